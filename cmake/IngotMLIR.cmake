@@ -1,0 +1,33 @@
+# MLIR's build rules, and one rule of ours: everything links the two shared
+# libraries MLIR and LLVM, never their archives (type ids would split).
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
+set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# ingot_tablegen(TARGET file.td out1 -flag1 out2 -flag2 …)
+function(ingot_tablegen target td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(rest ${ARGN})
+  while(rest)
+    list(POP_FRONT rest out flags)
+    separate_arguments(flags)
+    mlir_tablegen(${out} ${flags} -I${CMAKE_SOURCE_DIR})
+  endwhile()
+  add_public_tablegen_target(${target})
+endfunction()
+
+# An object library of the compiler: compiled as LLVM is (no exceptions), linked once
+# into libingot-compiler.so.
+function(ingot_compiler_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+  target_compile_options(${name} PRIVATE -fno-exceptions -Wno-unused-parameter)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY INGOT_COMPILER_OBJECTS ${name})
+endfunction()

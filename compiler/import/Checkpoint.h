@@ -1,0 +1,87 @@
+//===- Checkpoint.h - A model as it was found on disk ---------------------===//
+//
+// What GGUF files and safetensors folders have in common: tensors by name,
+// metadata by key, and text artefacts. Reading checks counts, sizes and offsets
+// against the bytes that are there before anything is allocated; afterwards every
+// `Tensor::data` is known to lie inside a live mapping.
+//
+// No LLVM here: this is what the fuzzers build.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+#include "runtime/formats/NumericFormat.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ingot::import {
+
+struct Tensor {
+  std::string name;
+  WeightFormat format;        ///< numeric format; the packing is the file's own (Dequantize.h)
+  std::vector<int64_t> shape; ///< outermost first: a matrix is [rows n][columns k]
+  std::span<const std::byte> data;
+
+  int64_t elements() const;
+};
+
+/// A metadata value: GGUF keys and config.json fields. Integers are i64 (an u64 beyond
+/// that is refused), nested JSON objects are flattened with '.' ("rope_scaling.factor").
+using MetaArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>, std::vector<bool>>;
+using MetaValue = std::variant<std::monostate /*null*/, bool, int64_t, double, std::string, MetaArray>;
+
+enum class Container : uint8_t { Gguf, Safetensors };
+
+/// Text artefacts of a safetensors folder, verbatim; empty where the file is missing.
+struct TextFiles {
+  std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, generationConfigJson, chatTemplate;
+};
+
+class Checkpoint {
+public:
+  Container container;
+  std::string architecture; ///< general.architecture ("llama") or architectures[0] ("LlamaForCausalLM")
+  std::string name;         ///< general.name, or the folder's or file's stem
+  std::map<std::string, MetaValue, std::less<>> metadata;
+  std::vector<Tensor> tensors; ///< sorted by name; unique
+  TextFiles text;              ///< safetensors only; GGUF keeps its vocabulary in metadata
+  std::string contentHash;     ///< hex XXH3-128 over everything read (for caches and provenance)
+
+  const Tensor *find(std::string_view tensorName) const;
+
+  /// Typed look-ups; each remembers that the key was used. A key of the wrong type is an
+  /// error naming key, found and expected type.
+  bool has(std::string_view key) const;
+  Result<int64_t> integer(std::string_view key) const;
+  Result<double> number(std::string_view key) const; ///< integers convert
+  Result<bool> boolean(std::string_view key) const;
+  Result<std::string> string(std::string_view key) const;
+  const MetaArray *array(std::string_view key) const; ///< null if missing or no array
+  Result<int64_t> integerOr(std::string_view key, int64_t otherwise) const;
+  Result<double> numberOr(std::string_view key, double otherwise) const;
+  Result<bool> booleanOr(std::string_view key, bool otherwise) const;
+
+  /// Marks keys as known and harmless (a trailing '*' matches any rest).
+  void ignore(std::string_view pattern) const;
+  /// Keys that nobody used or ignored: a family must refuse them (silence is a bug).
+  std::vector<std::string> unusedKeys() const;
+
+private:
+  friend class CheckpointBuilder;
+  mutable std::map<std::string, bool, std::less<>> used;
+  std::vector<std::shared_ptr<const void>> mappings; ///< keep the files mapped
+};
+
+/// Opens a .gguf file, a .safetensors file (config.json beside it), a folder of a
+/// safetensors checkpoint (single or sharded), or a config.json (no tensors).
+Result<std::shared_ptr<Checkpoint>> openCheckpoint(const std::string &path);
+
+} // namespace ingot::import

@@ -1,0 +1,80 @@
+//===- Error.h - What went wrong, why, and what to do about it -----------===//
+//
+// Every user-visible failure is three short lines:
+//
+//     error[E0312]: the engine is damaged            (what)
+//       section 3 (weights): hash 0x12 differs from 0x34   (why, with numbers)
+//       rebuild it: ingot compile MODEL -o E           (what to type)
+//
+// and an exit code (design.md part 8): 2 wrong usage, 3 a file that is
+// unreadable, damaged, unsupported or does not fit this machine, 4 device,
+// 70 our own bug. Nothing here throws, and nothing here needs LLVM: importers,
+// the engine format and the runtime share it.
+//
+// Code ranges:  E01xx usage   E02xx checkpoint import   E03xx engine file
+//               E04xx compile   E05xx runtime and memory   E06xx text
+//               E07xx device    E09xx internal
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace ingot {
+
+enum class ExitCode : int { Success = 0, Usage = 2, File = 3, Device = 4, Internal = 70 };
+
+struct Error {
+  ExitCode exit = ExitCode::Internal;
+  std::string code; ///< "E0312"; stable, unique per cause, used by tests
+  std::string what; ///< one line, lower case, no full stop
+  std::string why;  ///< one line with numbers; may be empty
+  std::string fix;  ///< what to type or change; may be empty
+
+  /// The three lines as they are printed, without colour, ending in a newline.
+  std::string format() const {
+    std::string text = "error[" + code + "]: " + what + "\n";
+    if (!why.empty())
+      text += "  " + why + "\n";
+    if (!fix.empty())
+      text += "  " + fix + "\n";
+    return text;
+  }
+};
+
+/// A value or the error that kept it from being made. Check with `if (!r)`.
+template <typename T> class [[nodiscard]] Result {
+public:
+  Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state.index() == 0; }
+  T &operator*() { assert(*this); return *std::get_if<0>(&state); }
+  const T &operator*() const { assert(*this); return *std::get_if<0>(&state); }
+  T *operator->() { return &**this; }
+  const T *operator->() const { return &**this; }
+  Error &error() { assert(!*this); return *std::get_if<1>(&state); }
+  const Error &error() const { assert(!*this); return *std::get_if<1>(&state); }
+
+private:
+  std::variant<T, Error> state;
+};
+
+/// Success, or an error.
+template <> class [[nodiscard]] Result<void> {
+public:
+  Result() = default;
+  Result(Error error) : failure(std::move(error)), failed(true) {}
+
+  explicit operator bool() const { return !failed; }
+  Error &error() { assert(failed); return failure; }
+  const Error &error() const { assert(failed); return failure; }
+
+private:
+  Error failure;
+  bool failed = false;
+};
+
+} // namespace ingot

@@ -1,0 +1,128 @@
+//===- PanelLayout.h - Layout class cpu-panel32: how weights lie in an engine ===//
+//
+// A weight [N][K] is cut into panels of 32 rows. A panel is one linear stream
+// of blocks along K, and every CPU kernel (decode, prefill, any ISA level, fast
+// or exact) reads the same bytes in the same order. N is padded with rows whose
+// scales are 0, K with codes whose activations are 0. Everything starts on a
+// 64-byte line.
+//
+// Codes of one *group* of 32 values of K (quantised formats). Rows 0-15 first
+// (one 512-bit register has a 32-bit lane per row, 4 consecutive k in it), then
+// rows 16-31 the same way:
+//
+//   4 bits   4 lines:  line j, byte 4*row + i:  low nibble  q[row][4j+i],
+//                                               high nibble q[row][16+4j+i]     j = 0..3
+//   5 bits   the 4 lines, then 1 line of fifth bits:
+//                      byte 4*row + i, bit s:   bit 4 of q[row][4s+i]           s = 0..7
+//   6 bits   the 4 lines, then 2 lines of upper bit pairs:
+//                      line h, byte 4*row + i, bits 2s,2s+1:
+//                                               bits 4,5 of q[row][16h+4s+i]    s = 0..3
+//   8 bits   8 lines:  line s, byte 4*row + i:  q[row][4s+i]                    s = 0..7
+//
+// A *block* covers blockK values of K (32, 64, 128 or 256):
+//
+//   codes    blockK/32 groups as above
+//   then, for Affine:       f16 d[32 rows]                      64 B
+//                           f16 m[32]        if hasMin          64 B
+//   then, for SuperAffine:  f16 d[32]                           64 B
+//                           f16 dmin[32]     if hasMin          64 B
+//                           u8/s8 s[256/group][32]   (q6_k: signed, group 16)
+//                           u8 t[256/group][32]      if hasMin
+//
+// Floats (blockK = 2 for bf16, 1 otherwise; no padding of K but to blockK):
+//   f32      128 B per k: f32 w[32 rows]
+//   f16       64 B per k: f16 w[32 rows]
+//   bf16     128 B per k pair: 32 rows x {w[k], w[k+1]}; rows 0-15 in the first 64 B
+//
+// Vectors (norm weights, biases, rope frequencies) are plain f32 arrays, padded
+// with zeros to a multiple of 32 values: layout class `vector-f32`.
+//
+// Example, q4_1, K = 576: 18 blocks of 2*256 + 64 + 64 = 640 B = ten lines.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/formats/NumericFormat.h"
+
+namespace ingot {
+
+constexpr int64_t kPanelRows = 32;
+constexpr int64_t kGroupK = 32; ///< K-values under one activation scale
+
+constexpr int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+struct PanelLayout {
+  WeightFormat format;
+  int64_t n, k;
+  int64_t blockK;         ///< values of K per block
+  int64_t groupCodeBytes; ///< code bytes of 32 rows x 32 k (0 for floats)
+  int64_t scaleOffset;    ///< of d, from the start of a block
+  int64_t minOffset;      ///< of m or dmin; -1 if none
+  int64_t subScaleOffset; ///< of s; -1 if none
+  int64_t subMinOffset;   ///< of t; -1 if none
+  int64_t blockBytes;
+  int64_t blocks; ///< per panel
+  int64_t panels;
+
+  int64_t panelBytes() const { return blocks * blockBytes; }
+  int64_t bytes() const { return panels * panelBytes(); }
+};
+
+constexpr int64_t codeBytesOfGroup(int bits) {
+  return bits == 4 ? 512 : bits == 5 ? 640 : bits == 6 ? 768 : bits == 8 ? 1024 : 0;
+}
+
+/// The layout of a weight of `n` rows and `k` columns.
+inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
+  const NumericFormat &f = numericFormat(id);
+  PanelLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, (n + kPanelRows - 1) / kPanelRows};
+  if (f.isFloat()) {
+    l.blockK = id == WeightFormat::BF16 ? 2 : 1;
+    l.blockBytes = l.blockK * kPanelRows * f.bits / 8;
+  } else {
+    l.blockK = f.superGroup ? f.superGroup : f.group;
+    l.groupCodeBytes = codeBytesOfGroup(f.bits);
+    int64_t at = l.blockK / kGroupK * l.groupCodeBytes;
+    auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
+    l.scaleOffset = take(2 * kPanelRows);
+    if (f.hasMin)
+      l.minOffset = take(2 * kPanelRows);
+    if (f.superGroup)
+      l.subScaleOffset = take(f.superGroup / f.group * kPanelRows);
+    if (f.superGroup && f.hasMin)
+      l.subMinOffset = take(f.superGroup / f.group * kPanelRows);
+    l.blockBytes = at;
+  }
+  l.blocks = (k + l.blockK - 1) / l.blockK;
+  return l;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of activations
+//
+// An f32 row of n values takes roundUp(n, 32) floats; the padding is written as
+// 0 by whoever writes the row. A quantised row (`q8`) of k values, k' =
+// roundUp(k, 32), g = k'/32 groups, holds, from its 64-byte aligned start:
+//
+//   s8  q[k']              q = roundeven(x * (127/amax)); 0 where amax = 0
+//   f32 scale[g]           amax/127                    (x ~ q * scale)
+//   f32 scaledSum[g]       scale * float(sum of q)     (for minimums)
+//   i32 negSum[g]          -(sum of q of the 32)       (for zero points)
+//   i32 negSum16[2g]       -(sum of q of each 16)      (for q6_k)
+//
+// rounded up to 64 bytes. One amax per 32 values: finer than per token by 3 to
+// 8 % of perplexity (kernels measurements in docs/numerics.md).
+//===----------------------------------------------------------------------===//
+
+struct Q8Row {
+  int64_t k, groups, scaleOffset, scaledSumOffset, negSumOffset, negSum16Offset, bytes;
+};
+
+constexpr Q8Row q8Row(int64_t k) {
+  int64_t kPadded = roundUp(k, kGroupK), g = kPadded / kGroupK;
+  return {kPadded, g, kPadded, kPadded + 4 * g, kPadded + 8 * g, kPadded + 12 * g,
+          roundUp(kPadded + 20 * g, 64)};
+}
+
+constexpr int64_t f32RowBytes(int64_t n) { return roundUp(n, kPanelRows) * 4; }
+
+} // namespace ingot
