@@ -1,0 +1,51 @@
+//===- SamplingParams.h - How the next token of one request is chosen -----===//
+//
+// The filters are applied in this order (that of HF transformers, so that
+// settings carried over from there mean the same):
+//
+//   logits + bias -> repetition penalty -> presence, frequency penalties
+//          -> / temperature -> top-k -> top-p -> min-p -> typical -> draw
+//
+// A temperature of 0 is greedy: the largest logit after bias and penalties, the
+// lowest id among equals; the filters and the seed are then without effect.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ingot::runtime {
+
+struct SamplingParams {
+  float temperature = 0.0f; ///< 0: greedy
+  int32_t topK = 0;         ///< keep the k most likely; 0: all
+  float topP = 1.0f;        ///< keep the fewest ids whose probabilities sum to topP or more
+  float minP = 0.0f;        ///< drop ids less likely than minP times the most likely
+  float typicalP = 1.0f;    ///< locally typical sampling (Meister et al. 2022); 1: off
+  float repetitionPenalty = 1.0f; ///< on ids of prompt and output (CTRL, Keskar et al. 2019)
+  float presencePenalty = 0.0f;   ///< subtracted once from ids of the output
+  float frequencyPenalty = 0.0f;  ///< subtracted for each occurrence in the output
+  std::vector<std::pair<int32_t, float>> logitBias; ///< added to the logit of an id
+  uint64_t seed = 0;
+  uint32_t choice = 0;     ///< index among the answers to one prompt (`n`)
+  int32_t topLogprobs = -1; ///< -1: no log-probabilities; 0: of the chosen id; k: and the k likeliest
+
+  bool greedy() const { return temperature == 0.0f; }
+  bool needsHistory() const {
+    return repetitionPenalty != 1.0f || presencePenalty != 0.0f || frequencyPenalty != 0.0f;
+  }
+  /// E0510 with the allowed range for the first value that is out of it.
+  Result<void> check(int64_t vocab) const;
+};
+
+/// An id and its natural log-probability under the model's own distribution
+/// (before bias, penalties, temperature and filters).
+struct TokenLogprob {
+  int32_t id;
+  float logprob;
+};
+
+} // namespace ingot::runtime

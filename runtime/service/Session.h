@@ -1,0 +1,193 @@
+//===- Session.h - One engine, loaded, answering requests -----------------===//
+//
+// A Session owns an engine file, the device that runs it, its tokenizer (if it
+// has one) and a scheduler. The command line and the server are written on it:
+//
+//   auto session = Session::open("smollm2.ingot", options);
+//   Request request;
+//   request.promptIds = (*session)->encodePrompt("Once upon a time");
+//   request.maxTokens = 64;
+//   auto id = (*session)->submit(std::move(request));
+//   (*session)->runUntilDone();
+//   Completion answer = (*session)->take(*id);
+//
+// All requests that are submitted before or during runUntilDone() share its
+// steps (continuous batching, runtime/schedule). What a request answers does
+// not depend on the others (design.md part 5).
+//
+// Everything a request could run into is refused by submit(), with numbers;
+// a step itself cannot fail. A session is used from one thread; only the
+// `cancel` flag of a request may be set from another one or from a signal
+// handler.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+#include "runtime/sample/SamplingParams.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::text {
+class Tokenizer;
+}
+
+namespace ingot::runtime {
+
+class EngineFile;
+
+/// Limits are fixed when the session opens: all memory is taken (or refused,
+/// E0502, with the sum) there.
+struct SessionOptions {
+  int64_t context = 0; ///< positions a sequence may have; 0: min(the model's, 4096, what memory allows)
+  int64_t maxSeqs = 1; ///< sequences in one step
+  int64_t maxBatchTokens = 512; ///< tokens in one step
+  /// Logits rows in one step; 0: maxSeqs. logits() and score() go through a
+  /// prompt in chunks of this many: give 64 or more for them.
+  int64_t logitsRows = 0;
+  uint64_t kvMemoryBytes = 0; ///< for KV pages; 0: as many as maxSeqs * context takes
+  int threads = 0;            ///< 0: every processor this process may use
+  std::string isa;            ///< "avx2", "avx512"; empty: the best this machine has
+  int64_t prefillChunk = 0;   ///< most tokens of one prompt in one step; 0: maxBatchTokens
+  bool loadTokenizer = true;  ///< false: ids only, for a quicker start
+  std::string traceFile;      ///< Chrome trace of every launch, written when the session closes
+};
+
+/// Bytes by part, as taken at open(). `total()` is what the process needs
+/// beside its own binary.
+struct MemoryUse {
+  uint64_t weights = 0;     ///< mapped from the engine, shared with the page cache
+  uint64_t code = 0;        ///< mapped kernels
+  uint64_t kv = 0;          ///< pages * bytes per page
+  uint64_t activations = 0; ///< maxBatchTokens * bytes per token + fixed
+  uint64_t logits = 0;      ///< logitsRows * bytes per row
+  uint64_t scratch = 0;     ///< of all threads
+  uint64_t kvPages = 0;
+  uint64_t total() const { return weights + code + kv + activations + logits + scratch; }
+};
+
+enum class FinishReason : uint8_t { Stop, Length, Cancelled };
+/// "stop", "length", "cancelled": as in JSON.
+std::string_view finishReasonName(FinishReason reason);
+
+/// What onToken sees: called once per new id, on the session's thread, and
+/// once more at the end with id -1 if held-back text is left. `text` may be
+/// empty (an incomplete UTF-8 sequence or a possible stop string is held back)
+/// and is valid during the call only.
+struct TokenEvent {
+  int32_t id;
+  std::string_view text;
+  std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
+};
+
+struct Request {
+  std::vector<int32_t> promptIds; ///< used as they are: nothing is added
+  SamplingParams sampling;
+  int64_t maxTokens = -1; ///< new ids at most; -1: as many as the context leaves
+  std::vector<int32_t> stopIds; ///< besides the engine's eos ids
+  bool ignoreEos = false;       ///< the engine's eos ids do not end the answer
+  std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  std::function<void(const TokenEvent &)> onToken;
+  const std::atomic<bool> *cancel = nullptr; ///< ends the request within one step when it turns true
+};
+
+struct Timings {
+  double loadMs = 0;    ///< open() of the session
+  double ttftMs = 0;    ///< submit() to the first new id
+  double promptTps = 0; ///< prompt tokens per second up to the first new id
+  double decodeTps = 0; ///< new ids after the first, per second; 0 if there are none
+};
+
+struct Completion {
+  std::vector<int32_t> promptIds;
+  std::vector<int32_t> ids; ///< new ones only; a stop id is not among them
+  std::string text;         ///< of `ids`, cut before a stop string; empty without a tokenizer
+  FinishReason finishReason = FinishReason::Stop;
+  std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
+  Timings timings;
+};
+
+struct Score {
+  std::vector<double> nll; ///< [ids - 1]; nll[i] = -log p(ids[i+1] | ids[0..i])
+  double perplexity = 0;   ///< exp(mean(nll))
+};
+
+using RequestId = int64_t;
+
+class Session {
+public:
+  /// Opens, verifies (header and table) and maps the engine, takes all memory.
+  /// Errors: those of EngineFile::open (E03xx, exit 3); E0501 limits that make
+  /// no sense (exit 2); E0502 memory (exit 3).
+  static Result<std::unique_ptr<Session>> open(const std::string &path,
+                                               const SessionOptions &options = {});
+  ~Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  const EngineFile &engine() const;
+  /// Null if the engine has none or it was not asked for.
+  const text::Tokenizer *tokenizer() const;
+  int64_t vocab() const;
+  int64_t context() const; ///< the limit in force
+  int64_t maxSeqs() const;
+  int threads() const;
+  std::string_view target() const; ///< "cpu:avx512": the code that runs
+  const MemoryUse &memory() const;
+  double loadMs() const;
+  /// The engine's generation defaults (generation_config.json): greedy unless
+  /// it asks for sampling.
+  SamplingParams defaultSampling() const;
+
+  /// Ids of a plain prompt, special strings recognised, BOS before it where
+  /// the engine says so. E0520 without a tokenizer.
+  Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
+
+  /// Queues a request. Errors (exit 2): E0503 empty prompt, E0504 id outside
+  /// the vocabulary, E0505 prompt (with maxTokens) beyond the context, E0506
+  /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
+  /// tokenizer.
+  Result<RequestId> submit(Request request);
+  /// One step of the batch; false if there is nothing left to do.
+  bool step();
+  /// Steps until every request has finished.
+  void runUntilDone();
+  /// True once `id` has finished and take() may be called.
+  bool finished(RequestId id) const;
+  /// The answer; the session forgets the request.
+  Completion take(RequestId id);
+
+  /// Logits after each of `ids`, in order, in chunks: `rows` rows of vocab()
+  /// floats from position `first` on; row r is data + r * stride. No BOS is added.
+  /// Nothing else may be under way. Errors as submit().
+  using LogitsSink =
+      std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;
+  Result<void> logits(std::span<const int32_t> ids, const LogitsSink &sink,
+                      const std::atomic<bool> *cancel = nullptr);
+  /// Log-softmax in double. Needs two ids or more (E0503).
+  Result<Score> score(std::span<const int32_t> ids);
+
+  /// Seconds spent in each kernel since open, summed over threads; filled only
+  /// when a trace was asked for or profile(true) was called.
+  struct KernelTime {
+    std::string kernel;
+    double seconds;
+    uint64_t launches;
+  };
+  void profile(bool on);
+  std::vector<KernelTime> kernelTimes() const;
+
+private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace ingot::runtime
