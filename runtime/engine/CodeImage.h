@@ -1,0 +1,57 @@
+//===- CodeImage.h - Native kernels of an engine, mapped and found by name ===//
+//
+// A code object is an ELF shared object without relocations, undefined symbols or
+// writable data, so loading it is mapping its PT_LOAD segments at any address:
+//
+//      engine file                       this process
+//      +-----------------+ page-aligned
+//      | ELF header      |  --- r-- --->  base + 0x0000   .dynsym .dynstr .rodata
+//      | .text           |  --- r-x --->  base + 0x2000   kernels
+//      | .dynamic        |  --- r-- --->  base + 0x5000
+//      +-----------------+
+//
+// Nothing is ever writable and executable, no path named in a file is opened, no
+// dynamic linker runs: about 30 us.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/engine/EngineFile.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// Owns the mapping: functions are valid as long as the image lives. Immutable.
+class CodeImage {
+public:
+  /// Maps `engine.table().code()[code]`. Errors: E0384, exit 3 (no memory, or the
+  /// system forbids executable mappings).
+  static Result<std::shared_ptr<CodeImage>> map(std::shared_ptr<EngineFile> engine, size_t code);
+
+  ~CodeImage();
+  CodeImage(const CodeImage &) = delete;
+  CodeImage &operator=(const CodeImage &) = delete;
+
+  /// The function of kernel `index` of the table (through `kernel_symbols`); never null.
+  cpu::KernelFn kernel(size_t index) const { return functions[index]; }
+
+  /// Any exported function. Error: E0385, exit 3.
+  Result<cpu::KernelFn> symbol(std::string_view name) const;
+
+  uint64_t bytes() const { return length; } ///< of address space
+
+private:
+  CodeImage() = default;
+
+  std::shared_ptr<EngineFile> file;
+  size_t codeIndex = 0;
+  std::byte *base = nullptr;
+  uint64_t length = 0;
+  std::vector<cpu::KernelFn> functions;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,74 @@
+//===- EngineFile.h - An engine, opened, checked and mapped ---------------===//
+//
+// Opening maps the file read-only and verifies it twice before anybody sees it:
+// the FlatBuffers verifier looks at structure, Verify.cpp at meaning. What
+// `table()` returns can be used without any further check: every index is in
+// range, every offset inside its segment, every size recomputed.
+//
+//   VerifyLevel::Table       everything but the bulk: header, table, meaning, the
+//                            hash of all segments except weights (a few ms)
+//   VerifyLevel::Everything  the hash of every segment and all padding as well
+//
+// The descriptor stays open, so replacing the file by a rename does not touch an
+// engine in use.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/engine/Header.h"
+#include "runtime/error/Error.h"
+#include "runtime/schema/engine_generated.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ingot::runtime {
+
+enum class VerifyLevel { Table, Everything };
+
+/// Immutable and safe to share between threads.
+class EngineFile {
+public:
+  /// Errors: E0301 … E0380, exit 3. A symbolic link to a regular file is followed; a
+  /// pipe, device or folder is refused without blocking on it.
+  static Result<std::shared_ptr<EngineFile>> open(const std::string &path,
+                                                  VerifyLevel level = VerifyLevel::Table);
+
+  /// The same checks on bytes in memory, for tests and fuzzers. `bytes` must be 64-byte
+  /// aligned and outlive the result; `descriptor()` is -1.
+  static Result<std::shared_ptr<EngineFile>> fromMemory(std::span<const std::byte> bytes,
+                                                        VerifyLevel level);
+
+  ~EngineFile();
+  EngineFile(const EngineFile &) = delete;
+  EngineFile &operator=(const EngineFile &) = delete;
+
+  const EngineHeader &header() const;
+  const fb::Engine &table() const { return *engine; }
+
+  /// The bytes of segment `index`, without padding; 4096-byte aligned.
+  std::span<const std::byte> segment(size_t index) const;
+
+  /// The bytes of weight `index` of the table; 64-byte aligned.
+  std::span<const std::byte> weightData(size_t index) const;
+
+  /// Text artefacts; empty where the engine has none.
+  std::span<const std::byte> tokenizer() const;
+  std::string_view chatTemplate() const;
+
+  const std::string &path() const { return name; }
+  uint64_t fileBytes() const { return bytes.size(); }
+  std::span<const std::byte> contents() const { return bytes; }
+  int descriptor() const { return fd; }
+
+private:
+  EngineFile() = default;
+
+  std::string name;
+  int fd = -1;
+  std::span<const std::byte> bytes;
+  const fb::Engine *engine = nullptr;
+};
+
+} // namespace ingot::runtime

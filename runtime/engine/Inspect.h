@@ -1,0 +1,62 @@
+//===- Inspect.h - What is in an engine, and what memory it will take -----===//
+//
+// Memory is known before anything runs. The compiler fixed what a token, a
+// logits row and a KV page cost; the limits given at load time do the rest:
+//
+//   arena   = bytes_fixed + bytes_per_token * max-batch-tokens + bytes_per_row * logits rows
+//   KV      = bytes_per_page * pages,   pages = max-seqs * ceil(context / page_tokens)
+//                                       or as many as fit --kv-memory
+//   scratch = largest kernel scratch * threads
+//   batch   = ids, positions, block tables and attention tiles of one step
+//   mapped  = the engine file: weights and code, shared with the page cache
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/engine/EngineFile.h"
+
+#include <optional>
+#include <string>
+
+namespace ingot::runtime {
+
+/// Limits chosen at load time, each at least 1.
+struct MemoryLimits {
+  uint64_t context = 0;        ///< positions per sequence; 0: the model's own
+  uint64_t maxSeqs = 1;        ///< sequences at once
+  uint64_t maxBatchTokens = 512; ///< rows of one step
+  uint64_t logitsRows = 1;     ///< rows of logits of one step
+  uint64_t threads = 1;
+  std::optional<uint64_t> kvBytes; ///< --kv-memory: a pool of this size instead
+};
+
+/// All in bytes but `pages` and `pageTokens`.
+struct MemoryStatement {
+  MemoryLimits limits; ///< with `context` filled in
+  uint64_t mapped = 0, weights = 0;
+  uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
+  uint64_t pages = 0, pageTokens = 0;
+
+  uint64_t allocated() const { return arena + kv + scratch + batch; } ///< anonymous memory
+  uint64_t total() const { return mapped + allocated(); }
+
+  /// Four to six lines with the arithmetic written out.
+  std::string text() const;
+  std::string json() const;
+};
+
+/// Error, exit 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
+Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits);
+
+/// "105.3 MiB"
+std::string humanBytes(uint64_t bytes);
+
+/// `ingot inspect E`: model, targets, weights by format, program, memory, provenance, evidence.
+std::string inspectText(const EngineFile &engine, const MemoryLimits &limits);
+/// `ingot inspect E --json`: the same, complete, with stable keys.
+std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
+/// `ingot inspect E --html F`: the launches and buffers as one self-contained page.
+std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits);
+/// `ingot inspect E --evidence`: the error of every pass against the interpreter.
+std::string evidenceText(const EngineFile &engine);
+
+} // namespace ingot::runtime
