@@ -1,0 +1,55 @@
+//===- KernelDialect.cpp - Attributes and types of the kernel dialect -----===//
+#include "dialects/kernel/KernelDialect.h"
+#include "runtime/device/cpu/KernelAbi.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::kernel;
+
+#include "dialects/kernel/KernelDialect.cpp.inc"
+#include "dialects/kernel/KernelEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/kernel/KernelAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/kernel/KernelTypes.cpp.inc"
+
+void KernelDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/kernel/KernelAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/kernel/KernelTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/kernel/KernelOps.cpp.inc"
+      >();
+}
+
+int64_t RowsType::rowBytes() const { return getKind() == RowKind::Q8 ? q8Row(getN()).bytes : f32RowBytes(getN()); }
+int64_t KvPoolType::elementBytes() const { return getElement() == KvElement::F32 ? 4 : 2; }
+int64_t KvPoolType::pageBytes() const {
+  return roundUp(2 * getKvHeads() * getHeadDim() * cpu::kPageTokens * elementBytes(), 64);
+}
+
+StringRef kernel::family(FuncOp fn) { return fn.structuredOp()->getName().stripDialect(); }
+
+WorkItems kernel::workItems(FuncOp fn) {
+  Operation *op = fn.structuredOp();
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    int64_t panels = 0;
+    for (Value y : matmul.getOutputs())
+      panels += (cast<RowsType>(y.getType()).getN() + kPanelRows - 1) / kPanelRows;
+    return {WorkItems::Constant, panels, false};
+  }
+  if (auto rowwise = dyn_cast<RowwiseOp>(op))
+    return {rowwise.getExtent() == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return {WorkItems::Tiles, attention.getKv().getType().getKvHeads(), true};
+  return {WorkItems::Tokens, 1, false};
+}

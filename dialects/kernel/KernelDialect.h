@@ -1,0 +1,29 @@
+//===- KernelDialect.h - C++ face of the kernel dialect -------------------===//
+#pragma once
+
+#include "dialects/lm/LmDialect.h"
+#include "runtime/formats/PanelLayout.h"
+
+#include "dialects/kernel/KernelDialect.h.inc"
+#include "dialects/kernel/KernelEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/kernel/KernelAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/kernel/KernelTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/kernel/KernelOps.h.inc"
+
+namespace ingot::kernel {
+
+/// How many work items a launch has: base * factor (runtime/device/cpu/KernelAbi.h).
+struct WorkItems {
+  enum Base { Constant, Tokens, Rows, Tiles } base;
+  int64_t factor;
+  bool cyclic; ///< items cost unequally: threads take every n-th
+};
+WorkItems workItems(FuncOp kernel);
+
+/// "matmul", "rowwise", …: the mnemonic of the structured op.
+llvm::StringRef family(FuncOp kernel);
+
+} // namespace ingot::kernel

@@ -1,0 +1,27 @@
+//===- KernelEnums.td - Enumerations of the kernel dialect ---------------===//
+// Apart from the ops, since mlir-tblgen renders every enumeration that it sees.
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_DIALECTS_KERNEL_KERNELENUMS_TD
+#define INGOT_DIALECTS_KERNEL_KERNELENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+
+def Kernel_RowF32 : I32EnumAttrCase<"F32", 0, "f32">;
+def Kernel_RowQ8 : I32EnumAttrCase<"Q8", 1, "q8">;
+def Kernel_RowKind : I32EnumAttr<"RowKind", "what a row of activations holds", [Kernel_RowF32, Kernel_RowQ8]> {
+  let cppNamespace = "::ingot::kernel";
+}
+def Kernel_ExtentTokens : I32EnumAttrCase<"Tokens", 0, "tokens">;
+def Kernel_ExtentRows : I32EnumAttrCase<"Rows", 1, "rows">;
+def Kernel_Extent : I32EnumAttr<"Extent", "leading dimension: tokens of the batch, or its logits rows",
+                                [Kernel_ExtentTokens, Kernel_ExtentRows]> {
+  let cppNamespace = "::ingot::kernel";
+}
+def Kernel_KvF32 : I32EnumAttrCase<"F32", 0, "f32">;
+def Kernel_KvBF16 : I32EnumAttrCase<"BF16", 1, "bf16">;
+def Kernel_KvF16 : I32EnumAttrCase<"F16", 2, "f16">;
+def Kernel_KvElement : I32EnumAttr<"KvElement", "element type of the KV cache", [Kernel_KvF32, Kernel_KvBF16, Kernel_KvF16]> {
+  let cppNamespace = "::ingot::kernel";
+}
+
+#endif

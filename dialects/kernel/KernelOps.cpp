@@ -1,0 +1,148 @@
+//===- KernelOps.cpp - Verifiers of the kernel dialect --------------------===//
+//
+// Each check cites the constraint of SPEC.md that it enforces.
+//===----------------------------------------------------------------------===//
+#include "dialects/kernel/KernelDialect.h"
+
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::kernel;
+using lm::WeightType;
+
+#define GET_OP_CLASSES
+#include "dialects/kernel/KernelOps.cpp.inc"
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
+                  function_interface_impl::VariadicFlag, std::string &) { return b.getFunctionType(args, results); };
+  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
+                                                  getFunctionTypeAttrName(result.name), build,
+                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+void FuncOp::print(OpAsmPrinter &p) {
+  function_interface_impl::printFunctionOp(p, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+                                           getArgAttrsAttrName(), getResAttrsAttrName());
+}
+void FuncOp::build(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), b.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addRegion();
+}
+Operation *FuncOp::structuredOp() { return &getBody().front().front(); }
+
+LogicalResult FuncOp::verify() {
+  Block &body = getBody().front();
+  if (llvm::range_size(body) != 2 || !isa<ReturnOp>(body.back())) // func_c1
+    return emitOpError("expects one structured op and a return");
+  if (getFunctionType().getNumResults()) // func_c2
+    return emitOpError("expects no results: a kernel writes its operands");
+  for (Type type : getArgumentTypes())
+    if (!isa<RowsType, KvPoolType, WeightType>(type)) // func_c3
+      return emitOpError("expects operands to be rows, weights or a KV pool, got ") << type;
+  return success();
+}
+
+/// A region of f32 arguments that yields `yields` values; ops are elementwise or row_stat.
+static LogicalResult verifyRegion(Operation *op, Region &region, size_t arguments, size_t yields) {
+  Block &body = region.front();
+  if (body.getNumArguments() != arguments ||
+      !llvm::all_of(body.getArgumentTypes(), [](Type t) { return t.isF32(); }))
+    return op->emitOpError("expects a region of ") << arguments << " f32 arguments";
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (!yield || yield.getValues().size() != yields)
+    return op->emitOpError("expects its region to yield ") << yields << " values";
+  for (Operation &inner : body.without_terminator())
+    if (!OpTrait::hasElementwiseMappableTraits(&inner) && !inner.hasTrait<OpTrait::ConstantLike>() && !isa<RowStatOp>(inner))
+      return inner.emitOpError("is not elementwise and cannot be part of a kernel region");
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  size_t segments = getOutputs().size(), perSegment = getPair() ? 2 : 1;
+  if (!segments || getWeights().size() != segments * perSegment || getAuxCounts().size() != segments ||
+      getEpilogues().size() != segments) // matmul_c1
+    return emitOpError("expects ") << perSegment << " weights, an aux count and an epilogue for each output";
+  int64_t used = 0;
+  for (auto [s, y] : llvm::enumerate(getOutputs())) {
+    int64_t n = cast<RowsType>(y.getType()).getN();
+    for (Value w : getWeights().slice(s * perSegment, perSegment)) {
+      auto type = cast<WeightType>(w.getType());
+      if (type.isVector() || type.rows() != n || type.columns() != getX().getType().getN()) // matmul_c2
+        return emitOpError("expects weights of ") << n << "x" << getX().getType().getN() << " in segment " << s << ", got " << type;
+    }
+    if (getPair() && getWeights()[2 * s].getType() != getWeights()[2 * s + 1].getType()) // matmul_c3
+      return emitOpError("expects the two weights of a pair to be of one type");
+    int64_t aux = getAuxCounts()[s];
+    if (failed(verifyRegion(*this, getEpilogues()[s], perSegment + aux, 1))) // matmul_c4
+      return failure();
+    for (Value operand : getAux().slice(used, std::min<int64_t>(aux, getAux().size() - used))) {
+      auto rows = dyn_cast<RowsType>(operand.getType());
+      auto vector = dyn_cast<WeightType>(operand.getType());
+      if (!(rows && rows.getKind() == RowKind::F32 && rows.getN() == n) && !(vector && vector.isVector() && vector.rows() == n)) // matmul_c5
+        return emitOpError("expects aux operands of ") << n << " f32 values in segment " << s;
+    }
+    used += aux;
+  }
+  if (used != int64_t(getAux().size())) // matmul_c6
+    return emitOpError("expects ") << used << " aux operands, got " << getAux().size();
+  return success();
+}
+
+LogicalResult RowwiseOp::verify() {
+  int64_t n = cast<RowsType>(getOutputs().front().getType()).getN();
+  for (Value v : getInputs()) {
+    auto rows = dyn_cast<RowsType>(v.getType());
+    auto vector = dyn_cast<WeightType>(v.getType());
+    if (!(rows && rows.getKind() == RowKind::F32 && rows.getN() == n) && !(vector && vector.isVector() && vector.rows() == n)) // rowwise_c1
+      return emitOpError("expects inputs to be f32 rows or vectors of ") << n << " values, got " << v.getType();
+  }
+  for (Value v : getOutputs())
+    if (cast<RowsType>(v.getType()).getN() != n) // rowwise_c2
+      return emitOpError("expects outputs of one width");
+  if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
+    return emitOpError("expects the extent of logits rows to gather");
+  return verifyRegion(*this, getBody(), getInputs().size(), getOutputs().size()); // rowwise_c4
+}
+
+LogicalResult GatherOp::verify() {
+  if (getWeight().getType().isVector() || getOutput().getType().getN() != getWeight().getType().columns() ||
+      getOutput().getType().getKind() != RowKind::F32) // gather_c1
+    return emitOpError("expects f32 rows as wide as the weight's rows");
+  return success();
+}
+
+LogicalResult RopeTableOp::verify() {
+  if (!getFrequencies().getType().isVector() || getOutput().getType().getN() != 2 * getFrequencies().getType().rows() ||
+      getOutput().getType().getKind() != RowKind::F32) // rope_table_c1
+    return emitOpError("expects f32 rows of twice the count of frequencies");
+  return success();
+}
+
+LogicalResult RopeAppendOp::verify() {
+  KvPoolType kv = getKv().getType();
+  int64_t width = kv.getKvHeads() * kv.getHeadDim();
+  if (getK().getType().getN() != width || getV().getType().getN() != width) // rope_append_c1
+    return emitOpError("expects k and v of ") << width << " values for " << kv;
+  if (getQ().getType().getN() != getHeads() * kv.getHeadDim()) // rope_append_c2
+    return emitOpError("expects q of heads x head_dim values");
+  if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
+    return emitOpError("expects a table of at most head_dim values");
+  for (Value norm : {getQNorm(), getKNorm()})
+    if (norm && cast<WeightType>(norm.getType()).getShape() != ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
+      return emitOpError("expects norms to be vectors of head_dim values");
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  KvPoolType kv = getKv().getType();
+  if (getHeads() < 1 || getHeads() % kv.getKvHeads()) // attention_c1
+    return emitOpError("expects kv_heads to divide heads");
+  int64_t width = getHeads() * kv.getHeadDim();
+  if (getQ().getType().getN() != width || getOutput().getType().getN() != width || getQ().getType().getKind() != RowKind::F32) // attention_c2
+    return emitOpError("expects f32 queries and an output of heads x head_dim values");
+  if (getOutput().getType().getKind() == RowKind::Q8 && kv.getHeadDim() % kGroupK) // attention_c3
+    return emitOpError("expects head_dim to be a multiple of 32 to quantise the output");
+  return success();
+}

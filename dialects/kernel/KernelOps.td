@@ -1,0 +1,188 @@
+//===- KernelOps.td - The kernel dialect: what one launch computes --------===//
+//
+// A kernel.func is one launch: it holds one structured op, whose family has a
+// generator per target. Operands are memory: rows of activations, packed weights,
+// the KV pool. Layouts are those of runtime/formats/PanelLayout.h, work items those of
+// runtime/device/cpu/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
+// that a shared walker renders for each target.
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_DIALECTS_KERNEL_KERNELOPS_TD
+#define INGOT_DIALECTS_KERNEL_KERNELOPS_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "dialects/kernel/KernelEnums.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/lm/LmTypes.td"
+
+def Kernel_Dialect : Dialect {
+  let name = "kernel";
+  let cppNamespace = "::ingot::kernel";
+  let summary = "what one launch computes";
+  let dependentDialects = ["::ingot::lm::LmDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes and types
+//===----------------------------------------------------------------------===//
+
+
+def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
+  let mnemonic = "rows";
+  let summary = "a buffer of rows of n values: `!kernel.rows<576, f32>`, `!kernel.rows<576, q8>`";
+  let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
+  let assemblyFormat = "`<` $n `,` $kind `>`";
+  let extraClassDeclaration = "int64_t rowBytes() const;";
+}
+def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
+  let mnemonic = "kv_pool";
+  let summary = "the paged KV pool of one layer slot: `!kernel.kv_pool<3, 64, bf16>`";
+  let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, EnumParameter<Kernel_KvElement>:$element);
+  let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $element `>`";
+  let extraClassDeclaration = "int64_t elementBytes() const;\nint64_t pageBytes() const;";
+}
+def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
+
+def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "how the main loop is cut: token tiles (falling), tokens kept in cache, prefetch distance in bytes";
+  let parameters = (ins ArrayRefParameter<"int64_t">:$tokenTiles, "int64_t":$tokenBlock, "int64_t":$prefetch);
+  let assemblyFormat = "`<` `tiles` `=` `[` $tokenTiles `]` `,` `block` `=` $tokenBlock `,` `prefetch` `=` $prefetch `>`";
+}
+
+class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
+  let summary = "one launch: operands in the order in which the plan passes them";
+  let description = "Work items and their count follow from the structured op (`workItems`), operands are its memory.";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    /// The structured op: the only one beside the return.
+    ::mlir::Operation *structuredOp();
+  }];
+}
+def Kernel_ReturnOp : Kernel_Op<"return", [Pure, Terminator, ReturnLike, HasParent<"FuncOp">]> {
+  let summary = "ends a kernel";
+  let assemblyFormat = "attr-dict";
+}
+def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MatmulOp", "RowwiseOp"]>]> {
+  let summary = "the values to store, one per output of the region";
+  let arguments = (ins Variadic<F32>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Structured ops
+//===----------------------------------------------------------------------===//
+
+def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
+  let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
+  let description = [{
+    One output per segment; with `pair`, two weights per output (gate, up; all gates first is NOT the order: weights
+    are [gate_0, up_0, gate_1, …]) and two accumulators in the epilogue. aux operands belong to segments in order,
+    `aux_counts[s]` of them each: rows<n, f32> (a residual; may be the output itself) or a vector weight (a bias).
+    Epilogue s has the arguments (acc [, acc2], aux…) : f32 and yields one f32. An output of kind q8 is quantised
+    per 32 rows as PanelLayout.h says. Work items: panels of 32 rows, over all segments in order.
+    x of kind q8: `fast` arithmetic (integer dot per group); kind f32: `exact` (f32 chain in order of k), or for bf16
+    weights vdpbf16ps if `fast_float` is set.
+  }];
+  let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
+                   Variadic<Kernel_RowsType>:$outputs, DenseI64ArrayAttr:$aux_counts, Kernel_Extent:$extent,
+                   UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$epilogues);
+  let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
+                          `outs` `(` $outputs `:` type($outputs) `)` attr-dict-with-keyword $epilogues }];
+  let hasVerifier = 1;
+}
+
+def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {
+  let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
+  let description = [{
+    Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32.
+    The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32
+    or q8, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
+    read at rowTokens[r]; outputs are written at r. Work items: rows.
+  }];
+  let arguments = (ins Variadic<Kernel_Memory>:$inputs, Variadic<Kernel_RowsType>:$outputs, Kernel_Extent:$extent, UnitAttr:$gather);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
+                          attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+}
+
+def Kernel_RowStatOp : Kernel_Op<"row_stat", [Pure, HasParent<"RowwiseOp">, SameOperandsAndResultType]> {
+  let summary = "the mean of a value over the row (16 partial sums, then a tree)";
+  let arguments = (ins F32:$value);
+  let results = (outs F32:$result);
+  let assemblyFormat = "`mean` $value attr-dict `:` type($result)";
+}
+
+def Kernel_GatherOp : Kernel_Op<"gather"> {
+  let summary = "y[t] = scale * row ids[t] of a packed weight, de-quantised";
+  let description = "Work items: tokens.";
+  let arguments = (ins Lm_WeightType:$weight, Kernel_RowsType:$output, F32Attr:$scale);
+  let assemblyFormat = "$weight `:` type($weight) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_RopeTableOp : Kernel_Op<"rope_table"> {
+  let summary = "y[t] = cos(p f_0..f_r/2), sin(p f_0..): once per step, read by every layer";
+  let description = [{
+    p = positions[t]; p * f is rounded to f32 first (as HF does), cos and sin of that f32 are correct to 1 ulp at any
+    position. Output rows<2 * count, f32>: the cosines first. Both are multiplied by `factor`. Work items: tokens.
+  }];
+  let arguments = (ins Lm_WeightType:$frequencies, Kernel_RowsType:$output, F32Attr:$factor);
+  let assemblyFormat = "$frequencies `:` type($frequencies) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_RopeAppendOp : Kernel_Op<"rope_append", [AttrSizedOperandSegments]> {
+  let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
+  let description = [{
+    Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation. `table` is
+    the output of rope_table (absent: no rotation). k and v are rounded to the pool's type here. q may be absent when
+    only k and v are given. Work items: tokens.
+  }];
+  let arguments = (ins Kernel_RowsType:$q, Kernel_RowsType:$k, Kernel_RowsType:$v, Optional<Kernel_RowsType>:$table,
+                   Optional<Lm_WeightType>:$q_norm, Optional<Lm_WeightType>:$k_norm, Kernel_KvPoolType:$kv,
+                   I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
+  let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
+                          (`k_norm` $k_norm^ `:` type($k_norm))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv) }];
+  let hasVerifier = 1;
+}
+
+def Kernel_AttentionOp : Kernel_Op<"attention"> {
+  let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
+  let description = [{
+    As lm.attention. The output is rows<heads * head_dim, f32> or q8 (head_dim a multiple of 32). Work items: attention
+    tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x the heads of the group.
+  }];
+  let arguments = (ins Kernel_RowsType:$q, Kernel_KvPoolType:$kv, Kernel_RowsType:$output, I64Attr:$heads, F32Attr:$scale,
+                   DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+  let assemblyFormat = "$q `,` $kv `:` type($q) `,` type($kv) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif

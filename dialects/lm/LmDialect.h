@@ -1,0 +1,41 @@
+//===- LmDialect.h - C++ face of the lm dialect ---------------------------===//
+#pragma once
+
+#include "runtime/formats/NumericFormat.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/lm/LmDialect.h.inc"
+#include "dialects/lm/LmEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/lm/LmAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/lm/LmTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/lm/LmOps.h.inc"
+
+namespace ingot::lm {
+/// The width n of activations `tensor<?xnxf32>`.
+inline int64_t widthOf(mlir::Value rows) {
+  return mlir::cast<mlir::RankedTensorType>(rows.getType()).getShape().back();
+}
+/// `tensor<?xnxf32>`.
+inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
+  return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n}, mlir::Float32Type::get(context));
+}
+/// Argument attribute of a layer kind that names the role of a weight ("attn_q").
+constexpr llvm::StringLiteral kRoleAttr = "lm.role";
+} // namespace ingot::lm

@@ -1,0 +1,225 @@
+//===- LmOps.cpp - Verifiers and folds of the lm dialect ------------------===//
+//
+// Each check cites the constraint of SPEC.md that it enforces, e.g. (linear_c1).
+//===----------------------------------------------------------------------===//
+#include "dialects/lm/LmDialect.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+
+#define GET_OP_CLASSES
+#include "dialects/lm/LmOps.cpp.inc"
+
+/// Activations are [?][n], f32.
+static LogicalResult expectRows(Operation *op, Value value, StringRef what) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1))
+    return op->emitOpError("expects ") << what << " of shape ?xn, got " << type;
+  return success();
+}
+
+static LogicalResult expectVector(Operation *op, WeightType weight, int64_t n, StringRef what) {
+  if (!weight.isVector() || weight.rows() != n || !weight.numeric().isFloat())
+    return op->emitOpError("expects ") << what << " to be a float vector of " << n << " values, got " << weight;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult ModelOp::verify() {
+  int entries = llvm::count_if(getBody().front(), [](Operation &op) { return isa<EntryOp>(op); });
+  if (entries != 1) // model_c1
+    return emitOpError("expects one lm.entry, got ") << entries;
+  return success();
+}
+
+LogicalResult WeightOp::verify() {
+  WeightType type = getType();
+  if (getValues() && (!type.isVector() || type.getFormat() != WeightFormat::F32 ||
+                      int64_t(getValues()->size()) != type.rows())) // weight_c1
+    return emitOpError("expects values to fill a f32 vector of ") << type.rows() << " values";
+  if (!getValues() && !getSource()) // weight_c2
+    return emitOpError("expects a source tensor or values");
+  if (type.isVector() && !type.numeric().isFloat()) // weight_c3
+    return emitOpError("expects a vector to be of a float format, got ") << type;
+  return success();
+}
+
+template <typename Op> static ParseResult parseFunctionLike(OpAsmParser &parser, OperationState &result) {
+  auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
+                  function_interface_impl::VariadicFlag, std::string &) { return b.getFunctionType(args, results); };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name), build,
+      Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name));
+}
+template <typename Op> static void printFunctionLike(Op op, OpAsmPrinter &p) {
+  function_interface_impl::printFunctionOp(p, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
+                                           op.getArgAttrsAttrName(), op.getResAttrsAttrName());
+}
+template <typename Op>
+static void buildFunctionLike(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), b.getStringAttr(name));
+  state.addAttribute(Op::getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addRegion();
+}
+
+ParseResult LayerKindOp::parse(OpAsmParser &parser, OperationState &result) { return parseFunctionLike<LayerKindOp>(parser, result); }
+void LayerKindOp::print(OpAsmPrinter &p) { printFunctionLike(*this, p); }
+void LayerKindOp::build(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
+  buildFunctionLike<LayerKindOp>(b, state, name, type);
+}
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) { return parseFunctionLike<EntryOp>(parser, result); }
+void EntryOp::print(OpAsmPrinter &p) { printFunctionLike(*this, p); }
+void EntryOp::build(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
+  buildFunctionLike<EntryOp>(b, state, name, type);
+}
+
+LogicalResult LayerKindOp::verify() {
+  FunctionType type = getFunctionType();
+  auto in = type.getInputs();
+  if (in.size() < 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) || !isa<BatchType>(in[2])) // layer_kind_c1
+    return emitOpError("expects arguments (tensor<?xHxf32>, !lm.kv, !lm.batch, weights…)");
+  for (auto [i, argument] : llvm::enumerate(in.drop_front(3))) {
+    if (!isa<WeightType>(argument)) // layer_kind_c2
+      return emitOpError("expects argument #") << i + 3 << " to be a weight, got " << argument;
+    if (!getArgAttrOfType<StringAttr>(i + 3, kRoleAttr)) // layer_kind_c3
+      return emitOpError("expects argument #") << i + 3 << " to carry its role (" << kRoleAttr << ")";
+  }
+  if (type.getNumResults() != 2 || type.getResult(0) != in[0] || !isa<KvType>(type.getResult(1))) // layer_kind_c4
+    return emitOpError("expects results (") << in[0] << ", !lm.kv)";
+  return success();
+}
+
+LogicalResult EntryOp::verify() {
+  FunctionType type = getFunctionType();
+  auto in = type.getInputs();
+  if (in.size() != 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) || !isa<BatchType>(in[2])) // entry_c1
+    return emitOpError("expects arguments (tensor<?xi32>, !lm.kv, !lm.batch)");
+  if (type.getNumResults() != 2 || !isa<RankedTensorType>(type.getResult(0)) || !isa<KvType>(type.getResult(1))) // entry_c2
+    return emitOpError("expects results (tensor<?xVxf32>, !lm.kv)");
+  return success();
+}
+
+LogicalResult ReturnOp::verify() {
+  auto fn = cast<FunctionOpInterface>((*this)->getParentOp());
+  if (getOperandTypes() != TypeRange(fn.getResultTypes())) // return_c1
+    return emitOpError("expects operands of the types that @") << fn.getName() << " returns";
+  return success();
+}
+
+LogicalResult LayersOp::verify() {
+  size_t n = getKinds().size();
+  if (getWeights().size() != n || getKvSlots().size() != n) // layers_c1
+    return emitOpError("expects a kind, a list of weights and a KV slot for each layer, got ")
+           << n << ", " << getWeights().size() << " and " << getKvSlots().size();
+  for (Attribute list : getWeights())
+    if (!isa<ArrayAttr>(list) || !llvm::all_of(cast<ArrayAttr>(list), llvm::IsaPred<FlatSymbolRefAttr>)) // layers_c2
+      return emitOpError("expects lists of weight symbols");
+  return success();
+}
+
+LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto [layer, kind, list] : llvm::enumerate(getKinds().getAsRange<FlatSymbolRefAttr>(), getWeights())) {
+    auto fn = symbols.lookupNearestSymbolFrom<LayerKindOp>(*this, kind);
+    if (!fn) // layers_c3
+      return emitOpError("names no layer kind: ") << kind;
+    if (fn.getArgumentTypes()[0] != getX().getType()) // layers_c4
+      return emitOpError("expects ") << kind << " to take " << getX().getType();
+    auto weights = cast<ArrayAttr>(list).getAsRange<FlatSymbolRefAttr>();
+    auto expected = fn.getArgumentTypes().drop_front(3);
+    if (cast<ArrayAttr>(list).size() != expected.size()) // layers_c5
+      return emitOpError("layer ") << layer << " passes " << cast<ArrayAttr>(list).size() << " weights, " << kind << " takes "
+                                   << expected.size();
+    for (auto [ref, type] : llvm::zip(weights, expected)) {
+      auto weight = symbols.lookupNearestSymbolFrom<WeightOp>(*this, ref);
+      if (!weight || weight.getType() != type) // layers_c6
+        return emitOpError("layer ") << layer << " expects " << ref << " to be a weight of type " << type;
+    }
+  }
+  return success();
+}
+
+LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto weight = symbols.lookupNearestSymbolFrom<WeightOp>(*this, getWeightAttr());
+  if (!weight || weight.getType() != getType()) // get_weight_c1
+    return emitOpError("expects ") << getWeightAttr() << " to be a weight of type " << getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Layers of a transformer
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbedOp::verify() {
+  WeightType weight = getWeight().getType();
+  if (weight.isVector() || widthOf(getResult()) != weight.columns()) // embed_c1
+    return emitOpError("expects rows of ") << weight.columns() << " values from " << weight;
+  return success();
+}
+
+LogicalResult RmsNormOp::verify() {
+  if (failed(expectRows(*this, getX(), "x")))
+    return failure();
+  int64_t width = widthOf(getX()), heads = getHeads();
+  if (heads < 1 || width % heads) // rms_norm_c1
+    return emitOpError("expects heads to divide the width ") << width << ", got " << heads;
+  return expectVector(*this, getWeight().getType(), width / heads, "the weight"); // rms_norm_c2
+}
+
+LogicalResult LinearOp::verify() {
+  WeightType weight = getWeight().getType();
+  if (weight.isVector() || widthOf(getX()) != weight.columns()) // linear_c1
+    return emitOpError("expects x of ") << weight.columns() << " values for " << weight << ", got " << getX().getType();
+  if (widthOf(getResult()) != weight.rows()) // linear_c2
+    return emitOpError("expects a result of ") << weight.rows() << " values, got " << getResult().getType();
+  if (getBias()) // linear_c3
+    return expectVector(*this, getBias().getType(), weight.rows(), "the bias");
+  return success();
+}
+
+LogicalResult RopeOp::verify() {
+  int64_t width = widthOf(getX()), heads = getHeads();
+  if (heads < 1 || width % heads) // rope_c1
+    return emitOpError("expects heads to divide the width ") << width << ", got " << heads;
+  WeightType f = getFrequencies().getType();
+  if (!f.isVector() || 2 * f.rows() > width / heads) // rope_c2
+    return emitOpError("expects at most ") << width / heads / 2 << " frequencies, got " << f;
+  return success();
+}
+
+LogicalResult KvAppendOp::verify() {
+  if (getKvHeads() < 1 || widthOf(getK()) % getKvHeads() || getK().getType() != getV().getType()) // kv_append_c1
+    return emitOpError("expects k and v of one type whose width kv_heads divides");
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  int64_t heads = getHeads(), kvHeads = getKvHeads();
+  if (heads < 1 || kvHeads < 1 || heads % kvHeads) // attention_c1
+    return emitOpError("expects kv_heads to divide heads, got ") << kvHeads << " and " << heads;
+  if (widthOf(getQ()) % heads || getQ().getType() != getResult().getType()) // attention_c2
+    return emitOpError("expects heads to divide the width of q, and a result of its type");
+  if (getWindow() < 0) // attention_c3
+    return emitOpError("expects a window of 0 (all positions) or more");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise and fusion
+//===----------------------------------------------------------------------===//
+
+OpFoldResult ScaleOp::fold(FoldAdaptor) {
+  return getFactor().convertToFloat() == 1.0f ? OpFoldResult(getX()) : OpFoldResult();
+}
+
+LogicalResult FusedOp::verify() {
+  if (getBody().front().getTerminator()->getOperandTypes() != TypeRange(getResultTypes())) // fused_c1
+    return emitOpError("expects its region to yield the types of its results");
+  return success();
+}

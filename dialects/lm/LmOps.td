@@ -1,0 +1,250 @@
+//===- LmOps.td - The lm dialect: what the model is -----------------------===//
+//
+// File organisation
+//   (dialect, attributes and types: LmTypes.td; enumerations: LmEnums.td)
+//   structure: model, weight, layer_kind, entry, layers, get_weight, return
+//   layers of a transformer: embed … attention
+//   elementwise
+//   fusion regions
+//
+// Every op is described with numbered constraints in SPEC.md; verifiers cite
+// them. Value semantics: the leading dimension of every tensor is the ragged
+// token count T of a step (or the count R of logits rows after select_rows).
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_DIALECTS_LM_LMOPS_TD
+#define INGOT_DIALECTS_LM_LMOPS_TD
+
+include "dialects/lm/LmTypes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Lm_Op<string mnemonic, list<Trait> traits = []> : Op<Lm_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "a whole model: weights, layer kinds and one entry";
+  let description = [{
+    Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
+    `context`, `parameters`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
+                   I64Attr:$context);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Lm_WeightOp : Lm_Op<"weight", [Symbol, HasParent<"ModelOp">]> {
+  let summary = "a weight of the checkpoint, by reference: no data in the IR";
+  let description = [{
+    `source` is the tensor's name in the checkpoint. `type` is the numeric format it will have in
+    the engine; `stored`, where it differs, the format it has in the file (set by quantize). `values` holds
+    the numbers of small derived vectors that are no tensor of the checkpoint (rope frequencies).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<StrAttr>:$source,
+                   OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+class Lm_FunctionLike<string mnemonic> : Lm_Op<mnemonic,
+    [HasParent<"ModelOp">, IsolatedFromAbove, FunctionOpInterface]> {
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+  }];
+}
+
+def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
+  let summary = "one kind of layer: structure, tuple of weight formats, window";
+  let description = [{
+    Arguments: the hidden state `tensor<?xHxf32>`, `!lm.kv`, `!lm.batch`, then the weights. Each weight
+    argument carries its role as the argument attribute `lm.role` ("attn_q"). Returns hidden state and `!lm.kv`.
+  }];
+}
+
+def Lm_EntryOp : Lm_FunctionLike<"entry"> {
+  let summary = "a step: token ids in, logits of the asked rows out";
+  let description = "Arguments: `tensor<?xi32>`, `!lm.kv`, `!lm.batch`. Returns logits `tensor<?xVxf32>` and `!lm.kv`.";
+}
+
+def Lm_ReturnOp : Lm_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["LayerKindOp", "EntryOp"]>]> {
+  let summary = "ends a layer kind or the entry";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+  let hasVerifier = 1;
+}
+
+def Lm_LayersOp : Lm_Op<"layers", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs layers in order: kind, weights and KV slot of each";
+  let description = [{
+    `weights[i]` lists the weight symbols that layer i passes to the weight arguments of `kinds[i]`.
+    ```mlir
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@global, @local], kv_slots = array<i64: 0, 1>,
+                 weights = [[@blk.0.attn_norm, …], […]]} : tensor<?x576xf32>
+    ```
+  }];
+  let arguments = (ins Lm_Activations:$x, Lm_KvType:$kv, Lm_BatchType:$batch,
+                   FlatSymbolRefArrayAttr:$kinds, ArrayAttr:$weights, DenseI64ArrayAttr:$kv_slots);
+  let results = (outs Lm_Activations:$y, Lm_KvType:$kv_out);
+  let assemblyFormat = "$x `,` $kv `,` $batch attr-dict `:` type($x) `->` type($y)";
+  let hasVerifier = 1;
+}
+
+def Lm_GetWeightOp : Lm_Op<"get_weight", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the weight of that symbol";
+  let arguments = (ins FlatSymbolRefAttr:$weight);
+  let results = (outs Lm_WeightType:$result);
+  let assemblyFormat = "$weight attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Layers of a transformer
+//===----------------------------------------------------------------------===//
+
+def Lm_EmbedOp : Lm_Op<"embed", [Pure]> {
+  let summary = "row ids[t] of the embedding, times scale";
+  let arguments = (ins Lm_Ids:$ids, Lm_WeightType:$weight, DefaultValuedAttr<F32Attr, "1.0f">:$scale);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$ids `,` $weight attr-dict `:` type($ids) `,` type($weight) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Lm_RmsNormOp : Lm_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x / sqrt(mean(x^2) + eps) * (weight + weight_offset), per row or per head of a row";
+  let description = "With `heads` = h the row is cut into h equal heads, each normalised alone with the same weight.";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, F32Attr:$eps,
+                   DefaultValuedAttr<I64Attr, "1">:$heads, DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $weight attr-dict `:` type($x) `,` type($weight)";
+  let hasVerifier = 1;
+}
+
+def Lm_LinearOp : Lm_Op<"linear", [Pure]> {
+  let summary = "y[t][n] = sum_k weight[n][k] x[t][k] (+ bias[n])";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = [{ $x `,` $weight (`,` $bias^ `:` type($bias))? attr-dict `:` type($x) `,` type($weight)
+                          `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "rotates pairs of each head by position * frequency";
+  let description = [{
+    `frequencies` is a vector of rotary/2 inverse frequencies (long-context scaling already in them); the first
+    `2 * its length` elements of each head rotate, the rest pass. cos and sin are multiplied by `attention_factor`.
+  }];
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$frequencies, Lm_BatchType:$batch, I64Attr:$heads,
+                   Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "1.0f">:$attention_factor);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $frequencies `,` $batch attr-dict `:` type($x) `,` type($frequencies)";
+  let hasVerifier = 1;
+}
+
+def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure]> {
+  let summary = "the KV state with this step's keys and values added";
+  let arguments = (ins Lm_Activations:$k, Lm_Activations:$v, Lm_KvType:$kv, Lm_BatchType:$batch, I64Attr:$kv_heads);
+  let results = (outs Lm_KvType:$result);
+  let assemblyFormat = "$k `,` $v `,` $kv `at` $batch attr-dict `:` type($k) `,` type($v)";
+  let hasVerifier = 1;
+}
+
+def Lm_AttentionOp : Lm_Op<"attention", [Pure]> {
+  let summary = "causal grouped-query attention of this step's tokens over the KV state";
+  let description = [{
+    Query head h reads KV head h * kv_heads / heads. score = scale * q.k, then cap * tanh(score / cap) if
+    `softcap` > 0; position j counts for a token at position p if j <= p and (window = 0 or j > p - window).
+  }];
+  let arguments = (ins Lm_Activations:$q, Lm_KvType:$kv, Lm_BatchType:$batch, I64Attr:$heads, I64Attr:$kv_heads,
+                   F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
+                   DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$q `,` $kv `,` $batch attr-dict `:` type($q) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Lm_SelectRowsOp : Lm_Op<"select_rows", [Pure]> {
+  let summary = "the rows of x whose logits are asked for: [T][H] -> [R][H]";
+  let arguments = (ins Lm_Activations:$x, Lm_BatchType:$batch);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $batch attr-dict `:` type($x) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+def Lm_AddOp : Lm_Op<"add", [Pure, Commutative, SameOperandsAndResultType]> {
+  let summary = "a + b";
+  let arguments = (ins Lm_Activations:$a, Lm_Activations:$b);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($result)";
+}
+def Lm_MulOp : Lm_Op<"mul", [Pure, Commutative, SameOperandsAndResultType]> {
+  let summary = "a * b";
+  let arguments = (ins Lm_Activations:$a, Lm_Activations:$b);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($result)";
+}
+def Lm_ScaleOp : Lm_Op<"scale", [Pure, SameOperandsAndResultType]> {
+  let summary = "x * factor";
+  let arguments = (ins Lm_Activations:$x, F32Attr:$factor);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
+  let summary = "silu, gelu_tanh or gelu";
+  let arguments = (ins Lm_Activations:$x, Lm_ActivationKind:$kind);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($result)";
+}
+def Lm_SoftcapOp : Lm_Op<"softcap", [Pure, SameOperandsAndResultType]> {
+  let summary = "cap * tanh(x / cap)";
+  let arguments = (ins Lm_Activations:$x, F32Attr:$cap);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Fusion regions
+//===----------------------------------------------------------------------===//
+
+def Lm_FusedOp : Lm_Op<"fused", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "ops that one launch will compute; the region is its definition";
+  let description = [{
+    Fusion only decides; lowering outlines. `pattern` names what was recognised ("qkv", "attention",
+    "out_residual", "gate_up", …, or "group" for the generic grouper). Not isolated: values are used from above.
+  }];
+  let arguments = (ins StrAttr:$pattern);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$pattern (`->` type($results)^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Lm_YieldOp : Lm_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["FusedOp"]>]> {
+  let summary = "ends a fused region";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+}
+
+#endif
