@@ -1,0 +1,106 @@
+//===- PlanOps.td - The plan dialect: when and where ----------------------===//
+//
+// A program is what the runtime executes, one to one with the engine's table
+// (runtime/schema/engine.fbs): buffers with their sizes as coefficients, a flat launch
+// list per section, and the order in which sections run. No SSA values: operands
+// of launches are attributes that name buffers, weights and the KV pool.
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_DIALECTS_PLAN_PLANOPS_TD
+#define INGOT_DIALECTS_PLAN_PLANOPS_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "dialects/lm/LmTypes.td"
+include "dialects/plan/PlanEnums.td"
+
+def Plan_Dialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::ingot::plan";
+  let summary = "when and where: buffers, launches, steps";
+  let dependentDialects = ["::ingot::lm::LmDialect", "::ingot::kernel::KernelDialect"];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Plan_BufferRef : AttrDef<Plan_Dialect, "BufferRef"> {
+  let mnemonic = "buffer";
+  let summary = "operand: a buffer of the arena, `#plan.buffer<@x>`";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$symbol);
+  let assemblyFormat = "`<` $symbol `>`";
+}
+def Plan_WeightRef : AttrDef<Plan_Dialect, "WeightRef"> {
+  let mnemonic = "weight";
+  let summary = "operand: a weight of the model";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$symbol);
+  let assemblyFormat = "`<` $symbol `>`";
+}
+def Plan_LayerWeightRef : AttrDef<Plan_Dialect, "LayerWeightRef"> {
+  let mnemonic = "layer_weight";
+  let summary = "operand: the n-th weight of the step that runs the section";
+  let parameters = (ins "int64_t":$index);
+  let assemblyFormat = "`<` $index `>`";
+}
+def Plan_KvRef : AttrDef<Plan_Dialect, "KvRef"> {
+  let mnemonic = "kv";
+  let summary = "operand: the KV pool of the step's slot";
+}
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "the whole step";
+  let description = [{
+    `logits` names the buffer of the result. `peak` and `lower_bound` are what pack-buffers reports, in bytes per
+    token and per row: the arena's size and the least that any packing needs.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$context,
+                   OptionalAttr<FlatSymbolRefAttr>:$logits, OptionalAttr<DenseI64ArrayAttr>:$peak,
+                   OptionalAttr<DenseI64ArrayAttr>:$lower_bound);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Plan_WeightOp : Plan_Op<"weight", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "a weight of the engine; as lm.weight";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<StrAttr>:$source,
+                   OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+}
+
+def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "memory of `bytes` per unit of its class; `offset` within the arena of the class, in bytes per unit";
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_BufferClass:$class_kind, I64Attr:$bytes,
+                   OptionalAttr<I64Attr>:$offset, UnitAttr:$persistent);
+  let assemblyFormat = "$sym_name $class_kind $bytes (`at` $offset^)? (`persistent` $persistent^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Plan_KvSlotOp : Plan_Op<"kv_slot", [HasParent<"ProgramOp">]> {
+  let summary = "the KV pool of one layer; slots are numbered in order";
+  let arguments = (ins I64Attr:$kv_heads, I64Attr:$head_dim, StrAttr:$element, I64Attr:$window, I64Attr:$page_bytes);
+  let assemblyFormat = "`heads` $kv_heads `dim` $head_dim `of` $element `window` $window `page` $page_bytes attr-dict";
+}
+
+def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
+  let summary = "a straight list of launches";
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"SectionOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$operands, UnitAttr:$no_barrier);
+  let assemblyFormat = "$kernel $operands (`no_barrier` $no_barrier^)? attr-dict";
+}
+
+def Plan_StepOp : Plan_Op<"step", [HasParent<"ProgramOp">]> {
+  let summary = "runs a section with the weights and the KV slot of a layer";
+  let arguments = (ins FlatSymbolRefAttr:$section, OptionalAttr<ArrayAttr>:$weights, OptionalAttr<I64Attr>:$kv_slot,
+                   OptionalAttr<I64Attr>:$layer);
+  let assemblyFormat = "$section (`layer` $layer^)? (`kv` $kv_slot^)? (`weights` $weights^)? attr-dict";
+}
+
+#endif
