@@ -1,0 +1,139 @@
+//===- Checkpoint.cpp - Look-ups that remember ----------------------------===//
+#include "compiler/import/Checkpoint.h"
+#include "compiler/import/ImportErrors.h"
+
+#include <algorithm>
+
+namespace ingot::import {
+
+int64_t Tensor::elements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+const Tensor *Checkpoint::find(std::string_view tensorName) const {
+  auto tensor = std::lower_bound(
+      tensors.begin(), tensors.end(), tensorName,
+      [](const Tensor &candidate, std::string_view name) { return candidate.name < name; });
+  return tensor != tensors.end() && tensor->name == tensorName ? &*tensor : nullptr;
+}
+
+namespace {
+
+std::string describe(const MetaValue &value) {
+  if (std::holds_alternative<std::monostate>(value))
+    return "null";
+  if (const auto *flag = std::get_if<bool>(&value))
+    return *flag ? "the boolean true" : "the boolean false";
+  if (const auto *integer = std::get_if<int64_t>(&value))
+    return line("the integer ", *integer);
+  if (const auto *number = std::get_if<double>(&value))
+    return line("the number ", *number);
+  if (const auto *text = std::get_if<std::string>(&value))
+    return line("the string ", inQuotes(*text));
+  return std::visit([](const auto &array) { return line("an array of ", array.size()); },
+                    std::get<MetaArray>(value));
+}
+
+Error missing(std::string_view key, const char *expected) {
+  return refuse(cause::keyMissing, line("the checkpoint has no ", inQuotes(key)),
+                line("the model needs it as ", expected),
+                "convert the checkpoint again with a current converter");
+}
+
+Error wrongType(std::string_view key, const MetaValue &value, const char *expected) {
+  return refuse(cause::keyType, line("the key ", inQuotes(key), " has the wrong type"),
+                line("found ", describe(value), ", expected ", expected),
+                "correct the value, or convert the checkpoint again");
+}
+
+/// The key's value; null for a missing key and for JSON's null, which says as much.
+const MetaValue *lookUp(const Checkpoint &checkpoint, std::string_view key) {
+  auto entry = checkpoint.metadata.find(key);
+  if (entry == checkpoint.metadata.end() || std::holds_alternative<std::monostate>(entry->second))
+    return nullptr;
+  return &entry->second;
+}
+
+template <typename T>
+Result<T> typed(const Checkpoint &checkpoint, std::string_view key, const char *expected) {
+  const MetaValue *value = lookUp(checkpoint, key);
+  if (!value)
+    return missing(key, expected);
+  if (const T *found = std::get_if<T>(value))
+    return *found;
+  return wrongType(key, *value, expected);
+}
+
+} // namespace
+
+bool Checkpoint::has(std::string_view key) const { return lookUp(*this, key) != nullptr; }
+
+Result<int64_t> Checkpoint::integer(std::string_view key) const {
+  used[std::string(key)] = true;
+  return typed<int64_t>(*this, key, "an integer");
+}
+
+Result<double> Checkpoint::number(std::string_view key) const {
+  used[std::string(key)] = true;
+  const MetaValue *value = lookUp(*this, key);
+  if (value && std::holds_alternative<int64_t>(*value))
+    return static_cast<double>(std::get<int64_t>(*value));
+  return typed<double>(*this, key, "a number");
+}
+
+Result<bool> Checkpoint::boolean(std::string_view key) const {
+  used[std::string(key)] = true;
+  return typed<bool>(*this, key, "a boolean");
+}
+
+Result<std::string> Checkpoint::string(std::string_view key) const {
+  used[std::string(key)] = true;
+  return typed<std::string>(*this, key, "a string");
+}
+
+const MetaArray *Checkpoint::array(std::string_view key) const {
+  const MetaValue *value = lookUp(*this, key);
+  const MetaArray *found = value ? std::get_if<MetaArray>(value) : nullptr;
+  if (found)
+    used[std::string(key)] = true;
+  return found;
+}
+
+Result<int64_t> Checkpoint::integerOr(std::string_view key, int64_t otherwise) const {
+  return has(key) ? integer(key) : Result<int64_t>(otherwise);
+}
+
+Result<double> Checkpoint::numberOr(std::string_view key, double otherwise) const {
+  return has(key) ? number(key) : Result<double>(otherwise);
+}
+
+Result<bool> Checkpoint::booleanOr(std::string_view key, bool otherwise) const {
+  return has(key) ? boolean(key) : Result<bool>(otherwise);
+}
+
+// A pattern is kept beside the used keys, as an entry that is false.
+void Checkpoint::ignore(std::string_view pattern) const {
+  bool isPattern = pattern.ends_with('*');
+  used.try_emplace(std::string(pattern), !isPattern);
+}
+
+std::vector<std::string> Checkpoint::unusedKeys() const {
+  auto covered = [&](std::string_view key) {
+    if (used.contains(key))
+      return true;
+    return std::any_of(used.begin(), used.end(), [&](const auto &entry) {
+      return !entry.second &&
+             key.starts_with(std::string_view(entry.first).substr(0, entry.first.size() - 1));
+    });
+  };
+  std::vector<std::string> unused;
+  for (const auto &[key, value] : metadata)
+    if (!std::holds_alternative<std::monostate>(value) && !covered(key))
+      unused.push_back(key);
+  return unused;
+}
+
+} // namespace ingot::import

@@ -1,0 +1,49 @@
+//===- CheckpointBuilder.h - How readers fill a Checkpoint ----------------===//
+#pragma once
+
+#include "compiler/import/Checkpoint.h"
+
+namespace ingot::import {
+
+/// Collects what a container's reader found. Names and keys are checked for duplicates
+/// here, once for all containers; `finish` sorts the tensors.
+class CheckpointBuilder {
+public:
+  explicit CheckpointBuilder(Container container);
+
+  /// Adds a metadata entry (E0214 if the key is there already).
+  Result<void> addMetadata(std::string key, MetaValue value);
+  /// The entry read so far, or null.
+  const MetaValue *metadata(std::string_view key) const;
+  /// The reader itself dealt with the key: families need not.
+  void markUsed(std::string_view key);
+
+  /// Checks a name's length, bytes and uniqueness (E0210 to E0213). Call before the
+  /// tensor's record is trusted; every checked name must be added afterwards.
+  Result<void> checkTensorName(std::string_view name, const std::string &path);
+  void addTensor(Tensor tensor) { checkpoint->tensors.push_back(std::move(tensor)); }
+
+  void setArchitecture(std::string architecture) {
+    checkpoint->architecture = std::move(architecture);
+  }
+  void setName(std::string name) { checkpoint->name = std::move(name); }
+  TextFiles &text() { return checkpoint->text; }
+  /// Keeps the memory under the tensors alive with the checkpoint.
+  void keep(std::shared_ptr<const void> mapping) {
+    checkpoint->mappings.push_back(std::move(mapping));
+  }
+
+  /// Hands the checkpoint over; the builder is empty afterwards.
+  std::shared_ptr<Checkpoint> finish(std::string contentHash);
+
+private:
+  std::shared_ptr<Checkpoint> checkpoint;
+  std::map<std::string, bool, std::less<>> tensorNames;
+};
+
+/// Checks a shape and counts its elements: 1 to 8 dimensions, none 0, the product below
+/// 2^62 (E0215 to E0217; `maxDims` is the container's limit).
+Result<int64_t> countElements(std::string_view tensorName, std::span<const int64_t> shape,
+                              int maxDims);
+
+} // namespace ingot::import

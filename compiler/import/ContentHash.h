@@ -1,0 +1,16 @@
+//===- ContentHash.h - One hash over a checkpoint's files -----------------===//
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ingot::import {
+
+/// 32 hex digits of XXH3-128 over the files' bytes and sizes, in the given order. Hashed
+/// in 16 MiB pieces on as many threads as the machine has; the result does not depend on
+/// their number. It finds damage and names cache entries; it is no defence against attack.
+std::string hashContent(const std::vector<std::span<const std::byte>> &files);
+
+} // namespace ingot::import

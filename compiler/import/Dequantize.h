@@ -1,0 +1,30 @@
+//===- Dequantize.h - Stored weights as f32: the reference arithmetic -----===//
+//
+// What a weight *is*: NumericFormat.h's formulas in f32, one rounding per
+// written operation, bit-exact with the `gguf` Python package
+// (gguf.quants.dequantize). The interpreter, `exact` kernels and `--quantize`
+// all start from these numbers.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/Checkpoint.h"
+#include "compiler/import/Codes.h"
+
+namespace ingot::import {
+
+/// One row in the file's packing to out.size() numbers. The two lengths must fit each
+/// other (storedRowBytes); an error of code E0207 otherwise. No alignment is needed.
+Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte> row,
+                           std::span<float> out);
+
+/// The numbers of parts already taken apart (storedBlockValues(format) of them).
+void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out);
+
+/// The bytes of row `index` of the last dimension: rows are counted over all outer ones.
+std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index);
+
+/// Refuses a tensor with a NaN or infinite value or scale, naming the first place (E0208).
+/// One pass over the stored bytes (scales only for quantised formats); allocates nothing.
+Result<void> checkFinite(const Tensor &tensor);
+
+} // namespace ingot::import

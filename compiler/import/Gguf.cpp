@@ -1,0 +1,332 @@
+//===- Gguf.cpp - Header, tensor records, and where their data lies -------===//
+#include "compiler/import/Gguf.h"
+#include "compiler/import/Codes.h"
+#include "compiler/import/GgufMetadata.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace ingot::import {
+
+namespace {
+
+constexpr uint64_t kMaxCount = 65536; // of keys, and of tensors
+constexpr int kMaxDims = 4;
+constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
+constexpr uint64_t kLeastRecordBytes = 8 + 1 + 4 + 8 + 4 + 8;
+
+struct StoredType {
+  uint32_t id;
+  const char *name;
+  std::optional<WeightFormat> format; ///< empty: known, but not read
+};
+
+constexpr StoredType kStoredTypes[] = {
+    {0, "F32", WeightFormat::F32},    {1, "F16", WeightFormat::F16},
+    {2, "Q4_0", WeightFormat::Q4_0},  {3, "Q4_1", WeightFormat::Q4_1},
+    {6, "Q5_0", WeightFormat::Q5_0},  {7, "Q5_1", WeightFormat::Q5_1},
+    {8, "Q8_0", WeightFormat::Q8_0},  {9, "Q8_1", std::nullopt},
+    {10, "Q2_K", std::nullopt},       {11, "Q3_K", std::nullopt},
+    {12, "Q4_K", WeightFormat::Q4_K}, {13, "Q5_K", WeightFormat::Q5_K},
+    {14, "Q6_K", WeightFormat::Q6_K}, {15, "Q8_K", std::nullopt},
+    {16, "IQ2_XXS", std::nullopt},    {17, "IQ2_XS", std::nullopt},
+    {18, "IQ3_XXS", std::nullopt},    {19, "IQ1_S", std::nullopt},
+    {20, "IQ4_NL", std::nullopt},     {21, "IQ3_S", std::nullopt},
+    {22, "IQ2_S", std::nullopt},      {23, "IQ4_XS", std::nullopt},
+    {24, "I8", std::nullopt},         {25, "I16", std::nullopt},
+    {26, "I32", std::nullopt},        {27, "I64", std::nullopt},
+    {28, "F64", std::nullopt},        {29, "IQ1_M", std::nullopt},
+    {30, "BF16", WeightFormat::BF16}, {34, "TQ1_0", std::nullopt},
+    {35, "TQ2_0", std::nullopt},      {39, "MXFP4", std::nullopt},
+    {40, "NVFP4", std::nullopt},      {41, "Q1_0", std::nullopt},
+};
+
+constexpr char kReadable[] = "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q4_K Q5_K Q6_K";
+
+struct Header {
+  uint64_t tensors, keys;
+};
+
+struct Record {
+  std::string name;
+  WeightFormat format;
+  std::vector<int64_t> shape; // outermost first
+  uint64_t offset, bytes;     // in the data section
+};
+
+uint64_t alignUp(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+class GgufReader {
+public:
+  GgufReader(std::span<const std::byte> file, const std::string &path, CheckpointBuilder &builder)
+      : file(file), path(path), builder(builder), cursor(file, path) {}
+
+  Result<void> read();
+
+private:
+  Result<void> checkVersion();
+  Result<Header> readHeader();
+  Result<Record> readRecord(uint64_t index);
+  Result<std::vector<int64_t>> readShape(const std::string &name);
+  Result<void> readFormat(Record &record);
+  Result<void> place(uint64_t alignment);
+  Result<void> checkQuantisationVersion();
+
+  std::span<const std::byte> file;
+  const std::string &path;
+  CheckpointBuilder &builder;
+  GgufCursor cursor;
+  std::vector<Record> records;
+};
+
+Result<void> GgufReader::checkVersion() {
+  Result<uint32_t> magic = cursor.take<uint32_t>(cause::ggufHeaderCut, "the header");
+  if (!magic)
+    return magic.error();
+  if (*magic != 0x46554747) // "GGUF"
+    return refuse(cause::ggufMagic, line(fileName(path), " is not a GGUF file"),
+                  line("it starts with ",
+                       inQuotes({reinterpret_cast<const char *>(file.data()), 4}),
+                       ", 'GGUF' is expected"),
+                  "name a .gguf file, or a safetensors folder");
+  Result<uint32_t> version = cursor.take<uint32_t>(cause::ggufHeaderCut, "the header");
+  if (!version)
+    return version.error();
+  if (*version == 3)
+    return {};
+  if ((*version & 0xFFFF) == 0 && *version != 0)
+    return refuse(cause::ggufBigEndian, line(fileName(path), " is a big-endian GGUF file"),
+                  line("its version reads ", *version, ", byte-swapped ",
+                       __builtin_bswap32(*version)),
+                  "convert it: gguf-convert-endian FILE little");
+  if (*version < 3)
+    return refuse(cause::ggufOldVersion, line(fileName(path), " is an old GGUF file"),
+                  line("version ", *version, "; version 3 is read"),
+                  "convert the checkpoint again with a current converter");
+  return refuse(cause::ggufNewVersion, line(fileName(path), " is from a newer GGUF version"),
+                line("version ", *version, "; version 3 is read"),
+                "convert the checkpoint to GGUF version 3");
+}
+
+Result<Header> GgufReader::readHeader() {
+  Result<uint64_t> tensors = cursor.take<uint64_t>(cause::ggufHeaderCut, "the tensor count");
+  if (!tensors)
+    return tensors.error();
+  Result<uint64_t> keys = cursor.take<uint64_t>(cause::ggufHeaderCut, "the key count");
+  if (!keys)
+    return keys.error();
+  const char *damaged = "download it again: its header is damaged";
+  if (*tensors == 0)
+    return refuse(cause::noTensors, line(fileName(path), " has no tensors"),
+                  line("0 tensors, ", *keys, " keys"), "name the model's own file");
+  if (*tensors > kMaxCount)
+    return refuse(cause::tooManyTensors, line(fileName(path), " has too many tensors"),
+                  line(*tensors, " tensors, at most ", kMaxCount), damaged);
+  if (*keys > kMaxCount)
+    return refuse(cause::tooManyKeys, line(fileName(path), " has too many keys"),
+                  line(*keys, " keys, at most ", kMaxCount), damaged);
+  if (*keys * kLeastKeyBytes > cursor.left())
+    return refuse(cause::ggufKeysCut, line(fileName(path), " is too short for its keys"),
+                  line(*keys, " keys of at least ", kLeastKeyBytes, " bytes, ", cursor.left(),
+                       " bytes are left"),
+                  "download it again");
+  if (*tensors * kLeastRecordBytes > cursor.left())
+    return refuse(cause::ggufTensorsCut, line(fileName(path), " is too short for its tensors"),
+                  line(*tensors, " records of at least ", kLeastRecordBytes, " bytes, ",
+                       cursor.left(), " bytes are left"),
+                  "download it again");
+  return Header{*tensors, *keys};
+}
+
+Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
+  std::string what = line("the shape of ", inQuotes(name));
+  Result<uint32_t> dims = cursor.take<uint32_t>(cause::ggufDimsCut, what);
+  if (!dims)
+    return dims.error();
+  if (*dims == 0)
+    return refuse(cause::ggufNoDims, line("tensor ", inQuotes(name), " has no dimensions"),
+                  line("0 dimensions, 1 to ", kMaxDims, " are expected"),
+                  "convert the checkpoint again");
+  // The limit first: a huge count must not be read extent by extent.
+  if (*dims > static_cast<uint32_t>(kMaxDims))
+    return countElements(name, std::vector<int64_t>(kMaxDims + 1, 1), kMaxDims).error();
+  std::vector<int64_t> shape(*dims);
+  for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
+    Result<uint64_t> raw = cursor.take<uint64_t>(cause::ggufDimsCut, what);
+    if (!raw)
+      return raw.error();
+    *extent = static_cast<int64_t>(*raw); // negative if too large: countElements refuses it
+  }
+  return shape;
+}
+
+Result<void> GgufReader::readFormat(Record &record) {
+  Result<uint32_t> type =
+      cursor.take<uint32_t>(cause::ggufRecordCut, line("the type of ", inQuotes(record.name)));
+  if (!type)
+    return type.error();
+  const auto *stored = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
+                                    [&](const StoredType &known) { return known.id == *type; });
+  if (stored == std::end(kStoredTypes))
+    return refuse(cause::typeUnknown, line("tensor ", inQuotes(record.name), " has an unknown type"),
+                  line("type ", *type, "; known are 0 to 41"),
+                  "download the checkpoint again, or convert it to a known type");
+  if (!stored->format)
+    return refuse(cause::typeUnsupported,
+                  line("tensor ", inQuotes(record.name), " has the type ", stored->name),
+                  line("type ", *type, " is not supported; these are: ", kReadable),
+                  "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
+  record.format = *stored->format;
+  return {};
+}
+
+Result<Record> GgufReader::readRecord(uint64_t index) {
+  Record record;
+  std::string which = line("the name of tensor ", index);
+  Result<uint64_t> size = cursor.take<uint64_t>(cause::ggufNameLengthCut, which);
+  if (!size)
+    return size.error();
+  Result<std::string_view> name = cursor.takeText(cause::ggufNamePastEnd, which, *size);
+  if (!name)
+    return name.error();
+  if (Result<void> checked = builder.checkTensorName(*name, path); !checked)
+    return checked.error();
+  record.name = *name;
+
+  Result<std::vector<int64_t>> shape = readShape(record.name);
+  if (!shape)
+    return shape.error();
+  record.shape = std::move(*shape);
+  Result<int64_t> elements = countElements(record.name, record.shape, kMaxDims);
+  if (!elements)
+    return elements.error();
+  if (Result<void> format = readFormat(record); !format)
+    return format.error();
+
+  const int64_t values = storedBlockValues(record.format), k = record.shape.back();
+  if (k % values != 0)
+    return refuse(cause::ggufRowBlocks,
+                  line("tensor ", inQuotes(record.name), " has rows that are not whole blocks"),
+                  line("rows of ", k, " values, blocks of ", values, " (",
+                       numericFormat(record.format).name, ")"),
+                  "convert the checkpoint again, with this tensor as F16 or F32");
+  if (__builtin_mul_overflow(static_cast<uint64_t>(*elements / values),
+                             static_cast<uint64_t>(storedBlockBytes(record.format)),
+                             &record.bytes))
+    return refuse(cause::ggufByteOverflow,
+                  line("tensor ", inQuotes(record.name), " is larger than any file"),
+                  line(*elements, " values of ", numericFormat(record.format).name,
+                       " need more than 2^64 bytes"),
+                  "download the checkpoint again: its header is damaged");
+  Result<uint64_t> offset =
+      cursor.take<uint64_t>(cause::ggufRecordCut, line("the offset of ", inQuotes(record.name)));
+  if (!offset)
+    return offset.error();
+  record.offset = *offset;
+  return record;
+}
+
+/// Walks the tensors in the order of their offsets: each must start, aligned, where the
+/// one before it ended, and the last must end the file (padding allowed).
+Result<void> GgufReader::place(uint64_t alignment) {
+  const uint64_t start = alignUp(cursor.offset(), alignment);
+  if (start >= file.size())
+    return refuse(cause::ggufDataMissing, line(fileName(path), " has no tensor data"),
+                  line("the data of ", records.size(), " tensors should start at ", start,
+                       ", the file has ", file.size(), " bytes"),
+                  "download it again");
+  const uint64_t size = file.size() - start;
+  std::vector<size_t> order(records.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(records[a].offset, a) < std::pair(records[b].offset, b);
+  });
+
+  uint64_t end = 0;
+  for (size_t index : order) {
+    Record &record = records[index];
+    std::string which = line("tensor ", inQuotes(record.name));
+    if (record.offset % alignment != 0)
+      return refuse(cause::ggufOffsetUnaligned, line(which, " is not aligned"),
+                    line("offset ", record.offset, " is no multiple of ", alignment),
+                    "convert the checkpoint again");
+    if (record.offset > size || record.bytes > size - record.offset)
+      return refuse(cause::dataPastEnd, line(which, " ends after the file"),
+                    line(record.bytes, " bytes at ", record.offset, ", the data section has ",
+                         size, " bytes"),
+                    "download the checkpoint again");
+    if (record.offset < end)
+      return refuse(cause::overlap, line(which, " overlaps another tensor"),
+                    line("it starts at ", record.offset, ", the one before ends at ", end),
+                    "convert the checkpoint again");
+    if (record.offset > alignUp(end, alignment))
+      return refuse(cause::hole, line(which, " leaves a hole before it"),
+                    line("it starts at ", record.offset, ", the one before ends at ", end,
+                         ", the alignment is ", alignment),
+                    "convert the checkpoint again");
+    end = record.offset + record.bytes;
+    builder.addTensor({std::move(record.name), record.format, std::move(record.shape),
+                       file.subspan(static_cast<size_t>(start + record.offset),
+                                    static_cast<size_t>(record.bytes))});
+  }
+  if (size > alignUp(end, alignment))
+    return refuse(cause::trailingBytes, line(fileName(path), " has bytes after its last tensor"),
+                  line("the tensors end at ", start + end, ", the file at ", file.size()),
+                  "download it again, or remove what was appended");
+  return {};
+}
+
+Result<void> GgufReader::checkQuantisationVersion() {
+  const MetaValue *entry = builder.metadata("general.quantization_version");
+  if (!entry)
+    return {};
+  builder.markUsed("general.quantization_version");
+  const auto *version = std::get_if<int64_t>(entry);
+  bool quantised = std::any_of(records.begin(), records.end(), [](const Record &record) {
+    return !numericFormat(record.format).isFloat();
+  });
+  if (!quantised || (version && *version == 2))
+    return {};
+  return refuse(cause::ggufQuantVersion, line(fileName(path), " packs its blocks in an old way"),
+                version ? line("general.quantization_version is ", *version, ", 2 is read")
+                        : std::string("general.quantization_version is not an integer, 2 is read"),
+                "quantise the checkpoint again with a current tool");
+}
+
+Result<void> GgufReader::read() {
+  if (Result<void> version = checkVersion(); !version)
+    return version;
+  Result<Header> header = readHeader();
+  if (!header)
+    return header.error();
+  if (Result<void> keys = readGgufMetadata(cursor, header->keys, builder, path); !keys)
+    return keys;
+  if (Result<void> identified = identifyGguf(builder, path); !identified)
+    return identified;
+  Result<uint64_t> alignment = ggufAlignment(builder, path);
+  if (!alignment)
+    return alignment.error();
+
+  records.reserve(static_cast<size_t>(header->tensors));
+  for (uint64_t i = 0; i < header->tensors; ++i) {
+    Result<Record> record = readRecord(i);
+    if (!record)
+      return record.error();
+    records.push_back(std::move(*record));
+  }
+  if (Result<void> quantisation = checkQuantisationVersion(); !quantisation)
+    return quantisation;
+  return place(*alignment);
+}
+
+} // namespace
+
+Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
+                      CheckpointBuilder &builder) {
+  return GgufReader(file, path, builder).read();
+}
+
+} // namespace ingot::import

@@ -1,0 +1,26 @@
+//===- Gguf.h - Reading GGUF version 3 ------------------------------------===//
+//
+//   magic "GGUF" | u32 version | u64 tensors | u64 keys
+//   keys:     string key | u32 type | value          (string: u64 length | bytes)
+//   records:  string name | u32 dims | u64 extent[dims], innermost first | u32 type | u64 offset
+//   padding to general.alignment, then the data; offsets count from there
+//
+// Specification: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+//
+// Everything is little-endian. Limits: 65,536 keys and tensors, strings of 16 MiB,
+// names of 256 bytes, 4 dimensions, alignment a power of two up to 64 KiB; a count
+// is compared with the bytes left before anything is reserved for it. The tensors
+// must cover the data section: aligned, without overlap, hole or trailing bytes.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/CheckpointBuilder.h"
+
+namespace ingot::import {
+
+/// Reads a whole file from memory into `builder`; tensors point into `file`. `path` is
+/// for messages and the fall-back name. Errors have exit 3 and codes E0209 to E0270.
+Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
+                      CheckpointBuilder &builder);
+
+} // namespace ingot::import

@@ -1,0 +1,21 @@
+//===- GgufMetadata.h - The keys and values of a GGUF file ----------------===//
+#pragma once
+
+#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/GgufCursor.h"
+
+namespace ingot::import {
+
+/// Reads `count` keys with their values into the builder's metadata.
+Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuilder &builder,
+                              const std::string &path);
+
+/// Looks at the keys that say what kind of file it is: refuses split files (E0259), files
+/// that are no model (E0260) and odd architectures (E0225, E0226), and sets architecture
+/// and name.
+Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path);
+
+/// general.alignment, 32 if it is missing; a power of two up to 64 KiB (E0256 to E0258).
+Result<uint64_t> ggufAlignment(CheckpointBuilder &builder, const std::string &path);
+
+} // namespace ingot::import

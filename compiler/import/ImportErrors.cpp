@@ -1,0 +1,45 @@
+//===- ImportErrors.cpp - Messages about other people's files -------------===//
+#include "compiler/import/ImportErrors.h"
+
+#include <simdjson.h>
+
+namespace ingot::import {
+
+Error refuse(const char *code, std::string what, std::string why, std::string fix) {
+  return Error{ExitCode::File, code, std::move(what), std::move(why), std::move(fix)};
+}
+
+std::string inQuotes(std::string_view text) {
+  constexpr size_t kShown = 96;
+  std::string_view shown = text.substr(0, kShown);
+  // Do not cut a character in two.
+  while (shown.size() < text.size() && !shown.empty() && (text[shown.size()] & 0xC0) == 0x80)
+    shown.remove_suffix(1);
+  bool utf8 = simdjson::validate_utf8(shown.data(), shown.size());
+  std::string result = "'";
+  for (char c : shown) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8)) {
+      constexpr char kHex[] = "0123456789abcdef";
+      result += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      result += c;
+    }
+  }
+  result += shown.size() < text.size() ? "…'" : "'";
+  return result;
+}
+
+std::string fileName(const std::string &path) {
+  size_t slash = path.find_last_of('/');
+  return inQuotes(slash == std::string::npos ? path : path.substr(slash + 1));
+}
+
+bool isPlainName(std::string_view text) {
+  for (char c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      return false;
+  return simdjson::validate_utf8(text.data(), text.size());
+}
+
+} // namespace ingot::import

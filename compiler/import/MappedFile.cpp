@@ -1,0 +1,67 @@
+//===- MappedFile.cpp - open, fstat, mmap ---------------------------------===//
+#include "compiler/import/MappedFile.h"
+#include "compiler/import/ImportErrors.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ingot::import {
+
+namespace {
+
+/// A descriptor that closes itself.
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0)
+      ::close(fd);
+  }
+};
+
+const char *kindOf(mode_t mode) {
+  if (S_ISDIR(mode))
+    return "a folder";
+  if (S_ISFIFO(mode))
+    return "a pipe";
+  if (S_ISCHR(mode) || S_ISBLK(mode))
+    return "a device";
+  return "a socket";
+}
+
+} // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &path) {
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0)
+    return refuse(cause::cannotOpen, line("cannot open ", fileName(path)),
+                  line(inQuotes(path), ": ", std::strerror(errno)),
+                  "check the path and its permissions");
+  struct stat status {};
+  if (::fstat(file.fd, &status) != 0)
+    return refuse(cause::readFailed, line("cannot read ", fileName(path)),
+                  line(inQuotes(path), ": ", std::strerror(errno)), "check the disk");
+  if (!S_ISREG(status.st_mode))
+    return refuse(cause::notRegularFile, line(fileName(path), " is not a regular file"),
+                  line(inQuotes(path), " is ", kindOf(status.st_mode)),
+                  "name a file on disk");
+  if (status.st_size == 0)
+    return refuse(cause::emptyFile, line(fileName(path), " is empty"),
+                  line(inQuotes(path), " has 0 bytes"), "download it again");
+  auto size = static_cast<size_t>(status.st_size);
+  void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (mapped == MAP_FAILED)
+    return refuse(cause::readFailed, line("cannot map ", fileName(path)),
+                  line(inQuotes(path), ", ", size, " bytes: ", std::strerror(errno)),
+                  "free some address space, or copy the file to a local disk");
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(static_cast<const std::byte *>(mapped), size));
+}
+
+MappedFile::~MappedFile() { ::munmap(const_cast<std::byte *>(data), size); }
+
+} // namespace ingot::import
