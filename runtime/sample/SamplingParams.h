@@ -19,19 +19,22 @@
 
 namespace ingot::runtime {
 
+constexpr int32_t kMaxTopLogprobs = 20;
+
 struct SamplingParams {
-  float temperature = 0.0f; ///< 0: greedy
-  int32_t topK = 0;         ///< keep the k most likely; 0: all
-  float topP = 1.0f;        ///< keep the fewest ids whose probabilities sum to topP or more
-  float minP = 0.0f;        ///< drop ids less likely than minP times the most likely
-  float typicalP = 1.0f;    ///< locally typical sampling (Meister et al. 2022); 1: off
+  float temperature = 0.0f;       ///< 0: greedy
+  int32_t topK = 0;               ///< keep the k most likely; 0: all
+  float topP = 1.0f;              ///< keep the fewest ids whose probabilities sum to topP or more
+  float minP = 0.0f;              ///< drop ids less likely than minP times the most likely
+  float typicalP = 1.0f;          ///< locally typical sampling (Meister et al. 2022); 1: off
   float repetitionPenalty = 1.0f; ///< on ids of prompt and output (CTRL, Keskar et al. 2019)
   float presencePenalty = 0.0f;   ///< subtracted once from ids of the output
   float frequencyPenalty = 0.0f;  ///< subtracted for each occurrence in the output
   std::vector<std::pair<int32_t, float>> logitBias; ///< added to the logit of an id
   uint64_t seed = 0;
-  uint32_t choice = 0;     ///< index among the answers to one prompt (`n`)
-  int32_t topLogprobs = -1; ///< -1: no log-probabilities; 0: of the chosen id; k: and the k likeliest
+  uint32_t choice = 0; ///< index among the answers to one prompt (`n`)
+  int32_t topLogprobs =
+      -1; ///< -1: no log-probabilities; 0: of the chosen id; k: and the k likeliest
 
   bool greedy() const { return temperature == 0.0f; }
   bool needsHistory() const {

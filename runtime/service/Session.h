@@ -42,35 +42,26 @@ class Tokenizer;
 namespace ingot::runtime {
 
 class EngineFile;
+struct MemoryStatement; // runtime/engine/Inspect.h
 
 /// Limits are fixed when the session opens: all memory is taken (or refused,
-/// E0502, with the sum) there.
+/// E0502, with the sum) there. Values of 0 mean what the comment says.
 struct SessionOptions {
-  int64_t context = 0; ///< positions a sequence may have; 0: min(the model's, 4096, what memory allows)
-  int64_t maxSeqs = 1; ///< sequences in one step
-  int64_t maxBatchTokens = 512; ///< tokens in one step
+  int64_t context =
+      0; ///< positions a sequence may have; 0: min(the model's, 4096, what memory allows)
+  int64_t maxSeqs = 1;          ///< sequences in one step
+  int64_t maxBatchTokens = 512; ///< tokens in one step; raised to maxSeqs if that is more
   /// Logits rows in one step; 0: maxSeqs. logits() and score() go through a
   /// prompt in chunks of this many: give 64 or more for them.
   int64_t logitsRows = 0;
-  uint64_t kvMemoryBytes = 0; ///< for KV pages; 0: as many as maxSeqs * context takes
-  int threads = 0;            ///< 0: every processor this process may use
-  std::string isa;            ///< "avx2", "avx512"; empty: the best this machine has
-  int64_t prefillChunk = 0;   ///< most tokens of one prompt in one step; 0: maxBatchTokens
-  bool loadTokenizer = true;  ///< false: ids only, for a quicker start
-  std::string traceFile;      ///< Chrome trace of every launch, written when the session closes
-};
-
-/// Bytes by part, as taken at open(). `total()` is what the process needs
-/// beside its own binary.
-struct MemoryUse {
-  uint64_t weights = 0;     ///< mapped from the engine, shared with the page cache
-  uint64_t code = 0;        ///< mapped kernels
-  uint64_t kv = 0;          ///< pages * bytes per page
-  uint64_t activations = 0; ///< maxBatchTokens * bytes per token + fixed
-  uint64_t logits = 0;      ///< logitsRows * bytes per row
-  uint64_t scratch = 0;     ///< of all threads
-  uint64_t kvPages = 0;
-  uint64_t total() const { return weights + code + kv + activations + logits + scratch; }
+  uint64_t kvMemoryBytes =
+      0;                     ///< for KV pages, shared by all; 0: as many as maxSeqs * context takes
+  int threads = 0;           ///< 0: every processor this process may use
+  std::string isa;           ///< "avx2", "avx512"; empty: the best this machine has
+  int64_t prefillChunk = 0;  ///< most tokens of one prompt in one step; 0: maxBatchTokens
+  bool loadTokenizer = true; ///< false: ids only, for a quicker start
+  std::string traceFile;     ///< Chrome trace of every launch, written by writeTrace() or when the
+                             ///< session closes
 };
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
@@ -90,12 +81,13 @@ struct TokenEvent {
 struct Request {
   std::vector<int32_t> promptIds; ///< used as they are: nothing is added
   SamplingParams sampling;
-  int64_t maxTokens = -1; ///< new ids at most; -1: as many as the context leaves
-  std::vector<int32_t> stopIds; ///< besides the engine's eos ids
-  bool ignoreEos = false;       ///< the engine's eos ids do not end the answer
+  int64_t maxTokens = -1;               ///< new ids at most; -1: as many as the context leaves
+  std::vector<int32_t> stopIds;         ///< besides the engine's eos ids
+  bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
   std::function<void(const TokenEvent &)> onToken;
-  const std::atomic<bool> *cancel = nullptr; ///< ends the request within one step when it turns true
+  const std::atomic<bool> *cancel =
+      nullptr; ///< ends the request within one step when it turns true
 };
 
 struct Timings {
@@ -140,7 +132,8 @@ public:
   int64_t maxSeqs() const;
   int threads() const;
   std::string_view target() const; ///< "cpu:avx512": the code that runs
-  const MemoryUse &memory() const;
+  /// The limits in force and the bytes that were taken, by part.
+  const MemoryStatement &memory() const;
   double loadMs() const;
   /// The engine's generation defaults (generation_config.json): greedy unless
   /// it asks for sampling.
@@ -183,6 +176,8 @@ public:
   };
   void profile(bool on);
   std::vector<KernelTime> kernelTimes() const;
+  /// Writes options.traceFile now; nothing if none was asked for. E0703.
+  Result<void> writeTrace();
 
 private:
   struct Impl;

@@ -1,0 +1,227 @@
+//===- Executor.cpp - Resolving a program and running it ------------------===//
+#include "runtime/device/cpu/Executor.h"
+
+#include <algorithm>
+
+namespace ingot::cpu {
+
+namespace {
+
+constexpr uint64_t kLine = 64;
+/// Smaller KV pools stay on small pages: a first token would zero 2 MiB per layer.
+constexpr uint64_t kHugeKvPool = uint64_t(16) << 20;
+
+Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
+  const runtime::MemoryLimits &limits = statement.limits;
+  return {ExitCode::File, "E0502", "the limits ask for more memory than there is",
+          "needs " + runtime::humanBytes(statement.allocated()) + " = activations and logits " +
+              runtime::humanBytes(statement.arena) + " (" + std::to_string(limits.maxBatchTokens) +
+              " tokens, " + std::to_string(limits.logitsRows) + " rows) + KV " +
+              runtime::humanBytes(statement.kv) + " (" + std::to_string(statement.pages) +
+              " pages) + scratch and batch " +
+              runtime::humanBytes(statement.scratch + statement.batch) + "; allowed " +
+              runtime::humanBytes(allowed),
+          "lower --context (" + std::to_string(limits.context) + "), --max-seqs (" +
+              std::to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
+              std::to_string(limits.maxBatchTokens) + ") or --kv-memory"};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::EngineFile> engine,
+                                                   const runtime::MemoryLimits &limits,
+                                                   std::optional<runtime::IsaLevel> isa,
+                                                   uint64_t allowedBytes) {
+  std::unique_ptr<Executor> executor(new Executor());
+  executor->file = engine;
+  auto picked = runtime::pickCode(engine->table(), runtime::hostCpu(), isa);
+  if (!picked)
+    return picked.error();
+  executor->targetName =
+      engine->table().code()->Get(flatbuffers::uoffset_t(*picked))->target()->str();
+  auto statement = runtime::memoryStatement(*engine, limits);
+  if (!statement)
+    return statement.error();
+  executor->statement = *statement;
+  uint64_t allowed = allowedBytes ? allowedBytes : availableMemory();
+  if (allowed && executor->statement.allocated() > allowed)
+    return memoryError(executor->statement, allowed);
+  auto code = runtime::CodeImage::map(engine, *picked);
+  if (!code)
+    return code.error();
+  executor->code = *code;
+  auto pool = ThreadPool::create(int(limits.threads));
+  if (!pool)
+    return pool.error();
+  executor->pool = std::move(*pool);
+  if (auto allocated = executor->allocate(); !allocated)
+    return allocated.error();
+  executor->resolve();
+  return executor;
+}
+
+Result<void> Executor::allocate() {
+  const fb::Engine &table = file->table();
+  const runtime::MemoryLimits &limits = statement.limits;
+  auto take = [](HostMemory &memory, uint64_t bytes, const char *what, bool huge) -> Result<void> {
+    auto taken = HostMemory::allocate(bytes, what, huge);
+    if (!taken)
+      return taken.error();
+    memory = std::move(*taken);
+    return {};
+  };
+  kvOffset.clear();
+  uint64_t kvBytes = 0, largestPool = 0;
+  for (const fb::KvSlot *slot : *table.kv_slots()) {
+    kvOffset.push_back(kvBytes);
+    uint64_t bytes = slot->page_bytes() * statement.pages;
+    kvBytes += bytes;
+    largestPool = std::max(largestPool, bytes);
+  }
+  scratchStride = kLine;
+  for (const fb::Kernel *kernel : *table.kernels())
+    scratchStride = std::max(scratchStride, (kernel->scratch_bytes() + kLine - 1) / kLine * kLine);
+
+  if (auto r = take(fixedArena, table.bytes_fixed(), "fixed buffers", true); !r)
+    return r;
+  if (auto r =
+          take(tokenArena, table.bytes_per_token() * limits.maxBatchTokens, "activations", true);
+      !r)
+    return r;
+  if (auto r = take(rowArena, table.bytes_per_row() * limits.logitsRows, "logits", true); !r)
+    return r;
+  if (auto r = take(kv, kvBytes, "KV pages", largestPool >= kHugeKvPool); !r)
+    return r;
+  return take(scratch, scratchStride * uint64_t(pool->threads()), "kernel scratch", true);
+}
+
+std::byte *Executor::bufferAddress(size_t index) const {
+  const fb::Buffer &buffer = *file->table().buffers()->Get(flatbuffers::uoffset_t(index));
+  switch (buffer.class_()) {
+  case fb::BufferClass::PerToken:
+    return tokenArena.data() + buffer.offset() * statement.limits.maxBatchTokens;
+  case fb::BufferClass::PerRow:
+    return rowArena.data() + buffer.offset() * statement.limits.logitsRows;
+  case fb::BufferClass::Fixed:
+    break;
+  }
+  return fixedArena.data() + buffer.offset();
+}
+
+std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
+  auto weight = [&](size_t index) {
+    // Kernels do not write weights; the ABI has one pointer type.
+    return const_cast<std::byte *>(file->weightData(index).data());
+  };
+  switch (arg.kind()) {
+  case fb::ArgKind::Buffer:
+    return bufferAddress(arg.index());
+  case fb::ArgKind::Weight:
+    return weight(arg.index());
+  case fb::ArgKind::LayerWeight:
+    return weight(step.weights()->Get(arg.index()));
+  case fb::ArgKind::Kv:
+    break;
+  }
+  return kv.data() + kvOffset[size_t(step.kv_slot())];
+}
+
+void Executor::resolve() {
+  const fb::Engine &table = file->table();
+  // Count first: `args` points into `operands`, which must not move.
+  size_t operandCount = 0, launchCount = 0;
+  for (const fb::Step *step : *table.steps())
+    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
+      operandCount += launch->args() ? launch->args()->size() : 0;
+      ++launchCount;
+    }
+  operands.reserve(operandCount);
+  program.reserve(launchCount);
+  for (const fb::Step *step : *table.steps())
+    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
+      const fb::Kernel &kernel = *table.kernels()->Get(launch->kernel());
+      void *const *args = operands.data() + operands.size();
+      if (launch->args())
+        for (const fb::Arg *arg : *launch->args())
+          operands.push_back(operandAddress(*arg, *step));
+      program.push_back({code->kernel(launch->kernel()), args, kernel.grid()->factor(),
+                         launch->kernel(), step->layer(), kernel.grid()->base(), kernel.partition(),
+                         launch->barrier()});
+    }
+  logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
+  logitsRowStride =
+      int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+}
+
+template <bool Traced> void Executor::runThread(int thread) {
+  const uint64_t threadCount = uint64_t(pool->threads()), self = uint64_t(thread);
+  auto *own = reinterpret_cast<char *>(scratch.data() + scratchStride * self);
+  [[maybe_unused]] Stamp *stamp = nullptr;
+  if constexpr (Traced)
+    stamp = tracing->stampsOf(thread);
+  bool unfinished = false; // launches since the last barrier: the same on all threads
+  for (const ResolvedLaunch &launch : program) {
+    uint64_t items = baseCount[size_t(launch.base)] * launch.factor;
+    bool cyclic = launch.partition == fb::Partition::Cyclic;
+    uint64_t begin = cyclic ? self : items * self / threadCount;
+    uint64_t end = cyclic ? items : items * (self + 1) / threadCount;
+    if (begin < end) {
+      if constexpr (Traced)
+        stamp->begin = nowNanoseconds();
+      launch.function(launch.args, current, int64_t(begin), int64_t(end),
+                      cyclic ? int64_t(threadCount) : 1, own);
+      if constexpr (Traced)
+        stamp->end = nowNanoseconds();
+    }
+    unfinished |= items != 0;
+    if (launch.barrier && unfinished) {
+      pool->barrier();
+      unfinished = false;
+    }
+    if constexpr (Traced)
+      ++stamp;
+  }
+}
+
+Result<void> Executor::step(const BatchView &batch) {
+  const runtime::MemoryLimits &limits = statement.limits;
+  if (batch.tokens < 0 || uint64_t(batch.tokens) > limits.maxBatchTokens || batch.rows < 0 ||
+      uint64_t(batch.rows) > limits.logitsRows)
+    return Error{ExitCode::Internal, "E0901", "a batch exceeds the executor's limits",
+                 std::to_string(batch.tokens) + " tokens of " +
+                     std::to_string(limits.maxBatchTokens) + ", " + std::to_string(batch.rows) +
+                     " rows of " + std::to_string(limits.logitsRows),
+                 "please report this"};
+  current = &batch;
+  baseCount[size_t(fb::GridBase::Constant)] = batch.tokens ? 1 : 0;
+  baseCount[size_t(fb::GridBase::Tokens)] = uint64_t(batch.tokens);
+  baseCount[size_t(fb::GridBase::Rows)] = uint64_t(batch.rows);
+  baseCount[size_t(fb::GridBase::Tiles)] = uint64_t(batch.tiles);
+  if (tracing) {
+    pool->run(
+        [](void *self, int thread) { static_cast<Executor *>(self)->runThread<true>(thread); },
+        this);
+    tracing->collect(batch.tokens);
+  } else {
+    pool->run(
+        [](void *self, int thread) { static_cast<Executor *>(self)->runThread<false>(thread); },
+        this);
+  }
+  current = nullptr;
+  return {};
+}
+
+std::string_view Executor::target() const { return targetName; }
+
+void Executor::startTrace(bool keepEvents) {
+  std::vector<std::string> names;
+  for (const fb::Kernel *kernel : *file->table().kernels())
+    names.push_back(kernel->name()->str());
+  std::vector<Trace::LaunchInfo> launchList;
+  for (const ResolvedLaunch &launch : program)
+    launchList.push_back({launch.kernel, launch.layer});
+  tracing =
+      std::make_unique<Trace>(std::move(names), std::move(launchList), pool->threads(), keepEvents);
+}
+
+} // namespace ingot::cpu

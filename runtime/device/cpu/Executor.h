@@ -1,0 +1,107 @@
+//===- Executor.h - An engine's program, ready to run on this CPU ---------===//
+//
+// The engine says: sections of launches, run in the order of the steps, each
+// launch a kernel with operands named by index. Creating the executor resolves
+// all of that once:
+//
+//   steps x sections            flat array of launches
+//   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
+//                                  count from tokens|rows|tiles, partition, barrier }
+//
+// A step is then one loop over that array, the same on every thread: work out
+// the own share of items, call the function, wait where the launch says so. A
+// launch without items is skipped. Nothing is allocated, looked up or locked.
+//
+// Where a buffer lies: its class has an arena of `bytes per unit * limit`; the
+// buffer starts at arena + offset * limit and its row r at + per_unit * r.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/cpu/HostMemory.h"
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cpu/Trace.h"
+#include "runtime/engine/CodeImage.h"
+#include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/Isa.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace ingot::cpu {
+
+class Executor {
+public:
+  /// Maps the code and takes all memory. Errors: E0381 … E0385 (no code for this
+  /// CPU), E0386, E0502 (the memory statement exceeds `allowedBytes`, exit 3),
+  /// E0701, E0702 (exit 4). allowedBytes 0: what the machine has available.
+  static Result<std::unique_ptr<Executor>>
+  create(std::shared_ptr<runtime::EngineFile> engine, const runtime::MemoryLimits &limits,
+         std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
+  Executor(const Executor &) = delete;
+  Executor &operator=(const Executor &) = delete;
+
+  /// Runs the program once over the batch. The logits rows are valid until the
+  /// next step. E0901 if the batch exceeds the limits: a bug of the caller.
+  Result<void> step(const BatchView &batch);
+
+  /// f32 [rows][logitsStride]; the first vocab values of a row count.
+  const float *logits() const { return logitsRows; }
+  int64_t logitsStride() const { return logitsRowStride; }
+
+  const runtime::EngineFile &engine() const { return *file; }
+  const runtime::MemoryStatement &memory() const { return statement; }
+  int64_t pages() const { return int64_t(statement.pages); }
+  int threads() const { return pool->threads(); }
+  std::string_view target() const; ///< "cpu:avx512"
+  size_t launches() const { return program.size(); }
+  /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
+  const void *buffer(size_t index) const { return bufferAddress(index); }
+
+  /// Starts (or ends) taking times. `keepEvents` for a Chrome trace.
+  void startTrace(bool keepEvents);
+  void stopTrace() { tracing.reset(); }
+  const Trace *trace() const { return tracing.get(); } ///< null unless started
+
+private:
+  struct ResolvedLaunch {
+    KernelFn function;
+    void *const *args;
+    uint64_t factor;
+    uint32_t kernel;
+    int32_t layer;
+    fb::GridBase base;
+    fb::Partition partition;
+    bool barrier;
+  };
+
+  Executor() = default;
+  Result<void> allocate();
+  void resolve();
+  std::byte *bufferAddress(size_t index) const;
+  std::byte *operandAddress(const fb::Arg &arg, const fb::Step &step) const;
+  template <bool Traced> void runThread(int thread);
+
+  std::shared_ptr<runtime::EngineFile> file;
+  std::shared_ptr<runtime::CodeImage> code;
+  std::string targetName;
+  runtime::MemoryStatement statement;
+  std::unique_ptr<ThreadPool> pool;
+
+  HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
+  std::vector<uint64_t> kvOffset; ///< of each slot's pool
+  uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
+
+  std::vector<void *> operands; ///< of all launches, one after the other
+  std::vector<ResolvedLaunch> program;
+  const float *logitsRows = nullptr;
+  int64_t logitsRowStride = 0;
+
+  const BatchView *current = nullptr;
+  uint64_t baseCount[4] = {}; ///< by GridBase, of the current batch
+  std::unique_ptr<Trace> tracing;
+};
+
+} // namespace ingot::cpu

@@ -1,0 +1,36 @@
+//===- HostMemory.h - Anonymous memory for arenas, and how much there is --===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ingot::cpu {
+
+/// Zeroed memory straight from the system, taken page by page as it is first
+/// touched. Big regions start on a 2 MiB line and ask for huge pages; the tail
+/// does not, so that what is used never exceeds what was asked for.
+class HostMemory {
+public:
+  HostMemory() = default;
+  /// Empty if bytes is 0. E0702 (exit 4) if the system refuses.
+  static Result<HostMemory> allocate(uint64_t bytes, const std::string &what, bool hugePages);
+  HostMemory(HostMemory &&other) noexcept;
+  HostMemory &operator=(HostMemory &&other) noexcept;
+  ~HostMemory();
+
+  std::byte *data() const { return start; } ///< 4096-byte aligned
+  uint64_t size() const { return bytes; }
+
+private:
+  std::byte *start = nullptr;
+  uint64_t bytes = 0; ///< asked for; the mapping is whole pages
+};
+
+/// Bytes that can be taken now without swapping: the system's estimate, cut to
+/// what the cgroup leaves. 0 if neither can be read.
+uint64_t availableMemory();
+
+} // namespace ingot::cpu

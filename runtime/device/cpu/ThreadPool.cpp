@@ -1,0 +1,136 @@
+//===- ThreadPool.cpp - Gate, barrier, workers ----------------------------===//
+#include "runtime/device/cpu/ThreadPool.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ingot::cpu {
+
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(50);
+
+void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void futexWakeAll(std::atomic<uint32_t> &word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+} // namespace
+
+void Gate::advance() {
+  // Sequentially consistent on both sides: either this sees the sleeper, or the
+  // sleeper's futex call sees the new count.
+  count.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_seq_cst))
+    futexWakeAll(count);
+}
+
+void Gate::await(uint32_t old) {
+  auto deadline = std::chrono::steady_clock::time_point();
+  for (int spins = 1; value() == old; ++spins) {
+    pause();
+    if (spins % 32)
+      continue;
+    auto now = std::chrono::steady_clock::now();
+    if (spins == 32)
+      deadline = now + kSpin;
+    else if (now >= deadline)
+      break;
+  }
+  if (value() != old)
+    return;
+  sleepers.fetch_add(1, std::memory_order_seq_cst);
+  while (count.load(std::memory_order_seq_cst) == old)
+    futexWait(count, old);
+  sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(std::max(1, threads)));
+  pool->workers.reserve(size_t(pool->count - 1));
+  for (int thread = 1; thread < pool->count; ++thread) {
+    try {
+      pool->workers.emplace_back([raw = pool.get(), thread] { raw->work(thread); });
+    } catch (const std::system_error &failure) {
+      return Error{ExitCode::Device, "E0701", "cannot start the threads of the CPU device",
+                   std::to_string(thread) + " of " + std::to_string(threads) +
+                       " threads started, then: " + failure.what(),
+                   "give fewer: --threads " + std::to_string(thread)};
+    }
+  }
+  return pool;
+}
+
+ThreadPool::~ThreadPool() {
+  stopping.store(true, std::memory_order_relaxed);
+  start.advance();
+  for (std::thread &worker : workers)
+    worker.join();
+}
+
+void ThreadPool::run(Job newJob, void *newContext) {
+  job = newJob;
+  context = newContext;
+  if (count > 1)
+    start.advance();
+  job(context, 0);
+  barrier();
+}
+
+void ThreadPool::barrier() {
+  if (count == 1)
+    return;
+  uint32_t round = passed.value();
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == uint32_t(count)) {
+    arrived.store(0, std::memory_order_relaxed); // published by advance()
+    passed.advance();
+  } else {
+    passed.await(round);
+  }
+}
+
+void ThreadPool::work(int thread) {
+  for (uint32_t seen = 0;; ++seen) {
+    start.await(seen);
+    if (stopping.load(std::memory_order_relaxed))
+      return;
+    job(context, thread);
+    barrier();
+  }
+}
+
+int usableProcessors() {
+  int processors = int(std::max(1u, std::thread::hardware_concurrency()));
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+    processors = std::max(1, CPU_COUNT(&allowed));
+  // A container with a quota of 1.5 processors on a machine of 64: 64 threads
+  // would be stopped together for most of every period.
+  std::ifstream quotaFile("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (quotaFile >> quota >> period && quota > 0 && period > 0)
+    processors = std::min(processors, std::max(1, int(std::ceil(quota / period))));
+  return processors;
+}
+
+} // namespace ingot::cpu

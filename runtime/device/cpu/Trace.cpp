@@ -1,0 +1,82 @@
+//===- Trace.cpp - Sums per kernel and the Chrome trace writer ------------===//
+#include "runtime/device/cpu/Trace.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace ingot::cpu {
+
+uint64_t nowNanoseconds() {
+  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count());
+}
+
+Trace::Trace(std::vector<std::string> kernelNames, std::vector<LaunchInfo> launchList,
+             int threadCount, bool keep)
+    : names(std::move(kernelNames)), launches(std::move(launchList)), threads(threadCount),
+      keepEvents(keep), stamps(launches.size() * size_t(threads)), times(names.size()) {}
+
+void Trace::collect(int64_t tokens) {
+  uint32_t step = uint32_t(stepTokens.size());
+  if (keepEvents)
+    stepTokens.push_back(tokens);
+  for (size_t launch = 0; launch < launches.size(); ++launch) {
+    KernelTime &time = times[launches[launch].kernel];
+    bool ran = false;
+    for (int thread = 0; thread < threads; ++thread) {
+      Stamp &stamp = stampsOf(thread)[launch];
+      if (stamp.end == stamp.begin)
+        continue;
+      ran = true;
+      time.seconds += double(stamp.end - stamp.begin) * 1e-9;
+      if (keepEvents && events.size() < kMostEvents)
+        events.push_back(
+            {stamp.begin, uint32_t(stamp.end - stamp.begin), uint32_t(launch), thread, step});
+      else if (keepEvents)
+        ++dropped;
+      stamp = {};
+    }
+    time.launches += ran;
+  }
+}
+
+Result<void> Trace::writeChromeTrace(const std::string &path) const {
+  auto failure = [&] {
+    return Error{ExitCode::Device, "E0703", "cannot write the trace",
+                 path + ": " + std::strerror(errno), "give another file: --trace F"};
+  };
+  std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "w"), std::fclose);
+  if (!file)
+    return failure();
+  // Kernel names are identifiers (they are symbols too): nothing to escape.
+  std::fprintf(file.get(),
+               "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped_events\":%llu},"
+               "\"traceEvents\":[\n",
+               static_cast<unsigned long long>(dropped));
+  for (int thread = 0; thread < threads; ++thread)
+    std::fprintf(file.get(),
+                 "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,"
+                 "\"args\":{\"name\":\"thread %d\"}},\n",
+                 thread, thread);
+  uint64_t origin = events.empty() ? 0 : events.front().begin;
+  for (const Event &event : events) {
+    const LaunchInfo &launch = launches[event.launch];
+    std::fprintf(file.get(),
+                 "{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
+                 "\"args\":{\"layer\":%d,\"step\":%u,\"tokens\":%lld}},\n",
+                 names[launch.kernel].c_str(), event.thread,
+                 double(int64_t(event.begin - origin)) * 1e-3, double(event.duration) * 1e-3,
+                 launch.layer, event.step, static_cast<long long>(stepTokens[event.step]));
+  }
+  std::fprintf(file.get(), "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,"
+                           "\"args\":{\"name\":\"ingot\"}}\n]}\n");
+  if (std::fflush(file.get()) != 0 || std::ferror(file.get()))
+    return failure();
+  return {};
+}
+
+} // namespace ingot::cpu

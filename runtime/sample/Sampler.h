@@ -1,0 +1,64 @@
+//===- Sampler.h - From a row of logits to a token id ---------------------===//
+//
+// Order and meaning of the filters: SamplingParams.h. What is drawn is a pure
+// function of (logits, params, history, position): all sums are in double and
+// in a fixed order, ties go to the lower id, and the random number is Philox's
+// for (seed, choice, position). All memory is taken in the constructor.
+//
+// Most of the vocabulary is irrelevant to a filtered draw, so nothing here sorts
+// it: top-k keeps a heap of k, top-p grows a sorted prefix (64, 1024, all) until
+// its mass suffices. Only `typical` without the others sorts everything.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/sample/SamplingParams.h"
+#include "runtime/sample/TokenHistory.h"
+
+#include <array>
+#include <cstddef>
+
+namespace ingot::runtime {
+
+class Sampler {
+public:
+  explicit Sampler(int64_t vocab);
+
+  struct Choice {
+    int32_t id;
+    /// Empty unless params.topLogprobs >= 0: the chosen id, then the likeliest.
+    /// Valid until the next call.
+    std::span<const TokenLogprob> logprobs;
+  };
+
+  /// `logits`: vocab floats, not changed. `history` may be null unless
+  /// params.needsHistory(). `position`: absolute position of the new token.
+  Choice choose(const float *logits, const SamplingParams &params, const TokenHistory *history,
+                uint64_t position);
+
+private:
+  struct Candidate {
+    float logit;
+    int32_t id;
+    double weight; ///< exp((logit - largest) / temperature)
+  };
+
+  const float *adjust(const float *logits, const SamplingParams &params,
+                      const TokenHistory *history);
+  void selectTop(const float *logits, size_t count);
+  int32_t drawFromAll(const float *logits, float largest, const SamplingParams &params, double u);
+  int32_t drawFiltered(const float *logits, float largest, const SamplingParams &params, double u);
+  void keepNucleus(const float *logits, float largest, const SamplingParams &params);
+  void keepTypical(const SamplingParams &params);
+  std::span<const TokenLogprob> rank(const float *logits, int32_t chosen, int32_t top);
+
+  size_t vocab;
+  std::vector<float> adjusted;
+  std::vector<Candidate> candidates; ///< capacity: vocab
+  std::vector<double> weights;       ///< by id, or the typicality of a candidate
+  std::array<TokenLogprob, size_t(kMaxTopLogprobs) + 1> logprobs;
+};
+
+/// The id of the largest logit, the lowest among equals; NaN never wins.
+int32_t argmax(std::span<const float> logits);
+
+} // namespace ingot::runtime

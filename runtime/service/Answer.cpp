@@ -1,0 +1,107 @@
+//===- Answer.cpp - Stop conditions, text, timings ------------------------===//
+#include "runtime/service/Answer.h"
+
+#include "runtime/device/cpu/Trace.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+std::string_view finishReasonName(FinishReason reason) {
+  switch (reason) {
+  case FinishReason::Stop:
+    return "stop";
+  case FinishReason::Length:
+    return "length";
+  case FinishReason::Cancelled:
+    break;
+  }
+  return "cancelled";
+}
+
+Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
+               const text::Tokenizer *tokenizer)
+    : request(std::move(given)), maxTokens(most), stopIds(request.stopIds),
+      submitted(cpu::nowNanoseconds()) {
+  if (!request.ignoreEos)
+    stopIds.insert(stopIds.end(), eos.begin(), eos.end());
+  if (request.sampling.needsHistory())
+    seen.emplace(request.promptIds, maxTokens);
+  if (tokenizer)
+    decoder.emplace(*tokenizer, /*skipSpecial=*/true, /*continuation=*/true);
+  if (!request.stopStrings.empty())
+    stops.emplace(request.stopStrings);
+  completion.ids.reserve(size_t(maxTokens));
+  completion.promptIds = std::move(request.promptIds);
+}
+
+void Answer::markStarted() {
+  if (started == 0)
+    started = cpu::nowNanoseconds();
+}
+
+bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
+  lastId = cpu::nowNanoseconds();
+  if (sampled++ == 0)
+    firstId = lastId;
+  if (std::find(stopIds.begin(), stopIds.end(), id) != stopIds.end()) {
+    end(FinishReason::Stop);
+    return false;
+  }
+  completion.ids.push_back(id);
+  if (request.sampling.topLogprobs >= 0)
+    completion.logprobs.emplace_back(logprobs.begin(), logprobs.end());
+  if (seen)
+    seen->add(id);
+  std::string piece = decoder ? shown(decoder->push(id)) : std::string();
+  give(id, piece, logprobs);
+  if (stops && stops->stopped())
+    end(FinishReason::Stop);
+  else if (int64_t(completion.ids.size()) == maxTokens)
+    end(FinishReason::Length);
+  return !done;
+}
+
+void Answer::cancel() { end(FinishReason::Cancelled); }
+
+std::string Answer::shown(std::string piece) {
+  if (!stops)
+    return piece;
+  return piece.empty() ? piece : stops->push(piece);
+}
+
+void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs) {
+  completion.text += text;
+  if (request.onToken)
+    request.onToken({id, text, logprobs});
+}
+
+void Answer::end(FinishReason reason) {
+  if (decoder && !(stops && stops->stopped())) {
+    std::string rest = shown(decoder->flush());
+    if (stops)
+      rest += stops->flush();
+    if (!rest.empty())
+      give(-1, rest, {});
+    if (stops && stops->stopped()) // the held-back bytes completed a stop string
+      reason = FinishReason::Stop;
+  }
+  completion.finishReason = reason;
+  done = true;
+}
+
+Completion Answer::result(double loadMs) {
+  Timings &timings = completion.timings;
+  timings.loadMs = loadMs;
+  if (sampled > 0) {
+    timings.ttftMs = double(firstId - submitted) * 1e-6;
+    double promptSeconds = double(firstId - started) * 1e-9;
+    if (promptSeconds > 0)
+      timings.promptTps = double(completion.promptIds.size()) / promptSeconds;
+  }
+  if (sampled > 1 && lastId > firstId)
+    timings.decodeTps = double(sampled - 1) / (double(lastId - firstId) * 1e-9);
+  return std::move(completion);
+}
+
+} // namespace ingot::runtime

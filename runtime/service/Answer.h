@@ -1,0 +1,61 @@
+//===- Answer.h - One request under way: from sampled ids to an answer ----===//
+//
+// The text of an answer goes through three stages, each of which may hold some
+// back:
+//
+//   id -> StreamDecoder (unfinished UTF-8) -> StopMatcher (start of a stop string)
+//      -> Completion.text and onToken
+//
+// What has left the last stage is final; nothing shown is ever taken back.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/sample/TokenHistory.h"
+#include "runtime/service/Session.h"
+#include "runtime/text/Text.h"
+
+#include <optional>
+
+namespace ingot::runtime {
+
+class Answer {
+public:
+  /// `maxTokens` is 1 or more; `eos` are the engine's. `tokenizer` may be null.
+  Answer(Request request, int64_t maxTokens, std::span<const int32_t> eos,
+         const text::Tokenizer *tokenizer);
+
+  const SamplingParams &sampling() const { return request.sampling; }
+  const TokenHistory *history() const { return seen ? &*seen : nullptr; }
+  bool cancelled() const {
+    return request.cancel && request.cancel->load(std::memory_order_relaxed);
+  }
+
+  /// Takes the next id. True: it is to be fed to the model; false: the answer is finished.
+  bool take(int32_t id, std::span<const TokenLogprob> logprobs);
+  /// Ends it before its time: what was held back is given out.
+  void cancel();
+
+  bool finished() const { return done; }
+  Completion result(double loadMs);
+
+  void markStarted(); ///< its first step begins; later calls do nothing
+
+private:
+  void end(FinishReason reason);
+  std::string shown(std::string piece); ///< what of a decoded piece may be shown now
+  void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs);
+
+  Request request;
+  int64_t maxTokens;
+  std::vector<int32_t> stopIds;
+  std::optional<TokenHistory> seen;
+  std::optional<text::StreamDecoder> decoder;
+  std::optional<text::StopMatcher> stops;
+  Completion completion;
+  bool done = false;
+  int64_t sampled = 0;
+  uint64_t submitted, firstId = 0, lastId = 0; ///< ns
+  uint64_t started = 0;
+};
+
+} // namespace ingot::runtime

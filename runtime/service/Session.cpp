@@ -1,0 +1,221 @@
+//===- Session.cpp - Submitting, stepping, logits -------------------------===//
+#include "runtime/service/Session.h"
+
+#include "runtime/sample/Softmax.h"
+#include "runtime/service/SessionImpl.h"
+
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ingot::runtime {
+
+Session::Session(std::unique_ptr<Impl> parts) : impl(std::move(parts)) {}
+
+Session::~Session() {
+  // Whoever wants to know whether it could be written calls writeTrace() first.
+  if (auto written = writeTrace(); !written)
+    std::fputs(written.error().format().c_str(), stderr);
+}
+
+const EngineFile &Session::engine() const { return *impl->file; }
+const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get(); }
+int64_t Session::vocab() const { return impl->limits.vocab; }
+int64_t Session::context() const { return impl->limits.context; }
+int64_t Session::maxSeqs() const { return impl->kv->rows(); }
+int Session::threads() const { return impl->executor->threads(); }
+std::string_view Session::target() const { return impl->executor->target(); }
+const MemoryStatement &Session::memory() const { return impl->executor->memory(); }
+double Session::loadMs() const { return impl->loadMs; }
+
+SamplingParams Session::defaultSampling() const {
+  SamplingParams params;
+  const fb::GenerationDefaults *defaults = impl->file->table().generation();
+  if (!defaults)
+    return params;
+  params.repetitionPenalty = defaults->repetition_penalty();
+  if (!defaults->do_sample())
+    return params;
+  params.temperature = defaults->temperature();
+  params.topK = defaults->top_k();
+  params.topP = defaults->top_p();
+  params.minP = defaults->min_p();
+  return params;
+}
+
+Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const {
+  if (!impl->tokenizer)
+    return noTokenizer("a text prompt");
+  auto ids = impl->tokenizer->encode(text);
+  if (!ids)
+    return ids.error();
+  const fb::Text *meta = impl->file->table().text();
+  const fb::SpecialTokens *special = meta ? meta->special() : nullptr;
+  if (special && special->add_bos() && special->bos() >= 0 &&
+      (ids->empty() || ids->front() != special->bos()))
+    ids->insert(ids->begin(), special->bos());
+  return ids;
+}
+
+Result<RequestId> Session::submit(Request request) {
+  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = request.sampling.check(vocab()); !checked)
+    return checked.error();
+  if (!request.stopStrings.empty() && !impl->tokenizer)
+    return noTokenizer("a stop string");
+  int64_t prompt = int64_t(request.promptIds.size());
+  int64_t maxTokens = request.maxTokens;
+  if (maxTokens == 0 || maxTokens < -1)
+    return badLimit("the number of new tokens is out of range",
+                    "asked for " + std::to_string(maxTokens) + ", allowed: 1 or more, or -1",
+                    "give -n 1 or more, or -n -1 for as many as the context leaves");
+  if (maxTokens < 0) {
+    // As many as the context and the pool leave; the last one takes no position.
+    int64_t positions = std::min(impl->limits.context, impl->limits.pages * cpu::kPageTokens);
+    maxTokens = std::max<int64_t>(1, positions - prompt + 1);
+  }
+  if (auto checked = checkLength(prompt, maxTokens, impl->limits); !checked)
+    return checked.error();
+
+  RequestId id = impl->scheduler->add(request.promptIds, maxTokens);
+  impl->answers.emplace(id, std::make_unique<Answer>(std::move(request), maxTokens, impl->eos,
+                                                     impl->tokenizer.get()));
+  return id;
+}
+
+void Session::Impl::endCancelled() {
+  for (auto &[id, answer] : answers) {
+    if (answer->finished() || !answer->cancelled())
+      continue;
+    answer->cancel();
+    scheduler->finish(id);
+  }
+}
+
+void Session::Impl::runStep(const cpu::BatchView &batch) {
+  auto ran = executor->step(batch);
+  if (!ran) {
+    std::fputs(ran.error().format().c_str(), stderr);
+    std::abort();
+  }
+  scheduler->complete();
+}
+
+bool Session::step() {
+  impl->endCancelled();
+  const cpu::BatchView *batch = impl->scheduler->plan();
+  if (!batch)
+    return false;
+  for (const Scheduler::Share &share : impl->scheduler->shares())
+    impl->answers.at(share.sequence)->markStarted();
+  impl->runStep(*batch);
+  const float *logits = impl->executor->logits();
+  for (const Scheduler::Row &row : impl->scheduler->rows()) {
+    Answer &answer = *impl->answers.at(row.sequence);
+    Sampler::Choice choice = impl->sampler->choose(logits, answer.sampling(), answer.history(),
+                                                   uint64_t(row.position) + 1);
+    if (answer.take(choice.id, choice.logprobs))
+      impl->scheduler->append(row.sequence, choice.id);
+    else
+      impl->scheduler->finish(row.sequence);
+    logits += impl->executor->logitsStride();
+  }
+  return true;
+}
+
+void Session::runUntilDone() {
+  while (step())
+    ;
+}
+
+bool Session::finished(RequestId id) const {
+  auto found = impl->answers.find(id);
+  return found != impl->answers.end() && found->second->finished();
+}
+
+Completion Session::take(RequestId id) {
+  auto found = impl->answers.find(id);
+  assert(found != impl->answers.end() && found->second->finished());
+  Completion completion = found->second->result(impl->loadMs);
+  impl->answers.erase(found);
+  return completion;
+}
+
+Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
+                             const std::atomic<bool> *cancel) {
+  assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
+  if (auto checked = checkIds(ids, 1, impl->limits); !checked)
+    return checked;
+  if (auto checked = checkLength(int64_t(ids.size()), 0, impl->limits); !checked)
+    return checked;
+  SequenceId sequence = impl->scheduler->add(ids, 0, /*everyPosition=*/true);
+  while (!(cancel && cancel->load(std::memory_order_relaxed))) {
+    const cpu::BatchView *batch = impl->scheduler->plan();
+    if (!batch)
+      break;
+    impl->runStep(*batch);
+    // The rows of one step are consecutive positions of the one sequence.
+    auto rows = impl->scheduler->rows();
+    if (!rows.empty())
+      sink(rows.front().position, int64_t(rows.size()), impl->executor->logits(),
+           impl->executor->logitsStride());
+  }
+  impl->scheduler->finish(sequence);
+  return {};
+}
+
+Result<Score> Session::score(std::span<const int32_t> ids) {
+  if (auto checked = checkIds(ids, 2, impl->limits); !checked)
+    return checked.error();
+  Score score;
+  score.nll.reserve(ids.size() - 1);
+  double sum = 0;
+  // The last id is only ever an answer: its own logits are not needed.
+  auto ran = logits(ids.first(ids.size() - 1),
+                    [&](int64_t first, int64_t rows, const float *data, int64_t stride) {
+                      for (int64_t row = 0; row < rows; ++row, data += stride) {
+                        int32_t next = ids[size_t(first + row) + 1];
+                        double nll = logSumExp({data, size_t(vocab())}) - double(data[next]);
+                        score.nll.push_back(nll);
+                        sum += nll;
+                      }
+                    });
+  if (!ran)
+    return ran.error();
+  score.perplexity = std::exp(sum / double(score.nll.size()));
+  return score;
+}
+
+void Session::profile(bool on) {
+  if (!on)
+    impl->executor->stopTrace();
+  else if (!impl->executor->trace())
+    impl->executor->startTrace(/*keepEvents=*/false);
+}
+
+std::vector<Session::KernelTime> Session::kernelTimes() const {
+  std::vector<KernelTime> result;
+  const cpu::Trace *trace = impl->executor->trace();
+  if (!trace)
+    return result;
+  for (size_t kernel = 0; kernel < trace->kernelNames().size(); ++kernel) {
+    const cpu::Trace::KernelTime &time = trace->kernelTimes()[kernel];
+    if (time.launches)
+      result.push_back({trace->kernelNames()[kernel], time.seconds, time.launches});
+  }
+  return result;
+}
+
+Result<void> Session::writeTrace() {
+  if (impl->traceFile.empty() || !impl->executor->trace())
+    return {};
+  std::string path = std::move(impl->traceFile);
+  impl->traceFile.clear();
+  return impl->executor->trace()->writeChromeTrace(path);
+}
+
+} // namespace ingot::runtime

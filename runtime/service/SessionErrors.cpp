@@ -1,0 +1,62 @@
+//===- SessionErrors.cpp - Messages with the limit in numbers -------------===//
+#include "runtime/service/SessionErrors.h"
+
+#include "runtime/schedule/Scheduler.h"
+
+#include <string>
+
+namespace ingot::runtime {
+
+Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const RequestLimits &limits) {
+  if (int64_t(ids.size()) < least)
+    return Error{ExitCode::Usage, "E0503", ids.empty() ? "the prompt is empty" : "too few ids",
+                 std::to_string(ids.size()) + " ids given, at least " + std::to_string(least) +
+                     (least == 1 ? " is needed" : " are needed"),
+                 "give a text or ids"};
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= limits.vocab)
+      return Error{ExitCode::Usage, "E0504", "id outside the vocabulary",
+                   "id " + std::to_string(ids[i]) + " at index " + std::to_string(i) +
+                       "; the vocabulary has ids 0 to " + std::to_string(limits.vocab - 1),
+                   "use ids that `ingot tokenize` gives for this engine"};
+  return {};
+}
+
+Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits) {
+  // The last new token is never fed back, so it takes no position.
+  int64_t positions = Scheduler::positionsFor(prompt, newTokens);
+  std::string needs = std::to_string(prompt) + " prompt ids";
+  if (newTokens > 1)
+    needs += " + " + std::to_string(newTokens) + " new ones take " + std::to_string(positions) +
+             " positions";
+  if (positions > limits.context)
+    return Error{ExitCode::Usage, "E0505",
+                 prompt > limits.context ? "the prompt is longer than the context"
+                                         : "prompt and answer are longer than the context",
+                 needs + ", the context has " + std::to_string(limits.context) + ": " +
+                     std::to_string(positions - limits.context) + " too many",
+                 newTokens > 1 && prompt <= limits.context
+                     ? "ask for fewer (-n " + std::to_string(limits.context - prompt + 1) +
+                           ") or open with --context " + std::to_string(positions)
+                     : "shorten it, or open with --context " + std::to_string(positions)};
+  int64_t pages = (positions + limits.pageTokens - 1) / limits.pageTokens;
+  if (pages > limits.pages)
+    return Error{ExitCode::Usage, "E0506", "the request is larger than the KV memory",
+                 needs + " = " + std::to_string(pages) + " pages of " +
+                     std::to_string(limits.pageTokens) + ", there are " +
+                     std::to_string(limits.pages),
+                 "raise --kv-memory, or ask for less"};
+  return {};
+}
+
+Error badLimit(const char *what, const std::string &why, const std::string &fix) {
+  return {ExitCode::Usage, "E0501", what, why, fix};
+}
+
+Error noTokenizer(const char *forWhat) {
+  return {ExitCode::Usage, "E0520", "this engine has no tokenizer",
+          std::string(forWhat) + " needs one; the checkpoint it was compiled from had none",
+          "give ids (prompt_ids), or compile from a checkpoint with a tokenizer"};
+}
+
+} // namespace ingot::runtime

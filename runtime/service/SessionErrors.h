@@ -1,0 +1,28 @@
+//===- SessionErrors.h - What a session refuses, in numbers ---------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <cstdint>
+#include <span>
+
+namespace ingot::runtime {
+
+/// What limits a request, for checks and messages.
+struct RequestLimits {
+  int64_t vocab;
+  int64_t context;
+  int64_t pages, pageTokens;
+};
+
+/// E0503 empty (fewer than `least` ids), E0504 id outside the vocabulary.
+Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const RequestLimits &limits);
+/// E0505 beyond the context, E0506 beyond the KV memory. `newTokens` 0 for logits.
+Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits);
+
+/// E0501: a limit that makes no sense.
+Error badLimit(const char *what, const std::string &why, const std::string &fix);
+/// E0520.
+Error noTokenizer(const char *forWhat);
+
+} // namespace ingot::runtime

@@ -1,0 +1,36 @@
+//===- SessionImpl.h - The parts of a session -----------------------------===//
+#pragma once
+
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/kv/KvPool.h"
+#include "runtime/sample/Sampler.h"
+#include "runtime/schedule/Scheduler.h"
+#include "runtime/service/Answer.h"
+#include "runtime/service/Session.h"
+#include "runtime/service/SessionErrors.h"
+
+#include <unordered_map>
+
+namespace ingot::runtime {
+
+struct Session::Impl {
+  std::shared_ptr<EngineFile> file;
+  std::unique_ptr<cpu::Executor> executor;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::unique_ptr<KvPool> kv;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<Sampler> sampler;
+  std::vector<int32_t> eos;
+  RequestLimits limits{};
+  double loadMs = 0;
+  std::string traceFile; ///< empty once written
+
+  /// Sequences and requests go by the same number.
+  std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
+
+  void endCancelled();
+  /// Runs the planned batch. A failure would be a bug of the scheduler.
+  void runStep(const cpu::BatchView &batch);
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,131 @@
+//===- SessionOpen.cpp - From a path and limits to a session --------------===//
+#include "runtime/service/SessionImpl.h"
+
+#include "runtime/device/cpu/Trace.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+namespace {
+
+/// The most positions a session takes when nobody says how many: more costs memory
+/// that most runs do not use.
+constexpr int64_t kDefaultContext = 4096;
+constexpr int64_t kLeastDefaultContext = 256;
+
+Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table) {
+  int64_t modelContext = table.model()->context();
+  if (options.context < 0 || options.context > modelContext)
+    return badLimit("the context is out of range",
+                    "--context " + std::to_string(options.context) +
+                        "; the model was made for 1 to " + std::to_string(modelContext) +
+                        " positions",
+                    "give --context " + std::to_string(modelContext) + " or less");
+  constexpr int64_t kMost = int64_t(1) << 20;
+  struct {
+    const char *flag;
+    int64_t value, least;
+  } const ranges[] = {{"--max-seqs", options.maxSeqs, 1},
+                      {"--max-batch-tokens", options.maxBatchTokens, 1},
+                      {"logits rows", options.logitsRows, 0},
+                      {"--threads", options.threads, 0},
+                      {"prefill chunk", options.prefillChunk, 0}};
+  for (const auto &range : ranges)
+    if (range.value < range.least || range.value > kMost)
+      return badLimit("a limit is out of range",
+                      std::string(range.flag) + " is " + std::to_string(range.value) +
+                          ", allowed: " + std::to_string(range.least) + " to " +
+                          std::to_string(kMost),
+                      std::string("give another value for ") + range.flag);
+  if (!options.isa.empty() && !isaNamed(options.isa))
+    return badLimit("unknown instruction set level", "--isa " + options.isa,
+                    "give --isa avx2 or --isa avx512");
+  return {};
+}
+
+MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table) {
+  MemoryLimits limits;
+  limits.maxSeqs = uint64_t(options.maxSeqs);
+  limits.maxBatchTokens = uint64_t(std::max(options.maxBatchTokens, options.maxSeqs));
+  limits.logitsRows = uint64_t(std::max(options.logitsRows, options.maxSeqs));
+  limits.threads = uint64_t(options.threads ? options.threads : cpu::usableProcessors());
+  if (options.kvMemoryBytes)
+    limits.kvBytes = options.kvMemoryBytes;
+  limits.context = uint64_t(options.context);
+  if (options.context == 0)
+    limits.context = uint64_t(std::min<int64_t>(table.model()->context(), kDefaultContext));
+  return limits;
+}
+
+/// Halves a context that nobody asked for until it fits.
+void fitContext(const EngineFile &file, MemoryLimits &limits, uint64_t available) {
+  while (available && limits.context > uint64_t(kLeastDefaultContext)) {
+    auto statement = memoryStatement(file, limits);
+    if (!statement || statement->allocated() <= available)
+      return;
+    limits.context /= 2;
+  }
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const std::string &path,
+                                               const SessionOptions &options) {
+  uint64_t begin = cpu::nowNanoseconds();
+  auto impl = std::make_unique<Impl>();
+  auto file = EngineFile::open(path);
+  if (!file)
+    return file.error();
+  impl->file = *file;
+  const fb::Engine &table = impl->file->table();
+  if (auto checked = checkOptions(options, table); !checked)
+    return checked.error();
+  if (table.page_tokens() != uint64_t(cpu::kPageTokens))
+    return Error{ExitCode::File, "E0507", "the engine's KV pages do not fit this runtime",
+                 "pages of " + std::to_string(table.page_tokens()) +
+                     " positions, this runtime has " + std::to_string(cpu::kPageTokens),
+                 "rebuild it: ingot compile MODEL -o E"};
+
+  MemoryLimits limits = memoryLimits(options, table);
+  if (options.context == 0)
+    fitContext(*impl->file, limits, cpu::availableMemory());
+  std::optional<IsaLevel> isa;
+  if (!options.isa.empty())
+    isa = isaNamed(options.isa);
+  auto executor = cpu::Executor::create(impl->file, limits, isa);
+  if (!executor)
+    return executor.error();
+  impl->executor = std::move(*executor);
+
+  const fb::Text *text = table.text();
+  if (options.loadTokenizer && text && text->tokenizer_segment() >= 0) {
+    auto tokenizer = text::Tokenizer::fromBytes(
+        text->tokenizer_kind() ? text->tokenizer_kind()->string_view() : std::string_view(),
+        impl->file->tokenizer());
+    if (!tokenizer)
+      return tokenizer.error();
+    impl->tokenizer = std::move(*tokenizer);
+  }
+  if (text && text->special() && text->special()->eos())
+    impl->eos.assign(text->special()->eos()->begin(), text->special()->eos()->end());
+
+  int64_t pages = impl->executor->pages();
+  impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages,
+                  cpu::kPageTokens};
+  impl->kv =
+      std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), cpu::kPageTokens);
+  int64_t budget = int64_t(limits.maxBatchTokens);
+  impl->scheduler = std::make_unique<Scheduler>(
+      *impl->kv,
+      ScheduleLimits{budget, int64_t(limits.logitsRows),
+                     options.prefillChunk ? std::min(options.prefillChunk, budget) : budget});
+  impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
+  impl->traceFile = options.traceFile;
+  if (!options.traceFile.empty())
+    impl->executor->startTrace(/*keepEvents=*/true);
+  impl->loadMs = double(cpu::nowNanoseconds() - begin) * 1e-6;
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+} // namespace ingot::runtime
