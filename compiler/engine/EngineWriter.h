@@ -62,6 +62,7 @@ struct WriteResult {
 /// that does not pass is our bug: E0399, exit 70.
 /// Errors of the disk, exit 3: E0390 … E0396. The first error of a job is passed through.
 Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
-                                std::vector<SegmentSource> sources, const WriteOptions &options = {});
+                                std::vector<SegmentSource> sources,
+                                const WriteOptions &options = {});
 
 } // namespace ingot::compiler

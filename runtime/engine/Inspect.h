@@ -19,12 +19,12 @@
 
 namespace ingot::runtime {
 
-/// Limits chosen at load time, each at least 1.
+/// Limits chosen at load time.
 struct MemoryLimits {
-  uint64_t context = 0;        ///< positions per sequence; 0: the model's own
-  uint64_t maxSeqs = 1;        ///< sequences at once
+  uint64_t context = 0;          ///< positions per sequence; 0: the model's own
+  uint64_t maxSeqs = 1;          ///< sequences at once
   uint64_t maxBatchTokens = 512; ///< rows of one step
-  uint64_t logitsRows = 1;     ///< rows of logits of one step
+  uint64_t logitsRows = 0;       ///< rows of logits of one step; 0: maxSeqs
   uint64_t threads = 1;
   std::optional<uint64_t> kvBytes; ///< --kv-memory: a pool of this size instead
 };
@@ -39,7 +39,7 @@ struct MemoryStatement {
   uint64_t allocated() const { return arena + kv + scratch + batch; } ///< anonymous memory
   uint64_t total() const { return mapped + allocated(); }
 
-  /// Four to six lines with the arithmetic written out.
+  /// A line per part with the arithmetic written out, and the sum.
   std::string text() const;
   std::string json() const;
 };

@@ -1,0 +1,283 @@
+//===- EngineWriter.cpp - See EngineWriter.h ------------------------------===//
+//
+// Where the segments go depends on the table's size, and the table holds their
+// places and hashes. Serialised with all defaults written out, the table has the
+// same size whatever these numbers are: it is built once to measure, once to keep.
+//===----------------------------------------------------------------------===//
+#include "compiler/engine/EngineWriter.h"
+
+#include "compiler/engine/TemporaryFile.h"
+#include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Hash.h"
+#include "runtime/engine/Memory.h"
+#include "runtime/engine/Verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <xxhash.h>
+
+namespace ingot::compiler {
+namespace {
+
+using runtime::EngineHeader;
+using runtime::Hash128;
+using std::to_string;
+
+constexpr size_t kReadBack = 1 << 20;
+
+Error ourBug(const std::string &why) {
+  return {ExitCode::Internal, "E0399", "the compiler made an engine that it would not load", why,
+          "please report this with the model's name and the command line"};
+}
+
+flatbuffers::DetachedBuffer serialise(const fb::EngineT &table) {
+  flatbuffers::FlatBufferBuilder builder(1 << 16);
+  builder.ForceDefaults(true);
+  fb::FinishEngineBuffer(builder, fb::Engine::Pack(builder, &table));
+  return builder.Release();
+}
+
+std::span<const std::byte> bytesOf(const flatbuffers::DetachedBuffer &buffer) {
+  return {reinterpret_cast<const std::byte *>(buffer.data()), buffer.size()};
+}
+
+Result<void> checkSources(const std::vector<SegmentSource> &sources) {
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const SegmentSource &source = sources[i];
+    if (source.size == 0)
+      return ourBug("segment " + to_string(i) + " is empty");
+    std::vector<const FillJob *> order;
+    for (const FillJob &job : source.jobs)
+      order.push_back(&job);
+    std::sort(order.begin(), order.end(),
+              [](const auto *a, const auto *b) { return a->offset < b->offset; });
+    uint64_t end = 0;
+    for (const FillJob *job : order) {
+      if (job->offset < end || job->offset > source.size || job->size > source.size - job->offset)
+        return ourBug("segment " + to_string(i) + " of " + to_string(source.size) +
+                      " bytes: a piece of " + to_string(job->size) + " bytes at " +
+                      to_string(job->offset) + " lies outside or over another");
+      end = job->offset + job->size;
+    }
+  }
+  return {};
+}
+
+/// Sets what follows from the rest of the table.
+Result<void> complete(fb::EngineT &table) {
+  for (auto &slot : table.kv_slots)
+    slot->page_bytes =
+        runtime::kvPageBytes(slot->kv_heads, slot->head_dim, table.page_tokens, slot->type)
+            .value_or(0);
+  flatbuffers::DetachedBuffer draft = serialise(table);
+  Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
+  if (!engine)
+    return ourBug("a required field is missing: " + engine.error().why);
+  for (const fb::Step *step : *(*engine)->steps())
+    if (step->section() >= (*engine)->sections()->size())
+      return ourBug("a step runs section " + to_string(step->section()));
+  std::optional<runtime::MemoryCoefficients> memory = runtime::memoryCoefficients(**engine);
+  if (!memory)
+    return ourBug("the sizes of its buffers overflow");
+  table.bytes_per_token = memory->perToken;
+  table.bytes_per_row = memory->perRow;
+  table.bytes_fixed = memory->fixed;
+  table.bytes_per_page = memory->perPage;
+  table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(**engine));
+  return {};
+}
+
+/// Memory of one thread, 64-byte aligned, kept from job to job.
+class JobBuffer {
+public:
+  ~JobBuffer() { std::free(data); }
+  std::span<std::byte> zeroed(uint64_t size) {
+    uint64_t room = (size + 63) / 64 * 64;
+    if (room > capacity) {
+      std::free(data);
+      data = static_cast<std::byte *>(std::aligned_alloc(64, room));
+      capacity = data ? room : 0;
+    }
+    if (!data)
+      return {};
+    std::memset(data, 0, size);
+    return {data, size};
+  }
+
+private:
+  std::byte *data = nullptr;
+  uint64_t capacity = 0;
+};
+
+/// Runs all jobs of all segments on some threads and stops at the first error.
+class Filler {
+public:
+  Filler(TemporaryFile &file, const fb::EngineT &table, std::vector<SegmentSource> &sources,
+         const WriteOptions &options)
+      : file(file), options(options) {
+    for (size_t i = 0; i < sources.size(); ++i)
+      for (FillJob &job : sources[i].jobs) {
+        jobs.push_back({&job, table.segments[i]->offset + job.offset});
+        total += job.size;
+      }
+  }
+
+  Result<void> run() {
+    size_t threads = std::clamp<size_t>(options.threads, 1, std::max<size_t>(jobs.size(), 1));
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < threads; ++i)
+      others.emplace_back([this] { work(); });
+    work();
+    others.clear(); // joins
+    return failure;
+  }
+
+private:
+  struct Placed {
+    FillJob *job;
+    uint64_t offset; ///< in the file
+  };
+
+  void work() {
+    JobBuffer buffer;
+    while (!stop.load(std::memory_order_relaxed)) {
+      size_t index = next.fetch_add(1);
+      if (index >= jobs.size())
+        return;
+      report(runJob(jobs[index], buffer), jobs[index].job->size);
+    }
+  }
+
+  Result<void> runJob(const Placed &placed, JobBuffer &buffer) {
+    FillJob &job = *placed.job;
+    std::span<std::byte> bytes = buffer.zeroed(job.size);
+    if (bytes.size() != job.size)
+      return Error{ExitCode::File, "E0395", "out of memory while packing",
+                   to_string(job.size) + " bytes for one piece", "use fewer threads: -j 1"};
+    if (Result<void> filled = job.fill(bytes); !filled)
+      return filled;
+    job.fill = nullptr; // what it held on to is not needed any more
+    return file.write(placed.offset, bytes);
+  }
+
+  void report(const Result<void> &result, uint64_t size) {
+    std::lock_guard lock(mutex);
+    if (!result && failure) {
+      failure = result;
+      stop = true;
+    }
+    done += size;
+    if (failure && options.progress)
+      options.progress(done, total);
+  }
+
+  TemporaryFile &file;
+  const WriteOptions &options;
+  std::vector<Placed> jobs;
+  uint64_t total = 0, done = 0;
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> stop = false;
+  std::mutex mutex; ///< guards failure and done
+  Result<void> failure;
+};
+
+/// Reads a segment back, so that the hash is of what the file holds.
+Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t size) {
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                 XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  std::vector<std::byte> chunk(std::min<uint64_t>(size, kReadBack));
+  for (uint64_t end = offset + size; offset < end;) {
+    std::span<std::byte> part(chunk.data(), std::min<uint64_t>(chunk.size(), end - offset));
+    if (Result<void> ok = file.read(offset, part); !ok)
+      return ok.error();
+    XXH3_128bits_update(state.get(), part.data(), part.size());
+    offset += part.size();
+  }
+  XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  return Hash128{hash.low64, hash.high64};
+}
+
+EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes) {
+  EngineHeader header{};
+  std::memcpy(header.magic, runtime::kMagic, sizeof header.magic);
+  header.major = runtime::kFormatMajor;
+  header.minor = runtime::kFormatMinor;
+  header.fileSize = fileBytes;
+  header.tableOffset = sizeof header;
+  header.tableSize = table.size();
+  header.tableHash = runtime::hash128(table);
+  header.checksum = runtime::headerChecksum(header);
+  return header;
+}
+
+} // namespace
+
+SegmentSource segmentOf(fb::SegmentKind kind, std::string contents) {
+  SegmentSource source{kind, contents.size(), {}};
+  source.jobs.push_back({0, contents.size(),
+                         [contents = std::move(contents)](std::span<std::byte> to) -> Result<void> {
+                           std::memcpy(to.data(), contents.data(), contents.size());
+                           return {};
+                         }});
+  return source;
+}
+
+Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
+                                std::vector<SegmentSource> sources, const WriteOptions &options) {
+  if (Result<void> ok = checkSources(sources); !ok)
+    return ok.error();
+  table.segments.clear();
+  for (const SegmentSource &source : sources) {
+    auto segment = std::make_unique<fb::SegmentT>();
+    segment->kind = source.kind;
+    segment->size = source.size;
+    table.segments.push_back(std::move(segment));
+  }
+  if (Result<void> ok = complete(table); !ok)
+    return ok.error();
+
+  uint64_t tableSize = serialise(table).size(), end = sizeof(EngineHeader) + tableSize;
+  for (auto &segment : table.segments) {
+    segment->offset = runtime::nextSegment(end);
+    end = segment->offset + segment->size;
+  }
+  uint64_t fileBytes = runtime::nextSegment(end);
+
+  Result<std::unique_ptr<TemporaryFile>> created = TemporaryFile::create(path);
+  if (!created)
+    return created.error();
+  TemporaryFile &file = **created;
+  if (Result<void> ok = file.allocate(fileBytes); !ok)
+    return ok.error();
+  if (Result<void> ok = Filler(file, table, sources, options).run(); !ok)
+    return ok.error();
+  for (auto &segment : table.segments) {
+    Result<Hash128> hash = hashSegment(file, segment->offset, segment->size);
+    if (!hash)
+      return hash.error();
+    segment->hash_lo = hash->low;
+    segment->hash_hi = hash->high;
+  }
+
+  flatbuffers::DetachedBuffer final = serialise(table);
+  if (final.size() != tableSize)
+    return ourBug("its table has " + to_string(final.size()) + " bytes instead of " +
+                  to_string(tableSize));
+  EngineHeader header = headerOf(bytesOf(final), fileBytes);
+  if (Result<void> ok = file.write(0, std::as_bytes(std::span(&header, 1))); !ok)
+    return ok.error();
+  if (Result<void> ok = file.write(sizeof header, bytesOf(final)); !ok)
+    return ok.error();
+
+  if (auto loaded = runtime::EngineFile::open(file.path()); !loaded)
+    return ourBug(loaded.error().code + ": " + loaded.error().why);
+  if (Result<void> ok = file.commit(); !ok)
+    return ok.error();
+  return WriteResult{fileBytes};
+}
+
+} // namespace ingot::compiler

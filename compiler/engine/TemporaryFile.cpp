@@ -1,0 +1,175 @@
+//===- TemporaryFile.cpp - See TemporaryFile.h ----------------------------===//
+#include "compiler/engine/TemporaryFile.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+namespace ingot::compiler {
+namespace {
+
+constexpr std::string_view kSuffix = ".ingot-tmp";
+constexpr size_t kMostStem = 200; ///< names may have 255 bytes
+
+bool sameFile(int fd, const std::string &path) {
+  struct stat opened, named;
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/// Removes one temporary file if its lock is free: its writer is dead then.
+void removeIfAbandoned(const std::string &path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0)
+    return;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && sameFile(fd, path))
+    ::unlink(path.c_str());
+  ::close(fd);
+}
+
+void removeAbandoned(const std::string &folder) {
+  DIR *entries = ::opendir(folder.c_str());
+  if (!entries)
+    return;
+  while (const dirent *entry = ::readdir(entries)) {
+    std::string_view name = entry->d_name;
+    if (name.starts_with('.') && name.ends_with(kSuffix))
+      removeIfAbandoned(folder + "/" + std::string(name));
+  }
+  ::closedir(entries);
+}
+
+std::string randomName(const std::string &folder, const std::string &stem) {
+  uint64_t random = 0;
+  while (::getrandom(&random, sizeof random, 0) != sizeof random)
+    ;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(random));
+  return folder + "/." + stem.substr(0, kMostStem) + "." + digits + std::string(kSuffix);
+}
+
+bool isOutOfSpace(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
+
+} // namespace
+
+Error TemporaryFile::failed(const std::string &action, int reason) const {
+  if (!isOutOfSpace(reason))
+    return {ExitCode::File, "E0393", "cannot " + action + " " + target, std::strerror(reason),
+            "check the disk; what was at " + target + " before is untouched"};
+  struct statvfs disk{};
+  ::fstatvfs(fd, &disk);
+  return {ExitCode::File, "E0392", "no space for " + target,
+          std::to_string(wanted) + " bytes are needed, " +
+              std::to_string(uint64_t(disk.f_bavail) * disk.f_frsize) + " are free (" +
+              std::strerror(reason) + ")",
+          "free some space, or write to another disk: -o E"};
+}
+
+Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &target) {
+  size_t slash = target.rfind('/');
+  std::string stem = slash == target.npos ? target : target.substr(slash + 1);
+  std::string folder = slash == target.npos ? "." : slash == 0 ? "/" : target.substr(0, slash);
+  struct stat info;
+  if (stem.empty() || (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)))
+    return Error{ExitCode::File, "E0391", target + " is not a regular file",
+                 "an engine replaces the file of its name", "give another name: -o E"};
+  removeAbandoned(folder);
+
+  std::unique_ptr<TemporaryFile> file(new TemporaryFile); // the constructor is private
+  file->folder = folder;
+  file->target = target;
+  for (;;) {
+    std::string name = randomName(folder, stem);
+    int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0 && errno == EEXIST)
+      continue;
+    if (fd < 0)
+      return Error{ExitCode::File, "E0390", "cannot write to the folder " + folder,
+                   std::strerror(errno), "give another place: -o E"};
+    // Another run may have taken it for abandoned before it was locked.
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && sameFile(fd, name)) {
+      file->fd = fd;
+      file->temporary = name;
+      return file;
+    }
+    ::close(fd);
+    ::unlink(name.c_str());
+  }
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (!committed && fd >= 0)
+    ::unlink(temporary.c_str());
+  if (fd >= 0)
+    ::close(fd);
+}
+
+Result<void> TemporaryFile::allocate(uint64_t size) {
+  wanted = size;
+  // Beyond this limit the kernel would send SIGXFSZ instead of an error.
+  struct rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      size > limit.rlim_cur)
+    return failed("allocate", EFBIG);
+  if (int reason = ::posix_fallocate(fd, 0, static_cast<off_t>(size)))
+    return failed("allocate", reason);
+  return {};
+}
+
+Result<void> TemporaryFile::write(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR)
+      continue;
+    if (done <= 0)
+      return failed("write", done < 0 ? errno : EIO);
+    offset += static_cast<uint64_t>(done);
+    bytes = bytes.subspan(static_cast<size_t>(done));
+  }
+  return {};
+}
+
+Result<void> TemporaryFile::read(uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    ssize_t done = ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR)
+      continue;
+    if (done <= 0)
+      return failed("read back", done < 0 ? errno : EIO);
+    offset += static_cast<uint64_t>(done);
+    bytes = bytes.subspan(static_cast<size_t>(done));
+  }
+  return {};
+}
+
+Result<void> TemporaryFile::commit() {
+  auto refused = [&](const char *action) {
+    return Error{ExitCode::File, "E0394", std::string("cannot ") + action + " " + target,
+                 std::strerror(errno), "check the folder " + folder};
+  };
+  if (::fsync(fd) != 0)
+    return refused("sync");
+  if (::rename(temporary.c_str(), target.c_str()) != 0)
+    return refused("rename the finished file to");
+  committed = true;
+  // The name must survive a power cut as well. Some file systems cannot sync a folder (EINVAL).
+  int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool synced = directory >= 0 && (::fsync(directory) == 0 || errno == EINVAL);
+  int reason = errno;
+  if (directory >= 0)
+    ::close(directory);
+  errno = reason;
+  if (!synced)
+    return refused("sync the folder of");
+  return {};
+}
+
+} // namespace ingot::compiler

@@ -1,0 +1,122 @@
+//===- EngineFile.cpp - See EngineFile.h ----------------------------------===//
+#include "runtime/engine/EngineFile.h"
+
+#include "runtime/engine/Verify.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ingot::runtime {
+
+static Error cannotOpen(const std::string &path, int reason) {
+  return {ExitCode::File, "E0301", "cannot open " + path, std::strerror(reason),
+          reason == ENOENT ? "make it: ingot compile MODEL -o " + path
+                           : "check the path and its permissions"};
+}
+
+/// Opens a regular file without blocking on pipes or waking devices.
+static Result<int> openRegular(const std::string &path, uint64_t &size) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0)
+    return cannotOpen(path, errno);
+  Error irregular{ExitCode::File, "E0302", path + " is not a regular file",
+                  "an engine is mapped, which needs a file on a disk",
+                  "give the path of an engine file"};
+  if (!S_ISREG(info.st_mode))
+    return irregular;
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0)
+    return cannotOpen(path, errno);
+  // It may have been replaced in between: only what was opened counts.
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return irregular;
+  }
+  size = static_cast<uint64_t>(info.st_size);
+  return fd;
+}
+
+Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path, VerifyLevel level) {
+  uint64_t size = 0;
+  Result<int> fd = openRegular(path, size);
+  if (!fd)
+    return fd.error();
+  std::shared_ptr<EngineFile> file(new EngineFile); // the constructor is private
+  file->name = path;
+  file->fd = *fd;
+  if (size < sizeof(EngineHeader))
+    return damaged("E0303", path,
+                   "it has " + std::to_string(size) + " bytes, a header alone has 64");
+  void *base = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, *fd, 0);
+  if (base == MAP_FAILED)
+    return Error{ExitCode::File, "E0314", "cannot map " + path,
+                 std::to_string(size) + " bytes: " + std::strerror(errno),
+                 "check the limit of virtual memory: ulimit -v"};
+  file->bytes = {static_cast<const std::byte *>(base), size};
+
+  if (Result<void> ok = file->verify(level); !ok)
+    return ok.error();
+  return file;
+}
+
+Result<std::shared_ptr<EngineFile>> EngineFile::fromMemory(std::span<const std::byte> bytes,
+                                                           VerifyLevel level) {
+  std::shared_ptr<EngineFile> file(new EngineFile);
+  file->name = "the engine";
+  file->bytes = bytes;
+  if (Result<void> ok = file->verify(level); !ok)
+    return ok.error();
+  return file;
+}
+
+Result<void> EngineFile::verify(VerifyLevel level) {
+  Result<std::span<const std::byte>> table = verifyHeader(bytes, name);
+  if (!table)
+    return table.error();
+  Result<const fb::Engine *> root = verifyStructure(*table, name);
+  if (!root)
+    return root.error();
+  engine = *root;
+  return verifyMeaning(bytes, *engine, level, name);
+}
+
+EngineFile::~EngineFile() {
+  if (fd < 0)
+    return; // borrowed bytes
+  if (!bytes.empty())
+    ::munmap(const_cast<std::byte *>(bytes.data()), bytes.size());
+  ::close(fd);
+}
+
+const EngineHeader &EngineFile::header() const {
+  return *reinterpret_cast<const EngineHeader *>(bytes.data());
+}
+
+std::span<const std::byte> EngineFile::segment(size_t index) const {
+  const fb::Segment *segment = engine->segments()->Get(index);
+  return bytes.subspan(segment->offset(), segment->size());
+}
+
+std::span<const std::byte> EngineFile::weightData(size_t index) const {
+  const fb::Weight *weight = engine->weights()->Get(index);
+  return segment(weight->segment()).subspan(weight->offset(), weight->size());
+}
+
+std::span<const std::byte> EngineFile::tokenizer() const {
+  const fb::Text *text = engine->text();
+  return text && text->tokenizer_segment() >= 0 ? segment(text->tokenizer_segment())
+                                                : std::span<const std::byte>();
+}
+
+std::string_view EngineFile::chatTemplate() const {
+  const fb::Text *text = engine->text();
+  if (!text || text->chat_template_segment() < 0)
+    return {};
+  std::span<const std::byte> bytes = segment(text->chat_template_segment());
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,150 @@
+//===- Inspect.cpp - `ingot inspect`: what an engine is, for people -------===//
+#include "runtime/engine/Inspect.h"
+
+#include "runtime/engine/WeightSummary.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <vector>
+
+namespace ingot::runtime {
+namespace {
+
+/// Appends like printf. Text of the file goes through `shown` first.
+__attribute__((format(printf, 2, 3))) void print(std::string &out, const char *format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  out.append(line, std::min<size_t>(length < 0 ? 0 : length, sizeof line - 1));
+}
+
+/// Without control characters: names in a file must not reach the terminal as commands.
+std::string shown(const flatbuffers::String *text) {
+  std::string clean = text ? text->str().substr(0, 200) : "";
+  for (char &c : clean)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      c = '?';
+  return clean;
+}
+
+std::string count(double n) {
+  char text[32];
+  if (n >= 1e9)
+    std::snprintf(text, sizeof text, "%.2f G", n / 1e9);
+  else if (n >= 1e6)
+    std::snprintf(text, sizeof text, "%.1f M", n / 1e6);
+  else
+    std::snprintf(text, sizeof text, "%.0f", n);
+  return text;
+}
+
+void modelText(std::string &out, const EngineFile &engine) {
+  const fb::Engine &e = engine.table();
+  const fb::Model &m = *e.model();
+  print(out, "%s\n", engine.path().c_str());
+  print(out, "  model      %s (%s), %s parameters, %u layers of width %u, %u tokens, context %u\n",
+        shown(m.name()).c_str(), shown(m.family()).c_str(), count(double(m.parameters())).c_str(),
+        m.layers(), m.hidden(), m.vocab(), m.context());
+  print(out, "  precision  %s\n", e.precision() == fb::Precision::Exact ? "exact" : "fast");
+  print(out, "  engine     %s, format %u.%u, by ingot %s\n", humanBytes(engine.fileBytes()).c_str(),
+        engine.header().major, engine.header().minor, shown(e.compiler_version()).c_str());
+  for (const fb::CodeObject *code : *e.code())
+    print(out, "  target     %s, %s of code\n", shown(code->target()).c_str(),
+          humanBytes(e.segments()->Get(code->segment())->size()).c_str());
+  if (engine.tokenizer().empty())
+    print(out, "  text       no tokenizer: the engine takes ids\n");
+  else
+    print(out, "  text       tokenizer %s (%s), %s\n", shown(e.text()->tokenizer_kind()).c_str(),
+          humanBytes(engine.tokenizer().size()).c_str(),
+          engine.chatTemplate().empty() ? "no chat template" : "with chat template");
+}
+
+void weightText(std::string &out, const EngineFile &engine) {
+  out += "\nweights\n";
+  for (const FormatSummary &f : weightsByFormat(engine))
+    print(out, "  %-10s %-12s %5llu tensors %10s values %12s   %.2f bits each\n", f.format.c_str(),
+          f.layout.c_str(), (unsigned long long)f.tensors, count(double(f.elements)).c_str(),
+          humanBytes(f.bytes).c_str(), f.bitsPerElement());
+  out += "\ntensors\n";
+  for (const RoleSummary &r : weightsByRole(engine)) {
+    std::string name = r.name.substr(0, 120);
+    for (char &c : name)
+      c = static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
+    print(out, "  %-40s %-10s %14s  x%-4llu %12s\n", name.c_str(), r.format.c_str(),
+          r.shape.c_str(), (unsigned long long)r.tensors, humanBytes(r.bytes).c_str());
+  }
+}
+
+void programText(std::string &out, const fb::Engine &e) {
+  std::vector<uint64_t> runs(e.sections()->size());
+  for (const fb::Step *step : *e.steps())
+    ++runs[step->section()];
+  std::vector<uint64_t> launches(e.kernels()->size());
+  print(out, "\nprogram: %u launches per step of the model\n", e.launches_per_step());
+  for (unsigned s = 0; s < e.sections()->size(); ++s) {
+    const fb::Section *section = e.sections()->Get(s);
+    std::string name = section->name() ? shown(section->name()) : "section " + std::to_string(s);
+    print(out, "  %-24s %3u launches, run %llu times\n", name.c_str(), section->launches()->size(),
+          (unsigned long long)runs[s]);
+    for (const fb::Launch *launch : *section->launches())
+      launches[launch->kernel()] += runs[s];
+  }
+  out += "\nkernels\n";
+  for (unsigned k = 0; k < e.kernels()->size(); ++k) {
+    const fb::Kernel *kernel = e.kernels()->Get(k);
+    print(out, "  %-32s %-10s %5llu launches, %llu items per %s\n", shown(kernel->name()).c_str(),
+          shown(kernel->family()).c_str(), (unsigned long long)launches[k],
+          (unsigned long long)kernel->grid()->factor(),
+          kernel->grid()->base() == fb::GridBase::Constant ? "launch"
+          : kernel->grid()->base() == fb::GridBase::Tokens ? "token"
+          : kernel->grid()->base() == fb::GridBase::Rows   ? "logits row"
+                                                           : "attention tile");
+  }
+}
+
+void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits) {
+  const fb::Engine &e = engine.table();
+  print(out,
+        "\nmemory: %llu + %llu per token of a step + %llu per logits row + %llu per KV page of "
+        "%u positions\n",
+        (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
+        (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
+        e.page_tokens());
+  if (Result<MemoryStatement> statement = memoryStatement(engine, limits))
+    out += statement->text();
+  else
+    out += "  " + statement.error().what + "\n";
+}
+
+} // namespace
+
+std::string evidenceText(const EngineFile &engine) {
+  const auto *evidence = engine.table().evidence();
+  if (!evidence || evidence->size() == 0)
+    return "evidence: none was recorded\n";
+  std::string out = "evidence: each pass against the reference interpreter\n";
+  for (const fb::Evidence *x : *evidence)
+    print(out, "  %-32s %-24s max abs %-10.3g max rel %.3g\n", shown(x->pass()).c_str(),
+          shown(x->inputs()).c_str(), x->max_abs(), x->max_rel());
+  return out;
+}
+
+std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
+  const fb::Engine &e = engine.table();
+  std::string out;
+  modelText(out, engine);
+  memoryText(out, engine, limits);
+  programText(out, e);
+  weightText(out, engine);
+  if (e.provenance() && e.provenance()->size() != 0) {
+    out += "\nprovenance\n";
+    for (const fb::Attribute *a : *e.provenance())
+      print(out, "  %-24s %s\n", shown(a->key()).c_str(), shown(a->value()).c_str());
+  }
+  return out + "\n" + evidenceText(engine);
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,176 @@
+//===- InspectJson.cpp - `ingot inspect --json`: everything, stable keys --===//
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/JsonText.h"
+#include "runtime/engine/WeightSummary.h"
+
+#include <cstdio>
+
+namespace ingot::runtime {
+namespace {
+
+std::string_view view(const flatbuffers::String *text) {
+  return text ? text->string_view() : std::string_view();
+}
+
+void writeModel(JsonText &j, const fb::Engine &e) {
+  const fb::Model &m = *e.model();
+  j.key("model").open('{').key("name").value(view(m.name())).key("family").value(view(m.family()));
+  j.key("parameters").value(m.parameters()).key("vocab").value(m.vocab());
+  j.key("hidden").value(m.hidden()).key("layers").value(m.layers());
+  j.key("context").value(m.context()).close();
+}
+
+void writeSegments(JsonText &j, const fb::Engine &e) {
+  j.key("segments").open('[');
+  for (const fb::Segment *s : *e.segments()) {
+    char hash[40];
+    std::snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash_hi(),
+                  (unsigned long long)s->hash_lo());
+    j.open('{').key("kind").value(fb::EnumNameSegmentKind(s->kind()));
+    j.key("offset").value(s->offset()).key("size").value(s->size()).key("hash").value(hash).close();
+  }
+  j.close();
+}
+
+void writeCode(JsonText &j, const fb::Engine &e) {
+  j.key("targets").open('[');
+  for (const fb::CodeObject *code : *e.code())
+    j.open('{')
+        .key("target")
+        .value(view(code->target()))
+        .key("code_bytes")
+        .value(e.segments()->Get(code->segment())->size())
+        .close();
+  j.close();
+  j.key("kernels").open('[');
+  for (const fb::Kernel *k : *e.kernels()) {
+    j.open('{').key("name").value(view(k->name())).key("family").value(view(k->family()));
+    j.key("grid").open('{').key("base").value(fb::EnumNameGridBase(k->grid()->base()));
+    j.key("factor").value(k->grid()->factor()).close();
+    j.key("partition").value(fb::EnumNamePartition(k->partition()));
+    j.key("args").value(k->args()).key("scratch_bytes").value(k->scratch_bytes()).close();
+  }
+  j.close();
+}
+
+void writeWeights(JsonText &j, const EngineFile &engine) {
+  j.key("weight_formats").open('[');
+  for (const FormatSummary &f : weightsByFormat(engine)) {
+    j.open('{').key("format").value(f.format).key("layout").value(f.layout);
+    j.key("tensors").value(f.tensors).key("elements").value(f.elements);
+    j.key("bytes").value(f.bytes).close();
+  }
+  j.close().key("weights").open('[');
+  for (const fb::Weight *w : *engine.table().weights()) {
+    j.open('{').key("name").value(view(w->name())).key("format").value(view(w->format()));
+    j.key("layout").value(layoutName(w->layout())).key("shape").open('[');
+    for (uint64_t n : *w->shape())
+      j.value(n);
+    j.close().key("segment").value(w->segment()).key("offset").value(w->offset());
+    j.key("size").value(w->size()).close();
+  }
+  j.close();
+}
+
+void writeProgram(JsonText &j, const fb::Engine &e) {
+  j.key("launches_per_step").value(e.launches_per_step());
+  j.key("sections").open('[');
+  for (const fb::Section *section : *e.sections()) {
+    j.open('{').key("name").value(view(section->name())).key("launches").open('[');
+    for (const fb::Launch *launch : *section->launches()) {
+      j.open('{').key("kernel").value(view(e.kernels()->Get(launch->kernel())->name()));
+      j.key("barrier").value(launch->barrier()).key("args").open('[');
+      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i)
+        j.open('[')
+            .value(fb::EnumNameArgKind(launch->args()->Get(i)->kind()))
+            .value(launch->args()->Get(i)->index())
+            .close();
+      j.close().close();
+    }
+    j.close().close();
+  }
+  j.close().key("steps").open('[');
+  for (const fb::Step *step : *e.steps())
+    j.open('{')
+        .key("section")
+        .value(step->section())
+        .key("layer")
+        .value(step->layer())
+        .key("kv_slot")
+        .value(step->kv_slot())
+        .close();
+  j.close();
+}
+
+void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limits) {
+  const fb::Engine &e = engine.table();
+  j.key("memory").open('{').key("bytes_per_token").value(e.bytes_per_token());
+  j.key("bytes_per_row").value(e.bytes_per_row()).key("bytes_fixed").value(e.bytes_fixed());
+  j.key("bytes_per_page").value(e.bytes_per_page()).key("page_tokens").value(e.page_tokens());
+  j.close();
+  if (Result<MemoryStatement> statement = memoryStatement(engine, limits))
+    j.key("statement").raw(statement->json());
+  j.key("kv_slots").open('[');
+  for (const fb::KvSlot *slot : *e.kv_slots()) {
+    j.open('{').key("kv_heads").value(slot->kv_heads()).key("head_dim").value(slot->head_dim());
+    j.key("type").value(fb::EnumNameElementType(slot->type())).key("window").value(slot->window());
+    j.key("page_bytes").value(slot->page_bytes()).close();
+  }
+  j.close().key("buffers").open('[');
+  for (const fb::Buffer *b : *e.buffers()) {
+    j.open('{').key("name").value(view(b->name())).key("class");
+    j.value(fb::EnumNameBufferClass(b->class_())).key("bytes_per_unit").value(b->per_unit());
+    j.key("offset").value(b->offset()).close();
+  }
+  j.close();
+}
+
+void writeText(JsonText &j, const EngineFile &engine) {
+  const fb::Text *text = engine.table().text();
+  j.key("tokenizer")
+      .value(engine.tokenizer().empty() ? std::string_view("none") : view(text->tokenizer_kind()));
+  j.key("chat_template").value(!engine.chatTemplate().empty());
+  if (const fb::SpecialTokens *s = text ? text->special() : nullptr) {
+    j.key("special_tokens").open('{').key("bos").value(s->bos()).key("pad").value(s->pad());
+    j.key("unknown").value(s->unknown()).key("add_bos").value(s->add_bos()).key("eos").open('[');
+    for (unsigned i = 0; s->eos() && i < s->eos()->size(); ++i)
+      j.value(s->eos()->Get(i));
+    j.close().close();
+  }
+}
+
+void writeOrigin(JsonText &j, const fb::Engine &e) {
+  j.key("provenance").open('{');
+  for (unsigned i = 0; e.provenance() && i < e.provenance()->size(); ++i)
+    j.key(view(e.provenance()->Get(i)->key())).value(view(e.provenance()->Get(i)->value()));
+  j.close().key("evidence").open('[');
+  for (unsigned i = 0; e.evidence() && i < e.evidence()->size(); ++i) {
+    const fb::Evidence *x = e.evidence()->Get(i);
+    j.open('{').key("pass").value(view(x->pass())).key("inputs").value(view(x->inputs()));
+    j.key("max_abs").value(x->max_abs()).key("max_rel").value(x->max_rel()).close();
+  }
+  j.close();
+}
+
+} // namespace
+
+std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
+  const fb::Engine &e = engine.table();
+  JsonText j;
+  j.open('{').key("format").value(std::to_string(engine.header().major) + "." +
+                                  std::to_string(engine.header().minor));
+  j.key("file_bytes").value(engine.fileBytes());
+  j.key("compiler_version").value(view(e.compiler_version()));
+  j.key("precision").value(e.precision() == fb::Precision::Exact ? "exact" : "fast");
+  writeModel(j, e);
+  writeText(j, engine);
+  writeMemory(j, engine, limits);
+  writeCode(j, e);
+  writeProgram(j, e);
+  writeWeights(j, engine);
+  writeSegments(j, e);
+  writeOrigin(j, e);
+  return j.close().text();
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,92 @@
+//===- Isa.cpp - See Isa.h ------------------------------------------------===//
+#include "runtime/engine/Isa.h"
+
+#include <cpuid.h>
+#include <cstring>
+
+namespace ingot::runtime {
+
+std::string_view isaTarget(IsaLevel level) {
+  return level == IsaLevel::Avx2 ? "cpu:avx2" : "cpu:avx512";
+}
+
+std::string_view isaName(IsaLevel level) { return isaTarget(level).substr(4); }
+
+std::optional<IsaLevel> isaNamed(std::string_view name) {
+  for (IsaLevel level : {IsaLevel::Avx2, IsaLevel::Avx512})
+    if (name == isaTarget(level) || name == isaName(level))
+      return level;
+  return std::nullopt;
+}
+
+static std::string brand() {
+  unsigned registers[12], most = 0, unused;
+  if (!__get_cpuid(0x80000000, &most, &unused, &unused, &unused) || most < 0x80000004)
+    return "unknown CPU";
+  for (unsigned i = 0; i < 3; ++i)
+    __get_cpuid(0x80000002 + i, registers + 4 * i, registers + 4 * i + 1, registers + 4 * i + 2,
+                registers + 4 * i + 3);
+  const char *text = reinterpret_cast<const char *>(registers);
+  std::string_view name(text, strnlen(text, sizeof registers));
+  size_t from = name.find_first_not_of(' '), to = name.find_last_not_of(' ');
+  return from == name.npos ? "unknown CPU" : std::string(name.substr(from, to - from + 1));
+}
+
+CpuFeatures hostCpu() {
+  // The builtins look at CPUID and at what the operating system saves (XCR0).
+  __builtin_cpu_init();
+  CpuFeatures cpu;
+  cpu.name = brand();
+  cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
+             __builtin_cpu_supports("movbe");
+  cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+  return cpu;
+}
+
+static std::string builtFor(const fb::Engine &engine) {
+  std::string list;
+  for (const fb::CodeObject *code : *engine.code())
+    list += (list.empty() ? "" : ", ") + code->target()->str();
+  return list;
+}
+
+static std::string runs(const CpuFeatures &cpu) {
+  std::string levels = cpu.avx512 ? "cpu:avx512 and cpu:avx2"
+                       : cpu.avx2 ? "cpu:avx2"
+                                  : "neither level";
+  return cpu.name + " runs " + levels;
+}
+
+Result<size_t> pickCode(const fb::Engine &engine, const CpuFeatures &cpu,
+                        std::optional<IsaLevel> wanted) {
+  std::string facts = "built for " + builtFor(engine) + "; this " + runs(cpu);
+  auto rebuild = [](std::string_view target) {
+    return "rebuild it: ingot compile MODEL -o E --target " + std::string(target);
+  };
+  if (wanted && !cpu.has(*wanted))
+    return Error{ExitCode::File, "E0383",
+                 "this CPU cannot run --isa " + std::string(isaName(*wanted)), facts,
+                 cpu.avx2 ? "leave --isa out" : "ingot needs a CPU with AVX2"};
+  std::optional<size_t> best;
+  std::optional<IsaLevel> bestLevel;
+  for (size_t i = 0; i < engine.code()->size(); ++i) {
+    std::optional<IsaLevel> level = isaNamed(engine.code()->Get(i)->target()->string_view());
+    if (level && cpu.has(*level) && (wanted ? *level == *wanted : !best || *level > *bestLevel))
+      best = i, bestLevel = level;
+  }
+  if (best)
+    return *best;
+  if (wanted)
+    return Error{ExitCode::File, "E0382",
+                 "the engine has no code for --isa " + std::string(isaName(*wanted)), facts,
+                 rebuild(isaTarget(*wanted))};
+  return Error{ExitCode::File, "E0381", "the engine does not fit this CPU", facts,
+               cpu.avx2 ? rebuild("cpu:avx2") : "ingot needs a CPU with AVX2"};
+}
+
+} // namespace ingot::runtime

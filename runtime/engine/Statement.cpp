@@ -1,0 +1,131 @@
+//===- Statement.cpp - The memory statement of Inspect.h ------------------===//
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/JsonText.h"
+#include "runtime/engine/Memory.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ingot::runtime {
+namespace {
+
+/// A sum of products that remembers whether anything overflowed.
+class Sum {
+public:
+  Sum &add(uint64_t a, uint64_t b = 1) {
+    std::optional<uint64_t> product = checkedMul(a, b);
+    total = product && total ? checkedAdd(*total, *product) : std::nullopt;
+    return *this;
+  }
+  std::optional<uint64_t> total = 0;
+};
+
+uint64_t divideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+Error tooLarge(const std::string &why) {
+  return {ExitCode::File, "E0386", "these limits need more memory than there can be", why,
+          "lower --context, --max-seqs, --max-batch-tokens or --kv-memory"};
+}
+
+} // namespace
+
+std::string humanBytes(uint64_t bytes) {
+  static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024; ++unit)
+    value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits) {
+  const fb::Engine &table = engine.table();
+  MemoryStatement s;
+  s.limits = limits;
+  if (s.limits.context == 0)
+    s.limits.context = table.model()->context();
+  if (s.limits.logitsRows == 0)
+    s.limits.logitsRows = s.limits.maxSeqs;
+  s.mapped = engine.fileBytes();
+  for (const fb::Segment *segment : *table.segments())
+    if (segment->kind() == fb::SegmentKind::Weights)
+      s.weights += segment->size();
+
+  s.pageTokens = table.page_tokens();
+  uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
+  std::optional<uint64_t> pages = checkedMul(s.limits.maxSeqs, pagesPerSequence);
+  if (s.limits.kvBytes && table.bytes_per_page() != 0)
+    pages = *s.limits.kvBytes / table.bytes_per_page();
+  if (pages == 0)
+    return Error{ExitCode::File, "E0386", "the KV memory holds no page",
+                 std::to_string(s.limits.kvBytes.value_or(0)) + " bytes were given, one page of " +
+                     std::to_string(s.pageTokens) + " positions takes " +
+                     std::to_string(table.bytes_per_page()),
+                 "give more: --kv-memory BYTES"};
+
+  uint64_t scratch = 0;
+  for (const fb::Kernel *kernel : *table.kernels())
+    scratch = std::max(scratch, divideUp(kernel->scratch_bytes(), 64) * 64);
+  Sum arena, kv, threads, batch, all;
+  arena.add(table.bytes_fixed())
+      .add(table.bytes_per_token(), s.limits.maxBatchTokens)
+      .add(table.bytes_per_row(), s.limits.logitsRows);
+  kv.add(pages.value_or(UINT64_MAX), table.bytes_per_page());
+  threads.add(scratch, s.limits.threads);
+  // ids, position and sequence of a token; rows; attention tiles; block tables (KernelAbi.h).
+  batch.add(12, s.limits.maxBatchTokens).add(4, s.limits.logitsRows);
+  batch.add(sizeof(cpu::AttentionTile), s.limits.maxBatchTokens / cpu::kAttentionTile)
+      .add(sizeof(cpu::AttentionTile), s.limits.maxSeqs)
+      .add(4, checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
+  for (const Sum *part : {&arena, &kv, &threads, &batch})
+    all.add(part->total.value_or(UINT64_MAX));
+  all.add(s.mapped);
+  if (!all.total)
+    return tooLarge(std::to_string(s.limits.maxSeqs) + " sequences of " +
+                    std::to_string(s.limits.context) + " positions, " +
+                    std::to_string(s.limits.maxBatchTokens) + " tokens a step, " +
+                    std::to_string(s.limits.threads) + " threads");
+  s.pages = *pages;
+  s.arena = *arena.total;
+  s.kv = *kv.total;
+  s.scratch = *threads.total;
+  s.batch = *batch.total;
+  return s;
+}
+
+std::string MemoryStatement::text() const {
+  auto line = [](const char *part, uint64_t bytes, const std::string &how) {
+    char text[160];
+    std::snprintf(text, sizeof text, "  %-10s %10s   %s\n", part, humanBytes(bytes).c_str(),
+                  how.c_str());
+    return std::string(text);
+  };
+  auto number = [](uint64_t n) { return std::to_string(n); };
+  return line("engine", mapped, "mapped from the file, " + humanBytes(weights) + " of it weights") +
+         line("arena", arena,
+              number(limits.maxBatchTokens) + " tokens a step, " + number(limits.logitsRows) +
+                  " logits rows") +
+         line("KV cache", kv,
+              number(pages) + " pages of " + number(pageTokens) +
+                  " positions: " + number(limits.maxSeqs) + " x " + number(limits.context)) +
+         line("scratch", scratch, number(limits.threads) + " threads") +
+         line("batch", batch, "ids, positions, block tables") +
+         line("total", total(), humanBytes(allocated()) + " beside the mapped file");
+}
+
+std::string MemoryStatement::json() const {
+  JsonText j;
+  j.open('{').key("mapped").value(mapped).key("weights").value(weights).key("arena").value(arena);
+  j.key("kv").value(kv).key("scratch").value(scratch).key("batch").value(batch);
+  j.key("allocated").value(allocated()).key("total").value(total());
+  j.key("pages").value(pages).key("page_tokens").value(pageTokens);
+  j.key("limits").open('{').key("context").value(limits.context);
+  j.key("max_seqs").value(limits.maxSeqs).key("max_batch_tokens").value(limits.maxBatchTokens);
+  j.key("logits_rows").value(limits.logitsRows).key("threads").value(limits.threads);
+  return j.close().close().text();
+}
+
+} // namespace ingot::runtime

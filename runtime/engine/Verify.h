@@ -1,0 +1,64 @@
+//===- Verify.h - Does an engine mean something? --------------------------===//
+//
+// After structure (header, hashes, FlatBuffers verifier) comes meaning: every offset
+// inside, aligned and apart from the others, every index in range, every size
+// recomputed from shapes and formats with checked arithmetic, every code object
+// loadable and complete. Nothing after this checks again.
+//
+// One cause, one code; all of them in the order they are looked for:
+//
+//   E0301 cannot be opened        E0302 no regular file       E0303 shorter than a header
+//   E0304 no engine               E0305 other format version  E0306 header damaged
+//   E0307 cut or grown            E0308 unknown flags         E0309 table outside
+//   E0310 table damaged           E0311 table malformed       E0314 cannot be mapped
+//
+//   Segments E0315 kind  E0316 alignment  E0317 outside  E0318 overlap  E0319 gap
+//            E0320 empty  E0321 bytes after the last  E0312 damaged  E0313 padding not zero
+//   Model    E0322 sizes  E0323 precision  E0324 page size
+//   Kernels  E0325 none  E0326 name  E0327 grid  E0328 partition  E0329 operands  E0330 scratch
+//   Code     E0331 none  E0332 target unknown  E0333 target twice  E0334 segment  E0335 count
+//            E0336 no ELF  E0337 segments  E0338 writable data  E0339 needs a linker
+//            E0340 symbols  E0341 kernel missing
+//   Buffers  E0342 class  E0343 size  E0344 offset  E0345 totals
+//   Weights  E0346 layout  E0347 format  E0348 shape  E0349 segment  E0350 alignment
+//            E0351 size  E0352 outside  E0353 overlap  E0354 named twice
+//   KV       E0355 slot  E0356 page bytes  E0357 sum of page bytes
+//   Program  E0358 empty  E0359 kernel  E0360 operand count  E0361 operand kind
+//            E0362 buffer  E0363 weight  E0364 layer weight  E0365 KV without slot
+//            E0366 section  E0367 step weight  E0368 KV slot  E0369 layer
+//            E0370 weights of a section differ  E0371 KV of a section differs
+//            E0372 launch count  E0373 logits buffer  E0374 logits size
+//   Text     E0375 tokenizer  E0376 template  E0377 special tokens  E0378 defaults
+//   Costs    E0379 kernel of a cost
+//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h
+//   Write    E0390 … E0399 in compiler/engine
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/engine/EngineFile.h"
+
+namespace ingot::runtime {
+
+/// Header and table hash of `file`; the table's bytes if all is well. E0303 … E0310.
+Result<std::span<const std::byte>> verifyHeader(std::span<const std::byte> file,
+                                                const std::string &name);
+
+/// The table, structurally sound. E0311.
+Result<const fb::Engine *> verifyStructure(std::span<const std::byte> table,
+                                           const std::string &name);
+
+/// Everything else. `file` holds a table that passed the two functions above.
+Result<void> verifyMeaning(std::span<const std::byte> file, const fb::Engine &engine,
+                           VerifyLevel level, const std::string &name);
+
+/// The error all of these return: "NAME is damaged", `why`, how to rebuild.
+Error damaged(const char *code, const std::string &name, const std::string &why);
+
+// The parts of verifyMeaning, one file each.
+Result<void> verifySegments(std::span<const std::byte> file, const fb::Engine &engine,
+                            VerifyLevel level, const std::string &name);
+Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
+                         const std::string &name);
+Result<void> verifyProgram(const fb::Engine &engine, const std::string &name);
+
+} // namespace ingot::runtime

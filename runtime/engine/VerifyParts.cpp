@@ -1,0 +1,296 @@
+//===- VerifyParts.cpp - Model, kernels, code, buffers, weights, KV, text -===//
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/engine/ElfImage.h"
+#include "runtime/engine/Isa.h"
+#include "runtime/engine/Memory.h"
+#include "runtime/engine/Verify.h"
+#include "runtime/formats/PanelLayout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+namespace ingot::runtime {
+namespace {
+
+using std::to_string;
+
+constexpr uint64_t kMostVocab = uint64_t(1) << 28; ///< rows of logits stay addressable
+constexpr uint64_t kMostArgs = 1024;
+constexpr uint64_t kMostScratch = uint64_t(1) << 32;
+constexpr uint64_t kMostElements = uint64_t(1) << 56; ///< of a weight; times 4 bytes fits 63 bits
+
+class PartsVerifier {
+public:
+  PartsVerifier(std::span<const std::byte> file, const fb::Engine &engine, const std::string &name)
+      : file(file), engine(engine), name(name) {}
+
+  Result<void> verify() {
+    for (auto part : {&PartsVerifier::model, &PartsVerifier::kernels, &PartsVerifier::code,
+                      &PartsVerifier::buffers, &PartsVerifier::weights, &PartsVerifier::kv,
+                      &PartsVerifier::text, &PartsVerifier::generation, &PartsVerifier::costs})
+      if (Result<void> ok = (this->*part)(); !ok)
+        return ok;
+    return {};
+  }
+
+private:
+  Error bad(const char *code, const std::string &why) const { return damaged(code, name, why); }
+
+  const fb::Segment *segmentOf(uint64_t index, fb::SegmentKind kind) const {
+    if (index >= engine.segments()->size() || engine.segments()->Get(index)->kind() != kind)
+      return nullptr;
+    return engine.segments()->Get(index);
+  }
+
+  Result<void> model();
+  Result<void> kernels();
+  Result<void> code();
+  Result<void> codeObject(const fb::CodeObject &code);
+  Result<void> buffers();
+  Result<void> weights();
+  Result<void> weight(const fb::Weight &weight);
+  Result<void> weightsApart();
+  Result<void> kv();
+  Result<void> text();
+  Result<void> generation();
+  Result<void> costs();
+
+  std::span<const std::byte> file;
+  const fb::Engine &engine;
+  const std::string &name;
+};
+
+Result<void> PartsVerifier::model() {
+  const fb::Model &m = *engine.model();
+  if (m.vocab() == 0 || m.vocab() > kMostVocab || m.hidden() == 0 || m.layers() == 0 ||
+      m.context() == 0 || m.context() > INT32_MAX)
+    return bad("E0322", "a model of " + to_string(m.vocab()) + " tokens, width " +
+                            to_string(m.hidden()) + ", " + to_string(m.layers()) +
+                            " layers and context " + to_string(m.context()) + " cannot be run");
+  if (engine.precision() > fb::Precision::MAX)
+    return bad("E0323", "its precision " + to_string(int(engine.precision())) + " is unknown");
+  if (engine.page_tokens() != cpu::kPageTokens)
+    return bad("E0324", "its KV pages hold " + to_string(engine.page_tokens()) +
+                            " positions, this ingot's hold " + to_string(cpu::kPageTokens));
+  return {};
+}
+
+static bool isSymbolName(std::string_view s) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !s.empty() && letter(s[0]) && std::all_of(s.begin(), s.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '$';
+  });
+}
+
+Result<void> PartsVerifier::kernels() {
+  if (engine.kernels()->size() == 0)
+    return bad("E0325", "it has no kernels");
+  std::set<std::string_view> names;
+  for (const fb::Kernel *k : *engine.kernels()) {
+    std::string kernel = "kernel '" + k->name()->str() + "': ";
+    if (!isSymbolName(k->name()->string_view()) || !names.insert(k->name()->string_view()).second)
+      return bad("E0326", kernel + "its name is no symbol or not its own");
+    if (k->grid()->base() > fb::GridBase::MAX || k->grid()->factor() == 0 ||
+        k->grid()->factor() > (uint64_t(1) << 40))
+      return bad("E0327", kernel + "grid of base " + to_string(int(k->grid()->base())) + " times " +
+                              to_string(k->grid()->factor()));
+    if (k->partition() > fb::Partition::MAX)
+      return bad("E0328", kernel + "partition " + to_string(int(k->partition())) + " is unknown");
+    if (k->args() > kMostArgs)
+      return bad("E0329", kernel + to_string(k->args()) + " operands");
+    if (k->scratch_bytes() > kMostScratch)
+      return bad("E0330", kernel + to_string(k->scratch_bytes()) + " bytes of scratch per thread");
+  }
+  return {};
+}
+
+Result<void> PartsVerifier::code() {
+  if (engine.code()->size() == 0)
+    return bad("E0331", "it has no code");
+  std::set<std::string_view> targets;
+  for (const fb::CodeObject *code : *engine.code()) {
+    std::string target = code->target()->str();
+    if (!isaNamed(target) || isaTarget(*isaNamed(target)) != target)
+      return bad("E0332", "code for '" + target + "': unknown target");
+    if (!targets.insert(code->target()->string_view()).second)
+      return bad("E0333", "code for '" + target + "' is there twice");
+    if (Result<void> ok = codeObject(*code); !ok)
+      return ok;
+  }
+  return {};
+}
+
+Result<void> PartsVerifier::codeObject(const fb::CodeObject &code) {
+  std::string target = code.target()->str();
+  const fb::Segment *segment = segmentOf(code.segment(), fb::SegmentKind::Code);
+  if (!segment)
+    return bad("E0334", "code for '" + target + "': segment " + to_string(code.segment()) +
+                            " is no code segment");
+  if (code.kernel_symbols()->size() != engine.kernels()->size())
+    return bad("E0335", "code for '" + target + "' has " +
+                            to_string(code.kernel_symbols()->size()) + " symbols for " +
+                            to_string(engine.kernels()->size()) + " kernels");
+  Result<ElfImage> image = parseElf(file.subspan(segment->offset(), segment->size()), target);
+  if (!image) {
+    image.error().what = name + " holds code that cannot be loaded";
+    return image.error();
+  }
+  for (const flatbuffers::String *symbol : *code.kernel_symbols())
+    if (!image->find(symbol->string_view()))
+      return bad("E0341", "code for '" + target + "' has no function '" + symbol->str() + "'");
+  return {};
+}
+
+Result<void> PartsVerifier::buffers() {
+  unsigned index = 0;
+  for (const fb::Buffer *b : *engine.buffers()) {
+    std::string buffer = "buffer " + to_string(index++) + ": ";
+    if (b->class_() > fb::BufferClass::MAX)
+      return bad("E0342", buffer + "class " + to_string(int(b->class_())) + " is unknown");
+    if (b->per_unit() == 0 || b->per_unit() % 64 != 0)
+      return bad("E0343", buffer + to_string(b->per_unit()) + " bytes are no multiple of 64");
+    if (b->offset() % 64 != 0)
+      return bad("E0344", buffer + "offset " + to_string(b->offset()) + " is no multiple of 64");
+  }
+  return {};
+}
+
+Result<void> PartsVerifier::weight(const fb::Weight &w) {
+  std::string label = "weight '" + w.name()->str() + "': ";
+  std::optional<WeightFormat> format = weightFormatNamed(w.format()->string_view());
+  if (w.layout() > fb::WeightLayout::MAX)
+    return bad("E0346", label + "layout " + to_string(int(w.layout())) + " is unknown");
+  bool vector = w.layout() == fb::WeightLayout::VectorF32;
+  if (!format || (vector && *format != WeightFormat::F32))
+    return bad("E0347", label + "format '" + w.format()->str() + "' is unknown" +
+                            (vector ? " for a vector" : ""));
+
+  size_t rank = w.shape() ? w.shape()->size() : 0;
+  uint64_t n = rank > 0 ? w.shape()->Get(0) : 0, k = rank > 1 ? w.shape()->Get(1) : 1;
+  bool small = n != 0 && k != 0 && n < kMostElements / 256 && k < kMostElements / 256;
+  if (rank != (vector ? 1 : 2) || !small || !checkedMul(roundUp(n, kPanelRows), roundUp(k, 256)) ||
+      *checkedMul(roundUp(n, kPanelRows), roundUp(k, 256)) > kMostElements)
+    return bad("E0348", label + "a shape of rank " + to_string(rank) + ", " + to_string(n) + " x " +
+                            to_string(k));
+  uint64_t expected = vector ? f32RowBytes(n) : panelLayout(*format, n, k).bytes();
+
+  const fb::Segment *segment = segmentOf(w.segment(), fb::SegmentKind::Weights);
+  if (!segment)
+    return bad("E0349", label + "segment " + to_string(w.segment()) + " is no weight segment");
+  if (w.offset() % kWeightAlignment != 0)
+    return bad("E0350", label + "offset " + to_string(w.offset()) + " is no multiple of 64");
+  if (w.size() != expected)
+    return bad("E0351", label + to_string(w.size()) + " bytes, its shape and format make " +
+                            to_string(expected));
+  if (w.offset() > segment->size() || w.size() > segment->size() - w.offset())
+    return bad("E0352", label + to_string(w.size()) + " bytes at " + to_string(w.offset()) +
+                            " lie beyond its segment's " + to_string(segment->size()));
+  return {};
+}
+
+Result<void> PartsVerifier::weights() {
+  std::set<std::pair<std::string_view, fb::WeightLayout>> names;
+  for (const fb::Weight *w : *engine.weights()) {
+    if (!w->format())
+      return bad("E0347", "weight '" + w->name()->str() + "' has no format");
+    if (Result<void> ok = weight(*w); !ok)
+      return ok;
+    if (!names.insert({w->name()->string_view(), w->layout()}).second)
+      return bad("E0354", "weight '" + w->name()->str() + "' is there twice");
+  }
+  return weightsApart();
+}
+
+Result<void> PartsVerifier::weightsApart() {
+  std::vector<const fb::Weight *> order(engine.weights()->begin(), engine.weights()->end());
+  auto place = [](const fb::Weight *w) { return std::tuple(w->segment(), w->offset()); };
+  std::sort(order.begin(), order.end(),
+            [&](const auto *a, const auto *b) { return place(a) < place(b); });
+  for (size_t i = 1; i < order.size(); ++i)
+    if (order[i]->segment() == order[i - 1]->segment() &&
+        order[i]->offset() < order[i - 1]->offset() + order[i - 1]->size())
+      return bad("E0353", "weights '" + order[i - 1]->name()->str() + "' and '" +
+                              order[i]->name()->str() + "' overlap");
+  return {};
+}
+
+Result<void> PartsVerifier::kv() {
+  unsigned index = 0;
+  for (const fb::KvSlot *slot : *engine.kv_slots()) {
+    std::string label = "KV slot " + to_string(index++) + ": ";
+    std::optional<uint64_t> bytes =
+        kvPageBytes(slot->kv_heads(), slot->head_dim(), engine.page_tokens(), slot->type());
+    if (slot->type() > fb::ElementType::MAX || !bytes || *bytes == 0 || *bytes % 64 != 0)
+      return bad("E0355", label + to_string(slot->kv_heads()) + " heads of " +
+                              to_string(slot->head_dim()) + " of type " +
+                              to_string(int(slot->type())));
+    if (slot->page_bytes() != *bytes)
+      return bad("E0356", label + "a page of " + to_string(slot->page_bytes()) +
+                              " bytes, its heads make " + to_string(*bytes));
+  }
+  std::optional<MemoryCoefficients> sums = memoryCoefficients(engine);
+  if (!sums || engine.bytes_per_token() != sums->perToken ||
+      engine.bytes_per_row() != sums->perRow || engine.bytes_fixed() != sums->fixed)
+    return bad("E0345", "its memory of " + to_string(engine.bytes_per_token()) + ", " +
+                            to_string(engine.bytes_per_row()) + " and " +
+                            to_string(engine.bytes_fixed()) +
+                            " bytes per token, row and engine is not what its buffers make");
+  if (engine.bytes_per_page() != sums->perPage)
+    return bad("E0357", "its KV pages make " + to_string(sums->perPage) + " bytes, not " +
+                            to_string(engine.bytes_per_page()));
+  return {};
+}
+
+Result<void> PartsVerifier::text() {
+  const fb::Text *text = engine.text();
+  if (!text)
+    return {};
+  int tokenizer = text->tokenizer_segment(), chat = text->chat_template_segment();
+  if (tokenizer < -1 ||
+      (tokenizer >= 0 && (!segmentOf(tokenizer, fb::SegmentKind::Tokenizer) ||
+                          !text->tokenizer_kind() || text->tokenizer_kind()->size() == 0)))
+    return bad("E0375",
+               "its tokenizer is not in segment " + to_string(tokenizer) + " or of no known kind");
+  if (chat < -1 || (chat >= 0 && !segmentOf(chat, fb::SegmentKind::ChatTemplate)))
+    return bad("E0376", "its chat template is not in segment " + to_string(chat));
+  if (const fb::SpecialTokens *special = text->special()) {
+    auto known = [&](int id) { return id >= -1 && id < int64_t(engine.model()->vocab()); };
+    bool ok = known(special->bos()) && known(special->pad()) && known(special->unknown());
+    for (unsigned i = 0; special->eos() && i < special->eos()->size(); ++i)
+      ok = ok && special->eos()->Get(i) >= 0 && known(special->eos()->Get(i));
+    if (!ok)
+      return bad("E0377", "a special token lies outside the vocabulary of " +
+                              to_string(engine.model()->vocab()));
+  }
+  return {};
+}
+
+Result<void> PartsVerifier::generation() {
+  const fb::GenerationDefaults *g = engine.generation();
+  auto fraction = [](float x) { return x >= 0 && x <= 1; }; // false for NaN
+  if (g && !(std::isfinite(g->temperature()) && g->temperature() >= 0 && fraction(g->top_p()) &&
+             fraction(g->min_p()) && g->top_k() >= 0 && std::isfinite(g->repetition_penalty()) &&
+             g->repetition_penalty() > 0))
+    return bad("E0378", "its default sampling parameters are out of range");
+  return {};
+}
+
+Result<void> PartsVerifier::costs() {
+  for (unsigned i = 0; engine.costs() && i < engine.costs()->size(); ++i)
+    if (engine.costs()->Get(i)->kernel() >= engine.kernels()->size())
+      return bad("E0379", "cost " + to_string(i) + " is of kernel " +
+                              to_string(engine.costs()->Get(i)->kernel()) + " of " +
+                              to_string(engine.kernels()->size()));
+  return {};
+}
+
+} // namespace
+
+Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
+                         const std::string &name) {
+  return PartsVerifier(file, engine, name).verify();
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,33 @@
+//===- WeightSummary.h - Many weights in few lines ------------------------===//
+#pragma once
+
+#include "runtime/engine/EngineFile.h"
+
+#include <string>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// "cpu-panel32", "vector-f32".
+const char *layoutName(fb::WeightLayout layout);
+
+struct FormatSummary {
+  std::string format, layout;
+  uint64_t tensors = 0, elements = 0, bytes = 0;
+  double bitsPerElement() const { return elements ? 8.0 * double(bytes) / double(elements) : 0; }
+};
+
+/// Per format and layout, most bytes first.
+std::vector<FormatSummary> weightsByFormat(const EngineFile &engine);
+
+/// Weights that differ in nothing but the numbers in their names ("blk.3.attn_q.weight" is
+/// "blk.*.attn_q.weight"): what was decided for each tensor.
+struct RoleSummary {
+  std::string name, format, shape; ///< "576x576"
+  uint64_t tensors = 0, bytes = 0;
+};
+
+/// In the order of the table.
+std::vector<RoleSummary> weightsByRole(const EngineFile &engine);
+
+} // namespace ingot::runtime
