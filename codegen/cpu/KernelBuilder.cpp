@@ -1,0 +1,271 @@
+//===- KernelBuilder.cpp - See KernelBuilder.h ----------------------------===//
+#include "codegen/cpu/KernelBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel, func::FuncOp fn)
+    : b(b), isa(isa), lanes(isa.lanes), ptr(LLVM::LLVMPointerType::get(b.getContext())), i8(b.getI8Type()),
+      i16(b.getI16Type()), i32(b.getI32Type()), i64(b.getI64Type()), f16(b.getF16Type()), bf16(b.getBF16Type()),
+      f32(b.getF32Type()), f32s(VectorType::get({isa.lanes}, b.getF32Type())),
+      i32s(VectorType::get({isa.lanes}, b.getI32Type())), begin(fn.getArgument(2)), end(fn.getArgument(3)),
+      step(fn.getArgument(4)), scratch(fn.getArgument(5)), batch(fn.getArgument(1)),
+      kernelBlock(&kernel.getBody().front()) {
+  for (unsigned i = 0; i < kernelBlock->getNumArguments(); ++i)
+    operands.push_back(load(ptr, at(fn.getArgument(0), int64_t(i) * 8)));
+}
+
+//===----------------------------------------------------------------------===//
+// The call
+//===----------------------------------------------------------------------===//
+
+Value KernelBuilder::operand(Value memory) const {
+  auto argument = cast<BlockArgument>(memory);
+  assert(argument.getOwner() == kernelBlock && "not an operand of this kernel");
+  return operands[argument.getArgNumber()];
+}
+Value KernelBuilder::batchWord(int64_t offset) { return load(i64, at(batch, offset)); }
+Value KernelBuilder::batchPointer(int64_t offset) { return load(ptr, at(batch, offset)); }
+Value KernelBuilder::extent(kernel::Extent of) {
+  return batchWord(of == kernel::Extent::Tokens ? offsetof(BatchView, tokens) : offsetof(BatchView, rows));
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+/// The value of a constant scalar, if it is one.
+static std::optional<int64_t> constantOf(Value v) {
+  APInt value;
+  if (!isa<VectorType>(v.getType()) && matchPattern(v, m_ConstantInt(&value)))
+    return value.getSExtValue();
+  return std::nullopt;
+}
+
+Value KernelBuilder::integer(Type type, int64_t v) { return splatInt(type, v); }
+Value KernelBuilder::add(Value a, Value c) {
+  auto x = constantOf(a), y = constantOf(c);
+  if (x && y)
+    return integer(a.getType(), *x + *y);
+  if (y == 0)
+    return a;
+  return x == 0 ? c : Value(arith::AddIOp::create(b, a, c));
+}
+Value KernelBuilder::sub(Value a, Value c) {
+  return constantOf(c) == 0 ? a : Value(arith::SubIOp::create(b, a, c));
+}
+Value KernelBuilder::mul(Value a, Value c) {
+  auto x = constantOf(a), y = constantOf(c);
+  if (x && y)
+    return integer(a.getType(), *x * *y);
+  return y == 1 ? a : Value(arith::MulIOp::create(b, a, c));
+}
+Value KernelBuilder::divUnsigned(Value a, int64_t c) {
+  if (c == 1)
+    return a;
+  if (llvm::isPowerOf2_64(c))
+    return shiftRight(a, llvm::Log2_64(c));
+  return arith::DivUIOp::create(b, a, integer(a.getType(), c));
+}
+Value KernelBuilder::remUnsigned(Value a, int64_t c) {
+  if (llvm::isPowerOf2_64(c))
+    return bitAnd(a, c - 1);
+  return arith::RemUIOp::create(b, a, integer(a.getType(), c));
+}
+Value KernelBuilder::minSigned(Value a, Value c) { return arith::MinSIOp::create(b, a, c); }
+Value KernelBuilder::maxSigned(Value a, Value c) { return arith::MaxSIOp::create(b, a, c); }
+Value KernelBuilder::bitAnd(Value a, int64_t mask) {
+  return arith::AndIOp::create(b, a, integer(a.getType(), mask));
+}
+Value KernelBuilder::shiftLeft(Value a, int64_t bits) {
+  return bits ? Value(arith::ShLIOp::create(b, a, integer(a.getType(), bits))) : a;
+}
+Value KernelBuilder::shiftRight(Value a, int64_t bits) {
+  return bits ? Value(arith::ShRUIOp::create(b, a, integer(a.getType(), bits))) : a;
+}
+Value KernelBuilder::widen(Value a, Type to) { return arith::ExtSIOp::create(b, to, a); }
+Value KernelBuilder::widenUnsigned(Value a, Type to) { return arith::ExtUIOp::create(b, to, a); }
+Value KernelBuilder::narrow(Value a, Type to) { return arith::TruncIOp::create(b, to, a); }
+Value KernelBuilder::less(Value a, Value c) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, a, c);
+}
+Value KernelBuilder::equal(Value a, Value c) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, a, c);
+}
+
+Value KernelBuilder::fadd(Value a, Value c) { return arith::AddFOp::create(b, a, c); }
+Value KernelBuilder::fsub(Value a, Value c) { return arith::SubFOp::create(b, a, c); }
+Value KernelBuilder::fmul(Value a, Value c) { return arith::MulFOp::create(b, a, c); }
+Value KernelBuilder::fdiv(Value a, Value c) { return arith::DivFOp::create(b, a, c); }
+Value KernelBuilder::fma(Value a, Value c, Value d) { return math::FmaOp::create(b, a, c, d); }
+Value KernelBuilder::fmax(Value a, Value c) {
+  return select(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, a, c), a, c);
+}
+Value KernelBuilder::toFloat(Value integers) {
+  return arith::SIToFPOp::create(b, shapedLike(integers.getType(), f32), integers);
+}
+Value KernelBuilder::extend(Value halves) {
+  Type wide = shapedLike(halves.getType(), f32);
+  if (!getElementTypeOrSelf(halves.getType()).isBF16())
+    return arith::ExtFOp::create(b, wide, halves);
+  // bf16 is the upper half of an f32; spelled out, so that no library call can come of it.
+  Value bits = bitcast(shapedLike(halves.getType(), i16), halves);
+  return bitcast(wide, shiftLeft(widenUnsigned(bits, shapedLike(wide, i32)), 16));
+}
+Value KernelBuilder::select(Value condition, Value a, Value c) {
+  return arith::SelectOp::create(b, condition, a, c);
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors
+//===----------------------------------------------------------------------===//
+
+Type KernelBuilder::shapedLike(Type like, Type element) {
+  if (auto vector = dyn_cast<VectorType>(like))
+    return vector.clone(element);
+  return element;
+}
+Value KernelBuilder::splat(Type type, double v) {
+  TypedAttr one = b.getFloatAttr(getElementTypeOrSelf(type), v);
+  if (auto vector = dyn_cast<VectorType>(type))
+    one = DenseElementsAttr::get(vector, one);
+  return arith::ConstantOp::create(b, one);
+}
+Value KernelBuilder::splatInt(Type type, int64_t v) {
+  TypedAttr one = b.getIntegerAttr(getElementTypeOrSelf(type), v);
+  if (auto vector = dyn_cast<VectorType>(type))
+    one = DenseElementsAttr::get(vector, one);
+  return arith::ConstantOp::create(b, one);
+}
+Value KernelBuilder::broadcast(VectorType type, Value scalar) {
+  return vector::BroadcastOp::create(b, type, scalar);
+}
+Value KernelBuilder::bitcast(Type type, Value v) {
+  if (type == v.getType())
+    return v;
+  if (isa<VectorType>(type))
+    return vector::BitCastOp::create(b, cast<VectorType>(type), v);
+  return arith::BitcastOp::create(b, type, v);
+}
+Value KernelBuilder::slice(Value v, int64_t from, int64_t count) {
+  return vector::ExtractStridedSliceOp::create(b, v, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{count},
+                                               ArrayRef<int64_t>{1});
+}
+Value KernelBuilder::lane(Value v, int64_t index) { return vector::ExtractOp::create(b, v, index); }
+
+/// Halves a vector until one lane is left.
+template <typename Combine> static Value reduce(KernelBuilder &k, Value v, Combine combine) {
+  for (int64_t n = cast<VectorType>(v.getType()).getNumElements(); n > 1; n /= 2)
+    v = combine(k.slice(v, 0, n / 2), k.slice(v, n / 2, n / 2));
+  return k.lane(v, 0);
+}
+Value KernelBuilder::sumLanes(Value v) {
+  bool integers = getElementTypeOrSelf(v.getType()).isInteger();
+  return reduce(*this, v, [&](Value a, Value c) { return integers ? add(a, c) : fadd(a, c); });
+}
+Value KernelBuilder::maxLanesSigned(Value integers) {
+  return reduce(*this, integers, [&](Value a, Value c) { return maxSigned(a, c); });
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value KernelBuilder::at(Value base, Value byte) {
+  if (auto constant = constantOf(byte))
+    return at(base, *constant);
+  return LLVM::GEPOp::create(b, ptr, i8, base, ArrayRef<LLVM::GEPArg>{byte});
+}
+Value KernelBuilder::at(Value base, int64_t byte) {
+  if (byte == 0)
+    return base;
+  if (!llvm::isInt<32>(byte))
+    return LLVM::GEPOp::create(b, ptr, i8, base, ArrayRef<LLVM::GEPArg>{word(byte)});
+  return LLVM::GEPOp::create(b, ptr, i8, base, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(byte)});
+}
+static int64_t elementBytes(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 8;
+}
+Value KernelBuilder::load(Type type, Value from, int64_t align) {
+  return LLVM::LoadOp::create(b, type, from, align ? align : elementBytes(type));
+}
+void KernelBuilder::store(Value v, Value to, int64_t align) {
+  LLVM::StoreOp::create(b, v, to, align ? align : elementBytes(v.getType()));
+}
+void KernelBuilder::prefetch(Value from) {
+  LLVM::Prefetch::create(b, from, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+KernelBuilder::Values KernelBuilder::loop(Value from, Value to, Value by, ValueRange init, CarriedBody body) {
+  auto op = scf::ForOp::create(b, from, to, by, init, [&](OpBuilder &, Location, Value i, ValueRange carried) {
+    scf::YieldOp::create(b, body(i, carried));
+  });
+  return Values(op.getResults());
+}
+void KernelBuilder::loop(Value from, Value to, Value by, function_ref<void(Value)> body) {
+  loop(from, to, by, ValueRange(), [&](Value i, ValueRange) { return body(i), Values(); });
+}
+void KernelBuilder::when(Value condition, function_ref<void()> body) {
+  scf::IfOp::create(b, condition, [&](OpBuilder &, Location) {
+    body();
+    scf::YieldOp::create(b);
+  });
+}
+KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values()> yes, function_ref<Values()> no) {
+  auto op = scf::IfOp::create(
+      b, condition, [&](OpBuilder &, Location) { scf::YieldOp::create(b, yes()); },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, no()); });
+  return Values(op.getResults());
+}
+Value KernelBuilder::intrinsic(StringRef name, Type result, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+FailureOr<KernelBuilder::Values> KernelBuilder::inlineRegion(Region &region, ValueRange operands, int64_t count,
+                                                             SpecialOp special) {
+  auto shaped = [&](Type element) -> Type { return count ? Type(vec(element, count)) : element; };
+  Block &body = region.front();
+  IRMapping map;
+  map.map(body.getArguments(), operands);
+  for (Operation &op : body.without_terminator()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      TypedAttr value = constant.getValue();
+      if (count)
+        value = DenseElementsAttr::get(vec(constant.getType(), count), value);
+      map.map(constant.getResult(), arith::ConstantOp::create(b, value));
+      continue;
+    }
+    if (OpTrait::hasElementwiseMappableTraits(&op)) {
+      Operation *copy = b.clone(op, map);
+      for (Value result : copy->getResults())
+        result.setType(shaped(result.getType()));
+      continue;
+    }
+    Value value = special && op.getNumOperands() == 1 ? special(&op, map.lookup(op.getOperand(0))) : Value();
+    if (!value)
+      return op.emitOpError("has no CPU rendering in the region of this op");
+    map.map(op.getResult(0), value);
+  }
+  Values yielded;
+  for (Value v : body.getTerminator()->getOperands())
+    yielded.push_back(map.lookup(v));
+  return yielded;
+}

@@ -1,0 +1,153 @@
+//===- KernelBuilder.h - The vocabulary that CPU generators are written in -===//
+//
+// A generator runs in C++ and leaves MLIR behind: loops as scf.for over i64 with f32
+// vectors as carried values; arithmetic in arith/math/vector on 1-D vectors; memory in
+// the LLVM dialect, for exact alignment and immediate offsets; target instructions as
+// llvm.call_intrinsic. Whatever is constant is unrolled here, not by LLVM.
+//
+// Every kernel has the C signature of runtime/device/cpu/KernelAbi.h. The builder
+// loads the operands' addresses once, at the entry:
+//
+//   forEachItem([&](Value row) {
+//     Value x = at(operand(op.getX()), mul(row, rowBytes));
+//     Value v = load(f32s, x);                      // one register
+//     store(fmul(v, splat(0.5)), at(y, 64));
+//   });
+//
+// Integers are i64 unless a name says otherwise; the constants 0 and 1 fold away.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cpu/Isa.h"
+#include "dialects/kernel/KernelDialect.h"
+#include "runtime/device/cpu/KernelAbi.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ingot::cpu {
+
+class KernelBuilder {
+public:
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+  using Values = llvm::SmallVector<Value>;
+
+  /// At the entry of `fn`, which has the ABI's signature and an entry block.
+  KernelBuilder(mlir::ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel, mlir::func::FuncOp fn);
+
+  mlir::ImplicitLocOpBuilder &b;
+  const Isa &isa;
+  const int lanes; ///< of a register, isa.lanes
+  const Type ptr, i8, i16, i32, i64, f16, bf16, f32;
+  const mlir::VectorType f32s, i32s; ///< one register each
+
+  //===--- The call ---------------------------------------------------------===//
+
+  Value begin, end, step; ///< of the work items
+  Value scratch, batch;   ///< pointers
+
+  /// Base address of the memory behind an operand of the structured op.
+  Value operand(Value memory) const;
+  /// A field of the BatchView: batchWord(offsetof(BatchView, tokens)).
+  Value batchWord(int64_t offset);
+  Value batchPointer(int64_t offset);
+  /// Tokens or logits rows of the batch.
+  Value extent(kernel::Extent of);
+  /// for (item = begin; item < end; item += step) body(item)
+  void forEachItem(llvm::function_ref<void(Value item)> body) { loop(begin, end, step, body); }
+
+  //===--- Integers (any width; constants take the type of the value) -------===//
+
+  Value word(int64_t v) { return integer(i64, v); } ///< an i64 constant
+  Value integer(Type type, int64_t v);
+  Value add(Value a, Value c);
+  Value add(Value a, int64_t c) { return c ? add(a, integer(a.getType(), c)) : a; }
+  Value sub(Value a, Value c);
+  Value sub(Value a, int64_t c) { return c ? sub(a, integer(a.getType(), c)) : a; }
+  Value mul(Value a, Value c);
+  Value mul(Value a, int64_t c) { return c == 1 ? a : mul(a, integer(a.getType(), c)); }
+  Value divUnsigned(Value a, int64_t c); ///< a shift where c is a power of two
+  Value remUnsigned(Value a, int64_t c);
+  Value minSigned(Value a, Value c);
+  Value maxSigned(Value a, Value c);
+  Value bitAnd(Value a, int64_t mask);
+  Value shiftLeft(Value a, int64_t bits);
+  Value shiftRight(Value a, int64_t bits); ///< unsigned
+  Value widen(Value a, Type to);           ///< sign extension
+  Value widenUnsigned(Value a, Type to);
+  Value narrow(Value a, Type to);
+  Value less(Value a, Value c); ///< signed, i1
+  Value equal(Value a, Value c);
+
+  //===--- Floats (scalars or vectors) --------------------------------------===//
+
+  Value fadd(Value a, Value c);
+  Value fsub(Value a, Value c);
+  Value fmul(Value a, Value c);
+  Value fdiv(Value a, Value c);
+  Value fma(Value a, Value c, Value d); ///< a * c + d, rounded once
+  Value fmax(Value a, Value c);         ///< c where either is NaN (one vmaxps)
+  Value toFloat(Value integers);        ///< signed to f32
+  Value extend(Value halves);           ///< f16 or bf16 to f32
+  Value select(Value condition, Value a, Value c);
+
+  //===--- Vectors ----------------------------------------------------------===//
+
+  mlir::VectorType vec(Type element, int64_t count) { return mlir::VectorType::get({count}, element); }
+  /// `type` with the lanes of vector (or scalar) `like`.
+  Type shapedLike(Type like, Type element);
+  Value splat(double v) { return splat(f32s, v); }
+  Value splat(Type type, double v);      ///< float constant, scalar or vector
+  Value splatInt(Type type, int64_t v);  ///< integer constant, scalar or vector
+  Value broadcast(mlir::VectorType type, Value scalar);
+  Value bitcast(Type type, Value v);
+  /// Sum over lanes by halving (i, i + n/2): a fixed order. Of floats or integers.
+  Value sumLanes(Value v);
+  Value maxLanesSigned(Value integers);
+  Value lane(Value v, int64_t index);
+  Value slice(Value v, int64_t from, int64_t count);
+
+  //===--- Memory -----------------------------------------------------------===//
+
+  Value at(Value base, Value byte);
+  Value at(Value base, int64_t byte);
+  /// Alignment in bytes; 0: that of one element.
+  Value load(Type type, Value from, int64_t align = 0);
+  void store(Value v, Value to, int64_t align = 0);
+  /// One element read from memory into every lane.
+  Value loadSplat(mlir::VectorType type, Value from) { return broadcast(type, load(type.getElementType(), from)); }
+  void prefetch(Value from); ///< to L1, for reading
+
+  //===--- Control ----------------------------------------------------------===//
+
+  using CarriedBody = llvm::function_ref<Values(Value i, mlir::ValueRange carried)>;
+  Values loop(Value from, Value to, Value by, mlir::ValueRange init, CarriedBody body);
+  void loop(Value from, Value to, Value by, llvm::function_ref<void(Value i)> body);
+  void loop(int64_t from, int64_t to, int64_t by, llvm::function_ref<void(Value i)> body) {
+    loop(word(from), word(to), word(by), body);
+  }
+  /// if (condition) body()
+  void when(Value condition, llvm::function_ref<void()> body);
+  /// condition ? yes() : no(), of one type list
+  Values choose(Value condition, llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
+
+  Value intrinsic(llvm::StringRef name, Type result, mlir::ValueRange operands);
+
+  //===--- Regions ----------------------------------------------------------===//
+
+  /// Renders an op of a region that is not elementwise (row_stat); null: cannot.
+  using SpecialOp = llvm::function_ref<Value(mlir::Operation *op, Value operand)>;
+  /// Clones a region of scalar f32 ops onto vectors of `count` lanes (0: scalars), its arguments
+  /// being `operands`; constants are splatted. Returns what it yields.
+  mlir::FailureOr<Values> inlineRegion(mlir::Region &region, mlir::ValueRange operands, int64_t count,
+                                       SpecialOp special = nullptr);
+
+private:
+  mlir::Block *kernelBlock;
+  Values operands;
+};
+
+} // namespace ingot::cpu
