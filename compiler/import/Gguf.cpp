@@ -142,8 +142,8 @@ Result<Header> GgufReader::readHeader() {
 }
 
 Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
-  std::string what = line("the shape of ", inQuotes(name));
-  Result<uint32_t> dims = cursor.take<uint32_t>(cause::ggufDimsCut, what);
+  constexpr std::string_view what = "the shape of";
+  Result<uint32_t> dims = cursor.take<uint32_t>(cause::ggufDimsCut, what, name);
   if (!dims)
     return dims.error();
   if (*dims == 0)
@@ -155,7 +155,7 @@ Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
     return countElements(name, std::vector<int64_t>(kMaxDims + 1, 1), kMaxDims).error();
   std::vector<int64_t> shape(*dims);
   for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
-    Result<uint64_t> raw = cursor.take<uint64_t>(cause::ggufDimsCut, what);
+    Result<uint64_t> raw = cursor.take<uint64_t>(cause::ggufDimsCut, what, name);
     if (!raw)
       return raw.error();
     *extent = static_cast<int64_t>(*raw); // negative if too large: countElements refuses it
@@ -165,7 +165,7 @@ Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
 
 Result<void> GgufReader::readFormat(Record &record) {
   Result<uint32_t> type =
-      cursor.take<uint32_t>(cause::ggufRecordCut, line("the type of ", inQuotes(record.name)));
+      cursor.take<uint32_t>(cause::ggufRecordCut, "the type of", record.name);
   if (!type)
     return type.error();
   const auto *stored = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
@@ -189,7 +189,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   Result<uint64_t> size = cursor.take<uint64_t>(cause::ggufNameLengthCut, which);
   if (!size)
     return size.error();
-  Result<std::string_view> name = cursor.takeText(cause::ggufNamePastEnd, which, *size);
+  Result<std::string_view> name = cursor.takeText(*size, cause::ggufNamePastEnd, which);
   if (!name)
     return name.error();
   if (Result<void> checked = builder.checkTensorName(*name, path); !checked)
@@ -222,7 +222,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
                        " need more than 2^64 bytes"),
                   "download the checkpoint again: its header is damaged");
   Result<uint64_t> offset =
-      cursor.take<uint64_t>(cause::ggufRecordCut, line("the offset of ", inQuotes(record.name)));
+      cursor.take<uint64_t>(cause::ggufRecordCut, "the offset of", record.name);
   if (!offset)
     return offset.error();
   record.offset = *offset;

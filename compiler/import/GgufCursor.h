@@ -17,10 +17,13 @@ public:
   size_t offset() const { return at; }
   size_t left() const { return file.size() - at; }
 
-  /// The next number; `what` ("the key's length") is for the message if the file ends here.
-  template <typename T> Result<T> take(const char *code, std::string_view what) {
+  /// The next number. If the file ends here, `what` ("the type of") and `subject` (a name
+  /// from the file, or nothing) make the message; they are joined only then, for this is
+  /// called once per array element.
+  template <typename T>
+  Result<T> take(const char *code, std::string_view what, std::string_view subject = {}) {
     if (left() < sizeof(T))
-      return cut(code, what, sizeof(T));
+      return cut(code, what, subject, sizeof(T));
     T value;
     std::memcpy(&value, file.data() + at, sizeof(T));
     at += sizeof(T);
@@ -28,23 +31,25 @@ public:
   }
 
   /// The next `size` bytes as text; they stay in the file.
-  Result<std::string_view> takeText(const char *code, std::string_view what, uint64_t size) {
+  Result<std::string_view> takeText(uint64_t size, const char *code, std::string_view what,
+                                    std::string_view subject = {}) {
     if (size > left())
-      return cut(code, what, size);
+      return cut(code, what, subject, size);
     std::string_view text(reinterpret_cast<const char *>(file.data()) + at,
                           static_cast<size_t>(size));
     at += static_cast<size_t>(size);
     return text;
   }
 
-  /// The file ends where `needed` bytes of `what` should be.
-  Error cut(const char *code, std::string_view what, uint64_t needed) const {
+private:
+  Error cut(const char *code, std::string_view what, std::string_view subject,
+            uint64_t needed) const {
+    std::string name = subject.empty() ? std::string() : " " + inQuotes(subject);
     return refuse(code, line(fileName(path), " is cut short"),
-                  line(what, " needs ", needed, " bytes at offset ", at, ", ", left(), " are left"),
+                  line(what, name, " needs ", needed, " bytes at offset ", at, ", ", left(), " are left"),
                   "download it again");
   }
 
-private:
   std::span<const std::byte> file;
   const std::string &path;
   size_t at = 0;

@@ -27,10 +27,8 @@ public:
   Result<MetaValue> value(uint32_t type);
 
 private:
-  std::string valueName() const { return line("the value of ", inQuotes(key)); }
-
   template <typename T> Result<int64_t> integer() {
-    Result<T> raw = cursor.take<T>(cause::ggufValueCut, valueName());
+    Result<T> raw = cursor.take<T>(cause::ggufValueCut, "the value of", key);
     if (!raw)
       return raw.error();
     if constexpr (std::is_same_v<T, uint64_t>)
@@ -42,7 +40,7 @@ private:
   }
 
   template <typename T> Result<double> number() {
-    Result<T> raw = cursor.take<T>(cause::ggufValueCut, valueName());
+    Result<T> raw = cursor.take<T>(cause::ggufValueCut, "the value of", key);
     return raw ? Result<double>(static_cast<double>(*raw)) : Result<double>(raw.error());
   }
 
@@ -82,7 +80,7 @@ Result<MetaValue> finite(Result<double> value, std::string_view key) {
 }
 
 Result<bool> ValueReader::boolean() {
-  Result<uint8_t> raw = cursor.take<uint8_t>(cause::ggufValueCut, valueName());
+  Result<uint8_t> raw = cursor.take<uint8_t>(cause::ggufValueCut, "the value of", key);
   if (!raw)
     return raw.error();
   if (*raw > 1)
@@ -94,14 +92,14 @@ Result<bool> ValueReader::boolean() {
 
 Result<std::string_view> ValueReader::text(const char *endCause) {
   Result<uint64_t> size =
-      cursor.take<uint64_t>(cause::ggufStringLengthCut, line("a string length of ", inQuotes(key)));
+      cursor.take<uint64_t>(cause::ggufStringLengthCut, "a string length of", key);
   if (!size)
     return size.error();
   if (*size > kMaxString)
     return refuse(cause::ggufStringLong, line("a string of ", inQuotes(key), " is too long"),
                   line(*size, " bytes, at most ", kMaxString),
                   "download the checkpoint again: its header is damaged");
-  return cursor.takeText(endCause, line("a string of ", inQuotes(key)), *size);
+  return cursor.takeText(*size, endCause, "a string of", key);
 }
 
 Result<MetaValue> ValueReader::scalarString() {
@@ -133,11 +131,11 @@ uint64_t leastBytes(uint32_t type) {
 }
 
 Result<MetaValue> ValueReader::array() {
-  std::string what = line("the array header of ", inQuotes(key));
-  Result<uint32_t> type = cursor.take<uint32_t>(cause::ggufArrayHeaderCut, what);
+  constexpr std::string_view what = "the array header of";
+  Result<uint32_t> type = cursor.take<uint32_t>(cause::ggufArrayHeaderCut, what, key);
   if (!type)
     return type.error();
-  Result<uint64_t> count = cursor.take<uint64_t>(cause::ggufArrayHeaderCut, what);
+  Result<uint64_t> count = cursor.take<uint64_t>(cause::ggufArrayHeaderCut, what, key);
   if (!count)
     return count.error();
   if (*type == Array)
@@ -208,10 +206,10 @@ Result<std::string_view> readKey(GgufCursor &cursor, uint64_t index, const std::
                   line(which, " has a name of 0 bytes at offset ", cursor.offset()),
                   "convert the checkpoint again");
   if (*size > kMaxKey)
-    return refuse(cause::ggufKeyLong, line(fileName(path), " has a key that is too long"),
+    return refuse(cause::keyLong, line(fileName(path), " has a key that is too long"),
                   line(which, " has ", *size, " bytes, at most ", kMaxKey),
                   "download it again: its header is damaged");
-  Result<std::string_view> key = cursor.takeText(cause::ggufKeyPastEnd, which, *size);
+  Result<std::string_view> key = cursor.takeText(*size, cause::ggufKeyPastEnd, which);
   if (!key)
     return key;
   for (char c : *key)
@@ -232,7 +230,7 @@ Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuil
     if (!key)
       return key.error();
     Result<uint32_t> type =
-        cursor.take<uint32_t>(cause::ggufValueTypeCut, line("the type of ", inQuotes(*key)));
+        cursor.take<uint32_t>(cause::ggufValueTypeCut, "the type of", *key);
     if (!type)
       return type.error();
     Result<MetaValue> value = ValueReader(cursor, *key, path).value(*type);

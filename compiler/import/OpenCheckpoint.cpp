@@ -1,36 +1,219 @@
 //===- OpenCheckpoint.cpp - What kind of checkpoint a path names ----------===//
+#include "compiler/import/ChatTemplate.h"
 #include "compiler/import/Checkpoint.h"
+#include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
+#include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
-#include "compiler/import/MappedFile.h"
+#include "compiler/import/Safetensors.h"
+#include "compiler/import/SafetensorsIndex.h"
 
 #include <filesystem>
+
+namespace fs = std::filesystem;
 
 namespace ingot::import {
 
 namespace {
 
-Result<std::shared_ptr<Checkpoint>> openGguf(const std::string &path) {
+using Opened = Result<std::shared_ptr<Checkpoint>>;
+
+constexpr char kConfig[] = "config.json";
+constexpr char kSingle[] = "model.safetensors";
+constexpr char kIndex[] = "model.safetensors.index.json";
+
+constexpr uint64_t kMaxConfig = uint64_t(16) << 20;
+constexpr uint64_t kMaxIndex = uint64_t(64) << 20;
+constexpr uint64_t kMaxTokenizer = uint64_t(256) << 20;
+constexpr uint64_t kMaxTemplate = uint64_t(1) << 20;
+
+Opened openGguf(const std::string &path) {
   Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
   if (!file)
     return file.error();
   CheckpointBuilder builder(Container::Gguf);
-  builder.setName(std::filesystem::path(path).stem().string());
+  builder.setName(fs::path(path).stem().string());
   if (Result<void> read = readGguf((*file)->bytes(), path, builder); !read)
     return read.error();
   builder.keep(*file);
   return builder.finish(hashContent({(*file)->bytes()}));
 }
 
+/// config.json and the text artefacts beside it.
+Result<void> readTexts(Folder &folder, const std::string &configName, CheckpointBuilder &builder) {
+  if (!folder.has(configName))
+    return refuse(cause::configMissing, line("there is no ", configName, " beside the weights"),
+                  line(inQuotes(folder.pathOf(configName)), " does not exist; 1 is needed"),
+                  "download the checkpoint's config.json into the same folder");
+  Result<std::shared_ptr<const MappedFile>> config = folder.open(configName, kMaxConfig);
+  if (!config)
+    return config.error();
+  if (Result<void> read = readConfig((*config)->text(), folder.pathOf(configName), builder); !read)
+    return read;
+
+  TextFiles &text = builder.text();
+  std::string legacyTemplate;
+  struct {
+    const char *name;
+    uint64_t limit;
+    std::string &target;
+  } files[] = {{"tokenizer.json", kMaxTokenizer, text.tokenizerJson},
+               {"tokenizer_config.json", kMaxIndex, text.tokenizerConfigJson},
+               {"special_tokens_map.json", kMaxConfig, text.specialTokensMapJson},
+               {"generation_config.json", kMaxConfig, text.generationConfigJson},
+               {"chat_template.json", kMaxConfig, legacyTemplate},
+               {"chat_template.jinja", kMaxTemplate, text.chatTemplate}};
+  for (auto &file : files) {
+    Result<std::string> content = folder.text(file.name, file.limit);
+    if (!content)
+      return content.error();
+    file.target = std::move(*content);
+  }
+  // chat_template.jinja wins, then chat_template.json, then the tokenizer's field.
+  struct {
+    const char *name;
+    const std::string &json;
+  } sources[] = {{"chat_template.json", legacyTemplate},
+                 {"tokenizer_config.json", text.tokenizerConfigJson}};
+  for (const auto &source : sources) {
+    if (!text.chatTemplate.empty() || source.json.empty())
+      continue;
+    Result<std::string> found = chatTemplateIn(source.json, folder.pathOf(source.name));
+    if (!found)
+      return found.error();
+    text.chatTemplate = std::move(*found);
+  }
+  return {};
+}
+
+/// Reads one file of weights; returns its tensors' names.
+Result<std::vector<std::string>> readWeights(Folder &folder, const std::string &name,
+                                             CheckpointBuilder &builder) {
+  Result<std::shared_ptr<const MappedFile>> file = folder.open(name);
+  if (!file)
+    return file.error();
+  builder.keep(*file);
+  return readSafetensors((*file)->bytes(), folder.pathOf(name), builder);
+}
+
+Result<void> readShards(Folder &folder, CheckpointBuilder &builder) {
+  Result<std::shared_ptr<const MappedFile>> file = folder.open(kIndex, kMaxIndex);
+  if (!file)
+    return file.error();
+  Result<SafetensorsIndex> index = readSafetensorsIndex((*file)->text(), folder.pathOf(kIndex));
+  if (!index)
+    return index.error();
+  for (const auto &[shard, listed] : index->shards) {
+    Result<std::vector<std::string>> found = readWeights(folder, shard, builder);
+    if (!found)
+      return found.error();
+    if (Result<void> same = index->compare(shard, std::move(*found)); !same)
+      return same;
+  }
+  return {};
+}
+
+/// What is in a folder without the expected weights, as advice.
+Error noModel(const Folder &folder, const std::string &path) {
+  size_t entries = 0;
+  std::string gguf;
+  bool pickled = false;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(path, ignored)) {
+    ++entries;
+    std::string name = entry.path().filename().string();
+    if (name.ends_with(".gguf"))
+      gguf = name;
+    pickled |= name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt");
+  }
+  std::string fix = "name a folder with model.safetensors or model.safetensors.index.json";
+  if (!gguf.empty())
+    fix = line("name the file itself: ", inQuotes(folder.pathOf(gguf)));
+  else if (pickled)
+    fix = "convert the pickled weights: load them with transformers, then save_pretrained()";
+  else if (folder.has(kConfig))
+    fix = "add the weights, or name its config.json with --weights random or --weights seed";
+  return refuse(cause::noModelInFolder, line("there are no weights in ", fileName(path)),
+                line("neither ", kSingle, " nor ", kIndex, " is among its ", entries, " entries"),
+                fix);
+}
+
+Opened openFolder(const std::string &path) {
+  Folder folder(path);
+  const bool single = folder.has(kSingle), sharded = folder.has(kIndex);
+  if (!single && !sharded)
+    return noModel(folder, path);
+  if (single && sharded)
+    return refuse(cause::ambiguousFolder, line(fileName(path), " holds 2 models"),
+                  line("both ", kSingle, " and ", kIndex, " are in it; 1 is expected"),
+                  "remove one of the two");
+  CheckpointBuilder builder(Container::Safetensors);
+  builder.setName(folder.name());
+  if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
+    return texts.error();
+  if (sharded) {
+    if (Result<void> shards = readShards(folder, builder); !shards)
+      return shards.error();
+  } else if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, builder); !read) {
+    return read.error();
+  }
+  return builder.finish(hashContent(folder.opened()));
+}
+
+/// A .safetensors file with its config.json beside it.
+Opened openSafetensors(const fs::path &path) {
+  std::string parent = path.has_parent_path() ? path.parent_path().string() : ".";
+  Folder folder(parent);
+  std::string name = path.filename().string();
+  if (!folder.has(name))
+    return MappedFile::open(path.string()).error();
+  if (name.find("-of-") != std::string::npos && folder.has(kIndex))
+    return refuse(cause::ambiguousFolder, line(fileName(name), " is one shard of several"),
+                  line("1 file is named, ", kIndex, " is beside it"),
+                  line("name the folder: ", inQuotes(parent)));
+  CheckpointBuilder builder(Container::Safetensors);
+  builder.setName(path.stem().string());
+  if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
+    return texts.error();
+  if (Result<std::vector<std::string>> read = readWeights(folder, name, builder); !read)
+    return read.error();
+  return builder.finish(hashContent(folder.opened()));
+}
+
+/// A configuration alone: shapes without weights (--weights random, --weights seed).
+Opened openConfig(const fs::path &path) {
+  Folder folder(path.has_parent_path() ? path.parent_path().string() : ".");
+  std::string name = path.filename().string();
+  if (!folder.has(name))
+    return MappedFile::open(path.string()).error();
+  CheckpointBuilder builder(Container::Safetensors);
+  builder.setName(name == kConfig ? folder.name() : path.stem().string());
+  if (Result<void> texts = readTexts(folder, name, builder); !texts)
+    return texts.error();
+  return builder.finish(hashContent(folder.opened()));
+}
+
 } // namespace
 
-Result<std::shared_ptr<Checkpoint>> openCheckpoint(const std::string &path) {
+Opened openCheckpoint(const std::string &path) {
+  std::error_code error;
+  fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none)
+    return refuse(cause::cannotOpen, line("cannot open ", fileName(path)),
+                  line(inQuotes(path), ": ", error ? error.message() : "no such file or folder"),
+                  "check the path and its permissions");
+  if (fs::is_directory(status))
+    return openFolder(path);
   if (path.ends_with(".gguf"))
     return openGguf(path);
+  if (path.ends_with(".safetensors"))
+    return openSafetensors(path);
+  if (path.ends_with(".json"))
+    return openConfig(path);
   return refuse(cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
-                line(inQuotes(path), " is no folder and ends neither in .gguf, .safetensors nor "
-                                   ".json"),
+                line(inQuotes(path), " is no folder and has none of 3 endings: .gguf, "
+                                     ".safetensors, .json"),
                 "name a checkpoint: a folder, a .gguf, a .safetensors or a config.json");
 }
 

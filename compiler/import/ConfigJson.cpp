@@ -1,0 +1,172 @@
+//===- ConfigJson.cpp - Flattening --------------------------------------===//
+#include "compiler/import/ConfigJson.h"
+#include "compiler/import/ImportErrors.h"
+#include "compiler/import/Json.h"
+
+namespace ingot::import {
+
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+
+constexpr size_t kMaxKeys = 65536, kMaxKey = 1024;
+
+Error outOfRange(const std::string &key, uint64_t value) {
+  return refuse(cause::integerRange, line("the value of ", inQuotes(key), " is too large"),
+                line(value, " is beyond 9223372036854775807"), "correct config.json");
+}
+
+/// The kind that all elements share: INT64 and DOUBLE mix to DOUBLE; NULL_VALUE for no
+/// common kind.
+element_type commonKind(simdjson::dom::array array) {
+  bool first = true;
+  element_type kind = element_type::INT64; // of an empty array
+  for (element value : array) {
+    element_type found = value.type();
+    if (found == element_type::UINT64)
+      found = element_type::INT64;
+    if (found == element_type::OBJECT || found == element_type::ARRAY)
+      return element_type::NULL_VALUE;
+    bool numbers = (found == element_type::INT64 || found == element_type::DOUBLE) &&
+                   (kind == element_type::INT64 || kind == element_type::DOUBLE);
+    if (first)
+      kind = found;
+    else if (found != kind && numbers)
+      kind = element_type::DOUBLE;
+    else if (found != kind)
+      return element_type::NULL_VALUE;
+    first = false;
+  }
+  return kind;
+}
+
+class Flattener {
+public:
+  Flattener(const std::string &path, CheckpointBuilder &builder) : path(path), builder(builder) {}
+
+  Result<void> value(const std::string &key, element found);
+
+private:
+  Result<void> add(const std::string &key, MetaValue value);
+  Result<void> array(const std::string &key, simdjson::dom::array array);
+
+  const std::string &path;
+  CheckpointBuilder &builder;
+  size_t keys = 0;
+};
+
+Result<void> Flattener::add(const std::string &key, MetaValue value) {
+  if (++keys > kMaxKeys)
+    return refuse(cause::tooManyKeys, line(fileName(path), " has too many keys"),
+                  line("more than ", kMaxKeys, " after flattening"),
+                  "download it again: this is no model's configuration");
+  return builder.addMetadata(key, std::move(value));
+}
+
+Result<void> Flattener::array(const std::string &key, simdjson::dom::array array) {
+  std::vector<int64_t> integers;
+  std::vector<double> numbers;
+  std::vector<std::string> strings;
+  std::vector<bool> booleans;
+  element_type kind = commonKind(array);
+  size_t index = 0;
+  for (element item : array) {
+    switch (kind) {
+    case element_type::INT64:
+      if (item.type() == element_type::UINT64)
+        return outOfRange(key, item.get_uint64().value_unsafe());
+      integers.push_back(item.get_int64().value_unsafe());
+      break;
+    case element_type::DOUBLE:
+      numbers.push_back(item.get_double().value_unsafe());
+      break;
+    case element_type::STRING:
+      strings.emplace_back(item.get_string().value_unsafe());
+      break;
+    case element_type::BOOL:
+      booleans.push_back(item.get_bool().value_unsafe());
+      break;
+    default:
+      if (Result<void> added = value(key + '.' + std::to_string(index), item); !added)
+        return added;
+    }
+    ++index;
+  }
+  switch (kind) {
+  case element_type::INT64:
+    return add(key, MetaArray(std::move(integers)));
+  case element_type::DOUBLE:
+    return add(key, MetaArray(std::move(numbers)));
+  case element_type::STRING:
+    return add(key, MetaArray(std::move(strings)));
+  case element_type::BOOL:
+    return add(key, MetaArray(std::move(booleans)));
+  default:
+    return {};
+  }
+}
+
+Result<void> Flattener::value(const std::string &key, element found) {
+  if (key.size() > kMaxKey)
+    return refuse(cause::keyLong, line(fileName(path), " has a key that is too long"),
+                  line(key.size(), " bytes, at most ", kMaxKey, ": ", inQuotes(key)),
+                  "download it again: this is no model's configuration");
+  switch (found.type()) {
+  case element_type::OBJECT:
+    for (auto [name, member] : found.get_object().value_unsafe()) {
+      std::string full = key.empty() ? std::string(name) : key + '.' + std::string(name);
+      if (Result<void> added = value(full, member); !added)
+        return added;
+    }
+    return {};
+  case element_type::ARRAY:
+    return array(key, found.get_array().value_unsafe());
+  case element_type::UINT64:
+    return outOfRange(key, found.get_uint64().value_unsafe());
+  case element_type::INT64:
+    return add(key, found.get_int64().value_unsafe());
+  case element_type::DOUBLE:
+    return add(key, found.get_double().value_unsafe());
+  case element_type::STRING:
+    return add(key, std::string(found.get_string().value_unsafe()));
+  case element_type::BOOL:
+    return add(key, found.get_bool().value_unsafe());
+  case element_type::NULL_VALUE:
+    break;
+  }
+  return add(key, std::monostate());
+}
+
+} // namespace
+
+Result<void> readConfig(std::string_view json, const std::string &path,
+                        CheckpointBuilder &builder) {
+  Result<std::unique_ptr<JsonDocument>> document = parseJson(json, path);
+  if (!document)
+    return document.error();
+  element root = (*document)->root;
+  if (!root.is_object())
+    return jsonWrongType(path, "(the whole file)", "an object", root);
+  if (Result<void> flat = Flattener(path, builder).value("", root); !flat)
+    return flat;
+
+  const MetaValue *entry = builder.metadata("architectures");
+  if (!entry || std::holds_alternative<std::monostate>(*entry))
+    return refuse(cause::architectureMissing, line(fileName(path), " names no architecture"),
+                  "the key 'architectures' is missing", "use the config.json of the model itself");
+  const auto *array = std::get_if<MetaArray>(entry);
+  const auto *names = array ? std::get_if<std::vector<std::string>>(array) : nullptr;
+  if (!names || names->size() != 1 || names->front().empty() || names->front().size() > 256 ||
+      !isPlainName(names->front()))
+    return refuse(cause::architectureOdd, line(fileName(path), " has an odd architecture"),
+                  names ? line("'architectures' has ", names->size(), " entries; exactly 1 of 1 to "
+                                                                      "256 bytes is expected")
+                        : std::string("'architectures' is not an array of 1 string"),
+                  "use the config.json of the model itself");
+  builder.setArchitecture(names->front());
+  builder.markUsed("architectures");
+  return {};
+}
+
+} // namespace ingot::import

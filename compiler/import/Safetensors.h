@@ -1,0 +1,25 @@
+//===- Safetensors.h - Reading one .safetensors file ----------------------===//
+//
+//   u64 length | JSON header of that length | data
+//   header: {"__metadata__": {string: string},
+//            "name": {"dtype": "F16", "shape": [2, 3], "data_offsets": [begin, end]}, …}
+//
+// Specification: https://github.com/huggingface/safetensors#format
+//
+// Offsets count from the end of the header. Together the tensors must cover the
+// data exactly: no hole, no overlap, nothing left over. Limits: header of 100 MB,
+// 65,536 tensors, 8 dimensions. F32, F16 and BF16 are read, others refused by name.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/CheckpointBuilder.h"
+
+namespace ingot::import {
+
+/// Reads a whole file from memory into `builder` (a scalar gets the shape [1]) and returns
+/// the names of its tensors. Tensors point into `file`. Errors have exit 3.
+Result<std::vector<std::string>> readSafetensors(std::span<const std::byte> file,
+                                                 const std::string &path,
+                                                 CheckpointBuilder &builder);
+
+} // namespace ingot::import
