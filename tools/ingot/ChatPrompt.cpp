@@ -1,0 +1,53 @@
+#include "tools/ingot/ChatPrompt.h"
+
+#include "runtime/engine/EngineFile.h"
+#include "tools/ingot/Files.h"
+
+namespace ingot::cli {
+
+Result<std::unique_ptr<ChatPrompt>> ChatPrompt::open(const runtime::Session &session,
+                                                     const std::string &file) {
+  auto prompt = std::make_unique<ChatPrompt>();
+  prompt->tokenizer = session.tokenizer();
+  if (!prompt->tokenizer)
+    return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer, so it cannot chat",
+                 "the checkpoint it was made from had none",
+                 "give ids: ingot run E --prompts-file F.jsonl"};
+  std::string source(session.engine().chatTemplate());
+  if (!file.empty()) {
+    auto text = readFile(file);
+    if (!text)
+      return text.error();
+    source = std::move(*text);
+  }
+  if (source.empty())
+    return Error{ExitCode::Usage, "E0521", "this engine has no chat template",
+                 "the checkpoint it was made from had none",
+                 "give one: --chat-template FILE.jinja"};
+  auto parsed = text::ChatTemplate::parse(source);
+  if (!parsed)
+    return parsed.error();
+  prompt->chatTemplate = std::move(*parsed);
+
+  if (const auto *text = session.engine().table().text(); text && text->special()) {
+    auto spelled = [&](int32_t id) {
+      return id < 0 ? "" : std::string(prompt->tokenizer->tokenBytes(id));
+    };
+    prompt->options.bosToken = spelled(text->special()->bos());
+    if (const auto *eos = text->special()->eos(); eos && eos->size())
+      prompt->options.eosToken = spelled(eos->Get(0));
+  }
+  return prompt;
+}
+
+Result<std::vector<int32_t>> ChatPrompt::ids(const std::vector<ChatMessage> &messages) const {
+  std::vector<text::ChatTemplate::Message> pairs;
+  for (const ChatMessage &message : messages)
+    pairs.emplace_back(message.role, message.content);
+  auto rendered = chatTemplate->render(pairs, options);
+  if (!rendered)
+    return rendered.error();
+  return tokenizer->encode(*rendered, /*parseSpecial=*/true);
+}
+
+} // namespace ingot::cli

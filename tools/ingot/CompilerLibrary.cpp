@@ -1,0 +1,92 @@
+#include "tools/ingot/CompilerLibrary.h"
+
+#include "tools/ingot/Files.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+extern char **environ;
+
+namespace ingot::cli {
+
+static std::filesystem::path ownPath() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+Result<std::string> compilerLibraryPath() {
+  const std::filesystem::path folder = ownPath().parent_path();
+  const char *name = "libingot-compiler.so";
+  std::error_code error;
+  for (const std::filesystem::path &place : {folder / ".." / "lib" / name, folder / name})
+    if (std::filesystem::exists(place, error))
+      return place.lexically_normal().string();
+  return Error{ExitCode::Internal, "E0110", "the compiler is not installed beside this binary",
+               "looked for " + std::string(name) + " in " +
+                   (folder / ".." / "lib").lexically_normal().string() + " and " + folder.string(),
+               "build it: ./dev build"};
+}
+
+Result<std::string> compilerFingerprint() {
+  Result<std::string> path = compilerLibraryPath();
+  if (!path)
+    return path;
+  Result<std::string> bytes = readFile(*path);
+  if (!bytes)
+    return bytes;
+  XXH128_hash_t hash = XXH3_128bits(bytes->data(), bytes->size());
+  char text[40];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return std::string(text);
+}
+
+Result<int> callCompiler(int argc, const char *const *argv) {
+  Result<std::string> path = compilerLibraryPath();
+  if (!path)
+    return path.error();
+  void *library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *symbol = library ? dlsym(library, "ingotCompilerMain") : nullptr;
+  if (!symbol)
+    return Error{ExitCode::Internal, "E0111", "the compiler cannot be loaded", dlerror(),
+                 "LLVM and MLIR 22 must be installed: ./dev setup"};
+  return reinterpret_cast<int (*)(int, const char *const *)>(symbol)(argc, argv);
+}
+
+Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
+  std::string self = ownPath().string();
+  std::vector<char *> argv = {const_cast<char *>("ingot")};
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (silent)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  pid_t child = 0;
+  int failure = posix_spawn(&child, self.c_str(), &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure)
+    return Error{ExitCode::Internal, "E0112", "the compiler could not be started",
+                 std::strerror(failure), ""};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status))
+    return WEXITSTATUS(status);
+  return Error{ExitCode::Internal, "E0113",
+               "the compiler was ended by signal " + std::to_string(WTERMSIG(status)),
+               WTERMSIG(status) == 9 ? "the system may have run out of memory" : "",
+               "run `ingot " + arguments[0] + " …` by itself to see more"};
+}
+
+} // namespace ingot::cli

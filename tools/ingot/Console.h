@@ -1,0 +1,32 @@
+//===- Console.h - What the user sees on a terminal ------------------------===//
+//
+// Answers go to stdout, everything else to stderr. Colour and live lines only on a
+// terminal; the NO_COLOR convention (no-color.org) is kept.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <string>
+#include <string_view>
+
+namespace ingot::cli {
+
+bool isTerminal(int descriptor);
+bool colourWanted(int descriptor);
+
+/// Prints the three lines to stderr; the exit code.
+int printError(const Error &error);
+
+/// A line to stderr.
+void note(std::string_view line);
+
+/// Text to stdout, at once (streamed answers).
+void emit(std::string_view text);
+
+/// "1,234,567"
+std::string grouped(uint64_t number);
+/// "412.3" with the digits that matter: three at least.
+std::string shortNumber(double value);
+
+} // namespace ingot::cli

@@ -1,0 +1,139 @@
+//===- Doctor.cpp - ingot doctor: is all here that is needed? --------------===//
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/Isa.h"
+#include "tools/ingot/Command.h"
+#include "tools/ingot/CompilerLibrary.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/EngineCache.h"
+#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/Json.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sched.h>
+#include <unistd.h>
+
+namespace ingot::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Check {
+  std::string name, status, detail; ///< status: "ok", "warning" or "error"
+  std::string fix;
+};
+
+Check checkCpu() {
+  const runtime::CpuFeatures cpu = runtime::hostCpu();
+  const std::string name = cpu.name.empty() ? "this CPU" : cpu.name;
+  if (cpu.avx512)
+    return {"cpu", "ok", name + ": runs avx2 and avx512 engines", ""};
+  if (cpu.avx2)
+    return {"cpu", "ok", name + ": runs avx2 engines (no AVX-512 with VNNI and BF16)", ""};
+  return {"cpu", "error", name + " has no AVX2: engines cannot run here",
+          "engines can still be compiled for other machines"};
+}
+
+Check checkThreads() {
+  cpu_set_t set;
+  const int usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  const long there = sysconf(_SC_NPROCESSORS_ONLN);
+  std::string detail =
+      std::to_string(usable) + " of " + std::to_string(there) + " processors may be used";
+  return {"threads", usable == there ? "ok" : "warning", detail,
+          usable == there ? "" : "an affinity mask limits this process"};
+}
+
+/// "MemAvailable:  123 kB" of /proc/meminfo, in bytes; 0 if there is none.
+uint64_t memoryInfo(const char *key) {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(key, 0) == 0)
+      return std::strtoull(line.c_str() + std::strlen(key) + 1, nullptr, 10) * 1024;
+  return 0;
+}
+
+Check checkMemory() {
+  const uint64_t available = memoryInfo("MemAvailable"), total = memoryInfo("MemTotal");
+  return {"memory", available < (uint64_t{1} << 30) ? "warning" : "ok",
+          runtime::humanBytes(available) + " available of " + runtime::humanBytes(total),
+          available < (uint64_t{1} << 30)
+              ? "close other programs, or give --context and --kv-memory"
+              : ""};
+}
+
+Check checkCompiler() {
+  auto path = compilerLibraryPath();
+  if (!path)
+    return {"compiler", "error", path.error().why, path.error().fix};
+  auto code = runAsChild({"passes", "--json"}, /*silent=*/true);
+  if (!code || *code != 0)
+    return {"compiler", "error", *path + " does not work",
+            "LLVM and MLIR 22 must be installed: ./dev setup"};
+  return {"compiler", "ok", *path, ""};
+}
+
+Check checkCache(const std::string &folder) {
+  if (folder.empty())
+    return {"cache", "warning", "neither XDG_CACHE_HOME nor HOME is set",
+            "give --cache DIR to run checkpoints"};
+  uint64_t bytes = 0, engines = 0;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure), end; !failure && at != end;
+       at.increment(failure))
+    if (at->path().extension() == ".ingot") {
+      bytes += at->file_size(failure);
+      ++engines;
+    }
+  fs::path existing = folder;
+  while (!existing.empty() && !fs::exists(existing, failure) && existing != existing.parent_path())
+    existing = existing.parent_path();
+  const bool writable = access(existing.c_str(), W_OK) == 0;
+  const fs::space_info space = fs::space(existing, failure);
+  std::string detail = folder + ": " + std::to_string(engines) + " engines, " +
+                       runtime::humanBytes(bytes) + "; " +
+                       (failure ? "unknown space" : runtime::humanBytes(space.available)) + " free";
+  return {"cache", writable ? "ok" : "warning", detail,
+          writable ? "" : "it cannot be written: give --cache DIR"};
+}
+
+Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
+  const Check checks[] = {checkCpu(), checkThreads(), checkMemory(), checkCompiler(),
+                          checkCache(cacheFolder(compile))};
+  bool broken = false;
+  std::string json = "[";
+  for (const Check &check : checks) {
+    broken |= check.status == "error";
+    if (common.json)
+      json += (json.size() > 1 ? ",\n " : "") + JsonObject()
+                                                    .field("check", check.name)
+                                                    .field("status", check.status)
+                                                    .field("detail", check.detail)
+                                                    .field("fix", check.fix)
+                                                    .str();
+    else
+      emit((check.status == "ok"      ? "  ok       "
+            : check.status == "error" ? "  ERROR    "
+                                      : "  warning  ") +
+           check.name + ": " + check.detail +
+           (check.fix.empty() ? "" : "\n             " + check.fix) + "\n");
+  }
+  if (common.json)
+    emit(json + "]\n");
+  return broken ? static_cast<int>(ExitCode::File) : 0;
+}
+
+} // namespace
+
+Action defineDoctor(CLI::App &app) {
+  auto common = std::make_shared<CommonOptions>();
+  auto compile = std::make_shared<CompileOptions>();
+  common->define(app);
+  app.add_option("--cache", compile->cacheFolder, "the cache folder to look at");
+  examples(app, "  ingot doctor\n");
+  return [=] { return doctor(*common, *compile); };
+}
+
+} // namespace ingot::cli

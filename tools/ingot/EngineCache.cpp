@@ -1,0 +1,145 @@
+#include "tools/ingot/EngineCache.h"
+
+#include "compiler/import/Checkpoint.h"
+#include "runtime/engine/Header.h"
+#include "tools/ingot/CompilerLibrary.h"
+#include "tools/ingot/Console.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <xxhash.h>
+
+namespace ingot::cli {
+
+namespace fs = std::filesystem;
+
+void CompileOptions::define(CLI::App &app) {
+  const char *group = "Where MODEL is a checkpoint (see ingot compile --help)";
+  app.add_option("--target", targets, "cpu, cpu:avx2, cpu:avx512 (repeatable)")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--quantize", quantize,
+                 "int8, int4-g32, int4-g64 or int4-g128 for floating weights")
+      ->group(group);
+  app.add_option("--kv", kv, "f32, bf16 or f16")->group(group);
+  app.add_option("--precision", precision, "fast (default) or exact")->group(group);
+  app.add_option("--weights", weights, "random or seed: weights made up, for a config.json")
+      ->group(group);
+  app.add_option("--weights-seed", weightsSeed, "the seed of --weights")->group(group);
+  app.add_option("--cache", cacheFolder, "folder for compiled engines (default: ~/.cache/ingot)")
+      ->group(group);
+}
+
+std::vector<std::string> CompileOptions::arguments() const {
+  std::vector<std::string> all;
+  auto add = [&](const char *flag, const std::string &value) {
+    if (!value.empty())
+      all.insert(all.end(), {flag, value});
+  };
+  for (const std::string &target : targets)
+    add("--target", target);
+  add("--quantize", quantize);
+  add("--kv", kv);
+  add("--precision", precision);
+  add("--weights", weights);
+  if (weightsSeed)
+    add("--seed", std::to_string(*weightsSeed));
+  return all;
+}
+
+std::string cacheFolder(const CompileOptions &options) {
+  if (!options.cacheFolder.empty())
+    return options.cacheFolder;
+  const char *xdg = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (xdg && *xdg)
+    return (fs::path(xdg) / "ingot").string();
+  return home && *home ? (fs::path(home) / ".cache" / "ingot").string() : "";
+}
+
+/// True for a file that starts as an engine does.
+static bool hasEngineMagic(const std::string &path) {
+  char start[sizeof runtime::kMagic] = {};
+  std::ifstream(path, std::ios::binary).read(start, sizeof start);
+  return !std::memcmp(start, runtime::kMagic, sizeof start);
+}
+
+static bool namesCheckpoint(const fs::path &path) {
+  const std::string extension = path.extension().string();
+  return extension == ".gguf" || extension == ".safetensors" || extension == ".json";
+}
+
+/// "smollm2-0123456789abcdef.ingot"
+static Result<std::string> cacheName(const std::string &model, const CompileOptions &options) {
+  auto checkpoint = import::openCheckpoint(model);
+  if (!checkpoint)
+    return checkpoint.error();
+  auto compiler = compilerFingerprint();
+  if (!compiler)
+    return compiler.error();
+  std::string key = (*checkpoint)->contentHash + "\n" + *compiler;
+  for (const std::string &argument : options.arguments())
+    key += "\n" + argument;
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(key.data(), key.size())));
+  fs::path path = fs::path(model).lexically_normal();
+  std::string stem = (path.has_filename() ? path : path.parent_path()).stem().string();
+  return (stem.empty() ? "model" : stem) + "-" + hash + ".ingot";
+}
+
+Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
+                                  bool quiet) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(model, failure);
+  if (!fs::exists(status))
+    return Error{ExitCode::File, "E0130", "there is no file or folder " + model, "",
+                 "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
+  const bool folder = fs::is_directory(status);
+  if (!folder && fs::is_regular_file(status) && hasEngineMagic(model))
+    return model;
+  if (!folder && !namesCheckpoint(model)) {
+    if (fs::path(model).extension() == ".ingot")
+      return model; // the loader says what is wrong with it
+    return Error{
+        ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
+        "it does not start as an engine does, and is no folder, .gguf, .safetensors or config.json",
+        ""};
+  }
+
+  const fs::path cache = cacheFolder(options);
+  if (cache.empty())
+    return Error{ExitCode::File, "E0132", "there is no place for the compiled engine",
+                 "neither XDG_CACHE_HOME nor HOME is set",
+                 "give --cache DIR, or: ingot compile " + model + " -o E"};
+  auto name = cacheName(model, options);
+  if (!name)
+    return name.error();
+  const fs::path engine = cache / *name;
+  if (fs::exists(engine, failure)) {
+    if (!quiet)
+      note("using " + engine.string() + " (compiled before)");
+    return engine.string();
+  }
+  fs::create_directories(cache, failure);
+  if (failure)
+    return Error{ExitCode::File, "E0132", "cannot make the cache folder " + cache.string(),
+                 failure.message(), "give --cache DIR, or: ingot compile " + model + " -o E"};
+  if (!quiet)
+    note("compiling " + model + "; kept in " + engine.string());
+  std::vector<std::string> arguments = {"compile", model, "-o", engine.string()};
+  for (std::string &argument : options.arguments())
+    arguments.push_back(std::move(argument));
+  if (quiet)
+    arguments.push_back("--quiet");
+  auto code = runAsChild(arguments);
+  if (!code)
+    return code.error();
+  if (*code != 0)
+    return Error{static_cast<ExitCode>(*code), "E0133", "compiling " + model + " failed", "", ""};
+  return engine.string();
+}
+
+} // namespace ingot::cli

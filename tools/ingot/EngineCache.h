@@ -1,0 +1,44 @@
+//===- EngineCache.h - From what the user named to an engine file ----------===//
+//
+// MODEL may be an engine, which is taken as it is, or a checkpoint. A checkpoint is
+// compiled once into the cache:
+//
+//   $XDG_CACHE_HOME/ingot/NAME-KEY.ingot      (else ~/.cache/ingot; or --cache DIR)
+//
+// KEY hashes the checkpoint's content, the compile options and the compiler
+// library itself: a changed file, option or compiler is another engine, and nothing
+// stale is ever served.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ingot::cli {
+
+/// The options of `ingot compile` that `run` and its like pass on.
+struct CompileOptions {
+  std::vector<std::string> targets;
+  std::string quantize, kv, precision, weights, cacheFolder;
+  std::optional<uint64_t> weightsSeed;
+
+  void define(CLI::App &app);
+  /// As arguments of `ingot compile`; what the cache key covers.
+  std::vector<std::string> arguments() const;
+};
+
+/// The engine for MODEL. Errors: E0130 nothing there, E0131 neither engine nor checkpoint
+/// (exit 3), E0132 no place for the cache, what the importer says, or E0133 with the
+/// compiler's exit code after it has printed its own error.
+Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
+                                  bool quiet);
+
+/// Where engines are kept; empty if there is neither XDG_CACHE_HOME nor HOME.
+std::string cacheFolder(const CompileOptions &options);
+
+} // namespace ingot::cli

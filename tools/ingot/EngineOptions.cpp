@@ -1,0 +1,197 @@
+#include "tools/ingot/EngineOptions.h"
+
+#include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Inspect.h"
+#include "tools/ingot/Console.h"
+
+#include <charconv>
+#include <filesystem>
+#include <random>
+
+namespace ingot::cli {
+
+void examples(CLI::App &app, std::string_view text) {
+  app.footer("\nExamples:\n" + std::string(text));
+}
+
+void CommonOptions::define(CLI::App &app) {
+  const char *group = "Everywhere";
+  app.add_option("--device", device, "cpu, cuda or cuda-emulator")
+      ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulator"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--isa", isa,
+                 "pin the CPU level: avx2 or avx512 (default: the best of this machine)")
+      ->check(CLI::IsMember({"avx2", "avx512"}))
+      ->group(group);
+  app.add_option("--threads", threads, "threads (default: every processor)")
+      ->check(CLI::Range(1, 1024))
+      ->group(group);
+  app.add_option("--trace", trace, "write a Chrome trace of every launch to this file")
+      ->group(group);
+  app.add_flag("--quiet", quiet, "the answer only, nothing on stderr but errors")->group(group);
+  app.add_flag("--json", json, "the answer as JSON, with stable keys")->group(group);
+}
+
+Result<void> CommonOptions::checkDevice() const {
+  if (device == "cpu")
+    return {};
+  return Error{ExitCode::Device, "E0701", "the device " + device + " is not there",
+               "this build of ingot runs engines on the CPU",
+               "leave --device out, or give --device cpu"};
+}
+
+void CommonOptions::say(std::string_view line) const {
+  if (!quiet && !json)
+    note(line);
+}
+
+void LimitOptions::define(CLI::App &app) {
+  const char *group = "Limits (all memory is taken at the start)";
+  const auto atLeastOne = CLI::Range(int64_t{1}, int64_t{1} << 40);
+  app.add_option("--context", context,
+                 "positions a sequence may have (default: the model's, at most 4096)")
+      ->check(atLeastOne)
+      ->group(group);
+  app.add_option("--max-seqs", maxSeqs, "sequences in one step")->check(atLeastOne)->group(group);
+  app.add_option("--max-batch-tokens", maxBatchTokens, "tokens in one step (default: 512)")
+      ->check(atLeastOne)
+      ->group(group);
+  app.add_option("--kv-memory", kvMemory,
+                 "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context)")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(group);
+}
+
+void EngineOptions::define(CLI::App &app) {
+  app.add_option("MODEL", model, "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
+      ->required();
+  common.define(app);
+  limits.define(app);
+  compile.define(app);
+}
+
+Result<std::string> EngineOptions::enginePath() const {
+  if (auto fine = common.checkDevice(); !fine)
+    return fine.error();
+  return resolveEngine(model, compile, common.quiet || common.json);
+}
+
+Result<std::unique_ptr<runtime::Session>>
+EngineOptions::open(runtime::SessionOptions defaults) const {
+  Result<std::string> path = enginePath();
+  if (!path)
+    return path.error();
+  return open(*path, std::move(defaults));
+}
+
+Result<std::unique_ptr<runtime::Session>>
+EngineOptions::open(const std::string &path, runtime::SessionOptions options) const {
+  if (limits.context)
+    options.context = limits.context;
+  if (limits.maxSeqs)
+    options.maxSeqs = limits.maxSeqs;
+  if (limits.maxBatchTokens)
+    options.maxBatchTokens = limits.maxBatchTokens;
+  options.kvMemoryBytes = limits.kvMemory;
+  options.threads = common.threads;
+  options.isa = common.isa;
+  options.traceFile = common.trace;
+  auto session = runtime::Session::open(path, options);
+  if (session)
+    common.say(std::filesystem::path(path).filename().string() + ": " + memoryLine(**session));
+  return session;
+}
+
+Result<int> EngineOptions::close(runtime::Session &session) const {
+  if (auto written = session.writeTrace(); !written)
+    return written.error();
+  if (!common.trace.empty())
+    common.say("wrote " + common.trace + ": open it in chrome://tracing or ui.perfetto.dev");
+  return 0;
+}
+
+std::string memoryLine(const runtime::Session &session) {
+  using runtime::humanBytes;
+  const runtime::MemoryStatement &use = session.memory();
+  return humanBytes(use.mapped) + " engine + " + humanBytes(use.kv) + " KV (" + grouped(use.pages) +
+         " pages, " + grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) +
+         " tokens) + " + humanBytes(use.allocated() - use.kv) +
+         " working memory = " + humanBytes(use.total()) + "; " + std::string(session.target()) +
+         ", " + std::to_string(session.threads()) +
+         (session.threads() == 1 ? " thread" : " threads");
+}
+
+void SamplingOptions::define(CLI::App &app) {
+  const char *group = "Sampling (default: what the checkpoint asks for, else greedy)";
+  app.add_flag("--greedy", greedy, "always the likeliest id")->group(group);
+  app.add_option("--temp,--temperature", temperature, "0: greedy")->group(group);
+  app.add_option("--top-k", topK, "keep the k likeliest; 0: all")->group(group);
+  app.add_option("--top-p", topP, "keep the likeliest that sum to p")->group(group);
+  app.add_option("--min-p", minP, "drop ids less likely than this times the likeliest")
+      ->group(group);
+  app.add_option("--typical", typicalP, "locally typical sampling; 1: off")->group(group);
+  app.add_option("--repetition-penalty", repetitionPenalty, "on ids of prompt and answer; 1: off")
+      ->group(group);
+  app.add_option("--presence-penalty", presencePenalty, "once for each id of the answer")
+      ->group(group);
+  app.add_option("--frequency-penalty", frequencyPenalty, "for each occurrence in the answer")
+      ->group(group);
+  app.add_option("--logit-bias", logitBias, "ID=VALUE, added to the logit of an id (repeatable)")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--seed", seed, "the same seed gives the same text (default: a new one each time)")
+      ->group(group);
+  app.add_option("--stop", stopStrings, "end before this text (repeatable)")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_flag("--ignore-eos", ignoreEos, "go on where the model would stop")->group(group);
+}
+
+/// "42=-1.5" (or "42:-1.5").
+static Result<std::pair<int32_t, float>> parseBias(const std::string &text) {
+  const size_t sign = text.find_first_of("=:");
+  std::pair<int32_t, float> bias{};
+  const char *end = text.data() + text.size();
+  if (sign != std::string::npos) {
+    auto id = std::from_chars(text.data(), text.data() + sign, bias.first);
+    auto value = std::from_chars(text.data() + sign + 1, end, bias.second);
+    if (id.ec == std::errc() && id.ptr == text.data() + sign && value.ec == std::errc() &&
+        value.ptr == end)
+      return bias;
+  }
+  return Error{ExitCode::Usage, "E0104", "--logit-bias cannot be read: " + text, "",
+               "give ID=VALUE, as --logit-bias 42=-1.5"};
+}
+
+Result<runtime::SamplingParams> SamplingOptions::apply(runtime::SamplingParams params) const {
+  auto set = [](auto &to, const auto &from) {
+    if (from)
+      to = *from;
+  };
+  set(params.topK, topK);
+  set(params.topP, topP);
+  set(params.minP, minP);
+  set(params.typicalP, typicalP);
+  set(params.repetitionPenalty, repetitionPenalty);
+  set(params.presencePenalty, presencePenalty);
+  set(params.frequencyPenalty, frequencyPenalty);
+  if ((topK || topP || minP || typicalP) && params.temperature == 0)
+    params.temperature = 1;
+  set(params.temperature, temperature);
+  if (greedy)
+    params.temperature = 0;
+  params.seed = seed ? *seed
+                : params.greedy()
+                    ? 0
+                    : (uint64_t{std::random_device{}()} << 32 | std::random_device{}());
+  for (const std::string &text : logitBias) {
+    auto bias = parseBias(text);
+    if (!bias)
+      return bias.error();
+    params.logitBias.push_back(*bias);
+  }
+  return params;
+}
+
+} // namespace ingot::cli

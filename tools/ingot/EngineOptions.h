@@ -1,0 +1,87 @@
+//===- EngineOptions.h - Options that several subcommands share ------------===//
+//
+// Which model, on which device, within which limits; and from there to an open
+// session. Where the model is a checkpoint it is compiled first, into the cache
+// (EngineCache.h).
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/service/Session.h"
+#include "tools/ingot/EngineCache.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ingot::cli {
+
+/// Options of every subcommand.
+struct CommonOptions {
+  std::string device = "cpu";
+  std::string isa; ///< empty: the best here
+  int threads = 0; ///< 0: all processors
+  std::string trace;
+  bool quiet = false;
+  bool json = false;
+
+  void define(CLI::App &app);
+  /// E0701, exit 4, for a device this build does not have.
+  Result<void> checkDevice() const;
+  /// A line to stderr unless --quiet or --json.
+  void say(std::string_view line) const;
+};
+
+struct LimitOptions {
+  int64_t context = 0;
+  int64_t maxSeqs = 0;        ///< 0: what the command needs
+  int64_t maxBatchTokens = 0; ///< 0: 512
+  uint64_t kvMemory = 0;
+
+  void define(CLI::App &app);
+};
+
+struct EngineOptions {
+  std::string model; ///< an engine, or a checkpoint
+  CommonOptions common;
+  LimitOptions limits;
+  CompileOptions compile;
+
+  /// The positional MODEL, then everything above.
+  void define(CLI::App &app);
+  /// The engine's path; compiles a checkpoint if it is not in the cache.
+  Result<std::string> enginePath() const;
+  /// A session with the limits given; `defaults` holds what the command would like.
+  /// Says what memory is taken.
+  Result<std::unique_ptr<runtime::Session>> open(runtime::SessionOptions defaults = {}) const;
+  Result<std::unique_ptr<runtime::Session>> open(const std::string &enginePath,
+                                                 runtime::SessionOptions defaults) const;
+  /// The end of a command: writes the trace, if one was asked for. 0, or E0703.
+  Result<int> close(runtime::Session &session) const;
+};
+
+struct SamplingOptions {
+  bool greedy = false;
+  std::optional<float> temperature, topP, minP, typicalP, repetitionPenalty, presencePenalty,
+      frequencyPenalty;
+  std::optional<int32_t> topK;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> logitBias; ///< "ID=VALUE"
+  std::vector<std::string> stopStrings;
+  bool ignoreEos = false;
+
+  void define(CLI::App &app);
+  /// The engine's defaults with what was given on top. A filter without a temperature
+  /// turns sampling on (temperature 1); sampling without a seed draws one. E0104 for a
+  /// bias that cannot be read.
+  Result<runtime::SamplingParams> apply(runtime::SamplingParams defaults) const;
+};
+
+/// "93.1 MiB engine + 90.0 MiB KV (…) + …": what the session took.
+std::string memoryLine(const runtime::Session &session);
+
+/// The examples under `--help`.
+void examples(CLI::App &app, std::string_view text);
+
+} // namespace ingot::cli

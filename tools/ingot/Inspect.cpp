@@ -1,0 +1,108 @@
+//===- Inspect.cpp - ingot inspect and ingot verify ------------------------===//
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/EngineFile.h"
+#include "tools/ingot/Command.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/Files.h"
+#include "tools/ingot/Json.h"
+
+#include <thread>
+
+namespace ingot::cli {
+
+namespace {
+
+using runtime::EngineFile;
+using runtime::VerifyLevel;
+
+struct InspectOptions {
+  std::string path, html;
+  CommonOptions common;
+  LimitOptions limits;
+  bool verify = false, evidence = false;
+};
+
+runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
+  const LimitOptions &given = options.limits;
+  runtime::MemoryLimits limits;
+  limits.context = static_cast<uint64_t>(given.context);
+  limits.maxSeqs = given.maxSeqs ? static_cast<uint64_t>(given.maxSeqs) : 1;
+  limits.maxBatchTokens = given.maxBatchTokens ? static_cast<uint64_t>(given.maxBatchTokens) : 512;
+  limits.logitsRows = limits.maxSeqs;
+  limits.threads = options.common.threads ? static_cast<uint64_t>(options.common.threads)
+                                          : std::max(1u, std::thread::hardware_concurrency());
+  if (given.kvMemory)
+    limits.kvBytes = given.kvMemory;
+  return limits;
+}
+
+Result<int> verify(const std::string &path, const CommonOptions &common) {
+  auto engine = EngineFile::open(path, VerifyLevel::Everything);
+  if (!engine)
+    return engine.error();
+  const uint64_t segments = (*engine)->table().segments()->size();
+  if (common.json)
+    emit(JsonObject()
+             .field("ok", true)
+             .field("bytes", (*engine)->fileBytes())
+             .field("segments", segments)
+             .str() +
+         "\n");
+  else if (!common.quiet)
+    emit(path + ": every byte is as it was written (" + grouped((*engine)->fileBytes()) +
+         " bytes, " + std::to_string(segments) + " segments)\n");
+  return 0;
+}
+
+Result<int> inspect(const InspectOptions &options) {
+  if (options.verify)
+    return verify(options.path, options.common);
+  auto engine = EngineFile::open(options.path);
+  if (!engine)
+    return engine.error();
+  const runtime::MemoryLimits limits = memoryLimits(options);
+  if (!options.html.empty()) {
+    if (auto written = writeFile(options.html, runtime::inspectHtml(**engine, limits)); !written)
+      return written.error();
+    options.common.say("wrote " + options.html);
+  } else if (options.evidence) {
+    emit(runtime::evidenceText(**engine));
+  } else {
+    emit(options.common.json ? runtime::inspectJson(**engine, limits)
+                             : runtime::inspectText(**engine, limits));
+  }
+  return 0;
+}
+
+} // namespace
+
+Action defineInspect(CLI::App &app) {
+  auto options = std::make_shared<InspectOptions>();
+  app.add_option("ENGINE", options->path, "an engine file")->required();
+  auto *what = app.add_option_group("What (default: a summary)");
+  what->add_option("--html", options->html, "write the program as one self-contained page");
+  what->add_flag("--verify", options->verify, "check every byte, as ingot verify does");
+  what->add_flag("--evidence", options->evidence, "the error of each pass against the interpreter");
+  what->require_option(0, 1);
+  options->common.define(app);
+  options->limits.define(app);
+  examples(
+      app,
+      "  ingot inspect smollm2.ingot\n"
+      "  ingot inspect smollm2.ingot --context 8192 --max-seqs 8      the memory that would take\n"
+      "  ingot inspect smollm2.ingot --json | python3 -m json.tool\n");
+  return [options] { return inspect(*options); };
+}
+
+Action defineVerify(CLI::App &app) {
+  auto options = std::make_shared<InspectOptions>();
+  app.add_option("ENGINE", options->path, "an engine file")->required();
+  options->common.define(app);
+  examples(app, "  ingot verify smollm2.ingot\n"
+                "Hashes find damage, not attackers: an engine holds native code, so run only "
+                "engines that you built.\n");
+  return [options] { return verify(options->path, options->common); };
+}
+
+} // namespace ingot::cli

@@ -1,0 +1,279 @@
+//===- Run.cpp - ingot run: a prompt, or a file of prompts -----------------===//
+#include "runtime/engine/EngineFile.h"
+#include "runtime/text/Text.h"
+#include "tools/ingot/ChatPrompt.h"
+#include "tools/ingot/Command.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/Files.h"
+#include "tools/ingot/Json.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace ingot::cli {
+
+namespace {
+
+using runtime::Completion;
+using runtime::Request;
+using runtime::Session;
+
+constexpr int64_t kDefaultNewIds = 256; ///< of a plain completion, which seldom ends by itself
+constexpr int64_t kMostSeqs = 64;       ///< of a prompts file, unless --max-seqs says more
+
+struct RunOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  std::string text, promptsFile, system, chatTemplate;
+  std::vector<std::string> prompts; ///< -p; one at most
+  int64_t newIds = 0;               ///< 0: not given
+  int32_t logprobs = -1;
+  bool chat = false, verbose = false;
+
+  int64_t maxTokens() const { return newIds ? newIds : chat ? -1 : kDefaultNewIds; }
+};
+
+std::string logprobsJson(const Completion &answer) {
+  std::string text = "[";
+  for (const auto &row : answer.logprobs) {
+    text += text.size() > 1 ? ",[" : "[";
+    for (size_t i = 0; i < row.size(); ++i)
+      text += (i ? ",[" : "[") + jsonValue(row[i].id) + "," + jsonValue(row[i].logprob) + "]";
+    text += "]";
+  }
+  return text + "]";
+}
+
+std::string completionJson(const Completion &answer) {
+  const runtime::Timings &t = answer.timings;
+  JsonObject object;
+  object.field("prompt_ids", answer.promptIds)
+      .field("ids", answer.ids)
+      .field("text", answer.text)
+      .field("finish_reason", runtime::finishReasonName(answer.finishReason));
+  if (!answer.logprobs.empty())
+    object.raw("logprobs", logprobsJson(answer));
+  object.raw("timings", JsonObject()
+                            .field("load_ms", t.loadMs)
+                            .field("ttft_ms", t.ttftMs)
+                            .field("prompt_tps", t.promptTps)
+                            .field("decode_tps", t.decodeTps)
+                            .str());
+  return object.str();
+}
+
+/// The ids of a prompt: the template's rendering with --chat, else BOS and text.
+Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt *chat,
+                                       const RunOptions &options, const std::string &text) {
+  if (!chat)
+    return session.encodePrompt(text);
+  std::vector<ChatMessage> messages;
+  if (!options.system.empty())
+    messages.push_back({"system", options.system});
+  messages.push_back({"user", text});
+  return chat->ids(messages);
+}
+
+Result<Request> makeRequest(const Session &session, const RunOptions &options) {
+  Request request;
+  auto sampling = options.sampling.apply(session.defaultSampling());
+  if (!sampling)
+    return sampling.error();
+  request.sampling = *sampling;
+  request.sampling.topLogprobs = options.logprobs;
+  request.maxTokens = options.maxTokens();
+  request.ignoreEos = options.sampling.ignoreEos;
+  request.stopStrings = options.sampling.stopStrings;
+  return request;
+}
+
+/// nullptr unless --chat.
+Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOptions &options) {
+  if (!options.chat)
+    return std::unique_ptr<ChatPrompt>();
+  return ChatPrompt::open(session, options.chatTemplate);
+}
+
+Result<int> runOne(const RunOptions &options, const std::string &text) {
+  auto session = options.engine.open();
+  if (!session)
+    return session.error();
+  auto chat = openChat(**session, options);
+  if (!chat)
+    return chat.error();
+  auto ids = promptIds(**session, chat->get(), options, text);
+  if (!ids)
+    return ids.error();
+  auto request = makeRequest(**session, options);
+  if (!request)
+    return request.error();
+  request->promptIds = std::move(*ids);
+  const bool json = options.engine.common.json;
+  const bool idsOnly = (*session)->tokenizer() == nullptr;
+  if (!json)
+    request->onToken = [idsOnly](const runtime::TokenEvent &event) {
+      emit(idsOnly && event.id >= 0 ? std::to_string(event.id) + " " : std::string(event.text));
+    };
+  auto id = (*session)->submit(std::move(*request));
+  if (!id)
+    return id.error();
+  (*session)->runUntilDone();
+  Completion answer = (*session)->take(*id);
+  if (json) {
+    emit(completionJson(answer) + "\n");
+    return options.engine.close(**session);
+  }
+  emit("\n");
+  const runtime::Timings &t = answer.timings;
+  if (options.verbose || isTerminal(STDERR_FILENO))
+    options.engine.common.say("[" + grouped(answer.promptIds.size()) +
+                              " prompt tokens, first token after " + shortNumber(t.ttftMs) +
+                              " ms; " + grouped(answer.ids.size()) + " tokens at " +
+                              shortNumber(t.decodeTps) + " per second; " +
+                              std::string(runtime::finishReasonName(answer.finishReason)) + "]");
+  return options.engine.close(**session);
+}
+
+Result<std::vector<PromptLine>> readPrompts(const std::string &path) {
+  auto text = readFile(path);
+  if (!text)
+    return text.error();
+  std::vector<PromptLine> prompts;
+  size_t number = 0;
+  for (size_t at = 0; at < text->size();) {
+    size_t end = std::min(text->find('\n', at), text->size());
+    std::string_view line(text->data() + at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos)
+      continue;
+    auto prompt = parsePromptLine(line, path + ", line " + std::to_string(number));
+    if (!prompt)
+      return prompt.error();
+    prompts.push_back(std::move(*prompt));
+  }
+  if (prompts.empty())
+    return Error{ExitCode::Usage, "E0503", path + " has no prompts", "",
+                 "one {\"prompt\": \"…\"} a line"};
+  return prompts;
+}
+
+/// Limits for a file of prompts: as many sequences as there are prompts, and the context
+/// that the longest can need (a text has no more tokens than bytes), so that KV memory
+/// does not grow with what nobody asked for.
+runtime::SessionOptions limitsFor(const std::vector<PromptLine> &prompts,
+                                  const RunOptions &options) {
+  runtime::SessionOptions limits;
+  limits.maxSeqs = std::min<int64_t>(kMostSeqs, static_cast<int64_t>(prompts.size()));
+  int64_t longest = 0;
+  for (const PromptLine &prompt : prompts)
+    longest =
+        std::max<int64_t>(longest, static_cast<int64_t>(prompt.hasIds ? prompt.ids.size()
+                                                                      : prompt.prompt.size() + 1));
+  if (options.maxTokens() > 0 && !options.chat)
+    limits.context = std::min<int64_t>(4096, longest + options.maxTokens() + 1);
+  return limits;
+}
+
+Result<int> runFile(const RunOptions &options) {
+  auto prompts = readPrompts(options.promptsFile);
+  if (!prompts)
+    return prompts.error();
+  auto path = options.engine.enginePath();
+  if (!path)
+    return path.error();
+  runtime::SessionOptions limits = limitsFor(*prompts, options);
+  if (limits.context) {
+    auto engine = runtime::EngineFile::open(*path);
+    if (!engine)
+      return engine.error();
+    limits.context = std::min<int64_t>(limits.context, (*engine)->table().model()->context());
+  }
+  auto session = options.engine.open(*path, limits);
+  if (!session)
+    return session.error();
+  auto chat = openChat(**session, options);
+  if (!chat)
+    return chat.error();
+  std::vector<runtime::RequestId> ids;
+  for (size_t i = 0; i < prompts->size(); ++i) {
+    PromptLine &prompt = (*prompts)[i];
+    auto request = makeRequest(**session, options);
+    if (!request)
+      return request.error();
+    if (prompt.hasIds) {
+      request->promptIds = std::move(prompt.ids);
+    } else {
+      auto encoded = promptIds(**session, chat->get(), options, prompt.prompt);
+      if (!encoded)
+        return encoded.error();
+      request->promptIds = std::move(*encoded);
+    }
+    auto id = (*session)->submit(std::move(*request));
+    if (!id) {
+      id.error().what += " (prompt " + std::to_string(i + 1) + " of " + options.promptsFile + ")";
+      return id.error();
+    }
+    ids.push_back(*id);
+  }
+  // Answers leave in order, each as soon as those before it have left.
+  size_t next = 0;
+  auto flush = [&] {
+    for (; next < ids.size() && (*session)->finished(ids[next]); ++next) {
+      Completion answer = (*session)->take(ids[next]);
+      emit((options.engine.common.json ? completionJson(answer) : answer.text) + "\n");
+    }
+  };
+  while ((*session)->step())
+    flush();
+  flush();
+  return options.engine.close(**session);
+}
+
+Result<int> run(const RunOptions &options) {
+  if (!options.promptsFile.empty())
+    return runFile(options);
+  if (!options.prompts.empty())
+    return runOne(options, options.prompts[0]);
+  if (!options.text.empty())
+    return runOne(options, options.text);
+  if (isTerminal(STDIN_FILENO))
+    return Error{ExitCode::Usage, "E0503", "there is no prompt", "",
+                 "ingot run MODEL \"The capital of France is\""};
+  auto text = readFile("-");
+  if (!text)
+    return text.error();
+  return runOne(options, *text);
+}
+
+} // namespace
+
+Action defineRun(CLI::App &app) {
+  auto options = std::make_shared<RunOptions>();
+  options->engine.define(app);
+  options->sampling.define(app);
+  auto *text = app.add_option("TEXT", options->text, "the prompt (default: stdin)");
+  app.add_option("-p,--prompt", options->prompts, "the prompt")->expected(1)->excludes(text);
+  app.add_option("--prompts-file", options->promptsFile,
+                 "one {\"prompt\": …} or {\"prompt_ids\": …} a line, run as one batch; - is stdin")
+      ->excludes(text);
+  app.add_option("-n,--max-tokens", options->newIds,
+                 "new tokens at most (default: 256; with --chat until the answer ends)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  app.add_flag("--chat", options->chat, "the prompt is a user's message: apply the chat template");
+  app.add_option("--system", options->system, "a system message before it (with --chat)");
+  app.add_option("--chat-template", options->chatTemplate,
+                 "a Jinja file instead of the engine's template");
+  app.add_option("--logprobs", options->logprobs,
+                 "log-probabilities of each id and the k likeliest (with --json)")
+      ->check(CLI::Range(0, runtime::kMaxTopLogprobs));
+  app.add_flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
+  examples(app,
+           "  ingot run smollm2.gguf \"The capital of France is\" -n 16\n"
+           "  ingot run smollm2.ingot --chat \"What is a compiler?\" --temp 0.7 --seed 1\n"
+           "  ingot run smollm2.ingot --prompts-file prompts.jsonl -n 64 --json > answers.jsonl\n");
+  return [options] { return run(*options); };
+}
+
+} // namespace ingot::cli

@@ -1,0 +1,35 @@
+#include "tools/ingot/Suggest.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ingot::cli {
+
+/// Levenshtein distance, one row at a time.
+static size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      size_t above = row[j + 1];
+      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] != b[j])});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+std::string nearest(std::string_view typed, const std::vector<std::string> &candidates) {
+  std::string best;
+  size_t distance = std::min<size_t>(3, typed.size() / 3 + 1);
+  for (const std::string &candidate : candidates)
+    if (size_t d = editDistance(typed, candidate); d < distance) {
+      distance = d;
+      best = candidate;
+    }
+  return best;
+}
+
+} // namespace ingot::cli

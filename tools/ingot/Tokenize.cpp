@@ -1,0 +1,75 @@
+//===- Tokenize.cpp - ingot tokenize: the ids of a text --------------------===//
+#include "runtime/engine/EngineFile.h"
+#include "runtime/text/Text.h"
+#include "tools/ingot/Command.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/Files.h"
+#include "tools/ingot/Json.h"
+
+namespace ingot::cli {
+
+namespace {
+
+struct TokenizeOptions {
+  EngineOptions engine;
+  std::string text, textFile;
+  bool noSpecial = false;
+};
+
+Result<int> tokenize(const TokenizeOptions &options) {
+  std::string text = options.text;
+  if (!options.textFile.empty()) {
+    auto bytes = readFile(options.textFile);
+    if (!bytes)
+      return bytes.error();
+    text = std::move(*bytes);
+  }
+  auto path = options.engine.enginePath();
+  if (!path)
+    return path.error();
+  auto engine = runtime::EngineFile::open(*path);
+  if (!engine)
+    return engine.error();
+  const fb::Text *table = (*engine)->table().text();
+  if ((*engine)->tokenizer().empty() || !table || !table->tokenizer_kind())
+    return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer",
+                 "the checkpoint it was made from had none", ""};
+  auto tokenizer =
+      text::Tokenizer::fromBytes(table->tokenizer_kind()->string_view(), (*engine)->tokenizer());
+  if (!tokenizer)
+    return tokenizer.error();
+  auto ids = (*tokenizer)->encode(text);
+  if (!ids)
+    return ids.error();
+  if (const auto *special = table->special();
+      !options.noSpecial && special && special->add_bos() && special->bos() >= 0)
+    ids->insert(ids->begin(), special->bos());
+  if (options.engine.common.json) {
+    emit(JsonObject().field("ids", *ids).str() + "\n");
+    return 0;
+  }
+  for (int32_t id : *ids)
+    emit(std::to_string(id) + "\t" +
+         jsonQuote(text::replaceInvalidUtf8((*tokenizer)->tokenBytes(id))) + "\n");
+  return 0;
+}
+
+} // namespace
+
+Action defineTokenize(CLI::App &app) {
+  auto options = std::make_shared<TokenizeOptions>();
+  options->engine.define(app);
+  auto *group = app.add_option_group("Text");
+  group->add_option("--text", options->text, "the text");
+  group->add_option("--text-file", options->textFile, "a file of text; - is stdin");
+  group->require_option(1);
+  app.add_flag("--no-special", options->noSpecial,
+               "add nothing (default: BOS where a plain prompt starts with it)");
+  examples(app, "  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"
+                "  ingot tokenize smollm2.ingot --text-file page.txt --no-special --json\n"
+                "Special strings in the text (<|im_start|>) become their one id.\n");
+  return [options] { return tokenize(*options); };
+}
+
+} // namespace ingot::cli

@@ -1,0 +1,141 @@
+//===- main.cpp - The `ingot` command line ---------------------------------===//
+//
+// Thin: finds the subcommand, parses its options, runs it, prints errors. The exit codes
+// are those of runtime/error/Error.h. `compile` and `passes` are forwarded whole to
+// libingot-compiler.so, so that this binary needs no LLVM.
+//===----------------------------------------------------------------------===//
+#include "tools/ingot/Command.h"
+#include "tools/ingot/CompilerLibrary.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/Suggest.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace ingot::cli {
+
+std::span<const Command> commands() {
+  static const Command table[] = {
+      {"run", "answer a prompt; compiles a checkpoint first if need be", defineRun},
+      {"chat", "talk to a model in the terminal", defineChat},
+      {"compile", "make an engine file from a checkpoint", defineCompile},
+      {"inspect", "show what is in an engine and what memory it takes", defineInspect},
+      {"verify", "check every byte of an engine", defineVerify},
+      {"bench", "measure prompt and decode speed", defineBench},
+      {"score", "negative log-likelihood and perplexity of ids", defineScore},
+      {"logits", "write the logits of every position as .npy", defineLogits},
+      {"tokenize", "the ids of a text", defineTokenize},
+      {"passes", "list the compiler's passes", definePasses},
+      {"doctor", "check this machine and installation", defineDoctor},
+      {"completion", "print a completion script for bash, zsh or fish", defineCompletion},
+  };
+  return table;
+}
+
+namespace {
+
+void printOverview() {
+  std::printf("ingot %s: compiles a transformer checkpoint into one engine file and runs it\n\n"
+              "usage: ingot COMMAND [OPTION...]\n\n",
+              INGOT_VERSION);
+  for (const Command &command : commands())
+    std::printf("  %-11s %s\n", command.name, command.summary);
+  std::printf("\n"
+              "  ingot COMMAND --help shows a command's options and examples\n"
+              "  ingot --version      this version\n\n"
+              "examples:\n"
+              "  ingot run smollm2.gguf \"The capital of France is\"\n"
+              "  ingot compile smollm2.gguf -o smollm2.ingot && ingot chat smollm2.ingot\n");
+}
+
+const Command *findCommand(const char *name) {
+  for (const Command &command : commands())
+    if (!std::strcmp(command.name, name))
+      return &command;
+  return nullptr;
+}
+
+Error unknownCommand(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Command &command : commands())
+    names.push_back(command.name);
+  std::string near = nearest(name, names);
+  return {ExitCode::Usage, "E0101", "unknown command: " + std::string(name),
+          near.empty() ? "" : "did you mean `" + near + "`?", "ingot --help lists the commands"};
+}
+
+/// CLI11's words about a wrong command line, in three lines.
+Error usageError(const CLI::App &app, const CLI::ParseError &error) {
+  Error result{ExitCode::Usage, "E0102", error.what(), "",
+               app.get_name() + " --help shows the options"};
+  for (char &c : result.what)
+    if (c == '\n')
+      c = ' ';
+  if (const auto at = result.what.find("--");
+      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) &&
+      at != std::string::npos) {
+    std::vector<std::string> names;
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &name : option->get_lnames())
+        names.push_back("--" + name);
+    std::string typed = result.what.substr(at, result.what.find_first_of(" =]", at) - at);
+    if (std::string near = nearest(typed, names); !near.empty())
+      result.why = "did you mean " + near + "?";
+  }
+  return result;
+}
+
+int runCommand(const Command &command, int argc, const char *const *argv) {
+  CLI::App app(command.summary, std::string("ingot ") + command.name);
+  Action action = command.define(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError &error) {
+    return printError(usageError(app, error));
+  }
+  Result<int> code = action();
+  return code ? *code : printError(code.error());
+}
+
+int dispatch(int argc, const char *const *argv) {
+  if (argc < 2 || !std::strcmp(argv[1], "--help") || !std::strcmp(argv[1], "-h") ||
+      (!std::strcmp(argv[1], "help") && argc == 2)) {
+    printOverview();
+    return argc < 2 ? static_cast<int>(ExitCode::Usage) : 0;
+  }
+  if (!std::strcmp(argv[1], "--version")) {
+    std::printf("ingot %s\n", INGOT_VERSION);
+    return 0;
+  }
+  if (!std::strcmp(argv[1], "help")) {
+    const Command *command = findCommand(argv[2]);
+    const char *const help[] = {argv[0], argv[2], "--help"};
+    return command ? dispatch(3, help) : printError(unknownCommand(argv[2]));
+  }
+  const Command *command = findCommand(argv[1]);
+  if (!command)
+    return printError(unknownCommand(argv[1]));
+  if (command->define == defineCompile || command->define == definePasses) {
+    Result<int> code = callCompiler(argc, argv);
+    return code ? *code : printError(code.error());
+  }
+  return runCommand(*command, argc - 1, argv + 1);
+}
+
+} // namespace
+} // namespace ingot::cli
+
+int main(int argc, char **argv) {
+  // What a library throws (no memory left, a broken standard stream) is our bug or the
+  // machine's state, never a stack trace for the user.
+  try {
+    return ingot::cli::dispatch(argc, argv);
+  } catch (const std::exception &error) {
+    return ingot::cli::printError(
+        {ingot::ExitCode::Internal, "E0901", error.what(), "",
+         "this is a bug in ingot: please report it with the command you typed"});
+  }
+}
