@@ -1,0 +1,78 @@
+"""D1 and D4: what a request answers does not depend on its company.
+
+`logits` is compared byte for byte between chunk sizes and thread counts. In batches, the ids and the 20
+highest log-probabilities of every step are compared as printed (shortest text that reads back equal): a
+log-probability sums over the whole row, so a changed bit anywhere in the logits shows.
+"""
+import random
+
+import goldens
+
+PROMPT = 70  # crosses KV pages and attention tiles
+
+
+def prompts_of(checkpoint, count):
+    """Prompts of many lengths cut from the golden text, so that they need no tokenizer."""
+    random_source = random.Random(1)
+    ids = checkpoint.golden["text"]["ids"]
+    for _ in range(count):
+        length = random_source.choice([1, 2, 3, 7, 15, 16, 17, 31, 33, 48, PROMPT])
+        start = random_source.randrange(len(ids) - length)
+        yield {"prompt_ids": ids[start : start + length]}
+
+
+def chunks(ingot, checkpoint, precision):
+    ids = checkpoint.golden["text"]["ids"][:PROMPT]
+    first = None
+    for options in ([], ["--max-batch-tokens", 1], ["--max-batch-tokens", 7], ["--max-batch-tokens", 64],
+                    ["--max-batch-tokens", 512], ["--threads", 1], ["--threads", 2], ["--threads", 1, "--max-batch-tokens", 7]):
+        path = ingot.work / "chunks.npy"
+        goldens.logits_of(ingot, checkpoint.engines[precision], ids, "chunks.npy", *options)
+        data = path.read_bytes()
+        path.unlink()
+        first = first or data
+        assert data == first, f"the logits with {options} differ from those without"
+
+
+def answers(ingot, checkpoint, precision, prompts, *options):
+    lines = ingot.json_lines("run", checkpoint.engines[precision], "--prompts-file", prompts, "--greedy", "-n", 6,
+                             "--ignore-eos", "--logprobs", 20, "--context", 128, *options)
+    return [(line["prompt_ids"], line["ids"], line["logprobs"]) for line in lines]
+
+
+def batches(ingot, checkpoint, precision, long):
+    count = 64
+    prompts = ingot.file("batch.jsonl", prompts_of(checkpoint, count))
+    alone = answers(ingot, checkpoint, precision, prompts, "--max-seqs", 1)
+    assert len(alone) == count and all(len(ids) == 6 and len(rows) == 6 for _, ids, rows in alone)
+    cases = [["--max-seqs", 2], ["--max-seqs", 7, "--max-batch-tokens", 33], ["--max-seqs", 64],
+             ["--max-seqs", 64, "--max-batch-tokens", 64, "--threads", 1]]
+    if long:
+        cases += [["--max-seqs", n] for n in (3, 4, 5, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63)]
+        cases += [["--max-seqs", 16, "--max-batch-tokens", n] for n in (16, 17, 64, 512)]
+    for options in cases:
+        for number, (one, other) in enumerate(zip(alone, answers(ingot, checkpoint, precision, prompts, *options), strict=True)):
+            assert one == other, f"prompt {number} answers otherwise with {options} than alone"
+    return f"{count} prompts, {len(cases)} ways"
+
+
+def seeds(ingot, checkpoint, precision):
+    """D2: a seed fixes the text, whatever else runs; another seed gives another one."""
+    prompts = ingot.file("seeds.jsonl", [{"prompt_ids": checkpoint.golden["text"]["ids"][:9]}] * 5)
+    engine = checkpoint.engines[precision]
+    common = ["--prompts-file", prompts, "--temp", 1, "--top-k", 40, "-n", 12, "--ignore-eos"]
+    first = [a["ids"] for a in ingot.json_lines("run", engine, *common, "--seed", 7)]
+    again = [a["ids"] for a in ingot.json_lines("run", engine, *common, "--seed", 7, "--max-seqs", 1)]
+    other = [a["ids"] for a in ingot.json_lines("run", engine, *common, "--seed", 8)]
+    assert first == again, "the same seed gave another text"
+    assert first != other, "another seed gave the same text"
+
+
+def add(suite, ingot, checkpoint, long):
+    for precision in checkpoint.engines if long else ["fast"]:
+        if precision not in checkpoint.engines:
+            continue
+        name = f"{checkpoint.name} {precision}: "
+        suite.check(name + "chunks and threads", lambda: chunks(ingot, checkpoint, precision))
+        suite.check(name + "batches", lambda: batches(ingot, checkpoint, precision, long))
+        suite.check(name + "seeds", lambda: seeds(ingot, checkpoint, precision))

@@ -1,0 +1,154 @@
+"""Engine files as a whole: the same bytes from the same input, never half a file, and refusals."""
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+
+def rebuild(ingot, checkpoint):
+    """F8: another folder, one thread or two: the same bytes."""
+    folder = ingot.work / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    copy = folder / ("renamed" + checkpoint.path.suffix)
+    shutil.copyfile(checkpoint.path, copy)
+    first = checkpoint.engines["fast"].read_bytes()
+    for jobs in (1, 2):
+        engine = folder / f"j{jobs}.ingot"
+        ingot("compile", copy, "-o", engine, "-j", jobs, "--quiet")
+        assert engine.read_bytes() == first, f"compiled from a copy with -j {jobs}, the engine differs"
+    shutil.rmtree(folder)
+
+
+def start_compile(ingot, checkpoint, engine, **options):
+    return subprocess.Popen([ingot.path, "compile", str(checkpoint.path), "-o", str(engine), "--quiet"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+
+
+def killed(ingot, checkpoint, times):
+    """F5: SIGKILL at random moments leaves the old engine whole, or the new one."""
+    whole = checkpoint.engines["fast"].read_bytes()
+    folder = ingot.work / "killed"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    engine = folder / "e.ingot"
+    start = time.monotonic()
+    assert start_compile(ingot, checkpoint, engine).wait() == 0
+    lasts = time.monotonic() - start
+    source = random.Random(2)
+    for _ in range(times):
+        child = start_compile(ingot, checkpoint, engine)
+        time.sleep(source.uniform(0, lasts))
+        child.kill()
+        child.wait()
+        assert engine.read_bytes() == whole, "the engine is not what it was"
+    ingot("compile", checkpoint.path, "-o", engine, "--quiet")
+    left = sorted(path.name for path in folder.iterdir())
+    assert left == ["e.ingot"], f"temporary files stay behind: {left}"
+    shutil.rmtree(folder)
+
+
+def disk_full(ingot, checkpoint):
+    """A file that may not grow stands in for a full disk: an error, and the old engine stays."""
+    engine = ingot.work / "full.ingot"
+    engine.write_bytes(b"the old engine")
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000_000, 20_000_000))
+
+    child = start_compile(ingot, checkpoint, engine, preexec_fn=limit)
+    assert child.wait() == 3, f"exit code {child.returncode}"
+    assert engine.read_bytes() == b"the old engine"
+    left = [path.name for path in ingot.work.iterdir() if path.name.startswith("full.ingot") and path != engine]
+    left += [path.name for path in ingot.work.iterdir() if path.name.startswith(".full.ingot")]
+    assert not left, f"temporary files stay behind: {left}"
+    engine.unlink()
+
+
+def damaged(ingot, checkpoint, cuts, flips):
+    """F3 and F4: every cut is refused at load, every flipped bit by verify; exit 3, three lines."""
+    whole = checkpoint.engines["fast"].read_bytes()
+    path = ingot.work / "damaged.ingot"
+    source = random.Random(3)
+
+    def refused(data, *command):
+        path.write_bytes(data)
+        done = subprocess.run([ingot.path, *command, str(path)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and done.stderr.startswith("error[E03"), (command, done.returncode, done.stderr)
+
+    for _ in range(cuts):
+        refused(whole[: source.randrange(len(whole))], "inspect")
+    for number in range(flips):
+        at = source.randrange(len(whole)) if number % 2 else source.randrange(1 << 15)
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << source.randrange(8)
+        refused(flipped, "inspect", "--verify")
+    path.unlink()
+    return f"{cuts} cuts, {flips} flips"
+
+
+def cache(ingot, checkpoint):
+    """`run` on a checkpoint compiles once into the cache and says so."""
+    folder = ingot.work / "cache"
+    shutil.rmtree(folder, ignore_errors=True)
+    arguments = ["run", checkpoint.path, "-p", "Hello", "-n", 1, "--greedy", "--cache", folder]
+    first = ingot(*arguments)
+    assert "compiling" in first.stderr and str(folder) in first.stderr, first.stderr
+    (engine,) = folder.iterdir()
+    stamp = engine.stat().st_mtime_ns
+    second = ingot(*arguments)
+    assert "compiled before" in second.stderr and first.stdout == second.stdout, second.stderr
+    assert engine.stat().st_mtime_ns == stamp
+    ingot(*arguments, "--precision", "exact")
+    assert len(list(folder.iterdir())) == 2, "another option must be another engine"
+    shutil.rmtree(folder)
+
+
+def memory(ingot, checkpoint):
+    """Stated memory within 3 % of what the process holds after a full-context run."""
+    engine, context = checkpoint.engines["fast"], 2048
+    stated = ingot.json("inspect", engine, "--context", context)["memory"]
+    ids = (checkpoint.golden["text"]["ids"] * 2)[: context - 64]
+    prompts = ingot.file("full.jsonl", [{"prompt_ids": ids}])
+    child = subprocess.Popen([ingot.path, "run", str(engine), "--prompts-file", str(prompts), "--context", str(context),
+                              "-n", "64", "--ignore-eos", "--quiet"], stdout=subprocess.DEVNULL)
+    held = 0
+    while child.poll() is None:
+        held = max(held, resident(child.pid, str(engine)))
+        time.sleep(0.01)
+    assert child.returncode == 0
+    total = stated["total_bytes"]
+    remark = f"stated {total / 2**20:.1f} MiB, held {held / 2**20:.1f} MiB ({100 * (held / total - 1):+.1f} %)"
+    assert abs(held / total - 1) <= 0.03, remark
+    return remark
+
+
+def resident(pid, engine):
+    """RssAnon, and the pages of the engine's mapping that are in memory."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            anonymous = next(int(line.split()[1]) for line in file if line.startswith("RssAnon"))
+        mapped, inside = 0, False
+        with open(f"/proc/{pid}/smaps") as file:
+            for line in file:
+                if "-" in line.split(" ", 1)[0]:
+                    inside = line.rstrip().endswith(engine)
+                elif inside and line.startswith(("Rss:", "Anonymous:")):
+                    mapped += int(line.split()[1]) * (1 if line.startswith("Rss:") else -1)
+        return (anonymous + mapped) * 1024
+    except (StopIteration, FileNotFoundError, ProcessLookupError):
+        return 0  # it has just ended
+
+
+def add(suite, ingot, checkpoint, long):
+    if "fast" not in checkpoint.engines:
+        return
+    name = f"{checkpoint.name}: "
+    suite.check(name + "rebuild", lambda: rebuild(ingot, checkpoint))
+    suite.check(name + "cache", lambda: cache(ingot, checkpoint))
+    suite.check(name + "stated memory", lambda: memory(ingot, checkpoint))
+    suite.check(name + "killed", lambda: killed(ingot, checkpoint, 200 if long else 6))
+    suite.check(name + "disk full", lambda: disk_full(ingot, checkpoint))
+    suite.check(name + "damaged", lambda: damaged(ingot, checkpoint, *((200, 2000) if long else (20, 40))))

@@ -1,0 +1,76 @@
+"""Named checks with a JUnit file at the end, and one way to call `ingot`."""
+import json
+import pathlib
+import subprocess
+import time
+import traceback
+import xml.etree.ElementTree as ElementTree
+
+
+class Suite:
+    """Runs checks one by one; a check is a function that asserts and may return a remark to print."""
+
+    def __init__(self):
+        self.results = []  # (name, seconds, failure or None)
+
+    def check(self, name, function):
+        start = time.monotonic()
+        failure, remark = None, ""
+        try:
+            remark = function() or ""
+        except AssertionError as error:
+            failure = str(error) or traceback.format_exc()
+        except Exception:  # a crash of ingot, a file that is not there: the check failed
+            failure = traceback.format_exc()
+        seconds = time.monotonic() - start
+        self.results.append((name, seconds, failure))
+        print(f"{'FAILED' if failure else 'ok    '} {name} ({seconds:.1f} s) {remark}".rstrip(), flush=True)
+        if failure:
+            print("    " + failure.strip().replace("\n", "\n    "), flush=True)
+        return failure is None
+
+    def failures(self):
+        return [name for name, _, failure in self.results if failure]
+
+    def write_junit(self, path):
+        root = ElementTree.Element("testsuite", name="e2e", tests=str(len(self.results)), failures=str(len(self.failures())))
+        for name, seconds, failure in self.results:
+            case = ElementTree.SubElement(root, "testcase", classname="e2e", name=name, time=f"{seconds:.2f}")
+            if failure:
+                printable = "".join(c if c.isprintable() or c == "\n" else "?" for c in failure)
+                ElementTree.SubElement(case, "failure", message=printable.splitlines()[-1][:200]).text = printable
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+class Ingot:
+    """The program under test. Calls fail the check with its own words if it exits with another code."""
+
+    def __init__(self, path, work):
+        self.path, self.work = str(path), pathlib.Path(work)
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, *arguments, code=0, text=None):
+        command = [self.path, *map(str, arguments)]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=600)
+        shown = " ".join(command)[:300]
+        assert done.returncode == code, f"{shown}\nexit code {done.returncode}, expected {code}\n{done.stderr[-2000:]}"
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self(*arguments, "--json").stdout)
+
+    def json_lines(self, *arguments):
+        return [json.loads(line) for line in self(*arguments, "--json").stdout.splitlines()]
+
+    def file(self, name, lines):
+        """Writes JSON values, one a line, into the work folder."""
+        path = self.work / name
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return path
+
+
+class Checkpoint:
+    def __init__(self, name, path, golden):
+        self.name, self.path, self.golden = name, pathlib.Path(path), golden
+        self.engines = {}  # precision -> path, filled by the compile checks
