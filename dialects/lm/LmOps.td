@@ -32,10 +32,10 @@ def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock,
   let summary = "a whole model: weights, layer kinds and one entry";
   let description = [{
     Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
-    `context`, `parameters`.
+    `max_positions`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
-                   I64Attr:$context);
+                   I64Attr:$max_positions);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -23,14 +23,14 @@ LogicalResult ProgramOp::verify() {
   auto slots = getBody().getOps<KvSlotOp>();
   int64_t slotCount = std::distance(slots.begin(), slots.end());
   for (StepOp step : getBody().getOps<StepOp>()) {
-    auto section = dyn_cast_or_null<SectionOp>(SymbolTable::lookupSymbolIn(*this, step.getSectionAttr()));
+    auto section = dyn_cast_or_null<SectionOp>(mlir::SymbolTable::lookupSymbolIn(*this, step.getSectionAttr()));
     if (!section) // step_c1
       return step.emitOpError("names no section: ") << step.getSectionAttr();
     if (step.getKvSlot() && (*step.getKvSlot() < 0 || *step.getKvSlot() >= slotCount)) // step_c2
       return step.emitOpError("expects a KV slot below ") << slotCount << ", got " << *step.getKvSlot();
     int64_t weights = step.getWeights() ? step.getWeights()->size() : 0;
     for (LaunchOp launch : section.getBody().getOps<LaunchOp>())
-      for (Attribute operand : launch.getOperandsAttr()) {
+      for (Attribute operand : launch.getArgsAttr()) {
         if (auto ref = dyn_cast<LayerWeightRefAttr>(operand); ref && ref.getIndex() >= weights) // step_c3
           return step.emitOpError("has ") << weights << " weights, but a launch of " << step.getSectionAttr() << " reads weight "
                                           << ref.getIndex();
@@ -38,7 +38,7 @@ LogicalResult ProgramOp::verify() {
           return step.emitOpError("expects a KV slot: ") << step.getSectionAttr() << " reads the KV pool";
       }
   }
-  if (getLogits() && !isa_and_nonnull<BufferOp>(SymbolTable::lookupSymbolIn(*this, getLogitsAttr()))) // program_c1
+  if (getLogits() && !isa_and_nonnull<BufferOp>(mlir::SymbolTable::lookupSymbolIn(*this, getLogitsAttr()))) // program_c1
     return emitOpError("expects logits to name a buffer, got ") << getLogitsAttr();
   return success();
 }
@@ -48,11 +48,11 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto fn = module ? symbols.lookupSymbolIn<kernel::FuncOp>(module, getKernelAttr()) : nullptr;
   if (!fn) // launch_c1
     return emitOpError("names no kernel: ") << getKernelAttr();
-  if (fn.getNumArguments() != getOperandsAttr().size()) // launch_c2
-    return emitOpError("passes ") << getOperandsAttr().size() << " operands, " << getKernelAttr() << " takes "
+  if (fn.getNumArguments() != getArgsAttr().size()) // launch_c2
+    return emitOpError("passes ") << getArgsAttr().size() << " operands, " << getKernelAttr() << " takes "
                                   << fn.getNumArguments();
   auto program = (*this)->getParentOfType<ProgramOp>();
-  for (auto [type, operand] : llvm::zip(fn.getArgumentTypes(), getOperandsAttr())) {
+  for (auto [type, operand] : llvm::zip(fn.getArgumentTypes(), getArgsAttr())) {
     bool fits = isa<kernel::KvPoolType>(type)  ? isa<KvRefAttr>(operand)
                 : isa<kernel::RowsType>(type) ? isa<BufferRefAttr>(operand)
                                               : isa<WeightRefAttr, LayerWeightRefAttr>(operand);

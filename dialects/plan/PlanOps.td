@@ -54,7 +54,7 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, Sing
     `logits` names the buffer of the result. `peak` and `lower_bound` are what pack-buffers reports, in bytes per
     token and per row: the arena's size and the least that any packing needs.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$context,
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$max_positions,
                    OptionalAttr<FlatSymbolRefAttr>:$logits, OptionalAttr<DenseI64ArrayAttr>:$peak,
                    OptionalAttr<DenseI64ArrayAttr>:$lower_bound);
   let regions = (region SizedRegion<1>:$body);
@@ -92,8 +92,8 @@ def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTermi
 
 def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"SectionOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
-  let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$operands, UnitAttr:$no_barrier);
-  let assemblyFormat = "$kernel $operands (`no_barrier` $no_barrier^)? attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
+  let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";
 }
 
 def Plan_StepOp : Plan_Op<"step", [HasParent<"ProgramOp">]> {

@@ -1,0 +1,38 @@
+//===- Passes.h - Passes and pipelines of the compiler --------------------===//
+#pragma once
+
+#include "dialects/kernel/KernelDialect.h"
+#include "dialects/lm/LmDialect.h"
+#include "dialects/plan/PlanDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace ingot {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+/// What the main pipeline is told.
+struct PipelineOptions {
+  bool exact = false;
+  std::string kv = "bf16";   ///< f32, bf16 or f16
+  std::string quantize;      ///< a numeric format for floating matrices; empty: as stored
+};
+
+/// The pipeline in its phases; a user's passes go between (`--patterns`, `--plugin`).
+void buildImportPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+void buildFusionPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+void buildLoweringPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+void buildPlanningPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+void registerDialects(mlir::DialectRegistry &registry);
+/// Registers the passes and the pipelines `ingot-fuse` and `ingot-lower`.
+void registerPassesAndPipelines();
+
+} // namespace ingot

@@ -1,0 +1,97 @@
+//===- Passes.td - Every pass of the compiler -----------------------------===//
+//
+// File organisation, in the order in which Pipelines.cpp runs them
+//   quantize/   numeric formats of weights
+//   fusion/     which ops one launch computes (named patterns, then the grouper)
+//   lowering/   lm -> kernel + plan
+//   planning/   buffers, barriers
+//
+// One pass is one .cpp file and one test tests/passes/<room>/<name>.mlir.
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_PASSES_PASSES_TD
+#define INGOT_PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// quantize/
+//===----------------------------------------------------------------------===//
+
+def QuantizeWeightsPass : Pass<"lm-quantize-weights", "::ingot::lm::ModelOp"> {
+  let summary = "give floating matrices a quantised format";
+  let description = [{
+    Matrices of a floating format that `lm.linear` reads become `format`; the embedding and the head (whoever
+    `lm.embed` or the entry's own linears read) become int8, since they decide quality most and are read once per step.
+    The numbers are rounded when the engine is packed; `stored` keeps the format of the checkpoint.
+  }];
+  let options = [Option<"format", "format", "std::string", "\"int8\"", "int8, int4_g32, int4_g64 or int4_g128">];
+}
+
+def RoundFloatsPass : Pass<"lm-round-floats", "::ingot::lm::ModelOp"> {
+  let summary = "store floating matrices as bf16 (fast precision)";
+  let description = [{
+    f32 and f16 matrices become bf16: half the bytes, and what vdpbf16ps multiplies. Vectors stay f32.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// fusion/
+//===----------------------------------------------------------------------===//
+
+def FuseGateUpPass : Pass<"lm-fuse-gate-up", "::ingot::lm::ModelOp"> {
+  let summary = "two projections of one input, activation(gate) * up, in one launch";
+  let description = "The two weights must be of one type; else a missed remark says so.";
+}
+def FuseProjectionsPass : Pass<"lm-fuse-projections", "::ingot::lm::ModelOp"> {
+  let summary = "projections of one input (q, k, v) as segments of one launch";
+}
+def FuseResidualPass : Pass<"lm-fuse-residual", "::ingot::lm::ModelOp"> {
+  let summary = "a projection and the addition of the residual";
+}
+def FuseRopeAppendPass : Pass<"lm-fuse-rope-append", "::ingot::lm::ModelOp"> {
+  let summary = "norm and rotation of queries and keys with the KV append";
+}
+def FuseNormsPass : Pass<"lm-fuse-norms", "::ingot::lm::ModelOp"> {
+  let summary = "residual addition of a normed value with the next norm; row selection with the last norm";
+}
+def GroupElementwisePass : Pass<"lm-group-elementwise", "::ingot::lm::ModelOp"> {
+  let summary = "generic grouper: a root and the elementwise ops up to its post-dominator";
+  let description = [{
+    For every op that no named pattern took, grow from the root along the immediate post-dominator (Boost.Graph's
+    Lengauer-Tarjan on the reversed data flow) while all ops on the way are elementwise on rows of the root's width.
+    A group of one op is no fusion and is left alone.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// lowering/
+//===----------------------------------------------------------------------===//
+
+def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
+  let summary = "outline every fused region into a kernel.func and every function into a plan section";
+  let description = [{
+    `precision` decides how rows between launches are held: `fast` hands rows to quantised weights as q8 (int8,
+    one scale per 32 values), `exact` keeps f32 everywhere. `kv` is the element type of the KV pool.
+  }];
+  let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
+                 Option<"kv", "kv", "std::string", "\"bf16\"", "f32, bf16 or f16">];
+  let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// planning/
+//===----------------------------------------------------------------------===//
+
+def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
+  let summary = "give every buffer an offset in the arena of its class";
+  let description = [{
+    Interval packing per section: buffers sorted by size take the lowest offset that no live buffer overlaps.
+    Persistent buffers live for the whole step. Reports the peak and its lower bound (the largest sum of live bytes).
+  }];
+}
+def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> {
+  let summary = "drop the barrier after a launch when the next one touches nothing that it needs";
+}
+
+#endif

@@ -1,0 +1,64 @@
+//===- Pipelines.cpp - The compiler, as prose -----------------------------===//
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace ingot;
+
+void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &options) {
+  OpPassManager &model = pm.nest<lm::ModelOp>();
+  // What the user asked to quantise is quantised first: all later choices depend on formats.
+  if (!options.quantize.empty())
+    model.addPass(createQuantizeWeightsPass({options.quantize}));
+  // Matrices that are still floats are read as bf16, unless every bit counts.
+  if (!options.exact)
+    model.addPass(createRoundFloatsPass());
+  // Scales of 1 and repeated norms go away.
+  model.addPass(createCanonicalizerPass());
+  model.addPass(createCSEPass());
+}
+
+void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &) {
+  OpPassManager &model = pm.nest<lm::ModelOp>();
+  // Gate and up before q, k, v: both are projections of one input, and the pair is worth more.
+  model.addPass(createFuseGateUpPass());
+  model.addPass(createFuseProjectionsPass());
+  // Heads of q and k are normed and rotated where k and v enter the cache.
+  model.addPass(createFuseRopeAppendPass());
+  // A projection adds its residual in place; Gemma norms in between, so its norms carry the addition.
+  model.addPass(createFuseResidualPass());
+  model.addPass(createFuseNormsPass());
+  // Whatever elementwise work is left joins the op that makes its input.
+  model.addPass(createGroupElementwisePass());
+}
+
+void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
+  // Every region becomes a kernel, every function a list of launches.
+  pm.addPass(createLowerToPlanPass({options.exact ? "exact" : "fast", options.kv}));
+}
+
+void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &) {
+  OpPassManager &program = pm.nest<plan::ProgramOp>();
+  // Launches that do not depend on each other need no barrier between them.
+  program.addPass(createElideBarriersPass());
+  // Buffers that never live together share memory.
+  program.addPass(createPackBuffersPass());
+}
+
+void ingot::registerDialects(DialectRegistry &registry) {
+  registry.insert<lm::LmDialect, kernel::KernelDialect, plan::PlanDialect, arith::ArithDialect, math::MathDialect>();
+}
+
+void ingot::registerPassesAndPipelines() {
+  registerIngotPasses();
+  PassPipelineRegistration<>("ingot-fuse", "import clean-up and fusion", [](OpPassManager &pm) {
+    buildImportPipeline(pm, {});
+    buildFusionPipeline(pm, {});
+  });
+  PassPipelineRegistration<>("ingot-lower", "fused lm to kernels and plan", [](OpPassManager &pm) {
+    buildLoweringPipeline(pm, {});
+    buildPlanningPipeline(pm, {});
+  });
+}

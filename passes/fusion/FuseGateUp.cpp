@@ -1,0 +1,48 @@
+//===- FuseGateUp.cpp - activation(gate) * up -----------------------------===//
+#include "passes/Passes.h"
+#include "passes/fusion/Regions.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FUSEGATEUPPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+
+namespace {
+struct FuseGateUp : ingot::impl::FuseGateUpPassBase<FuseGateUp> {
+  void runOnOperation() override {
+    SmallVector<MulOp> products;
+    getOperation().walk([&](MulOp op) { products.push_back(op); });
+    for (MulOp product : products)
+      if (!tryFuse(product, product.getA(), product.getB()))
+        tryFuse(product, product.getB(), product.getA());
+  }
+
+  bool tryFuse(MulOp product, Value activated, Value upValue) {
+    auto activation = onlyUsedHere<ActivationOp>(activated, product);
+    auto up = onlyUsedHere<LinearOp>(upValue, product);
+    if (!activation || !up)
+      return false;
+    auto gate = onlyUsedHere<LinearOp>(activation.getX(), activation);
+    if (!gate || gate.getX() != up.getX())
+      return false;
+    if (gate.getWeight().getType() != up.getWeight().getType()) {
+      remarkMissed(product, "gate_up", "gate and up have weights of different types");
+      return false;
+    }
+    if (bool(gate.getBias()) != bool(up.getBias())) {
+      remarkMissed(product, "gate_up", "only one of gate and up has a bias");
+      return false;
+    }
+    OpGroup group;
+    group.insert_range(ArrayRef<Operation *>{gate, up, activation, product});
+    if (!isConvex(group))
+      return false;
+    fuse(group, "gate_up");
+    return true;
+  }
+};
+} // namespace

@@ -1,0 +1,48 @@
+//===- FuseNorms.cpp - Norms that carry an addition or a selection --------===//
+#include "passes/Passes.h"
+#include "passes/fusion/Regions.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FUSENORMSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+
+namespace {
+struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
+  void runOnOperation() override {
+    SmallVector<RmsNormOp> norms;
+    getOperation().walk([&](RmsNormOp op) {
+      if (op.getHeads() == 1 && !isa<FusedOp>(op->getParentOp()))
+        norms.push_back(op);
+    });
+    for (RmsNormOp norm : norms) {
+      if (isa<FusedOp>(norm->getParentOp()))
+        continue; // taken by an earlier group
+      OpGroup group;
+      // the last norm reads only the rows whose logits are asked for
+      if (auto select = onlyUsedHere<SelectRowsOp>(norm.getX(), norm)) {
+        group.insert_range(ArrayRef<Operation *>{select, norm});
+        fuse(group, "select_norm");
+        continue;
+      }
+      // sum = x + norm(y), and what norms the sum next
+      auto sum = norm->hasOneUse() ? dyn_cast<AddOp>(*norm->user_begin()) : AddOp();
+      if (!sum || sum->getBlock() != norm->getBlock())
+        continue;
+      group.insert_range(ArrayRef<Operation *>{norm, sum});
+      for (Operation *user : sum->getUsers())
+        if (auto next = dyn_cast<RmsNormOp>(user); next && next.getHeads() == 1 && next->getBlock() == sum->getBlock())
+          group.insert(next);
+      if (!isConvex(group)) {
+        remarkMissed(sum, "norm_residual", "the residual depends on the norm");
+        continue;
+      }
+      fuse(group, group.size() == 3 ? "norm_residual_norm" : "norm_residual");
+    }
+  }
+};
+} // namespace

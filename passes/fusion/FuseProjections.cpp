@@ -1,0 +1,36 @@
+//===- FuseProjections.cpp - q, k and v in one launch ---------------------===//
+#include "passes/Passes.h"
+#include "passes/fusion/Regions.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FUSEPROJECTIONSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+
+namespace {
+struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
+  void runOnOperation() override {
+    // Float and quantised weights read the input in different forms: they are kept apart.
+    llvm::MapVector<std::pair<Value, unsigned>, OpGroup> byInput;
+    getOperation().walk([&](LinearOp op) {
+      if (!isa<FusedOp>(op->getParentOp()))
+        byInput[{op.getX(), op.getWeight().getType().numeric().isFloat()}].insert(op);
+    });
+    for (auto &[input, group] : byInput) {
+      if (group.size() < 2)
+        continue;
+      if (!isConvex(group)) {
+        remarkMissed(group.back(), "projections", "one projection depends on another of the same input");
+        continue;
+      }
+      fuse(group, "projections");
+    }
+  }
+};
+} // namespace

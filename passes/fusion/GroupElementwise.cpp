@@ -1,0 +1,126 @@
+//===- GroupElementwise.cpp - The generic grouper -------------------------===//
+//
+//        linear                 A root and everything up to its immediate
+//        /    \                 post-dominator `mul` can be one launch if all
+//    scale  activation          that lies between is elementwise: no value of
+//        \    /                 the diamond is seen outside. From `mul` the
+//         mul                   search goes on to its own post-dominator.
+//
+// (TVM's operator fusion works alike: Chen et al., "TVM", OSDI 2018, section 3.)
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/fusion/Regions.h"
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/dominator_tree.hpp>
+#include <boost/graph/reverse_graph.hpp>
+
+namespace ingot {
+#define GEN_PASS_DEF_GROUPELEMENTWISEPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+
+namespace {
+
+bool isElementwise(Operation *op) { return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp>(op); }
+bool isRowNorm(Operation *op) {
+  auto norm = dyn_cast<RmsNormOp>(op);
+  return norm && norm.getHeads() == 1;
+}
+
+/// Immediate post-dominators of the ops of a block in its data flow.
+class PostDominators {
+public:
+  explicit PostDominators(Block &block) {
+    for (Operation &op : block)
+      numbers[&op] = ops.size(), ops.push_back(&op);
+    size_t sink = ops.size();
+    Graph graph(sink + 1);
+    for (Operation *op : ops) {
+      if (op->use_empty())
+        boost::add_edge(numbers[op], sink, graph);
+      for (Operation *user : op->getUsers())
+        boost::add_edge(numbers[op], numbers[block.findAncestorOpInBlock(*user)], graph);
+    }
+    immediate.assign(sink + 1, Graph::null_vertex());
+    boost::lengauer_tarjan_dominator_tree(
+        boost::make_reverse_graph(graph), sink,
+        boost::make_iterator_property_map(immediate.begin(), boost::get(boost::vertex_index, graph)));
+  }
+
+  Operation *of(Operation *op) const {
+    size_t number = immediate[numbers.lookup(op)];
+    return number < ops.size() ? ops[number] : nullptr;
+  }
+
+private:
+  using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
+  SmallVector<Operation *> ops;
+  llvm::DenseMap<Operation *, size_t> numbers;
+  std::vector<size_t> immediate;
+};
+
+struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise> {
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    for (auto fn : getOperation().getBody().getOps<FunctionOpInterface>())
+      blocks.push_back(&fn.getFunctionBody().front());
+    for (Block *block : blocks)
+      groupBlock(*block);
+  }
+
+  static void groupBlock(Block &block) {
+    PostDominators postDominators(block);
+    SmallVector<OpGroup> groups;
+    llvm::SmallPtrSet<Operation *, 32> taken;
+    for (Operation &root : block) {
+      if (taken.contains(&root) || !(isa<LinearOp>(root) || isElementwise(&root) || isRowNorm(&root)))
+        continue;
+      OpGroup group;
+      group.insert(&root);
+      bool rowwise = !isa<LinearOp>(root);
+      auto joins = [&](Operation *op) {
+        return (isElementwise(op) || (rowwise && isRowNorm(op))) && !taken.contains(op) &&
+               op->getResult(0).getType() == root.getResult(0).getType();
+      };
+      for (Operation *from = &root, *to; (to = postDominators.of(from)) && joins(to); from = to) {
+        OpGroup between;
+        if (!collectBetween(from, to, between, joins))
+          break;
+        group.insert_range(between);
+        group.insert(to);
+      }
+      if (group.size() < 2 || !isConvex(group))
+        continue;
+      taken.insert_range(group);
+      groups.push_back(std::move(group));
+    }
+    for (const OpGroup &group : groups)
+      fuse(group, "group");
+  }
+
+  /// All ops on paths from `from` to `to`; false if one of them cannot join.
+  static bool collectBetween(Operation *from, Operation *to, OpGroup &between, llvm::function_ref<bool(Operation *)> joins) {
+    for (Operation *user : from->getUsers()) {
+      if (user == to || between.contains(user))
+        continue;
+      if (!joins(user))
+        return false;
+      between.insert(user);
+      if (!collectBetween(user, to, between, joins))
+        return false;
+    }
+    return true;
+  }
+};
+} // namespace
+
+// Boost is used without exceptions: what it would throw is our own mistake.
+namespace boost {
+void throw_exception(const std::exception &error) { llvm::report_fatal_error(error.what()); }
+void throw_exception(const std::exception &error, const boost::source_location &) { llvm::report_fatal_error(error.what()); }
+} // namespace boost

@@ -1,0 +1,67 @@
+//===- Regions.cpp - Convexity, wrapping, remarks -------------------------===//
+#include "passes/fusion/Regions.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace ingot;
+
+bool ingot::isConvex(const OpGroup &group) {
+  Block *block = group.front()->getBlock();
+  SmallVector<Operation *> worklist;
+  llvm::SmallPtrSet<Operation *, 32> seen;
+  auto visitUsers = [&](Operation *op) -> bool { // false: a user is in the group
+    for (Operation *user : op->getUsers()) {
+      Operation *top = block->findAncestorOpInBlock(*user);
+      if (!top)
+        continue;
+      if (group.contains(top)) {
+        if (!group.contains(op))
+          return false;
+      } else if (seen.insert(top).second) {
+        worklist.push_back(top);
+      }
+    }
+    return true;
+  };
+  for (Operation *op : group)
+    visitUsers(op);
+  while (!worklist.empty())
+    if (!visitUsers(worklist.pop_back_val()))
+      return false;
+  return true;
+}
+
+lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
+  assert(isConvex(group) && "a group must be convex");
+  SmallVector<Operation *> ops(group.begin(), group.end());
+  Block *block = ops.front()->getBlock();
+  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  SmallVector<Value> results;
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !group.contains(block->findAncestorOpInBlock(*user)); }))
+        results.push_back(result);
+
+  SmallVector<Location> locations;
+  for (Operation *op : ops)
+    locations.push_back(op->getLoc());
+  OpBuilder b(ops.back());
+  Location location = FusedLoc::get(b.getContext(), locations);
+  auto fused = lm::FusedOp::create(b, location, ValueRange(results).getTypes(), pattern);
+  Block &body = fused.getBody().emplaceBlock();
+  for (Operation *op : ops)
+    op->moveBefore(&body, body.end());
+  for (auto [inner, outer] : llvm::zip(results, fused.getResults()))
+    inner.replaceUsesWithIf(outer, [&](OpOperand &use) { return !fused->isProperAncestor(use.getOwner()); });
+  b.setInsertionPointToEnd(&body);
+  lm::YieldOp::create(b, location, results);
+  sortTopologically(block);
+  return fused;
+}
+
+void ingot::remarkMissed(Operation *op, StringRef pattern, const Twine &reason) {
+  remark::missed(op->getLoc(), remark::RemarkOpts::name(pattern).category("fusion"))
+      << remark::reason("{0}", reason.str());
+}

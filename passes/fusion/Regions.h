@@ -1,0 +1,28 @@
+//===- Regions.h - Wrap ops into an lm.fused region -----------------------===//
+#pragma once
+
+#include "dialects/lm/LmDialect.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace ingot {
+
+using OpGroup = llvm::SetVector<mlir::Operation *>;
+
+/// Whether the ops of one block can become a single op: no value leaves the group and comes back.
+bool isConvex(const OpGroup &group);
+
+/// Wraps the group into `lm.fused "pattern"` and re-sorts the block. The results are the values that are used
+/// outside, in order of definition. The group must be convex.
+lm::FusedOp fuse(const OpGroup &group, llvm::StringRef pattern);
+
+/// Says why something was not fused: shown by `--remarks missed`, `--remarks-filter-missed=fusion`.
+void remarkMissed(mlir::Operation *op, llvm::StringRef pattern, const llvm::Twine &reason);
+
+/// The op that defines `value`, if it is of that kind, in the same block as `user`, and `value` has no other use.
+template <typename Op> Op onlyUsedHere(mlir::Value value, mlir::Operation *user) {
+  auto op = value.getDefiningOp<Op>();
+  return op && op->getBlock() == user->getBlock() && value.hasOneUse() ? op : Op();
+}
+
+} // namespace ingot

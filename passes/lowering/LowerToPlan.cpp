@@ -1,0 +1,92 @@
+//===- LowerToPlan.cpp - Fused lm to kernels and plan ---------------------===//
+//
+// The entry is cut at lm.layers: what comes before is the section `begin`, each
+// layer kind is a section, what comes after is `end`. A section is lowered op by op;
+// each op (a fused region, or an op alone) is one launch. SectionLowering does that;
+// here are the parts that belong to the whole program: weights, slots, steps.
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/lowering/SectionLowering.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_LOWERTOPLANPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
+  using LowerToPlanPassBase::LowerToPlanPassBase;
+
+  void runOnOperation() override {
+    auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
+    std::optional<kernel::KvElement> element = kernel::symbolizeKvElement(kv);
+    if (models.size() != 1 || !element || (precision != "fast" && precision != "exact")) {
+      getOperation().emitError("expects one lm.model, precision fast or exact, and kv f32, bf16 or f16");
+      return signalPassFailure();
+    }
+    lm::ModelOp model = models.front();
+    if (failed(lower(model, {precision == "exact", *element})))
+      return signalPassFailure();
+    model.erase();
+  }
+
+  LogicalResult lower(lm::ModelOp model, LoweringChoices choices) {
+    ImplicitLocOpBuilder b(model.getLoc(), model);
+    auto program = plan::ProgramOp::create(b, model.getSymName(), model.getFamily(), model.getVocab(), model.getHidden(),
+                                           model.getMaxPositions(), FlatSymbolRefAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+    b.setInsertionPointToStart(&program.getBody().emplaceBlock());
+    for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
+      plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(), weight.getStoredAttr(),
+                             weight.getValuesAttr());
+
+    lm::EntryOp entry = *model.getBody().getOps<lm::EntryOp>().begin();
+    lm::LayersOp layers;
+    for (lm::LayersOp op : entry.getBody().getOps<lm::LayersOp>()) {
+      if (layers)
+        return op.emitOpError("is the second in this entry; one is supported");
+      layers = op;
+    }
+    if (!layers)
+      return entry.emitOpError("expects an lm.layers");
+
+    ProgramBuilder builder(program, choices);
+    if (failed(builder.addTables(layers)))
+      return failure();
+    if (failed(builder.lowerBegin(entry, layers)))
+      return failure();
+    for (lm::LayerKindOp kind : model.getBody().getOps<lm::LayerKindOp>())
+      if (failed(builder.lowerKind(kind)))
+        return failure();
+    if (failed(builder.lowerEnd(entry, layers)))
+      return failure();
+    return addSteps(program, model, layers, builder);
+  }
+
+  LogicalResult addSteps(plan::ProgramOp program, lm::ModelOp model, lm::LayersOp layers, ProgramBuilder &builder) {
+    auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
+    // One slot per number, described by the kind of a layer that owns it.
+    llvm::MapVector<int64_t, StringRef> slots;
+    for (auto [kind, slot] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getKvSlots()))
+      slots.insert({slot, kind.getValue()});
+    for (int64_t slot = 0; slot < int64_t(slots.size()); ++slot) {
+      if (!slots.contains(slot))
+        return layers.emitOpError("expects KV slots to be numbered from 0 without gaps; misses ") << slot;
+      KvShape shape = builder.kvShapeOf(slots[slot]);
+      if (!shape.type)
+        return layers.emitOpError("layer kind ") << slots[slot] << " appends nothing to its KV slot";
+      plan::KvSlotOp::create(b, shape.type.getKvHeads(), shape.type.getHeadDim(),
+                             kernel::stringifyKvElement(shape.type.getElement()), shape.window, shape.type.pageBytes());
+    }
+    plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kBeginSection), ArrayAttr(), IntegerAttr(), IntegerAttr());
+    int64_t layer = 0;
+    for (auto [kind, weights, slot] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights(), layers.getKvSlots()))
+      plan::StepOp::create(b, kind, cast<ArrayAttr>(weights), b.getI64IntegerAttr(slot), b.getI64IntegerAttr(layer++));
+    plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kEndSection), ArrayAttr(), IntegerAttr(), IntegerAttr());
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,99 @@
+//===- ProgramBuilder.cpp - Kernels, buffers and tables of the program ----===//
+#include "passes/lowering/SectionLowering.h"
+
+using namespace mlir;
+using namespace ingot;
+using kernel::RowKind;
+using kernel::RowsType;
+
+ProgramBuilder::ProgramBuilder(plan::ProgramOp program, LoweringChoices choices)
+    : program(program), module(program->getParentOfType<ModuleOp>()), choices(choices) {
+  // The hidden state between layers.
+  addBuffer("x", RowsType::get(program.getContext(), program.getHidden(), RowKind::F32), kernel::Extent::Tokens, true);
+}
+
+plan::BufferOp ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent, bool persistent) {
+  auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
+  int n = counters[hint]++;
+  std::string name = n ? (hint + "_" + Twine(n)).str() : hint.str();
+  auto kind = extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
+  return plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(), persistent);
+}
+
+plan::SectionOp ProgramBuilder::addSection(StringRef name) {
+  auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
+  auto section = plan::SectionOp::create(b, name);
+  section.getBody().emplaceBlock();
+  return section;
+}
+
+std::string ProgramBuilder::kernelFor(StringRef hint, ArrayRef<LaunchOperand> operands,
+                                      llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> build) {
+  ImplicitLocOpBuilder b(program.getLoc(), program);
+  SmallVector<Type> types;
+  for (const LaunchOperand &operand : operands)
+    types.push_back(operand.type);
+  auto fn = kernel::FuncOp::create(b, "k", b.getFunctionType(types, {}));
+  Block &body = fn.getBody().emplaceBlock();
+  SmallVector<Location> locations(types.size(), program.getLoc());
+  body.addArguments(types, locations);
+  b.setInsertionPointToStart(&body);
+  build(b, body.getArguments());
+  b.setInsertionPointToEnd(&body);
+  kernel::ReturnOp::create(b);
+
+  std::string text;
+  llvm::raw_string_ostream(text) << fn;
+  std::string &known = kernelsByText[text];
+  if (!known.empty()) {
+    fn.erase();
+    return known;
+  }
+  int n = counters[("kernel " + hint).str()]++;
+  known = (hint + "_" + Twine(n)).str();
+  fn.setSymName(known);
+  return known;
+}
+
+LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
+  auto model = layers->getParentOfType<lm::ModelOp>();
+  LogicalResult result = success();
+  model.walk([&](lm::RopeOp rope) {
+    auto argument = dyn_cast<BlockArgument>(rope.getFrequencies());
+    auto kind = argument ? dyn_cast<lm::LayerKindOp>(argument.getOwner()->getParentOp()) : nullptr;
+    if (!kind) {
+      rope.emitOpError("expects its frequencies to be a weight argument of a layer kind");
+      result = failure();
+      return;
+    }
+    // All layers of the kind must pass the same frequencies: the table is made once per step.
+    StringRef symbol;
+    for (auto [name, weights] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
+      if (name.getValue() != kind.getSymName())
+        continue;
+      StringRef passed = cast<FlatSymbolRefAttr>(cast<ArrayAttr>(weights)[argument.getArgNumber() - 3]).getValue();
+      if (!symbol.empty() && passed != symbol) {
+        rope.emitOpError("expects layers of kind ") << kind.getSymName() << " to share their frequencies";
+        result = failure();
+        return;
+      }
+      symbol = passed;
+    }
+    float factor = rope.getAttentionFactor().convertToFloat();
+    for (auto [i, table] : llvm::enumerate(tables))
+      if (table.symbol == symbol && table.factor == factor) {
+        tableOfRope[rope] = i;
+        return;
+      }
+    auto rows = RowsType::get(rope.getContext(), 2 * rope.getFrequencies().getType().rows(), RowKind::F32);
+    std::string buffer = addBuffer("rope", rows, kernel::Extent::Tokens, true).getSymName().str();
+    tableOfRope[rope] = tables.size();
+    tables.push_back({symbol.str(), factor, rows, buffer});
+  });
+  return result;
+}
+
+const ProgramBuilder::Table *ProgramBuilder::tableFor(lm::RopeOp rope) const {
+  auto it = tableOfRope.find(rope.getOperation());
+  return it == tableOfRope.end() ? nullptr : &tables[it->second];
+}

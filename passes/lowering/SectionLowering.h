@@ -1,0 +1,70 @@
+//===- SectionLowering.h - One function becomes one list of launches ------===//
+#pragma once
+
+#include "passes/Passes.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace ingot {
+
+constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
+
+struct LoweringChoices {
+  bool exact;
+  kernel::KvElement kv;
+};
+
+struct KvShape {
+  kernel::KvPoolType type;
+  int64_t window = 0;
+};
+
+/// An operand of a launch: what the kernel sees, and what the plan passes.
+struct LaunchOperand {
+  mlir::Type type;
+  mlir::Attribute ref;
+};
+
+/// The program under construction: kernels (shared where they are the same), buffers, sections.
+class ProgramBuilder {
+public:
+  ProgramBuilder(plan::ProgramOp program, LoweringChoices choices);
+
+  /// A buffer of cos and sin for each frequency vector that layers rotate with.
+  mlir::LogicalResult addTables(lm::LayersOp layers);
+  mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);
+  mlir::LogicalResult lowerKind(lm::LayerKindOp kind);
+  mlir::LogicalResult lowerEnd(lm::EntryOp entry, lm::LayersOp layers);
+  KvShape kvShapeOf(llvm::StringRef kind) const { return kvShapes.lookup(kind); }
+
+private:
+  friend class SectionLowering;
+
+  struct Table {
+    std::string symbol;   // of the frequencies
+    float factor;
+    kernel::RowsType rows;
+    std::string buffer;
+  };
+
+  plan::BufferOp addBuffer(llvm::StringRef hint, kernel::RowsType rows, kernel::Extent extent, bool persistent);
+  plan::SectionOp addSection(llvm::StringRef name);
+  /// Builds the kernel, or finds one that is the same but for its name; returns its symbol.
+  std::string kernelFor(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands,
+                        llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> build);
+  /// The table a rope op reads; the layers' frequencies were checked by addTables.
+  const Table *tableFor(lm::RopeOp rope) const;
+
+  plan::ProgramOp program;
+  mlir::ModuleOp module;
+  LoweringChoices choices;
+  llvm::StringMap<std::string> kernelsByText;
+  llvm::StringMap<int> counters;
+  std::vector<Table> tables;
+  llvm::DenseMap<mlir::Operation *, size_t> tableOfRope;
+  llvm::StringMap<KvShape> kvShapes;
+};
+
+} // namespace ingot

@@ -1,0 +1,45 @@
+//===- ElideBarriers.cpp - Barriers only where data crosses threads -------===//
+#include "passes/Passes.h"
+#include "passes/planning/KernelEffects.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_ELIDEBARRIERSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
+  void runOnOperation() override {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    for (plan::SectionOp section : getOperation().getBody().getOps<plan::SectionOp>()) {
+      // What launches since the last barrier touched; a section ends with a barrier.
+      llvm::DenseSet<Attribute> read, written;
+      plan::LaunchOp before;
+      for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
+        auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+        auto effects = operandEffects(fn);
+        bool conflict = false;
+        for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
+          conflict |= (effect.reads && written.contains(operand)) ||
+                      (effect.writes && (written.contains(operand) || read.contains(operand)));
+        if (before && !conflict)
+          before.setNoBarrier(true);
+        else
+          read.clear(), written.clear();
+        for (auto [effect, operand] : llvm::zip(effects, launch.getArgs())) {
+          if (effect.reads)
+            read.insert(operand);
+          if (effect.writes)
+            written.insert(operand);
+        }
+        before = launch;
+      }
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,21 @@
+//===- RoundFloats.cpp - Float matrices become bf16 -----------------------===//
+#include "passes/Passes.h"
+#include "passes/quantize/WeightFormats.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_ROUNDFLOATSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+struct RoundFloats : ingot::impl::RoundFloatsPassBase<RoundFloats> {
+  void runOnOperation() override {
+    changeMatrixFormats(getOperation(), [](lm::WeightType type, bool) {
+      return type.numeric().isFloat() ? WeightFormat::BF16 : type.getFormat();
+    });
+  }
+};
+} // namespace
