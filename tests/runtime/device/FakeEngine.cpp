@@ -1,0 +1,242 @@
+//===- FakeEngine.cpp - Table, weights and reference of the fake model ----===//
+#include "tests/runtime/device/FakeEngine.h"
+
+#include "compiler/engine/EngineWriter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace ingot::test {
+
+namespace {
+
+constexpr int64_t kModulus = 8191;
+constexpr float kLayerWeights[2] = {129, 4001};
+constexpr uint64_t kVectorBytes = 128; ///< 32 floats
+
+std::unique_ptr<fb::KernelT> kernel(const char *name, fb::GridBase base, uint64_t factor,
+                                    fb::Partition partition, uint32_t args, uint64_t scratch = 0) {
+  auto result = std::make_unique<fb::KernelT>();
+  result->name = name;
+  result->family = "test";
+  result->grid = std::make_unique<fb::GridT>();
+  result->grid->base = base;
+  result->grid->factor = factor;
+  result->partition = partition;
+  result->args = args;
+  result->scratch_bytes = scratch;
+  return result;
+}
+
+std::unique_ptr<fb::LaunchT>
+launch(uint32_t kernel, std::vector<std::pair<fb::ArgKind, uint32_t>> args, bool barrier = true) {
+  auto result = std::make_unique<fb::LaunchT>();
+  result->kernel = kernel;
+  result->barrier = barrier;
+  for (auto [kind, index] : args)
+    result->args.emplace_back(kind, index);
+  return result;
+}
+
+void addProgram(fb::EngineT &engine) {
+  using Base = fb::GridBase;
+  constexpr auto Contiguous = fb::Partition::Contiguous, Cyclic = fb::Partition::Cyclic;
+  engine.kernels.push_back(kernel("embed", Base::Tokens, 1, Contiguous, 1));
+  engine.kernels.push_back(kernel("constants", Base::Constant, 5, Cyclic, 1));
+  engine.kernels.push_back(kernel("append", Base::Tokens, 1, Cyclic, 2));
+  engine.kernels.push_back(kernel("attend", Base::Tiles, 1, Cyclic, 3, 16 * sizeof(int64_t)));
+  engine.kernels.push_back(kernel("residual", Base::Tokens, 1, Contiguous, 2));
+  engine.kernels.push_back(kernel("head", Base::Rows, 4, Contiguous, 4));
+
+  enum { Hidden, Attended, Constants, Logits };
+  constexpr auto Buf = fb::ArgKind::Buffer;
+  auto section = [&](const char *name) -> fb::SectionT & {
+    engine.sections.push_back(std::make_unique<fb::SectionT>());
+    engine.sections.back()->name = name;
+    return *engine.sections.back();
+  };
+  fb::SectionT &begin = section("begin");
+  begin.launches.push_back(launch(0, {{Buf, Hidden}}, /*barrier=*/false));
+  begin.launches.push_back(launch(1, {{Buf, Constants}}));
+  fb::SectionT &layer = section("layer");
+  layer.launches.push_back(launch(2, {{Buf, Hidden}, {fb::ArgKind::Kv, 0}}));
+  layer.launches.push_back(
+      launch(3, {{Buf, Attended}, {fb::ArgKind::Kv, 0}, {fb::ArgKind::LayerWeight, 0}}));
+  layer.launches.push_back(launch(4, {{Buf, Attended}, {Buf, Hidden}}));
+  fb::SectionT &end = section("end");
+  end.launches.push_back(
+      launch(5, {{Buf, Hidden}, {Buf, Constants}, {fb::ArgKind::Weight, 2}, {Buf, Logits}}));
+
+  for (uint32_t sectionIndex : {0u, 1u, 1u, 2u}) {
+    auto step = std::make_unique<fb::StepT>();
+    step->section = sectionIndex;
+    if (sectionIndex == 1) {
+      step->layer = engine.steps.size() == 1 ? 0 : 1;
+      step->kv_slot = step->layer;
+      step->weights = {uint32_t(step->layer)};
+    }
+    engine.steps.push_back(std::move(step));
+  }
+}
+
+void addMemory(fb::EngineT &engine) {
+  auto buffer = [&](const char *name, fb::BufferClass bufferClass, uint64_t perUnit,
+                    uint64_t offset) {
+    auto result = std::make_unique<fb::BufferT>();
+    result->name = name;
+    result->class_ = bufferClass;
+    result->per_unit = perUnit;
+    result->offset = offset;
+    engine.buffers.push_back(std::move(result));
+  };
+  buffer("hidden", fb::BufferClass::PerToken, 64, 0);
+  buffer("attended", fb::BufferClass::PerToken, 64, 64);
+  buffer("constants", fb::BufferClass::Fixed, 64, 0);
+  buffer("logits", fb::BufferClass::PerRow, (kFakeVocab + 31) / 32 * 32 * 4, 0);
+  engine.logits_buffer = 3;
+  for (int slot = 0; slot < 2; ++slot) {
+    engine.kv_slots.push_back(std::make_unique<fb::KvSlotT>());
+    engine.kv_slots.back()->kv_heads = 1;
+    engine.kv_slots.back()->head_dim = 16;
+    engine.kv_slots.back()->type = fb::ElementType::F32;
+  }
+}
+
+/// Weights 0, 1: of the layers. 2: of the head, with the vocabulary in front.
+std::string addWeights(fb::EngineT &engine, uint32_t segment) {
+  std::string bytes(3 * kVectorBytes, '\0');
+  auto put = [&](size_t weight, size_t index, float value) {
+    std::memcpy(bytes.data() + weight * kVectorBytes + index * sizeof(float), &value,
+                sizeof(float));
+  };
+  put(0, 7, kLayerWeights[0]);
+  put(1, 7, kLayerWeights[1]);
+  put(2, 0, float(kFakeVocab));
+  for (uint64_t i = 0; i < 3; ++i) {
+    auto weight = std::make_unique<fb::WeightT>();
+    weight->name = "w" + std::to_string(i);
+    weight->format = "f32";
+    weight->layout = fb::WeightLayout::VectorF32;
+    weight->shape = {32};
+    weight->segment = segment;
+    weight->offset = i * kVectorBytes;
+    weight->size = kVectorBytes;
+    engine.weights.push_back(std::move(weight));
+  }
+  return bytes;
+}
+
+/// A byte-level BPE without merges: one id per byte that the model can say.
+std::string tokenizerJson() {
+  std::string vocab;
+  for (int id = 0; id < 94; ++id) {
+    char c = char('!' + id);
+    vocab += std::string("\"") + (c == '"' || c == '\\' ? "\\" : "") + c +
+             "\":" + std::to_string(id) + ",";
+  }
+  vocab += "\"\\u0120\":94,\"\\u00c3\":95,\"<eos>\":96";
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":96,)"
+         R"("content":"<eos>","single_word":false,"lstrip":false,"rstrip":false,)"
+         R"("normalized":false,"special":true}],"normalizer":null,"pre_tokenizer":)"
+         R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false},)"
+         R"("post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":false,)"
+         R"("trim_offsets":true,"use_regex":false},"model":{"type":"BPE","dropout":null,)"
+         R"("unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,)"
+         R"("fuse_unk":false,"byte_fallback":false,"vocab":{)" +
+         vocab + R"(},"merges":[]}})";
+}
+
+} // namespace
+
+std::string writeFakeEngine(const std::string &name, const FakeOptions &options) {
+  fb::EngineT engine;
+  engine.compiler_version = "test";
+  engine.model = std::make_unique<fb::ModelT>();
+  engine.model->name = "fake";
+  engine.model->family = "fake";
+  engine.model->vocab = kFakeVocab;
+  engine.model->hidden = 1;
+  engine.model->layers = 2;
+  engine.model->context = options.context;
+  engine.page_tokens = 32;
+  addProgram(engine);
+  addMemory(engine);
+
+  std::ifstream file(INGOT_FAKE_KERNELS, std::ios::binary);
+  std::stringstream code;
+  code << file.rdbuf();
+  engine.code.push_back(std::make_unique<fb::CodeObjectT>());
+  engine.code.back()->target = "cpu:avx2";
+  engine.code.back()->segment = 0;
+  for (const auto &k : engine.kernels)
+    engine.code.back()->kernel_symbols.push_back(k->name);
+
+  std::vector<compiler::SegmentSource> sources;
+  sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, code.str()));
+  sources.push_back(compiler::segmentOf(fb::SegmentKind::Weights, addWeights(engine, 1)));
+  engine.text = std::make_unique<fb::TextT>();
+  engine.text->special = std::make_unique<fb::SpecialTokensT>();
+  engine.text->special->eos = {kFakeEos};
+  if (options.tokenizer) {
+    sources.push_back(compiler::segmentOf(fb::SegmentKind::Tokenizer, tokenizerJson()));
+    engine.text->tokenizer_segment = 2;
+    engine.text->tokenizer_kind = "hf-json";
+  }
+  if (options.change)
+    options.change(engine);
+
+  std::string path = testing::TempDir() + "ingot-" + std::to_string(getpid()) + "-" + name;
+  auto written = compiler::writeEngine(path, std::move(engine), std::move(sources));
+  EXPECT_TRUE(written) << written.error().format();
+  return path;
+}
+
+std::vector<float> fakeLogits(std::span<const int32_t> ids) {
+  std::vector<int64_t> hidden(ids.begin(), ids.end());
+  for (float weight : kLayerWeights) {
+    std::vector<int64_t> next(hidden.size());
+    int64_t h = 0; // a fold over the past: causal
+    for (size_t q = 0; q < hidden.size(); ++q) {
+      int64_t k = hidden[q], v = hidden[q] + int64_t(q % 5);
+      next[q] = h = (h * 31 + k * 3 + v + int64_t(q) * 7 + int64_t(weight)) % kModulus;
+    }
+    hidden = std::move(next);
+  }
+  int64_t constants = 0;
+  for (int64_t i = 0; i < 5; ++i)
+    constants += i * 11 + 1;
+  std::vector<float> logits;
+  for (int64_t v = 0; v < kFakeVocab; ++v)
+    logits.push_back(float((hidden.back() * (v + 3) + v * v * 7 + constants) % 1009) / 64.0f);
+  return logits;
+}
+
+std::vector<int32_t> fakeGreedy(std::vector<int32_t> ids, int64_t count, bool stopAtEos) {
+  std::vector<int32_t> answer;
+  while (int64_t(answer.size()) < count) {
+    std::vector<float> logits = fakeLogits(ids);
+    int32_t id = int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    if (stopAtEos && id == kFakeEos)
+      break;
+    answer.push_back(id);
+    ids.push_back(id);
+  }
+  return answer;
+}
+
+std::vector<int32_t> fakePrompt(int64_t length, int seed) {
+  std::vector<int32_t> ids;
+  uint32_t state = uint32_t(seed) * 2654435761u + 1;
+  for (int64_t i = 0; i < length; ++i) {
+    state = state * 1664525u + 1013904223u;
+    ids.push_back(int32_t((state >> 16) % 95));
+  }
+  return ids;
+}
+
+} // namespace ingot::test

@@ -1,0 +1,39 @@
+//===- FakeEngine.h - A small engine that needs no compiler ---------------===//
+//
+// FakeKernels.c behind a real engine file: 97 ids, 2 layers, 2 KV slots. What it
+// must answer is computed here in plain form.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+#include "runtime/schema/engine_generated.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ingot::test {
+
+constexpr int32_t kFakeVocab = 97;
+constexpr int32_t kFakeEos = 96; ///< 0 … 93: '!' … '~', 94: ' ', 95: the byte C3 (half a character)
+
+struct FakeOptions {
+  uint32_t context = 2048;
+  bool tokenizer = false;
+  std::function<void(fb::EngineT &)> change; ///< last touches to the table
+};
+
+/// Writes the engine into the test's temporary folder; the path.
+std::string writeFakeEngine(const std::string &name, const FakeOptions &options = {});
+
+/// Logits after the last of `ids`.
+std::vector<float> fakeLogits(std::span<const int32_t> ids);
+/// `count` greedy ids after the prompt; stops before kFakeEos if asked.
+std::vector<int32_t> fakeGreedy(std::vector<int32_t> prompt, int64_t count, bool stopAtEos);
+
+/// A prompt of `length` ids that depends on `seed`, without kFakeEos.
+std::vector<int32_t> fakePrompt(int64_t length, int seed);
+
+} // namespace ingot::test

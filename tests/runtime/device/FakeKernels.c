@@ -1,0 +1,106 @@
+/*===- FakeKernels.c - A model whose logits are known by arithmetic ---------===
+ *
+ * Kernels of the real ABI (runtime/device/cpu/KernelAbi.h) for a "language model" of
+ * whole numbers below 8191, exact in f32. It goes through everything a real one
+ * does (embedding, KV pages written and read through the block table, attention
+ * tiles, layer weights, rows of logits), so that a mistake in scheduling, paging,
+ * partition or addressing changes the numbers. FakeEngine.cpp has the same formulas
+ * in plain form.
+ *===----------------------------------------------------------------------===*/
+#include <stdint.h>
+
+struct Tile {
+  int32_t firstToken, tokens, sequence, firstPosition;
+};
+
+struct Batch {
+  int64_t tokens, sequences, rows, tiles;
+  const int32_t *ids, *positions, *sequenceOf, *rowTokens;
+  const struct Tile *attentionTiles;
+  const int32_t *blockTable;
+  int64_t blockTableStride;
+};
+
+enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16 /* floats per token row */ };
+
+#define KERNEL __attribute__((visibility("default"))) void
+#define ARGS                                                                                       \
+  void *const *args, const struct Batch *batch, int64_t begin, int64_t end, int64_t step,          \
+      char *scratch
+
+/* Page of a position: k[HEAD_DIM][PAGE], then v[PAGE][HEAD_DIM]. */
+static float *page(void *pool, const struct Batch *batch, int32_t sequence, int64_t position) {
+  int64_t number = batch->blockTable[sequence * batch->blockTableStride + position / PAGE];
+  return (float *)pool + number * (2 * HEAD_DIM * PAGE);
+}
+
+/* Tokens. args: hidden. */
+KERNEL embed(ARGS) {
+  float *hidden = args[0];
+  for (int64_t t = begin; t < end; t += step)
+    hidden[t * LINE] = (float)batch->ids[t];
+}
+
+/* Constant 5. args: constants. */
+KERNEL constants(ARGS) {
+  float *out = args[0];
+  for (int64_t i = begin; i < end; i += step)
+    out[i] = (float)(i * 11 + 1);
+}
+
+/* Tokens. args: hidden, KV. */
+KERNEL append(ARGS) {
+  const float *hidden = args[0];
+  for (int64_t t = begin; t < end; t += step) {
+    int64_t position = batch->positions[t], slot = position % PAGE;
+    float *to = page(args[1], batch, batch->sequenceOf[t], position);
+    to[3 * PAGE + slot] = hidden[t * LINE];
+    to[HEAD_DIM * PAGE + slot * HEAD_DIM + 5] = hidden[t * LINE] + (float)(position % 5);
+  }
+}
+
+/* Tiles. args: attended, KV, layer weight. The sums of a tile are gathered in scratch. */
+KERNEL attend(ARGS) {
+  float *attended = args[0];
+  int64_t weight = (int64_t)((const float *)args[2])[7];
+  int64_t *sums = (int64_t *)scratch;
+  for (int64_t i = begin; i < end; i += step) {
+    const struct Tile tile = batch->attentionTiles[i];
+    for (int64_t row = 0; row < tile.tokens; ++row) {
+      int64_t h = 0;
+      for (int64_t q = 0; q <= tile.firstPosition + row; ++q) {
+        const float *from = page(args[1], batch, tile.sequence, q);
+        int64_t k = (int64_t)from[3 * PAGE + q % PAGE];
+        int64_t v = (int64_t)from[HEAD_DIM * PAGE + (q % PAGE) * HEAD_DIM + 5];
+        h = (h * 31 + k * 3 + v + q * 7 + weight) % MODULUS;
+      }
+      sums[row] = h;
+    }
+    for (int64_t row = 0; row < tile.tokens; ++row)
+      attended[(tile.firstToken + row) * LINE] = (float)sums[row];
+  }
+}
+
+/* Tokens. args: attended, hidden. */
+KERNEL residual(ARGS) {
+  const float *attended = args[0];
+  float *hidden = args[1];
+  for (int64_t t = begin; t < end; t += step)
+    hidden[t * LINE] = attended[t * LINE];
+}
+
+/* Rows * 4: a quarter of the vocabulary each. args: hidden, constants, weight, logits. */
+KERNEL head(ARGS) {
+  const float *hidden = args[0], *constant = args[1], *weight = args[2];
+  float *logits = args[3];
+  int64_t vocab = (int64_t)weight[0], stride = (vocab + 31) / 32 * 32;
+  int64_t sum = 0;
+  for (int i = 0; i < 5; ++i)
+    sum += (int64_t)constant[i];
+  for (int64_t item = begin; item < end; item += step) {
+    int64_t row = item / 4, part = item % 4;
+    int64_t h = (int64_t)hidden[batch->rowTokens[row] * LINE];
+    for (int64_t v = vocab * part / 4; v < vocab * (part + 1) / 4; ++v)
+      logits[row * stride + v] = (float)((h * (v + 3) + v * v * 7 + sum) % 1009) / 64.0f;
+  }
+}
