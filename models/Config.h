@@ -1,0 +1,77 @@
+//===- Config.h - Reading a model's configuration -------------------------===//
+//
+// The first thing that is wrong stops the import, but a family's reader should read
+// like a list of keys: so the error is kept, further reads give 1 or the like, and
+// `finish` hands the error over. Keys that were not read by then are refused.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/Checkpoint.h"
+#include "dialects/lm/LmDialect.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace ingot::models {
+
+class Config {
+public:
+  /// Keys are looked up as prefix + key ("llama." for a GGUF, "" for a config.json).
+  Config(const import::Checkpoint &checkpoint, std::string prefix)
+      : checkpoint(checkpoint), prefix(std::move(prefix)) {}
+
+  bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
+  bool has(llvm::StringRef key) const;
+  bool hasArray(llvm::StringRef key) const;
+  /// Whether there is any key that begins so ("rope_parameters.").
+  bool hasScope(llvm::StringRef scope) const;
+
+  /// An integer of 1 to 2^31 - 1.
+  int64_t count(llvm::StringRef key);
+  int64_t countOr(llvm::StringRef key, int64_t otherwise);
+  /// A finite number above 0.
+  double positive(llvm::StringRef key);
+  double positiveOr(llvm::StringRef key, double otherwise);
+  bool flagOr(llvm::StringRef key, bool otherwise);
+  std::string textOr(llvm::StringRef key, llvm::StringRef otherwise);
+  /// The elements of an array of strings; none if it is missing.
+  std::vector<std::string> texts(llvm::StringRef key);
+  std::vector<bool> flags(llvm::StringRef key);
+
+  /// Reads keys whose only supported value is the given one.
+  void requireFlag(llvm::StringRef key, bool value);
+  void requireCount(llvm::StringRef key, int64_t value);
+
+  /// Keys that change nothing about the computation ('*' at the end matches any rest).
+  void harmless(llvm::ArrayRef<llvm::StringLiteral> patterns);
+  /// The keys that every model has and no family needs: names, licences, the tokenizer's
+  /// keys (text processing reads those), initialisation, caches.
+  void harmlessEverywhere();
+
+  /// Keeps the error if it is the first one.
+  void refuse(Error error);
+  void refuseValue(llvm::StringRef key, const std::string &found, const std::string &supported);
+
+  /// Success, the first error, or the first key that nobody read.
+  Result<void> finish();
+
+private:
+  std::string full(llvm::StringRef key) const { return prefix + key.str(); }
+  template <typename T> T keep(Result<T> result, T otherwise);
+
+  const import::Checkpoint &checkpoint;
+  std::string prefix;
+  std::optional<Error> first;
+};
+
+/// hidden_act or hidden_activation of a config.json.
+lm::ActivationKind readActivation(Config &config, llvm::StringRef key, llvm::StringRef otherwise);
+
+/// Checks that heads fit each other: kv_heads divides heads, and the rotary part of a head
+/// is even (rope turns pairs) and no larger than it.
+void checkHeads(Config &config, int64_t heads, int64_t kvHeads, int64_t headDim, int64_t rotary);
+
+} // namespace ingot::models

@@ -1,0 +1,42 @@
+//===- Family.h - Which architectures there are, and how one is imported --===//
+//
+// A family is one small file: it reads the configuration (a GGUF's metadata or a
+// config.json), names the tensors, and emits `lm`. Adding one: copy Llama.cpp,
+// add a line to the table in Family.cpp, a tiny checkpoint to tests/checkpoints.
+//
+// Silence is a bug: a key that nobody reads and a tensor that nobody takes refuse
+// the import, since either may change what the model computes.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/Checkpoint.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace ingot::models {
+
+using ImportedModel = mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>;
+
+struct Family {
+  llvm::StringLiteral name; ///< as lm.model's `family` has it
+  /// general.architecture of a GGUF, or architectures[0] of a config.json.
+  llvm::ArrayRef<llvm::StringLiteral> architectures;
+  ImportedModel (*import)(mlir::MLIRContext &, const import::Checkpoint &, Error &why);
+};
+
+llvm::ArrayRef<Family> families();
+
+/// The family that knows this architecture, or null.
+const Family *findFamily(llvm::StringRef architecture);
+
+/// Builds a module with one verified `lm.model` whose weights refer to the checkpoint's
+/// tensors by name. A checkpoint without any tensor (a config.json alone) gives weights of
+/// the configuration's dtype, for random weights. Loads the lm dialect. On failure `why`
+/// is set, with exit 3: an unknown architecture (E0293), a key (E0294, E0298, E0206,
+/// E0207) or a tensor (E0295 to E0297, E0299) that is missing, unused or wrong.
+ImportedModel importModel(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+                          Error &why);
+
+} // namespace ingot::models

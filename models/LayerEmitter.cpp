@@ -1,0 +1,67 @@
+//===- LayerEmitter.cpp - The ops of one layer kind -----------------------===//
+#include "models/ModelBuilder.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::models;
+
+Location LayerEmitter::at(StringRef role) {
+  return NameLoc::get(builder.getStringAttr(role), builder.getUnknownLoc());
+}
+
+static FloatAttr f32(OpBuilder &builder, double value) {
+  return builder.getF32FloatAttr(static_cast<float>(value));
+}
+
+Value LayerEmitter::weight(StringRef role) const {
+  Value value = arguments.lookup(role);
+  assert(value && "the layer has no weight of that role");
+  return value;
+}
+
+Value LayerEmitter::rmsNorm(Value value, StringRef role, double eps, int64_t heads,
+                            double weightOffset) {
+  return lm::RmsNormOp::create(builder, at(role), value.getType(), value, weight(role),
+                               f32(builder, eps), builder.getI64IntegerAttr(heads),
+                               f32(builder, weightOffset));
+}
+
+Value LayerEmitter::linear(Value value, StringRef role) {
+  Value matrix = weight(role);
+  std::string biasRole = (role + "_bias").str();
+  int64_t rows = cast<lm::WeightType>(matrix.getType()).rows();
+  return lm::LinearOp::create(builder, at(role), lm::rowsType(builder.getContext(), rows), value,
+                              matrix, has(biasRole) ? weight(biasRole) : Value());
+}
+
+Value LayerEmitter::rope(Value value, StringRef role, int64_t heads, lm::RopeStyle style) {
+  return lm::RopeOp::create(builder, at("rope"), value.getType(), value, weight(role), batch,
+                            builder.getI64IntegerAttr(heads),
+                            lm::RopeStyleAttr::get(builder.getContext(), style),
+                            f32(builder, 1));
+}
+
+Value LayerEmitter::attention(Value q, Value k, Value v, const AttentionShape &shape) {
+  kv = lm::KvAppendOp::create(builder, at("kv_append"), kv.getType(), k, v, kv, batch,
+                              builder.getI64IntegerAttr(shape.kvHeads));
+  return lm::AttentionOp::create(builder, at("attention"), q.getType(), q, kv, batch,
+                                 builder.getI64IntegerAttr(shape.heads),
+                                 builder.getI64IntegerAttr(shape.kvHeads),
+                                 f32(builder, shape.scale),
+                                 builder.getI64IntegerAttr(shape.window),
+                                 f32(builder, shape.softcap));
+}
+
+Value LayerEmitter::add(Value a, Value b) {
+  return lm::AddOp::create(builder, at("residual"), a.getType(), a, b);
+}
+
+Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind activation) {
+  Value gate = linear(value, "ffn_gate");
+  Value up = linear(value, "ffn_up");
+  Value active = lm::ActivationOp::create(
+      builder, at("activation"), gate.getType(), gate,
+      lm::ActivationKindAttr::get(builder.getContext(), activation));
+  Value product = lm::MulOp::create(builder, at("gated"), active.getType(), active, up);
+  return linear(product, "ffn_down");
+}

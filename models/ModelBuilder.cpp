@@ -1,0 +1,337 @@
+//===- ModelBuilder.cpp - Emitting lm, the part all families share --------===//
+#include "models/ModelBuilder.h"
+
+#include "compiler/import/Dequantize.h"
+#include "compiler/import/ImportErrors.h"
+#include "models/ModelErrors.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::models;
+using import::inQuotes;
+using import::line;
+
+static std::string printed(ArrayRef<int64_t> shape) {
+  std::string text;
+  for (int64_t extent : shape)
+    text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text;
+}
+
+/// The dtype of a config.json (bf16 if it has none, as checkpoints are stored today).
+static WeightFormat configuredType(const import::Checkpoint &checkpoint) {
+  for (const char *key : {"dtype", "torch_dtype"}) {
+    auto entry = checkpoint.metadata.find(std::string_view(key));
+    const auto *name = entry == checkpoint.metadata.end()
+                           ? nullptr
+                           : std::get_if<std::string>(&entry->second);
+    if (name && *name == "float32")
+      return WeightFormat::F32;
+    if (name && *name == "float16")
+      return WeightFormat::F16;
+  }
+  return WeightFormat::BF16;
+}
+
+ModelBuilder::ModelBuilder(MLIRContext &context, const import::Checkpoint &checkpoint,
+                           const ModelShape &shape)
+    : context(context), checkpoint(checkpoint), shape(shape),
+      dtype(configuredType(checkpoint)), builder(&context) {
+  context.loadDialect<lm::LmDialect>();
+  Location location = NameLoc::get(builder.getStringAttr(checkpoint.name));
+  module = ModuleOp::create(location);
+  builder.setInsertionPointToEnd(module->getBody());
+  model = lm::ModelOp::create(builder, location, "model", shape.family, shape.vocab, shape.hidden,
+                              shape.context);
+  model.getBody().emplaceBlock();
+}
+
+void ModelBuilder::refuse(Error error) {
+  if (!first)
+    first = std::move(error);
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+bool ModelBuilder::hasTensor(StringRef source) const {
+  return checkpoint.find(source) != nullptr;
+}
+
+const import::Tensor *ModelBuilder::takeTensor(StringRef source, ArrayRef<int64_t> expected) {
+  taken.insert(source);
+  const import::Tensor *tensor = checkpoint.find(source);
+  if (!tensor) {
+    refuse(import::refuse(cause::tensorMissing,
+                          line("the checkpoint has no tensor ", inQuotes(source)),
+                          line("the ", shape.family.str(), " family needs it as ",
+                               printed(expected), "; the checkpoint has ",
+                               checkpoint.tensors.size(), " tensors"),
+                          "download the checkpoint again, all its files"));
+    return nullptr;
+  }
+  if (ArrayRef(tensor->shape) != expected) {
+    refuse(import::refuse(cause::tensorShape,
+                          line("the tensor ", inQuotes(source), " has the wrong shape"),
+                          line("found ", printed(tensor->shape), ", the configuration gives ",
+                               printed(expected)),
+                          "take configuration and tensors from the same checkpoint"));
+    return nullptr;
+  }
+  if (expected.size() == 1 && !numericFormat(tensor->format).isFloat()) {
+    refuse(import::refuse(cause::tensorFormat,
+                          line("the vector ", inQuotes(source), " is quantised"),
+                          line("found ", numericFormat(tensor->format).name,
+                               ", supported: f32, f16, bf16"),
+                          "convert the checkpoint again with a current converter"));
+    return nullptr;
+  }
+  return tensor;
+}
+
+lm::WeightOp ModelBuilder::addWeight(StringRef symbol, ArrayRef<int64_t> extents,
+                                     WeightFormat stored, StringRef source) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (firstKind)
+    builder.setInsertionPoint(firstKind);
+  else
+    builder.setInsertionPointToEnd(&model.getBody().front());
+  WeightFormat format = extents.size() == 1 ? WeightFormat::F32 : stored;
+  auto weight = lm::WeightOp::create(
+      builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
+      lm::WeightType::get(&context, extents, format), builder.getStringAttr(source),
+      format == stored ? lm::FormatAttr() : lm::FormatAttr::get(&context, stored),
+      DenseF32ArrayAttr());
+  int64_t elements = 1;
+  for (int64_t extent : extents)
+    elements *= extent;
+  parameters += elements;
+  return weight;
+}
+
+lm::WeightOp ModelBuilder::weight(StringRef symbol, StringRef source, ArrayRef<int64_t> extents) {
+  if (checkpoint.tensors.empty())
+    return addWeight(symbol, extents, dtype, source);
+  const import::Tensor *tensor = takeTensor(source, extents);
+  return tensor ? addWeight(symbol, extents, tensor->format, source) : lm::WeightOp();
+}
+
+std::string ModelBuilder::sourceOf(int64_t layer, const LayerTensor &tensor,
+                                   StringRef ending) const {
+  bool gguf = checkpoint.container == import::Container::Gguf;
+  return line(gguf ? "blk." : "model.layers.", layer, '.', (gguf ? tensor.gguf : tensor.hf).str(),
+              ending.str());
+}
+
+static std::string symbolOf(int64_t layer, StringRef role) {
+  return line("blk.", layer, '.', role.str());
+}
+
+void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
+                             int64_t rows, int64_t columns, Bias bias) {
+  weights.add(tensor.role, weight(symbolOf(layer, tensor.role),
+                                  sourceOf(layer, tensor, ".weight"), {rows, columns}));
+  std::string biasSource = sourceOf(layer, tensor, ".bias");
+  if (bias == Bias::Required || (bias == Bias::IfPresent && hasTensor(biasSource))) {
+    std::string role = (tensor.role + "_bias").str();
+    weights.add(role, weight(symbolOf(layer, role), biasSource, {rows}));
+  }
+}
+
+void ModelBuilder::addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
+                             int64_t length) {
+  weights.add(tensor.role, weight(symbolOf(layer, tensor.role),
+                                  sourceOf(layer, tensor, ".weight"), {length}));
+}
+
+lm::WeightOp ModelBuilder::values(StringRef symbol, ArrayRef<float> numbers) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (firstKind)
+    builder.setInsertionPoint(firstKind);
+  else
+    builder.setInsertionPointToEnd(&model.getBody().front());
+  return lm::WeightOp::create(
+      builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
+      lm::WeightType::get(&context, {int64_t(numbers.size())}, WeightFormat::F32), StringAttr(),
+      lm::FormatAttr(), builder.getDenseF32ArrayAttr(numbers));
+}
+
+std::vector<float> ModelBuilder::take(StringRef source, int64_t length) {
+  const import::Tensor *tensor = takeTensor(source, {length});
+  std::vector<float> numbers(length, 1);
+  if (!tensor)
+    return numbers;
+  auto read = import::dequantizeRow(tensor->format, import::tensorRow(*tensor, 0), numbers);
+  if (!read)
+    refuse(std::move(read.error()));
+  return numbers;
+}
+
+lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSource) {
+  const import::Tensor *output = checkpoint.find(outputSource);
+  if (!output || !embedding)
+    return embedding;
+  taken.insert(outputSource);
+  const import::Tensor *table = checkpoint.find(embedding.getSource()->str());
+  if (output->format != table->format || output->shape != table->shape ||
+      !std::ranges::equal(output->data, table->data))
+    refuse(import::refuse(cause::tensorUnused,
+                          line("the checkpoint has a head of its own, ", inQuotes(outputSource)),
+                          "its configuration ties the head to the embedding, but the two differ",
+                          "set tie_word_embeddings to false, or remove the tensor"));
+  return embedding;
+}
+
+void ModelBuilder::checkAllTaken() {
+  std::vector<std::string> unused;
+  for (const import::Tensor &tensor : checkpoint.tensors)
+    if (!taken.contains(tensor.name))
+      unused.push_back(tensor.name);
+  if (unused.empty())
+    return;
+  std::string more =
+      unused.size() > 1 ? line(", and ", unused.size() - 1, " more such tensors") : std::string();
+  refuse(import::refuse(cause::tensorUnused,
+                        line("the checkpoint has a tensor that its family does not know: ",
+                             inQuotes(unused.front()), more),
+                        line("the ", shape.family.str(), " family took ",
+                             checkpoint.tensors.size() - unused.size(), " of ",
+                             checkpoint.tensors.size(), " tensors"),
+                        "use a checkpoint of the plain architecture, without adapters"));
+}
+
+//===----------------------------------------------------------------------===//
+// Layers and entry
+//===----------------------------------------------------------------------===//
+
+lm::LayerKindOp ModelBuilder::emitKind(StringRef name, const LayerWeights &weights,
+                                       function_ref<Value(LayerEmitter &)> emit) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&model.getBody().front());
+  auto hiddenType = lm::rowsType(&context, shape.hidden);
+  auto kvType = lm::KvType::get(&context);
+  SmallVector<Type> inputs = {hiddenType, kvType, lm::BatchType::get(&context)};
+  for (auto [role, weight] : weights.list)
+    inputs.push_back(weight.getType());
+  Location location = NameLoc::get(builder.getStringAttr(name));
+  auto kind = lm::LayerKindOp::create(builder, location, name,
+                                      builder.getFunctionType(inputs, {hiddenType, kvType}));
+  Block &body = kind.getBody().emplaceBlock();
+  for (Type input : inputs)
+    body.addArgument(input, location);
+
+  LayerEmitter layer(OpBuilder::atBlockEnd(&body), body);
+  layer.x = body.getArgument(0);
+  layer.kv = body.getArgument(1);
+  layer.batch = body.getArgument(2);
+  for (auto [i, entry] : llvm::enumerate(weights.list)) {
+    kind.setArgAttr(i + 3, lm::kRoleAttr, builder.getStringAttr(entry.first));
+    layer.arguments[entry.first] = body.getArgument(i + 3);
+  }
+  Value result = emit(layer);
+  lm::ReturnOp::create(layer.builder, location, ValueRange{result, layer.kv});
+  return kind;
+}
+
+void ModelBuilder::layer(StringRef name, const LayerWeights &weights,
+                         function_ref<Value(LayerEmitter &)> emit) {
+  if (first)
+    return;
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << name;
+  SmallVector<Attribute> symbols;
+  for (auto [role, weight] : weights.list) {
+    stream << '|' << role << ':' << weight.getType();
+    symbols.push_back(FlatSymbolRefAttr::get(weight.getSymNameAttr()));
+  }
+  lm::LayerKindOp &kind = kinds[key];
+  if (!kind) {
+    kind = emitKind(name, weights, emit);
+    if (!firstKind)
+      firstKind = kind;
+  }
+  layerKinds.push_back(kind);
+  layerWeights.push_back(builder.getArrayAttr(symbols));
+}
+
+/// Kinds that share a base name are numbered in the order of their first layers.
+void ModelBuilder::nameKinds() {
+  std::map<std::string, SmallVector<lm::LayerKindOp>> byName;
+  for (auto kind : model.getBody().getOps<lm::LayerKindOp>())
+    byName[kind.getSymName().str()].push_back(kind);
+  for (auto &[name, list] : byName)
+    if (list.size() > 1)
+      for (auto [i, kind] : llvm::enumerate(list))
+        kind.setSymName(name + std::to_string(i));
+}
+
+void ModelBuilder::emitEntry(const EntryWeights &entry) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&model.getBody().front());
+  auto named = [&](StringRef name) { return NameLoc::get(builder.getStringAttr(name)); };
+  auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
+  auto idsType = RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type());
+  auto kvType = lm::KvType::get(&context);
+  auto batchType = lm::BatchType::get(&context);
+  auto hiddenType = lm::rowsType(&context, shape.hidden);
+  auto logitsType = lm::rowsType(&context, shape.vocab);
+  auto function = lm::EntryOp::create(
+      builder, named("step"), "step",
+      builder.getFunctionType({idsType, kvType, batchType}, {logitsType, kvType}));
+  Block &body = function.getBody().emplaceBlock();
+  for (Type input : function.getArgumentTypes())
+    body.addArgument(input, function.getLoc());
+  Value ids = body.getArgument(0), kv = body.getArgument(1), batch = body.getArgument(2);
+
+  builder.setInsertionPointToEnd(&body);
+  auto get = [&](lm::WeightOp weight) -> Value {
+    return lm::GetWeightOp::create(builder, weight.getLoc(), weight.getType(),
+                                   weight.getSymName());
+  };
+  Value x = lm::EmbedOp::create(builder, named("token_embd"), hiddenType, ids,
+                                get(entry.embedding), f32(entry.embeddingScale));
+  SmallVector<Attribute> kindSymbols;
+  SmallVector<int64_t> slots;
+  for (auto [i, kind] : llvm::enumerate(layerKinds)) {
+    kindSymbols.push_back(FlatSymbolRefAttr::get(kind.getSymNameAttr()));
+    slots.push_back(int64_t(i));
+  }
+  auto layers = lm::LayersOp::create(builder, named("layers"), hiddenType, kvType, x, kv, batch,
+                                     builder.getArrayAttr(kindSymbols),
+                                     builder.getArrayAttr(layerWeights),
+                                     builder.getDenseI64ArrayAttr(slots));
+  x = lm::SelectRowsOp::create(builder, named("select_rows"), hiddenType, layers.getY(), batch);
+  x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
+                            f32(entry.normEps), builder.getI64IntegerAttr(1),
+                            f32(entry.normWeightOffset));
+  Value logits = lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output),
+                                      Value());
+  if (entry.softcap > 0)
+    logits = lm::SoftcapOp::create(builder, named("softcap"), logitsType, logits,
+                                   f32(entry.softcap));
+  lm::ReturnOp::create(builder, function.getLoc(), ValueRange{logits, layers.getKvOut()});
+}
+
+ImportedModel ModelBuilder::finish(const EntryWeights &entry, Error &why) {
+  checkAllTaken();
+  if (!first) {
+    nameKinds();
+    emitEntry(entry);
+    model->setAttr("parameters", builder.getI64IntegerAttr(parameters));
+    if (mlir::failed(verify(*module)))
+      refuse({ExitCode::Internal, "E0901", "the imported model is not valid IR",
+              "the diagnostics above say where", "report this, with the checkpoint's name"});
+  }
+  if (first) {
+    why = std::move(*first);
+    return failure();
+  }
+  return std::move(module);
+}

@@ -1,0 +1,154 @@
+//===- ModelBuilder.h - Emitting lm, the part all families share ----------===//
+//
+// A family says, layer by layer, which tensors there are and how a layer computes;
+// the builder turns that into `lm`:
+//
+//   tensors ──weight()──► lm.weight @blk.0.attn_q {source = "the tensor's own name"}
+//   layers  ──layer()───► lm.layer_kind, one for each *kind*: two layers are of one
+//                         kind if name, roles and weight types agree, so a
+//                         mixed checkpoint gets as many kinds as it has mixtures
+//   finish() ───────────► lm.entry, and the check that every tensor was taken
+//
+// Errors are kept (the first one), and what is built afterwards is thrown away: so a
+// family reads without a check after every line.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "models/Config.h"
+#include "models/Family.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ingot::models {
+
+struct ModelShape {
+  llvm::StringRef family;
+  int64_t vocab, hidden, context;
+};
+
+/// The weights of one layer, in the order of the kind's arguments.
+class LayerWeights {
+public:
+  void add(llvm::StringRef role, lm::WeightOp weight) { list.emplace_back(role.str(), weight); }
+
+private:
+  friend class ModelBuilder;
+  llvm::SmallVector<std::pair<std::string, lm::WeightOp>, 16> list;
+};
+
+/// A tensor of a layer in both containers' words, without the ending ".weight" or ".bias":
+/// blk.<i>.<gguf> and model.layers.<i>.<hf>.
+struct LayerTensor {
+  llvm::StringLiteral role, gguf, hf;
+};
+
+enum class Bias { None, IfPresent, Required };
+
+struct AttentionShape {
+  int64_t heads, kvHeads;
+  double scale;
+  int64_t window = 0; ///< 0: all positions
+  double softcap = 0; ///< 0: none
+};
+
+/// Emits the ops of one layer kind. Each op's location is its weight's role, or its name.
+class LayerEmitter {
+public:
+  mlir::Value x; ///< the layer's input; a family reads it and returns the output
+
+  bool has(llvm::StringRef role) const { return arguments.contains(role); }
+  mlir::Value weight(llvm::StringRef role) const;
+
+  mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
+                      double weightOffset = 0);
+  /// Adds the bias "<role>_bias" if the layer has one.
+  mlir::Value linear(mlir::Value value, llvm::StringRef role);
+  mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style);
+  /// Appends k and v, then attends.
+  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down.
+  mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation);
+
+private:
+  friend class ModelBuilder;
+  LayerEmitter(mlir::OpBuilder builder, mlir::Block &body) : builder(builder), body(body) {}
+  mlir::Location at(llvm::StringRef role);
+
+  mlir::OpBuilder builder;
+  mlir::Block &body;
+  mlir::Value kv, batch;
+  llvm::StringMap<mlir::Value> arguments;
+};
+
+/// What surrounds the layers: embedding, final norm, head.
+struct EntryWeights {
+  lm::WeightOp embedding, outputNorm;
+  lm::WeightOp output; ///< the embedding again where they are tied
+  double embeddingScale = 1;
+  double normEps = 1e-5, normWeightOffset = 0;
+  double softcap = 0; ///< of the logits; 0: none
+};
+
+class ModelBuilder {
+public:
+  ModelBuilder(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+               const ModelShape &shape);
+
+  bool hasTensor(llvm::StringRef source) const;
+  /// Takes the tensor `source` of exactly this shape as the weight @symbol. Matrices keep
+  /// their format; vectors become f32 and must be of a float format.
+  lm::WeightOp weight(llvm::StringRef symbol, llvm::StringRef source,
+                      llvm::ArrayRef<int64_t> shape);
+  /// Takes layer i's matrix [rows][columns], and its bias under the role "<role>_bias".
+  void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
+                 int64_t columns, Bias bias = Bias::None);
+  void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length);
+  /// A vector that is no tensor of the checkpoint.
+  lm::WeightOp values(llvm::StringRef symbol, llvm::ArrayRef<float> numbers);
+  /// Takes a float vector's numbers, to compute something from them.
+  std::vector<float> take(llvm::StringRef source, int64_t length);
+  /// Takes a tensor that says nothing new (older files store rope's frequencies).
+  void takeUnread(llvm::StringRef source) { taken.insert(source); }
+  /// The head of a model with tied embeddings. A head stored all the same must equal the
+  /// embedding byte for byte.
+  lm::WeightOp tiedOutput(lm::WeightOp embedding, llvm::StringRef outputSource);
+
+  /// The next layer. `name` is the base of the kind's name, and tells apart kinds that
+  /// their weights do not ("local", "global").
+  void layer(llvm::StringRef name, const LayerWeights &weights,
+             llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
+
+  void refuse(Error error);
+  bool failed() const { return first.has_value(); }
+  ImportedModel finish(const EntryWeights &entry, Error &why);
+
+private:
+  lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape,
+                         WeightFormat stored, llvm::StringRef source);
+  std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
+  const import::Tensor *takeTensor(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
+  lm::LayerKindOp emitKind(llvm::StringRef name, const LayerWeights &weights,
+                           llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
+  void emitEntry(const EntryWeights &entry);
+  void nameKinds();
+  void checkAllTaken();
+
+  mlir::MLIRContext &context;
+  const import::Checkpoint &checkpoint;
+  ModelShape shape;
+  WeightFormat dtype; ///< of matrices where the checkpoint has no tensors
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  lm::ModelOp model;
+  mlir::OpBuilder builder;
+  mlir::Operation *firstKind = nullptr; ///< weights stand before it
+  std::map<std::string, lm::LayerKindOp> kinds;
+  llvm::SmallVector<mlir::Attribute> layerWeights;
+  llvm::SmallVector<lm::LayerKindOp> layerKinds;
+  llvm::StringSet<> taken;
+  int64_t parameters = 0;
+  std::optional<Error> first;
+};
+
+} // namespace ingot::models

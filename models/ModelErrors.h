@@ -1,0 +1,15 @@
+//===- ModelErrors.h - Why a family refuses a checkpoint ------------------===//
+//
+// The codes that ImportErrors.h leaves to the families. All end with exit 3.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+namespace ingot::models::cause {
+inline constexpr char architectureUnknown[] = "E0293";
+inline constexpr char keyUnused[] = "E0294";
+inline constexpr char tensorMissing[] = "E0295";
+inline constexpr char tensorUnused[] = "E0296";
+inline constexpr char tensorShape[] = "E0297";
+inline constexpr char valueUnsupported[] = "E0298";
+inline constexpr char tensorFormat[] = "E0299";
+} // namespace ingot::models::cause
