@@ -152,7 +152,7 @@ Value KernelBuilder::broadcast(VectorType type, Value scalar) {
 Value KernelBuilder::bitcast(Type type, Value v) {
   if (type == v.getType())
     return v;
-  if (isa<VectorType>(type))
+  if (llvm::isa<VectorType>(type))
     return vector::BitCastOp::create(b, cast<VectorType>(type), v);
   return arith::BitcastOp::create(b, type, v);
 }

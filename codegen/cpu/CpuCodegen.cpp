@@ -1,0 +1,157 @@
+//===- CpuCodegen.cpp - See CpuCodegen.h ----------------------------------===//
+#include "codegen/cpu/CpuCodegen.h"
+#include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/ObjectCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+static LogicalResult emitBody(KernelBuilder &k, kernel::FuncOp kernel) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
+      .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op); })
+      .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
+      .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
+      .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })
+      .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
+      .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
+      .Default([](Operation *op) { return op->emitOpError("has no CPU code generator"); });
+}
+
+/// A module with one function: the kernel's body, in generic dialects.
+static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Isa &isa) {
+  MLIRContext *context = kernel.getContext();
+  OwningOpRef<ModuleOp> module(ModuleOp::create(kernel.getLoc()));
+  auto b = ImplicitLocOpBuilder::atBlockEnd(kernel.getLoc(), module->getBody());
+  Type ptr = LLVM::LLVMPointerType::get(context), i64 = b.getI64Type();
+  auto type = b.getFunctionType({ptr, ptr, i64, i64, i64, ptr}, {});
+  auto fn = func::FuncOp::create(b, kernel.getName(), type);
+  b.setInsertionPointToStart(fn.addEntryBlock());
+  KernelBuilder k(b, isa, kernel, fn);
+  if (failed(emitBody(k, kernel)))
+    return failure();
+  func::ReturnOp::create(b);
+  if (failed(verify(*module)))
+    return failure();
+  return module;
+}
+
+/// Kernels travel as text, into a context that one thread owns.
+static std::string textOf(kernel::FuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  kernel->print(out, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  return text;
+}
+
+namespace {
+/// What one thread compiles with.
+class Workplace {
+public:
+  Workplace() : context(registry(), MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
+
+  /// Code of a kernel, or its MLIR where `form` is absent; on failure `problem` says why.
+  FailureOr<std::string> compile(const std::string &text, const Isa &isa, std::optional<CodeForm> form,
+                                 std::string &problem) {
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        problem += (problem.empty() ? "" : "; ") + diagnostic.str();
+    });
+    auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
+    if (!module)
+      return failure();
+    FailureOr<OwningOpRef<ModuleOp>> code = generate(*module->getOps<kernel::FuncOp>().begin(), isa);
+    if (failed(code))
+      return failure();
+    if (form)
+      return emitCode(**code, isa, *form);
+    std::string printed;
+    llvm::raw_string_ostream out(printed);
+    (*code)->print(out);
+    return printed;
+  }
+
+private:
+  static const DialectRegistry &registry() {
+    static const DialectRegistry dialects = [] {
+      DialectRegistry all;
+      all.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
+                 vector::VectorDialect, lm::LmDialect, kernel::KernelDialect>();
+      return all;
+    }();
+    return dialects;
+  }
+
+  MLIRContext context;
+};
+} // namespace
+
+FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels, const Isa &isa,
+                                                        const CodegenOptions &options) {
+  std::vector<std::string> texts, objects(kernels.size()), problems(kernels.size());
+  for (kernel::FuncOp kernel : kernels)
+    texts.push_back(textOf(kernel));
+
+  std::atomic<size_t> next = 0;
+  std::vector<char> failures(kernels.size());
+  auto work = [&] {
+    Workplace place;
+    for (size_t i; (i = next++) < texts.size();) {
+      FailureOr<std::string> object = place.compile(texts[i], isa, CodeForm::Object, problems[i]);
+      failures[i] = failed(object);
+      if (succeeded(object))
+        objects[i] = std::move(*object);
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < std::min<size_t>(options.threads, kernels.size()); ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread &thread : others)
+    thread.join();
+
+  bool bad = false;
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (failures[i]) {
+      kernel::FuncOp(kernels[i]).emitError("cannot be compiled for ") << isa.name << ": " << problems[i];
+      bad = true;
+    }
+  if (bad || kernels.empty())
+    return failure();
+  std::string problem;
+  FailureOr<std::vector<char>> image = linkShared(objects, problem);
+  if (failed(image))
+    kernel::FuncOp(kernels.front()).emitError("the kernels cannot be linked: ") << problem;
+  return image;
+}
+
+FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa, CodeText text) {
+  std::optional<CodeForm> form;
+  if (text != CodeText::Mlir)
+    form = text == CodeText::Llvm ? CodeForm::LlvmIr : CodeForm::Assembly;
+  std::string problem;
+  FailureOr<std::string> printed = Workplace().compile(textOf(kernel), isa, form, problem);
+  if (failed(printed))
+    kernel.emitError("cannot be compiled for ") << isa.name << ": " << problem;
+  return printed;
+}
+
+int64_t ingot::cpu::scratchBytes(kernel::FuncOp kernel) {
+  return llvm::TypeSwitch<Operation *, int64_t>(kernel.structuredOp())
+      .Case([](kernel::MatmulOp op) { return matmulScratchBytes(op); })
+      .Case([](kernel::RowwiseOp op) { return rowwiseScratchBytes(op); })
+      .Case([](kernel::RopeAppendOp op) { return ropeAppendScratchBytes(op); })
+      .Case([](kernel::AttentionOp op) { return attentionScratchBytes(op); })
+      .Default([](Operation *) { return int64_t(0); });
+}

@@ -1,0 +1,110 @@
+//===- ObjectCode.cpp - MLIR → LLVM dialect → LLVM IR → ELF object --------===//
+#include "codegen/cpu/ObjectCode.h"
+#include "codegen/cpu/MathApproximation.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace ingot::cpu;
+
+static LogicalResult lowerToLlvm(ModuleOp module) {
+  // exp and its kin become explicit polynomials: the same bits everywhere, and no libm.
+  RewritePatternSet patterns(module.getContext());
+  populateIngotMathPatterns(patterns);
+  walkAndApplyPatterns(module, std::move(patterns));
+  PassManager pm(module.getContext());
+  pm.addPass(createCSEPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  return pm.run(module);
+}
+
+/// The generators have unrolled and ordered the code already: what is left is address
+/// arithmetic. The O2 pipeline gives the same speed for eight times the time.
+static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+  llvm::ModulePassManager passes;
+  if (auto error = builder.parsePassPipeline(passes, "function(instcombine,loop-mssa(licm),early-cse)"))
+    return llvm::consumeError(std::move(error)), failure();
+  passes.run(module, modules);
+  return success();
+}
+
+static std::unique_ptr<llvm::TargetMachine> targetMachine(const Isa &isa) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // an fma only where the IR has one
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, isa.cpu, isa.features, options, llvm::Reloc::PIC_));
+}
+
+FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, CodeForm form) {
+  if (failed(lowerToLlvm(module)))
+    return failure();
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  std::unique_ptr<llvm::TargetMachine> machine = targetMachine(isa);
+  if (!code || !machine)
+    return module.emitError("cannot be translated to LLVM IR for ") << isa.name;
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &fn : *code)
+    if (!fn.isDeclaration())
+      fn.addFnAttr(llvm::Attribute::NoUnwind); // no .eh_frame
+  if (failed(optimise(*code, *machine)))
+    return failure();
+
+  llvm::SmallString<0> out;
+  llvm::raw_svector_ostream stream(out);
+  if (form == CodeForm::LlvmIr) {
+    code->print(stream, nullptr);
+    return std::string(out);
+  }
+  llvm::legacy::PassManager emit;
+  auto kind = form == CodeForm::Assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, kind))
+    return module.emitError("cannot be emitted for ") << isa.name;
+  emit.run(*code);
+  return std::string(out);
+}

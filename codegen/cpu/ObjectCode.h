@@ -1,0 +1,23 @@
+//===- ObjectCode.h - From generated MLIR to machine code -----------------===//
+#pragma once
+
+#include "codegen/cpu/Isa.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace ingot::cpu {
+
+enum class CodeForm { LlvmIr, Assembly, Object };
+
+/// Lowers `module` in place to the LLVM dialect, optimises, and emits it for `isa`. The
+/// module's context is used by one thread only.
+mlir::FailureOr<std::string> emitCode(mlir::ModuleOp module, const Isa &isa, CodeForm form);
+
+/// Links objects, in order, into one shared object that needs nothing from outside and exports
+/// every symbol. On failure `problem` says what the linker said. One link runs at a time.
+mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<std::string> objects, std::string &problem);
+
+} // namespace ingot::cpu
