@@ -40,12 +40,12 @@ Result<std::shared_ptr<const MappedFile>> Folder::open(const std::string &name, 
   fs::path real = error ? fs::path() : fs::canonical(full, error);
   if (error)
     return refuse(cause::cannotOpen, line("cannot open ", inQuotes(name)),
-                  line(inQuotes(full), ": ", error.message()),
+                  line(wholePath(full), ": ", error.message()),
                   "download the checkpoint again: a file of it is missing");
   if (!belongsTo(folder, real))
     return refuse(cause::linkOutside, line(inQuotes(name), " is a link that leaves its folder"),
-                  line("it leads to ", inQuotes(real.string()), ", outside of ",
-                       inQuotes(folder.string())),
+                  line("it leads to ", wholePath(real.string()), ", outside of ",
+                       wholePath(folder.string())),
                   "copy the file itself into the folder");
   Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(real.string());
   if (!file)

@@ -147,15 +147,15 @@ Result<MetaValue> ValueReader::array() {
     return refuse(cause::ggufArrayType, line("the array ", inQuotes(key), " has an unknown type"),
                   line("element type ", *type, " of ", *count, " elements; 0 to 12 are known"),
                   "download the checkpoint again: its header is damaged");
+  if (key == "tokenizer.ggml.tokens" && *count > kMaxVocabulary)
+    return refuse(cause::ggufVocabulary, "the vocabulary is too large",
+                  line(*count, " tokens, at most ", kMaxVocabulary),
+                  "use a checkpoint with a smaller vocabulary");
   if (*count > cursor.left() / least)
     return refuse(cause::ggufArrayPastEnd, line("the array ", inQuotes(key), " is cut short"),
                   line(*count, " elements of at least ", least, " bytes, ", cursor.left(),
                        " bytes are left in ", fileName(path)),
                   "download it again");
-  if (key == "tokenizer.ggml.tokens" && *count > kMaxVocabulary)
-    return refuse(cause::ggufVocabulary, "the vocabulary is too large",
-                  line(*count, " tokens, at most ", kMaxVocabulary),
-                  "use a checkpoint with a smaller vocabulary");
   switch (*type) {
   case U8:  return elements<int64_t>(*count, [&] { return integer<uint8_t>(); });
   case I8:  return elements<int64_t>(*count, [&] { return integer<int8_t>(); });

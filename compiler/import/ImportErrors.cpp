@@ -9,9 +9,8 @@ Error refuse(const char *code, std::string what, std::string why, std::string fi
   return Error{ExitCode::File, code, std::move(what), std::move(why), std::move(fix)};
 }
 
-std::string inQuotes(std::string_view text) {
-  constexpr size_t kShown = 96;
-  std::string_view shown = text.substr(0, kShown);
+std::string inQuotes(std::string_view text, size_t limit) {
+  std::string_view shown = text.substr(0, limit);
   // Do not cut a character in two.
   while (shown.size() < text.size() && !shown.empty() && (text[shown.size()] & 0xC0) == 0x80)
     shown.remove_suffix(1);
@@ -29,6 +28,8 @@ std::string inQuotes(std::string_view text) {
   result += shown.size() < text.size() ? "…'" : "'";
   return result;
 }
+
+std::string wholePath(std::string_view path) { return inQuotes(path, 4096); }
 
 std::string fileName(const std::string &path) {
   size_t slash = path.find_last_of('/');

@@ -126,9 +126,12 @@ template <typename... Parts> std::string line(const Parts &...parts) {
   return stream.str();
 }
 
-/// Text from a file, safe to print: in single quotes, at most 96 bytes, control
+/// Text from a file, safe to print: in single quotes, at most `limit` bytes, control
 /// characters and malformed UTF-8 as \xNN (a log must not be steered by a file).
-std::string inQuotes(std::string_view text);
+std::string inQuotes(std::string_view text, size_t limit = 96);
+
+/// A path the same way, but whole: it may be meant for typing.
+std::string wholePath(std::string_view path);
 
 /// A path without its folders, for messages.
 std::string fileName(const std::string &path);

@@ -39,24 +39,24 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0)
     return refuse(cause::cannotOpen, line("cannot open ", fileName(path)),
-                  line(inQuotes(path), ": ", std::strerror(errno)),
+                  line(wholePath(path), ": ", std::strerror(errno)),
                   "check the path and its permissions");
   struct stat status {};
   if (::fstat(file.fd, &status) != 0)
     return refuse(cause::readFailed, line("cannot read ", fileName(path)),
-                  line(inQuotes(path), ": ", std::strerror(errno)), "check the disk");
+                  line(wholePath(path), ": ", std::strerror(errno)), "check the disk");
   if (!S_ISREG(status.st_mode))
     return refuse(cause::notRegularFile, line(fileName(path), " is not a regular file"),
-                  line(inQuotes(path), " is ", kindOf(status.st_mode)),
+                  line(wholePath(path), " is ", kindOf(status.st_mode)),
                   "name a file on disk");
   if (status.st_size == 0)
     return refuse(cause::emptyFile, line(fileName(path), " is empty"),
-                  line(inQuotes(path), " has 0 bytes"), "download it again");
+                  line(wholePath(path), " has 0 bytes"), "download it again");
   auto size = static_cast<size_t>(status.st_size);
   void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (mapped == MAP_FAILED)
     return refuse(cause::readFailed, line("cannot map ", fileName(path)),
-                  line(inQuotes(path), ", ", size, " bytes: ", std::strerror(errno)),
+                  line(wholePath(path), ", ", size, " bytes: ", std::strerror(errno)),
                   "free some address space, or copy the file to a local disk");
   return std::shared_ptr<const MappedFile>(
       new MappedFile(static_cast<const std::byte *>(mapped), size));

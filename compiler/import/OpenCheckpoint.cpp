@@ -44,7 +44,7 @@ Opened openGguf(const std::string &path) {
 Result<void> readTexts(Folder &folder, const std::string &configName, CheckpointBuilder &builder) {
   if (!folder.has(configName))
     return refuse(cause::configMissing, line("there is no ", configName, " beside the weights"),
-                  line(inQuotes(folder.pathOf(configName)), " does not exist; 1 is needed"),
+                  line(wholePath(folder.pathOf(configName)), " does not exist; 1 is needed"),
                   "download the checkpoint's config.json into the same folder");
   Result<std::shared_ptr<const MappedFile>> config = folder.open(configName, kMaxConfig);
   if (!config)
@@ -129,7 +129,7 @@ Error noModel(const Folder &folder, const std::string &path) {
   }
   std::string fix = "name a folder with model.safetensors or model.safetensors.index.json";
   if (!gguf.empty())
-    fix = line("name the file itself: ", inQuotes(folder.pathOf(gguf)));
+    fix = line("name the file itself: ", wholePath(folder.pathOf(gguf)));
   else if (pickled)
     fix = "convert the pickled weights: load them with transformers, then save_pretrained()";
   else if (folder.has(kConfig))
@@ -171,7 +171,7 @@ Opened openSafetensors(const fs::path &path) {
   if (name.find("-of-") != std::string::npos && folder.has(kIndex))
     return refuse(cause::ambiguousFolder, line(fileName(name), " is one shard of several"),
                   line("1 file is named, ", kIndex, " is beside it"),
-                  line("name the folder: ", inQuotes(parent)));
+                  line("name the folder: ", wholePath(parent)));
   CheckpointBuilder builder(Container::Safetensors);
   builder.setName(path.stem().string());
   if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
@@ -201,7 +201,7 @@ Opened openCheckpoint(const std::string &path) {
   fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none)
     return refuse(cause::cannotOpen, line("cannot open ", fileName(path)),
-                  line(inQuotes(path), ": ", error ? error.message() : "no such file or folder"),
+                  line(wholePath(path), ": ", error ? error.message() : "no such file or folder"),
                   "check the path and its permissions");
   if (fs::is_directory(status))
     return openFolder(path);
@@ -212,7 +212,7 @@ Opened openCheckpoint(const std::string &path) {
   if (path.ends_with(".json"))
     return openConfig(path);
   return refuse(cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
-                line(inQuotes(path), " is no folder and has none of 3 endings: .gguf, "
+                line(wholePath(path), " is no folder and has none of 3 endings: .gguf, "
                                      ".safetensors, .json"),
                 "name a checkpoint: a folder, a .gguf, a .safetensors or a config.json");
 }

@@ -1,0 +1,60 @@
+//===- GgufImage.h - A GGUF file in the making ----------------------------===//
+//
+// A tiny writer whose every field can be wrong. `valid()` is a file that the
+// importer takes; a bad kind changes one thing of it.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ingot::test {
+
+/// A number's little-endian bytes.
+template <typename T> std::string little(T value) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+/// A GGUF string: u64 length, then the bytes.
+std::string ggufText(const std::string &text);
+
+/// A metadata entry: key, type number, encoded value.
+std::string ggufEntry(const std::string &key, uint32_t type, const std::string &value);
+/// An array entry: element type, count, encoded elements.
+std::string ggufArray(const std::string &key, uint32_t type, uint64_t count,
+                      const std::string &elements);
+
+struct GgufTensor {
+  std::string name;
+  std::vector<uint64_t> extents; ///< innermost first, as the file has them
+  uint32_t type;
+  uint64_t offset;
+  std::optional<uint32_t> dims; ///< another count than extents.size()
+
+  std::string record() const;
+};
+
+struct GgufImage {
+  std::string magic = "GGUF";
+  uint32_t version = 3;
+  std::optional<uint64_t> tensorCount, keyCount; ///< other counts than the real ones
+  std::vector<std::string> entries;
+  std::vector<GgufTensor> tensors;
+  uint64_t alignment = 32;
+  std::string data;
+
+  /// Two entries that every image needs, nine more, and the tensors a (F32 [4][8]),
+  /// b (Q4_0 [2][32]) and c (F16 [2][16]): 128 + 36 + 28 padding + 64 bytes.
+  static GgufImage valid();
+
+  std::string head() const; ///< magic, version, counts
+  std::string keys() const; ///< head and entries
+  std::string bytes() const;
+};
+
+} // namespace ingot::test

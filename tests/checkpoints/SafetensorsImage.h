@@ -1,0 +1,27 @@
+//===- SafetensorsImage.h - A safetensors file in the making --------------===//
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ingot::test {
+
+struct SafetensorsImage {
+  std::vector<std::string> entries; ///< JSON members of the header, in order
+  std::optional<std::string> header; ///< another header than the entries'
+  std::optional<uint64_t> length;    ///< another length than the header's
+  std::string data;
+
+  /// Appends an entry of `bytes` bytes at the end of the data.
+  void add(const std::string &name, const std::string &dtype, const std::vector<int64_t> &shape,
+           size_t bytes);
+
+  /// a: F32 [2, 3], b: BF16 [4, 2], c: F16 scalar; "__metadata__" as transformers writes it.
+  static SafetensorsImage valid();
+
+  std::string bytes() const;
+};
+
+} // namespace ingot::test

@@ -1,0 +1,65 @@
+"""Writes quant_golden.bin: stored blocks of every format and the numbers they stand for.
+
+The numbers are gguf.quants.dequantize's (PyPI: gguf), the reference arithmetic; the
+blocks are random bytes of a fixed seed with finite scales: denormal, negative, zero and
+the largest ones included. Run it again only to add a format:
+
+    python3 make_quant_golden.py quant_golden.bin
+
+Layout: per format  u32 length of name | name | u64 bytes | blocks | u64 values | f32 values
+"""
+
+import struct
+import sys
+
+import numpy as np
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import dequantize
+
+# Name, number of blocks, byte offsets of the f16 scales in a block.
+FORMATS = [
+    ("F32", 512, []),
+    ("F16", 2048, [0]),
+    ("BF16", 1024, []),
+    ("Q4_0", 48, [0]),
+    ("Q4_1", 48, [0, 2]),
+    ("Q5_0", 48, [0]),
+    ("Q5_1", 48, [0, 2]),
+    ("Q8_0", 48, [0]),
+    ("Q4_K", 8, [0, 2]),
+    ("Q5_K", 8, [0, 2]),
+    ("Q6_K", 8, [208]),
+]
+EXTREMES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF]
+
+
+def blocks_of(name, count, scales, random):
+    size = GGML_QUANT_SIZES[GGMLQuantizationType[name]][1]
+    blocks = random.integers(0, 256, (count, size), np.uint8)
+    for place, offset in enumerate(scales):
+        bits = random.integers(0, 0x7C00, count).astype(np.uint16)
+        bits |= random.integers(0, 2, count).astype(np.uint16) << 15
+        turn = np.roll(np.array(EXTREMES, np.uint16), 3 * place)
+        bits[: len(turn)] = turn[:count]
+        blocks[:, offset : offset + 2] = bits.view(np.uint8).reshape(count, 2)
+    if name in ("F32", "BF16"):  # no NaN: its payload is nobody's affair
+        kind, exponent = (np.uint32, 0x7F800000) if name == "F32" else (np.uint16, 0x7F80)
+        words = blocks.view(kind)
+        words[(words & exponent) == exponent] &= 0x7F
+    return blocks
+
+
+def main(path):
+    random = np.random.default_rng(20260101)
+    with open(path, "wb") as file:
+        for name, count, scales in FORMATS:
+            blocks = blocks_of(name, count, scales, random)
+            kind = GGMLQuantizationType[name]
+            with np.errstate(over="ignore"):
+                values = dequantize(blocks, kind).astype(np.float32).ravel()
+            file.write(struct.pack("<I", len(name)) + name.lower().encode())
+            file.write(struct.pack("<Q", blocks.size) + blocks.tobytes())
+            file.write(struct.pack("<Q", values.size) + values.tobytes())
+
+
+main(sys.argv[1])

@@ -1,0 +1,160 @@
+//===- GgufTest.cpp - What a good GGUF file reads as ----------------------===//
+#include "compiler/import/Dequantize.h"
+#include "compiler/import/Gguf.h"
+#include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/checkpoints/GgufImage.h"
+#include "tests/compiler/import/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+using namespace ingot;
+using namespace ingot::import;
+using namespace ingot::test;
+
+namespace {
+
+std::shared_ptr<Checkpoint> openImage(const std::string &bytes, const TemporaryFolder &folder) {
+  std::string path = writeCheckpoint(
+      {.open = "tiny-model.gguf", .files = {{"tiny-model.gguf", bytes}}}, folder.path("g"));
+  Result<std::shared_ptr<Checkpoint>> opened = openCheckpoint(path);
+  EXPECT_TRUE(opened) << (opened ? "" : opened.error().format());
+  return opened ? *opened : nullptr;
+}
+
+TEST(Gguf, MetadataOfEveryType) {
+  TemporaryFolder folder;
+  GgufImage image = GgufImage::valid();
+  const std::pair<uint32_t, std::string> integers[] = {
+      {0, little<uint8_t>(200)},   {1, little<int8_t>(-5)},      {2, little<uint16_t>(60000)},
+      {3, little<int16_t>(-300)},  {4, little<uint32_t>(1u << 31)}, {5, little<int32_t>(-9)},
+      {10, little<uint64_t>(1ull << 40)}, {11, little<int64_t>(-(1ll << 40))}};
+  for (const auto &[type, value] : integers) {
+    image.entries.push_back(ggufEntry("i" + std::to_string(type), type, value));
+    image.entries.push_back(ggufArray("a" + std::to_string(type), type, 1, value));
+  }
+  image.entries.push_back(ggufEntry("f64", 12, little(0.1)));
+  image.entries.push_back(ggufArray("af64", 12, 1, little(0.1)));
+  auto checkpoint = openImage(image.bytes(), folder);
+  ASSERT_TRUE(checkpoint);
+
+  EXPECT_EQ(checkpoint->container, Container::Gguf);
+  EXPECT_EQ(checkpoint->architecture, "llama");
+  EXPECT_EQ(checkpoint->name, "Tiny");
+  EXPECT_EQ(*checkpoint->integer("llama.block_count"), 7);
+  EXPECT_EQ(*checkpoint->integer("llama.big"), INT64_MAX);
+  EXPECT_EQ(*checkpoint->number("llama.rope.freq_base"), 10000.5);
+  EXPECT_EQ(*checkpoint->number("f64"), 0.1);
+  EXPECT_TRUE(*checkpoint->boolean("tokenizer.ggml.add_bos_token"));
+  const std::pair<const char *, int64_t> expected[] = {
+      {"0", 200}, {"1", -5}, {"2", 60000}, {"3", -300}, {"4", 1ll << 31}, {"5", -9},
+      {"10", 1ll << 40}, {"11", -(1ll << 40)}};
+  for (const auto &[type, value] : expected) {
+    EXPECT_EQ(*checkpoint->integer(std::string("i") + type), value);
+    EXPECT_EQ(std::get<std::vector<int64_t>>(*checkpoint->array(std::string("a") + type)),
+              std::vector<int64_t>{value});
+  }
+  using Strings = std::vector<std::string>;
+  EXPECT_EQ(std::get<Strings>(*checkpoint->array("tokenizer.ggml.tokens")),
+            (Strings{"a", "", "\xff"}));
+  EXPECT_EQ(std::get<std::vector<double>>(*checkpoint->array("tokenizer.ggml.scores")),
+            (std::vector<double>{0.5, -1.0}));
+  EXPECT_EQ(std::get<std::vector<double>>(*checkpoint->array("af64")), std::vector<double>{0.1});
+  EXPECT_EQ(std::get<std::vector<bool>>(*checkpoint->array("llama.flags")),
+            (std::vector<bool>{true, false, true}));
+}
+
+TEST(Gguf, TensorsAreSortedOutermostFirstAndInTheFile) {
+  TemporaryFolder folder;
+  GgufImage image = GgufImage::valid();
+  std::swap(image.tensors[0], image.tensors[2]); // the order of records is free
+  auto checkpoint = openImage(image.bytes(), folder);
+  ASSERT_TRUE(checkpoint);
+  ASSERT_EQ(checkpoint->tensors.size(), 3u);
+  const Tensor *a = checkpoint->find("a"), *b = checkpoint->find("b"), *c = checkpoint->find("c");
+  ASSERT_TRUE(a && b && c);
+  EXPECT_EQ(checkpoint->find("d"), nullptr);
+  EXPECT_EQ(a->shape, (std::vector<int64_t>{4, 8}));
+  EXPECT_EQ(a->format, WeightFormat::F32);
+  EXPECT_EQ(b->shape, (std::vector<int64_t>{2, 32}));
+  EXPECT_EQ(b->format, WeightFormat::Q4_0);
+  EXPECT_EQ(b->data.size(), 36u);
+  EXPECT_EQ(c->format, WeightFormat::F16);
+
+  std::vector<float> row(8);
+  ASSERT_TRUE(dequantizeRow(a->format, tensorRow(*a, 1), row));
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(row[i], static_cast<float>(8 + i) - 7.5f);
+  row.resize(32);
+  ASSERT_TRUE(dequantizeRow(b->format, tensorRow(*b, 1), row));
+  for (int i = 0; i < 16; ++i) { // GgufImage's codes: j in the low nibble, 15-j in the high
+    EXPECT_EQ(row[i], static_cast<float>(i - 8));
+    EXPECT_EQ(row[16 + i], static_cast<float>(15 - i - 8));
+  }
+}
+
+TEST(Gguf, EveryReadableTypeAndNoOther) {
+  const std::pair<uint32_t, WeightFormat> readable[] = {
+      {0, WeightFormat::F32},   {1, WeightFormat::F16},   {2, WeightFormat::Q4_0},
+      {3, WeightFormat::Q4_1},  {6, WeightFormat::Q5_0},  {7, WeightFormat::Q5_1},
+      {8, WeightFormat::Q8_0},  {12, WeightFormat::Q4_K}, {13, WeightFormat::Q5_K},
+      {14, WeightFormat::Q6_K}, {30, WeightFormat::BF16}};
+  int read = 0;
+  for (uint32_t type = 0; type < 64; ++type) {
+    GgufImage image = GgufImage::valid();
+    const auto *known = std::find_if(std::begin(readable), std::end(readable),
+                                     [&](const auto &entry) { return entry.first == type; });
+    bool isReadable = known != std::end(readable);
+    image.tensors = {{"t", {256, 3}, type, 0, {}}};
+    image.data = std::string(
+        isReadable ? static_cast<size_t>(3 * storedRowBytes(known->second, 256)) : 64, '\0');
+    std::string bytes = image.bytes();
+    CheckpointBuilder builder(Container::Gguf);
+    Result<void> result = readGguf(std::as_bytes(std::span(bytes)), "t.gguf", builder);
+    EXPECT_EQ(bool(result), isReadable) << type;
+    if (result) {
+      EXPECT_EQ(builder.finish("")->tensors.at(0).format, known->second);
+      ++read;
+    } else {
+      EXPECT_TRUE(result.error().code == "E0218" || result.error().code == "E0219") << type;
+      EXPECT_NE(result.error().what.find("'t'"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(read, 11);
+}
+
+TEST(Gguf, AlignmentAndPaddingAtTheEnd) {
+  TemporaryFolder folder;
+  GgufImage image = GgufImage::valid();
+  image.alignment = 256;
+  image.entries.push_back(ggufEntry("general.alignment", 4, little<uint32_t>(256)));
+  image.tensors.resize(2);
+  image.tensors[1].offset = 256;
+  image.data.insert(128, std::string(128, '\0'));
+  image.data.resize(256 + 36);
+  EXPECT_TRUE(openImage(image.bytes(), folder)) << "no padding after the last tensor";
+  image.data.resize(512);
+  EXPECT_TRUE(openImage(image.bytes(), folder)) << "full padding";
+}
+
+TEST(Gguf, ContentHashSeesEveryByte) {
+  TemporaryFolder folder;
+  std::string bytes = GgufImage::valid().bytes();
+  auto first = openImage(bytes, folder), same = openImage(bytes, folder);
+  ASSERT_TRUE(first && same);
+  EXPECT_EQ(first->contentHash.size(), 32u);
+  EXPECT_EQ(first->contentHash, same->contentHash);
+  bytes.back() ^= 1;
+  auto other = openImage(bytes, folder);
+  ASSERT_TRUE(other);
+  EXPECT_NE(first->contentHash, other->contentHash);
+}
+
+TEST(Gguf, TensorsOutliveTheFilesName) {
+  TemporaryFolder folder;
+  auto checkpoint = openImage(GgufImage::valid().bytes(), folder);
+  ASSERT_TRUE(checkpoint);
+  std::filesystem::remove_all(folder.path("g"));
+  EXPECT_TRUE(checkFinite(*checkpoint->find("a")));
+}
+
+} // namespace

@@ -1,0 +1,94 @@
+//===- MutationTest.cpp - Every truncation and thousands of bit flips -----===//
+//
+// A damaged file is refused or, where the damage is in a value nobody can check,
+// read as another valid one: then every tensor lies inside the file and can be read
+// to its end (the sanitizer build watches).
+//===----------------------------------------------------------------------===//
+#include "compiler/import/ConfigJson.h"
+#include "compiler/import/Dequantize.h"
+#include "compiler/import/Gguf.h"
+#include "compiler/import/Safetensors.h"
+#include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/checkpoints/GgufImage.h"
+#include "tests/checkpoints/SafetensorsImage.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace ingot;
+using namespace ingot::import;
+using namespace ingot::test;
+
+namespace {
+
+using Reader = std::function<Result<void>(const std::string &, CheckpointBuilder &)>;
+
+Result<void> readAsGguf(const std::string &bytes, CheckpointBuilder &builder) {
+  return readGguf(std::as_bytes(std::span(bytes)), "m.gguf", builder);
+}
+
+Result<void> readAsSafetensors(const std::string &bytes, CheckpointBuilder &builder) {
+  auto names = readSafetensors(std::as_bytes(std::span(bytes)), "m.safetensors", builder);
+  return names ? Result<void>() : Result<void>(names.error());
+}
+
+Result<void> readAsConfig(const std::string &bytes, CheckpointBuilder &builder) {
+  return readConfig(bytes, "config.json", builder);
+}
+
+/// Reads `bytes`; true if they were taken. Uses every number of every tensor.
+bool readThrough(const Reader &reader, const std::string &bytes) {
+  // A copy of exactly that size: reading past it is seen by the sanitizer.
+  const std::string copy(bytes.begin(), bytes.end());
+  CheckpointBuilder builder(Container::Gguf);
+  Result<void> read = reader(copy, builder);
+  if (!read) {
+    EXPECT_EQ(read.error().code.substr(0, 3), "E02") << read.error().format();
+    EXPECT_EQ(read.error().exit, ExitCode::File);
+    return false;
+  }
+  auto checkpoint = builder.finish("");
+  std::span<const std::byte> file = std::as_bytes(std::span(copy));
+  for (const Tensor &tensor : checkpoint->tensors) {
+    EXPECT_GE(tensor.data.data(), file.data());
+    EXPECT_LE(tensor.data.data() + tensor.data.size(), file.data() + file.size());
+    std::vector<float> row(static_cast<size_t>(tensor.shape.back()));
+    for (int64_t i = 0; i < tensor.elements() / tensor.shape.back(); ++i)
+      EXPECT_TRUE(dequantizeRow(tensor.format, tensorRow(tensor, i), row));
+    (void)checkFinite(tensor);
+  }
+  return true;
+}
+
+void sweep(const Reader &reader, const std::string &valid, unsigned seed) {
+  ASSERT_TRUE(readThrough(reader, valid));
+  for (size_t length = 0; length < valid.size(); ++length)
+    EXPECT_FALSE(readThrough(reader, valid.substr(0, length))) << "cut to " << length;
+  std::mt19937 random(seed);
+  int refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string flipped = valid;
+    flipped[random() % flipped.size()] ^= static_cast<char>(1 << random() % 8);
+    refused += !readThrough(reader, flipped);
+  }
+  EXPECT_GT(refused, 200) << "flips in a header are seen";
+  for (int i = 0; i < 2000; ++i) { // whole words: counts, lengths, offsets
+    std::string changed = valid;
+    size_t at = random() % changed.size(), size = std::min<size_t>(8, changed.size() - at);
+    static constexpr uint64_t kWords[] = {0,       ~0ull,      1ull << 63, 1ull << 32,
+                                          1 << 16, 0x7FFFFFFF, 255,        1ull << 61};
+    std::memcpy(changed.data() + at, &kWords[random() % std::size(kWords)], size);
+    readThrough(reader, changed);
+  }
+}
+
+TEST(Mutation, Gguf) { sweep(readAsGguf, GgufImage::valid().bytes(), 1); }
+
+TEST(Mutation, Safetensors) {
+  sweep(readAsSafetensors, SafetensorsImage::valid().bytes(), 2);
+}
+
+TEST(Mutation, Config) { sweep(readAsConfig, validConfig(), 3); }
+
+} // namespace
