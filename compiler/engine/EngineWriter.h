@@ -48,7 +48,7 @@ SegmentSource segmentOf(fb::SegmentKind kind, std::string contents);
 struct WriteOptions {
   int threads = 1;
   /// Called with monotonic values, never from two threads at once; may be empty.
-  std::function<void(uint64_t doneBytes, uint64_t totalBytes)> progress;
+  std::function<void(uint64_t doneBytes, uint64_t totalBytes)> progress = {};
 };
 
 struct WriteResult {

@@ -19,7 +19,7 @@ public:
 
   Result<ElfImage> read() {
     for (auto part : {&ElfReader::readHeader, &ElfReader::readSegments, &ElfReader::readDynamic,
-                      &ElfReader::readSymbols})
+                      &ElfReader::readSymbols, &ElfReader::checkSelfContained})
       if (Result<void> ok = (this->*part)(); !ok)
         return ok.error();
     return std::move(image);
@@ -53,6 +53,7 @@ private:
   Result<void> addLoad(const Elf64_Phdr &program);
   Result<void> readDynamic();
   Result<void> readSymbols();
+  Result<void> checkSelfContained();
   std::optional<uint64_t> gnuHashCount(uint64_t address) const;
 
   std::span<const std::byte> bytes;
@@ -61,6 +62,7 @@ private:
   Elf64_Ehdr header{};
   std::vector<Elf64_Phdr> writable;
   Elf64_Phdr dynamic{};
+  const char *wants = nullptr; ///< something that only a linker can give
   uint64_t symbolTable = 0, stringTable = 0, stringSize = 0, symbolCount = 0;
 };
 
@@ -113,15 +115,11 @@ Result<void> ElfReader::readSegments() {
     } else if (program.p_type == PT_DYNAMIC) {
       dynamic = program;
     } else if (program.p_type == PT_INTERP || program.p_type == PT_TLS) {
-      return bad("E0339", "it wants an interpreter or thread-local memory");
+      wants = "an interpreter or thread-local memory";
     }
   }
   if (image.loads.empty() || dynamic.p_type != PT_DYNAMIC)
     return bad("E0337", "it has no loadable segment or no dynamic section");
-  // The only thing linkers put into a writable segment here is .dynamic itself.
-  for (const Elf64_Phdr &p : writable)
-    if (p.p_filesz != 0 && (p.p_vaddr != dynamic.p_vaddr || p.p_filesz != dynamic.p_filesz))
-      return bad("E0338", "it has " + std::to_string(p.p_filesz) + " bytes of writable data");
   return {};
 }
 
@@ -161,14 +159,16 @@ Result<void> ElfReader::readDynamic() {
     case DT_JMPREL:
     case DT_TEXTREL:
     case 36 /*DT_RELR*/:
-      return bad("E0339", "it has relocations");
+      wants = "relocations";
+      break;
     case DT_NEEDED:
     case DT_INIT:
     case DT_FINI:
     case DT_INIT_ARRAY:
     case DT_FINI_ARRAY:
     case DT_PREINIT_ARRAY:
-      return bad("E0339", "it wants other libraries or code run at load");
+      wants = "other libraries or code run at load";
+      break;
     default:
       break;
     }
@@ -239,6 +239,17 @@ Result<void> ElfReader::readSymbols() {
   }
   std::sort(image.symbols.begin(), image.symbols.end(),
             [](const auto &a, const auto &b) { return a.name < b.name; });
+  return {};
+}
+
+/// Last, since an undefined symbol, the likeliest mistake, has relocations and data in its wake.
+Result<void> ElfReader::checkSelfContained() {
+  if (wants)
+    return bad("E0339", std::string("it wants ") + wants);
+  // The only thing linkers put into a writable segment here is .dynamic itself.
+  for (const Elf64_Phdr &p : writable)
+    if (p.p_filesz != 0 && (p.p_vaddr != dynamic.p_vaddr || p.p_filesz != dynamic.p_filesz))
+      return bad("E0338", "it has " + std::to_string(p.p_filesz) + " bytes of writable data");
   return {};
 }
 

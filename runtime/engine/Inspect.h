@@ -26,7 +26,7 @@ struct MemoryLimits {
   uint64_t maxBatchTokens = 512; ///< rows of one step
   uint64_t logitsRows = 0;       ///< rows of logits of one step; 0: maxSeqs
   uint64_t threads = 1;
-  std::optional<uint64_t> kvBytes; ///< --kv-memory: a pool of this size instead
+  std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
 };
 
 /// All in bytes but `pages` and `pageTokens`.

@@ -84,11 +84,13 @@ Result<const fb::Engine *> verifyStructure(std::span<const std::byte> table,
   return fb::GetEngine(table.data());
 }
 
-/// Places: each segment on the page after the one before, nothing between but zeros.
-static Result<void> verifyPlaces(uint64_t fileSize, uint64_t from, const fb::Engine &engine,
-                                 const std::string &name) {
+Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &engine,
+                          const std::string &name) {
+  EngineHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  uint64_t fileSize = file.size();
   unsigned index = 0;
-  uint64_t end = from; // of the last thing seen
+  uint64_t end = sizeof header + header.tableSize; // of the last thing seen
   for (const fb::Segment *segment : *engine.segments()) {
     auto bad = [&](const char *code, const std::string &why) {
       return damaged(code, name,
@@ -121,14 +123,11 @@ static Result<void> verifyPlaces(uint64_t fileSize, uint64_t from, const fb::Eng
   return {};
 }
 
-Result<void> verifySegments(std::span<const std::byte> file, const fb::Engine &engine,
-                            VerifyLevel level, const std::string &name) {
+Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &engine,
+                          VerifyLevel level, const std::string &name) {
   EngineHeader header;
   std::memcpy(&header, file.data(), sizeof header);
   uint64_t end = sizeof header + header.tableSize;
-  if (Result<void> ok = verifyPlaces(file.size(), end, engine, name); !ok)
-    return ok;
-
   auto checkPadding = [&](uint64_t from, uint64_t to) -> Result<void> {
     if (!isZero(file.subspan(from, to - from)))
       return damaged("E0313", name,
@@ -157,7 +156,9 @@ Result<void> verifySegments(std::span<const std::byte> file, const fb::Engine &e
 
 Result<void> verifyMeaning(std::span<const std::byte> file, const fb::Engine &engine,
                            VerifyLevel level, const std::string &name) {
-  if (Result<void> ok = verifySegments(file, engine, level, name); !ok)
+  if (Result<void> ok = verifyPlaces(file, engine, name); !ok)
+    return ok;
+  if (Result<void> ok = verifyHashes(file, engine, level, name); !ok)
     return ok;
   if (Result<void> ok = verifyParts(file, engine, name); !ok)
     return ok;

@@ -54,11 +54,18 @@ Result<void> verifyMeaning(std::span<const std::byte> file, const fb::Engine &en
 /// The error all of these return: "NAME is damaged", `why`, how to rebuild.
 Error damaged(const char *code, const std::string &name, const std::string &why);
 
-// The parts of verifyMeaning, one file each.
-Result<void> verifySegments(std::span<const std::byte> file, const fb::Engine &engine,
-                            VerifyLevel level, const std::string &name);
+// The parts of verifyMeaning, in this order.
+
+/// Each segment lies on the page after the one before. E0315 … E0321.
+Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &engine,
+                          const std::string &name);
+/// Hashes and padding; those of weights only at VerifyLevel::Everything. E0312, E0313.
+Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &engine,
+                          VerifyLevel level, const std::string &name);
+/// VerifyParts.cpp. E0322 … E0357, E0375 … E0379.
 Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
                          const std::string &name);
+/// VerifyProgram.cpp. E0358 … E0374.
 Result<void> verifyProgram(const fb::Engine &engine, const std::string &name);
 
 } // namespace ingot::runtime

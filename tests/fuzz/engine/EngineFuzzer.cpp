@@ -1,0 +1,90 @@
+//===- EngineFuzzer.cpp - Arbitrary bytes as an engine --------------------===//
+//
+// Nearly every mutation would die at a hash, so the hashes are made right first:
+// header and table always, segments once their places are sane. Whatever the loader
+// then lets through must be safe to describe and to map.
+//===----------------------------------------------------------------------===//
+#include "runtime/engine/CodeImage.h"
+#include "runtime/engine/ElfImage.h"
+#include "runtime/engine/Hash.h"
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/Verify.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+using namespace ingot;
+using namespace ingot::runtime;
+
+namespace {
+
+/// A page-aligned copy, padded to a page as files are.
+struct Pages {
+  explicit Pages(std::span<const uint8_t> input)
+      : size(nextSegment(std::max<size_t>(input.size(), sizeof(EngineHeader)))),
+        data(static_cast<std::byte *>(std::aligned_alloc(4096, size)), std::free) {
+    std::memset(data.get(), 0, size);
+    std::memcpy(data.get(), input.data(), input.size());
+  }
+  size_t size;
+  std::unique_ptr<std::byte, void (*)(void *)> data;
+  std::span<std::byte> span() const { return {data.get(), size}; }
+};
+
+void sealHeader(std::span<std::byte> file) {
+  EngineHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.major = kFormatMajor;
+  header.minor = kFormatMinor;
+  header.flags = 0;
+  header.fileSize = file.size();
+  header.tableOffset = sizeof header;
+  header.tableSize = std::clamp<uint64_t>(header.tableSize, 1, file.size() - sizeof header);
+  if (file.size() == sizeof header)
+    header.tableSize = 0;
+  header.tableHash = hash128(file.subspan(sizeof header, header.tableSize));
+  header.checksum = headerChecksum(header);
+  std::memcpy(file.data(), &header, sizeof header);
+}
+
+/// Writes the right hashes into the table; needs structure and places to be sound.
+void sealSegments(std::span<std::byte> file, const fb::Engine &engine) {
+  for (const fb::Segment *segment : *engine.segments()) {
+    Hash128 hash = hash128(file.subspan(segment->offset(), segment->size()));
+    auto *table = reinterpret_cast<flatbuffers::Table *>(const_cast<fb::Segment *>(segment));
+    table->SetField<uint64_t>(fb::Segment::VT_HASH_LO, hash.low, 0);
+    table->SetField<uint64_t>(fb::Segment::VT_HASH_HI, hash.high, 0);
+  }
+  sealHeader(file);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  Pages raw({data, size});
+  (void)EngineFile::fromMemory({raw.data.get(), size}, VerifyLevel::Everything);
+  (void)parseElf({raw.data.get(), size}, "fuzzed");
+
+  sealHeader(raw.span());
+  auto table = verifyHeader(raw.span(), "fuzzed");
+  auto engine =
+      table ? verifyStructure(*table, "fuzzed") : Result<const fb::Engine *>(table.error());
+  if (!engine)
+    return 0;
+  if (verifyPlaces(raw.span(), **engine, "fuzzed"))
+    sealSegments(raw.span(), **engine);
+  auto file = EngineFile::fromMemory(raw.span(), VerifyLevel::Table);
+  if (!file)
+    return 0;
+  if (inspectText(**file, {}).empty() || inspectJson(**file, {}).empty() ||
+      inspectHtml(**file, {}).empty())
+    std::abort();
+  for (size_t i = 0; i < (*file)->table().weights()->size(); ++i)
+    if ((*file)->weightData(i).empty())
+      std::abort();
+  for (size_t i = 0; i < (*file)->table().code()->size(); ++i)
+    (void)CodeImage::map(*file, i);
+  return 0;
+}

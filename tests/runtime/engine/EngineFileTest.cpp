@@ -1,0 +1,142 @@
+//===- EngineFileTest.cpp - What was written is what is read --------------===//
+#include "SyntheticEngine.h"
+
+#include "runtime/engine/Isa.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+using namespace ingot;
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+std::string written(const Folder &folder, unsigned variant = 0) {
+  std::string path = folder / "model.ingot";
+  Synthetic s = syntheticEngine(variant);
+  auto result = compiler::writeEngine(path, std::move(s.table), std::move(s.sources));
+  EXPECT_TRUE(result) << result.error().format();
+  EXPECT_EQ(result->fileBytes, std::filesystem::file_size(path));
+  return path;
+}
+
+TEST(EngineFile, RoundTrip) {
+  Folder folder;
+  for (VerifyLevel level : {VerifyLevel::Table, VerifyLevel::Everything}) {
+    auto engine = EngineFile::open(written(folder), level);
+    ASSERT_TRUE(engine) << engine.error().format();
+    const fb::Engine &table = (*engine)->table();
+    EXPECT_EQ(table.model()->name()->str(), "synthetic");
+    EXPECT_EQ(table.weights()->size(), 4u);
+    EXPECT_EQ(table.bytes_per_token(), 512u);
+    EXPECT_EQ(table.bytes_per_row(), 256u);
+    EXPECT_EQ(table.bytes_fixed(), 64u);
+    EXPECT_EQ(table.bytes_per_page(), 2u * 2 * 2 * 32 * 32 * 2);
+    EXPECT_EQ(table.launches_per_step(), 4u);
+    EXPECT_EQ((*engine)->chatTemplate(), "{{ messages }}");
+    EXPECT_EQ((*engine)->tokenizer().size(), 19u);
+    EXPECT_EQ((*engine)->fileBytes() % 4096, 0u);
+  }
+}
+
+TEST(EngineFile, WeightsAreWhatTheJobsWrote) {
+  Folder folder;
+  auto engine = EngineFile::open(written(folder, 7));
+  ASSERT_TRUE(engine);
+  Synthetic expected = syntheticEngine(7);
+  for (size_t i = 0; i < expected.table.weights.size(); ++i) {
+    std::span<const std::byte> found = (*engine)->weightData(i);
+    std::vector<std::byte> bytes(expected.table.weights[i]->size);
+    ASSERT_TRUE(expected.sources[2].jobs[i].fill(bytes));
+    ASSERT_EQ(found.size(), bytes.size());
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), found.begin())) << i;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(found.data()) % 64, 0u);
+  }
+}
+
+TEST(EngineFile, SegmentsAreOnPages) {
+  Folder folder;
+  auto engine = EngineFile::open(written(folder));
+  ASSERT_TRUE(engine);
+  for (size_t i = 0; i < (*engine)->table().segments()->size(); ++i)
+    EXPECT_EQ(reinterpret_cast<uintptr_t>((*engine)->segment(i).data()) % 4096, 0u);
+}
+
+TEST(EngineFile, FollowsALinkToARegularFile) {
+  Folder folder;
+  std::filesystem::create_symlink(written(folder), folder / "link.ingot");
+  EXPECT_TRUE(EngineFile::open(folder / "link.ingot"));
+}
+
+TEST(EngineFile, StaysUsableWhenReplaced) {
+  Folder folder;
+  std::string path = written(folder, 0);
+  auto old = EngineFile::open(path);
+  ASSERT_TRUE(old);
+  std::byte before = (*old)->weightData(0)[5];
+  written(folder, 1);
+  auto fresh = EngineFile::open(path, VerifyLevel::Everything);
+  ASSERT_TRUE(fresh);
+  EXPECT_EQ((*old)->weightData(0)[5], before);
+  EXPECT_FALSE(std::equal((*old)->weightData(0).begin(), (*old)->weightData(0).end(),
+                          (*fresh)->weightData(0).begin()));
+}
+
+/// Every released format version stays readable: tests/engines/README.md.
+TEST(EngineFile, OldEnginesOpen) {
+  int seen = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(INGOT_SOURCE_DIR "/tests/engines")) {
+    if (entry.path().extension() != ".ingot")
+      continue;
+    auto engine = EngineFile::open(entry.path(), VerifyLevel::Everything);
+    EXPECT_TRUE(engine) << engine.error().format();
+    ++seen;
+  }
+  EXPECT_GT(seen, 0);
+}
+
+CpuFeatures cpu(bool avx2, bool avx512) { return {avx2, avx512, "Test CPU"}; }
+
+TEST(PickCode, BestLevelOrTheOneAskedFor) {
+  AlignedBytes bytes(validEngine());
+  auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  ASSERT_TRUE(engine);
+  const fb::Engine &table = (*engine)->table();
+  EXPECT_EQ(*pickCode(table, cpu(true, true)), 1u);
+  EXPECT_EQ(*pickCode(table, cpu(true, false)), 0u);
+  EXPECT_EQ(*pickCode(table, cpu(true, true), IsaLevel::Avx2), 0u);
+  EXPECT_EQ(*pickCode(table, cpu(true, true), IsaLevel::Avx512), 1u);
+  EXPECT_EQ(pickCode(table, cpu(true, false), IsaLevel::Avx512).error().code, "E0383");
+  EXPECT_EQ(pickCode(table, cpu(false, false)).error().code, "E0381");
+}
+
+TEST(PickCode, SaysWhatWasBuiltWhatIsHereAndHowToRebuild) {
+  AlignedBytes bytes(assemble([](Table &t) { t.code.erase(t.code.begin()); }));
+  auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  ASSERT_TRUE(engine) << engine.error().format();
+  auto none = pickCode((*engine)->table(), cpu(true, false));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().format(), "error[E0381]: the engine does not fit this CPU\n"
+                                   "  built for cpu:avx512; this Test CPU runs cpu:avx2\n"
+                                   "  rebuild it: ingot compile MODEL -o E --target cpu:avx2\n");
+  auto pinned = pickCode((*engine)->table(), cpu(true, true), IsaLevel::Avx2);
+  ASSERT_FALSE(pinned);
+  EXPECT_EQ(pinned.error().code, "E0382");
+  EXPECT_EQ(pinned.error().exit, ExitCode::File);
+  EXPECT_NE(pinned.error().fix.find("--target cpu:avx2"), std::string::npos);
+}
+
+TEST(Isa, Names) {
+  for (IsaLevel level : {IsaLevel::Avx2, IsaLevel::Avx512}) {
+    EXPECT_EQ(isaNamed(isaName(level)), level);
+    EXPECT_EQ(isaNamed(isaTarget(level)), level);
+  }
+  EXPECT_FALSE(isaNamed("sse2"));
+  CpuFeatures host = hostCpu();
+  EXPECT_FALSE(host.name.empty());
+  EXPECT_TRUE(host.avx2 || !host.avx512);
+}
+
+} // namespace

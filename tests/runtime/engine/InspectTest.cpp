@@ -1,0 +1,147 @@
+//===- InspectTest.cpp - The memory statement and the descriptions --------===//
+#include "SyntheticEngine.h"
+
+#include "runtime/engine/Inspect.h"
+#include "runtime/engine/JsonText.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+#include <simdjson.h>
+
+using namespace ingot;
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+struct Opened {
+  Opened()
+      : bytes(validEngine()), engine(*EngineFile::fromMemory(bytes.span(), VerifyLevel::Table)) {}
+  AlignedBytes bytes;
+  std::shared_ptr<EngineFile> engine;
+};
+
+TEST(MemoryStatement, IsTheSumOfItsParts) {
+  Opened e;
+  MemoryLimits limits{
+      .context = 100, .maxSeqs = 3, .maxBatchTokens = 50, .logitsRows = 2, .threads = 4};
+  auto s = memoryStatement(*e.engine, limits);
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->mapped, e.engine->fileBytes());
+  EXPECT_EQ(s->arena, 64u + 50 * 512 + 2 * 256);
+  EXPECT_EQ(s->pages, 3u * 4);
+  EXPECT_EQ(s->kv, 12 * e.engine->table().bytes_per_page());
+  EXPECT_EQ(s->scratch, 4u * 128); // 100 bytes, on 64-byte lines
+  EXPECT_EQ(s->batch, 50u * 12 + 2 * 4 + (50 / 16 + 3) * 16 + 12 * 4);
+  EXPECT_EQ(s->total(), s->mapped + s->arena + s->kv + s->scratch + s->batch);
+  EXPECT_NE(s->text().find("12 pages of 32 positions: 3 x 100"), std::string::npos) << s->text();
+}
+
+TEST(MemoryStatement, DefaultsComeFromTheModel) {
+  Opened e;
+  auto s = memoryStatement(*e.engine, {.maxSeqs = 2});
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->limits.context, 256u);
+  EXPECT_EQ(s->limits.logitsRows, 2u);
+  EXPECT_EQ(s->pages, 16u);
+}
+
+TEST(MemoryStatement, KvMemorySetsThePages) {
+  Opened e;
+  uint64_t page = e.engine->table().bytes_per_page();
+  auto s = memoryStatement(*e.engine, {.maxSeqs = 100, .kvBytes = 5 * page + 7});
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->pages, 5u);
+  EXPECT_EQ(s->kv, 5 * page);
+  auto none = memoryStatement(*e.engine, {.kvBytes = page - 1});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, "E0386");
+}
+
+TEST(MemoryStatement, RefusesWhatCannotBe) {
+  Opened e;
+  constexpr uint64_t kHuge = std::numeric_limits<uint64_t>::max();
+  for (MemoryLimits limits :
+       {MemoryLimits{.maxSeqs = kHuge}, MemoryLimits{.context = kHuge},
+        MemoryLimits{.maxBatchTokens = kHuge / 2}, MemoryLimits{.logitsRows = kHuge / 256},
+        MemoryLimits{.threads = kHuge}}) {
+    auto s = memoryStatement(*e.engine, limits);
+    ASSERT_FALSE(s);
+    EXPECT_EQ(s.error().code, "E0386");
+    EXPECT_EQ(s.error().exit, ExitCode::File);
+  }
+}
+
+TEST(Inspect, JsonIsValidAndComplete) {
+  Opened e;
+  std::string text = inspectJson(*e.engine, {.maxSeqs = 2, .threads = 2});
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  ASSERT_EQ(parser.parse(text).get(json), simdjson::SUCCESS) << text;
+  EXPECT_EQ(std::string_view(json["model"]["name"]), "synthetic");
+  EXPECT_EQ(std::string_view(json["precision"]), "fast");
+  EXPECT_EQ(uint64_t(json["file_bytes"]), e.engine->fileBytes());
+  EXPECT_EQ(json["targets"].get_array().size(), 2u);
+  EXPECT_EQ(json["weights"].get_array().size(), 4u);
+  EXPECT_EQ(uint64_t(json["launches_per_step"]), 4u);
+  EXPECT_EQ(uint64_t(json["statement"]["total"]),
+            memoryStatement(*e.engine, {.maxSeqs = 2, .threads = 2})->total());
+  EXPECT_EQ(std::string_view(json["provenance"]["source.hash"]), "0123456789abcdef");
+  EXPECT_EQ(std::string_view(json["evidence"].at(0)["pass"]), "fuse");
+  EXPECT_EQ(uint64_t(json["special_tokens"]["eos"].at(1)), 3u);
+}
+
+TEST(Inspect, TextSaysWhatPeopleAskFor) {
+  Opened e;
+  std::string text = inspectText(*e.engine, {});
+  for (const char *part : {"synthetic (llama)", "cpu:avx512", "q4_1", "blk.*.attn.weight", "x2",
+                           "copy_rows", "4 launches per step", "KV cache", "source.hash", "fuse"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(Inspect, NamesCannotCarryTerminalCommands) {
+  AlignedBytes bytes(assemble([](Table &t) {
+    t.model->name = "evil\x1b[2J\n<script>";
+    t.provenance[0]->value = "\xff\xfe\"\\";
+  }));
+  auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Everything);
+  ASSERT_TRUE(engine) << engine.error().format();
+  EXPECT_EQ(inspectText(**engine, {}).find('\x1b'), std::string::npos);
+  EXPECT_EQ(inspectHtml(**engine, {}).find("<script>"), std::string::npos);
+  std::string json = inspectJson(**engine, {});
+  simdjson::dom::parser parser;
+  simdjson::dom::element parsed;
+  ASSERT_EQ(parser.parse(json).get(parsed), simdjson::SUCCESS);
+  EXPECT_EQ(std::string_view(parsed["model"]["name"]), "evil\x1b[2J\n<script>");
+}
+
+TEST(Inspect, HtmlIsSelfContained) {
+  Opened e;
+  std::string page = inspectHtml(*e.engine, {});
+  EXPECT_NE(page.find("<h3>layer &times; 2</h3>"), std::string::npos);
+  EXPECT_NE(page.find("blk.0.attn.weight"), std::string::npos);
+  EXPECT_NE(page.find("bytes per logits row"), std::string::npos);
+  for (const char *outside : {"http", "src=", "@import", "url("})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+}
+
+TEST(JsonText, EscapesAndSeparates) {
+  JsonText j;
+  j.open('{').key("a\"b").value("x\ny\\").key("n").open('[').value(1).value(-2).value(true);
+  j.value(0.5).value(std::numeric_limits<double>::quiet_NaN()).open('{').close().close().close();
+  EXPECT_EQ(j.text(), "{\"a\\\"b\":\"x\\u000ay\\\\\",\"n\":[1,-2,true,0.5,null,{}]}");
+  JsonText utf;
+  utf.value("\xc3\xa9\xc0\x80\xed\xa0\x80\xf0\x9f\x98\x80");
+  EXPECT_EQ(utf.text(), "\"\xc3\xa9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"
+                        "\xf0\x9f\x98\x80\"");
+}
+
+TEST(HumanBytes, Units) {
+  EXPECT_EQ(humanBytes(0), "0 B");
+  EXPECT_EQ(humanBytes(1023), "1023 B");
+  EXPECT_EQ(humanBytes(1536), "1.5 KiB");
+  EXPECT_EQ(humanBytes(105 << 20), "105.0 MiB");
+  EXPECT_EQ(humanBytes(~uint64_t(0)), "16.0 EiB");
+}
+
+} // namespace

@@ -1,0 +1,311 @@
+//===- SyntheticEngine.cpp - See SyntheticEngine.h ------------------------===//
+#include "SyntheticEngine.h"
+
+#include "runtime/engine/Hash.h"
+#include "runtime/engine/Memory.h"
+#include "runtime/formats/PanelLayout.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace ingot::test {
+namespace {
+
+constexpr uint32_t kVocab = 40, kHidden = 64;
+
+std::unique_ptr<fb::KernelT> kernel(std::string name, fb::GridBase base, uint64_t factor,
+                                    uint32_t args) {
+  auto k = std::make_unique<fb::KernelT>();
+  k->name = std::move(name);
+  k->family = "rowwise";
+  k->grid = std::make_unique<fb::GridT>();
+  k->grid->base = base;
+  k->grid->factor = factor;
+  k->args = args;
+  k->scratch_bytes = 100;
+  return k;
+}
+
+std::unique_ptr<fb::BufferT> buffer(std::string name, fb::BufferClass kind, uint64_t size,
+                                    uint64_t offset) {
+  auto b = std::make_unique<fb::BufferT>();
+  b->name = std::move(name);
+  b->class_ = kind;
+  b->per_unit = size;
+  b->offset = offset;
+  return b;
+}
+
+/// Appends a weight behind the last one.
+void addWeight(Table &table, std::string name, WeightFormat format, std::vector<uint64_t> shape) {
+  auto w = std::make_unique<fb::WeightT>();
+  w->name = std::move(name);
+  w->format = numericFormat(format).name;
+  w->layout = shape.size() == 1 ? fb::WeightLayout::VectorF32 : fb::WeightLayout::Panel32;
+  w->segment = 2;
+  if (!table.weights.empty())
+    w->offset = table.weights.back()->offset + table.weights.back()->size;
+  w->size =
+      shape.size() == 1 ? f32RowBytes(shape[0]) : panelLayout(format, shape[0], shape[1]).bytes();
+  w->shape = std::move(shape);
+  table.weights.push_back(std::move(w));
+}
+
+std::unique_ptr<fb::SectionT> section(std::string name, uint32_t kernel,
+                                      std::vector<fb::Arg> args) {
+  auto s = std::make_unique<fb::SectionT>();
+  s->name = std::move(name);
+  auto launch = std::make_unique<fb::LaunchT>();
+  launch->kernel = kernel;
+  launch->args = std::move(args);
+  s->launches.push_back(std::move(launch));
+  return s;
+}
+
+void addStep(Table &table, uint32_t section, std::vector<uint32_t> weights, int slot, int layer) {
+  auto s = std::make_unique<fb::StepT>();
+  s->section = section;
+  s->weights = std::move(weights);
+  s->kv_slot = slot;
+  s->layer = layer;
+  table.steps.push_back(std::move(s));
+}
+
+void addProgram(Table &t) {
+  using fb::Arg;
+  using fb::ArgKind;
+  t.kernels.push_back(kernel("copy_rows", fb::GridBase::Tokens, 1, 3));
+  t.kernels.push_back(kernel("attend", fb::GridBase::Tiles, 2, 3));
+  t.buffers.push_back(buffer("x", fb::BufferClass::PerToken, 256, 0));
+  t.buffers.push_back(buffer("y", fb::BufferClass::PerToken, 256, 256));
+  t.buffers.push_back(buffer("logits", fb::BufferClass::PerRow, 256, 0));
+  t.buffers.push_back(buffer("constants", fb::BufferClass::Fixed, 64, 0));
+  t.logits_buffer = 2;
+  addWeight(t, "token_embd.weight", WeightFormat::Q8_0, {kVocab, kHidden});
+  addWeight(t, "blk.0.attn.weight", WeightFormat::Q4_1, {kHidden, kHidden});
+  addWeight(t, "blk.1.attn.weight", WeightFormat::Q4_1, {kHidden, kHidden});
+  addWeight(t, "output_norm.weight", WeightFormat::F32, {kHidden});
+  t.sections.push_back(section(
+      "embed", 0, {Arg(ArgKind::Weight, 0), Arg(ArgKind::Buffer, 0), Arg(ArgKind::Buffer, 3)}));
+  t.sections.push_back(section(
+      "layer", 1, {Arg(ArgKind::LayerWeight, 0), Arg(ArgKind::Kv, 0), Arg(ArgKind::Buffer, 0)}));
+  t.sections.push_back(section(
+      "head", 0, {Arg(ArgKind::Weight, 3), Arg(ArgKind::Buffer, 0), Arg(ArgKind::Buffer, 2)}));
+  addStep(t, 0, {}, -1, -1);
+  addStep(t, 1, {1}, 0, 0);
+  addStep(t, 1, {2}, 1, 1);
+  addStep(t, 2, {}, -1, -1);
+  for (int slot = 0; slot < 2; ++slot) {
+    auto s = std::make_unique<fb::KvSlotT>();
+    s->kv_heads = 2;
+    s->head_dim = 32;
+    s->type = fb::ElementType::BF16;
+    t.kv_slots.push_back(std::move(s));
+  }
+}
+
+void addText(Table &t) {
+  t.text = std::make_unique<fb::TextT>();
+  t.text->tokenizer_segment = 3;
+  t.text->tokenizer_kind = "kitoken";
+  t.text->chat_template_segment = 4;
+  t.text->special = std::make_unique<fb::SpecialTokensT>();
+  t.text->special->bos = 1;
+  t.text->special->eos = {2, 3};
+  t.generation = std::make_unique<fb::GenerationDefaultsT>();
+  auto source = std::make_unique<fb::AttributeT>();
+  source->key = "source.hash";
+  source->value = "0123456789abcdef";
+  t.provenance.push_back(std::move(source));
+  auto evidence = std::make_unique<fb::EvidenceT>();
+  evidence->pass = "fuse";
+  evidence->inputs = "seeded slice";
+  evidence->max_abs = 1e-6;
+  t.evidence.push_back(std::move(evidence));
+  auto cost = std::make_unique<fb::PredictedCostT>();
+  cost->kernel = 1;
+  cost->bytes = 1000;
+  t.costs.push_back(std::move(cost));
+}
+
+Table syntheticTable() {
+  Table t;
+  t.compiler_version = "0.1.0";
+  t.model = std::make_unique<fb::ModelT>();
+  t.model->name = "synthetic";
+  t.model->family = "llama";
+  t.model->vocab = kVocab;
+  t.model->hidden = kHidden;
+  t.model->layers = 2;
+  t.model->context = 256;
+  t.model->parameters = 2 * kHidden * kHidden + kVocab * kHidden;
+  t.page_tokens = 32;
+  for (uint32_t i = 0; i < 2; ++i) {
+    auto code = std::make_unique<fb::CodeObjectT>();
+    code->target = i == 0 ? "cpu:avx2" : "cpu:avx512";
+    code->segment = i;
+    code->kernel_symbols = {"copy_rows", "attend"};
+    t.code.push_back(std::move(code));
+  }
+  addProgram(t);
+  addText(t);
+  return t;
+}
+
+/// Bytes that differ from weight to weight and from variant to variant.
+void fillWeight(std::span<std::byte> bytes, uint64_t seed) {
+  uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
+  for (std::byte &b : bytes) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    b = static_cast<std::byte>(state >> 56);
+  }
+}
+
+void append(std::string &file, std::string_view bytes) {
+  file.resize(runtime::nextSegment(file.size()), '\0');
+  file += bytes;
+}
+
+} // namespace
+
+Synthetic syntheticEngine(unsigned variant) {
+  Synthetic s;
+  s.table = syntheticTable();
+  s.sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, codeObject("plain")));
+  s.sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, codeObject("plain")));
+  compiler::SegmentSource weights{fb::SegmentKind::Weights, 0, {}};
+  for (const auto &w : s.table.weights) {
+    weights.jobs.push_back(
+        {w->offset, w->size, [seed = w->offset + 1000 * variant](std::span<std::byte> to) {
+           fillWeight(to, seed);
+           return Result<void>();
+         }});
+    weights.size = w->offset + w->size;
+  }
+  s.sources.push_back(std::move(weights));
+  s.sources.push_back(compiler::segmentOf(fb::SegmentKind::Tokenizer, "a tokenizer's bytes"));
+  s.sources.push_back(compiler::segmentOf(fb::SegmentKind::ChatTemplate, "{{ messages }}"));
+  return s;
+}
+
+std::string codeObject(const std::string &name) {
+  return readFile(std::string(INGOT_TEST_OBJECTS) + "/kernels_" + name + ".so");
+}
+
+std::string readFile(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+void writeFile(const std::string &path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+}
+
+Folder::Folder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "ingot-test-XXXXXX";
+  path = ::mkdtemp(pattern.data());
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+std::vector<std::string> Folder::names() const {
+  std::vector<std::string> list;
+  for (const auto &entry : std::filesystem::directory_iterator(path))
+    list.push_back(entry.path().filename());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+std::string validEngine(unsigned variant) {
+  Folder folder;
+  Synthetic s = syntheticEngine(variant);
+  auto written = compiler::writeEngine(folder / "e", std::move(s.table), std::move(s.sources));
+  EXPECT_TRUE(written) << written.error().format();
+  return readFile(folder / "e");
+}
+
+std::string assemble(const Change &before, const Change &after,
+                     const std::function<void(std::vector<std::string> &)> &segments) {
+  // A valid engine, taken apart.
+  static const std::string bytes = validEngine();
+  AlignedBytes valid(bytes);
+  auto engine = runtime::EngineFile::fromMemory(valid.span(), runtime::VerifyLevel::Everything);
+  EXPECT_TRUE(engine);
+  Table table;
+  (*engine)->table().UnPackTo(&table);
+  std::vector<std::string> contents;
+  for (size_t i = 0; i < table.segments.size(); ++i) {
+    auto bytes = (*engine)->segment(i);
+    contents.emplace_back(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  }
+
+  if (before)
+    before(table);
+  if (segments)
+    segments(contents);
+  auto pack = [&] {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.ForceDefaults(true);
+    fb::FinishEngineBuffer(builder, fb::Engine::Pack(builder, &table));
+    return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()),
+                       builder.GetSize());
+  };
+  uint64_t end = sizeof(runtime::EngineHeader) + pack().size();
+  for (size_t i = 0; i < contents.size(); ++i) {
+    fb::SegmentT &segment = *table.segments[i];
+    runtime::Hash128 hash = runtime::hash128(std::as_bytes(std::span(contents[i])));
+    segment.offset = runtime::nextSegment(end);
+    segment.size = contents[i].size();
+    segment.hash_lo = hash.low;
+    segment.hash_hi = hash.high;
+    end = segment.offset + segment.size;
+  }
+  if (after)
+    after(table);
+
+  std::string file(sizeof(runtime::EngineHeader), '\0'), packed = pack();
+  file += packed;
+  for (const std::string &bytes : contents)
+    append(file, bytes);
+  append(file, "");
+  runtime::EngineHeader header{};
+  std::memcpy(header.magic, runtime::kMagic, 8);
+  header.major = runtime::kFormatMajor;
+  header.minor = runtime::kFormatMinor;
+  header.fileSize = file.size();
+  header.tableOffset = sizeof header;
+  header.tableSize = packed.size();
+  std::memcpy(file.data(), &header, sizeof header);
+  sealHeader(file);
+  return file;
+}
+
+void sealHeader(std::string &file) {
+  runtime::EngineHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  if (header.tableOffset <= file.size() && header.tableSize <= file.size() - header.tableOffset)
+    header.tableHash = runtime::hash128(
+        std::as_bytes(std::span(file)).subspan(header.tableOffset, header.tableSize));
+  header.checksum = runtime::headerChecksum(header);
+  std::memcpy(file.data(), &header, sizeof header);
+}
+
+AlignedBytes::AlignedBytes(std::string_view bytes)
+    : data(static_cast<std::byte *>(
+               std::aligned_alloc(4096, runtime::nextSegment(std::max<size_t>(bytes.size(), 1)))),
+           std::free),
+      size(bytes.size()) {
+  std::memcpy(data.get(), bytes.data(), bytes.size());
+}
+
+} // namespace ingot::test

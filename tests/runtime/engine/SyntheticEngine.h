@@ -1,0 +1,68 @@
+//===- SyntheticEngine.h - A small complete engine, to be spoiled ---------===//
+//
+// Two layers, three kernels' worth of program, weights of three formats, text
+// artefacts, both CPU levels with real (tiny) ELF objects. `assemble` builds files
+// byte by byte without the writer, so that a test can make what the writer never would.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/engine/EngineWriter.h"
+#include "runtime/engine/EngineFile.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ingot::test {
+
+using Table = fb::EngineT;
+using Change = std::function<void(Table &)>;
+
+/// Everything that writeEngine() wants filled in. `variant` changes the weights' bytes.
+struct Synthetic {
+  Table table;
+  std::vector<compiler::SegmentSource> sources;
+};
+Synthetic syntheticEngine(unsigned variant = 0);
+
+/// An object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".
+std::string codeObject(const std::string &name);
+
+std::string readFile(const std::string &path);
+void writeFile(const std::string &path, std::string_view bytes);
+
+/// A fresh folder, removed with all it holds.
+class Folder {
+public:
+  Folder();
+  ~Folder();
+  std::string operator/(const std::string &name) const { return path + "/" + name; }
+  std::vector<std::string> names() const; ///< of everything inside, sorted
+  std::string path;
+};
+
+/// The bytes of a valid engine, as the writer makes it.
+std::string validEngine(unsigned variant = 0);
+
+/// A file with correct header, places and hashes around a changed table: `before` changes it
+/// before segments are placed and hashed, `after` afterwards. `segments` replaces contents.
+std::string assemble(const Change &before, const Change &after = {},
+                     const std::function<void(std::vector<std::string> &)> &segments = {});
+
+/// Recomputes table hash, size and checksum of the header.
+void sealHeader(std::string &file);
+
+/// 4096-byte aligned copy, as the loader's mapping is.
+class AlignedBytes {
+public:
+  explicit AlignedBytes(std::string_view bytes);
+  std::span<const std::byte> span() const { return {data.get(), size}; }
+  std::byte *bytes() { return data.get(); }
+
+private:
+  std::unique_ptr<std::byte[], void (*)(void *)> data;
+  size_t size;
+};
+
+} // namespace ingot::test

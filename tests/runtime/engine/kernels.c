@@ -1,0 +1,40 @@
+// Stand-ins for generated kernels: the ABI of runtime/device/cpu/KernelAbi.h, no
+// libraries, no relocations. The macros make objects that a loader must refuse.
+typedef struct Batch {
+  long long tokens;
+} Batch;
+
+#ifdef WITH_WRITABLE_DATA
+static volatile int counter = 42;
+#define TOUCH counter++
+#elif defined(WITH_BSS)
+static volatile char zeros[100000];
+#define TOUCH zeros[(unsigned long long)batch % 7]++
+#elif defined(WITH_RELOCATION)
+static int one, two;
+int *const volatile pointers[] = {&one, &two};
+#define TOUCH (*pointers[batch->tokens & 1])
+#elif defined(WITH_UNDEFINED)
+int elsewhere(void);
+#define TOUCH elsewhere()
+#else
+#define TOUCH (void)0
+#endif
+
+__attribute__((visibility("default"))) void copy_rows(void *const *args, const Batch *batch,
+                                                      long long begin, long long end,
+                                                      long long step, char *scratch) {
+  TOUCH;
+  const float *in = args[0];
+  float *out = args[1];
+  for (long long i = begin; i < end; i += step)
+    out[i] = 2 * in[i] + 1;
+}
+
+#ifndef WITHOUT_ATTEND
+__attribute__((visibility("default"))) void attend(void *const *args, const Batch *batch,
+                                                   long long begin, long long end, long long step,
+                                                   char *scratch) {
+  scratch[0] = (char)(end - begin);
+}
+#endif
