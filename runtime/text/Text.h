@@ -52,7 +52,7 @@ public:
   /// The ids of a text; never adds BOS or EOS. With `parseSpecial`, the strings of special
   /// tokens in the text ("<|im_start|>") become their one id; without, they are plain
   /// text (what a user typed inside a chat must not open a turn). Bytes that are not
-  /// UTF-8 are read as U+FFFD. Errors: E0603 (text over 64 MiB, or the library failed).
+  /// UTF-8 are read as U+FFFD. Errors: E0603 (text over 16 MiB, or the library failed).
   Result<std::vector<int32_t>> encode(std::string_view text, bool parseSpecial = true) const;
 
   /// The bytes that one id stands for, whatever its neighbours; part of a character
@@ -120,14 +120,15 @@ private:
   std::string held;
 };
 
-/// Ends a text at the first of some strings, without ever showing the start of one.
+/// Ends a text at the first of some strings to appear, without ever showing the start of one.
 class StopMatcher {
 public:
   /// Empty strings are ignored.
   explicit StopMatcher(std::vector<std::string> stops);
 
-  /// Takes the next piece; gives what is now known to be before any stop string. The
-  /// earliest stop wins, and nothing of it or after it is ever given.
+  /// Takes the next piece; gives what is now known to be before any stop string. The stop
+  /// that is complete first wins (of two at once the longer), and nothing of it or after
+  /// it is ever given. How the text is cut into pieces changes nothing.
   std::string push(std::string_view piece);
   std::string flush(); ///< the end of the text: what was held back, unless stopped
   bool stopped() const { return matched; }

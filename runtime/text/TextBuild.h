@@ -25,6 +25,10 @@ struct TokenizerArtifact {
 /// (vocabulary of an unknown kind or pre-tokenizer, named), E0621 (damaged vocabulary).
 Result<std::optional<TokenizerArtifact>> buildTokenizer(const import::Checkpoint &checkpoint);
 
+/// The special ids that config.json, generation_config.json or GGUF keys state, for a
+/// checkpoint without a tokenizer (names of tokens cannot be looked up then).
+Result<SpecialTokens> configuredSpecialTokens(const import::Checkpoint &checkpoint);
+
 /// The chat template's source; nullopt: there is none. Of several, the one called
 /// "default". Checked to parse (E0610, E0611).
 Result<std::optional<std::string>> findChatTemplate(const import::Checkpoint &checkpoint);

@@ -1,0 +1,14 @@
+//===- Json.h - Strings as JSON ------------------------------------------===//
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ingot::text {
+
+/// The text as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD.
+std::string jsonString(std::string_view text);
+/// Appends it to `out`.
+void appendJsonString(std::string &out, std::string_view text);
+
+} // namespace ingot::text

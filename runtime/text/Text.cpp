@@ -1,0 +1,161 @@
+//===- Text.cpp - Tokenizers and chat templates over the Rust crate ------===//
+
+#include "runtime/text/Text.h"
+#include "runtime/text/Json.h"
+#include "runtime/text/TextAbi.h"
+
+#include <cstring>
+
+namespace ingot::text {
+
+namespace {
+
+constexpr size_t kEncodeLimit = 16u << 20;
+
+IngotTextSlice slice(std::string_view text) { return {text.data(), text.size()}; }
+
+IngotTextOutput into(std::string &text) {
+  return {&text, [](void *context, const uint8_t *data, size_t size) {
+            static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
+          }};
+}
+
+Error internal(std::string why) {
+  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why), "report it: this is a bug of ingot"};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind, std::span<const std::byte> bytes) {
+  if (kind != kFlatBpe && kind != kHfJson)
+    return Error{ExitCode::File, "E0601", "unknown kind of tokenizer",
+                 "the engine says '" + std::string(kind) + "', this runtime reads '" + std::string(kFlatBpe) + "' and '" +
+                     std::string(kHfJson) + "'",
+                 "rebuild the engine: ingot compile MODEL -o E"};
+  void *handle = nullptr;
+  std::string why;
+  int32_t status = ingot_tokenizer_open({bytes.data(), bytes.size()}, &handle, into(why));
+  if (status == INGOT_TEXT_PANIC)
+    return internal(why);
+  if (status != INGOT_TEXT_OK)
+    return Error{ExitCode::File, "E0602", "the tokenizer is damaged", why, "rebuild the engine: ingot compile MODEL -o E"};
+  return std::unique_ptr<Tokenizer>(new Tokenizer(handle));
+}
+
+Tokenizer::~Tokenizer() { ingot_tokenizer_close(handle); }
+
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool parseSpecial) const {
+  if (text.size() > kEncodeLimit)
+    return Error{ExitCode::Usage, "E0603", "the text is too long to tokenize at once",
+                 std::to_string(text.size()) + " bytes, the limit is " + std::to_string(kEncodeLimit), "split it"};
+  std::string ids, why;
+  int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, into(ids), into(why));
+  if (status == INGOT_TEXT_PANIC)
+    return internal(why);
+  if (status != INGOT_TEXT_OK)
+    return Error{ExitCode::File, "E0603", "the text cannot be tokenized", why, ""};
+  std::vector<int32_t> result(ids.size() / sizeof(int32_t));
+  if (!result.empty())
+    std::memcpy(result.data(), ids.data(), result.size() * sizeof(int32_t));
+  return result;
+}
+
+std::string_view Tokenizer::tokenBytes(int32_t id) const {
+  if (id < 0)
+    return {};
+  IngotTextSlice bytes = ingot_tokenizer_token(handle, static_cast<uint32_t>(id));
+  return {static_cast<const char *>(bytes.data), bytes.size};
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skipSpecial) const {
+  StreamDecoder decoder(*this, skipSpecial);
+  std::string text;
+  for (int32_t id : ids)
+    text += decoder.push(id);
+  return text + decoder.flush();
+}
+
+int32_t Tokenizer::vocabSize() const { return static_cast<int32_t>(ingot_tokenizer_size(handle)); }
+
+bool Tokenizer::isSpecial(int32_t id) const {
+  return id >= 0 && ingot_tokenizer_is_special(handle, static_cast<uint32_t>(id));
+}
+
+bool Tokenizer::dropsLeadingSpace() const { return ingot_tokenizer_drops_space(handle); }
+
+std::optional<int32_t> Tokenizer::idOf(std::string_view token) const {
+  int64_t id = ingot_tokenizer_id(handle, slice(token));
+  if (id < 0)
+    return std::nullopt;
+  return static_cast<int32_t>(id);
+}
+
+Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string_view source) {
+  void *handle = nullptr;
+  std::string why;
+  switch (ingot_template_parse(slice(source), &handle, into(why))) {
+  case INGOT_TEXT_OK:
+    return std::unique_ptr<ChatTemplate>(new ChatTemplate(handle));
+  case INGOT_TEXT_SYNTAX:
+    return Error{ExitCode::File, "E0610", "the chat template cannot be read", why,
+                 "give another one: ingot chat MODEL --chat-template FILE"};
+  case INGOT_TEXT_TOO_LARGE:
+    return Error{ExitCode::File, "E0611", "the chat template is too large", why, ""};
+  default:
+    return internal(why);
+  }
+}
+
+ChatTemplate::~ChatTemplate() { ingot_template_close(handle); }
+
+Result<std::string> ChatTemplate::render(std::string_view messagesJson, const Options &options) const {
+  // Later keys win in JSON objects as the crate reads them, so the caller's own come last.
+  std::string variables = "{\"add_generation_prompt\":";
+  variables += options.addGenerationPrompt ? "true" : "false";
+  if (!options.bosToken.empty())
+    variables += ",\"bos_token\":" + jsonString(options.bosToken);
+  if (!options.eosToken.empty())
+    variables += ",\"eos_token\":" + jsonString(options.eosToken);
+  std::string_view extra = options.extraJson;
+  auto trim = [&extra](const char *set) {
+    size_t begin = extra.find_first_not_of(set);
+    extra = begin == std::string_view::npos ? "" : extra.substr(begin, extra.find_last_not_of(set) - begin + 1);
+  };
+  trim(" \t\r\n");
+  if (!extra.empty()) {
+    if (extra.front() != '{' || extra.back() != '}')
+      return Error{ExitCode::Usage, "E0614", "template variables must be a JSON object",
+                   "they start with '" + std::string(extra.substr(0, 16)) + "'", ""};
+    extra = extra.substr(1, extra.size() - 2);
+    trim(" \t\r\n");
+    if (!extra.empty())
+      variables.append(",").append(extra);
+  }
+  variables += "}";
+
+  std::string text, why;
+  switch (ingot_template_render(handle, slice(messagesJson), slice(variables), into(text), into(why))) {
+  case INGOT_TEXT_OK:
+    return text;
+  case INGOT_TEXT_FAILED:
+    return Error{ExitCode::Usage, "E0612", "the chat template refuses these messages", why, ""};
+  case INGOT_TEXT_LIMIT:
+    return Error{ExitCode::Usage, "E0613", "the chat template exceeds a limit", why, ""};
+  case INGOT_TEXT_INPUT:
+    return Error{ExitCode::Usage, "E0614", "messages or template variables are not valid JSON", why, ""};
+  default:
+    return internal(why);
+  }
+}
+
+Result<std::string> ChatTemplate::render(const std::vector<Message> &messages, const Options &options) const {
+  std::string json = "[";
+  for (const auto &[role, content] : messages) {
+    if (json.size() > 1)
+      json += ',';
+    json += "{\"role\":" + jsonString(role) + ",\"content\":" + jsonString(content) + "}";
+  }
+  return render(json + "]", options);
+}
+
+} // namespace ingot::text

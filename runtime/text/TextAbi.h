@@ -1,0 +1,53 @@
+//===- TextAbi.h - The C side of the Rust crate in crate/ ----------------===//
+//
+// Only this room includes it. Texts go in as pointer and length; results come out
+// through a sink that is called before the function returns, so that no memory
+// changes owner. No function unwinds.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+struct IngotTextSlice {
+  const void *data;
+  size_t size;
+};
+
+/// `sink(context, data, size)` appends; it must not throw.
+struct IngotTextOutput {
+  void *context;
+  void (*sink)(void *context, const uint8_t *data, size_t size);
+};
+
+enum IngotTextStatus : int32_t {
+  INGOT_TEXT_OK,
+  INGOT_TEXT_DAMAGED,   // the segment or tokenizer.json cannot be read
+  INGOT_TEXT_FAILED,    // the library or the template says no
+  INGOT_TEXT_SYNTAX,    // the template does not parse
+  INGOT_TEXT_TOO_LARGE, // source limit
+  INGOT_TEXT_LIMIT,     // fuel, output or memory limit
+  INGOT_TEXT_INPUT,     // messages or variables are not the JSON that is needed
+  INGOT_TEXT_PANIC,     // a bug in the crate
+};
+
+/// The segment stays readable until close.
+int32_t ingot_tokenizer_open(IngotTextSlice segment, void **tokenizer, IngotTextOutput error);
+void ingot_tokenizer_close(void *tokenizer);
+/// Gives native-endian u32 ids as bytes.
+int32_t ingot_tokenizer_encode(const void *tokenizer, IngotTextSlice text, bool parseSpecial, IngotTextOutput ids,
+                               IngotTextOutput error);
+IngotTextSlice ingot_tokenizer_token(const void *tokenizer, uint32_t id);
+bool ingot_tokenizer_is_special(const void *tokenizer, uint32_t id);
+uint32_t ingot_tokenizer_size(const void *tokenizer);
+bool ingot_tokenizer_drops_space(const void *tokenizer);
+int64_t ingot_tokenizer_id(const void *tokenizer, IngotTextSlice token);
+int32_t ingot_tokenizer_compile(IngotTextSlice json, bool *isFlat, IngotTextOutput segment, IngotTextOutput error);
+
+int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);
+void ingot_template_close(void *chatTemplate);
+int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages, IngotTextSlice variables,
+                              IngotTextOutput text, IngotTextOutput error);
+}

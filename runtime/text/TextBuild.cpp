@@ -1,0 +1,97 @@
+//===- TextBuild.cpp - A checkpoint's tokenizer and chat template --------===//
+
+#include "runtime/text/TextBuild.h"
+#include "runtime/text/GgufVocabulary.h"
+#include "runtime/text/TextAbi.h"
+
+#include <simdjson.h>
+
+namespace ingot::text {
+
+using import::Checkpoint;
+namespace dom = simdjson::dom;
+
+Result<TokenizerArtifact> compileTokenizerJson(std::string_view json) {
+  TokenizerArtifact artifact;
+  std::string why;
+  auto append = [](void *context, const uint8_t *data, size_t size) {
+    static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
+  };
+  bool flat = false;
+  int32_t status =
+      ingot_tokenizer_compile({json.data(), json.size()}, &flat, {&artifact.bytes, append}, {&why, append});
+  if (status != INGOT_TEXT_OK)
+    return damagedVocabulary(why);
+  artifact.kind = flat ? kFlatBpe : kHfJson;
+  return artifact;
+}
+
+Result<std::optional<TokenizerArtifact>> buildTokenizer(const Checkpoint &checkpoint) {
+  checkpoint.ignore("tokenizer.*");
+  std::string json = checkpoint.text.tokenizerJson;
+  if (hasGgufVocabulary(checkpoint)) {
+    auto converted = ggufToTokenizerJson(checkpoint);
+    if (!converted)
+      return converted.error();
+    json = std::move(*converted);
+  }
+  if (json.empty())
+    return std::optional<TokenizerArtifact>();
+
+  auto artifact = compileTokenizerJson(json);
+  if (!artifact)
+    return artifact.error();
+  auto tokenizer = Tokenizer::fromBytes(artifact->kind, std::as_bytes(std::span(artifact->bytes)));
+  if (!tokenizer)
+    return tokenizer.error();
+  auto special = findSpecialTokens(checkpoint, **tokenizer);
+  if (!special)
+    return special.error();
+  artifact->special = *special;
+  return std::optional<TokenizerArtifact>(std::move(*artifact));
+}
+
+namespace {
+
+/// tokenizer_config.json has one template, or a list of named ones.
+std::string configTemplate(const std::string &json) {
+  dom::parser parser;
+  dom::element file, value;
+  if (json.empty() || parser.parse(json).get(file) != simdjson::SUCCESS ||
+      file["chat_template"].get(value) != simdjson::SUCCESS)
+    return "";
+  std::string_view text;
+  if (value.get(text) == simdjson::SUCCESS)
+    return std::string(text);
+  dom::array list;
+  if (value.get(list) != simdjson::SUCCESS)
+    return "";
+  for (dom::element entry : list) {
+    std::string_view name;
+    if (entry["name"].get(name) == simdjson::SUCCESS && name == "default" &&
+        entry["template"].get(text) == simdjson::SUCCESS)
+      return std::string(text);
+  }
+  return "";
+}
+
+} // namespace
+
+Result<std::optional<std::string>> findChatTemplate(const Checkpoint &checkpoint) {
+  std::string source = checkpoint.text.chatTemplate;
+  if (checkpoint.has("tokenizer.chat_template")) {
+    auto text = checkpoint.string("tokenizer.chat_template");
+    if (!text)
+      return text.error();
+    source = *text;
+  }
+  if (source.empty())
+    source = configTemplate(checkpoint.text.tokenizerConfigJson);
+  if (source.empty())
+    return std::optional<std::string>();
+  if (auto parsed = ChatTemplate::parse(source); !parsed)
+    return parsed.error();
+  return std::optional<std::string>(std::move(source));
+}
+
+} // namespace ingot::text

@@ -1,0 +1,108 @@
+//! A memory limit for template rendering.
+//!
+//! Fuel bounds how many instructions a template runs, not what one of them allocates: sixty
+//! times `{% set s = s ~ s %}` is cheap in fuel and asks for more memory than there is. Rust
+//! can neither fail nor unwind out of an allocation, so a render runs on a thread of its
+//! own, its allocations are counted, and a thread that passes its budget is parked for good: the
+//! caller gets an error at once. What it holds (at most the budget) stays until the
+//! process ends, which is why a template is never run again after that (template.rs).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::mpsc;
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    /// Bytes this thread may still allocate; isize::MAX: not limited.
+    static LEFT: Cell<isize> = const { Cell::new(isize::MAX) };
+    /// Called (once) when they are used up; does not return.
+    static EXCEEDED: Cell<Option<(fn(*const ()), *const ())>> = const { Cell::new(None) };
+}
+
+fn charge(bytes: isize) {
+    let _ = LEFT.try_with(|left| {
+        if left.get() == isize::MAX {
+            return;
+        }
+        left.set(left.get().saturating_sub(bytes));
+        if left.get() < 0 {
+            left.set(isize::MAX); // what follows allocates, too
+            if let Some((report, context)) = EXCEEDED.with(Cell::take) {
+                report(context);
+            }
+        }
+    });
+}
+
+// SAFETY: everything is passed on to the system's allocator; counting neither
+// allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        charge(layout.size() as isize);
+        System.alloc(layout)
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        charge(layout.size() as isize);
+        System.alloc_zeroed(layout)
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        charge(-(layout.size() as isize));
+        System.dealloc(pointer, layout)
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        charge(size as isize - layout.size() as isize);
+        System.realloc(pointer, layout, size)
+    }
+}
+
+type Outcome<T> = Option<std::thread::Result<T>>;
+
+fn park_for_good<T: Send + 'static>(context: *const ()) {
+    // SAFETY: set by `within` below to a sender on this very thread's stack.
+    let sender = unsafe { &*context.cast::<mpsc::Sender<Outcome<T>>>() };
+    let _ = sender.send(None);
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Runs `work` with at most `bytes` of live allocations. None: it wanted more.
+pub fn within<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Outcome<T> {
+    let (sender, receiver) = mpsc::channel::<Outcome<T>>();
+    let run = move || {
+        EXCEEDED.set(Some((park_for_good::<T>, (&raw const sender).cast())));
+        LEFT.set(bytes as isize);
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        LEFT.set(isize::MAX);
+        let _ = sender.send(Some(result));
+    };
+    let thread = std::thread::Builder::new().name("chat-template".into()).stack_size(8 << 20).spawn(run);
+    match thread {
+        Ok(_) => receiver.recv().unwrap_or(None),
+        Err(error) => Some(Err(Box::new(format!("no thread for the template: {error}")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn work_within_the_budget_returns() {
+        assert_eq!(super::within(1 << 20, || vec![1u8; 1000].len()).unwrap().unwrap(), 1000);
+    }
+    #[test]
+    fn work_beyond_the_budget_is_cut_off() {
+        assert!(super::within(1 << 20, || (0..).map(|i| vec![0u8; i]).map(Box::leak).count()).is_none());
+    }
+    #[test]
+    fn freed_memory_counts_again() {
+        assert!(super::within(1 << 20, || (0..1000).map(|_| vec![0u8; 1 << 16].len()).sum::<usize>()).is_some());
+    }
+    #[test]
+    fn a_panic_is_a_value() {
+        assert!(super::within(1 << 20, || panic!("planted")).unwrap().is_err());
+    }
+}

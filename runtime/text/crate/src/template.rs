@@ -1,0 +1,193 @@
+//! Chat templates: Jinja as Hugging Face transformers sets it up.
+//!
+//! There: trim_blocks, lstrip_blocks, loop controls, `raise_exception`, `strftime_now`, a `tojson`
+//! that writes what Python's json.dumps writes, and a `generation` block that only marks
+//! text for training.
+
+use crate::budget;
+use crate::python_json;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde, Value};
+use minijinja::{Environment, Error, ErrorKind};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+pub const SOURCE_LIMIT: usize = 1 << 20;
+pub const OUTPUT_LIMIT: usize = 4 << 20;
+const FUEL: u64 = 10_000_000;
+const RECURSION: usize = 128;
+const MEMORY: usize = 128 << 20;
+
+pub enum Failure {
+    Syntax(String),
+    SourceTooLarge(usize),
+    Render(String),
+    Limit(String),
+    Input(String),
+}
+
+pub struct Template {
+    environment: Arc<Environment<'static>>,
+    /// A render took too much memory; another would keep as much again.
+    given_up: AtomicBool,
+}
+
+fn describe(error: &Error) -> String {
+    let mut text = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    if let Some(line) = error.line() {
+        text += &format!(" (template line {line})");
+    }
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text += &format!(": {next}");
+        cause = next.source();
+    }
+    text.replace('\n', " ")
+}
+
+/// `{% generation %}` becomes `{% if true %}`, keeping whitespace control.
+fn without_generation_tags(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find("{%") {
+        let (before, tag) = rest.split_at(at);
+        out += before;
+        let end = tag.find("%}").map_or(tag.len(), |end| end + 2);
+        let (tag, after) = tag.split_at(end);
+        let inner = tag.strip_prefix("{%").and_then(|t| t.strip_suffix("%}")).unwrap_or("");
+        match inner.trim_matches(|c: char| c == '-' || c == '+' || c.is_whitespace()) {
+            "generation" => out += &tag.replace("generation", "if true"),
+            "endgeneration" => out += &tag.replace("endgeneration", "endif"),
+            _ => out += tag,
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+fn strftime_now(format: &str) -> Result<String, Error> {
+    let fail = |why: &str| Error::new(ErrorKind::InvalidOperation, format!("strftime_now: {why}"));
+    let format = std::ffi::CString::new(format).map_err(|_| fail("the format has a zero byte"))?;
+    let mut buffer = [0u8; 1024];
+    // SAFETY: all pointers are to live locals of the right size; strftime writes at most
+    // buffer.len() bytes and returns how many.
+    let written = unsafe {
+        let now = libc::time(std::ptr::null_mut());
+        let mut parts: libc::tm = std::mem::zeroed();
+        if libc::localtime_r(&now, &mut parts).is_null() {
+            return Err(fail("no local time"));
+        }
+        libc::strftime(buffer.as_mut_ptr().cast(), buffer.len(), format.as_ptr(), &parts)
+    };
+    Ok(String::from_utf8_lossy(&buffer[..written]).into_owned())
+}
+
+fn tojson(value: Value, kwargs: Kwargs) -> Result<String, Error> {
+    let indent: Option<Value> = kwargs.get("indent")?;
+    let indent = match indent {
+        None => None,
+        Some(v) if v.is_none() => None,
+        Some(v) => match (v.as_str(), v.as_usize()) {
+            (Some(text), _) => Some(text.to_owned()),
+            (_, Some(spaces)) if spaces <= 64 => Some(" ".repeat(spaces)),
+            _ => return Err(Error::new(ErrorKind::InvalidOperation, "tojson: bad indent")),
+        },
+    };
+    let separators: Option<Vec<String>> = kwargs.get("separators")?;
+    let style = python_json::Style {
+        ensure_ascii: kwargs.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false),
+        sort_keys: kwargs.get::<Option<bool>>("sort_keys")?.unwrap_or(false),
+        separators: match separators.as_deref() {
+            Some([item, key]) => Some((item.clone(), key.clone())),
+            None => None,
+            _ => return Err(Error::new(ErrorKind::InvalidOperation, "tojson: separators are a pair")),
+        },
+        indent,
+    };
+    kwargs.assert_all_used()?;
+    python_json::dump(&value, &style)
+}
+
+fn environment() -> Result<Environment<'static>, Error> {
+    let mut env = Environment::new();
+    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    env.set_fuel(Some(FUEL));
+    env.set_recursion_limit(RECURSION);
+    env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    env.add_filter("tojson", tojson);
+    env.add_function("strftime_now", |format: String| strftime_now(&format));
+    env.add_function("raise_exception", |message: String| -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, message))
+    });
+    Ok(env)
+}
+
+/// Stops at the output limit.
+struct Limited(Vec<u8>);
+impl Write for Limited {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if self.0.len() + data.len() > OUTPUT_LIMIT {
+            return Err(io::Error::other("output limit"));
+        }
+        self.0.extend(data);
+        Ok(data.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Template {
+    pub fn parse(source: &str) -> Result<Template, Failure> {
+        if source.len() > SOURCE_LIMIT {
+            return Err(Failure::SourceTooLarge(source.len()));
+        }
+        let mut env = environment().map_err(|e| Failure::Syntax(describe(&e)))?;
+        env.add_template_owned("chat", without_generation_tags(source)).map_err(|e| Failure::Syntax(describe(&e)))?;
+        Ok(Template { environment: Arc::new(env), given_up: AtomicBool::new(false) })
+    }
+
+    /// `messages`: a JSON array; `variables`: a JSON object.
+    pub fn render(&self, messages: &str, variables: &str) -> Result<Vec<u8>, Failure> {
+        let too_much = || Failure::Limit(format!("the template wants more than {} MiB of memory", MEMORY >> 20));
+        if self.given_up.load(Ordering::Relaxed) {
+            return Err(too_much());
+        }
+        let messages: Vec<serde_json::Value> =
+            serde_json::from_str(messages).map_err(|e| Failure::Input(format!("messages: {e}")))?;
+        let variables: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(variables).map_err(|e| Failure::Input(format!("variables: {e}")))?;
+        let mut context: BTreeMap<String, Value> = BTreeMap::new();
+        context.insert("messages".into(), Value::from(Serde(&messages)));
+        // transformers always defines these two.
+        context.insert("tools".into(), Value::from(()));
+        context.insert("documents".into(), Value::from(()));
+        for (name, value) in &variables {
+            context.insert(name.clone(), Value::from(Serde(value)));
+        }
+
+        let environment = Arc::clone(&self.environment);
+        let outcome = budget::within(MEMORY, move || {
+            let mut out = Limited(Vec::new());
+            let result = environment.get_template("chat").and_then(|t| t.render_captured_to(context, &mut out).map(|_| ()));
+            result.map(|()| out.0).map_err(|e| (e.kind(), describe(&e)))
+        });
+        match outcome {
+            None => {
+                self.given_up.store(true, Ordering::Relaxed);
+                Err(too_much())
+            }
+            Some(Err(_)) => Err(Failure::Render("the template library failed".into())),
+            Some(Ok(Ok(text))) => Ok(text),
+            Some(Ok(Err((ErrorKind::OutOfFuel, _)))) => {
+                Err(Failure::Limit(format!("the template runs more than {FUEL} instructions")))
+            }
+            Some(Ok(Err((ErrorKind::WriteFailure, _)))) => {
+                Err(Failure::Limit(format!("the template writes more than {} MiB", OUTPUT_LIMIT >> 20)))
+            }
+            Some(Ok(Err((_, why)))) => Err(Failure::Render(why)),
+        }
+    }
+}
