@@ -170,7 +170,7 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
   writeWeights(j, engine);
   writeSegments(j, e);
   writeOrigin(j, e);
-  return j.close().text();
+  return j.close().text() + "\n";
 }
 
 } // namespace ingot::runtime

@@ -68,7 +68,7 @@ TEST_P(CodeImages, RunFromTheFileAndFromMemory) {
     EXPECT_EQ(*symbol, (*image)->kernel(1));
   }
 }
-INSTANTIATE_TEST_SUITE_P(Linkages, CodeImages, testing::Values("plain", "sysv", "gnu"));
+INSTANTIATE_TEST_SUITE_P(Linkages, CodeImages, testing::Values("plain", "sysv", "gnu", "apart"));
 
 TEST(CodeImage, NothingIsWritableAndOneMappingRuns) {
   AlignedBytes copy(validEngine());
