@@ -1,0 +1,54 @@
+//===- Attention.h - Shape of the attention kernel ------------------------===//
+//
+// Flash attention over a paged cache, one work item per (tile of query tokens, KV head).
+// The rows of an item are the tile's tokens x the query heads of the group: row =
+// token * group + head, so that each byte of K and V is read once per item.
+//
+//   for each page (32 positions, at fixed absolute positions, ascending):
+//     for each register tile of rows:
+//       S = q . K      [rows][32]   K lies [d][32]: one fma chain per score, d ascending
+//       S = log2(e) * (scale S, or cap tanh(scale S / cap));  -inf where masked
+//       m' = max(m, S);  a = 2^(m-m');  P = 2^(S-m')
+//       l  = l a + P                 16 partial sums, tree at the end
+//       o  = o a;  o += P_j V_j      [rows][d], j ascending
+//   y = o / l
+//
+// What makes a token's bits independent of company: pages start at multiples of 32
+// whatever the chunk; a row's numbers come from its own q, m, l, o only; and a page (or
+// the rest of one) that is masked for a row changes nothing: m' = m, a = 2^0 = 1, P = 0. m
+// starts at a finite number, so that a masked first page is no NaN.
+//
+// bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves; they are
+// split by a shift and a mask rather than widened. So scores come as (even, odd) positions
+// and, where head_dim is a multiple of 32, o is kept as (even, odd) elements until the end.
+//
+// Scratch of an item:  q[rows][Dq] | o[rows][chunks*16] | l[rows][16] | m[rows] | p[tile][32]
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cpu/KernelBuilder.h"
+
+namespace ingot::cpu {
+
+struct AttentionShape {
+  explicit AttentionShape(kernel::AttentionOp op);
+
+  kernel::KvElement element;
+  int64_t headDim, kvHeads, group, elementBytes;
+  int64_t rows;     ///< most rows of an item
+  int64_t qStride;  ///< floats between rows of q in scratch
+  int64_t chunks;   ///< vectors of 16 that hold a row of o
+  bool split;       ///< o as (even, odd) elements of each 32
+  int64_t window;   ///< 0: none
+
+  /// First element of a chunk (not split). The last one may overlap the one before: the same
+  /// numbers are then computed twice, and no tail is masked.
+  int64_t chunkStart(int64_t chunk) const;
+
+  int64_t qOffset, oOffset, lOffset, mOffset, pOffset, bytes; ///< of scratch memory
+};
+
+/// Most rows of a register tile, at any level.
+constexpr int64_t kAttentionRows = 4;
+
+} // namespace ingot::cpu

@@ -1,0 +1,169 @@
+//===- Gather.cpp - kernel.gather: embedding rows from packed panels ------===//
+//
+// y[t] = scale * row ids[t]. The row's codes lie 4 consecutive k at a time, one 32-bit
+// word per line of its panel (PanelLayout.h), so a group of 32 values is 4 to 8 loads of
+// a word, a few shifts and one conversion. Every written operation of the
+// formulas of NumericFormat.h rounds once, in f32.
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/RowwiseLanes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+namespace {
+
+class GatherEmitter {
+public:
+  GatherEmitter(KernelBuilder &k, kernel::GatherOp op)
+      : k(k), op(op), type(op.getWeight().getType()), format(type.numeric()),
+        layout(panelLayout(type.getFormat(), type.rows(), type.columns())), f32x16(k.vec(k.f32, kRowLanes)),
+        i32x16(k.vec(k.i32, kRowLanes)), scale(op.getScale().convertToFloat()) {}
+
+  void emit() {
+    Value ids = k.batchPointer(offsetof(BatchView, ids));
+    k.forEachItem([&](Value token) {
+      Value id = k.widen(k.load(k.i32, k.at(ids, k.mul(token, 4))), k.i64);
+      row = k.remUnsigned(id, kPanelRows);
+      Value panel = k.at(k.operand(op.getWeight()), k.mul(k.divUnsigned(id, kPanelRows), layout.panelBytes()));
+      Value out = k.at(k.operand(op.getOutput()), k.mul(token, op.getOutput().getType().rowBytes()));
+      int64_t padded = roundUp(layout.k, kPanelRows);
+      if (format.isFloat()) {
+        emitPadding(out, padded); // first: its vectors may cover values
+        emitFloats(k.at(panel, k.mul(row, format.id == WeightFormat::F16 ? 2 : 4)), out);
+      } else {
+        emitCodes(panel, out);
+      }
+    });
+  }
+
+private:
+  using Values = KernelBuilder::Values;
+
+  //===--- Floats: strided, one value (bf16: two) per line ------------------===//
+
+  void emitPadding(Value out, int64_t padded) {
+    if (padded != layout.k)
+      for (int64_t from = padded - kPanelRows; from < padded; from += kRowLanes)
+        k.store(k.splat(f32x16, 0), k.at(out, from * 4), kRowLanes * 4);
+  }
+
+  void emitFloats(Value from, Value out) {
+    int64_t unroll = 8, full = layout.k / unroll * unroll;
+    auto values = [&](Value from, Value out, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        k.store(scaled(floatAt(from, i)), k.at(out, i * 4));
+    };
+    int64_t bytes = layout.blockBytes / layout.blockK; // of k, in this panel
+    if (full)
+      k.loop(0, full, unroll, [&](Value i) { values(k.at(from, k.mul(i, bytes)), k.at(out, k.mul(i, 4)), unroll); });
+    values(k.at(from, full * bytes), k.at(out, full * 4), layout.k - full);
+  }
+
+  Value floatAt(Value from, int64_t i) {
+    if (format.id == WeightFormat::BF16) {
+      Value half = k.load(k.i16, k.at(from, i / 2 * layout.blockBytes + i % 2 * 2));
+      return k.bitcast(k.f32, k.shiftLeft(k.widenUnsigned(half, k.i32), 16));
+    }
+    Value value = k.load(format.id == WeightFormat::F16 ? k.f16 : k.f32, k.at(from, i * layout.blockBytes));
+    return format.id == WeightFormat::F16 ? k.extend(value) : value;
+  }
+
+  //===--- Codes ------------------------------------------------------------===//
+
+  void emitCodes(Value panel, Value out) {
+    int64_t full = layout.k / layout.blockK;
+    k.loop(0, full, 1, [&](Value block) {
+      emitBlock(k.at(panel, k.mul(block, layout.blockBytes)), k.at(out, k.mul(block, layout.blockK * 4)), layout.blockK);
+    });
+    if (int64_t rest = layout.k - full * layout.blockK)
+      emitBlock(k.at(panel, full * layout.blockBytes), k.at(out, full * layout.blockK * 4), rest);
+  }
+
+  /// `valid` values of K of one block; 0 up to the next multiple of 32.
+  void emitBlock(Value block, Value out, int64_t valid) {
+    Value word = k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
+    Value codes = k.at(block, word), halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
+    auto half = [&](int64_t offset) { return k.extend(k.load(k.f16, k.at(halves, offset))); };
+    Value d = half(layout.scaleOffset), m = format.hasMin ? half(layout.minOffset) : Value();
+    for (int64_t from = 0; from < valid; from += kGroupK) {
+      Values q = unpack(k.at(codes, from / kGroupK * layout.groupCodeBytes));
+      for (int64_t at16 = 0; at16 < kGroupK; at16 += kRowLanes) {
+        int64_t left = valid - from - at16;
+        Value value = k.splat(f32x16, 0);
+        if (left > 0)
+          value = firstLanes(k, scaled(dequantize(q[at16 / kRowLanes], d, m, bytes, (from + at16) / format.group)), left);
+        k.store(value, k.at(out, (from + at16) * 4), kRowLanes * 4);
+      }
+    }
+  }
+
+  /// The formulas of NumericFormat.h on 16 codes of sub-block `group`.
+  Value dequantize(Value q, Value d, Value m, Value bytes, int64_t group) {
+    if (format.zeroPoint)
+      q = k.sub(q, k.splatInt(i32x16, format.zeroPoint));
+    Value value = k.toFloat(q), scale = d, min = m;
+    if (format.kind == NumericFormat::Kind::SuperAffine) {
+      scale = k.fmul(d, subScale(bytes, layout.subScaleOffset + group * kPanelRows));
+      if (m)
+        min = k.fmul(m, subScale(bytes, layout.subMinOffset + group * kPanelRows));
+    }
+    value = k.fmul(k.broadcast(f32x16, scale), value);
+    if (!m)
+      return value;
+    min = k.broadcast(f32x16, min);
+    return format.kind == NumericFormat::Kind::SuperAffine ? k.fsub(value, min) : k.fadd(value, min);
+  }
+  Value subScale(Value bytes, int64_t offset) { // signed where the format has no minimum
+    Value s = k.load(k.i8, k.at(bytes, offset));
+    return k.toFloat(format.hasMin ? k.widenUnsigned(s, k.i32) : k.widen(s, k.i32));
+  }
+
+  /// Codes k 0-15 and 16-31 of a group, as i32; `from` is the row's word of the first line.
+  Values unpack(Value from) {
+    auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * 64)); };
+    if (format.bits == 8)
+      return {bytesOf({line(0), line(1), line(2), line(3)}), bytesOf({line(4), line(5), line(6), line(7)})};
+    Value both = bytesOf({line(0), line(1), line(2), line(3)});
+    Values q{k.bitAnd(both, 15), k.shiftRight(both, 4)};
+    for (int64_t half = 0; half < 2 && format.bits > 4; ++half) {
+      // Upper bits: byte i of one word holds those of k = 4s+i, at bit s (5) or 2s (6).
+      Value word = line(format.bits == 5 ? 4 : 4 + half);
+      int64_t width = format.bits - 4, first = format.bits == 5 ? 4 * half : 0;
+      SmallVector<int32_t> shifts;
+      for (int64_t i = 0; i < kRowLanes; ++i)
+        shifts.push_back((first + i / 4) * width);
+      Value by = arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
+      Value upper = k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by), (1 << width) - 1);
+      q[half] = arith::OrIOp::create(k.b, q[half], k.shiftLeft(upper, 4));
+    }
+    return q;
+  }
+  /// Four words as 16 bytes, zero-extended.
+  Value bytesOf(ArrayRef<Value> words) {
+    Value four = vector::FromElementsOp::create(k.b, k.vec(k.i32, 4), words);
+    return k.widenUnsigned(k.bitcast(k.vec(k.i8, kRowLanes), four), i32x16);
+  }
+
+  Value scaled(Value v) { return scale == 1.0f ? v : k.fmul(v, k.splat(v.getType(), scale)); }
+
+  KernelBuilder &k;
+  kernel::GatherOp op;
+  lm::WeightType type;
+  const NumericFormat &format;
+  PanelLayout layout;
+  VectorType f32x16, i32x16;
+  float scale;
+  Value row; ///< in the panel
+};
+
+} // namespace
+
+LogicalResult ingot::cpu::emitGather(KernelBuilder &k, kernel::GatherOp op) {
+  GatherEmitter(k, op).emit();
+  return success();
+}

@@ -1,0 +1,226 @@
+//===- RopeAppend.cpp - kernel.rope_append: from projections to the cache ---===//
+//
+// For one token: every head of q and k is normalised (optional), rotated (optional),
+// and then
+//
+//   q   goes back to where it was, in f32
+//   k   is rounded to the pool's type and scattered: k[head][d][slot] (transposed, so
+//       that attention loads 16 positions at once)
+//   v   is rounded and copied: v[head][slot][d]
+//
+// A head is held in vectors of 16 (two registers with AVX2), the last one masked. Pairs of the half style
+// that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
+// Arithmetic, one rounding per operation:
+//
+//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
+//   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/RopeRound.h"
+#include "codegen/cpu/RowwiseLanes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+using kernel::KvElement;
+
+namespace {
+
+class RopeAppendEmitter {
+public:
+  RopeAppendEmitter(KernelBuilder &k, kernel::RopeAppendOp op)
+      : k(k), op(op), kv(op.getKv().getType()), headDim(kv.getHeadDim()),
+        rotary(op.getTable() ? op.getTable().getType().getN() : 0), f32x16(k.vec(k.f32, kRowLanes)),
+        elementType(storedType(k, kv.getElement())) {}
+
+  void emit() {
+    Value positions = k.batchPointer(offsetof(BatchView, positions));
+    Value sequences = k.batchPointer(offsetof(BatchView, sequenceOf));
+    Value blockTable = k.batchPointer(offsetof(BatchView, blockTable));
+    Value stride = k.batchWord(offsetof(BatchView, blockTableStride));
+    k.forEachItem([&](Value token) {
+      Value position = k.widen(k.load(k.i32, k.at(positions, k.mul(token, 4))), k.i64);
+      Value sequence = k.widen(k.load(k.i32, k.at(sequences, k.mul(token, 4))), k.i64);
+      Value entry = k.add(k.mul(sequence, stride), k.divUnsigned(position, kPageTokens));
+      Value page = k.widen(k.load(k.i32, k.at(blockTable, k.mul(entry, 4))), k.i64);
+      Value slot = k.remUnsigned(position, kPageTokens);
+      Value pool = k.at(k.operand(op.getKv()), k.mul(page, kv.pageBytes()));
+      if (op.getTable())
+        table = k.at(k.operand(op.getTable()), k.mul(token, op.getTable().getType().rowBytes()));
+
+      Value q = rowOf(op.getQ(), token), keys = rowOf(op.getK(), token), values = rowOf(op.getV(), token);
+      int64_t headBytes = headDim * 4, bytes = kv.elementBytes();
+      if (rotary || op.getQNorm())
+        k.loop(0, op.getHeads(), 1, [&](Value head) {
+          Value at = k.at(q, k.mul(head, headBytes));
+          Values x = rotate(normalise(loadHead(at), op.getQNorm()));
+          for (auto [c, v] : llvm::enumerate(x))
+            storeFirst(k, v, k.at(at, c * 64), left(c));
+        });
+      k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
+        Values x = rotate(normalise(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm()));
+        Value to = k.at(k.at(pool, k.mul(head, headDim * kPageTokens * bytes)), k.mul(slot, bytes));
+        storeElements(x, headDim, to, kPageTokens * bytes);
+      });
+      Value poolOfV = k.at(pool, kv.getKvHeads() * headDim * kPageTokens * bytes);
+      k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
+        Values x = loadHead(k.at(values, k.mul(head, headBytes)));
+        Value line = k.add(k.mul(head, kPageTokens), slot);
+        Value to = k.at(poolOfV, k.mul(line, headDim * bytes));
+        int64_t full = headDim / kRowLanes;
+        for (int64_t c = 0; c < full; ++c)
+          k.store(roundToStored(k, x[c], kv.getElement()), k.at(to, c * kRowLanes * bytes));
+        if (full < int64_t(x.size()))
+          storeElements(ArrayRef(x).drop_front(full), left(full), k.at(to, full * kRowLanes * bytes), bytes);
+      });
+    });
+  }
+
+private:
+  using Values = KernelBuilder::Values;
+
+  int64_t left(int64_t chunk) { return headDim - chunk * kRowLanes; } ///< elements from there on
+  Value rowOf(TypedValue<kernel::RowsType> memory, Value token) {
+    return k.at(k.operand(memory), k.mul(token, memory.getType().rowBytes()));
+  }
+
+  Values loadHead(Value from) {
+    Values x;
+    for (int64_t c = 0; left(c) > 0; ++c)
+      x.push_back(loadFirst(k, k.f32, k.at(from, c * 64), left(c)));
+    return x;
+  }
+
+  Values normalise(Values x, Value weight) {
+    if (!weight)
+      return x;
+    Value mean = meanOfSquares(k, x, headDim);
+    Value root = math::SqrtOp::create(k.b, k.fadd(mean, k.splat(k.f32, op.getEps().convertToDouble())));
+    Value inverse = k.broadcast(f32x16, k.fdiv(k.splat(k.f32, 1), root));
+    for (auto [c, v] : llvm::enumerate(x)) {
+      Value w = k.load(f32x16, k.at(k.operand(weight), c * 64), 64);
+      if (double offset = op.getWeightOffset().convertToDouble())
+        w = k.fadd(w, k.splat(f32x16, offset));
+      v = k.fmul(k.fmul(v, inverse), w);
+    }
+    return x;
+  }
+
+  //===--- Rotation ---------------------------------------------------------===//
+
+  struct Pair {
+    Value a, b;
+  };
+  Pair rotatePair(Value a, Value c, Value cosine, Value sine) {
+    return {k.fsub(k.fmul(a, cosine), k.fmul(c, sine)), k.fadd(k.fmul(c, cosine), k.fmul(a, sine))};
+  }
+
+  Values rotate(Values x) {
+    if (!rotary)
+      return x;
+    if (op.getStyle() == lm::RopeStyle::Interleaved)
+      return rotateInterleaved(x);
+    return rotary / 2 % kRowLanes ? rotateHalvesInMemory(x) : rotateHalves(x);
+  }
+
+  Values rotateHalves(Values x) {
+    int64_t half = rotary / 2;
+    for (int64_t c = 0; c < half / kRowLanes; ++c) {
+      Value cosine = k.load(f32x16, k.at(table, c * 64), 64);
+      Value sine = k.load(f32x16, k.at(table, half * 4 + c * 64), 64);
+      Value &a = x[c], &b = x[c + half / kRowLanes];
+      Pair rotated = rotatePair(a, b, cosine, sine);
+      a = rotated.a, b = rotated.b;
+    }
+    return x;
+  }
+
+  /// The head in scratch memory, pairs taken where they are. Lanes past the rotary part
+  /// read what follows (scratch has room) and are not stored.
+  Values rotateHalvesInMemory(Values x) {
+    int64_t half = rotary / 2;
+    for (auto [c, v] : llvm::enumerate(x))
+      k.store(v, k.at(k.scratch, c * 64), 64);
+    for (int64_t i = 0; i < half; i += kRowLanes) {
+      Value atA = k.at(k.scratch, i * 4), atB = k.at(k.scratch, (i + half) * 4);
+      int64_t count = half - i;
+      Value cosine = loadFirst(k, k.f32, k.at(table, i * 4), count);
+      Value sine = loadFirst(k, k.f32, k.at(table, (half + i) * 4), count);
+      Pair rotated = rotatePair(k.load(f32x16, atA), k.load(f32x16, atB), cosine, sine);
+      storeFirst(k, rotated.a, atA, count);
+      storeFirst(k, rotated.b, atB, count);
+    }
+    for (auto [c, v] : llvm::enumerate(x))
+      v = k.load(f32x16, k.at(k.scratch, c * 64), 64);
+    return x;
+  }
+
+  /// Pairs (2i, 2i+1) never straddle a vector: 8 cosines, each twice; the neighbour by a
+  /// shuffle; the minus of a' in the sine's sign.
+  Values rotateInterleaved(Values x) {
+    int64_t half = rotary / 2;
+    SmallVector<int64_t> twice, swapped;
+    for (int64_t i = 0; i < kRowLanes; ++i)
+      twice.push_back(i / 2), swapped.push_back(i ^ 1);
+    SmallVector<int32_t> signs;
+    for (int64_t i = 0; i < kRowLanes; ++i)
+      signs.push_back(i % 2 ? 0 : INT32_MIN);
+    auto i32x16 = k.vec(k.i32, kRowLanes);
+    Value minusFirst = arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(signs)));
+    for (int64_t c = 0; c * kRowLanes < rotary; ++c) {
+      int64_t pairs = half - c * 8;
+      Value cosine = loadFirst(k, k.f32, k.at(table, c * 32), std::min<int64_t>(pairs, 8));
+      Value sine = loadFirst(k, k.f32, k.at(table, half * 4 + c * 32), std::min<int64_t>(pairs, 8));
+      cosine = shuffle(k, cosine, cosine, twice);
+      sine = k.bitcast(i32x16, shuffle(k, sine, sine, twice));
+      sine = k.bitcast(f32x16, arith::XOrIOp::create(k.b, sine, minusFirst));
+      Value other = shuffle(k, x[c], x[c], swapped);
+      Value rotated = k.fadd(k.fmul(x[c], cosine), k.fmul(other, sine));
+      x[c] = pairs >= 8 ? rotated : k.select(firstLanesMask(k, 2 * pairs), rotated, x[c]);
+    }
+    return x;
+  }
+
+  //===--- The cache --------------------------------------------------------===//
+
+  /// Elements one by one, `stride` bytes apart (through scratch: cheaper than taking lanes out).
+  void storeElements(ArrayRef<Value> x, int64_t count, Value to, int64_t stride) {
+    int64_t bytes = kv.elementBytes();
+    for (auto [c, v] : llvm::enumerate(x))
+      k.store(roundToStored(k, v, kv.getElement()), k.at(k.scratch, c * kRowLanes * bytes));
+    constexpr int64_t unroll = 8;
+    auto copy = [&](Value from, Value to, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        k.store(k.load(elementType, k.at(from, i * bytes)), k.at(to, i * stride));
+    };
+    int64_t full = count / unroll;
+    if (full)
+      k.loop(0, full, 1, [&](Value i) {
+        copy(k.at(k.scratch, k.mul(i, unroll * bytes)), k.at(to, k.mul(i, unroll * stride)), unroll);
+      });
+    copy(k.at(k.scratch, full * unroll * bytes), k.at(to, full * unroll * stride), count % unroll);
+  }
+
+  KernelBuilder &k;
+  kernel::RopeAppendOp op;
+  kernel::KvPoolType kv;
+  int64_t headDim, rotary;
+  VectorType f32x16;
+  Type elementType;
+  Value table; ///< row of this token
+};
+
+} // namespace
+
+LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
+  RopeAppendEmitter(k, op).emit();
+  return success();
+}
+
+/// One head, and a vector's room behind it.
+int64_t ingot::cpu::ropeAppendScratchBytes(kernel::RopeAppendOp op) {
+  return (roundUp(op.getKv().getType().getHeadDim(), kRowLanes) + kRowLanes) * 4;
+}

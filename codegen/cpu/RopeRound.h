@@ -1,0 +1,18 @@
+//===- RopeRound.h - Rounding to the types of the KV cache ----------------===//
+//
+// f32 to bf16 and f16, spelled out in IR: conversion instructions differ between levels
+// (vcvtneps2bf16 flushes denormals), and the bits of the cache must not.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cpu/KernelBuilder.h"
+
+namespace ingot::cpu {
+
+/// The scalar type in which an element is stored and loaded (bf16 as i16).
+mlir::Type storedType(KernelBuilder &k, kernel::KvElement element);
+
+/// f32 (vector) to nearest even; f16 saturates at +-65504; NaN stays NaN.
+mlir::Value roundToStored(KernelBuilder &k, mlir::Value v, kernel::KvElement element);
+
+} // namespace ingot::cpu

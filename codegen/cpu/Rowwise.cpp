@@ -1,0 +1,170 @@
+//===- Rowwise.cpp - kernel.rowwise: elementwise rows with statistics -----===//
+//
+// A row is walked once for each kernel.row_stat and once more to store:
+//
+//   pass 1   sum += x*x          16 partial sums: lane j takes elements j, j+16, …
+//   (once)   inv = 1/sqrt(mean)  values that depend on statistics only are scalars
+//   pass 2   y = x * inv * w     stored, 32 elements at a time
+//
+// What a pass needs of the values before it is computed again: the row is in L1, and
+// an output may be one of the inputs, so nothing is stored before the last pass.
+// Vectors have 16 lanes at every level (AVX2 takes two registers), so that the sums
+// are the same numbers everywhere. Padding of a row (PanelLayout.h) is read, is kept out
+// of the sums, and is written as 0.
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/Quantize.h"
+#include "codegen/cpu/RowwiseLanes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+using kernel::RowKind;
+using kernel::RowsType;
+
+namespace {
+
+class RowwiseEmitter {
+public:
+  RowwiseEmitter(KernelBuilder &k, kernel::RowwiseOp op)
+      : k(k), op(op), body(op.getBody().front()), f32x16(k.vec(k.f32, kRowLanes)),
+        n(cast<RowsType>(op.getOutputs().front().getType()).getN()) {
+    for (Operation &inner : body.without_terminator())
+      if (isa<kernel::RowStatOp>(inner) || llvm::all_of(inner.getOperands(), [&](Value v) { return uniform.contains(v); }))
+        uniform.insert_range(inner.getResults());
+  }
+
+  void emit() {
+    k.forEachItem([&](Value item) {
+      Value source = item;
+      if (op.getGather()) {
+        Value tokens = k.batchPointer(offsetof(BatchView, rowTokens));
+        source = k.widen(k.load(k.i32, k.at(tokens, k.mul(item, 4))), k.i64);
+      }
+      inputs.clear(), outputs.clear(), scalars.clear();
+      for (Value v : op.getInputs())
+        inputs.push_back(rowOf(v, source));
+      for (Value v : op.getOutputs())
+        outputs.push_back(rowOf(v, item));
+      emitStatistics();
+      emitStores();
+    });
+  }
+
+private:
+  using Values = KernelBuilder::Values;
+  using Memo = llvm::DenseMap<Value, Value>; ///< value of the region -> 16 of them
+
+  /// Start of a row; vectors are shared by all rows.
+  Value rowOf(Value memory, Value row) {
+    auto rows = dyn_cast<RowsType>(memory.getType());
+    return rows ? k.at(k.operand(memory), k.mul(row, rows.rowBytes())) : k.operand(memory);
+  }
+
+  /// Row statistics and what follows from them alone, in order.
+  void emitStatistics() {
+    for (Operation &inner : body.without_terminator()) {
+      if (auto stat = dyn_cast<kernel::RowStatOp>(inner)) {
+        Value mean = emitMean(stat.getValue());
+        scalars.map(stat.getResult(), mean);
+      } else if (inner.getNumResults() && uniform.contains(inner.getResult(0))) {
+        k.b.clone(inner, scalars);
+      }
+    }
+  }
+
+  Value emitMean(Value value) {
+    int64_t full = n / kRowLanes;
+    Values sum{k.splat(f32x16, 0)};
+    if (full)
+      sum = k.loop(k.word(0), k.word(full * kRowLanes * 4), k.word(kRowLanes * 4), sum, [&](Value byte, ValueRange sums) {
+        Memo memo;
+        return Values{k.fadd(sums[0], sixteen(value, byte, memo))};
+      });
+    if (n % kRowLanes) {
+      Memo memo;
+      Value tail = sixteen(value, k.word(full * kRowLanes * 4), memo);
+      sum[0] = k.fadd(sum[0], firstLanes(k, tail, n % kRowLanes));
+    }
+    return k.fdiv(k.sumLanes(sum[0]), k.splat(k.f32, double(n)));
+  }
+
+  void emitStores() {
+    int64_t full = n / kGroupK;
+    if (full)
+      k.loop(0, full, 1, [&](Value group) { emitGroup(group, kGroupK); });
+    if (n % kGroupK)
+      emitGroup(k.word(full), n % kGroupK);
+  }
+
+  /// 32 elements of every output, of which the first `valid` exist. All inputs are read
+  /// before anything is stored.
+  void emitGroup(Value group, int64_t valid) {
+    SmallVector<Values> results(outputs.size());
+    for (int64_t from = 0; from < kGroupK; from += kRowLanes) {
+      Memo memo;
+      Value byte = k.add(k.mul(group, kGroupK * 4), from * 4);
+      for (auto [result, yielded] : llvm::zip(results, body.getTerminator()->getOperands()))
+        result.push_back(valid <= from ? k.splat(f32x16, 0)
+                                       : firstLanes(k, sixteen(yielded, byte, memo), valid - from));
+    }
+    for (auto [memory, row, result] : llvm::zip(op.getOutputs(), outputs, results)) {
+      auto type = cast<RowsType>(memory.getType());
+      if (type.getKind() == RowKind::Q8) {
+        storeQuantizedGroup(k, registersOf(k, result), row, group, q8Row(n));
+        continue;
+      }
+      Value to = k.at(row, k.mul(group, kGroupK * 4));
+      for (auto [i, v] : llvm::enumerate(result))
+        k.store(v, k.at(to, int64_t(i) * kRowLanes * 4), kRowLanes * 4);
+    }
+  }
+
+  /// Elements byte/4 … byte/4+15 of a value of the region.
+  Value sixteen(Value value, Value byte, Memo &memo) {
+    if (Value known = memo.lookup(value))
+      return known;
+    Value result;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      result = k.load(f32x16, k.at(inputs[argument.getArgNumber()], byte), kRowLanes * 4);
+    } else if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
+      auto type = k.vec(value.getType(), kRowLanes);
+      result = arith::ConstantOp::create(k.b, DenseElementsAttr::get(type, constant.getValue()));
+    } else if (uniform.contains(value)) {
+      result = k.broadcast(k.vec(value.getType(), kRowLanes), scalars.lookup(value));
+    } else {
+      Operation *source = value.getDefiningOp();
+      IRMapping map;
+      for (Value operand : source->getOperands())
+        map.map(operand, sixteen(operand, byte, memo));
+      Operation *copy = k.b.clone(*source, map);
+      for (Value v : copy->getResults())
+        v.setType(k.vec(v.getType(), kRowLanes));
+      result = copy->getResult(cast<OpResult>(value).getResultNumber());
+    }
+    return memo[value] = result;
+  }
+
+  KernelBuilder &k;
+  kernel::RowwiseOp op;
+  Block &body;
+  VectorType f32x16;
+  int64_t n;
+  llvm::DenseSet<Value> uniform; ///< of the region: one value per row
+  IRMapping scalars;             ///< what they became
+  Values inputs, outputs;        ///< rows of this item
+};
+
+} // namespace
+
+LogicalResult ingot::cpu::emitRowwise(KernelBuilder &k, kernel::RowwiseOp op) {
+  RowwiseEmitter(k, op).emit();
+  return success();
+}
+
+int64_t ingot::cpu::rowwiseScratchBytes(kernel::RowwiseOp) { return 0; }
