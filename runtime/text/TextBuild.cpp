@@ -4,12 +4,9 @@
 #include "runtime/text/GgufVocabulary.h"
 #include "runtime/text/TextAbi.h"
 
-#include <simdjson.h>
-
 namespace ingot::text {
 
 using import::Checkpoint;
-namespace dom = simdjson::dom;
 
 Result<TokenizerArtifact> compileTokenizerJson(std::string_view json) {
   TokenizerArtifact artifact;
@@ -51,32 +48,6 @@ Result<std::optional<TokenizerArtifact>> buildTokenizer(const Checkpoint &checkp
   return std::optional<TokenizerArtifact>(std::move(*artifact));
 }
 
-namespace {
-
-/// tokenizer_config.json has one template, or a list of named ones.
-std::string configTemplate(const std::string &json) {
-  dom::parser parser;
-  dom::element file, value;
-  if (json.empty() || parser.parse(json).get(file) != simdjson::SUCCESS ||
-      file["chat_template"].get(value) != simdjson::SUCCESS)
-    return "";
-  std::string_view text;
-  if (value.get(text) == simdjson::SUCCESS)
-    return std::string(text);
-  dom::array list;
-  if (value.get(list) != simdjson::SUCCESS)
-    return "";
-  for (dom::element entry : list) {
-    std::string_view name;
-    if (entry["name"].get(name) == simdjson::SUCCESS && name == "default" &&
-        entry["template"].get(text) == simdjson::SUCCESS)
-      return std::string(text);
-  }
-  return "";
-}
-
-} // namespace
-
 Result<std::optional<std::string>> findChatTemplate(const Checkpoint &checkpoint) {
   std::string source = checkpoint.text.chatTemplate;
   if (checkpoint.has("tokenizer.chat_template")) {
@@ -85,8 +56,6 @@ Result<std::optional<std::string>> findChatTemplate(const Checkpoint &checkpoint
       return text.error();
     source = *text;
   }
-  if (source.empty())
-    source = configTemplate(checkpoint.text.tokenizerConfigJson);
   if (source.empty())
     return std::optional<std::string>();
   if (auto parsed = ChatTemplate::parse(source); !parsed)
