@@ -103,16 +103,11 @@ lm::WeightOp ModelBuilder::addWeight(StringRef symbol, ArrayRef<int64_t> extents
   else
     builder.setInsertionPointToEnd(&model.getBody().front());
   WeightFormat format = extents.size() == 1 ? WeightFormat::F32 : stored;
-  auto weight = lm::WeightOp::create(
+  return lm::WeightOp::create(
       builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
       lm::WeightType::get(&context, extents, format), builder.getStringAttr(source),
       format == stored ? lm::FormatAttr() : lm::FormatAttr::get(&context, stored),
       DenseF32ArrayAttr());
-  int64_t elements = 1;
-  for (int64_t extent : extents)
-    elements *= extent;
-  parameters += elements;
-  return weight;
 }
 
 lm::WeightOp ModelBuilder::weight(StringRef symbol, StringRef source, ArrayRef<int64_t> extents) {
@@ -324,7 +319,6 @@ ImportedModel ModelBuilder::finish(const EntryWeights &entry, Error &why) {
   if (!first) {
     nameKinds();
     emitEntry(entry);
-    model->setAttr("parameters", builder.getI64IntegerAttr(parameters));
     if (mlir::failed(verify(*module)))
       refuse({ExitCode::Internal, "E0901", "the imported model is not valid IR",
               "the diagnostics above say where", "report this, with the checkpoint's name"});

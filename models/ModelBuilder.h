@@ -147,7 +147,6 @@ private:
   llvm::SmallVector<mlir::Attribute> layerWeights;
   llvm::SmallVector<lm::LayerKindOp> layerKinds;
   llvm::StringSet<> taken;
-  int64_t parameters = 0;
   std::optional<Error> first;
 };
 

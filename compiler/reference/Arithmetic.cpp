@@ -1,0 +1,169 @@
+//===- Arithmetic.cpp - What each op of lm computes, in f32 ---------------===//
+#include "compiler/reference/Arithmetic.h"
+
+#include "compiler/reference/Products.h"
+
+#include "llvm/Support/Parallel.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numbers>
+
+using namespace ingot;
+using namespace ingot::reference;
+
+static float exact(double value) { return static_cast<float>(value); }
+static float expOf(float x) { return exact(std::exp(static_cast<double>(x))); }
+static float tanhOf(float x) { return exact(std::tanh(static_cast<double>(x))); }
+
+template <typename F> static Matrix mapElements(const Matrix &x, F f) {
+  Matrix y(x.rows, x.columns);
+  llvm::parallelFor(0, static_cast<size_t>(x.rows), [&](size_t t) {
+    auto from = x.row(static_cast<int64_t>(t));
+    auto to = y.row(static_cast<int64_t>(t));
+    for (size_t i = 0; i < from.size(); ++i)
+      to[i] = f(from[i]);
+  });
+  return y;
+}
+
+Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float eps,
+                          int64_t heads, float weightOffset) {
+  Matrix y(x.rows, x.columns);
+  int64_t width = x.columns / heads;
+  for (int64_t cut = 0; cut < x.rows * heads; ++cut) {
+    const float *from = x.values.data() + cut * width;
+    float *to = y.values.data() + cut * width;
+    float meanSquare = dot(from, from, width) / static_cast<float>(width);
+    float factor = 1.0f / std::sqrt(meanSquare + eps);
+    for (int64_t i = 0; i < width; ++i)
+      to[i] = (from[i] * factor) * (weight[i] + weightOffset);
+  }
+  return y;
+}
+
+Matrix reference::rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch,
+                       int64_t heads, lm::RopeStyle style, float attentionFactor) {
+  Matrix y = x;
+  int64_t width = x.columns / heads, pairs = static_cast<int64_t>(frequencies.size());
+  bool half = style == lm::RopeStyle::Half;
+  for (int64_t t = 0; t < x.rows; ++t)
+    for (int64_t i = 0; i < pairs; ++i) {
+      float angle = static_cast<float>(batch.positions[t]) * frequencies[i];
+      float c = exact(std::cos(static_cast<double>(angle))) * attentionFactor;
+      float s = exact(std::sin(static_cast<double>(angle))) * attentionFactor;
+      for (int64_t h = 0; h < heads; ++h) {
+        float *head = y.row(t).data() + h * width;
+        float &a = head[half ? i : 2 * i], &b = head[half ? i + pairs : 2 * i + 1];
+        float turnedA = a * c - b * s, turnedB = b * c + a * s;
+        a = turnedA;
+        b = turnedB;
+      }
+    }
+  return y;
+}
+
+void reference::addBias(Matrix &y, std::span<const float> bias) {
+  for (int64_t t = 0; t < y.rows; ++t)
+    for (int64_t i = 0; i < y.columns; ++i)
+      y.row(t)[i] += bias[i];
+}
+
+Matrix reference::add(const Matrix &a, const Matrix &b) {
+  Matrix y(a.rows, a.columns);
+  std::ranges::transform(a.values, b.values, y.values.begin(), std::plus<float>());
+  return y;
+}
+
+Matrix reference::multiplyElements(const Matrix &a, const Matrix &b) {
+  Matrix y(a.rows, a.columns);
+  std::ranges::transform(a.values, b.values, y.values.begin(), std::multiplies<float>());
+  return y;
+}
+
+Matrix reference::scale(const Matrix &x, float factor) {
+  return mapElements(x, [=](float v) { return v * factor; });
+}
+
+Matrix reference::activation(const Matrix &x, lm::ActivationKind kind) {
+  switch (kind) {
+  case lm::ActivationKind::Silu:
+    return mapElements(x, [](float v) { return v / (1.0f + expOf(-v)); });
+  case lm::ActivationKind::GeluTanh:
+    return mapElements(x, [](float v) {
+      const auto root = static_cast<float>(std::sqrt(2 / std::numbers::pi));
+      return 0.5f * v * (1.0f + tanhOf(root * (v + 0.044715f * (v * v * v))));
+    });
+  case lm::ActivationKind::Gelu:
+    return mapElements(x, [](float v) {
+      return 0.5f * v * (1.0f + exact(std::erf(static_cast<double>(v) / std::numbers::sqrt2)));
+    });
+  }
+  assert(false && "unknown activation");
+  return x;
+}
+
+Matrix reference::softcap(const Matrix &x, float cap) {
+  return mapElements(x, [=](float v) { return cap * tanhOf(v / cap); });
+}
+
+Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
+  Matrix y(static_cast<int64_t>(rows.size()), x.columns);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::ranges::copy(x.row(rows[i]), y.row(static_cast<int64_t>(i)).begin());
+  return y;
+}
+
+/// One head of one token over positions begin … end-1.
+static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin, int64_t end,
+                       int64_t kvHead, int64_t width, const AttentionParameters &p,
+                       std::vector<float> &scores, float *out) {
+  int64_t stride = p.kvHeads * width;
+  scores.resize(static_cast<size_t>(end - begin));
+  float highest = -INFINITY;
+  for (int64_t j = begin; j < end; ++j) {
+    float score = p.scale * dot(q, rows.k.data() + j * stride + kvHead * width, width);
+    if (p.softcap > 0)
+      score = p.softcap * tanhOf(score / p.softcap);
+    scores[static_cast<size_t>(j - begin)] = score;
+    highest = std::max(highest, score);
+  }
+  float total = 0;
+  for (float &score : scores) {
+    score = expOf(score - highest);
+    total += score;
+  }
+  std::fill_n(out, width, 0.0f);
+  for (int64_t j = begin; j < end; ++j) {
+    float weight = scores[static_cast<size_t>(j - begin)];
+    const float *v = rows.v.data() + j * stride + kvHead * width;
+    for (int64_t i = 0; i < width; ++i)
+      out[i] += weight * v[i];
+  }
+  for (int64_t i = 0; i < width; ++i)
+    out[i] /= total;
+}
+
+Matrix reference::attention(const Matrix &q, const KvState &kv, int64_t slot,
+                            const std::map<int32_t, int64_t> &lengths, const Batch &batch,
+                            const AttentionParameters &p) {
+  Matrix y(q.rows, q.columns);
+  int64_t width = q.columns / p.heads;
+  llvm::parallelFor(0, static_cast<size_t>(q.rows), [&](size_t row) {
+    auto t = static_cast<int64_t>(row);
+    int32_t sequence = batch.sequences[row];
+    const KvState::Rows *rows = kv.find(slot, sequence);
+    auto length = lengths.find(sequence);
+    int64_t held = length == lengths.end() ? 0 : length->second;
+    int64_t end = std::min(batch.positions[row] + 1, held);
+    int64_t begin = p.window > 0 ? std::max<int64_t>(0, batch.positions[row] + 1 - p.window) : 0;
+    if (!rows || begin >= end)
+      return; // nothing to see: zeros
+    std::vector<float> scores;
+    for (int64_t h = 0; h < p.heads; ++h)
+      attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width,
+                 p, scores, y.row(t).data() + h * width);
+  });
+  return y;
+}

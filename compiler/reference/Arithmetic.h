@@ -1,0 +1,46 @@
+//===- Arithmetic.h - What each op of lm computes, in f32 -----------------===//
+//
+// The definitions that kernels are compared with, apart from products (Products.h).
+// Plain f32, one rounding per written operation; exp, tanh, sin and cos through f64,
+// rounded once. SPEC.md of the lm dialect cites these functions.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/KvState.h"
+#include "compiler/reference/Matrix.h"
+#include "dialects/lm/LmDialect.h"
+
+namespace ingot::reference {
+
+/// The rows of a step: row t is a token of sequences[t] at positions[t].
+struct Batch {
+  std::vector<int32_t> sequences;
+  std::vector<int64_t> positions;
+  std::vector<int32_t> logitsRows; ///< rows whose logits are asked for, in order
+};
+
+Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
+               float weightOffset);
+Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch,
+            int64_t heads, lm::RopeStyle style, float attentionFactor);
+void addBias(Matrix &y, std::span<const float> bias);
+Matrix add(const Matrix &a, const Matrix &b);
+Matrix multiplyElements(const Matrix &a, const Matrix &b);
+Matrix scale(const Matrix &x, float factor);
+Matrix activation(const Matrix &x, lm::ActivationKind kind);
+Matrix softcap(const Matrix &x, float cap);
+Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
+
+struct AttentionParameters {
+  int64_t heads, kvHeads;
+  float scale;
+  int64_t window; ///< 0: all
+  float softcap;  ///< 0: none
+};
+
+/// `length(sequence)` is how many positions of a sequence the KV value holds.
+Matrix attention(const Matrix &q, const KvState &kv, int64_t slot,
+                 const std::map<int32_t, int64_t> &lengths, const Batch &batch,
+                 const AttentionParameters &parameters);
+
+} // namespace ingot::reference

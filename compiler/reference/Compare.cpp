@@ -1,0 +1,123 @@
+//===- Compare.cpp - Does a pass keep what a program computes? ------------===//
+#include "compiler/reference/Compare.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+
+static lm::LayersOp layersOf(ModuleOp module) {
+  lm::LayersOp found;
+  module.walk([&](lm::LayersOp op) { found = op; });
+  return found;
+}
+
+static void addFirstOfKinds(lm::LayersOp op, std::vector<int64_t> &layers) {
+  DenseSet<Attribute> seen;
+  for (auto [i, kind] : llvm::enumerate(op.getKinds()))
+    if (seen.insert(kind).second)
+      layers.push_back(int64_t(i));
+}
+
+/// A past that is longer than the windows, where that is cheap to make up.
+static int64_t pastOf(ModuleOp module) {
+  constexpr int64_t kLongest = 1024;
+  int64_t past = 19;
+  module.walk([&](lm::AttentionOp op) {
+    int64_t window = static_cast<int64_t>(op.getWindow());
+    if (window <= kLongest)
+      past = std::max(past, window + 3);
+  });
+  auto model = *module.getOps<lm::ModelOp>().begin();
+  return std::min(past, model.getMaxPositionsAttr().getInt() / 2);
+}
+
+/// The logits of both steps, one after the other.
+static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weights, int64_t past,
+                                           const SliceOptions &options) {
+  auto interpreter = Interpreter::create(module, weights);
+  if (!interpreter)
+    return std::move(interpreter.error());
+  (*interpreter)->useLayers(options.layers);
+  auto vocabulary = static_cast<float>((*interpreter)->model().getVocab());
+  auto id = [&](uint64_t i) {
+    return static_cast<int32_t>(uniform(options.seed, i) * (vocabulary - 1));
+  };
+  KvState kv(options.kv);
+  kv.pretendPast(0, past, options.seed);
+  Step first{{id(0), id(1), id(2), id(3), id(4)}, {0, 0, 1, 1, 1}, {past, past + 1, 0, 1, 2}, {0, 1, 4}};
+  Step second{{id(5), id(6)}, {0, 1}, {past + 2, 3}, {}};
+  std::vector<float> logits;
+  for (const Step *step : {&first, &second}) {
+    auto rows = (*interpreter)->step(*step, kv);
+    if (!rows)
+      return std::move(rows.error());
+    logits.insert(logits.end(), rows->values.begin(), rows->values.end());
+  }
+  return logits;
+}
+
+Result<Comparison> reference::comparePrograms(ModuleOp before, ModuleOp after,
+                                              WeightProvider &weights,
+                                              const SliceOptions &given) {
+  lm::LayersOp first = layersOf(before), second = layersOf(after);
+  size_t layersBefore = first ? first.getKinds().size() : 0;
+  size_t layersAfter = second ? second.getKinds().size() : 0;
+  if (layersBefore != layersAfter || layersBefore == 0)
+    return Error{ExitCode::Internal, "E0456", "the programs cannot be compared",
+                 "the first has " + std::to_string(layersBefore) + " layers, the second " +
+                     std::to_string(layersAfter),
+                 "report this"};
+  SliceOptions options = given;
+  if (options.layers.empty()) {
+    addFirstOfKinds(first, options.layers);
+    addFirstOfKinds(second, options.layers);
+    std::ranges::sort(options.layers);
+    options.layers.erase(std::ranges::unique(options.layers).begin(), options.layers.end());
+  }
+  int64_t past = pastOf(before);
+  auto a = runSlice(before, weights, past, options);
+  if (!a)
+    return std::move(a.error());
+  auto b = runSlice(after, weights, past, options);
+  if (!b)
+    return std::move(b.error());
+  if (a->size() != b->size())
+    return Error{ExitCode::Internal, "E0456", "the programs cannot be compared",
+                 "the first gives " + std::to_string(a->size()) + " logits, the second " +
+                     std::to_string(b->size()),
+                 "report this"};
+  Comparison result;
+  result.values = static_cast<int64_t>(a->size());
+  result.layers = static_cast<int64_t>(options.layers.size());
+  double largest = 0;
+  for (size_t i = 0; i < a->size(); ++i) {
+    double x = (*a)[i], y = (*b)[i];
+    if (!std::isfinite(x) || !std::isfinite(y))
+      return Error{ExitCode::Internal, "E0457", "a program computes something that is no number",
+                   "logit " + std::to_string(i) + " is " + std::to_string(x) + " before, " +
+                       std::to_string(y) + " after",
+                   "report this"};
+    largest = std::max(largest, std::abs(x));
+    result.maxAbsolute = std::max(result.maxAbsolute, std::abs(x - y));
+  }
+  result.maxRelative = largest > 0 ? result.maxAbsolute / largest : 0;
+  return result;
+}
+
+PassChecker::PassChecker(ModuleOp module, uint64_t seed)
+    : weights(seed), last(cast<ModuleOp>(module->clone())) {
+  options.seed = seed;
+}
+
+PassChecker::~PassChecker() = default;
+
+Result<Comparison> PassChecker::check(ModuleOp module) {
+  auto result = comparePrograms(*last, module, weights, options);
+  last = cast<ModuleOp>(module->clone());
+  return result;
+}

@@ -1,0 +1,52 @@
+//===- Compare.h - Does a pass keep what a program computes? --------------===//
+//
+// Two programs run on a small slice: one layer of each kind, two sequences of which one
+// has a past longer than the windows, a step of a few tokens and then a step of one token
+// each, which reads the keys and values that the first step wrote.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Interpreter.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+namespace ingot::reference {
+
+struct Comparison {
+  double maxAbsolute = 0;
+  double maxRelative = 0; ///< maxAbsolute over the largest magnitude of the first program
+  int64_t values = 0;     ///< logits compared
+  int64_t layers = 0;     ///< in the slice
+};
+
+struct SliceOptions {
+  uint64_t seed = 1;
+  /// Layers to run; empty: the first of every kind of either program.
+  std::vector<int64_t> layers;
+  KvFormat kv = KvFormat::F32;
+};
+
+/// Errors: the two have different numbers of layers or logits (E0456), a logit is not a
+/// number (E0457), and the interpreter's.
+Result<Comparison> comparePrograms(mlir::ModuleOp before, mlir::ModuleOp after,
+                                   WeightProvider &weights, const SliceOptions &options = {});
+
+/// Checks one pass after the other, on seeded weights:
+///   PassChecker checker(module);   // before the first pass
+///   … a pass runs …
+///   auto change = checker.check(module);   // against the program before that pass
+class PassChecker {
+public:
+  explicit PassChecker(mlir::ModuleOp module, uint64_t seed = 1);
+  ~PassChecker();
+
+  /// Compares with the program of the last call. Slices are of both programs' kinds.
+  Result<Comparison> check(mlir::ModuleOp module);
+
+private:
+  SeededWeights weights;
+  SliceOptions options;
+  mlir::OwningOpRef<mlir::ModuleOp> last;
+};
+
+} // namespace ingot::reference

@@ -1,0 +1,269 @@
+//===- Interpreter.cpp - Runs lm, slowly and plainly ----------------------===//
+#include "compiler/reference/Interpreter.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+
+namespace {
+
+/// `!lm.kv`: of one slot inside a layer kind, of all slots (-1) in the entry.
+struct KvValue {
+  int64_t slot;
+  std::map<int32_t, int64_t> lengths; ///< by sequence, when the value was made
+};
+
+/// What an SSA value stands for. Batch and ids are the step's own.
+struct Content {
+  std::shared_ptr<const Matrix> rows;
+  lm::WeightOp weight;
+  KvValue kv;
+};
+
+/// One step through the program.
+class Run {
+public:
+  Run(lm::ModelOp model, WeightProvider &weights, ArrayRef<int64_t> layers, const Step &step,
+      const Batch &batch, KvState &kv)
+      : symbols(model), weights(weights), layers(layers), step(step), batch(batch), state(kv) {}
+
+  /// Runs a block whose arguments are bound; returns the terminator's operands.
+  Result<SmallVector<Content>> runBlock(Block &block);
+  void bind(Value value, Content content) { contents[value] = std::move(content); }
+
+private:
+  Result<void> runOp(Operation *op);
+  Result<Matrix> compute(Operation *op);
+  Result<Matrix> embed(lm::EmbedOp op);
+  Result<Matrix> linear(lm::LinearOp op);
+  Result<void> runFused(lm::FusedOp op);
+  Result<void> runLayers(lm::LayersOp op);
+  Result<Content> runLayer(lm::LayersOp op, int64_t index, Content x);
+  void append(lm::KvAppendOp op);
+  Result<std::vector<float>> vectorOf(Value weight);
+
+  const Matrix &rows(Value value) { return *contents.lookup(value).rows; }
+
+  SymbolTable symbols;
+  WeightProvider &weights;
+  ArrayRef<int64_t> layers;
+  const Step &step;
+  const Batch &batch;
+  KvState &state;
+  DenseMap<Value, Content> contents;
+};
+
+} // namespace
+
+Result<SmallVector<Content>> Run::runBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (auto done = runOp(&op); !done)
+      return std::move(done.error());
+  SmallVector<Content> results;
+  for (Value operand : block.getTerminator()->getOperands())
+    results.push_back(contents.lookup(operand));
+  // Nothing outside reads a block's own values: free the memory, and let the next layer
+  // of this kind start afresh.
+  for (Operation &op : block)
+    for (Value result : op.getResults())
+      contents.erase(result);
+  return results;
+}
+
+Result<void> Run::runOp(Operation *op) {
+  if (auto get = dyn_cast<lm::GetWeightOp>(op)) {
+    bind(get.getResult(), {nullptr, symbols.lookup<lm::WeightOp>(get.getWeight()), {}});
+    return {};
+  }
+  if (auto layersOp = dyn_cast<lm::LayersOp>(op))
+    return runLayers(layersOp);
+  if (auto fused = dyn_cast<lm::FusedOp>(op))
+    return runFused(fused);
+  if (auto appendOp = dyn_cast<lm::KvAppendOp>(op)) {
+    append(appendOp);
+    return {};
+  }
+  auto result = compute(op);
+  if (!result)
+    return std::move(result.error());
+  bind(op->getResult(0), {std::make_shared<Matrix>(std::move(*result)), {}, {}});
+  return {};
+}
+
+Result<Matrix> Run::compute(Operation *op) {
+  return TypeSwitch<Operation *, Result<Matrix>>(op)
+      .Case([&](lm::EmbedOp o) { return embed(o); })
+      .Case([&](lm::LinearOp o) { return linear(o); })
+      .Case([&](lm::RmsNormOp o) -> Result<Matrix> {
+        auto weight = vectorOf(o.getWeight());
+        if (!weight)
+          return std::move(weight.error());
+        return rmsNorm(rows(o.getX()), *weight, o.getEps().convertToFloat(), o.getHeads(),
+                       o.getWeightOffset().convertToFloat());
+      })
+      .Case([&](lm::RopeOp o) -> Result<Matrix> {
+        auto frequencies = vectorOf(o.getFrequencies());
+        if (!frequencies)
+          return std::move(frequencies.error());
+        return rope(rows(o.getX()), *frequencies, batch, o.getHeads(), o.getStyle(),
+                    o.getAttentionFactor().convertToFloat());
+      })
+      .Case([&](lm::AttentionOp o) -> Result<Matrix> {
+        Content kv = contents.lookup(o.getKv());
+        return attention(rows(o.getQ()), state, kv.kv.slot, kv.kv.lengths, batch,
+                         {static_cast<int64_t>(o.getHeads()), static_cast<int64_t>(o.getKvHeads()),
+                          o.getScale().convertToFloat(), static_cast<int64_t>(o.getWindow()),
+                          o.getSoftcap().convertToFloat()});
+      })
+      .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
+      .Case([&](lm::AddOp o) { return add(rows(o.getA()), rows(o.getB())); })
+      .Case([&](lm::MulOp o) { return multiplyElements(rows(o.getA()), rows(o.getB())); })
+      .Case([&](lm::ScaleOp o) { return scale(rows(o.getX()), o.getFactor().convertToFloat()); })
+      .Case([&](lm::ActivationOp o) { return activation(rows(o.getX()), o.getKind()); })
+      .Case([&](lm::SoftcapOp o) { return softcap(rows(o.getX()), o.getCap().convertToFloat()); })
+      .Default([](Operation *o) -> Result<Matrix> {
+        return Error{ExitCode::Internal, "E0455",
+                     "the reference interpreter does not know " + o->getName().getStringRef().str(),
+                     "it runs the ops of the lm dialect",
+                     "compare before the program is lowered, or give the op a decomposition"};
+      });
+}
+
+Result<std::vector<float>> Run::vectorOf(Value value) {
+  lm::WeightOp weight = contents.lookup(value).weight;
+  if (auto values = weight.getValues())
+    return std::vector<float>(values->begin(), values->end());
+  std::vector<float> numbers(static_cast<size_t>(weight.getType().rows()));
+  if (auto read = weights.row(weight, 0, numbers); !read)
+    return std::move(read.error());
+  return numbers;
+}
+
+Result<Matrix> Run::embed(lm::EmbedOp op) {
+  lm::WeightOp weight = contents.lookup(op.getWeight()).weight;
+  int64_t vocabulary = weight.getType().rows();
+  float factor = op.getScale().convertToFloat();
+  Matrix y(static_cast<int64_t>(step.ids.size()), weight.getType().columns());
+  for (int64_t t = 0; t < y.rows; ++t) {
+    int32_t id = step.ids[t];
+    if (id < 0 || id >= vocabulary)
+      return Error{ExitCode::Usage, "E0454", "the id " + std::to_string(id) + " is no token",
+                   "the vocabulary has ids 0 to " + std::to_string(vocabulary - 1),
+                   "give other ids"};
+    if (auto read = weights.row(weight, id, y.row(t)); !read)
+      return std::move(read.error());
+    for (float &value : y.row(t))
+      value *= factor;
+  }
+  return y;
+}
+
+Result<Matrix> Run::linear(lm::LinearOp op) {
+  auto y = weights.multiply(contents.lookup(op.getWeight()).weight, rows(op.getX()));
+  if (!y || !op.getBias())
+    return y;
+  auto bias = vectorOf(op.getBias());
+  if (!bias)
+    return std::move(bias.error());
+  addBias(*y, *bias);
+  return y;
+}
+
+Result<void> Run::runFused(lm::FusedOp op) {
+  auto results = runBlock(op.getBody().front());
+  if (!results)
+    return std::move(results.error());
+  for (auto [value, content] : llvm::zip(op.getResults(), *results))
+    bind(value, std::move(content));
+  return {};
+}
+
+void Run::append(lm::KvAppendOp op) {
+  KvValue kv = contents.lookup(op.getKv()).kv;
+  const Matrix &k = rows(op.getK()), &v = rows(op.getV());
+  for (int64_t t = 0; t < k.rows; ++t) {
+    int32_t sequence = batch.sequences[t];
+    state.append(kv.slot, sequence, batch.positions[t], k.row(t), v.row(t));
+    kv.lengths[sequence] = batch.positions[t] + 1;
+  }
+  bind(op.getResult(), {nullptr, {}, std::move(kv)});
+}
+
+Result<Content> Run::runLayer(lm::LayersOp op, int64_t index, Content x) {
+  auto kind = symbols.lookup<lm::LayerKindOp>(
+      cast<FlatSymbolRefAttr>(op.getKinds()[index]).getAttr());
+  int64_t slot = op.getKvSlots()[index];
+  std::map<int32_t, int64_t> lengths;
+  for (int32_t sequence : batch.sequences)
+    if (const KvState::Rows *held = state.find(slot, sequence))
+      lengths[sequence] = held->length;
+  Block &body = kind.getBody().front();
+  bind(body.getArgument(0), std::move(x));
+  bind(body.getArgument(1), {nullptr, {}, {slot, std::move(lengths)}});
+  auto symbolsOfLayer = cast<ArrayAttr>(op.getWeights()[index]).getAsRange<FlatSymbolRefAttr>();
+  for (auto [i, symbol] : llvm::enumerate(symbolsOfLayer))
+    bind(body.getArgument(3 + i), {nullptr, symbols.lookup<lm::WeightOp>(symbol.getAttr()), {}});
+  auto results = runBlock(body);
+  if (!results)
+    return std::move(results.error());
+  return std::move(results->front());
+}
+
+Result<void> Run::runLayers(lm::LayersOp op) {
+  Content x = contents.lookup(op.getX());
+  SmallVector<int64_t> all(op.getKinds().size());
+  std::iota(all.begin(), all.end(), 0);
+  for (int64_t index : layers.empty() ? ArrayRef<int64_t>(all) : layers) {
+    auto y = runLayer(op, index, std::move(x));
+    if (!y)
+      return std::move(y.error());
+    x = std::move(*y);
+  }
+  bind(op.getY(), std::move(x));
+  bind(op.getKvOut(), contents.lookup(op.getKv()));
+  return {};
+}
+
+Result<std::unique_ptr<Interpreter>> Interpreter::create(ModuleOp module,
+                                                         WeightProvider &weights) {
+  auto models = module.getOps<lm::ModelOp>();
+  if (!llvm::hasSingleElement(models))
+    return Error{ExitCode::Internal, "E0453", "the module does not hold one lm.model",
+                 "it holds " + std::to_string(llvm::range_size(models)),
+                 "give the interpreter a program in lm"};
+  return std::unique_ptr<Interpreter>(new Interpreter(*models.begin(), weights));
+}
+
+static Batch completeBatch(const Step &step) {
+  Batch batch{step.sequences, step.positions, step.logitsRows};
+  size_t tokens = step.ids.size();
+  if (batch.sequences.empty())
+    batch.sequences.assign(tokens, 0);
+  if (batch.positions.empty()) {
+    batch.positions.resize(tokens);
+    std::iota(batch.positions.begin(), batch.positions.end(), 0);
+  }
+  if (batch.logitsRows.empty()) {
+    batch.logitsRows.resize(tokens);
+    std::iota(batch.logitsRows.begin(), batch.logitsRows.end(), 0);
+  }
+  return batch;
+}
+
+Result<Matrix> Interpreter::step(const Step &step, KvState &kv) {
+  Batch batch = completeBatch(step);
+  assert(batch.sequences.size() == step.ids.size() && batch.positions.size() == step.ids.size());
+  Run run(root, weights, layers, step, batch, kv);
+  auto entry = *root.getBody().getOps<lm::EntryOp>().begin();
+  Block &body = entry.getBody().front();
+  run.bind(body.getArgument(1), {nullptr, {}, {-1, {}}});
+  auto results = run.runBlock(body);
+  if (!results)
+    return std::move(results.error());
+  return *results->front().rows;
+}

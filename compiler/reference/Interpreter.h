@@ -1,0 +1,53 @@
+//===- Interpreter.h - Runs lm, slowly and plainly ------------------------===//
+//
+// The meaning of a program, with no regard for speed: every op in f32, a fused op as
+// the ops of its region. Passes are checked against it (Compare.h), kernels too.
+//
+//   SeededWeights weights;
+//   auto interpreter = Interpreter::create(module, weights);
+//   KvState kv;
+//   auto logits = (*interpreter)->step({.ids = {1, 2, 3}, …}, kv);   // [R][vocab]
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Arithmetic.h"
+#include "compiler/reference/Weights.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ingot::reference {
+
+/// Tokens of any number of sequences, each sequence's in order of position.
+struct Step {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> sequences; ///< empty: all of sequence 0
+  std::vector<int64_t> positions; ///< empty: 0, 1, 2 …
+  /// Rows whose logits are asked for; empty: all of them.
+  std::vector<int32_t> logitsRows;
+};
+
+class Interpreter {
+public:
+  /// The module holds one lm.model (E0453 otherwise). Module and weights must outlive it.
+  static Result<std::unique_ptr<Interpreter>> create(mlir::ModuleOp module,
+                                                     WeightProvider &weights);
+
+  /// Runs only these layers, in order (for slices). All layers without it.
+  void useLayers(std::vector<int64_t> indices) { layers = std::move(indices); }
+
+  /// Logits of the asked rows: [R][vocab]. `kv` holds the past and gets this step's keys and
+  /// values. Errors: an id outside the vocabulary (E0454), an op that is no op of lm (E0455),
+  /// and those of the weights.
+  Result<Matrix> step(const Step &step, KvState &kv);
+
+  lm::ModelOp model() const { return root; }
+
+private:
+  Interpreter(lm::ModelOp root, WeightProvider &weights) : root(root), weights(weights) {}
+
+  lm::ModelOp root;
+  WeightProvider &weights;
+  std::vector<int64_t> layers;
+};
+
+} // namespace ingot::reference

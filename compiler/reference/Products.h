@@ -1,0 +1,24 @@
+//===- Products.h - Matrix products whose bits are the same everywhere -----===//
+//
+// The errors that the interpreter finds go into the engine, and an engine must not
+// depend on the machine that built it. A tuned BLAS cuts K by the size of its
+// caches; here every dot product is, on any machine and with any number of threads,
+//
+//   lane[l] = sum over j, in order, of x[8j + l] * w[8j + l]     l = 0..7, in f32
+//   dot     = ((lane0 + lane4) + (lane1 + lane5)) + ((lane2 + lane6) + (lane3 + lane7))
+//
+// with the last, partial group filled up with zeros, and no fused multiply-add.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Matrix.h"
+
+namespace ingot::reference {
+
+float dot(const float *x, const float *w, int64_t k);
+
+/// y[t][n] = dot(x[t], w[n]) for `rows` rows of `w` (of x.columns values each);
+/// y[t][n] lies at y + t * yStride + n. Runs on all cores.
+void multiplyRows(const Matrix &x, const float *w, int64_t rows, float *y, int64_t yStride);
+
+} // namespace ingot::reference

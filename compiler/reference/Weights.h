@@ -1,0 +1,83 @@
+//===- Weights.h - Where the interpreter's numbers come from --------------===//
+//
+// `lm` refers to weights by name. CheckpointWeights reads what the file holds;
+// SeededWeights makes numbers up, so that a pass can be checked in milliseconds and
+// before any file is read.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/Checkpoint.h"
+#include "compiler/reference/Matrix.h"
+#include "dialects/lm/LmDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+#include <memory>
+
+namespace ingot::reference {
+
+class WeightProvider {
+public:
+  virtual ~WeightProvider() = default;
+
+  /// Row `index` as f32; out.size() is the weight's columns. A vector is its own row 0.
+  virtual Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) = 0;
+
+  /// y[t][n] = sum_k weight[n][k] x[t][k]; the arithmetic of Products.h.
+  virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) = 0;
+};
+
+/// Rounds a row of numbers to those that a format made by --quantize can hold.
+using RowRounding = std::function<Result<void>(WeightFormat format, std::span<float> row)>;
+
+/// The checkpoint's tensors, de-quantised when first used. Whole tensors stay in memory
+/// until `cacheBytes` are full; others are read again, some rows at a time.
+class CheckpointWeights : public WeightProvider {
+public:
+  /// The checkpoint must outlive the object. Without `rounding`, a weight that --quantize
+  /// gave another format is an error (E0452).
+  explicit CheckpointWeights(const import::Checkpoint &checkpoint, RowRounding rounding = nullptr,
+                             int64_t cacheBytes = int64_t(1) << 30);
+  ~CheckpointWeights() override;
+
+  Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override;
+
+private:
+  Result<const import::Tensor *> tensorOf(lm::WeightOp weight) const;
+  Result<void> readRows(lm::WeightOp weight, const import::Tensor &tensor, int64_t first,
+                        int64_t count, float *out) const;
+  Result<const std::vector<float> *> cached(lm::WeightOp weight, const import::Tensor &tensor);
+
+  const import::Checkpoint &checkpoint;
+  RowRounding rounding;
+  int64_t cacheLeft;
+  std::map<std::string, std::vector<float>> cache; ///< by source and format
+};
+
+/// Numbers that depend on the seed and the weight's symbol alone. Row n of a matrix is one
+/// of 127 base rows times a factor of n's own: so a vocabulary of 262,144 rows costs no more
+/// than 127, yet no two rows are equal, and a pass that mixes rows up is seen.
+class SeededWeights : public WeightProvider {
+public:
+  explicit SeededWeights(uint64_t seed = 1) : seed(seed) {}
+
+  Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override;
+
+private:
+  struct Made {
+    Matrix base;
+    uint64_t key;
+  };
+  const Made &made(lm::WeightOp weight);
+
+  uint64_t seed;
+  llvm::StringMap<Made> cache;
+};
+
+/// A number in [0, 1) made of a key and an index; SplitMix64 (Steele et al., OOPSLA 2014).
+float uniform(uint64_t key, uint64_t index);
+
+} // namespace ingot::reference
