@@ -15,6 +15,9 @@ namespace {
 
 constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 
+/// Top-p tries prefixes of 64, 1024 and this many before it sorts everything.
+constexpr size_t kLargestPrefix = 16384;
+
 /// Above this a heap loses to a selection over everything.
 constexpr size_t kHeapLimit = 4096;
 
@@ -25,11 +28,18 @@ bool better(float logitA, int32_t idA, float logitB, int32_t idB) {
 } // namespace
 
 int32_t argmax(std::span<const float> logits) {
-  // The largest value first (vectorises: no index to carry), then its place.
-  float largest = kNegInf;
-  for (float logit : logits)
-    largest = logit > largest ? logit : largest;
-  for (size_t id = 0; id < logits.size(); ++id)
+  // The largest value first (no index to carry), then the first block that has it.
+  constexpr size_t kBlock = 64;
+  float largest = largestOf(logits);
+  size_t id = 0;
+  for (; id + kBlock <= logits.size(); id += kBlock) {
+    bool found = false;
+    for (size_t i = 0; i < kBlock; ++i)
+      found |= logits[id + i] == largest;
+    if (found)
+      break;
+  }
+  for (; id < logits.size(); ++id)
     if (logits[id] == largest)
       return int32_t(id);
   return 0; // nothing but NaN
@@ -49,8 +59,7 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
     double u = uniformFor(params.seed, params.choice, position);
     bool ordered = (params.topK > 0 && size_t(params.topK) < vocab) || params.topP < 1.0f ||
                    params.typicalP < 1.0f;
-    id = ordered ? drawFiltered(scores, largest, params, u)
-                 : drawFromAll(scores, largest, params, u);
+    id = ordered ? drawFiltered(scores, largest, params, u) : drawFromAll(scores, id, params, u);
   }
   Choice choice{id, {}};
   if (params.topLogprobs >= 0)
@@ -114,49 +123,64 @@ void Sampler::selectTop(const float *logits, size_t count) {
   std::sort(candidates.begin(), candidates.end(), order);
 }
 
-int32_t Sampler::drawFromAll(const float *logits, float largest, const SamplingParams &params,
+int32_t Sampler::drawFromAll(const float *logits, int32_t best, const SamplingParams &params,
                              double u) {
-  double temperature = params.temperature;
-  for (size_t id = 0; id < vocab; ++id) {
-    double weight = expNonPositive((double(logits[id]) - largest) / temperature);
-    weights[id] = weight >= params.minP ? weight : 0.0; // the likeliest weighs 1
-  }
+  expWeights({logits, vocab}, logits[best], 1.0 / double(params.temperature), weights.data());
+  // Sums of blocks, then the block in which the target lies, then the id in it.
+  constexpr size_t kBlock = 256;
+  auto blockSum = [&](size_t block) {
+    double lanes[8] = {};
+    size_t end = std::min(block + kBlock, vocab);
+    for (size_t id = block; id < end; ++id) {
+      weights[id] = weights[id] >= params.minP ? weights[id] : 0.0; // the likeliest weighs 1
+      lanes[id % 8] += weights[id];
+    }
+    return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
+           ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+  };
   double total = 0;
-  for (double weight : weights)
-    total += weight;
+  for (size_t block = 0; block < vocab; block += kBlock)
+    total += blockSum(block);
   double target = u * total, sum = 0;
-  int32_t last = 0;
-  for (size_t id = 0; id < vocab; ++id) {
-    if (weights[id] == 0.0)
+  for (size_t block = 0; block < vocab; block += kBlock) {
+    double inBlock = blockSum(block);
+    if (sum + inBlock <= target) {
+      sum += inBlock;
       continue;
-    sum += weights[id];
-    last = int32_t(id);
-    if (sum > target)
-      break;
+    }
+    // Added one by one the block may sum to a little less: then its last id it is.
+    int32_t last = best;
+    for (size_t id = block; id < std::min(block + kBlock, vocab) && sum <= target; ++id) {
+      sum += weights[id];
+      if (weights[id] > 0.0)
+        last = int32_t(id);
+    }
+    return last;
   }
-  return last;
+  return best; // u * total rounded up to total
 }
 
 /// candidates = the prefix that top-k and top-p leave, best first, with weights.
 void Sampler::keepNucleus(const float *logits, float largest, const SamplingParams &params) {
-  double temperature = params.temperature;
-  auto weigh = [&](float logit) { return expNonPositive((double(logit) - largest) / temperature); };
+  double scale = 1.0 / double(params.temperature);
   bool limited = params.topK > 0 && size_t(params.topK) < vocab;
   bool nucleus = params.topP < 1.0f;
   size_t most = limited ? size_t(params.topK) : vocab;
 
   // Mass that top-p is a share of: all that top-k leaves.
   double total = 0;
-  if (nucleus && !limited)
-    for (size_t id = 0; id < vocab; ++id)
-      total += weigh(logits[id]);
+  if (nucleus && !limited) {
+    expWeights({logits, vocab}, largest, scale, weights.data());
+    for (double weight : weights)
+      total += weight;
+  }
 
   for (size_t count = limited || !nucleus ? most : std::min<size_t>(64, most);;
-       count = count < 1024 ? std::min<size_t>(1024, most) : most) {
+       count = count < kLargestPrefix ? std::min(count * 16, most) : most) {
     selectTop(logits, count);
     double sum = 0;
     for (Candidate &candidate : candidates) {
-      candidate.weight = weigh(candidate.logit);
+      candidate.weight = expNonPositive((double(candidate.logit) - largest) * scale);
       sum += candidate.weight;
     }
     if (!nucleus)

@@ -6,7 +6,7 @@
 // for (seed, choice, position). All memory is taken in the constructor.
 //
 // Most of the vocabulary is irrelevant to a filtered draw, so nothing here sorts
-// it: top-k keeps a heap of k, top-p grows a sorted prefix (64, 1024, all) until
+// it: top-k keeps a heap of k, top-p grows a sorted prefix (64, 1024, 16384, all) until
 // its mass suffices. Only `typical` without the others sorts everything.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -45,7 +45,7 @@ private:
   const float *adjust(const float *logits, const SamplingParams &params,
                       const TokenHistory *history);
   void selectTop(const float *logits, size_t count);
-  int32_t drawFromAll(const float *logits, float largest, const SamplingParams &params, double u);
+  int32_t drawFromAll(const float *logits, int32_t best, const SamplingParams &params, double u);
   int32_t drawFiltered(const float *logits, float largest, const SamplingParams &params, double u);
   void keepNucleus(const float *logits, float largest, const SamplingParams &params);
   void keepTypical(const SamplingParams &params);

@@ -1,6 +1,7 @@
 //===- Softmax.cpp - log and log-sum-exp in double ------------------------===//
 #include "runtime/sample/Softmax.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -27,20 +28,77 @@ double logPositive(double x) {
   return high + (2.0 * s + (2.0 * s * series + low));
 }
 
+// The same loop for three levels of vectors. The body is written once; contraction
+// to fma is off (see the build's flags), so the level changes speed and no bit.
+
+namespace {
+
+[[gnu::always_inline]] inline void weighBody(const float *logits, size_t count, float largest,
+                                             double scale, double *weights) {
+  for (size_t i = 0; i < count; ++i)
+    weights[i] = expNonPositive((double(logits[i]) - largest) * scale);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void weighAvx2(const float *logits, size_t count, float largest,
+                                       double scale, double *weights) {
+  weighBody(logits, count, largest, scale, weights);
+}
+[[gnu::target("avx512f,avx512dq,avx512vl,prefer-256-bit")]] void
+weighAvx512(const float *logits, size_t count, float largest, double scale, double *weights) {
+  weighBody(logits, count, largest, scale, weights);
+}
+bool hasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+} // namespace
+
+void expWeights(std::span<const float> logits, float largest, double scale, double *weights) {
+#if defined(__x86_64__)
+  if (hasAvx512())
+    return weighAvx512(logits.data(), logits.size(), largest, scale, weights);
+  if (__builtin_cpu_supports("avx2"))
+    return weighAvx2(logits.data(), logits.size(), largest, scale, weights);
+#endif
+  weighBody(logits.data(), logits.size(), largest, scale, weights);
+}
+
+float largestOf(std::span<const float> logits) {
+  // Sixteen running maxima: one would be a chain, and a comparison that NaN must
+  // lose keeps the compiler from splitting it.
+  constexpr size_t kMaxLanes = 16;
+  float lanes[kMaxLanes];
+  for (float &lane : lanes)
+    lane = -std::numeric_limits<float>::infinity();
+  size_t whole = logits.size() / kMaxLanes * kMaxLanes;
+  for (size_t i = 0; i < whole; i += kMaxLanes)
+    for (size_t lane = 0; lane < kMaxLanes; ++lane)
+      lanes[lane] = logits[i + lane] > lanes[lane] ? logits[i + lane] : lanes[lane];
+  for (size_t i = whole; i < logits.size(); ++i)
+    lanes[i - whole] = logits[i] > lanes[i - whole] ? logits[i] : lanes[i - whole];
+  float largest = lanes[0];
+  for (float lane : lanes)
+    largest = lane > largest ? lane : largest;
+  return largest;
+}
+
 double logSumExp(std::span<const float> logits) {
-  float largest = -std::numeric_limits<float>::infinity();
-  for (float logit : logits)
-    largest = logit > largest ? logit : largest;
+  float largest = largestOf(logits);
   if (!std::isfinite(largest))
     return largest;
-  // Eight partial sums in fixed lanes: the order is fixed and the loop vectorises.
-  double lanes[8] = {};
-  size_t whole = logits.size() / 8 * 8;
-  for (size_t i = 0; i < whole; i += 8)
-    for (size_t lane = 0; lane < 8; ++lane)
-      lanes[lane] += expNonPositive(double(logits[i + lane]) - largest);
-  for (size_t i = whole; i < logits.size(); ++i)
-    lanes[i - whole] += expNonPositive(double(logits[i]) - largest);
+  constexpr size_t kBlock = 512, kLanes = 8;
+  double weights[kBlock], lanes[kLanes] = {};
+  for (size_t block = 0; block < logits.size(); block += kBlock) {
+    size_t count = std::min(kBlock, logits.size() - block);
+    expWeights(logits.subspan(block, count), largest, 1.0, weights);
+    std::fill(weights + count, weights + kBlock, 0.0);
+    for (size_t i = 0; i < kBlock; i += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] += weights[i + lane];
+  }
   double sum = 0;
   for (double lane : lanes)
     sum += lane;

@@ -46,7 +46,15 @@ inline double expNonPositive(double x) {
 /// Natural logarithm of a positive, normal x.
 double logPositive(double x);
 
-/// log(sum(exp(logits))) in double, in order of the ids. NaN counts as -inf.
+/// weights[i] = exp((logits[i] - largest) * scale), for scale > 0; NaN weighs 0. Uses the widest
+/// vectors of the machine: lanes are independent, so the bits are the same on all.
+void expWeights(std::span<const float> logits, float largest, double scale, double *weights);
+
+/// The largest logit; NaN never wins, -inf if there is nothing else.
+float largestOf(std::span<const float> logits);
+
+/// log(sum(exp(logits))) in double, added up in an order that depends on nothing but
+/// the ids. NaN counts as -inf.
 double logSumExp(std::span<const float> logits);
 
 } // namespace ingot::runtime
