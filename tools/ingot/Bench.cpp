@@ -230,22 +230,16 @@ Action defineBench(CLI::App &app) {
   options->engine.define(app);
   const auto count = CLI::Range(int64_t{0}, int64_t{1} << 24);
   auto list = [&](const char *name, std::vector<int64_t> &values, const char *help) {
-    app.add_option(name, values, help)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(count)
-        ->capture_default_str();
+    app.add_option(name, values, help)->delimiter(',')->allow_extra_args(false)->check(count);
   };
-  list("-p,--prompt", options->prompts, "prompt lengths");
-  list("-n,--new", options->news, "numbers of new ids");
+  list("-p,--prompt", options->prompts, "prompt lengths (default: 512)");
+  list("-n,--new", options->news, "numbers of new ids (default: 128)");
   list("-d,--depth", options->depths, "positions in the KV before (rounded up to whole steps)");
   list("--parallel", options->parallel, "numbers of requests at once");
-  app.add_option("-r,--repeat", options->repeat, "measurements of each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--format", options->format, "md, json, jsonl or csv")
-      ->check(CLI::IsMember({"md", "json", "jsonl", "csv"}))
-      ->capture_default_str();
+  app.add_option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--format", options->format, "how to print (default: md)")
+      ->check(CLI::IsMember({"md", "json", "jsonl", "csv"}));
   examples(app, "  ingot bench smollm2.ingot\n"
                 "  ingot bench smollm2.ingot -p 512,2048 -n 128 --depth 0,4096 --parallel 8,32 "
                 "--format json\n");

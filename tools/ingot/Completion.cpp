@@ -14,19 +14,15 @@ std::vector<std::string> optionsOf(const Command &command) {
   CLI::App app;
   command.define(app);
   std::vector<std::string> names = {"--help"};
-  std::vector<const CLI::App *> groups = {&app};
-  for (const CLI::App *group : app.get_subcommands([](const CLI::App *) { return true; }))
-    groups.push_back(group); // option groups are subcommands without a name
-  for (const CLI::App *group : groups)
-    for (const CLI::Option *option : group->get_options()) {
-      if (option->check_lname("help") || option->get_positional())
-        continue;
-      if (!option->get_lnames().empty())
-        names.push_back("--" + option->get_lnames().front());
-      else
-        for (const std::string &name : option->get_snames())
-          names.push_back("-" + name);
-    }
+  for (const CLI::Option *option : app.get_options()) {
+    if (option->check_lname("help") || option->get_positional())
+      continue;
+    if (!option->get_lnames().empty())
+      names.push_back("--" + option->get_lnames().front());
+    else
+      for (const std::string &name : option->get_snames())
+        names.push_back("-" + name);
+  }
   return names;
 }
 

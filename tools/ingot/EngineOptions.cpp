@@ -16,9 +16,8 @@ void examples(CLI::App &app, std::string_view text) {
 
 void CommonOptions::define(CLI::App &app) {
   const char *group = "Everywhere";
-  app.add_option("--device", device, "cpu, cuda or cuda-emulator")
+  app.add_option("--device", device, "where to run (default: cpu)")
       ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulator"}))
-      ->capture_default_str()
       ->group(group);
   app.add_option("--isa", isa,
                  "pin the CPU level: avx2 or avx512 (default: the best of this machine)")
@@ -30,7 +29,7 @@ void CommonOptions::define(CLI::App &app) {
   app.add_option("--trace", trace, "write a Chrome trace of every launch to this file")
       ->group(group);
   app.add_flag("--quiet", quiet, "the answer only, nothing on stderr but errors")->group(group);
-  app.add_flag("--json", json, "the answer as JSON, with stable keys")->group(group);
+  app.add_flag("--json", json, "the answer as JSON")->group(group);
 }
 
 Result<void> CommonOptions::checkDevice() const {

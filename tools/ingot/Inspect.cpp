@@ -80,11 +80,13 @@ Result<int> inspect(const InspectOptions &options) {
 Action defineInspect(CLI::App &app) {
   auto options = std::make_shared<InspectOptions>();
   app.add_option("ENGINE", options->path, "an engine file")->required();
-  auto *what = app.add_option_group("What (default: a summary)");
-  what->add_option("--html", options->html, "write the program as one self-contained page");
-  what->add_flag("--verify", options->verify, "check every byte, as ingot verify does");
-  what->add_flag("--evidence", options->evidence, "the error of each pass against the interpreter");
-  what->require_option(0, 1);
+  auto *html =
+      app.add_option("--html", options->html, "write the program as one self-contained page");
+  auto *verify = app.add_flag("--verify", options->verify, "check every byte, as ingot verify does")
+                     ->excludes(html);
+  app.add_flag("--evidence", options->evidence, "the error of each pass against the interpreter")
+      ->excludes(html)
+      ->excludes(verify);
   options->common.define(app);
   options->limits.define(app);
   examples(

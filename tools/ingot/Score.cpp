@@ -38,6 +38,9 @@ Result<std::vector<int32_t>> parseList(const std::string &text) {
 }
 
 Result<std::vector<int32_t>> readIds(const IdsOptions &options) {
+  if (options.idsFile.empty() && options.ids.empty())
+    return Error{ExitCode::Usage, "E0503", "there are no ids", "",
+                 "give --ids 504,3575,282 or --ids-file F"};
   if (options.idsFile.empty())
     return parseList(options.ids);
   auto text = readFile(options.idsFile);
@@ -122,11 +125,9 @@ Result<int> logits(const IdsOptions &options) {
 std::shared_ptr<IdsOptions> defineIds(CLI::App &app) {
   auto options = std::make_shared<IdsOptions>();
   options->engine.define(app);
-  auto *group = app.add_option_group("Ids");
-  group->add_option("--ids", options->ids, "1,2,3");
-  group->add_option("--ids-file", options->idsFile,
-                    "a file with one JSON array of ids; - is stdin");
-  group->require_option(1);
+  auto *ids = app.add_option("--ids", options->ids, "1,2,3");
+  app.add_option("--ids-file", options->idsFile, "a file with one JSON array of ids; - is stdin")
+      ->excludes(ids);
   return options;
 }
 

@@ -23,7 +23,7 @@ static size_t editDistance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view typed, const std::vector<std::string> &candidates) {
   std::string best;
-  size_t distance = std::min<size_t>(3, typed.size() / 3 + 1);
+  size_t distance = typed.size() < 3 ? 2 : typed.size() < 9 ? 3 : 4;
   for (const std::string &candidate : candidates)
     if (size_t d = editDistance(typed, candidate); d < distance) {
       distance = d;

@@ -7,8 +7,8 @@
 
 namespace ingot::cli {
 
-/// The candidate nearest to what was typed, if it is near enough to be meant: at most
-/// two edits, or one in three letters. Empty otherwise.
+/// The candidate nearest to what was typed, if it is near enough to be meant: up to
+/// three edits for a long word, one for a short one. Empty otherwise.
 std::string nearest(std::string_view typed, const std::vector<std::string> &candidates);
 
 } // namespace ingot::cli

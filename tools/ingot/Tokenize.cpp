@@ -13,13 +13,14 @@ namespace {
 
 struct TokenizeOptions {
   EngineOptions engine;
-  std::string text, textFile;
+  std::optional<std::string> text;
+  std::string textFile = "-";
   bool noSpecial = false;
 };
 
 Result<int> tokenize(const TokenizeOptions &options) {
-  std::string text = options.text;
-  if (!options.textFile.empty()) {
+  std::string text = options.text.value_or("");
+  if (!options.text) {
     auto bytes = readFile(options.textFile);
     if (!bytes)
       return bytes.error();
@@ -60,10 +61,9 @@ Result<int> tokenize(const TokenizeOptions &options) {
 Action defineTokenize(CLI::App &app) {
   auto options = std::make_shared<TokenizeOptions>();
   options->engine.define(app);
-  auto *group = app.add_option_group("Text");
-  group->add_option("--text", options->text, "the text");
-  group->add_option("--text-file", options->textFile, "a file of text; - is stdin");
-  group->require_option(1);
+  auto *text = app.add_option("--text", options->text, "the text");
+  app.add_option("--text-file", options->textFile, "a file of text; - is stdin (default)")
+      ->excludes(text);
   app.add_flag("--no-special", options->noSpecial,
                "add nothing (default: BOS where a plain prompt starts with it)");
   examples(app, "  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"

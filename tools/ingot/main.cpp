@@ -7,6 +7,7 @@
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/HelpText.h"
 #include "tools/ingot/Suggest.h"
 
 #include <cstdio>
@@ -87,6 +88,8 @@ Error usageError(const CLI::App &app, const CLI::ParseError &error) {
 
 int runCommand(const Command &command, int argc, const char *const *argv) {
   CLI::App app(command.summary, std::string("ingot ") + command.name);
+  app.formatter(std::make_shared<HelpText>());
+  app.get_help_ptr()->description("this text");
   Action action = command.define(app);
   try {
     app.parse(argc, argv);
