@@ -26,7 +26,7 @@ std::span<const Command> commands() {
       {"score", "negative log-likelihood and perplexity of ids", defineScore},
       {"logits", "write the logits of every position as .npy", defineLogits},
       {"tokenize", "the ids of a text", defineTokenize},
-      {"passes", "list the compiler's passes", definePasses},
+      {"passes", "list the passes of the compiler", definePasses},
       {"doctor", "check this machine and installation", defineDoctor},
       {"completion", "print a completion script for bash, zsh or fish", defineCompletion},
   };

@@ -1,0 +1,7 @@
+"""exits.py CODE COMMAND…: runs COMMAND; succeeds if it ends with just that exit code."""
+import subprocess
+import sys
+
+code = subprocess.run(sys.argv[2:]).returncode
+if code != int(sys.argv[1]):
+    sys.exit(f"exit code {code}, expected {sys.argv[1]}")

@@ -1,0 +1,37 @@
+# The command line's tests:  *.test, shell lines with FileCheck.
+#
+#   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
+#   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
+#   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
+import os
+import subprocess
+
+import lit.formats
+
+config.name = "ingot command line"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".test"]
+config.environment["HOME"] = config.test_exec_root
+config.environment.pop("XDG_CACHE_HOME", None)
+
+work = config.test_exec_root
+checkpoint, bare, engine = (os.path.join(work, name) for name in ("tiny.gguf", "bare.gguf", "tiny.ingot"))
+make_tiny = os.path.join(config.test_source_root, "make_tiny.py")
+subprocess.run([config.python, make_tiny, checkpoint], check=True)
+subprocess.run([config.python, make_tiny, bare, "--no-tokenizer"], check=True)
+if os.path.exists(config.compiler_library):
+    config.available_features.add("compiler")
+    done = subprocess.run([config.ingot, "compile", checkpoint, "-o", engine, "--quiet"], capture_output=True, text=True)
+    if done.returncode:
+        lit_config.error(f"the tiny checkpoint does not compile:\n{done.stderr}")
+
+config.substitutions += [
+    ("%ingot", config.ingot),
+    ("%exits", f"{config.python} {config.test_source_root}/exits.py"),
+    ("%python", config.python),
+    ("%tiny", engine),
+    ("%checkpoint", checkpoint),
+    ("%bare", bare),
+    ("%engines", os.path.join(config.test_source_root, "..", "engines")),
+    ("FileCheck", config.filecheck + " -enable-var-scope"),
+]
