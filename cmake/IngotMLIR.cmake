@@ -24,6 +24,8 @@ endfunction()
 function(ingot_compiler_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})
+  # Plugins and ingot-opt use the dialects and passes of the shared library.
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
   target_compile_options(${name} PRIVATE -fno-exceptions -Wno-unused-parameter)
   if(ARG_DEPENDS)

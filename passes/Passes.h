@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
+#include <vector>
 
 namespace ingot {
 
@@ -23,9 +24,13 @@ struct PipelineOptions {
   bool exact = false;
   std::string kv = "bf16";   ///< f32, bf16 or f16
   std::string quantize;      ///< a numeric format for floating matrices; empty: as stored
+  std::vector<std::string> disabled; ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
 };
 
-/// The pipeline in its phases; a user's passes go between (`--patterns`, `--plugin`).
+/// Arguments of the passes that may be disabled: fusion only saves launches and traffic.
+llvm::ArrayRef<llvm::StringLiteral> optionalPasses();
+
+/// The pipeline in its phases; a user's passes go between.
 void buildImportPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildFusionPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildLoweringPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -20,18 +20,27 @@ void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &option
   model.addPass(createCSEPass());
 }
 
-void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &) {
+static constexpr llvm::StringLiteral kOptionalPasses[] = {
+    "lm-fuse-gate-up", "lm-fuse-projections", "lm-fuse-residual", "lm-fuse-norms", "lm-group-elementwise"};
+
+ArrayRef<llvm::StringLiteral> ingot::optionalPasses() { return kOptionalPasses; }
+
+void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &model = pm.nest<lm::ModelOp>();
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    if (!llvm::is_contained(options.disabled, pass->getArgument()))
+      model.addPass(std::move(pass));
+  };
   // Gate and up before q, k, v: both are projections of one input, and the pair is worth more.
-  model.addPass(createFuseGateUpPass());
-  model.addPass(createFuseProjectionsPass());
-  // Heads of q and k are normed and rotated where k and v enter the cache.
+  add(createFuseGateUpPass());
+  add(createFuseProjectionsPass());
+  // Heads of q and k are normed and rotated where k and v enter the cache: no other kernel does it.
   model.addPass(createFuseRopeAppendPass());
   // A projection adds its residual in place; Gemma norms in between, so its norms carry the addition.
-  model.addPass(createFuseResidualPass());
-  model.addPass(createFuseNormsPass());
+  add(createFuseResidualPass());
+  add(createFuseNormsPass());
   // Whatever elementwise work is left joins the op that makes its input.
-  model.addPass(createGroupElementwisePass());
+  add(createGroupElementwisePass());
 }
 
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {

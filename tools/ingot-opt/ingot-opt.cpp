@@ -1,15 +1,15 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
 #include "passes/Passes.h"
 
-#include "mlir/InitAllDialects.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   ingot::registerDialects(registry);
-  registry.insert<mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::func::FuncDialect>();
+  registry.insert<mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
-  ingot::registerPasses();
+  ingot::registerPassesAndPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));
 }

@@ -1,0 +1,267 @@
+//===- Compile.cpp - The phases of a compilation --------------------------===//
+#include "compiler/driver/Compile.h"
+#include "codegen/cpu/CpuCodegen.h"
+#include "compiler/driver/EngineTable.h"
+#include "compiler/driver/EngineText.h"
+#include "compiler/driver/PassChecks.h"
+#include "compiler/driver/Progress.h"
+#include "compiler/driver/Summary.h"
+#include "models/Family.h"
+#include "passes/Passes.h"
+#include "runtime/device/cpu/KernelAbi.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <thread>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+class Compilation {
+public:
+  explicit Compilation(const CompileOptions &options)
+      : options(options), progress(options.quiet || options.json || options.emit != Emit::Engine),
+        threads(options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency())) {
+    ingot::registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    context.disableMultithreading();
+    context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        llvm::raw_string_ostream(diagnostics) << diagnostic << "\n";
+      else if (!this->options.quiet)
+        llvm::errs() << diagnostic << "\n";
+      return success();
+    });
+  }
+
+  Result<void> run();
+
+private:
+  Result<void> read();
+  Result<void> lowerToFused();
+  Result<void> lowerToPlan();
+  Result<void> generateCode();
+  Result<void> write();
+
+  bool stopAt(Emit stage) { // prints what was asked for
+    if (options.emit != stage)
+      return false;
+    llvm::outs() << *module;
+    return true;
+  }
+  /// Runs a pipeline; with `check`, each pass against the interpreter.
+  Result<void> runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build);
+  Error compilerError(std::string what) {
+    return {ExitCode::Internal, "E0490", std::move(what), diagnostics.substr(0, diagnostics.find('\n')),
+            "this is a bug of ingot: please report it with the checkpoint's config"};
+  }
+
+  const CompileOptions &options;
+  Progress progress;
+  int threads;
+  DialectRegistry registry;
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+  std::string diagnostics;
+  PipelineOptions pipeline;
+  std::shared_ptr<import::Checkpoint> checkpoint;
+  OwningOpRef<ModuleOp> module;
+  std::vector<PassEvidence> evidence;
+  EngineText text;
+  fb::EngineT table;
+  std::vector<SegmentSource> segments;
+};
+
+Result<void> Compilation::read() {
+  progress.phase("read");
+  auto opened = import::openCheckpoint(options.model);
+  if (!opened)
+    return opened.error();
+  checkpoint = *opened;
+  if (checkpoint->tensors.empty() && !options.randomWeights)
+    return Error{ExitCode::File, "E0410", options.model + " has no weights", "it is a configuration without tensors",
+                 "give the folder of the checkpoint, or add --weights random"};
+  uint64_t bytes = 0;
+  for (const import::Tensor &tensor : checkpoint->tensors)
+    bytes += tensor.data.size();
+  progress.note(std::to_string(bytes / 1000000) + " MB in " + std::to_string(checkpoint->tensors.size()) + " tensors");
+  auto built = buildEngineText(*checkpoint, options.chatTemplate);
+  if (!built)
+    return built.error();
+  text = std::move(*built);
+  Error why;
+  auto imported = models::importModel(context, *checkpoint, why);
+  if (failed(imported))
+    return why;
+  module = std::move(*imported);
+  return {};
+}
+
+Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager pm(&context);
+  pm.enableVerifier(true);
+  build(pm);
+  if (!options.dumpAfter.empty())
+    pm.enableIRPrinting([](Pass *, Operation *) { return false; },
+                        [&](Pass *pass, Operation *) { return llvm::is_contained(options.dumpAfter, pass->getArgument()); },
+                        /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/false);
+  std::optional<Error> broken;
+  if (check)
+    pm.addInstrumentation(std::make_unique<PassChecks>(*module, evidence, broken));
+  if (failed(pm.run(*module)))
+    return compilerError("a pass failed");
+  if (broken)
+    return *broken;
+  return {};
+}
+
+Result<void> Compilation::lowerToFused() {
+  progress.phase("fuse");
+  if (auto ok = runPasses(/*check=*/true, [&](OpPassManager &pm) {
+        buildImportPipeline(pm, pipeline);
+        buildFusionPipeline(pm, pipeline);
+      });
+      !ok)
+    return ok;
+  int fused = 0;
+  module->walk([&](lm::FusedOp) { ++fused; });
+  progress.note(std::to_string(fused) + " fused regions, " + std::to_string(evidence.size()) + " passes checked");
+  return {};
+}
+
+Result<void> Compilation::lowerToPlan() {
+  progress.phase("plan");
+  if (auto ok = runPasses(/*check=*/false, [&](OpPassManager &pm) {
+        buildLoweringPipeline(pm, pipeline);
+        buildPlanningPipeline(pm, pipeline);
+      });
+      !ok)
+    return ok;
+  return {};
+}
+
+Result<void> Compilation::generateCode() {
+  progress.phase("kernels");
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  SmallVector<kernel::FuncOp> kernels;
+  uint64_t weightBytes = planToTable(program, table, /*weightSegment=*/0, kernels);
+  if (options.emit == Emit::Llvm) {
+    for (kernel::FuncOp fn : kernels) {
+      auto printed = cpu::printKernel(fn, *cpu::isaNamed(options.targets.back()), cpu::CodeText::Llvm);
+      if (failed(printed))
+        return compilerError("kernel " + fn.getSymName().str() + " has no code");
+      llvm::outs() << *printed;
+    }
+    return {};
+  }
+
+  SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
+  weights.jobs = options.randomWeights ? randomWeightJobs(program, table, options.seed) : weightJobs(program, table, *checkpoint);
+  segments.push_back(std::move(weights));
+  size_t codeBytes = 0;
+  for (const std::string &level : options.targets) {
+    auto object = cpu::compileKernels(kernels, *cpu::isaNamed(level), {static_cast<unsigned>(threads)});
+    if (failed(object))
+      return compilerError("code generation for cpu:" + level + " failed");
+    codeBytes += object->size();
+    auto entry = std::make_unique<fb::CodeObjectT>();
+    entry->target = "cpu:" + level;
+    entry->segment = segments.size();
+    for (kernel::FuncOp fn : kernels)
+      entry->kernel_symbols.push_back(fn.getSymName().str());
+    table.code.push_back(std::move(entry));
+    segments.push_back(segmentOf(fb::SegmentKind::Code, std::string(object->begin(), object->end())));
+  }
+  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
+                std::to_string(codeBytes / 1000) + " kB");
+  return {};
+}
+
+Result<void> Compilation::write() {
+  progress.phase("write");
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  table.compiler_version = INGOT_VERSION;
+  table.precision = options.exact ? fb::Precision::Exact : fb::Precision::Fast;
+  table.page_tokens = cpu::kPageTokens;
+  auto model = std::make_unique<fb::ModelT>();
+  model->name = checkpoint->name;
+  model->family = program.getFamily().str();
+  model->vocab = program.getVocab();
+  model->hidden = program.getHidden();
+  model->context = program.getMaxPositions();
+  for (const auto &step : table.steps)
+    model->layers += step->layer >= 0;
+  for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
+    if (!weight.getValuesAttr())
+      model->parameters += weight.getType().rows() * (weight.getType().isVector() ? 1 : weight.getType().columns());
+  table.model = std::move(model);
+  text.addTo(table, segments);
+
+  auto attribute = [&](std::string key, std::string value) {
+    auto entry = std::make_unique<fb::AttributeT>();
+    entry->key = std::move(key), entry->value = std::move(value);
+    table.provenance.push_back(std::move(entry));
+  };
+  attribute("source.hash", checkpoint->contentHash);
+  attribute("source.architecture", checkpoint->architecture);
+  attribute("precision", options.exact ? "exact" : "fast");
+  attribute("kv", options.kv);
+  attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
+  if (options.randomWeights)
+    attribute("weights", "random, seed " + std::to_string(options.seed));
+  if (program.getPeak() && program.getLowerBound()) {
+    attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
+                                           std::to_string((*program.getLowerBound())[0]));
+    attribute("arena.bytes_per_row", std::to_string((*program.getPeak())[1]) + ", lower bound " +
+                                         std::to_string((*program.getLowerBound())[1]));
+  }
+  for (const PassEvidence &pass : evidence) {
+    auto entry = std::make_unique<fb::EvidenceT>();
+    entry->pass = pass.pass, entry->inputs = pass.inputs;
+    entry->max_abs = pass.maxAbs, entry->max_rel = pass.maxRel;
+    table.evidence.push_back(std::move(entry));
+  }
+
+  WriteOptions how;
+  how.threads = threads;
+  how.progress = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+  auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
+  if (!written)
+    return written.error();
+  progress.note(std::to_string(written->fileBytes / 1000000) + " MB to " + options.output);
+  progress.finish();
+  return printSummary(options, progress.phases());
+}
+
+Result<void> Compilation::run() {
+  pipeline = {options.exact, options.kv, options.quantize, options.disabled};
+  for (const std::string &pass : options.disabled)
+    if (!llvm::is_contained(optionalPasses(), pass))
+      return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'", "it is unknown, or nothing works without it",
+                   "see which passes are optional: ingot passes"};
+  if (auto ok = read(); !ok)
+    return ok;
+  if (stopAt(Emit::Lm))
+    return {};
+  if (auto ok = lowerToFused(); !ok)
+    return ok;
+  if (stopAt(Emit::Fused))
+    return {};
+  if (auto ok = lowerToPlan(); !ok)
+    return ok;
+  if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
+    return {};
+  if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm)
+    return ok;
+  return write();
+}
+
+} // namespace
+
+Result<void> compiler::compile(const CompileOptions &options) { return Compilation(options).run(); }

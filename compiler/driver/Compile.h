@@ -1,0 +1,12 @@
+//===- Compile.h - From a checkpoint to an engine, phase by phase ---------===//
+#pragma once
+
+#include "compiler/driver/Options.h"
+
+namespace ingot::compiler {
+
+/// Compiles as told; prints progress on stderr and results on stdout. An existing output stays whole
+/// unless everything succeeded.
+Result<void> compile(const CompileOptions &options);
+
+} // namespace ingot::compiler

@@ -1,0 +1,131 @@
+//===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
+#include "compiler/driver/EngineTable.h"
+#include "codegen/cpu/CpuCodegen.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+static fb::BufferClass classOf(plan::BufferClass kind) {
+  switch (kind) {
+  case plan::BufferClass::PerToken: return fb::BufferClass::PerToken;
+  case plan::BufferClass::PerRow: return fb::BufferClass::PerRow;
+  case plan::BufferClass::Fixed: return fb::BufferClass::Fixed;
+  }
+  llvm_unreachable("all classes are covered");
+}
+
+static fb::ElementType elementOf(StringRef name) {
+  return name == "f32" ? fb::ElementType::F32 : name == "f16" ? fb::ElementType::F16 : fb::ElementType::BF16;
+}
+
+static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
+  auto grid = std::make_unique<fb::GridT>();
+  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens, fb::GridBase::Rows, fb::GridBase::Tiles};
+  grid->base = bases[items.base];
+  grid->factor = items.factor;
+  return grid;
+}
+
+namespace {
+/// Numbers of symbols in the lists of the table.
+using Numbers = llvm::StringMap<uint32_t>;
+
+struct Lists {
+  Numbers kernels, buffers, weights, sections;
+
+  fb::Arg argOf(Attribute operand) const {
+    if (auto ref = dyn_cast<plan::BufferRefAttr>(operand))
+      return {fb::ArgKind::Buffer, buffers.lookup(ref.getSymbol().getValue())};
+    if (auto ref = dyn_cast<plan::WeightRefAttr>(operand))
+      return {fb::ArgKind::Weight, weights.lookup(ref.getSymbol().getValue())};
+    if (auto ref = dyn_cast<plan::LayerWeightRefAttr>(operand))
+      return {fb::ArgKind::LayerWeight, static_cast<uint32_t>(ref.getIndex())};
+    return {fb::ArgKind::Kv, 0};
+  }
+};
+} // namespace
+
+static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t segment, uint64_t &at) {
+  lm::WeightType type = op.getType();
+  auto weight = std::make_unique<fb::WeightT>();
+  weight->name = op.getSymName().str();
+  weight->format = std::string(type.numeric().name);
+  weight->shape.assign(type.getShape().begin(), type.getShape().end());
+  weight->layout = type.isVector() ? fb::WeightLayout::VectorF32 : fb::WeightLayout::Panel32;
+  weight->size = type.isVector() ? roundUp(type.rows(), kPanelRows) * 4
+                                 : panelLayout(type.getFormat(), type.rows(), type.columns()).bytes();
+  weight->segment = segment;
+  weight->offset = at;
+  at += roundUp(weight->size, 64);
+  return weight;
+}
+
+uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, uint32_t weightSegment,
+                               SmallVectorImpl<kernel::FuncOp> &kernels) {
+  Lists lists;
+  uint64_t weightBytes = 0;
+  for (auto fn : program->getParentOfType<ModuleOp>().getOps<kernel::FuncOp>()) {
+    lists.kernels[fn.getSymName()] = kernels.size();
+    kernels.push_back(fn);
+    kernel::WorkItems items = kernel::workItems(fn);
+    auto kernel = std::make_unique<fb::KernelT>();
+    kernel->name = fn.getSymName().str();
+    kernel->family = kernel::family(fn).str();
+    kernel->grid = gridOf(items);
+    kernel->partition = items.cyclic ? fb::Partition::Cyclic : fb::Partition::Contiguous;
+    kernel->args = fn.getNumArguments();
+    kernel->scratch_bytes = cpu::scratchBytes(fn);
+    table.kernels.push_back(std::move(kernel));
+  }
+  for (Operation &op : program.getBody().front()) {
+    if (auto weight = dyn_cast<plan::WeightOp>(op)) {
+      lists.weights[weight.getSymName()] = table.weights.size();
+      table.weights.push_back(weightOf(weight, weightSegment, weightBytes));
+    } else if (auto buffer = dyn_cast<plan::BufferOp>(op)) {
+      lists.buffers[buffer.getSymName()] = table.buffers.size();
+      auto entry = std::make_unique<fb::BufferT>();
+      entry->name = buffer.getSymName().str();
+      entry->class_ = classOf(buffer.getClassKind());
+      entry->per_unit = buffer.getBytes();
+      entry->offset = buffer.getOffset().value_or(0);
+      table.buffers.push_back(std::move(entry));
+    } else if (auto slot = dyn_cast<plan::KvSlotOp>(op)) {
+      auto entry = std::make_unique<fb::KvSlotT>();
+      entry->kv_heads = slot.getKvHeads();
+      entry->head_dim = slot.getHeadDim();
+      entry->type = elementOf(slot.getElement());
+      entry->window = slot.getWindow();
+      entry->page_bytes = slot.getPageBytes();
+      table.kv_slots.push_back(std::move(entry));
+    }
+  }
+  for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
+    lists.sections[section.getSymName()] = table.sections.size();
+    auto entry = std::make_unique<fb::SectionT>();
+    entry->name = section.getSymName().str();
+    for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
+      auto item = std::make_unique<fb::LaunchT>();
+      item->kernel = lists.kernels.lookup(launch.getKernel());
+      for (Attribute operand : launch.getArgs())
+        item->args.push_back(lists.argOf(operand));
+      item->barrier = !launch.getNoBarrier();
+      entry->launches.push_back(std::move(item));
+    }
+    table.sections.push_back(std::move(entry));
+  }
+  for (plan::StepOp step : program.getBody().getOps<plan::StepOp>()) {
+    auto entry = std::make_unique<fb::StepT>();
+    entry->section = lists.sections.lookup(step.getSection());
+    if (step.getWeights())
+      for (auto ref : step.getWeights()->getAsRange<FlatSymbolRefAttr>())
+        entry->weights.push_back(lists.weights.lookup(ref.getValue()));
+    entry->kv_slot = step.getKvSlot() ? int32_t(*step.getKvSlot()) : -1;
+    entry->layer = step.getLayer() ? int32_t(*step.getLayer()) : -1;
+    table.steps.push_back(std::move(entry));
+  }
+  table.logits_buffer = lists.buffers.lookup(program.getLogits().value_or(""));
+  return weightBytes;
+}

@@ -1,0 +1,23 @@
+//===- EngineTable.h - From the plan to the engine's table ----------------===//
+#pragma once
+
+#include "compiler/engine/EngineWriter.h"
+#include "compiler/import/Checkpoint.h"
+#include "dialects/plan/PlanDialect.h"
+
+namespace ingot::compiler {
+
+/// Fills buffers, kernels, weights, sections, steps, KV slots and the logits of `table` from the plan, one to
+/// one. Weights get their offsets in the segment `weightSegment`; the return value is that segment's size.
+/// `kernels` receives the kernels in table order.
+uint64_t planToTable(plan::ProgramOp program, fb::EngineT &table, uint32_t weightSegment,
+                     llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
+
+/// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the
+/// checkpoint misses was refused at import. The checkpoint must outlive the jobs.
+std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::EngineT &table, const import::Checkpoint &checkpoint);
+
+/// As weightJobs, but the numbers come from the seed: normal-like, deviation 0.02; norms are 1.
+std::vector<FillJob> randomWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed);
+
+} // namespace ingot::compiler

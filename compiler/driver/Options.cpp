@@ -1,0 +1,98 @@
+//===- Options.cpp - The command line of `ingot compile` ------------------===//
+#include "compiler/driver/Options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+static Error usage(std::string code, std::string what, std::string why, std::string fix) {
+  return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
+}
+
+/// "cpu" is both levels; CUDA targets are named so that the refusal says what is the matter.
+static Result<void> addTarget(const std::string &target, std::vector<std::string> &levels) {
+  std::vector<std::string> add;
+  if (target == "cpu")
+    add = {"avx2", "avx512"};
+  else if (target == "cpu:avx2" || target == "cpu:avx512")
+    add = {target.substr(4)};
+  else
+    return usage("E0402", "unknown target '" + target + "'",
+                 target.rfind("cuda", 0) == 0 ? "this version generates code for CPUs only" : "targets are cpu, cpu:avx2 and cpu:avx512",
+                 "--target cpu");
+  for (std::string &level : add)
+    if (std::find(levels.begin(), levels.end(), level) == levels.end())
+      levels.push_back(level);
+  std::sort(levels.begin(), levels.end()); // avx2 before avx512, whatever the order of flags
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  return {};
+}
+
+Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
+  CompileOptions o;
+  CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
+  app.footer("examples:\n"
+             "  ingot compile smollm2.gguf -o smollm2.ingot\n"
+             "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
+             "  ingot compile smollm2.gguf --emit plan");
+  std::vector<std::string> targets;
+  std::string precision = "fast", quantize, emit, weights;
+  app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights random")->required();
+  app.add_option("-o,--output", o.output, "the engine to write");
+  app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512; may be repeated")->type_name("T");
+  app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
+  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default bf16; f32 with --precision exact)");
+  app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
+      ->check(CLI::IsMember({"fast", "exact"}));
+  app.add_option("--weights", weights, "random: numbers from --seed instead of a checkpoint's")->check(CLI::IsMember({"random"}));
+  app.add_option("--seed", o.seed, "of --weights random");
+  app.add_option("--chat-template", o.chatTemplate, "a Jinja file for a checkpoint that has none, or instead of its own");
+  app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")->type_name("PASS");
+  app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr")->type_name("PASS");
+  app.add_option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
+      ->check(CLI::IsMember({"passed", "missed", "all"}));
+  app.add_option("--emit", emit, "print lm, fused, kernel, plan or llvm instead of writing an engine")
+      ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm"}));
+  app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
+  app.add_flag("--verify", o.verify, "check every pass against the interpreter on the real weights");
+  app.add_flag("--quiet", o.quiet, "print nothing but errors");
+  app.add_flag("--json", o.json, "print the summary as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    std::fputs(app.help().c_str(), stdout);
+    return std::optional<CompileOptions>();
+  } catch (const CLI::ParseError &e) {
+    return usage("E0401", std::string("wrong usage: ") + e.what(), "", "ingot compile --help");
+  }
+
+  for (const std::string &target : targets)
+    if (auto ok = addTarget(target, o.targets); !ok)
+      return ok.error();
+  if (targets.empty())
+    (void)addTarget("cpu", o.targets);
+  o.exact = precision == "exact";
+  if (o.kv.empty())
+    o.kv = o.exact ? "f32" : "bf16";
+  if (o.kv != "f32" && o.kv != "bf16" && o.kv != "f16")
+    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16 and f16", "--kv bf16");
+  if (!quantize.empty()) {
+    std::replace(quantize.begin(), quantize.end(), '-', '_');
+    if (quantize != "int8" && quantize != "int4_g32" && quantize != "int4_g64" && quantize != "int4_g128")
+      return usage("E0404", "unknown quantisation '" + quantize + "'", "formats are int8, int4-g32, int4-g64 and int4-g128",
+                   "--quantize int4-g64");
+    o.quantize = quantize;
+  }
+  o.randomWeights = weights == "random";
+  const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},
+                                                 {"plan", Emit::Plan}, {"llvm", Emit::Llvm}};
+  for (auto [name, kind] : emits)
+    if (emit == name)
+      o.emit = kind;
+  if (o.emit == Emit::Engine && o.output.empty())
+    return usage("E0405", "no engine to write", "-o names the file", "ingot compile " + o.model + " -o model.ingot");
+  return std::optional(std::move(o));
+}

@@ -1,0 +1,36 @@
+//===- Options.h - What `ingot compile` is told ---------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ingot::compiler {
+
+enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm };
+
+struct CompileOptions {
+  std::string model;
+  std::string output;                 ///< empty with --emit of text: standard output
+  std::vector<std::string> targets;   ///< "avx2", "avx512": CPU levels, in that order
+  std::string quantize;               ///< numeric format ("int4_g64"), or empty
+  std::string kv;                     ///< "f32", "bf16", "f16"
+  bool exact = false;
+  bool verify = false;                ///< check passes with the real weights as well
+  bool randomWeights = false;         ///< a config.json without tensors: numbers from the seed
+  uint64_t seed = 0;
+  std::string chatTemplate;           ///< file; overrides the checkpoint's
+  std::vector<std::string> disabled, dumpAfter;
+  std::string remarks;                ///< "", "passed", "missed", "all"
+  Emit emit = Emit::Engine;
+  int threads = 0;                    ///< 0: as many as the machine has
+  bool quiet = false, json = false;
+};
+
+/// Parses the arguments behind `ingot compile`. nullopt: help was printed.
+Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);
+
+} // namespace ingot::compiler

@@ -1,0 +1,29 @@
+//===- Summary.cpp --------------------------------------------------------===//
+#include "compiler/driver/Summary.h"
+#include "runtime/engine/Inspect.h"
+
+#include <cstdio>
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+Result<void> compiler::printSummary(const CompileOptions &options, const std::vector<Progress::Phase> &phases) {
+  auto engine = runtime::EngineFile::open(options.output);
+  if (!engine)
+    return engine.error();
+  auto memory = runtime::memoryStatement(**engine, {});
+  if (!memory)
+    return memory.error();
+  double total = 0;
+  for (const Progress::Phase &phase : phases)
+    total += phase.seconds;
+  if (options.json) {
+    std::printf("{\"engine_bytes\":%llu,\"seconds\":%.3f,\"phases\":{", static_cast<unsigned long long>((*engine)->fileBytes()), total);
+    for (size_t i = 0; i < phases.size(); ++i)
+      std::printf("%s\"%s\":%.3f", i ? "," : "", phases[i].name.c_str(), phases[i].seconds);
+    std::printf("},\"memory\":%s}\n", memory->json().c_str());
+  } else if (!options.quiet) {
+    std::fprintf(stderr, "%-10s %6.2f s\n\n%s", "total", total, memory->text().c_str());
+  }
+  return {};
+}

@@ -1,0 +1,12 @@
+//===- Summary.h - What was made, where time went, what memory it needs ----===//
+#pragma once
+
+#include "compiler/driver/Options.h"
+#include "compiler/driver/Progress.h"
+
+namespace ingot::compiler {
+
+/// Opens the finished engine and prints its memory statement on stderr (JSON on stdout with --json).
+Result<void> printSummary(const CompileOptions &options, const std::vector<Progress::Phase> &phases);
+
+} // namespace ingot::compiler

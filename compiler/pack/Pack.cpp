@@ -1,0 +1,166 @@
+//===- Pack.cpp - Panels from rows ----------------------------------------===//
+#include "compiler/pack/Pack.h"
+#include "compiler/import/Codes.h"
+#include "compiler/import/Dequantize.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+using namespace ingot;
+using namespace ingot::compiler;
+using import::BlockParts;
+
+namespace {
+
+uint16_t bf16FromF32(float value) { // round to nearest even; NaN was refused at import
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+uint16_t f16FromF32(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
+
+template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
+
+/// The place of a row in a panel: where each part of its blocks goes.
+class PanelRow {
+public:
+  PanelRow(const PanelLayout &layout, std::byte *panel, int64_t row)
+      : layout(layout), format(numericFormat(layout.format)), panel(panel), row(row) {}
+
+  /// Codes of 32 consecutive values of K, group `group` of block `block`.
+  void codes(int64_t block, int64_t group, const uint8_t *q) {
+    std::byte *to = at(block) + group * layout.groupCodeBytes + row / 16 * (layout.groupCodeBytes / 2) + row % 16 * 4;
+    if (format.bits == 8) {
+      for (int s = 0; s < 8; ++s)
+        std::memcpy(to + 64 * s, q + 4 * s, 4);
+      return;
+    }
+    for (int j = 0; j < 4; ++j) {
+      uint8_t bytes[4];
+      for (int i = 0; i < 4; ++i)
+        bytes[i] = static_cast<uint8_t>((q[4 * j + i] & 15) | (q[16 + 4 * j + i] << 4));
+      std::memcpy(to + 64 * j, bytes, 4);
+    }
+    uint8_t bits[8] = {}; // upper bits: one line of single bits, or two lines of pairs
+    for (int s = 0; s < 8; ++s)
+      for (int i = 0; i < 4; ++i)
+        if (format.bits == 5)
+          bits[i] |= static_cast<uint8_t>((q[4 * s + i] >> 4) << s);
+        else if (format.bits == 6)
+          bits[s / 4 * 4 + i] |= static_cast<uint8_t>((q[4 * s + i] >> 4) << (s % 4 * 2));
+    for (int line = 0; line < format.bits - 4; ++line)
+      std::memcpy(to + 256 + 64 * line, bits + 4 * line, 4);
+  }
+  void scale(int64_t block, uint16_t bits) { put(at(block) + layout.scaleOffset + 2 * row, bits); }
+  void minimum(int64_t block, uint16_t bits) { put(at(block) + layout.minOffset + 2 * row, bits); }
+  void subScale(int64_t block, int64_t i, int16_t s) {
+    put(at(block) + layout.subScaleOffset + kPanelRows * i + row, static_cast<uint8_t>(s));
+  }
+  void subMinimum(int64_t block, int64_t i, uint8_t t) { put(at(block) + layout.subMinOffset + kPanelRows * i + row, t); }
+
+  /// One value of a float format.
+  void number(int64_t k, float value) {
+    switch (layout.format) {
+    case WeightFormat::F32: put(panel + k * 128 + row * 4, value); break;
+    case WeightFormat::F16: put(panel + k * 64 + row * 2, f16FromF32(value)); break;
+    default: put(panel + k / 2 * 128 + row * 4 + k % 2 * 2, bf16FromF32(value)); break;
+    }
+  }
+
+private:
+  std::byte *at(int64_t block) { return panel + block * layout.blockBytes; }
+
+  const PanelLayout &layout;
+  const NumericFormat &format;
+  std::byte *panel;
+  int64_t row;
+};
+
+/// Codes and scales as they are stored.
+void copyParts(WeightFormat format, std::span<const std::byte> stored, const PanelLayout &layout, PanelRow to) {
+  const NumericFormat &numeric = numericFormat(format);
+  int64_t blockBytes = import::storedBlockBytes(format), values = import::storedBlockValues(format);
+  BlockParts parts;
+  for (int64_t block = 0; block * values < layout.k; ++block) {
+    import::unpackBlock(format, stored.data() + block * blockBytes, parts);
+    for (int64_t group = 0; group < values / kGroupK; ++group)
+      to.codes(block, group, parts.q + group * kGroupK);
+    to.scale(block, parts.d);
+    if (numeric.hasMin)
+      to.minimum(block, parts.m);
+    if (!numeric.superGroup)
+      continue;
+    for (int64_t i = 0; i < numeric.superGroup / numeric.group; ++i) {
+      to.subScale(block, i, parts.s[i]);
+      if (numeric.hasMin)
+        to.subMinimum(block, i, parts.t[i]);
+    }
+  }
+}
+
+/// Round to nearest: the value of largest magnitude decides the scale. int4 maps it to -8 (one more step than
+/// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored.
+void quantizeRow(std::span<const float> values, const PanelLayout &layout, PanelRow to) {
+  const NumericFormat &numeric = numericFormat(layout.format);
+  uint8_t q[128];
+  for (int64_t block = 0; block < layout.blocks; ++block) {
+    int64_t from = block * layout.blockK, count = std::min(layout.blockK, layout.k - from);
+    float extreme = 0;
+    for (int64_t i = 0; i < count; ++i)
+      if (std::abs(values[from + i]) > std::abs(extreme))
+        extreme = values[from + i];
+    float wanted = numeric.bits == 8 ? std::abs(extreme) / 127 : extreme / -8;
+    uint16_t bits = f16FromF32(wanted);
+    float scale = import::f16ToF32(bits), inverse = scale != 0 ? 1 / scale : 0;
+    int low = numeric.bits == 8 ? -127 : -8, high = numeric.bits == 8 ? 127 : 7;
+    std::fill(std::begin(q), std::end(q), static_cast<uint8_t>(numeric.zeroPoint));
+    for (int64_t i = 0; i < count; ++i) {
+      int code = std::clamp(static_cast<int>(std::lrintf(values[from + i] * inverse)), low, high);
+      q[i] = static_cast<uint8_t>(code + numeric.zeroPoint);
+    }
+    for (int64_t group = 0; group < layout.blockK / kGroupK; ++group)
+      to.codes(block, group, q + group * kGroupK);
+    to.scale(block, bits);
+  }
+}
+
+} // namespace
+
+Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
+                                  std::span<std::byte> out) {
+  const NumericFormat &numeric = numericFormat(layout.format);
+  bool verbatim = tensor.format == layout.format && !numeric.isFloat();
+  std::vector<float> values(verbatim ? 0 : layout.k);
+  int64_t panels = static_cast<int64_t>(out.size()) / layout.panelBytes();
+  for (int64_t p = 0; p < panels; ++p)
+    for (int64_t r = 0; r < kPanelRows; ++r) {
+      int64_t n = (first + p) * kPanelRows + r;
+      if (n >= layout.n)
+        break;
+      PanelRow to(layout, out.data() + p * layout.panelBytes(), r);
+      std::span<const std::byte> stored = import::tensorRow(tensor, n);
+      if (verbatim) {
+        copyParts(tensor.format, stored, layout, to);
+        continue;
+      }
+      if (auto done = import::dequantizeRow(tensor.format, stored, values); !done)
+        return done.error();
+      if (numeric.isFloat())
+        for (int64_t k = 0; k < layout.k; ++k)
+          to.number(k, values[k]);
+      else
+        quantizeRow(values, layout, to);
+    }
+  return {};
+}
+
+Result<void> compiler::packVector(const import::Tensor &tensor, std::span<std::byte> out) {
+  std::vector<float> values(tensor.elements());
+  if (auto done = import::dequantizeRow(tensor.format, tensor.data, values); !done)
+    return done.error();
+  std::memcpy(out.data(), values.data(), values.size() * sizeof(float));
+  return {};
+}

@@ -1,0 +1,207 @@
+// Each constraint of SPEC.md is broken once.
+// RUN: ingot-opt %s -split-input-file -verify-diagnostics
+
+// func_c1
+// expected-error @+1 {{expects one structured op and a return}}
+kernel.func @k(%x: !kernel.rows<64, f32>) {
+  kernel.return
+}
+
+// -----
+
+// func_c3
+// expected-error @+1 {{expects operands to be rows, weights or a KV pool, got 'f32'}}
+kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.rows<8, f32>) {
+  kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<8, f32>) {factor = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// matmul_c1
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects 1 weights, an aux count and an epilogue for each output}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c2
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x96, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects weights of 32x64 in segment 0}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x96, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c3
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %u: !lm.weight<32x64, q4_1>) {
+  // expected-error @+1 {{expects the two weights of a pair to be of one type}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w, %u : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_1>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%a: f32, %b: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c4
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects a region of 1 f32 arguments}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%a: f32, %b: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c5
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects aux operands of 32 f32 values in segment 0}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) aux(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%a: f32, %b: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c6
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects 0 aux operands, got 1}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) aux(%y : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// rowwise_c1
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects inputs to be f32 rows or vectors of 32 values}}
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// rowwise_c3
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects the extent of logits rows to gather}}
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32, gather} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// gather_c1
+kernel.func @k(%w: !lm.weight<8x64, q8_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects f32 rows as wide as the weight's rows}}
+  kernel.gather %w : !lm.weight<8x64, q8_0> outs(%y : !kernel.rows<32, f32>) {scale = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// rope_table_c1
+kernel.func @k(%v: !lm.weight<4, f32>, %y: !kernel.rows<4, f32>) {
+  // expected-error @+1 {{expects f32 rows of twice the count of frequencies}}
+  kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<4, f32>) {factor = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// rope_append_c1
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects k and v of 32 values}}
+  kernel.rope_append %q, %q, %q into %kv {heads = 4 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.return
+}
+
+// -----
+
+// rope_append_c2
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects q of heads x head_dim values}}
+  kernel.rope_append %q, %k, %k into %kv {heads = 3 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.return
+}
+
+// -----
+
+// rope_append_c3
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects a table of at most head_dim values}}
+  kernel.rope_append %q, %k, %k table %t : !kernel.rows<32, f32> into %kv {heads = 4 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.return
+}
+
+// -----
+
+// rope_append_c4
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects norms to be vectors of head_dim values}}
+  kernel.rope_append %q, %k, %k q_norm %n : !lm.weight<8, f32> into %kv {heads = 4 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.return
+}
+
+// -----
+
+// attention_c1
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects kv_heads to divide heads}}
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%q : !kernel.rows<64, f32>) {heads = 3 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// attention_c2
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects f32 queries and an output of heads x head_dim values}}
+  kernel.attention %k, %kv : !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16> outs(%q : !kernel.rows<64, f32>) {heads = 4 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// attention_c3
+kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<64, q8>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
+  // expected-error @+1 {{expects head_dim to be a multiple of 32}}
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%t : !kernel.rows<64, q8>) {heads = 4 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// regions hold elementwise ops only
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    // expected-error @+1 {{is not elementwise and cannot be part of a kernel region}}
+    %0 = func.call @f(%a) : (f32) -> f32
+    kernel.yield %0 : f32
+  }
+  kernel.return
+}

@@ -1,0 +1,449 @@
+// Each constraint of SPEC.md is broken once.
+// RUN: ingot-opt %s -split-input-file -verify-diagnostics
+
+// model_c1
+// expected-error @+1 {{expects one lm.entry, got 0}}
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+}
+
+// -----
+
+// weight_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects values to fill a f32 vector of 2 values}}
+  lm.weight @bad : !lm.weight<2, f32> {values = array<f32: 1.0>}
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// weight_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects a source tensor or values}}
+  lm.weight @bad : !lm.weight<2, f32>
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// weight_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects a vector to be of a float format}}
+  lm.weight @bad : !lm.weight<32, q4_0> {source = "b"}
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_kind_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects arguments (tensor<?xHxf32>, !lm.kv, !lm.batch, weights}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_kind_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects argument #3 to be a weight, got 'f32'}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: f32) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_kind_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects argument #3 to carry its role}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: !lm.weight<64, f32>) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_kind_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects results ('tensor<?x64xf32>', !lm.kv)}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch) -> (!lm.kv, tensor<?x64xf32>) {
+    lm.return %kv, %x : !lm.kv, tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rms_norm_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects heads to divide the width 64, got 3}}
+    %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32, heads = 3 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rms_norm_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects the weight to be a float vector of 32 values}}
+    %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32, heads = 2 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// linear_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    %h = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<32x64, q4_0> -> tensor<?x32xf32>
+    // expected-error @+1 {{expects x of 64 values}}
+    %0 = lm.linear %h, %w : tensor<?x32xf32>, !lm.weight<32x64, q4_0> -> tensor<?x32xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// linear_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects a result of 32 values}}
+    %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<32x64, q4_0> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// linear_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects the bias to be a float vector of 32 values}}
+    %0 = lm.linear %x, %w, %n : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<32x64, q4_0> -> tensor<?x32xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rope_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects heads to divide the width 64, got 5}}
+    %0 = lm.rope %x, %f, %b {heads = 5 : i64, style = 0 : i32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rope_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects at most 32 frequencies}}
+    %0 = lm.rope %x, %f, %b {heads = 1 : i64, style = 0 : i32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// kv_append_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects k and v of one type whose width kv_heads divides}}
+    %0 = lm.kv_append %x, %x, %kv at %b {kv_heads = 3 : i64} : tensor<?x64xf32>, tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// attention_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects kv_heads to divide heads, got 3 and 4}}
+    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, kv_heads = 3 : i64, scale = 1.0 : f32} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// attention_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects heads to divide the width of q}}
+    %0 = lm.attention %x, %kv, %b {heads = 3 : i64, kv_heads = 3 : i64, scale = 1.0 : f32} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// attention_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects a window of 0 (all positions) or more}}
+    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, kv_heads = 2 : i64, scale = 1.0 : f32, window = -1 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// fused_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects its region to yield the types of its results}}
+    %0 = lm.fused "g" -> tensor<?x32xf32> {
+      lm.yield %x : tensor<?x64xf32>
+    }
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{expects a kind, a list of weights and a KV slot for each layer, got 1, 1 and 2}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0, 1>, weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{expects lists of weight symbols}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0>, weights = [@v]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{names no layer kind: @nobody}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@nobody], kv_slots = array<i64: 0>, weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c5
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{layer 0 passes 2 weights, @k takes 1}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0>, weights = [[@v, @v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c6
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{layer 0 expects @v to be a weight of type}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0>, weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// get_weight_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects @v to be a weight of type}}
+    %w = lm.get_weight @v : !lm.weight<8x64, q8_0>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, q8_0> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// embed_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x32, f32>
+    // expected-error @+1 {{expects rows of 32 values}}
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x32, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x32, f32> {source = "v"}
+}
+
+// -----
+
+// an unknown format
+// expected-error @+1 {{unknown numeric format 'q9'}}
+func.func private @f(!lm.weight<8x8, q9>)

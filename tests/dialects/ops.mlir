@@ -1,0 +1,117 @@
+// Round trip: what is printed parses to the same.
+// RUN: ingot-opt %s | ingot-opt | FileCheck %s
+// RUN: ingot-opt %s --mlir-print-op-generic | ingot-opt | FileCheck %s
+
+// CHECK-LABEL: lm.model @tiny
+// CHECK-SAME:    family = "llama"
+lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i64, max_positions = 128 : i64} {
+  // CHECK: lm.weight @embd : !lm.weight<100x64, q8_0> {source = "token_embd.weight"}
+  lm.weight @embd : !lm.weight<100x64, q8_0> {source = "token_embd.weight"}
+  // CHECK: stored = #lm.format<bf16>
+  lm.weight @norm : !lm.weight<64, f32> {source = "norm", stored = #lm.format<bf16>}
+  // CHECK: values = array<f32: 1.000000e+00, 5.000000e-01>
+  lm.weight @freqs : !lm.weight<2, f32> {values = array<f32: 1.0, 0.5>}
+  lm.weight @wq : !lm.weight<64x64, q4_1> {source = "q"}
+  lm.weight @wk : !lm.weight<32x64, q6_k> {source = "k"}
+  lm.weight @bias : !lm.weight<64, f32> {source = "b"}
+
+  // CHECK-LABEL: lm.layer_kind @local
+  // CHECK-SAME:    !lm.weight<64, f32> {lm.role = "norm"}
+  lm.layer_kind @local(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "norm"},
+                       %wq: !lm.weight<64x64, q4_1> {lm.role = "attn_q"}, %wk: !lm.weight<32x64, q6_k> {lm.role = "attn_k"},
+                       %bias: !lm.weight<64, f32> {lm.role = "attn_q_bias"}, %f: !lm.weight<2, f32> {lm.role = "rope"})
+      -> (tensor<?x64xf32>, !lm.kv) {
+    // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
+    %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
+    %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
+    // CHECK: lm.linear
+    %k = lm.linear %0, %wk : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
+    // CHECK: lm.rope {{.*}} style = 1 : i32
+    %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = 1 : i32} : tensor<?x64xf32>, !lm.weight<2, f32>
+    // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} {kv_heads = 2 : i64}
+    %kv1 = lm.kv_append %k, %k, %kv at %b {kv_heads = 2 : i64} : tensor<?x32xf32>, tensor<?x32xf32>
+    // CHECK: lm.attention {{.*}} window = 512 : i64
+    %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, kv_heads = 2 : i64, scale = 0.25 : f32, window = 512 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
+    // CHECK: %[[F:.*]] = lm.fused "group" -> tensor<?x64xf32>
+    %y = lm.fused "group" -> tensor<?x64xf32> {
+      // CHECK: lm.activation silu
+      %s = lm.activation silu %a : tensor<?x64xf32>
+      %m = lm.mul %s, %a : tensor<?x64xf32>
+      %t = lm.scale %m {factor = 0.5 : f32} : tensor<?x64xf32>
+      %c = lm.softcap %t {cap = 30.0 : f32} : tensor<?x64xf32>
+      // CHECK: lm.yield
+      lm.yield %c : tensor<?x64xf32>
+    }
+    // CHECK: lm.add %{{.*}}, %[[F]]
+    %z = lm.add %x, %y : tensor<?x64xf32>
+    // CHECK: lm.return
+    lm.return %z, %kv1 : tensor<?x64xf32>, !lm.kv
+  }
+  // CHECK-LABEL: lm.entry @step
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x100xf32>, !lm.kv) {
+    %e = lm.get_weight @embd : !lm.weight<100x64, q8_0>
+    // CHECK: lm.embed {{.*}} scale = 8.000000e+00
+    %x = lm.embed %ids, %e {scale = 8.0 : f32} : tensor<?xi32>, !lm.weight<100x64, q8_0> -> tensor<?x64xf32>
+    // CHECK: lm.layers
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local], kv_slots = array<i64: 0>, weights = [[@norm, @wq, @wk, @bias, @freqs]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    // CHECK: lm.select_rows
+    %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
+    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<100x64, q8_0> -> tensor<?x100xf32>
+    lm.return %l, %kv1 : tensor<?x100xf32>, !lm.kv
+  }
+}
+
+// CHECK-LABEL: kernel.func @gate_up_0
+kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, q8>) {
+  // CHECK: kernel.matmul {{.*}} weights({{.*}}) outs({{.*}}) attributes {{{.*}}pair
+  kernel.matmul %x : !kernel.rows<64, q8> weights(%g, %u : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>)
+      outs(%y : !kernel.rows<96, q8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair,
+      schedule = #kernel.schedule<tiles = [3, 2, 1], block = 96, prefetch = 4096>} {
+  ^bb0(%a: f32, %b: f32):
+    %0 = arith.mulf %a, %b : f32
+    kernel.yield %0 : f32
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: kernel.func @norm_0
+kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
+  // CHECK: kernel.rowwise
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  ^bb0(%v: f32, %g: f32):
+    %sq = arith.mulf %v, %v : f32
+    // CHECK: kernel.row_stat mean
+    %m = kernel.row_stat mean %sq : f32
+    %0 = arith.mulf %m, %g : f32
+    kernel.yield %0 : f32
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: kernel.func @attention_0
+kernel.func @attention_0(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, f32>) {
+  // CHECK: kernel.attention
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 4 : i64, scale = 0.25 : f32}
+  kernel.return
+}
+
+// CHECK-LABEL: plan.program @tiny_plan
+plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i64, max_positions = 128 : i64, logits = @y} {
+  // CHECK: plan.weight @w : !lm.weight<64, f32> {source = "norm"}
+  plan.weight @w : !lm.weight<64, f32> {source = "norm"}
+  // CHECK: plan.buffer @x per_token 256 at 0 persistent
+  plan.buffer @x per_token 256 at 0 persistent
+  // CHECK: plan.buffer @y per_row 256
+  plan.buffer @y per_row 256
+  // CHECK: plan.kv_slot heads 2 dim 16 of "bf16" window 0 page 4096
+  plan.kv_slot heads 2 dim 16 of "bf16" window 0 page 4096
+  plan.section @s {
+    // CHECK: plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
+    plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
+    // CHECK: plan.launch @attention_0 [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>] no_barrier
+    plan.launch @attention_0 [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>] no_barrier
+  }
+  // CHECK: plan.step @s layer 0 kv 0 weights [@w]
+  plan.step @s layer 0 kv 0 weights [@w]
+}
