@@ -1,0 +1,268 @@
+//===- Matmul.cpp - kernel.matmul for CPUs: loops around the tile ---------===//
+//
+//   for block of tokens                       activations stay in the L2 cache
+//     for segment, for panel of 32 rows       the panel is read from memory once per block
+//       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
+//         for part of the panel               one part where a tile has all 32 rows
+//           main loop over K, then the epilogue on registers
+//
+// Work items are panels. With one token it is a matrix-vector product at the speed of
+// memory; with many, a matrix product at the speed of the dot instruction.
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/MatmulTile.h"
+#include "codegen/cpu/Quantize.h"
+#include "codegen/schedule/MatmulSchedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+using kernel::RowKind;
+using kernel::RowsType;
+
+static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
+  return op.getFastFloat() && isa.bf16Dot && op.getX().getType().getKind() == RowKind::F32 &&
+         llvm::any_of(op.getWeights().getTypes(),
+                      [](Type type) { return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16; });
+}
+
+/// Scratch of a thread: rounded activations, then staged output rows of a panel.
+static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
+  int64_t block = matmulSchedule(op, isa).getTokenBlock();
+  return roundsRows(op, isa) ? block * bf16RowBytes(op.getX().getType().getN()) : 0;
+}
+
+/// Does a tile hold all 32 rows of its panels?
+static bool coversPanel(const Isa &isa, int64_t tokens, bool pair) {
+  return tileVectors(isa, tokens, pair) * isa.lanes == kPanelRows * (pair ? 2 : 1);
+}
+
+static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
+  bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) { return cast<RowsType>(type).getKind() == RowKind::Q8; });
+  int64_t most = 0;
+  for (int64_t tokens : matmulSchedule(op, isa).getTokenTiles())
+    if (quantised && !coversPanel(isa, tokens, op.getPair()))
+      most = std::max(most, tokens);
+  return most * kPanelRows * 4;
+}
+
+int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
+  auto at = [&](const Isa &isa) { return roundedBytes(op, isa) + stagedBytes(op, isa); };
+  return std::max(at(kAvx2), at(kAvx512));
+}
+
+namespace {
+
+/// One output with its weights, aux operands and epilogue.
+struct Segment {
+  PanelLayout layout;
+  SmallVector<Value, 2> weights; ///< base addresses
+  SmallVector<std::pair<Value, bool>> aux; ///< base addresses; is it rows?
+  Value y;
+  RowsType type;
+  Region *epilogue;
+  Value firstItem, endItem; ///< this call's items of the segment
+  int64_t firstPanel;
+};
+
+class MatmulEmitter {
+public:
+  MatmulEmitter(KernelBuilder &k, kernel::MatmulOp op)
+      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), pair(op.getPair()), xType(op.getX().getType()) {}
+
+  LogicalResult emit() {
+    if (failed(collectSegments()))
+      return failure();
+    Value total = k.extent(op.getExtent()), x = k.operand(op.getX());
+    Value rounded = roundsRows(op, k.isa) ? k.scratch : Value();
+    staged = k.at(k.scratch, roundedBytes(op, k.isa));
+    LogicalResult result = success();
+    k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
+      Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
+      if (rounded)
+        emitRoundRows(k, k.at(x, k.mul(first, xType.rowBytes())), rounded, k.sub(end, first), xType.getN());
+      for (Segment &segment : segments)
+        k.loop(segment.firstItem, segment.endItem, k.step, [&](Value item) {
+          Value panel = k.sub(item, segment.firstPanel);
+          if (failed(emitPanel(segment, panel, first, end, x, rounded)))
+            result = failure();
+        });
+    });
+    return result;
+  }
+
+private:
+  LogicalResult collectSegments() {
+    auto aux = op.getAux().begin();
+    int64_t panels = 0;
+    for (auto [s, y] : llvm::enumerate(op.getOutputs())) {
+      Segment segment;
+      auto weights = op.getWeights().slice(s * (pair ? 2 : 1), pair ? 2 : 1);
+      auto weight = cast<lm::WeightType>(weights.front().getType());
+      if (xType.getKind() == RowKind::Q8 && weight.numeric().isFloat())
+        return op.emitOpError("cannot multiply quantised rows by ") << weight << " in segment " << s;
+      segment.layout = panelLayout(weight.getFormat(), weight.rows(), weight.columns());
+      for (Value w : weights)
+        segment.weights.push_back(k.operand(w));
+      for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux)
+        segment.aux.emplace_back(k.operand(*aux), isa<RowsType>((*aux).getType()));
+      segment.y = k.operand(y);
+      segment.type = cast<RowsType>(y.getType());
+      segment.epilogue = &op.getEpilogues()[s];
+      segment.firstPanel = panels;
+      panels += segment.layout.panels;
+      itemsOf(segment, panels);
+      segments.push_back(std::move(segment));
+    }
+    return success();
+  }
+
+  /// The items of this call that are panels of the segment: begin + i * step from its first panel on.
+  void itemsOf(Segment &segment, int64_t endPanel) {
+    segment.firstItem = k.begin;
+    if (segment.firstPanel) {
+      Value missing = k.maxSigned(k.sub(k.word(segment.firstPanel), k.begin), k.word(0));
+      Value steps = arith::DivUIOp::create(k.b, k.sub(k.add(missing, k.step), 1), k.step);
+      segment.firstItem = k.add(k.begin, k.mul(steps, k.step));
+    }
+    segment.endItem = op.getOutputs().size() == 1 ? k.end : k.minSigned(k.end, k.word(endPanel));
+  }
+
+  LogicalResult emitPanel(const Segment &segment, Value panel, Value first, Value end, Value x, Value rounded) {
+    LogicalResult result = success();
+    Value token = first;
+    for (int64_t tokens : schedule.getTokenTiles()) {
+      Value tiles = k.divUnsigned(k.sub(end, token), tokens);
+      Value stop = tokens == 1 ? end : k.add(token, k.mul(tiles, tokens));
+      k.loop(token, stop, k.word(tokens), [&](Value at) {
+        Tile tile;
+        tile.tokens = tokens;
+        tile.prefetch = tokens <= 4 ? schedule.getPrefetch() : 0;
+        bool bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
+        tile.xRowBytes = bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
+        tile.x = bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes)) : k.at(x, k.mul(at, tile.xRowBytes));
+        if (failed(emitParts(segment, tile, panel, at, bf16Dot)))
+          result = failure();
+      });
+      token = stop;
+    }
+    return result;
+  }
+
+  /// Runs the tile over all 32 rows of the panel.
+  LogicalResult emitParts(const Segment &segment, Tile &tile, Value panel, Value first, bool bf16Dot) {
+    int vectors = tileVectors(k.isa, tile.tokens, pair), perWeight = vectors / (pair ? 2 : 1);
+    int64_t rowsOfPart = int64_t(perWeight) * k.lanes;
+    LogicalResult result = success();
+    auto emitPart = [&](Value part) {
+      tile.vectors.clear();
+      for (Value weight : segment.weights)
+        for (int v = 0; v < perWeight; ++v)
+          tile.vectors.push_back({k.at(weight, k.mul(panel, segment.layout.panelBytes())), v * k.lanes, part});
+      if (failed(emitTile(segment, tile, panel, first, bf16Dot)))
+        result = failure();
+    };
+    if (rowsOfPart == kPanelRows) {
+      emitPart(Value());
+      return result;
+    }
+    k.loop(0, kPanelRows, rowsOfPart, emitPart);
+    if (segment.type.getKind() == RowKind::Q8)
+      quantizeStaged(segment, tile.tokens, panel, first);
+    return result;
+  }
+
+  LogicalResult emitTile(const Segment &segment, const Tile &tile, Value panel, Value first, bool bf16Dot) {
+    ArrayRef<TileRows> outputs = ArrayRef(tile.vectors).take_front(tile.vectors.size() / (pair ? 2 : 1));
+    // One exposed miss per tile would cost a tenth: touch residual rows before the loop.
+    for (auto [base, isRows] : segment.aux)
+      for (int t = 0; isRows && t < tile.tokens; ++t)
+        for (const TileRows &rows : outputs)
+          k.prefetch(outputAt(segment, base, rows, panel, first, t));
+
+    const PanelLayout &layout = segment.layout;
+    KernelBuilder::Values sums = bf16Dot                                    ? emitBf16DotLoop(k, tile, layout)
+                                 : numericFormat(layout.format).isFloat()   ? emitFloatLoop(k, tile, layout)
+                                 : xType.getKind() == RowKind::Q8           ? emitFastLoop(k, tile, layout)
+                                                                            : emitExactLoop(k, tile, layout);
+    for (int t = 0; t < tile.tokens; ++t) {
+      SmallVector<Value> values;
+      for (auto [r, rows] : llvm::enumerate(outputs)) {
+        FailureOr<Value> value = epilogueOf(segment, ArrayRef(sums).slice(t * tile.vectors.size(), tile.vectors.size()),
+                                            r, outputs.size(), rows, panel, first, t);
+        if (failed(value))
+          return failure();
+        values.push_back(*value);
+      }
+      storeValues(segment, values, outputs, panel, first, t);
+    }
+    return success();
+  }
+
+  FailureOr<Value> epilogueOf(const Segment &segment, ArrayRef<Value> sums, size_t r, size_t outputs,
+                              const TileRows &rows, Value panel, Value first, int t) {
+    SmallVector<Value> operands;
+    for (size_t v = r; v < sums.size(); v += outputs)
+      operands.push_back(sums[v]);
+    for (auto [base, isRows] : segment.aux) {
+      Value from = isRows ? outputAt(segment, base, rows, panel, first, t)
+                          : rows.at(k, k.at(base, k.mul(panel, kPanelRows * 4)), 4);
+      operands.push_back(k.load(k.f32s, from, 4 * k.lanes));
+    }
+    FailureOr<KernelBuilder::Values> yielded = k.inlineRegion(*segment.epilogue, operands, k.lanes);
+    if (failed(yielded))
+      return failure();
+    return yielded->front();
+  }
+
+  /// Values of token t: into the row, or where they wait to be quantised with the rest of their 32.
+  void storeValues(const Segment &segment, ArrayRef<Value> values, ArrayRef<TileRows> outputs, Value panel, Value first,
+                   int t) {
+    bool quantise = segment.type.getKind() == RowKind::Q8;
+    if (quantise && !outputs.front().part) {
+      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel, q8Row(segment.type.getN()));
+      return;
+    }
+    for (auto [value, rows] : llvm::zip_equal(values, outputs)) {
+      Value to = quantise ? rows.at(k, k.at(staged, t * kPanelRows * 4), 4)
+                          : outputAt(segment, segment.y, rows, panel, first, t);
+      k.store(value, to, 4 * k.lanes);
+    }
+  }
+
+  void quantizeStaged(const Segment &segment, int tokens, Value panel, Value first) {
+    for (int t = 0; t < tokens; ++t) {
+      SmallVector<Value> values;
+      for (int64_t row = 0; row < kPanelRows; row += k.lanes)
+        values.push_back(k.load(k.f32s, k.at(staged, (t * kPanelRows + row) * 4), 4 * k.lanes));
+      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel, q8Row(segment.type.getN()));
+    }
+  }
+
+  Value quantisedRow(const Segment &segment, Value first, int t) {
+    int64_t rowBytes = segment.type.rowBytes();
+    return k.at(k.at(segment.y, k.mul(first, rowBytes)), t * rowBytes);
+  }
+  /// Address in f32 rows of the segment's width.
+  Value outputAt(const Segment &segment, Value base, const TileRows &rows, Value panel, Value first, int t) {
+    int64_t rowBytes = f32RowBytes(segment.type.getN());
+    Value row = k.at(k.at(base, k.mul(first, rowBytes)), k.mul(panel, kPanelRows * 4));
+    return rows.at(k, k.at(row, t * rowBytes), 4);
+  }
+
+  KernelBuilder &k;
+  kernel::MatmulOp op;
+  const kernel::ScheduleAttr schedule;
+  const bool pair;
+  const RowsType xType;
+  SmallVector<Segment> segments;
+  Value staged; ///< f32 [tokens][32], in scratch
+};
+
+} // namespace
+
+LogicalResult ingot::cpu::emitMatmul(KernelBuilder &k, kernel::MatmulOp op) { return MatmulEmitter(k, op).emit(); }

@@ -1,0 +1,232 @@
+//===- MatmulFast.cpp - Quantised weights times quantised rows ------------===//
+//
+// The sum of a group of 32 is taken in integers, exactly. Codes are unsigned, so a zero
+// point z is folded into the accumulator's start: sum (q - z) x = sum q x + z * negSum. Then
+// one f32 chain runs over the groups, in K order:
+//
+//   acc = fma(float(dot), d_w * d_x, acc)        d_w: the scale; d*s (exact) for super-blocks
+//   acc = fma(m, scaledSum, acc)                 where there are minimums; m or -(dmin*t)
+//
+// Q6_K has a scale per 16: dot = dotA * sA + dotB * sB, still exact, still int32.
+//
+// vpdpbusd adds to int32. vpmaddubsw adds two products in int16, saturating, so partial sums
+// are widened before they can: the table in stepsThatFit. 8-bit codes would overflow with the first
+// product; they go as two nibbles, sum = lowSum + 16 * highSum.
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/PanelCodes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+namespace {
+
+/// An integer dot product that is being summed.
+struct Dot {
+  Value total;   ///< int32 lanes; null: 0
+  Value partial; ///< int16 lanes (Pmaddubsw only); null: 0
+  Value upper;   ///< of the upper nibbles of 8-bit codes
+  int pending = 0; ///< steps in `partial`
+};
+
+class FastLoop {
+public:
+  FastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
+      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)), row(q8Row(layout.k)),
+        codes(k, format.bits), groupsOfBlock(layout.blockK / kGroupK), bytes(k.vec(k.i8, 4 * k.lanes)),
+        words(k.vec(k.i16, 2 * k.lanes)) {}
+
+  KernelBuilder::Values emit() {
+    SmallVector<Value> zeros(tile.sums(), k.splat(0));
+    return k.loop(k.word(0), k.word(row.groups), k.word(1), zeros,
+                  [&](Value g, ValueRange sums) { return emitGroup(g, sums); });
+  }
+
+private:
+  using Dots = SmallVector<Dot>; // [token][vector]
+
+  int stepsThatFit() const { return format.bits == 4 || format.bits == 8 ? 8 : format.bits == 5 ? 4 : 2; }
+
+  /// Addresses inside the panel of vector v, for group g.
+  Value blockOf(size_t v, Value g) {
+    return k.at(tile.vectors[v].panel, k.mul(k.divUnsigned(g, groupsOfBlock), layout.blockBytes));
+  }
+  Value groupInBlock(Value g) { return groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock); }
+
+  KernelBuilder::Values emitGroup(Value g, ValueRange sums) {
+    size_t vectors = tile.vectors.size();
+    SmallVector<Value> blocks, groups;
+    Value inBlock = groupInBlock(g);
+    for (size_t v = 0; v < vectors; ++v) {
+      blocks.push_back(v && tile.vectors[v].panel == tile.vectors[v - 1].panel ? blocks.back() : blockOf(v, g));
+      groups.push_back(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)));
+      if (v == 0 || blocks[v] != blocks[v - 1])
+        prefetchAhead(groups[v]);
+    }
+    Value xGroup = k.at(tile.x, k.mul(g, kGroupK));
+    Value xFields = k.at(tile.x, k.mul(g, 4)), xHalves = k.at(tile.x, k.mul(g, 8));
+
+    SmallVector<Value> dots; // int32 [token][vector], sub-scaled where there are two to a group
+    if (format.group == 16)
+      dots = halves(blocks, groups, inBlock, xGroup, xHalves);
+    else
+      dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup);
+
+    KernelBuilder::Values next(sums.begin(), sums.end());
+    for (size_t v = 0; v < vectors; ++v) {
+      Value scale = scaleOf(v, blocks[v], inBlock), minimum = minimumOf(v, blocks[v], inBlock);
+      for (int t = 0; t < tile.tokens; ++t) {
+        Value fields = k.at(xFields, t * tile.xRowBytes);
+        Value factor = k.fmul(scale, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset)));
+        Value &acc = next[t * vectors + v];
+        acc = k.fma(k.toFloat(dots[t * vectors + v]), factor, acc);
+        if (minimum)
+          acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
+      }
+    }
+    return next;
+  }
+
+  void prefetchAhead(Value group) {
+    int64_t bytesOfGroup = layout.blockBytes / groupsOfBlock;
+    for (int64_t line = 0; tile.prefetch && line < bytesOfGroup; line += 64)
+      k.prefetch(k.at(group, tile.prefetch + line));
+  }
+
+  /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token has the
+  /// negated sum of these activations.
+  SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps) {
+    size_t vectors = tile.vectors.size();
+    Dots dots(tile.sums());
+    for (int t = 0; t < tile.tokens && format.zeroPoint && k.isa.dot == DotKind::Vpdpbusd; ++t) {
+      Value start = startOf(negSum, t);
+      for (size_t v = 0; v < vectors; ++v)
+        dots[t * vectors + v].total = start;
+    }
+    for (int i = 0; i < steps; ++i) {
+      int s = format.group == 16 ? first + i : PanelCodes::step(format.bits, first + i);
+      SmallVector<Value> q;
+      for (size_t v = 0; v < vectors; ++v)
+        q.push_back(codes.load(tile.vectors[v], groups[v], s));
+      for (int t = 0; t < tile.tokens; ++t) {
+        Value x = k.bitcast(bytes, k.loadSplat(k.i32s, k.at(xGroup, t * tile.xRowBytes + 4 * s)));
+        for (size_t v = 0; v < vectors; ++v)
+          addStep(dots[t * vectors + v], q[v], x);
+      }
+    }
+    SmallVector<Value> totals;
+    for (int t = 0; t < tile.tokens; ++t)
+      for (size_t v = 0; v < vectors; ++v) {
+        Dot &dot = dots[t * vectors + v];
+        flush(dot);
+        if (format.zeroPoint && k.isa.dot == DotKind::Pmaddubsw) // late: registers are few
+          dot.total = k.add(dot.total, startOf(negSum, t));
+        totals.push_back(dot.total);
+      }
+    return totals;
+  }
+
+  Value startOf(Value negSum, int t) {
+    Value negated = k.loadSplat(k.i32s, k.at(negSum, t * tile.xRowBytes));
+    return k.shiftLeft(negated, llvm::Log2_32(format.zeroPoint));
+  }
+
+  /// Q6_K: both 16-dots, times their scales.
+  SmallVector<Value> halves(ArrayRef<Value> blocks, ArrayRef<Value> groups, Value inBlock, Value xGroup, Value xHalves) {
+    SmallVector<Value> products;
+    size_t vectors = tile.vectors.size();
+    for (int half = 0; half < 2; ++half) {
+      SmallVector<Value> dots = sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
+      for (size_t v = 0; v < vectors; ++v) {
+        Value from = k.at(blocks[v], k.mul(k.add(k.mul(inBlock, 2), half), kPanelRows));
+        Value scale = k.widen(subScaleBytes(v, from, layout.subScaleOffset), k.i32s);
+        for (int t = 0; t < tile.tokens; ++t) {
+          Value &dot = dots[t * vectors + v];
+          dot = k.mul(dot, scale);
+          if (half == 1)
+            dot = k.add(products[t * vectors + v], dot);
+        }
+      }
+      products = dots;
+    }
+    return products;
+  }
+
+  //===--- One step of a dot, per instruction set ---------------------------===//
+
+  void addStep(Dot &dot, Value q, Value x) {
+    if (k.isa.dot == DotKind::Vpdpbusd) {
+      StringRef name = k.lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
+      dot.total = k.intrinsic(name, k.i32s, {dot.total ? dot.total : k.splatInt(k.i32s, 0), q, x});
+      return;
+    }
+    if (format.bits == 8) {
+      addPairs(dot.partial, k.bitAnd(q, 15), x);
+      Value shifted = k.bitcast(bytes, k.shiftRight(k.bitcast(words, q), 4));
+      addPairs(dot.upper, k.bitAnd(shifted, 15), x);
+    } else {
+      addPairs(dot.partial, q, x);
+    }
+    if (++dot.pending == stepsThatFit())
+      flush(dot);
+  }
+  void addPairs(Value &partial, Value q, Value x) {
+    Value pairs = k.intrinsic("llvm.x86.avx2.pmadd.ub.sw", words, {q, x});
+    partial = partial ? k.add(partial, pairs) : pairs;
+  }
+  /// Widens what int16 lanes hold.
+  void flush(Dot &dot) {
+    for (auto [partial, weight] : {std::pair(&dot.partial, 1), std::pair(&dot.upper, 16)}) {
+      if (!*partial)
+        continue;
+      Value wide = k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {*partial, k.splatInt(words, weight)});
+      dot.total = dot.total ? k.add(dot.total, wide) : wide;
+      *partial = Value();
+    }
+    dot.pending = 0;
+  }
+
+  //===--- Scales -----------------------------------------------------------===//
+
+  Value halfFloats(size_t v, Value block, int64_t offset) {
+    return k.extend(k.load(k.vec(k.f16, k.lanes), tile.vectors[v].at(k, k.at(block, offset), 2), 2 * k.lanes));
+  }
+  Value subScaleBytes(size_t v, Value from, int64_t offset) {
+    return k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, k.at(from, offset), 1), k.lanes);
+  }
+  Value subScaled(size_t v, Value block, Value inBlock, int64_t offset, int64_t subOffset) {
+    Value from = k.at(block, k.mul(inBlock, kPanelRows));
+    Value sub = k.toFloat(k.widenUnsigned(subScaleBytes(v, from, subOffset), k.i32s));
+    return k.fmul(halfFloats(v, block, offset), sub);
+  }
+  Value scaleOf(size_t v, Value block, Value inBlock) {
+    if (layout.subScaleOffset < 0 || format.group == 16)
+      return halfFloats(v, block, layout.scaleOffset);
+    return subScaled(v, block, inBlock, layout.scaleOffset, layout.subScaleOffset);
+  }
+  Value minimumOf(size_t v, Value block, Value inBlock) {
+    if (!format.hasMin)
+      return Value();
+    if (layout.subMinOffset < 0)
+      return halfFloats(v, block, layout.minOffset);
+    return arith::NegFOp::create(k.b, subScaled(v, block, inBlock, layout.minOffset, layout.subMinOffset));
+  }
+
+  KernelBuilder &k;
+  const Tile &tile;
+  const PanelLayout &layout;
+  const NumericFormat &format;
+  const Q8Row row;
+  PanelCodes codes;
+  const int64_t groupsOfBlock;
+  const VectorType bytes, words;
+};
+
+} // namespace
+
+KernelBuilder::Values ingot::cpu::emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+  return FastLoop(k, tile, layout).emit();
+}

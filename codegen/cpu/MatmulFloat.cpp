@@ -1,0 +1,109 @@
+//===- MatmulFloat.cpp - Float weights times f32 rows ---------------------===//
+//
+// One fma per k and output, in order of k; f16 and bf16 weights are widened in registers. With
+// `fast_float`, bf16 weights and AVX512-BF16 the activations are rounded to bf16 first (once per
+// block of tokens, into scratch) and vdpbf16ps takes two k at a time: within the pair it adds the
+// odd product first, without rounding in between, and flushes denormals.
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/MatmulTile.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+/// Blocks of a panel that one round of the loop takes.
+static constexpr int64_t kBlocksPerRound = 8;
+
+/// emitRange(block, count, sums) over all blocks of a panel: rounds, then the rest.
+template <typename EmitRange>
+static KernelBuilder::Values rounds(KernelBuilder &k, const Tile &tile, int64_t blocks, EmitRange emitRange) {
+  int64_t whole = blocks / kBlocksPerRound * kBlocksPerRound;
+  KernelBuilder::Values sums(tile.sums(), k.splat(0));
+  if (whole)
+    sums = k.loop(k.word(0), k.word(whole), k.word(kBlocksPerRound), sums, [&](Value block, ValueRange carried) {
+      return emitRange(block, kBlocksPerRound, KernelBuilder::Values(carried.begin(), carried.end()));
+    });
+  return whole < blocks ? emitRange(k.word(whole), blocks - whole, sums) : sums;
+}
+
+/// Per vector, where a block of its panel starts; prefetches what `blocks` of them take.
+static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const PanelLayout &layout, Value block,
+                                   int64_t blocks) {
+  SmallVector<Value> places;
+  for (size_t v = 0; v < tile.vectors.size(); ++v) {
+    if (v && tile.vectors[v].panel == tile.vectors[v - 1].panel) {
+      places.push_back(places.back());
+      continue;
+    }
+    places.push_back(k.at(tile.vectors[v].panel, k.mul(block, layout.blockBytes)));
+    for (int64_t line = 0; tile.prefetch && line < blocks * layout.blockBytes; line += 64)
+      k.prefetch(k.at(places.back(), tile.prefetch + line));
+  }
+  return places;
+}
+
+/// The weight of each lane at value `inPair` of a block, as f32.
+static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, WeightFormat format, int64_t inPair) {
+  if (format == WeightFormat::F32)
+    return k.load(k.f32s, rows.at(k, block, 4), 4 * k.lanes);
+  if (format == WeightFormat::F16)
+    return k.extend(k.load(k.vec(k.f16, k.lanes), rows.at(k, block, 2), 2 * k.lanes));
+  Value pair = k.load(k.i32s, rows.at(k, block, 4), 4 * k.lanes);
+  return k.bitcast(k.f32s, inPair == 0 ? k.shiftLeft(pair, 16) : k.bitAnd(pair, int64_t(int32_t(0xffff0000))));
+}
+
+KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+  size_t vectors = tile.vectors.size();
+  auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
+    SmallVector<Value> places = blocksAt(k, tile, layout, block, count);
+    Value x = k.at(tile.x, k.mul(block, layout.blockK * 4));
+    for (int64_t i = 0; i < count * layout.blockK; ++i) {
+      SmallVector<Value> w;
+      for (size_t v = 0; v < vectors; ++v)
+        w.push_back(weightAt(k, tile.vectors[v], k.at(places[v], i / layout.blockK * layout.blockBytes), layout.format,
+                             i % layout.blockK));
+      for (int t = 0; t < tile.tokens; ++t) {
+        Value value = k.loadSplat(k.f32s, k.at(x, t * tile.xRowBytes + i * 4));
+        for (size_t v = 0; v < vectors; ++v)
+          sums[t * vectors + v] = k.fma(w[v], value, sums[t * vectors + v]);
+      }
+    }
+    return sums;
+  };
+  return rounds(k, tile, layout.blocks, emitRange);
+}
+
+KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+  size_t vectors = tile.vectors.size();
+  VectorType pairs = k.vec(k.bf16, 2 * k.lanes);
+  auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
+    SmallVector<Value> places = blocksAt(k, tile, layout, block, count);
+    Value x = k.at(tile.x, k.mul(block, 4));
+    for (int64_t i = 0; i < count; ++i) {
+      SmallVector<Value> w;
+      for (size_t v = 0; v < vectors; ++v)
+        w.push_back(k.load(pairs, tile.vectors[v].at(k, k.at(places[v], i * layout.blockBytes), 4), 4 * k.lanes));
+      for (int t = 0; t < tile.tokens; ++t) {
+        Value value = k.bitcast(pairs, k.loadSplat(k.i32s, k.at(x, t * tile.xRowBytes + i * 4)));
+        for (size_t v = 0; v < vectors; ++v) {
+          Value &acc = sums[t * vectors + v];
+          acc = k.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", k.f32s, {acc, w[v], value});
+        }
+      }
+    }
+    return sums;
+  };
+  return rounds(k, tile, layout.blocks, emitRange);
+}
+
+void ingot::cpu::emitRoundRows(KernelBuilder &k, Value from, Value to, Value count, int64_t columns) {
+  k.loop(k.word(0), count, k.word(1), [&](Value t) {
+    Value source = k.at(from, k.mul(t, f32RowBytes(columns))), target = k.at(to, k.mul(t, bf16RowBytes(columns)));
+    k.loop(0, roundUp(columns, kGroupK), kGroupK, [&](Value i) {
+      Value x = k.at(source, k.mul(i, 4));
+      Value low = k.load(k.f32s, x, 64), high = k.load(k.f32s, k.at(x, 64), 64);
+      Value pairs = k.intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512", k.vec(k.bf16, 32), {high, low});
+      k.store(pairs, k.at(target, k.mul(i, 2)), 64);
+    });
+  });
+}

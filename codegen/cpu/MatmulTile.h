@@ -1,0 +1,66 @@
+//===- MatmulTile.h - A register tile of a matmul -------------------------===//
+//
+//              tokens ──▶
+//             t0  t1  t2  t3  t4  t5
+//   rows  v0  ▢   ▢   ▢   ▢   ▢   ▢      each ▢ is one register of f32 sums: a row per lane
+//    │    v1  ▢   ▢   ▢   ▢   ▢   ▢
+//    ▼
+//
+// A main loop walks K once and returns the sums, index t * vectors + v. What it computes for
+// one row and token does not depend on the tile: that is what makes a token's bits the
+// same in every batch. There are three main loops:
+//
+//   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
+//   exact   f32 rows: the weight de-quantised as NumericFormat.h says, one fma per k
+//   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cpu/KernelBuilder.h"
+
+namespace ingot::cpu {
+
+/// Where the rows of one register lie: `row` + `part` of the panel at `panel`.
+struct TileRows {
+  mlir::Value panel;
+  int64_t row;
+  mlir::Value part; ///< a run-time row offset; null: 0
+
+  /// The address, from `base` inside the panel, of rows that are `stride` bytes apart.
+  mlir::Value at(KernelBuilder &k, mlir::Value base, int64_t stride) const {
+    mlir::Value from = k.at(base, row * stride);
+    return part ? k.at(from, k.mul(part, stride)) : from;
+  }
+  /// The same in a line group of codes: rows 0-15 first, 4 bytes each, `half` bytes further rows 16-31.
+  mlir::Value codesAt(KernelBuilder &k, mlir::Value base, int64_t half) const {
+    mlir::Value from = k.at(base, row / 16 * half + row % 16 * 4);
+    if (!part)
+      return from;
+    return k.at(from, k.add(k.mul(k.shiftRight(part, 4), half), k.shiftLeft(k.bitAnd(part, 15), 2)));
+  }
+};
+
+struct Tile {
+  llvm::SmallVector<TileRows> vectors;
+  int tokens;
+  mlir::Value x; ///< the row of the first token
+  int64_t xRowBytes;
+  int64_t prefetch; ///< bytes ahead in the weight stream; 0: none
+
+  size_t sums() const { return vectors.size() * tokens; }
+};
+
+/// Weights of any quantised format, x of kind q8.
+KernelBuilder::Values emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
+/// Weights of any quantised format, x of kind f32.
+KernelBuilder::Values emitExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
+/// Float weights, x of kind f32.
+KernelBuilder::Values emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
+/// bf16 weights, x rows of bf16 (as emitRoundRows leaves them), vdpbf16ps.
+KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
+
+/// Rounds `count` f32 rows of `columns` values to bf16 rows, bf16RowBytes(columns) apart.
+void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Value count, int64_t columns);
+constexpr int64_t bf16RowBytes(int64_t columns) { return roundUp(columns * 2, 64); }
+
+} // namespace ingot::cpu

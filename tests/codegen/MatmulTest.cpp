@@ -1,0 +1,309 @@
+//===- MatmulTest.cpp - Generated matmuls against scalar C++, bit for bit --===//
+#include "PanelReference.h"
+
+using namespace ingot;
+using namespace ingot::cpu;
+using namespace ingot::cpu::test;
+
+namespace {
+
+struct Shape {
+  int64_t n, k;
+};
+
+std::string typeOf(const char *kind, int64_t n) {
+  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+}
+std::string weightOf(const RandomWeight &w) {
+  return "!lm.weight<" + std::to_string(w.layout.n) + "x" + std::to_string(w.layout.k) + ", " +
+         std::string(w.format.name) + ">";
+}
+
+/// One output, one weight, an identity epilogue.
+std::string plainKernel(const RandomWeight &w, const char *kind, const std::string &attributes = "") {
+  std::string x = typeOf(kind, w.layout.k), y = typeOf("f32", w.layout.n), weight = weightOf(w);
+  return "kernel.func @plain(%x: " + x + ", %w: " + weight + ", %y: " + y + ") {\n  kernel.matmul %x : " + x +
+         " weights(%w : " + weight + ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32" + attributes +
+         "} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
+}
+
+BatchView tokensOf(int64_t tokens) {
+  BatchView batch{};
+  batch.tokens = tokens;
+  batch.rows = -1; // not to be used
+  return batch;
+}
+
+class MatmulFast : public testing::TestWithParam<int> {};
+class MatmulExact : public testing::TestWithParam<int> {};
+
+std::string formatName(const testing::TestParamInfo<int> &info) {
+  return std::string(numericFormat(WeightFormat(info.param)).name);
+}
+
+/// Runs `tokens` at once and each alone, whole and cut into threads' shares: all the same bits.
+Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, int64_t xRowBytes, int64_t tokens) {
+  int64_t width = f32RowBytes(w.layout.n) / 4, panels = w.layout.panels;
+  Buffer<float> whole(tokens * width);
+  code.call("plain", {x, w.bytes.data(), whole.data()}, tokensOf(tokens), 0, panels);
+  EXPECT_TRUE(whole.intact());
+  Buffer<float> alone(tokens * width);
+  for (int64_t t = 0; t < tokens; ++t)
+    code.call("plain", {x + t * xRowBytes, w.bytes.data(), alone.data() + t * width}, tokensOf(1), 0, panels);
+  EXPECT_TRUE(whole == alone) << "a token alone and in a batch of " << tokens;
+  Buffer<float> shared(tokens * width);
+  for (int64_t thread = 0; thread < 3; ++thread)
+    code.call("plain", {x, w.bytes.data(), shared.data()}, tokensOf(tokens), thread, panels, 3);
+  EXPECT_TRUE(whole == shared) << "items shared out";
+  return whole;
+}
+
+TEST_P(MatmulFast, EqualsReference) {
+  for (Shape shape : {Shape{97, 96}, Shape{40, 612}}) {
+    RandomWeight w(WeightFormat(GetParam()), shape.n, shape.k, 3);
+    int64_t tokens = 19, width = f32RowBytes(shape.n) / 4, rowBytes = q8Row(shape.k).bytes;
+    Buffer<char> x = quantizeRows(randomRows(tokens, shape.k, 4), tokens, shape.k);
+    KernelModule module(plainKernel(w, "q8"));
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> y = runEveryWay(code, w, x.data(), rowBytes, tokens);
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t row = 0; row < width; ++row)
+          ASSERT_EQ(y[t * width + row], row < shape.n ? fastProduct(w, row, x.data() + t * rowBytes) : 0.0f)
+              << isa->name << " " << shape.n << "x" << shape.k << " token " << t << " row " << row;
+    }
+  }
+}
+
+TEST_P(MatmulExact, EqualsReference) {
+  for (Shape shape : {Shape{97, 96}, Shape{40, 613}}) {
+    RandomWeight w(WeightFormat(GetParam()), shape.n, shape.k, 5);
+    int64_t tokens = 13, width = f32RowBytes(shape.n) / 4, rowBytes = f32RowBytes(shape.k);
+    Buffer<float> x = randomRows(tokens, shape.k, 6);
+    KernelModule module(plainKernel(w, "f32"));
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> y = runEveryWay(code, w, reinterpret_cast<char *>(x.data()), rowBytes, tokens);
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t row = 0; row < width; ++row)
+          ASSERT_EQ(y[t * width + row], row < shape.n ? exactProduct(w, row, x.data() + t * rowBytes / 4) : 0.0f)
+              << isa->name << " " << shape.n << "x" << shape.k << " token " << t << " row " << row;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Quantised, MatmulFast, testing::Range(int(WeightFormat::Q4_0), kWeightFormatCount), formatName);
+INSTANTIATE_TEST_SUITE_P(All, MatmulExact, testing::Range(0, kWeightFormatCount), formatName);
+
+//===----------------------------------------------------------------------===//
+// Saturation, cuts, float dots
+//===----------------------------------------------------------------------===//
+
+/// The largest codes against the largest activations: int16 partial sums must not saturate.
+TEST(Matmul, ExtremesDoNotSaturate) {
+  for (int id = int(WeightFormat::Q4_0); id < kWeightFormatCount; ++id) {
+    RandomWeight w(WeightFormat(id), 32, 256, 1);
+    for (int64_t b = 0; b < w.layout.blocks; ++b)
+      std::memset(w.bytes.data() + b * w.layout.blockBytes, 0xff, w.layout.scaleOffset);
+    Buffer<float> rows(2 * 256);
+    for (int i = 0; i < 512; ++i)
+      rows[i] = i < 256 ? 1.0f : -1.0f;
+    Buffer<char> x = quantizeRows(rows, 2, 256);
+    KernelModule module(plainKernel(w, "q8"));
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> y(2 * 32);
+      code.call("plain", {x.data(), w.bytes.data(), y.data()}, tokensOf(2), 0, 1);
+      for (int i = 0; i < 64; ++i)
+        ASSERT_EQ(y[i], fastProduct(w, i % 32, x.data() + i / 32 * q8Row(256).bytes)) << w.format.name << isa->name;
+    }
+  }
+}
+
+TEST(Matmul, SchedulesChangeNoBits) {
+  RandomWeight w(WeightFormat::Q4_1, 97, 160, 7);
+  int64_t tokens = 31, width = f32RowBytes(97) / 4;
+  Buffer<char> x = quantizeRows(randomRows(tokens, 160, 8), tokens, 160);
+  for (const Isa *isa : hostIsas()) {
+    std::vector<Buffer<float>> results;
+    for (const char *schedule : {"tiles = [1], block = 1, prefetch = 0", "tiles = [8, 3], block = 11, prefetch = 512",
+                                 "tiles = [5, 2, 1], block = 100, prefetch = 4096"}) {
+      KernelModule module(plainKernel(w, "q8", std::string(", schedule = #kernel.schedule<") + schedule + ">"));
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      results.emplace_back(tokens * width);
+      code.call("plain", {x.data(), w.bytes.data(), results.back().data()}, tokensOf(tokens), 0, 4);
+      EXPECT_TRUE(results.back() == results.front()) << isa->name << " " << schedule;
+    }
+    EXPECT_EQ(results.front()[5], fastProduct(w, 5, x.data()));
+  }
+}
+
+TEST(Matmul, FastFloat) {
+  RandomWeight w(WeightFormat::BF16, 97, 101, 9);
+  int64_t tokens = 13, width = f32RowBytes(97) / 4;
+  Buffer<float> x = randomRows(tokens, 101, 10);
+  KernelModule module(plainKernel(w, "f32", ", fast_float"));
+  for (const Isa *isa : hostIsas()) {
+    LoadedKernels code(module, *isa);
+    ASSERT_TRUE(code);
+    Buffer<float> y = runEveryWay(code, w, reinterpret_cast<char *>(x.data()), f32RowBytes(101), tokens);
+    double worst = 0;
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t row = 0; row < 97; ++row) {
+        double want = 0, size = 0;
+        for (int64_t k = 0; k < 101; ++k) {
+          double product = double(w.value(row, k)) * x[t * 128 + k];
+          want += product, size += std::fabs(product);
+        }
+        worst = std::max(worst, std::fabs(y[t * width + row] - want) / size);
+      }
+    EXPECT_LT(worst, isa->bf16Dot ? 0x1p-9 : 0x1p-20) << isa->name; // half an ulp of bf16, of each product
+    if (isa->bf16Dot)
+      EXPECT_GT(worst, 0x1p-16) << "activations should have been rounded to bf16";
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Segments, pairs, epilogues, quantised outputs
+//===----------------------------------------------------------------------===//
+
+/// q (a bias), k (nothing) and v (a residual in place) in one launch, formats mixed.
+TEST(Matmul, SegmentsWithAux) {
+  RandomWeight q(WeightFormat::Q4_K, 70, 96, 1), kk(WeightFormat::Q6_K, 33, 96, 2), v(WeightFormat::Q8_0, 64, 96, 3);
+  KernelModule module(R"(
+    kernel.func @qkv(%x: !kernel.rows<96, q8>, %wq: !lm.weight<70x96, q4_k>, %wk: !lm.weight<33x96, q6_k>,
+                     %wv: !lm.weight<64x96, q8_0>, %bias: !lm.weight<70, f32>, %q: !kernel.rows<70, f32>,
+                     %k: !kernel.rows<33, f32>, %v: !kernel.rows<64, f32>) {
+      kernel.matmul %x : !kernel.rows<96, q8>
+        weights(%wq, %wk, %wv : !lm.weight<70x96, q4_k>, !lm.weight<33x96, q6_k>, !lm.weight<64x96, q8_0>)
+        aux(%bias, %v : !lm.weight<70, f32>, !kernel.rows<64, f32>)
+        outs(%q, %k, %v : !kernel.rows<70, f32>, !kernel.rows<33, f32>, !kernel.rows<64, f32>)
+        attributes {aux_counts = array<i64: 1, 0, 1>, extent = 1 : i32} {
+      ^bb0(%acc: f32, %b: f32):
+        %0 = arith.addf %acc, %b : f32
+        kernel.yield %0 : f32
+      }, {
+      ^bb0(%acc: f32):
+        kernel.yield %acc : f32
+      }, {
+      ^bb0(%acc: f32, %r: f32):
+        %two = arith.constant 2.0 : f32
+        %0 = arith.mulf %acc, %two : f32
+        %1 = arith.addf %0, %r : f32
+        kernel.yield %1 : f32
+      }
+      kernel.return
+    })");
+  int64_t rows = 9;
+  Buffer<char> x = quantizeRows(randomRows(rows, 96, 4), rows, 96);
+  Buffer<float> bias = randomRows(1, 70, 5), residual = randomRows(rows, 64, 6);
+  BatchView batch{};
+  batch.tokens = -1;
+  batch.rows = rows; // extent = rows
+  for (const Isa *isa : hostIsas())
+    for (int64_t step : {1, 2, 4}) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> yq(rows * 96), yk(rows * 64), yv(rows * 64);
+      std::memcpy(yv.data(), residual.data(), residual.bytes());
+      for (int64_t begin = 0; begin < step; ++begin) // 3 + 2 + 2 panels
+        code.call("qkv", {x.data(), q.bytes.data(), kk.bytes.data(), v.bytes.data(), bias.data(), yq.data(), yk.data(), yv.data()},
+                  batch, begin, 7, step);
+      EXPECT_TRUE(yq.intact() && yk.intact() && yv.intact());
+      for (int64_t t = 0; t < rows; ++t) {
+        const char *row = x.data() + t * q8Row(96).bytes;
+        for (int64_t i = 0; i < 70; ++i)
+          ASSERT_EQ(yq[t * 96 + i], fastProduct(q, i, row) + bias[i]);
+        for (int64_t i = 0; i < 33; ++i)
+          ASSERT_EQ(yk[t * 64 + i], fastProduct(kk, i, row));
+        for (int64_t i = 0; i < 64; ++i)
+          ASSERT_EQ(yv[t * 64 + i], fastProduct(v, i, row) * 2 + residual[t * 64 + i]);
+      }
+    }
+}
+
+std::string pairKernel(const char *kind) {
+  std::string y = typeOf(kind, 97);
+  return R"(
+    kernel.func @pair(%x: !kernel.rows<96, q8>, %gate: !lm.weight<97x96, q4_0>, %up: !lm.weight<97x96, q4_0>, %y: )" +
+         y + R"() {
+      kernel.matmul %x : !kernel.rows<96, q8> weights(%gate, %up : !lm.weight<97x96, q4_0>, !lm.weight<97x96, q4_0>)
+        outs(%y : )" +
+         y + R"() attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+      ^bb0(%g: f32, %u: f32):
+        %one = arith.constant 1.0 : f32
+        %n = arith.negf %g : f32
+        %e = math.exp %n : f32
+        %d = arith.addf %e, %one : f32
+        %s = arith.divf %g, %d : f32
+        %0 = arith.mulf %s, %u : f32
+        kernel.yield %0 : f32
+      }
+      kernel.return
+    })";
+}
+
+TEST(Matmul, PairWithSilu) {
+  RandomWeight gate(WeightFormat::Q4_0, 97, 96, 1), up(WeightFormat::Q4_0, 97, 96, 2);
+  int64_t tokens = 13, width = 128;
+  Buffer<char> x = quantizeRows(randomRows(tokens, 96, 4, 8), tokens, 96);
+  KernelModule module(pairKernel("f32")), quantised(pairKernel("q8"));
+  std::vector<Buffer<float>> results;
+  for (const Isa *isa : hostIsas()) {
+    LoadedKernels code(module, *isa), q8Code(quantised, *isa);
+    ASSERT_TRUE(code && q8Code);
+    Buffer<float> &y = results.emplace_back(tokens * width);
+    code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), y.data()}, tokensOf(tokens), 0, 4);
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t i = 0; i < width; ++i) {
+        const char *row = x.data() + t * q8Row(96).bytes;
+        double g = i < 97 ? fastProduct(gate, i, row) : 0, u = i < 97 ? fastProduct(up, i, row) : 0;
+        double want = g / (1 + std::exp(-g)) * u;
+        ASSERT_NEAR(y[t * width + i], want, 1e-6 * std::fabs(want) + 1e-9);
+      }
+    EXPECT_TRUE(y == results.front()) << "levels differ";
+    // The quantised output is the quantisation of the f32 one, in every field.
+    Buffer<char> want = quantizeRows(y, tokens, 97), got(want.bytes());
+    q8Code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), got.data()}, tokensOf(tokens), 0, 4);
+    EXPECT_TRUE(got.intact());
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t i = 0; i < 128 + 20 * 4; ++i)
+        ASSERT_EQ(got[t * q8Row(97).bytes + i], want[t * q8Row(97).bytes + i]) << isa->name << " token " << t << " byte " << i;
+  }
+}
+
+TEST(Matmul, QuantisesZerosAndDenormals) {
+  RandomWeight w(WeightFormat::F32, 32, 1, 1);
+  for (int r = 0; r < 32; ++r) {
+    float value = 1;
+    std::memcpy(w.bytes.data() + r * 4, &value, 4);
+  }
+  KernelModule module(R"(
+    kernel.func @k(%x: !kernel.rows<1, f32>, %w: !lm.weight<32x1, f32>, %y: !kernel.rows<32, q8>) {
+      kernel.matmul %x : !kernel.rows<1, f32> weights(%w : !lm.weight<32x1, f32>) outs(%y : !kernel.rows<32, q8>)
+        attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+      ^bb0(%acc: f32):
+        kernel.yield %acc : f32
+      }
+      kernel.return
+    })");
+  for (const Isa *isa : hostIsas()) {
+    LoadedKernels code(module, *isa);
+    ASSERT_TRUE(code);
+    for (float value : {0.0f, 1e-40f, -3.0f}) {
+      Buffer<float> x(32);
+      x[0] = value;
+      Buffer<char> y(q8Row(32).bytes);
+      code.call("k", {x.data(), w.bytes.data(), y.data()}, tokensOf(1), 0, 1);
+      EXPECT_EQ(int(y[7]), value == -3.0f ? -127 : 0) << isa->name << " " << value;
+      EXPECT_EQ(readAs<int32_t>(y.data() + q8Row(32).negSumOffset), value == -3.0f ? 32 * 127 : 0);
+    }
+  }
+}
+
+} // namespace
