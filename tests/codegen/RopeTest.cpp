@@ -1,0 +1,190 @@
+//===- RopeTest.cpp - Rotary tables, and q, k, v on their way to the cache --===//
+#include "PanelReference.h"
+
+using namespace ingot;
+using namespace ingot::cpu;
+using namespace ingot::cpu::test;
+
+namespace {
+
+std::string rows(int64_t n) { return "!kernel.rows<" + std::to_string(n) + ", f32>"; }
+std::string vector(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
+
+TEST(RopeTable, CosinesAndSines) {
+  for (int64_t count : {10, 32, 40, 36}) {
+    std::string f = vector(count), y = rows(2 * count);
+    KernelModule module("kernel.func @k(%f: " + f + ", %y: " + y + ") {\n kernel.rope_table %f : " + f + " outs(%y : " + y +
+                        ") {factor = 1.25 : f32}\n kernel.return\n }");
+    Buffer<float> frequencies(roundUp(count, 32));
+    for (int64_t i = 0; i < count; ++i)
+      frequencies[i] = std::pow(10000.0f, -float(i) / float(count));
+    int32_t positions[] = {0, 1, 7, 511, 7999, 131071, 1000003};
+    int64_t tokens = std::size(positions), width = roundUp(2 * count, 32);
+    BatchView batch{};
+    batch.tokens = tokens, batch.positions = positions;
+    Buffer<float> first(tokens * width);
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> table(tokens * width);
+      std::memset(table.data(), 0xff, table.bytes());
+      code.call("k", {frequencies.data(), table.data()}, batch, 0, tokens);
+      EXPECT_TRUE(table.intact());
+      for (int64_t t = 0; t < tokens; ++t) {
+        const float *row = table.data() + t * width;
+        for (int64_t i = 0; i < count; ++i) {
+          float angle = float(positions[t]) * frequencies[i];
+          EXPECT_EQ(row[i], float(std::cos(double(angle))) * 1.25f) << isa->name << " position " << positions[t] << " at " << i;
+          EXPECT_EQ(row[count + i], float(std::sin(double(angle))) * 1.25f) << isa->name << " position " << positions[t] << " at " << i;
+        }
+        for (int64_t i = 2 * count; i < width; ++i)
+          EXPECT_EQ(row[i], 0.0f);
+      }
+      if (isa != hostIsas().front())
+        EXPECT_TRUE(table == first);
+      first = std::move(table);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// rope_append
+//===----------------------------------------------------------------------===//
+
+enum class Element { F32, BF16, F16 };
+
+/// The stored bits of a number.
+uint32_t rounded(float v, Element element) {
+  uint32_t bits;
+  std::memcpy(&bits, &v, 4);
+  if (element == Element::F32)
+    return bits;
+  if (element == Element::BF16) {
+    if (std::isnan(v))
+      return bits >> 16 | 0x40;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  }
+  _Float16 half = _Float16(v > 65504 ? 65504 : v < -65504 ? -65504 : v); // NaN as it is
+  uint16_t word;
+  std::memcpy(&word, &half, 2);
+  return word;
+}
+
+struct Problem {
+  int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
+  bool interleaved, norm;
+  Element element;
+};
+
+std::string kernelOf(const Problem &p) {
+  const char *elements[] = {"f32", "bf16", "f16"};
+  std::string q = rows(p.heads * p.headDim), k = rows(p.kvHeads * p.headDim), table = rows(p.rotary), w = vector(p.headDim);
+  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", " +
+                   elements[int(p.element)] + ">";
+  std::string text = "kernel.func @k(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
+  if (p.rotary)
+    text += ", %t: " + table;
+  if (p.norm)
+    text += ", %qn: " + w + ", %kn: " + w;
+  text += ") {\n kernel.rope_append %q, %k, %v";
+  if (p.rotary)
+    text += " table %t : " + table;
+  if (p.norm)
+    text += " q_norm %qn : " + w + " k_norm %kn : " + w;
+  return text + " into %kv {heads = " + std::to_string(p.heads) + " : i64, style = " + (p.interleaved ? "1" : "0") +
+         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " + kv + "\n kernel.return\n }";
+}
+
+void normalise(float *x, const float *w, int64_t n) {
+  float part[16] = {};
+  for (int64_t i = 0; i < n; ++i)
+    part[i % 16] += x[i] * x[i];
+  for (int half = 8; half; half /= 2)
+    for (int i = 0; i < half; ++i)
+      part[i] += part[i + half];
+  float inverse = 1.0f / std::sqrt(part[0] / float(n) + 1e-6f);
+  for (int64_t i = 0; i < n; ++i)
+    x[i] = x[i] * inverse * (w[i] + 1.0f);
+}
+
+void rotate(float *x, const float *table, int64_t rotary, bool interleaved) {
+  for (int64_t i = 0; i < rotary / 2; ++i) {
+    float &a = x[interleaved ? 2 * i : i], &b = x[interleaved ? 2 * i + 1 : i + rotary / 2];
+    float c = table[i], s = table[rotary / 2 + i], first = a * c - b * s;
+    b = b * c + a * s;
+    a = first;
+  }
+}
+
+TEST(RopeAppend, EqualsReference) {
+  const Problem problems[] = {
+      {9, 3, 64, 64, false, false, Element::BF16}, {9, 3, 64, 64, true, false, Element::F16},
+      {4, 1, 256, 256, false, true, Element::BF16}, {4, 2, 20, 20, false, true, Element::F32},
+      {4, 2, 80, 32, false, false, Element::BF16}, {3, 1, 80, 20, true, true, Element::F16},
+      {2, 2, 7, 6, true, true, Element::BF16},     {2, 2, 7, 6, false, false, Element::F16},
+      {2, 1, 72, 72, false, false, Element::BF16}, {2, 1, 72, 0, false, true, Element::F32},
+      {2, 1, 96, 0, false, false, Element::F16},
+  };
+  for (const Problem &p : problems) {
+    int64_t tokens = 5, stride = 3, pages = 7, bytes = p.element == Element::F32 ? 4 : 2;
+    int64_t qWidth = roundUp(p.heads * p.headDim, 32), kWidth = roundUp(p.kvHeads * p.headDim, 32);
+    int64_t pageBytes = roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64), tableWidth = roundUp(p.rotary, 32);
+    int32_t positions[] = {31, 32, 0, 64, 65}, sequenceOf[] = {0, 0, 1, 1, 1}, blockTable[] = {4, 2, 6, 0, 1, 5};
+    BatchView batch{};
+    batch.tokens = tokens, batch.positions = positions, batch.sequenceOf = sequenceOf;
+    batch.blockTable = blockTable, batch.blockTableStride = stride;
+    Buffer<float> q = randomRows(tokens, p.heads * p.headDim, 1, 3), k = randomRows(tokens, p.kvHeads * p.headDim, 2, 3);
+    Buffer<float> v = randomRows(tokens, p.kvHeads * p.headDim, 3, 1e5f), table = randomRows(tokens, p.rotary, 4);
+    Buffer<float> qNorm = randomRows(1, p.headDim, 5), kNorm = randomRows(1, p.headDim, 6);
+    v[0] = NAN, v[1] = 1e-40f; // a NaN stays one; denormals are rounded, not flushed
+
+    Buffer<float> wantQ = randomRows(tokens, p.heads * p.headDim, 1, 3);
+    Buffer<char> wantPool(pages * pageBytes);
+    auto put = [&](int64_t at, float value) {
+      uint32_t bits = rounded(value, p.element);
+      std::memcpy(wantPool.data() + at, &bits, bytes);
+    };
+    for (int64_t t = 0; t < tokens; ++t) {
+      const float *row = table.data() + t * tableWidth;
+      for (int64_t h = 0; h < p.heads; ++h) {
+        float *x = wantQ.data() + t * qWidth + h * p.headDim;
+        if (p.norm)
+          normalise(x, qNorm.data(), p.headDim);
+        rotate(x, row, p.rotary, p.interleaved);
+      }
+      int64_t page = blockTable[sequenceOf[t] * stride + positions[t] / 32] * pageBytes, slot = positions[t] % 32;
+      for (int64_t h = 0; h < p.kvHeads; ++h) {
+        std::vector<float> x(k.data() + t * kWidth + h * p.headDim, k.data() + t * kWidth + (h + 1) * p.headDim);
+        if (p.norm)
+          normalise(x.data(), kNorm.data(), p.headDim);
+        rotate(x.data(), row, p.rotary, p.interleaved);
+        for (int64_t d = 0; d < p.headDim; ++d) {
+          put(page + ((h * p.headDim + d) * 32 + slot) * bytes, x[d]);
+          int64_t inV = (h * 32 + slot) * p.headDim + d;
+          put(page + (p.kvHeads * p.headDim * 32 + inV) * bytes, v[t * kWidth + h * p.headDim + d]);
+        }
+      }
+    }
+
+    KernelModule module(kernelOf(p));
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> outQ = randomRows(tokens, p.heads * p.headDim, 1, 3);
+      Buffer<char> pool(pages * pageBytes);
+      std::vector<void *> args{outQ.data(), k.data(), v.data(), pool.data()};
+      if (p.rotary)
+        args.push_back(table.data());
+      if (p.norm)
+        args.insert(args.end(), {qNorm.data(), kNorm.data()});
+      for (int64_t thread = 0; thread < 2; ++thread)
+        code.call("k", args, batch, thread, tokens, 2);
+      std::string what = std::string(isa->name) + " head_dim " + std::to_string(p.headDim) + " rotary " + std::to_string(p.rotary);
+      EXPECT_TRUE(outQ.intact() && pool.intact()) << what;
+      EXPECT_TRUE(outQ == wantQ) << what;
+      EXPECT_TRUE(pool == wantPool) << what;
+    }
+  }
+}
+
+} // namespace
