@@ -36,9 +36,7 @@ simdjson::error_code readNamed(ondemand::value item, NamedTemplate &result) {
     std::string_view key, text;
     if (auto code = field.unescaped_key().get(key))
       return code;
-    std::string *target = key == "name"       ? &result.name
-                          : key == "template" ? &result.text
-                                              : nullptr;
+    std::string *target = key == "name" ? &result.name : key == "template" ? &result.text : nullptr;
     if (!target)
       continue;
     if (auto code = field.value().get_string().get(text))
@@ -115,8 +113,7 @@ Result<std::string> chatTemplateIn(const std::string &json, const std::string &p
       continue;
     if (seen)
       return refuse(cause::keyTwice, "the key 'chat_template' is there twice",
-                    line("in ", fileName(path), ", ", json.size(), " bytes"),
-                    "remove one of them");
+                    line("in ", fileName(path), ", ", json.size(), " bytes"), "remove one of them");
     seen = true;
     Result<std::string> text = fromValue(field.value(), path);
     if (!text)

@@ -35,21 +35,26 @@ struct Tensor {
 
 /// A metadata value: GGUF keys and config.json fields. Integers are i64 (an u64 beyond
 /// that is refused), nested JSON objects are flattened with '.' ("rope_scaling.factor").
-using MetaArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>, std::vector<bool>>;
-using MetaValue = std::variant<std::monostate /*null*/, bool, int64_t, double, std::string, MetaArray>;
+using MetaArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+                               std::vector<bool>>;
+using MetaValue =
+    std::variant<std::monostate /*null*/, bool, int64_t, double, std::string, MetaArray>;
 
 enum class Container : uint8_t { Gguf, Safetensors };
 
 /// Text artefacts of a safetensors folder, verbatim; empty where the file is missing.
 struct TextFiles {
-  std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, generationConfigJson, chatTemplate;
+  std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, generationConfigJson,
+      chatTemplate;
 };
 
 class Checkpoint {
 public:
   Container container;
-  std::string architecture; ///< general.architecture ("llama") or architectures[0] ("LlamaForCausalLM")
-  std::string name;         ///< general.name, or the folder's or file's stem
+  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM").
+  std::string architecture;
+  /// general.name, or the folder's or file's stem.
+  std::string name;
   std::map<std::string, MetaValue, std::less<>> metadata;
   std::vector<Tensor> tensors; ///< sorted by name; unique
   TextFiles text;              ///< safetensors only; GGUF keeps its vocabulary in metadata
@@ -58,7 +63,7 @@ public:
   const Tensor *find(std::string_view tensorName) const;
 
   /// Typed look-ups; each remembers that the key was used. A key of the wrong type is an
-  /// error naming key, found and expected type.
+  /// error naming key, found and expected type. JSON's null counts as missing; `has` is no use.
   bool has(std::string_view key) const;
   Result<int64_t> integer(std::string_view key) const;
   Result<double> number(std::string_view key) const; ///< integers convert

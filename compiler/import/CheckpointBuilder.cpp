@@ -25,17 +25,19 @@ const MetaValue *CheckpointBuilder::metadata(std::string_view key) const {
   return entry == checkpoint->metadata.end() ? nullptr : &entry->second;
 }
 
-void CheckpointBuilder::markUsed(std::string_view key) { checkpoint->used[std::string(key)] = true; }
+void CheckpointBuilder::markUsed(std::string_view key) {
+  checkpoint->used[std::string(key)] = true;
+}
 
 Result<void> CheckpointBuilder::checkTensorName(std::string_view name, const std::string &path) {
   constexpr size_t kMaxName = 256;
   const size_t index = tensorNames.size();
   if (name.empty())
     return refuse(cause::tensorNameEmpty, line(fileName(path), " has a tensor without a name"),
-                  line("tensor ", index, " has a name of 0 bytes"),
-                  "convert the checkpoint again");
+                  line("tensor ", index, " has a name of 0 bytes"), "convert the checkpoint again");
   if (name.size() > kMaxName)
-    return refuse(cause::tensorNameLong, line(fileName(path), " has a tensor name that is too long"),
+    return refuse(cause::tensorNameLong,
+                  line(fileName(path), " has a tensor name that is too long"),
                   line(name.size(), " bytes, at most ", kMaxName, ": ", inQuotes(name)),
                   "rename the tensor in the checkpoint");
   if (!isPlainName(name))
@@ -58,13 +60,17 @@ std::shared_ptr<Checkpoint> CheckpointBuilder::finish(std::string contentHash) {
   return std::move(checkpoint);
 }
 
+Error tooManyDimensions(std::string_view tensorName, uint64_t count, int maxDims) {
+  return refuse(cause::tooManyDims,
+                line("tensor ", inQuotes(tensorName), " has too many dimensions"),
+                line(count, " dimensions, at most ", maxDims), "convert the checkpoint again");
+}
+
 Result<int64_t> countElements(std::string_view tensorName, std::span<const int64_t> shape,
                               int maxDims) {
   constexpr int64_t kMaxElements = int64_t(1) << 62;
   if (shape.size() > static_cast<size_t>(maxDims))
-    return refuse(cause::tooManyDims, line("tensor ", inQuotes(tensorName), " has too many dimensions"),
-                  line(shape.size(), " dimensions, at most ", maxDims),
-                  "convert the checkpoint again");
+    return tooManyDimensions(tensorName, shape.size(), maxDims);
   int64_t elements = 1;
   for (int64_t extent : shape) {
     if (extent == 0)

@@ -15,6 +15,8 @@ public:
   Result<void> addMetadata(std::string key, MetaValue value);
   /// The entry read so far, or null.
   const MetaValue *metadata(std::string_view key) const;
+  /// How many there are.
+  size_t keys() const { return checkpoint->metadata.size(); }
   /// The reader itself dealt with the key: families need not.
   void markUsed(std::string_view key);
 
@@ -40,6 +42,9 @@ private:
   std::shared_ptr<Checkpoint> checkpoint;
   std::map<std::string, bool, std::less<>> tensorNames;
 };
+
+/// The error for a tensor of `count` dimensions (E0215).
+Error tooManyDimensions(std::string_view tensorName, uint64_t count, int maxDims);
 
 /// Checks a shape and counts its elements: 1 to 8 dimensions, none 0, the product below
 /// 2^62 (E0215 to E0217; `maxDims` is the container's limit).

@@ -154,14 +154,16 @@ Result<void> readConfig(std::string_view json, const std::string &path,
   const MetaValue *entry = builder.metadata("architectures");
   if (!entry || std::holds_alternative<std::monostate>(*entry))
     return refuse(cause::architectureMissing, line(fileName(path), " names no architecture"),
-                  "the key 'architectures' is missing", "use the config.json of the model itself");
+                  line("none of its ", builder.keys(), " keys is 'architectures'"),
+                  "use the config.json of the model itself");
   const auto *array = std::get_if<MetaArray>(entry);
   const auto *names = array ? std::get_if<std::vector<std::string>>(array) : nullptr;
   if (!names || names->size() != 1 || names->front().empty() || names->front().size() > 256 ||
       !isPlainName(names->front()))
     return refuse(cause::architectureOdd, line(fileName(path), " has an odd architecture"),
-                  names ? line("'architectures' has ", names->size(), " entries; exactly 1 of 1 to "
-                                                                      "256 bytes is expected")
+                  names ? line("'architectures' has ", names->size(),
+                               " entries; exactly 1 of 1 to "
+                               "256 bytes is expected")
                         : std::string("'architectures' is not an array of 1 string"),
                   "use the config.json of the model itself");
   builder.setArchitecture(names->front());

@@ -14,7 +14,6 @@ namespace ingot::import {
 
 /// Adds the keys of config.json and sets the architecture (architectures[0]). Errors:
 /// E0209, E0214, E0225 to E0229, E0238, E0275 to E0277.
-Result<void> readConfig(std::string_view json, const std::string &path,
-                        CheckpointBuilder &builder);
+Result<void> readConfig(std::string_view json, const std::string &path, CheckpointBuilder &builder);
 
 } // namespace ingot::import

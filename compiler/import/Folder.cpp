@@ -43,10 +43,10 @@ Result<std::shared_ptr<const MappedFile>> Folder::open(const std::string &name, 
                   line(wholePath(full), ": ", error.message()),
                   "download the checkpoint again: a file of it is missing");
   if (!belongsTo(folder, real))
-    return refuse(cause::linkOutside, line(inQuotes(name), " is a link that leaves its folder"),
-                  line("it leads to ", wholePath(real.string()), ", outside of ",
-                       wholePath(folder.string())),
-                  "copy the file itself into the folder");
+    return refuse(
+        cause::linkOutside, line(inQuotes(name), " is a link that leaves its folder"),
+        line("it leads to ", wholePath(real.string()), ", outside of ", wholePath(folder.string())),
+        "copy the file itself into the folder");
   Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(real.string());
   if (!file)
     return file.error();

@@ -88,7 +88,7 @@ Result<void> GgufReader::checkVersion() {
     return magic.error();
   if (*magic != 0x46554747) // "GGUF"
     return refuse(cause::ggufMagic, line(fileName(path), " is not a GGUF file"),
-                  line("it starts with ",
+                  line("its first 4 bytes are ",
                        inQuotes({reinterpret_cast<const char *>(file.data()), 4}),
                        ", 'GGUF' is expected"),
                   "name a .gguf file, or a safetensors folder");
@@ -98,10 +98,10 @@ Result<void> GgufReader::checkVersion() {
   if (*version == 3)
     return {};
   if ((*version & 0xFFFF) == 0 && *version != 0)
-    return refuse(cause::ggufBigEndian, line(fileName(path), " is a big-endian GGUF file"),
-                  line("its version reads ", *version, ", byte-swapped ",
-                       __builtin_bswap32(*version)),
-                  "convert it: gguf-convert-endian FILE little");
+    return refuse(
+        cause::ggufBigEndian, line(fileName(path), " is a big-endian GGUF file"),
+        line("its version reads ", *version, ", byte-swapped ", __builtin_bswap32(*version)),
+        "convert it: gguf-convert-endian FILE little");
   if (*version < 3)
     return refuse(cause::ggufOldVersion, line(fileName(path), " is an old GGUF file"),
                   line("version ", *version, "; version 3 is read"),
@@ -152,7 +152,7 @@ Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
                   "convert the checkpoint again");
   // The limit first: a huge count must not be read extent by extent.
   if (*dims > static_cast<uint32_t>(kMaxDims))
-    return countElements(name, std::vector<int64_t>(kMaxDims + 1, 1), kMaxDims).error();
+    return tooManyDimensions(name, *dims, kMaxDims);
   std::vector<int64_t> shape(*dims);
   for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
     Result<uint64_t> raw = cursor.take<uint64_t>(cause::ggufDimsCut, what, name);
@@ -164,14 +164,14 @@ Result<std::vector<int64_t>> GgufReader::readShape(const std::string &name) {
 }
 
 Result<void> GgufReader::readFormat(Record &record) {
-  Result<uint32_t> type =
-      cursor.take<uint32_t>(cause::ggufRecordCut, "the type of", record.name);
+  Result<uint32_t> type = cursor.take<uint32_t>(cause::ggufRecordCut, "the type of", record.name);
   if (!type)
     return type.error();
   const auto *stored = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
                                     [&](const StoredType &known) { return known.id == *type; });
   if (stored == std::end(kStoredTypes))
-    return refuse(cause::typeUnknown, line("tensor ", inQuotes(record.name), " has an unknown type"),
+    return refuse(cause::typeUnknown,
+                  line("tensor ", inQuotes(record.name), " has an unknown type"),
                   line("type ", *type, "; known are 0 to 41"),
                   "download the checkpoint again, or convert it to a known type");
   if (!stored->format)
@@ -214,8 +214,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
                        numericFormat(record.format).name, ")"),
                   "convert the checkpoint again, with this tensor as F16 or F32");
   if (__builtin_mul_overflow(static_cast<uint64_t>(*elements / values),
-                             static_cast<uint64_t>(storedBlockBytes(record.format)),
-                             &record.bytes))
+                             static_cast<uint64_t>(storedBlockBytes(record.format)), &record.bytes))
     return refuse(cause::ggufByteOverflow,
                   line("tensor ", inQuotes(record.name), " is larger than any file"),
                   line(*elements, " values of ", numericFormat(record.format).name,
@@ -255,8 +254,8 @@ Result<void> GgufReader::place(uint64_t alignment) {
                     "convert the checkpoint again");
     if (record.offset > size || record.bytes > size - record.offset)
       return refuse(cause::dataPastEnd, line(which, " ends after the file"),
-                    line(record.bytes, " bytes at ", record.offset, ", the data section has ",
-                         size, " bytes"),
+                    line(record.bytes, " bytes at ", record.offset, ", the data section has ", size,
+                         " bytes"),
                     "download the checkpoint again");
     if (record.offset < end)
       return refuse(cause::overlap, line(which, " overlaps another tensor"),

@@ -45,9 +45,10 @@ private:
   Error cut(const char *code, std::string_view what, std::string_view subject,
             uint64_t needed) const {
     std::string name = subject.empty() ? std::string() : " " + inQuotes(subject);
-    return refuse(code, line(fileName(path), " is cut short"),
-                  line(what, name, " needs ", needed, " bytes at offset ", at, ", ", left(), " are left"),
-                  "download it again");
+    return refuse(
+        code, line(fileName(path), " is cut short"),
+        line(what, name, " needs ", needed, " bytes at offset ", at, ", ", left(), " are left"),
+        "download it again");
   }
 
   std::span<const std::byte> file;

@@ -10,11 +10,9 @@ namespace ingot::import {
 
 namespace {
 
-enum ValueType : uint32_t {
-  U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64
-};
+enum ValueType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
 
-constexpr uint64_t kMaxKey = 65535;            // the specification's
+constexpr uint64_t kMaxKey = 65535; // the specification's
 constexpr uint64_t kMaxString = uint64_t(16) << 20;
 constexpr uint64_t kMaxVocabulary = 4u << 20;
 
@@ -34,8 +32,7 @@ private:
     if constexpr (std::is_same_v<T, uint64_t>)
       if (*raw > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
         return refuse(cause::integerRange, line("the value of ", inQuotes(key), " is too large"),
-                      line(*raw, " is beyond 9223372036854775807"),
-                      "convert the checkpoint again");
+                      line(*raw, " is beyond 9223372036854775807"), "convert the checkpoint again");
     return static_cast<int64_t>(*raw);
   }
 
@@ -49,8 +46,7 @@ private:
   Result<MetaValue> scalarString();
   Result<MetaValue> array();
 
-  template <typename Element, typename Take>
-  Result<MetaValue> elements(uint64_t count, Take take) {
+  template <typename Element, typename Take> Result<MetaValue> elements(uint64_t count, Take take) {
     std::vector<Element> values;
     values.reserve(static_cast<size_t>(count));
     for (uint64_t i = 0; i < count; ++i) {
@@ -71,10 +67,10 @@ template <typename T> Result<MetaValue> widen(Result<T> value) {
   return value ? Result<MetaValue>(MetaValue(*value)) : Result<MetaValue>(value.error());
 }
 
-Result<MetaValue> finite(Result<double> value, std::string_view key) {
+Result<MetaValue> finite(Result<double> value, std::string_view key, size_t end) {
   if (value && !std::isfinite(*value))
     return refuse(cause::ggufFloatNotFinite, line("the value of ", inQuotes(key), " is no number"),
-                  line("found ", *value, ", a finite number is expected"),
+                  line("found ", *value, " before offset ", end, ", a finite number is expected"),
                   "convert the checkpoint again");
   return widen(std::move(value));
 }
@@ -117,13 +113,21 @@ Result<MetaValue> ValueReader::scalarString() {
 /// Bytes that an element takes at least; 0 for an unknown type.
 uint64_t leastBytes(uint32_t type) {
   switch (type) {
-  case U8: case I8: case Bool:
+  case U8:
+  case I8:
+  case Bool:
     return 1;
-  case U16: case I16:
+  case U16:
+  case I16:
     return 2;
-  case U32: case I32: case F32:
+  case U32:
+  case I32:
+  case F32:
     return 4;
-  case U64: case I64: case F64: case String:
+  case U64:
+  case I64:
+  case F64:
+  case String:
     return 8;
   default:
     return 0;
@@ -157,17 +161,28 @@ Result<MetaValue> ValueReader::array() {
                        " bytes are left in ", fileName(path)),
                   "download it again");
   switch (*type) {
-  case U8:  return elements<int64_t>(*count, [&] { return integer<uint8_t>(); });
-  case I8:  return elements<int64_t>(*count, [&] { return integer<int8_t>(); });
-  case U16: return elements<int64_t>(*count, [&] { return integer<uint16_t>(); });
-  case I16: return elements<int64_t>(*count, [&] { return integer<int16_t>(); });
-  case U32: return elements<int64_t>(*count, [&] { return integer<uint32_t>(); });
-  case I32: return elements<int64_t>(*count, [&] { return integer<int32_t>(); });
-  case U64: return elements<int64_t>(*count, [&] { return integer<uint64_t>(); });
-  case I64: return elements<int64_t>(*count, [&] { return integer<int64_t>(); });
-  case F32: return elements<double>(*count, [&] { return number<float>(); });
-  case F64: return elements<double>(*count, [&] { return number<double>(); });
-  case Bool: return elements<bool>(*count, [&] { return boolean(); });
+  case U8:
+    return elements<int64_t>(*count, [&] { return integer<uint8_t>(); });
+  case I8:
+    return elements<int64_t>(*count, [&] { return integer<int8_t>(); });
+  case U16:
+    return elements<int64_t>(*count, [&] { return integer<uint16_t>(); });
+  case I16:
+    return elements<int64_t>(*count, [&] { return integer<int16_t>(); });
+  case U32:
+    return elements<int64_t>(*count, [&] { return integer<uint32_t>(); });
+  case I32:
+    return elements<int64_t>(*count, [&] { return integer<int32_t>(); });
+  case U64:
+    return elements<int64_t>(*count, [&] { return integer<uint64_t>(); });
+  case I64:
+    return elements<int64_t>(*count, [&] { return integer<int64_t>(); });
+  case F32:
+    return elements<double>(*count, [&] { return number<float>(); });
+  case F64:
+    return elements<double>(*count, [&] { return number<double>(); });
+  case Bool:
+    return elements<bool>(*count, [&] { return boolean(); });
   default:
     return elements<std::string>(*count, [&] { return text(cause::ggufArrayStringCut); });
   }
@@ -175,19 +190,36 @@ Result<MetaValue> ValueReader::array() {
 
 Result<MetaValue> ValueReader::value(uint32_t type) {
   switch (type) {
-  case U8:  return widen(integer<uint8_t>());
-  case I8:  return widen(integer<int8_t>());
-  case U16: return widen(integer<uint16_t>());
-  case I16: return widen(integer<int16_t>());
-  case U32: return widen(integer<uint32_t>());
-  case I32: return widen(integer<int32_t>());
-  case U64: return widen(integer<uint64_t>());
-  case I64: return widen(integer<int64_t>());
-  case F32: return finite(number<float>(), key);
-  case F64: return finite(number<double>(), key);
-  case Bool: return widen(boolean());
-  case String: return scalarString();
-  case Array: return array();
+  case U8:
+    return widen(integer<uint8_t>());
+  case I8:
+    return widen(integer<int8_t>());
+  case U16:
+    return widen(integer<uint16_t>());
+  case I16:
+    return widen(integer<int16_t>());
+  case U32:
+    return widen(integer<uint32_t>());
+  case I32:
+    return widen(integer<int32_t>());
+  case U64:
+    return widen(integer<uint64_t>());
+  case I64:
+    return widen(integer<int64_t>());
+  case F32: {
+    Result<double> value = number<float>();
+    return finite(std::move(value), key, cursor.offset());
+  }
+  case F64: {
+    Result<double> value = number<double>();
+    return finite(std::move(value), key, cursor.offset());
+  }
+  case Bool:
+    return widen(boolean());
+  case String:
+    return scalarString();
+  case Array:
+    return array();
   default:
     return refuse(cause::ggufValueType, line("the key ", inQuotes(key), " has an unknown type"),
                   line("type ", type, " at offset ", cursor.offset() - 4, "; 0 to 12 are known"),
@@ -229,8 +261,7 @@ Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuil
     Result<std::string_view> key = readKey(cursor, i, path);
     if (!key)
       return key.error();
-    Result<uint32_t> type =
-        cursor.take<uint32_t>(cause::ggufValueTypeCut, "the type of", *key);
+    Result<uint32_t> type = cursor.take<uint32_t>(cause::ggufValueTypeCut, "the type of", *key);
     if (!type)
       return type.error();
     Result<MetaValue> value = ValueReader(cursor, *key, path).value(*type);
@@ -265,12 +296,14 @@ Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
   const MetaValue *architecture = builder.metadata("general.architecture");
   if (!architecture)
     return refuse(cause::architectureMissing, line(fileName(path), " names no architecture"),
-                  "the key 'general.architecture' is missing", "convert the checkpoint again");
+                  line("none of its ", builder.keys(), " keys is 'general.architecture'"),
+                  "convert the checkpoint again");
   const auto *text = std::get_if<std::string>(architecture);
   if (!text || text->empty() || text->size() > 64 || !isPlainName(*text))
     return refuse(cause::architectureOdd, line(fileName(path), " has an odd architecture"),
-                  text ? line("general.architecture has ", text->size(), " bytes: ", inQuotes(*text))
-                       : std::string("general.architecture is not a string"),
+                  text
+                      ? line("general.architecture has ", text->size(), " bytes: ", inQuotes(*text))
+                      : std::string("general.architecture is not a string of 1 to 64 bytes"),
                   "convert the checkpoint again");
   builder.markUsed("general.architecture");
   builder.setArchitecture(*text);

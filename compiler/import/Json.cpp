@@ -9,8 +9,7 @@ static constexpr size_t kMaxDepth = 64;
 Error jsonError(simdjson::error_code code, const std::string &path, size_t bytes) {
   if (code == simdjson::UTF8_ERROR)
     return refuse(cause::notUtf8, line(fileName(path), " is not UTF-8"),
-                  line("malformed bytes among its ", bytes, " bytes of JSON"),
-                  "download it again");
+                  line("malformed bytes among its ", bytes, " bytes of JSON"), "download it again");
   if (code == simdjson::DEPTH_ERROR)
     return refuse(cause::jsonTooDeep, line(fileName(path), " is nested too deeply"),
                   line("more than ", kMaxDepth, " levels of JSON"),

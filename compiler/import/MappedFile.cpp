@@ -41,14 +41,13 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
     return refuse(cause::cannotOpen, line("cannot open ", fileName(path)),
                   line(wholePath(path), ": ", std::strerror(errno)),
                   "check the path and its permissions");
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.fd, &status) != 0)
     return refuse(cause::readFailed, line("cannot read ", fileName(path)),
                   line(wholePath(path), ": ", std::strerror(errno)), "check the disk");
   if (!S_ISREG(status.st_mode))
     return refuse(cause::notRegularFile, line(fileName(path), " is not a regular file"),
-                  line(wholePath(path), " is ", kindOf(status.st_mode)),
-                  "name a file on disk");
+                  line(wholePath(path), " is ", kindOf(status.st_mode)), "name a file on disk");
   if (status.st_size == 0)
     return refuse(cause::emptyFile, line(fileName(path), " is empty"),
                   line(wholePath(path), " has 0 bytes"), "download it again");

@@ -213,7 +213,7 @@ Opened openCheckpoint(const std::string &path) {
     return openConfig(path);
   return refuse(cause::unknownKind, line("cannot tell what ", fileName(path), " is"),
                 line(wholePath(path), " is no folder and has none of 3 endings: .gguf, "
-                                     ".safetensors, .json"),
+                                      ".safetensors, .json"),
                 "name a checkpoint: a folder, a .gguf, a .safetensors or a config.json");
 }
 

@@ -24,13 +24,13 @@ struct Dtype {
 };
 
 constexpr Dtype kDtypes[] = {
-    {"F32", WeightFormat::F32},  {"F16", WeightFormat::F16},  {"BF16", WeightFormat::BF16},
-    {"F64", std::nullopt},       {"F8_E4M3", std::nullopt},   {"F8_E5M2", std::nullopt},
-    {"F8_E8M0", std::nullopt},   {"F6_E2M3", std::nullopt},   {"F6_E3M2", std::nullopt},
-    {"F4", std::nullopt},        {"I64", std::nullopt},       {"I32", std::nullopt},
-    {"I16", std::nullopt},       {"I8", std::nullopt},        {"U64", std::nullopt},
-    {"U32", std::nullopt},       {"U16", std::nullopt},       {"U8", std::nullopt},
-    {"BOOL", std::nullopt},      {"C64", std::nullopt},
+    {"F32", WeightFormat::F32}, {"F16", WeightFormat::F16}, {"BF16", WeightFormat::BF16},
+    {"F64", std::nullopt},      {"F8_E4M3", std::nullopt},  {"F8_E5M2", std::nullopt},
+    {"F8_E8M0", std::nullopt},  {"F6_E2M3", std::nullopt},  {"F6_E3M2", std::nullopt},
+    {"F4", std::nullopt},       {"I64", std::nullopt},      {"I32", std::nullopt},
+    {"I16", std::nullopt},      {"I8", std::nullopt},       {"U64", std::nullopt},
+    {"U32", std::nullopt},      {"U16", std::nullopt},      {"U8", std::nullopt},
+    {"BOOL", std::nullopt},     {"C64", std::nullopt},
 };
 
 struct Entry {
@@ -81,10 +81,10 @@ Result<std::string_view> SafetensorsReader::header(std::span<const std::byte> fi
                   line("its header claims ", length, " bytes, at most ", kMaxHeader),
                   "name a .safetensors file, or download it again");
   if (length > file.size() - sizeof length)
-    return refuse(cause::stHeaderPastEnd, line(fileName(path), " is cut short"),
-                  line("its header has ", length, " bytes, ", file.size() - sizeof length,
-                       " are left"),
-                  "download it again");
+    return refuse(
+        cause::stHeaderPastEnd, line(fileName(path), " is cut short"),
+        line("its header has ", length, " bytes, ", file.size() - sizeof length, " are left"),
+        "download it again");
   std::string_view text(reinterpret_cast<const char *>(file.data()) + sizeof length,
                         static_cast<size_t>(length));
   if (!text.starts_with('{'))
@@ -124,10 +124,10 @@ Result<RawEntry> SafetensorsReader::fields(const std::string &name, element valu
                     line("tensor ", inQuotes(name), " has an unknown field ", inQuotes(key)),
                     "3 fields are known: dtype, shape, data_offsets", "save the checkpoint again");
     if (field->has_value())
-      return refuse(cause::keyTwice,
-                    line("the key ", inQuotes(key), " of tensor ", inQuotes(name),
-                         " is there twice"),
-                    "1 is expected", "save the checkpoint again");
+      return refuse(
+          cause::keyTwice,
+          line("the key ", inQuotes(key), " of tensor ", inQuotes(name), " is there twice"),
+          "1 is expected", "save the checkpoint again");
     *field = item;
   }
   const char *missing = !raw.dtype ? "dtype" : !raw.shape ? "shape" : "data_offsets";
@@ -166,7 +166,7 @@ Result<std::vector<int64_t>> SafetensorsReader::shape(const std::string &name, e
     if (item.get_int64().get(extent) != simdjson::SUCCESS || extent < 0)
       return refuse(cause::stDimension, line("tensor ", inQuotes(name), " has an odd shape"),
                     line("dimension ", extents.size(), " is ", jsonTypeName(item),
-                         "; integers from 1 to 9223372036854775807 are expected"),
+                         ", but none from 1 to 9223372036854775807"),
                     "save the checkpoint again");
     extents.push_back(extent);
     if (extents.size() > static_cast<size_t>(kMaxDims))
@@ -192,10 +192,9 @@ Result<void> SafetensorsReader::offsets(Entry &entry, element value) {
                   line("data_offsets has ", count, " entries; 2 integers from 0 are expected"),
                   "save the checkpoint again");
   if (pair[0] > pair[1])
-    return refuse(cause::stOffsetsBackwards,
-                  line("tensor ", inQuotes(entry.name), " ends before it starts"),
-                  line("data_offsets are ", pair[0], " and ", pair[1]),
-                  "save the checkpoint again");
+    return refuse(
+        cause::stOffsetsBackwards, line("tensor ", inQuotes(entry.name), " ends before it starts"),
+        line("data_offsets are ", pair[0], " and ", pair[1]), "save the checkpoint again");
   entry.begin = pair[0];
   entry.end = pair[1];
   return {};
@@ -227,11 +226,10 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
   const auto size = static_cast<uint64_t>(storedBlockBytes(entry.format));
   const uint64_t bytes = entry.end - entry.begin;
   if (bytes % size != 0 || bytes / size != static_cast<uint64_t>(*elements))
-    return refuse(cause::stSizeMismatch,
-                  line("tensor ", inQuotes(entry.name), " has the wrong size"),
-                  line(*elements, " elements of ", size, " bytes, but data_offsets give ", bytes,
-                       " bytes"),
-                  "download the checkpoint again, or save it again");
+    return refuse(
+        cause::stSizeMismatch, line("tensor ", inQuotes(entry.name), " has the wrong size"),
+        line(*elements, " elements of ", size, " bytes, but data_offsets give ", bytes, " bytes"),
+        "download the checkpoint again, or save it again");
   return entry;
 }
 
@@ -278,8 +276,7 @@ Result<void> SafetensorsReader::place(std::span<const std::byte> data) {
     std::string which = line("tensor ", inQuotes(entry.name));
     if (entry.end > data.size())
       return refuse(cause::dataPastEnd, line(which, " ends after the file"),
-                    line("its bytes end at ", entry.end, ", the data has ", data.size(),
-                         " bytes"),
+                    line("its bytes end at ", entry.end, ", the data has ", data.size(), " bytes"),
                     "download the checkpoint again");
     if (entry.begin < end)
       return refuse(cause::overlap, line(which, " overlaps another tensor"),

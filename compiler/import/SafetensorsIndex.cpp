@@ -16,12 +16,12 @@ Result<void> SafetensorsIndex::compare(const std::string &shard,
   std::set_difference(listed.begin(), listed.end(), found.begin(), found.end(),
                       std::back_inserter(difference));
   if (!difference.empty())
-    return refuse(cause::indexTensorMissing,
-                  line("the shard ", inQuotes(shard), " lacks the tensor ",
-                       inQuotes(difference.front())),
-                  line("the index lists ", listed.size(), " tensors for it, ", difference.size(),
-                       " of them are not there"),
-                  "download the checkpoint again: index and shards do not belong together");
+    return refuse(
+        cause::indexTensorMissing,
+        line("the shard ", inQuotes(shard), " lacks the tensor ", inQuotes(difference.front())),
+        line("the index lists ", listed.size(), " tensors for it, ", difference.size(),
+             " of them are not there"),
+        "download the checkpoint again: index and shards do not belong together");
   std::set_difference(found.begin(), found.end(), listed.begin(), listed.end(),
                       std::back_inserter(difference));
   if (!difference.empty())

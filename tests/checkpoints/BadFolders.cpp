@@ -39,15 +39,15 @@ std::string indexNaming(const std::string &shard) {
 }
 
 void addConfigs(std::vector<CheckpointFiles> &bad) {
-  bad.push_back(folder("E0292", "no-config",
-                       [](CheckpointFiles &bad) { bad.files.erase("config.json"); }));
+  bad.push_back(
+      folder("E0292", "no-config", [](CheckpointFiles &bad) { bad.files.erase("config.json"); }));
   bad.push_back(config("E0225", "config-no-architecture", "{\"hidden_size\": 8}"));
   bad.push_back(config("E0226", "config-odd-architecture", "{\"architectures\": [\"A\", \"B\"]}"));
   bad.push_back(config("E0227", "config-integer-too-large",
                        "{\"architectures\": [\"A\"], \"vocab_size\": 18446744073709551615}"));
-  bad.push_back(config("E0238", "config-key-too-long",
-                       "{\"" + std::string(1000, 'k') + "\": {\"" + std::string(1000, 'k') +
-                           "\": 1}}"));
+  bad.push_back(
+      config("E0238", "config-key-too-long",
+             "{\"" + std::string(1000, 'k') + "\": {\"" + std::string(1000, 'k') + "\": 1}}"));
   std::string many = "{\"x\": [null";
   for (int i = 0; i < 65600; ++i)
     many += ",1";
@@ -62,8 +62,8 @@ void addConfigs(std::vector<CheckpointFiles> &bad) {
 }
 
 void addShards(std::vector<CheckpointFiles> &bad) {
-  bad.push_back(sharded("E0200", "shard-missing",
-                        [](CheckpointFiles &bad) { bad.files.erase(kSecond); }));
+  bad.push_back(
+      sharded("E0200", "shard-missing", [](CheckpointFiles &bad) { bad.files.erase(kSecond); }));
   bad.push_back(sharded("E0201", "shard-pipe", [](CheckpointFiles &bad) {
     bad.files.erase(kSecond);
     bad.pipes = {kSecond};

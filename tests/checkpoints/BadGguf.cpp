@@ -45,10 +45,10 @@ void addHeaders(std::vector<CheckpointFiles> &bad) {
   bad.push_back(changed("E0224", "no-tensors", [](GgufImage &image) { image.tensors.clear(); }));
   bad.push_back(changed("E0228", "too-many-tensors",
                         [](GgufImage &image) { image.tensorCount = uint64_t(1) << 40; }));
-  bad.push_back(changed("E0229", "too-many-keys",
-                        [](GgufImage &image) { image.keyCount = 65537; }));
-  bad.push_back(changed("E0235", "keys-beyond-the-file",
-                        [](GgufImage &image) { image.keyCount = 60000; }));
+  bad.push_back(
+      changed("E0229", "too-many-keys", [](GgufImage &image) { image.keyCount = 65537; }));
+  bad.push_back(
+      changed("E0235", "keys-beyond-the-file", [](GgufImage &image) { image.keyCount = 60000; }));
   bad.push_back(changed("E0236", "tensors-beyond-the-file",
                         [](GgufImage &image) { image.tensorCount = 60000; }));
 }
@@ -77,8 +77,8 @@ void addArrays(std::vector<CheckpointFiles> &bad) {
   bad.push_back(withEntry("E0251", "array-type", ggufArray("a", 13, 1, little(1))));
   bad.push_back(withEntry("E0252", "array-nested", ggufArray("a", 9, 1, little(4) + little(0ull))));
   bad.push_back(withEntry("E0253", "array-beyond-the-file", ggufArray("a", 4, 1ull << 61, "")));
-  bad.push_back(cutEntry("E0254", "array-string-cut",
-                         ggufArray("a", 8, 1, little<uint64_t>(100) + "short")));
+  bad.push_back(
+      cutEntry("E0254", "array-string-cut", ggufArray("a", 8, 1, little<uint64_t>(100) + "short")));
   bad.push_back(withEntry("E0255", "vocabulary-too-large",
                           ggufArray("tokenizer.ggml.tokens", 8, 4194305, "")));
 }
@@ -86,8 +86,8 @@ void addArrays(std::vector<CheckpointFiles> &bad) {
 void addIdentity(std::vector<CheckpointFiles> &bad) {
   bad.push_back(withEntry("E0256", "alignment-no-integer",
                           ggufEntry("general.alignment", 8, ggufText("32"))));
-  bad.push_back(withEntry("E0257", "alignment-48",
-                          ggufEntry("general.alignment", 4, little<uint32_t>(48))));
+  bad.push_back(
+      withEntry("E0257", "alignment-48", ggufEntry("general.alignment", 4, little<uint32_t>(48))));
   bad.push_back(withEntry("E0258", "alignment-131072",
                           ggufEntry("general.alignment", 4, little<uint32_t>(131072))));
   bad.push_back(withEntry("E0259", "split", ggufEntry("split.count", 2, little<uint16_t>(3))));
@@ -113,7 +113,9 @@ std::vector<CheckpointFiles> badGgufFiles() {
   addBadGgufTensors(bad);
   bad.push_back({.name = "missing", .code = "E0200", .open = "bad.gguf"});
   bad.push_back({.name = "pipe", .code = "E0201", .open = "bad.gguf", .pipes = {"bad.gguf"}});
-  bad.push_back({.name = "ending", .code = "E0202", .open = "bad.ggfu",
+  bad.push_back({.name = "ending",
+                 .code = "E0202",
+                 .open = "bad.ggfu",
                  .files = {{"bad.ggfu", GgufImage::valid().bytes()}}});
   for (CheckpointFiles &kind : bad)
     kind.name = "gguf-" + kind.name;

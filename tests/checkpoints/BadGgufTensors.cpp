@@ -33,14 +33,14 @@ void addRecords(std::vector<CheckpointFiles> &bad) {
   bad.push_back(cutRecord("E0265", "shape-cut", ggufText("c") + little(2) + little(16ull)));
   bad.push_back(cutRecord("E0266", "offset-cut",
                           ggufText("c") + little(1) + little(16ull) + little(1) + "\0\0"));
-  bad.push_back(changed("E0210", "name-empty",
-                        [](GgufImage &, GgufTensor &tensor) { tensor.name = ""; }));
+  bad.push_back(
+      changed("E0210", "name-empty", [](GgufImage &, GgufTensor &tensor) { tensor.name = ""; }));
   bad.push_back(changed("E0211", "name-too-long",
                         [](GgufImage &, GgufTensor &tensor) { tensor.name.assign(257, 'x'); }));
   bad.push_back(changed("E0212", "name-odd",
                         [](GgufImage &, GgufTensor &tensor) { tensor.name = "c\x1b[31m"; }));
-  bad.push_back(changed("E0213", "name-twice",
-                        [](GgufImage &, GgufTensor &tensor) { tensor.name = "a"; }));
+  bad.push_back(
+      changed("E0213", "name-twice", [](GgufImage &, GgufTensor &tensor) { tensor.name = "a"; }));
   bad.push_back(changed("E0264", "no-dimensions",
                         [](GgufImage &, GgufTensor &tensor) { tensor.extents.clear(); }));
   bad.push_back(changed("E0215", "dimensions-4-billion",
@@ -50,10 +50,10 @@ void addRecords(std::vector<CheckpointFiles> &bad) {
   bad.push_back(changed("E0217", "elements-overflow", [](GgufImage &, GgufTensor &tensor) {
     tensor.extents = {uint64_t(1) << 40, uint64_t(1) << 40};
   }));
-  bad.push_back(changed("E0218", "type-iq2-xxs",
-                        [](GgufImage &, GgufTensor &tensor) { tensor.type = 16; }));
-  bad.push_back(changed("E0219", "type-removed",
-                        [](GgufImage &, GgufTensor &tensor) { tensor.type = 4; }));
+  bad.push_back(
+      changed("E0218", "type-iq2-xxs", [](GgufImage &, GgufTensor &tensor) { tensor.type = 16; }));
+  bad.push_back(
+      changed("E0219", "type-removed", [](GgufImage &, GgufTensor &tensor) { tensor.type = 4; }));
   bad.push_back(changed("E0267", "rows-no-blocks", [](GgufImage &, GgufTensor &tensor) {
     tensor.type = 12; // Q4_K: blocks of 256
   }));
@@ -66,18 +66,18 @@ void addRecords(std::vector<CheckpointFiles> &bad) {
 void addData(std::vector<CheckpointFiles> &bad) {
   bad.push_back(changed("E0268", "offset-unaligned",
                         [](GgufImage &, GgufTensor &tensor) { tensor.offset = 196; }));
-  bad.push_back(changed("E0220", "data-cut",
-                        [](GgufImage &image, GgufTensor &) { image.data.pop_back(); }));
-  bad.push_back(changed("E0221", "overlap",
-                        [](GgufImage &, GgufTensor &tensor) { tensor.offset = 160; }));
+  bad.push_back(
+      changed("E0220", "data-cut", [](GgufImage &image, GgufTensor &) { image.data.pop_back(); }));
+  bad.push_back(
+      changed("E0221", "overlap", [](GgufImage &, GgufTensor &tensor) { tensor.offset = 160; }));
   bad.push_back(changed("E0222", "hole", [](GgufImage &image, GgufTensor &tensor) {
     tensor.offset = 224;
     image.data += std::string(32, '\0');
   }));
   bad.push_back(changed("E0223", "trailing-bytes",
                         [](GgufImage &image, GgufTensor &) { image.data += "appended"; }));
-  bad.push_back(changed("E0270", "no-data",
-                        [](GgufImage &image, GgufTensor &) { image.data.clear(); }));
+  bad.push_back(
+      changed("E0270", "no-data", [](GgufImage &image, GgufTensor &) { image.data.clear(); }));
 }
 
 } // namespace

@@ -62,9 +62,11 @@ void addEntries(std::vector<CheckpointFiles> &bad) {
   bad.push_back(entry("E0212", "name-odd", "\"c\\u0007" + fields));
   bad.push_back(entry("E0213", "name-twice", "\"a" + fields));
   bad.push_back(entry("E0277", "entry-no-object", R"("c": 42)"));
-  bad.push_back(entry("E0278", "shape-missing", R"("c": {"dtype": "F16", "data_offsets": [40, 42]})"));
-  bad.push_back(entry("E0279", "field-unknown",
-                      R"("c": {"dtype": "F16", "shape": [], "strides": [], "data_offsets": [40, 42]})"));
+  bad.push_back(
+      entry("E0278", "shape-missing", R"("c": {"dtype": "F16", "data_offsets": [40, 42]})"));
+  bad.push_back(
+      entry("E0279", "field-unknown",
+            R"("c": {"dtype": "F16", "shape": [], "strides": [], "data_offsets": [40, 42]})"));
   bad.push_back(entry("E0218", "type-i64",
                       R"("c": {"dtype": "I64", "shape": [], "data_offsets": [40, 42]})"));
   bad.push_back(entry("E0219", "type-unknown",
@@ -88,7 +90,8 @@ void addEntries(std::vector<CheckpointFiles> &bad) {
 }
 
 void addData(std::vector<CheckpointFiles> &bad) {
-  bad.push_back(changed("E0220", "data-cut", [](SafetensorsImage &image) { image.data.pop_back(); }));
+  bad.push_back(
+      changed("E0220", "data-cut", [](SafetensorsImage &image) { image.data.pop_back(); }));
   bad.push_back(entry("E0221", "overlap",
                       R"("c": {"dtype": "F16", "shape": [2], "data_offsets": [38, 42]})"));
   bad.push_back(changed("E0222", "hole", [](SafetensorsImage &image) {

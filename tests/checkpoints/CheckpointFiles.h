@@ -9,9 +9,9 @@ namespace ingot::test {
 
 /// The files of a checkpoint, and what to open.
 struct CheckpointFiles {
-  std::string name = {};                    ///< of the kind, unique: "tensor-twice"
-  std::string code = {};                    ///< the error it must give; empty for a valid one
-  std::string open = {};                    ///< what to name to the importer; "" is the folder
+  std::string name = {};                         ///< of the kind, unique: "tensor-twice"
+  std::string code = {};                         ///< the error it must give; empty for a valid one
+  std::string open = {};                         ///< what to name to the importer; "" is the folder
   std::map<std::string, std::string> files = {}; ///< by name
   std::map<std::string, std::string> links = {}; ///< symbolic links: name -> target
   std::vector<std::string> pipes = {};

@@ -9,7 +9,7 @@
 namespace ingot::test {
 
 struct SafetensorsImage {
-  std::vector<std::string> entries; ///< JSON members of the header, in order
+  std::vector<std::string> entries;  ///< JSON members of the header, in order
   std::optional<std::string> header; ///< another header than the entries'
   std::optional<uint64_t> length;    ///< another length than the header's
   std::string data;

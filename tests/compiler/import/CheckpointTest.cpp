@@ -55,8 +55,7 @@ TEST(Checkpoint, ErrorsNameKeyAndTypes) {
   EXPECT_EQ(checkpoint->integer("number").error().code, "E0207");
   EXPECT_EQ(checkpoint->integerOr("text", 3).error().code, "E0207");
   EXPECT_EQ(checkpoint->string("missing").error().code, "E0206");
-  EXPECT_EQ(checkpoint->boolean("integer").error().why,
-            "found the integer 42, expected a boolean");
+  EXPECT_EQ(checkpoint->boolean("integer").error().why, "found the integer 42, expected a boolean");
 }
 
 TEST(Checkpoint, UnusedKeysAreThoseNobodyAskedFor) {

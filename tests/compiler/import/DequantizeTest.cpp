@@ -106,8 +106,8 @@ TEST(Codes, F16OfEveryBitPattern) {
       EXPECT_EQ(std::isnan(value), mantissa != 0);
       continue;
     }
-    double expected = exponent ? std::ldexp(1024 + mantissa, exponent - 25)
-                               : std::ldexp(mantissa, -24);
+    double expected =
+        exponent ? std::ldexp(1024 + mantissa, exponent - 25) : std::ldexp(mantissa, -24);
     ASSERT_EQ(std::fabs(value), expected) << bits;
   }
 }
@@ -128,7 +128,7 @@ Tensor tensorOf(WeightFormat format, int64_t rows, int64_t k, std::span<const st
 TEST(CheckFinite, FindsTheFirstBadPlaceOfEveryFormat) {
   struct Case {
     WeightFormat format;
-    size_t block, offset;      // of the bad bits
+    size_t block, offset; // of the bad bits
     uint32_t bits;
     size_t size;
     const char *place;

@@ -74,8 +74,7 @@ TEST_F(FolderTest, OneShardIsNotTheModel) {
 
 TEST_F(FolderTest, SameTensorInTwoShards) {
   CheckpointFiles files = validShardedFolder();
-  files.files["model-00002-of-00002.safetensors"] =
-      files.files["model-00001-of-00002.safetensors"];
+  files.files["model-00002-of-00002.safetensors"] = files.files["model-00001-of-00002.safetensors"];
   EXPECT_EQ(codeOf(files), "E0213");
 }
 

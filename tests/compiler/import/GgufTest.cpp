@@ -1,6 +1,6 @@
 //===- GgufTest.cpp - What a good GGUF file reads as ----------------------===//
-#include "compiler/import/Dequantize.h"
 #include "compiler/import/Gguf.h"
+#include "compiler/import/Dequantize.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"
@@ -25,8 +25,9 @@ TEST(Gguf, MetadataOfEveryType) {
   TemporaryFolder folder;
   GgufImage image = GgufImage::valid();
   const std::pair<uint32_t, std::string> integers[] = {
-      {0, little<uint8_t>(200)},   {1, little<int8_t>(-5)},      {2, little<uint16_t>(60000)},
-      {3, little<int16_t>(-300)},  {4, little<uint32_t>(1u << 31)}, {5, little<int32_t>(-9)},
+      {0, little<uint8_t>(200)},          {1, little<int8_t>(-5)},
+      {2, little<uint16_t>(60000)},       {3, little<int16_t>(-300)},
+      {4, little<uint32_t>(1u << 31)},    {5, little<int32_t>(-9)},
       {10, little<uint64_t>(1ull << 40)}, {11, little<int64_t>(-(1ll << 40))}};
   for (const auto &[type, value] : integers) {
     image.entries.push_back(ggufEntry("i" + std::to_string(type), type, value));
@@ -46,8 +47,8 @@ TEST(Gguf, MetadataOfEveryType) {
   EXPECT_EQ(*checkpoint->number("f64"), 0.1);
   EXPECT_TRUE(*checkpoint->boolean("tokenizer.ggml.add_bos_token"));
   const std::pair<const char *, int64_t> expected[] = {
-      {"0", 200}, {"1", -5}, {"2", 60000}, {"3", -300}, {"4", 1ll << 31}, {"5", -9},
-      {"10", 1ll << 40}, {"11", -(1ll << 40)}};
+      {"0", 200},       {"1", -5}, {"2", 60000},      {"3", -300},
+      {"4", 1ll << 31}, {"5", -9}, {"10", 1ll << 40}, {"11", -(1ll << 40)}};
   for (const auto &[type, value] : expected) {
     EXPECT_EQ(*checkpoint->integer(std::string("i") + type), value);
     EXPECT_EQ(std::get<std::vector<int64_t>>(*checkpoint->array(std::string("a") + type)),

@@ -85,9 +85,7 @@ void sweep(const Reader &reader, const std::string &valid, unsigned seed) {
 
 TEST(Mutation, Gguf) { sweep(readAsGguf, GgufImage::valid().bytes(), 1); }
 
-TEST(Mutation, Safetensors) {
-  sweep(readAsSafetensors, SafetensorsImage::valid().bytes(), 2);
-}
+TEST(Mutation, Safetensors) { sweep(readAsSafetensors, SafetensorsImage::valid().bytes(), 2); }
 
 TEST(Mutation, Config) { sweep(readAsConfig, validConfig(), 3); }
 

@@ -1,6 +1,6 @@
 //===- SafetensorsTest.cpp - What a good safetensors file reads as --------===//
-#include "compiler/import/Dequantize.h"
 #include "compiler/import/Safetensors.h"
+#include "compiler/import/Dequantize.h"
 #include "tests/checkpoints/SafetensorsImage.h"
 
 #include <cstring>

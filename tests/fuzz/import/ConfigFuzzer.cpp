@@ -1,0 +1,19 @@
+//===- ConfigFuzzer.cpp - Any bytes as config.json or tokenizer_config.json ===//
+#include "compiler/import/ChatTemplate.h"
+#include "compiler/import/ConfigJson.h"
+#include "tests/fuzz/import/UseCheckpoint.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  using namespace ingot;
+  std::string text(reinterpret_cast<const char *>(data), size);
+  import::CheckpointBuilder builder(import::Container::Safetensors);
+  Result<void> read = import::readConfig(text, "config.json", builder);
+  if (read)
+    fuzz::useCheckpoint(*builder.finish(""));
+  else
+    fuzz::checkError(read.error());
+  Result<std::string> chatTemplate = import::chatTemplateIn(text, "tokenizer_config.json");
+  if (!chatTemplate)
+    fuzz::checkError(chatTemplate.error());
+  return 0;
+}

@@ -1,0 +1,24 @@
+//===- SafetensorsFuzzer.cpp - Any bytes as a safetensors file or index ---===//
+#include "compiler/import/Safetensors.h"
+#include "compiler/import/SafetensorsIndex.h"
+#include "tests/fuzz/import/UseCheckpoint.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  using namespace ingot;
+  import::CheckpointBuilder builder(import::Container::Safetensors);
+  auto names = import::readSafetensors(std::as_bytes(std::span(data, size)), "fuzz", builder);
+  if (names)
+    fuzz::useCheckpoint(*builder.finish(""));
+  else
+    fuzz::checkError(names.error());
+
+  std::string_view text(reinterpret_cast<const char *>(data), size);
+  Result<import::SafetensorsIndex> index = import::readSafetensorsIndex(text, "fuzz");
+  if (!index)
+    fuzz::checkError(index.error());
+  else
+    for (const auto &[shard, tensors] : index->shards)
+      if (shard.find('/') != std::string::npos || !index->compare(shard, tensors))
+        std::abort();
+  return 0;
+}
