@@ -44,7 +44,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("-o,--output", o.output, "the engine to write");
   app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512; may be repeated")->type_name("T");
   app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
-  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default bf16; f32 with --precision exact)");
+  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact)");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
   app.add_option("--weights", weights, "random: numbers from --seed instead of a checkpoint's")->check(CLI::IsMember({"random"}));
@@ -76,7 +76,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
     (void)addTarget("cpu", o.targets);
   o.exact = precision == "exact";
   if (o.kv.empty())
-    o.kv = o.exact ? "f32" : "bf16";
+    o.kv = o.exact ? "f32" : "f16";
   if (o.kv != "f32" && o.kv != "bf16" && o.kv != "f16")
     return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16 and f16", "--kv bf16");
   if (!quantize.empty()) {

@@ -205,7 +205,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expects kv_heads to divide heads, got ") << kvHeads << " and " << heads;
   if (widthOf(getQ()) % heads || getQ().getType() != getResult().getType()) // attention_c2
     return emitOpError("expects heads to divide the width of q, and a result of its type");
-  if (getWindow() < 0) // attention_c3
+  if (int64_t(getWindow()) < 0) // attention_c3
     return emitOpError("expects a window of 0 (all positions) or more");
   return success();
 }

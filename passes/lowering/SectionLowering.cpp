@@ -52,10 +52,12 @@ private:
   LogicalResult lowerRopeAppend(Operation *top, ArrayRef<Operation *> ops);
   LogicalResult lowerAttention(lm::AttentionOp op);
 
-  // What readers need of a value.
+  // What readers need of a value. The head reads f32 also in `fast`: it runs on few rows and waits for
+  // memory anyway, and int8 there costs more quality than in any other projection (docs/numerics.md).
   bool readsQ8(OpOperand &use) const {
     auto linear = dyn_cast<lm::LinearOp>(use.getOwner());
-    return linear && use.getOperandNumber() == 0 && !program.choices.exact && !linear.getWeight().getType().numeric().isFloat();
+    return linear && use.getOperandNumber() == 0 && !program.choices.exact &&
+           !linear.getWeight().getType().numeric().isFloat() && !linear->getParentOfType<lm::EntryOp>();
   }
   bool needsQ8(Value value) const { return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsQ8(use); }); }
   bool needsF32(Value value) const {
