@@ -141,7 +141,7 @@ private:
       k.loop(token, stop, k.word(tokens), [&](Value at) {
         Tile tile;
         tile.tokens = tokens;
-        tile.prefetch = tokens <= 4 ? schedule.getPrefetch() : 0;
+        tile.prefetch = schedule.getPrefetch();
         bool bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
         tile.xRowBytes = bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
         tile.x = bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes)) : k.at(x, k.mul(at, tile.xRowBytes));

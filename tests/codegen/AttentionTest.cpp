@@ -25,31 +25,37 @@ struct Shape {
   int64_t rowBytes() const { return quantised ? q8Row(width()).bytes : f32RowBytes(width()); }
   int64_t qRowBytes() const { return f32RowBytes(width()); }
   int64_t elementBytes() const { return element == Element::F32 ? 4 : 2; }
-  int64_t pageBytes() const { return roundUp(2 * kvHeads * headDim * kPageTokens * elementBytes(), 64); }
+  int64_t pageBytes() const {
+    return roundUp(2 * kvHeads * headDim * kPageTokens * elementBytes(), 64);
+  }
   float scale() const { return float(1 / std::sqrt(double(headDim))); }
 
   std::string name() const {
-    return "heads " + std::to_string(heads) + "/" + std::to_string(kvHeads) + " head_dim " + std::to_string(headDim) +
-           " element " + std::to_string(int(element)) + " window " + std::to_string(window);
+    return "heads " + std::to_string(heads) + "/" + std::to_string(kvHeads) + " head_dim " +
+           std::to_string(headDim) + " element " + std::to_string(int(element)) + " window " +
+           std::to_string(window);
   }
   std::string kernel() const {
     const char *elements[] = {"f32", "bf16", "f16"};
     std::string q = "!kernel.rows<" + std::to_string(width()) + ", f32>";
     std::string y = "!kernel.rows<" + std::to_string(width()) + (quantised ? ", q8>" : ", f32>");
-    std::string kv = "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) + ", " +
-                     elements[int(element)] + ">";
+    std::string kv = "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) +
+                     ", " + elements[int(element)] + ">";
     char numbers[200];
-    std::snprintf(numbers, sizeof numbers, "heads = %ld : i64, scale = %.9e : f32, window = %ld : i64, softcap = %.9e : f32",
+    std::snprintf(numbers, sizeof numbers,
+                  "heads = %ld : i64, scale = %.9e : f32, window = %ld : i64, softcap = %.9e : f32",
                   long(heads), scale(), long(window), softcap);
-    return "kernel.func @k(%q: " + q + ", %kv: " + kv + ", %y: " + y + ") {\n kernel.attention %q, %kv : " + q + ", " + kv +
-           " outs(%y : " + y + ") {" + numbers + "}\n kernel.return\n }";
+    return "kernel.func @k(%q: " + q + ", %kv: " + kv + ", %y: " + y +
+           ") {\n kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y + ") {" +
+           numbers + "}\n kernel.return\n }";
   }
 };
 
 /// Keys and values of sequences, as numbers that the cache's type holds exactly.
 class Cache {
 public:
-  Cache(const Shape &shape, std::vector<int64_t> lengths, unsigned seed) : shape(shape), lengths(std::move(lengths)) {
+  Cache(const Shape &shape, std::vector<int64_t> lengths, unsigned seed)
+      : shape(shape), lengths(std::move(lengths)) {
     std::mt19937 random(seed);
     int64_t pages = 0;
     for (int64_t length : this->lengths) {
@@ -72,8 +78,12 @@ public:
     pageCount = pages;
   }
 
-  float key(int64_t s, int64_t position, int64_t head, int64_t d) const { return at(s, position, head, d, 0); }
-  float value(int64_t s, int64_t position, int64_t head, int64_t d) const { return at(s, position, head, d, 1); }
+  float key(int64_t s, int64_t position, int64_t head, int64_t d) const {
+    return at(s, position, head, d, 0);
+  }
+  float value(int64_t s, int64_t position, int64_t head, int64_t d) const {
+    return at(s, position, head, d, 1);
+  }
 
   /// The pool when sequence s holds written[s] positions; what is not written is NaN.
   Buffer<char> pool(const std::vector<int64_t> &written) const {
@@ -84,7 +94,8 @@ public:
         for (int64_t h = 0; h < shape.kvHeads; ++h)
           for (int64_t d = 0; d < shape.headDim; ++d) {
             char *page = bytes.data() + blockTable[s * stride + p / 32] * shape.pageBytes();
-            put(page + ((h * shape.headDim + d) * 32 + p % 32) * shape.elementBytes(), key(s, p, h, d));
+            put(page + ((h * shape.headDim + d) * 32 + p % 32) * shape.elementBytes(),
+                key(s, p, h, d));
             int64_t inV = ((shape.kvHeads + h) * 32 + p % 32) * shape.headDim + d;
             put(page + inV * shape.elementBytes(), value(s, p, h, d));
           }
@@ -127,8 +138,9 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   std::vector<int64_t> written(cache.lengths.size(), 0);
   for (const Span &span : spans) {
     for (int64_t p = span.from; p < span.to; p += kAttentionTile)
-      tiles.push_back({int32_t(tokens + p - span.from), int32_t(std::min(kAttentionTile, span.to - p)),
-                       int32_t(span.sequence), int32_t(p)});
+      tiles.push_back({int32_t(tokens + p - span.from),
+                       int32_t(std::min(kAttentionTile, span.to - p)), int32_t(span.sequence),
+                       int32_t(p)});
     tokens += span.to - span.from;
     written[span.sequence] = span.to;
   }
@@ -136,7 +148,8 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   std::memset(y.data(), 0x7f, y.bytes());
   int64_t row = 0;
   for (const Span &span : spans) {
-    std::memcpy(q.data() + row * qRow, reinterpret_cast<const char *>(queries[span.sequence].data()) + span.from * qRow,
+    std::memcpy(q.data() + row * qRow,
+                reinterpret_cast<const char *>(queries[span.sequence].data()) + span.from * qRow,
                 (span.to - span.from) * qRow);
     row += span.to - span.from;
   }
@@ -149,7 +162,8 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   EXPECT_TRUE(y.intact());
   row = 0;
   for (const Span &span : spans) {
-    std::memcpy(results[span.sequence].data() + span.from * yRow, y.data() + row * yRow, (span.to - span.from) * yRow);
+    std::memcpy(results[span.sequence].data() + span.from * yRow, y.data() + row * yRow,
+                (span.to - span.from) * yRow);
     row += span.to - span.from;
   }
 }
@@ -162,7 +176,8 @@ std::vector<Buffer<char>> emptyResults(const Cache &cache) {
 }
 
 /// The definition, in f64.
-std::vector<double> reference(const Cache &cache, const float *q, int64_t sequence, int64_t position, int64_t head) {
+std::vector<double> reference(const Cache &cache, const float *q, int64_t sequence,
+                              int64_t position, int64_t head) {
   const Shape &shape = cache.shape;
   int64_t kvHead = head / (shape.heads / shape.kvHeads);
   int64_t first = shape.window ? std::max<int64_t>(0, position - shape.window + 1) : 0;
@@ -183,8 +198,8 @@ std::vector<double> reference(const Cache &cache, const float *q, int64_t sequen
   return y;
 }
 
-void checkNumbers(const Cache &cache, const std::vector<Buffer<float>> &queries, const std::vector<Buffer<char>> &results,
-                  std::vector<int64_t> positions) {
+void checkNumbers(const Cache &cache, const std::vector<Buffer<float>> &queries,
+                  const std::vector<Buffer<char>> &results, std::vector<int64_t> positions) {
   const Shape &shape = cache.shape;
   int64_t width = f32RowBytes(shape.width()) / 4;
   for (size_t s = 0; s < cache.lengths.size(); ++s)
@@ -193,7 +208,8 @@ void checkNumbers(const Cache &cache, const std::vector<Buffer<float>> &queries,
         continue;
       const float *y = reinterpret_cast<const float *>(results[s].data()) + position * width;
       for (int64_t head = 0; head < shape.heads; ++head) {
-        std::vector<double> want = reference(cache, queries[s].data() + position * width, s, position, head);
+        std::vector<double> want =
+            reference(cache, queries[s].data() + position * width, s, position, head);
         for (int64_t d = 0; d < shape.headDim; ++d)
           ASSERT_NEAR(y[head * shape.headDim + d], want[d], 1e-5 * 4) // values reach 8
               << shape.name() << " position " << position << " head " << head << " at " << d;
@@ -237,7 +253,8 @@ TEST_P(Attention, BitsDoNotDependOnCompany) {
         runStep(code, cache, spans, queries, chunked);
       }
       for (size_t s = 0; s < 3; ++s)
-        EXPECT_TRUE(whole[s] == chunked[s]) << isa->name << " " << shape.name() << " chunk " << chunk << " sequence " << s;
+        EXPECT_TRUE(whole[s] == chunked[s])
+            << isa->name << " " << shape.name() << " chunk " << chunk << " sequence " << s;
     }
     for (size_t s = 0; s < first.size(); ++s)
       EXPECT_TRUE(whole[s] == first[s]) << shape.name() << ": levels differ, sequence " << s;
@@ -245,14 +262,16 @@ TEST_P(Attention, BitsDoNotDependOnCompany) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
-                         testing::Values(Shape{9, 3, 64}, Shape{9, 3, 64, Element::BF16, 0, 0, true},
-                                         Shape{9, 3, 64, Element::F32}, Shape{8, 2, 64, Element::F16, 0, 0, true},
-                                         Shape{4, 1, 256, Element::BF16, 40}, Shape{4, 1, 256, Element::F32, 33, 0, true},
-                                         Shape{4, 2, 20, Element::F32}, Shape{5, 1, 20, Element::BF16, 7},
-                                         Shape{3, 3, 72, Element::F16, 0, 30}, Shape{2, 2, 80, Element::BF16, 0, 50},
-                                         Shape{6, 1, 96, Element::BF16}, Shape{2, 1, 7, Element::BF16},
-                                         Shape{2, 1, 9, Element::F32, 64}, Shape{3, 1, 11, Element::F16}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Attention,
+    testing::Values(Shape{9, 3, 64}, Shape{9, 3, 64, Element::BF16, 0, 0, true},
+                    Shape{9, 3, 64, Element::F32}, Shape{8, 2, 64, Element::F16, 0, 0, true},
+                    Shape{4, 1, 256, Element::BF16, 40},
+                    Shape{4, 1, 256, Element::F32, 33, 0, true}, Shape{4, 2, 20, Element::F32},
+                    Shape{5, 1, 20, Element::BF16, 7}, Shape{3, 3, 72, Element::F16, 0, 30},
+                    Shape{2, 2, 80, Element::BF16, 0, 50}, Shape{6, 1, 96, Element::BF16},
+                    Shape{2, 1, 7, Element::BF16}, Shape{2, 1, 9, Element::F32, 64},
+                    Shape{3, 1, 11, Element::F16}));
 
 /// q8 rows are those of the f32 kernel, quantised.
 TEST(AttentionOutput, QuantisesTheFloats) {
@@ -301,7 +320,8 @@ void measure(const Shape &shape, int64_t context, int64_t tokens) {
   Buffer<char> y(tokens * shape.rowBytes());
   std::vector<AttentionTile> tiles;
   for (int64_t t = 0; t < tokens; t += kAttentionTile)
-    tiles.push_back({int32_t(t), int32_t(std::min(kAttentionTile, tokens - t)), 0, int32_t(context - tokens + t)});
+    tiles.push_back({int32_t(t), int32_t(std::min(kAttentionTile, tokens - t)), 0,
+                     int32_t(context - tokens + t)});
   BatchView batch{};
   batch.tokens = tokens, batch.tiles = tiles.size(), batch.attentionTiles = tiles.data();
   batch.blockTable = cache.blockTable.data(), batch.blockTableStride = cache.stride;
@@ -316,11 +336,14 @@ void measure(const Shape &shape, int64_t context, int64_t tokens) {
     for (int round = 0; round < 50; ++round) {
       auto start = std::chrono::steady_clock::now();
       code["k"](args, &batch, 0, int64_t(tiles.size()) * shape.kvHeads, 1, scratch.data());
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      best = std::min(
+          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    double flops = 4 * pairs * shape.width(), bytes = 2.0 * context * shape.kvHeads * shape.headDim * shape.elementBytes();
-    std::printf("%-7s %s: %ld tokens at context %ld: %8.1f us, %6.1f GFLOPS, %5.1f GB/s of KV\n", std::string(isa->name).c_str(),
-                shape.name().c_str(), long(tokens), long(context), best * 1e6, flops / best / 1e9, bytes / best / 1e9);
+    double flops = 4 * pairs * shape.width(),
+           bytes = 2.0 * context * shape.kvHeads * shape.headDim * shape.elementBytes();
+    std::printf("%-7s %s: %ld tokens at context %ld: %8.1f us, %6.1f GFLOPS, %5.1f GB/s of KV\n",
+                std::string(isa->name).c_str(), shape.name().c_str(), long(tokens), long(context),
+                best * 1e6, flops / best / 1e9, bytes / best / 1e9);
   }
 }
 

@@ -1,6 +1,9 @@
 //===- RopeTest.cpp - Rotary tables, and q, k, v on their way to the cache --===//
 #include "PanelReference.h"
 
+#include <chrono>
+#include <cstdio>
+
 using namespace ingot;
 using namespace ingot::cpu;
 using namespace ingot::cpu::test;
@@ -13,8 +16,8 @@ std::string vector(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f3
 TEST(RopeTable, CosinesAndSines) {
   for (int64_t count : {10, 32, 40, 36}) {
     std::string f = vector(count), y = rows(2 * count);
-    KernelModule module("kernel.func @k(%f: " + f + ", %y: " + y + ") {\n kernel.rope_table %f : " + f + " outs(%y : " + y +
-                        ") {factor = 1.25 : f32}\n kernel.return\n }");
+    KernelModule module("kernel.func @k(%f: " + f + ", %y: " + y + ") {\n kernel.rope_table %f : " +
+                        f + " outs(%y : " + y + ") {factor = 1.25 : f32}\n kernel.return\n }");
     Buffer<float> frequencies(roundUp(count, 32));
     for (int64_t i = 0; i < count; ++i)
       frequencies[i] = std::pow(10000.0f, -float(i) / float(count));
@@ -34,8 +37,10 @@ TEST(RopeTable, CosinesAndSines) {
         const float *row = table.data() + t * width;
         for (int64_t i = 0; i < count; ++i) {
           float angle = float(positions[t]) * frequencies[i];
-          EXPECT_EQ(row[i], float(std::cos(double(angle))) * 1.25f) << isa->name << " position " << positions[t] << " at " << i;
-          EXPECT_EQ(row[count + i], float(std::sin(double(angle))) * 1.25f) << isa->name << " position " << positions[t] << " at " << i;
+          EXPECT_EQ(row[i], float(std::cos(double(angle))) * 1.25f)
+              << isa->name << " position " << positions[t] << " at " << i;
+          EXPECT_EQ(row[count + i], float(std::sin(double(angle))) * 1.25f)
+              << isa->name << " position " << positions[t] << " at " << i;
         }
         for (int64_t i = 2 * count; i < width; ++i)
           EXPECT_EQ(row[i], 0.0f);
@@ -78,9 +83,10 @@ struct Problem {
 
 std::string kernelOf(const Problem &p) {
   const char *elements[] = {"f32", "bf16", "f16"};
-  std::string q = rows(p.heads * p.headDim), k = rows(p.kvHeads * p.headDim), table = rows(p.rotary), w = vector(p.headDim);
-  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", " +
-                   elements[int(p.element)] + ">";
+  std::string q = rows(p.heads * p.headDim), k = rows(p.kvHeads * p.headDim),
+              table = rows(p.rotary), w = vector(p.headDim);
+  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
+                   std::to_string(p.headDim) + ", " + elements[int(p.element)] + ">";
   std::string text = "kernel.func @k(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
   if (p.rotary)
     text += ", %t: " + table;
@@ -91,8 +97,10 @@ std::string kernelOf(const Problem &p) {
     text += " table %t : " + table;
   if (p.norm)
     text += " q_norm %qn : " + w + " k_norm %kn : " + w;
-  return text + " into %kv {heads = " + std::to_string(p.heads) + " : i64, style = " + (p.interleaved ? "1" : "0") +
-         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " + kv + "\n kernel.return\n }";
+  return text + " into %kv {heads = " + std::to_string(p.heads) +
+         " : i64, style = " + (p.interleaved ? "1" : "0") +
+         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
+         ", " + kv + "\n kernel.return\n }";
 }
 
 void normalise(float *x, const float *w, int64_t n) {
@@ -118,23 +126,27 @@ void rotate(float *x, const float *table, int64_t rotary, bool interleaved) {
 
 TEST(RopeAppend, EqualsReference) {
   const Problem problems[] = {
-      {9, 3, 64, 64, false, false, Element::BF16}, {9, 3, 64, 64, true, false, Element::F16},
+      {9, 3, 64, 64, false, false, Element::BF16},  {9, 3, 64, 64, true, false, Element::F16},
       {4, 1, 256, 256, false, true, Element::BF16}, {4, 2, 20, 20, false, true, Element::F32},
-      {4, 2, 80, 32, false, false, Element::BF16}, {3, 1, 80, 20, true, true, Element::F16},
-      {2, 2, 7, 6, true, true, Element::BF16},     {2, 2, 7, 6, false, false, Element::F16},
-      {2, 1, 72, 72, false, false, Element::BF16}, {2, 1, 72, 0, false, true, Element::F32},
+      {4, 2, 80, 32, false, false, Element::BF16},  {3, 1, 80, 20, true, true, Element::F16},
+      {2, 2, 7, 6, true, true, Element::BF16},      {2, 2, 7, 6, false, false, Element::F16},
+      {2, 1, 72, 72, false, false, Element::BF16},  {2, 1, 72, 0, false, true, Element::F32},
       {2, 1, 96, 0, false, false, Element::F16},
   };
   for (const Problem &p : problems) {
     int64_t tokens = 5, stride = 3, pages = 7, bytes = p.element == Element::F32 ? 4 : 2;
     int64_t qWidth = roundUp(p.heads * p.headDim, 32), kWidth = roundUp(p.kvHeads * p.headDim, 32);
-    int64_t pageBytes = roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64), tableWidth = roundUp(p.rotary, 32);
-    int32_t positions[] = {31, 32, 0, 64, 65}, sequenceOf[] = {0, 0, 1, 1, 1}, blockTable[] = {4, 2, 6, 0, 1, 5};
+    int64_t pageBytes = roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64),
+            tableWidth = roundUp(p.rotary, 32);
+    int32_t positions[] = {31, 32, 0, 64, 65}, sequenceOf[] = {0, 0, 1, 1, 1},
+            blockTable[] = {4, 2, 6, 0, 1, 5};
     BatchView batch{};
     batch.tokens = tokens, batch.positions = positions, batch.sequenceOf = sequenceOf;
     batch.blockTable = blockTable, batch.blockTableStride = stride;
-    Buffer<float> q = randomRows(tokens, p.heads * p.headDim, 1, 3), k = randomRows(tokens, p.kvHeads * p.headDim, 2, 3);
-    Buffer<float> v = randomRows(tokens, p.kvHeads * p.headDim, 3, 1e5f), table = randomRows(tokens, p.rotary, 4);
+    Buffer<float> q = randomRows(tokens, p.heads * p.headDim, 1, 3),
+                  k = randomRows(tokens, p.kvHeads * p.headDim, 2, 3);
+    Buffer<float> v = randomRows(tokens, p.kvHeads * p.headDim, 3, 1e5f),
+                  table = randomRows(tokens, p.rotary, 4);
     Buffer<float> qNorm = randomRows(1, p.headDim, 5), kNorm = randomRows(1, p.headDim, 6);
     v[0] = NAN, v[1] = 1e-40f; // a NaN stays one; denormals are rounded, not flushed
 
@@ -152,9 +164,11 @@ TEST(RopeAppend, EqualsReference) {
           normalise(x, qNorm.data(), p.headDim);
         rotate(x, row, p.rotary, p.interleaved);
       }
-      int64_t page = blockTable[sequenceOf[t] * stride + positions[t] / 32] * pageBytes, slot = positions[t] % 32;
+      int64_t page = blockTable[sequenceOf[t] * stride + positions[t] / 32] * pageBytes,
+              slot = positions[t] % 32;
       for (int64_t h = 0; h < p.kvHeads; ++h) {
-        std::vector<float> x(k.data() + t * kWidth + h * p.headDim, k.data() + t * kWidth + (h + 1) * p.headDim);
+        std::vector<float> x(k.data() + t * kWidth + h * p.headDim,
+                             k.data() + t * kWidth + (h + 1) * p.headDim);
         if (p.norm)
           normalise(x.data(), kNorm.data(), p.headDim);
         rotate(x.data(), row, p.rotary, p.interleaved);
@@ -179,10 +193,46 @@ TEST(RopeAppend, EqualsReference) {
         args.insert(args.end(), {qNorm.data(), kNorm.data()});
       for (int64_t thread = 0; thread < 2; ++thread)
         code.call("k", args, batch, thread, tokens, 2);
-      std::string what = std::string(isa->name) + " head_dim " + std::to_string(p.headDim) + " rotary " + std::to_string(p.rotary);
+      std::string what = std::string(isa->name) + " head_dim " + std::to_string(p.headDim) +
+                         " rotary " + std::to_string(p.rotary);
       EXPECT_TRUE(outQ.intact() && pool.intact()) << what;
       EXPECT_TRUE(outQ == wantQ) << what;
       EXPECT_TRUE(pool == wantPool) << what;
+    }
+  }
+}
+
+// --gtest_also_run_disabled_tests --gtest_filter=*Speed*
+TEST(RopeSpeed, DISABLED_Append) {
+  for (const Problem &p : {Problem{9, 3, 64, 64, true, false, Element::BF16},
+                           Problem{4, 1, 256, 256, false, true, Element::BF16},
+                           Problem{32, 8, 64, 64, false, false, Element::BF16}}) {
+    int64_t tokens = 256, pageBytes = 2 * p.kvHeads * p.headDim * 32 * 2;
+    std::vector<int32_t> positions(tokens), sequenceOf(tokens), blockTable(8);
+    for (int32_t t = 0; t < tokens; ++t)
+      positions[t] = t, blockTable[t / 32] = t / 32;
+    BatchView batch{};
+    batch.tokens = tokens, batch.positions = positions.data(), batch.sequenceOf = sequenceOf.data();
+    batch.blockTable = blockTable.data(), batch.blockTableStride = 8;
+    Buffer<float> q = randomRows(tokens, p.heads * p.headDim, 1),
+                  k = randomRows(tokens, p.kvHeads * p.headDim, 2);
+    Buffer<float> table = randomRows(tokens, p.rotary, 4, 0.1f), norm = randomRows(1, p.headDim, 5);
+    Buffer<char> pool(8 * pageBytes), scratch(4096);
+    void *args[] = {q.data(),     k.data(),    k.data(),   pool.data(),
+                    table.data(), norm.data(), norm.data()};
+    KernelModule module(kernelOf(p));
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      double best = 1e9;
+      for (int round = 0; round < 50; ++round) {
+        auto start = std::chrono::steady_clock::now();
+        code["k"](args, &batch, 0, tokens, 1, scratch.data());
+        best = std::min(
+            best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      }
+      std::printf("%-7s rope + append, heads %ld/%ld head_dim %ld: %6.2f us a token\n",
+                  std::string(isa->name).c_str(), long(p.heads), long(p.kvHeads), long(p.headDim),
+                  best * 1e6 / double(tokens));
     }
   }
 }

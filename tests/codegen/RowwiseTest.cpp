@@ -1,13 +1,18 @@
 //===- RowwiseTest.cpp - Row-wise kernels against scalar C++, bit for bit --===//
 #include "PanelReference.h"
 
+#include <chrono>
+#include <cstdio>
+
 using namespace ingot;
 using namespace ingot::cpu;
 using namespace ingot::cpu::test;
 
 namespace {
 
-std::string rows(int64_t n, const char *kind) { return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">"; }
+std::string rows(int64_t n, const char *kind) {
+  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+}
 std::string vector(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
 BatchView batchOf(int64_t count) {
@@ -41,7 +46,8 @@ std::vector<float> rmsNorm(const std::vector<float> &x, const float *w, float ep
 std::string addNormKernel(int64_t n) {
   std::string f = rows(n, "f32"), q = rows(n, "q8"), w = vector(n);
   return "kernel.func @k(%x: " + f + ", %a: " + f + ", %w: " + w + ", %y: " + f + ", %z: " + q +
-         ") {\n kernel.rowwise ins(%x, %a, %w : " + f + ", " + f + ", " + w + ") outs(%x, %y, %z : " + f + ", " + f + ", " + q +
+         ") {\n kernel.rowwise ins(%x, %a, %w : " + f + ", " + f + ", " + w +
+         ") outs(%x, %y, %z : " + f + ", " + f + ", " + q +
          R"() attributes {extent = 0 : i32} {
            ^bb0(%xi: f32, %ai: f32, %wi: f32):
              %eps = arith.constant 1.0e-5 : f32
@@ -72,7 +78,8 @@ TEST(Rowwise, AddAndNormInPlace) {
       Buffer<char> z(count * q8Row(n).bytes);
       std::memset(y.data(), 0xff, y.bytes());
       for (int64_t thread = 0; thread < 2; ++thread)
-        code.call("k", {x.data(), a.data(), w.data(), y.data(), z.data()}, batchOf(count), thread, count, 2);
+        code.call("k", {x.data(), a.data(), w.data(), y.data(), z.data()}, batchOf(count), thread,
+                  count, 2);
       EXPECT_TRUE(x.intact() && y.intact() && z.intact());
       for (int64_t t = 0; t < count; ++t) {
         std::vector<float> sum(n);
@@ -80,8 +87,10 @@ TEST(Rowwise, AddAndNormInPlace) {
           sum[i] = before[t * width + i] + a[t * width + i];
         std::vector<float> normal = rmsNorm(sum, w.data(), 1e-5f);
         for (int64_t i = 0; i < width; ++i) {
-          ASSERT_EQ(x[t * width + i], i < n ? sum[i] : 0.0f) << isa->name << " n " << n << " at " << i;
-          ASSERT_EQ(y[t * width + i], i < n ? normal[i] : 0.0f) << isa->name << " n " << n << " at " << i;
+          ASSERT_EQ(x[t * width + i], i < n ? sum[i] : 0.0f)
+              << isa->name << " n " << n << " at " << i;
+          ASSERT_EQ(y[t * width + i], i < n ? normal[i] : 0.0f)
+              << isa->name << " n " << n << " at " << i;
         }
       }
       EXPECT_TRUE(z == quantizeRows(y, count, n)) << isa->name << " n " << n;
@@ -92,7 +101,8 @@ TEST(Rowwise, AddAndNormInPlace) {
 TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second needs the first
   int64_t n = 83, count = 3, width = f32RowBytes(n) / 4;
   std::string f = rows(n, "f32");
-  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f + ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
+  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
+                      ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
                       R"() attributes {extent = 0 : i32} {
                         ^bb0(%xi: f32):
                           %mean = kernel.row_stat mean %xi : f32
@@ -125,7 +135,8 @@ TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second needs the
 TEST(Rowwise, GathersRowsOfLogits) {
   int64_t n = 40, count = 6, width = f32RowBytes(n) / 4;
   std::string f = rows(n, "f32");
-  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f + ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
+  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
+                      ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
                       R"() attributes {extent = 1 : i32, gather} {
                         ^bb0(%xi: f32):
                           %one = arith.constant 1.0 : f32
@@ -144,7 +155,8 @@ TEST(Rowwise, GathersRowsOfLogits) {
     code.call("k", {x.data(), y.data()}, batch, 0, 3);
     for (int64_t r = 0; r < 3; ++r)
       for (int64_t i = 0; i < width; ++i) // the region makes 1 of padding: it must stay 0
-        ASSERT_EQ(y[r * width + i], i < n ? x[rowTokens[r] * width + i] + 1 : 0.0f) << isa->name << " at " << i;
+        ASSERT_EQ(y[r * width + i], i < n ? x[rowTokens[r] * width + i] + 1 : 0.0f)
+            << isa->name << " at " << i;
     EXPECT_TRUE(y.intact());
   }
 }
@@ -157,7 +169,8 @@ TEST(Rowwise, GathersRowsOfLogits) {
 std::vector<float> evaluate(const std::string &function, const std::vector<float> &x) {
   int64_t n = x.size();
   std::string f = rows(n, "f32");
-  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f + ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
+  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
+                      ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
                       ") attributes {extent = 0 : i32} {\n ^bb0(%a: f32):\n %v = math." + function +
                       " %a : f32\n kernel.yield %v : f32\n }\n kernel.return\n }");
   Buffer<float> in(roundUp(n, 32)), first(0);
@@ -169,7 +182,8 @@ std::vector<float> evaluate(const std::string &function, const std::vector<float
     Buffer<float> out(roundUp(n, 32));
     code.call("k", {in.data(), out.data()}, batchOf(1), 0, 1);
     if (isa != hostIsas().front())
-      EXPECT_FALSE(std::memcmp(y.data(), out.data(), n * 4)) << function << " differs between levels";
+      EXPECT_FALSE(std::memcmp(y.data(), out.data(), n * 4))
+          << function << " differs between levels";
     std::copy_n(out.data(), n, y.begin());
   }
   return y;
@@ -183,7 +197,8 @@ std::vector<float> spread(double from, double to, int count) {
 }
 
 /// Largest distance in units of the last place of the true value.
-double worstUlps(const std::vector<float> &x, const std::vector<float> &y, double (*truth)(double)) {
+double worstUlps(const std::vector<float> &x, const std::vector<float> &y,
+                 double (*truth)(double)) {
   double worst = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     double want = truth(double(x[i]));
@@ -222,6 +237,31 @@ TEST(MathApproximation, TanhErfSinCos) {
     EXPECT_EQ(y[3], -1) << function;
     EXPECT_EQ(y[4], 0) << function;
     EXPECT_TRUE(std::isnan(y[5])) << function;
+  }
+}
+
+// --gtest_also_run_disabled_tests --gtest_filter=*Speed*
+TEST(RowwiseSpeed, DISABLED_AddNormQuantise) {
+  for (int64_t n : {576, 2048}) {
+    int64_t count = 64, width = f32RowBytes(n) / 4;
+    Buffer<float> x = randomRows(count, n, 1), a(count * width), w = randomRows(1, n, 3),
+                  y(count * width);
+    Buffer<char> z(count * q8Row(n).bytes);
+    KernelModule module(addNormKernel(n));
+    BatchView batch = batchOf(count);
+    void *args[] = {x.data(), a.data(), w.data(), y.data(), z.data()};
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      double best = 1e9;
+      for (int round = 0; round < 200; ++round) {
+        auto start = std::chrono::steady_clock::now();
+        code["k"](args, &batch, 0, count, 1, nullptr);
+        best = std::min(
+            best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      }
+      std::printf("%-7s add + norm + quantise, n %ld: %6.2f us a row\n",
+                  std::string(isa->name).c_str(), long(n), best * 1e6 / double(count));
+    }
   }
 }
 
