@@ -1,0 +1,120 @@
+//===- MatmulBench.cpp - How fast are the generated matmuls? --------------===//
+//
+//   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
+//                [--spills] [FORMAT…]
+//
+// One thread. Decode: weights of 96 MB, so that they come from memory, GB/s of weights at 1, 4 and 8 tokens.
+// Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock, best of
+// many, so that neighbours disturb little. --spills counts stack accesses of the code instead.
+//===----------------------------------------------------------------------===//
+#include "PanelReference.h"
+
+#include <cstdio>
+#include <ctime>
+
+using namespace ingot;
+using namespace ingot::cpu;
+using namespace ingot::cpu::test;
+
+static double now() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static std::string kernelText(const NumericFormat &format, const char *kind, int64_t n, int64_t k, const std::string &schedule,
+                              bool pair) {
+  std::string x = "!kernel.rows<" + std::to_string(k) + ", " + kind + ">", y = "!kernel.rows<" + std::to_string(n) + ", f32>";
+  std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " + std::string(format.name) + ">";
+  return "kernel.func @plain(%x: " + x + ", %w: " + w + ", %y: " + y + ") { kernel.matmul %x : " + x + " weights(%w" +
+         (pair ? ", %w : " + w + ", " + w : " : " + w) + ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32" + (pair ? ", pair" : "") +
+         (schedule.empty() ? "" : ", schedule = #kernel.schedule<" + schedule + ">") + "} {\n^bb0(%acc: f32" +
+         (pair ? ", %up : f32): %0 = arith.mulf %acc, %up : f32 kernel.yield %0 : f32" : "): kernel.yield %acc : f32") +
+         "} kernel.return }";
+}
+
+struct Settings {
+  const Isa *isa = &kAvx512;
+  std::string schedule;
+  const char *kind = "q8";
+  bool spills = false, pair = false;
+};
+
+/// Best seconds of a call over all panels.
+static double best(const LoadedKernels &code, std::vector<void *> args, int64_t tokens, int64_t panels, int rounds) {
+  BatchView batch{};
+  batch.tokens = tokens;
+  double least = 1e9;
+  for (int i = 0; i < rounds; ++i) {
+    double start = now();
+    code.call("plain", args, batch, 0, panels);
+    least = std::min(least, now() - start);
+  }
+  return least;
+}
+
+static void measure(WeightFormat id, int64_t k, const Settings &settings) {
+  const NumericFormat &format = numericFormat(id);
+  int64_t perRow = panelLayout(id, 32, k).bytes() / 32, n = roundUp((96 << 20) / perRow, 32), small = 1536;
+  KernelModule module(kernelText(format, settings.kind, n, k, settings.schedule, settings.pair));
+  if (settings.spills) {
+    auto text = printKernel(module.kernels[0], *settings.isa, CodeText::Assembly);
+    size_t stack = 0, lines = 0;
+    for (size_t at = 0; succeeded(text) && (at = text->find('\n', at)) != std::string::npos; ++at, ++lines) {
+      std::string line = text->substr(at + 1, text->find('\n', at + 1) - at - 1);
+      bool vector = line.find("%ymm") != std::string::npos || line.find("%zmm") != std::string::npos;
+      stack += vector && line.find("(%rsp)") != std::string::npos;
+    }
+    printf("%-9s %s K=%-5ld %6zu lines, %zu vector spills\n", format.name.data(), settings.isa->name.data(), k, lines, stack);
+    return;
+  }
+  RandomWeight w(id, n, k, 1);
+  bool quantised = settings.kind[0] == 'q';
+  Buffer<float> rows = randomRows(512, k, 2), y(512 * small + 8 * n);
+  Buffer<char> q8 = quantizeRows(rows, 512, k);
+  void *x = quantised ? static_cast<void *>(q8.data()) : rows.data();
+  LoadedKernels code(module, *settings.isa);
+  KernelModule prefillModule(kernelText(format, settings.kind, small, k, settings.schedule, settings.pair));
+  LoadedKernels prefill(prefillModule, *settings.isa);
+  printf("%-9s %s K=%-5ld decode", format.name.data(), settings.isa->name.data(), k);
+  double bytes = double(w.layout.bytes()), work = settings.pair ? 2 : 1;
+  for (int64_t tokens : {1, 4, 8})
+    printf("  %ld: %5.1f GB/s", tokens, bytes / best(code, {x, w.bytes.data(), y.data()}, tokens, w.layout.panels, 12) / 1e9);
+  double seconds = best(prefill, {x, w.bytes.data(), y.data()}, 512, small / 32, 40);
+  printf("  prefill %5.0f GOPS\n", 2.0 * small * k * 512 * work / seconds / 1e9);
+}
+
+int main(int argc, char **argv) {
+  Settings settings;
+  std::vector<int64_t> widths;
+  std::vector<WeightFormat> formats;
+  for (int i = 1; i < argc; ++i) {
+    std::string option = argv[i];
+    if (option == "--isa" && i + 1 < argc)
+      settings.isa = isaNamed(argv[++i]);
+    else if (option == "--k" && i + 1 < argc)
+      widths.push_back(atol(argv[++i]));
+    else if (option == "--schedule" && i + 1 < argc)
+      settings.schedule = argv[++i];
+    else if (option == "--spills")
+      settings.spills = true;
+    else if (option == "--exact")
+      settings.kind = "f32";
+    else if (option == "--pair")
+      settings.pair = true;
+    else if (auto format = weightFormatNamed(option))
+      formats.push_back(*format);
+    else
+      return fprintf(stderr, "matmul-bench: what is '%s'? (see the head of MatmulBench.cpp)\n", argv[i]), 2;
+  }
+  if (!settings.isa || !(settings.spills || hostRuns(*settings.isa)))
+    return fprintf(stderr, "matmul-bench: no such level, or not on this machine\n"), 2;
+  if (widths.empty())
+    widths = {576, 2048};
+  if (formats.empty())
+    formats = {WeightFormat::Q4_0, WeightFormat::Q4_1, WeightFormat::Q8_0, WeightFormat::Q6_K};
+  for (WeightFormat format : formats)
+    for (int64_t k : widths)
+      measure(format, k, settings);
+}
