@@ -26,8 +26,13 @@ AttentionShape::AttentionShape(kernel::AttentionOp op) {
   qStride = roundUp(headDim, kRowLanes);
   chunks = qStride / kRowLanes;
   int64_t next = 0;
-  auto take = [&](int64_t floats) { int64_t at = next; next += roundUp(floats * 4, 64); return at; };
-  qOffset = take(rows * qStride), oOffset = take(rows * chunks * kRowLanes), lOffset = take(rows * kRowLanes);
+  auto take = [&](int64_t floats) {
+    int64_t at = next;
+    next += roundUp(floats * 4, 64);
+    return at;
+  };
+  qOffset = take(rows * qStride), oOffset = take(rows * chunks * kRowLanes),
+  lOffset = take(rows * kRowLanes);
   mOffset = take(rows), pOffset = take(kAttentionRows * kPageTokens);
   bytes = next;
 }
@@ -55,7 +60,8 @@ public:
       Value tile = k.at(tiles, k.mul(k.divUnsigned(item, shape.kvHeads), sizeof(AttentionTile)));
       auto field = [&](size_t offset) { return k.widen(k.load(k.i32, k.at(tile, offset)), k.i64); };
       head = k.remUnsigned(item, shape.kvHeads);
-      firstToken = field(offsetof(AttentionTile, firstToken)), tokens = field(offsetof(AttentionTile, tokens));
+      firstToken = field(offsetof(AttentionTile, firstToken)),
+      tokens = field(offsetof(AttentionTile, tokens));
       firstPosition = field(offsetof(AttentionTile, firstPosition));
       Value sequence = field(offsetof(AttentionTile, sequence));
       emitStart();
@@ -71,15 +77,22 @@ private:
   void forEachRow(llvm::function_ref<void(Value row, Value token, Value queryHead)> body) {
     k.loop(k.word(0), tokens, k.word(1), [&](Value t) {
       k.loop(0, shape.group, 1, [&](Value g) {
-        body(k.add(k.mul(t, shape.group), g), k.add(firstToken, t), k.add(k.mul(head, shape.group), g));
+        body(k.add(k.mul(t, shape.group), g), k.add(firstToken, t),
+             k.add(k.mul(head, shape.group), g));
       });
     });
   }
-  Value qAt(Value row) { return k.at(k.at(k.scratch, shape.qOffset), k.mul(row, shape.qStride * 4)); }
-  Value oAt(Value row) { return k.at(k.at(k.scratch, shape.oOffset), k.mul(row, shape.chunks * 64)); }
+  Value qAt(Value row) {
+    return k.at(k.at(k.scratch, shape.qOffset), k.mul(row, shape.qStride * 4));
+  }
+  Value oAt(Value row) {
+    return k.at(k.at(k.scratch, shape.oOffset), k.mul(row, shape.chunks * 64));
+  }
   Value lAt(Value row) { return k.at(k.at(k.scratch, shape.lOffset), k.mul(row, 64)); }
   Value mAt(Value row) { return k.at(k.at(k.scratch, shape.mOffset), k.mul(row, 4)); }
-  Value pAt(int64_t rowOfTile) { return k.at(k.scratch, shape.pOffset + rowOfTile * kPageTokens * 4); }
+  Value pAt(int64_t rowOfTile) {
+    return k.at(k.scratch, shape.pOffset + rowOfTile * kPageTokens * 4);
+  }
 
   /// q of the item to scratch; o = 0, l = 0, m = kNoScore.
   void emitStart() {
@@ -88,7 +101,8 @@ private:
       Value from = k.at(k.operand(op.getQ()), k.mul(token, op.getQ().getType().rowBytes()));
       from = k.at(from, k.mul(queryHead, shape.headDim * 4));
       for (int64_t d = 0; d < shape.headDim; d += kRowLanes)
-        k.store(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d), k.at(qAt(row), d * 4), 64);
+        k.store(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d), k.at(qAt(row), d * 4),
+                64);
       for (int64_t c = 0; c < shape.chunks; ++c)
         k.store(zero, k.at(oAt(row), c * 64), 64);
       k.store(zero, lAt(row), 64);
@@ -109,7 +123,8 @@ private:
     Value lastPosition = k.sub(k.add(firstPosition, tokens), 1);
     Value last = k.divUnsigned(lastPosition, kPageTokens), first = k.word(0);
     if (shape.window)
-      first = k.divUnsigned(k.maxSigned(k.add(firstPosition, 1 - shape.window), k.word(0)), kPageTokens);
+      first = k.divUnsigned(k.maxSigned(k.add(firstPosition, 1 - shape.window), k.word(0)),
+                            kPageTokens);
     int64_t headBytes = shape.headDim * kPageTokens * shape.elementBytes;
     auto keysOf = [&](Value index) {
       Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
@@ -150,22 +165,23 @@ private:
     int64_t unroll = shape.headDim % 4 ? 1 : 4, lineBytes = kPageTokens * shape.elementBytes;
     Value q = qAt(row);
     Values zeros(2 * count, k.splat(f32x16, 0));
-    return k.loop(k.word(0), k.word(shape.headDim), k.word(unroll), zeros, [&](Value d, ValueRange carried) {
-      Values sums(carried.begin(), carried.end());
-      Value qD = k.at(q, k.mul(d, 4)), line = k.at(page.keys, k.mul(d, lineBytes));
-      Value nextLine = k.at(page.nextKeys, k.mul(d, lineBytes));
-      for (int64_t u = 0; u < unroll; ++u) {
-        for (int64_t byte = 0; byte < lineBytes; byte += 64)
-          k.prefetch(k.at(nextLine, u * lineBytes + byte));
-        Values keys = loadKeys(k.at(line, u * lineBytes));
-        for (int64_t r = 0; r < count; ++r) {
-          Value one = k.loadSplat(f32x16, k.at(qD, (r * shape.qStride + u) * 4));
-          for (int64_t half = 0; half < 2; ++half)
-            sums[2 * r + half] = k.fma(one, keys[half], sums[2 * r + half]);
-        }
-      }
-      return sums;
-    });
+    return k.loop(k.word(0), k.word(shape.headDim), k.word(unroll), zeros,
+                  [&](Value d, ValueRange carried) {
+                    Values sums(carried.begin(), carried.end());
+                    Value qD = k.at(q, k.mul(d, 4)), line = k.at(page.keys, k.mul(d, lineBytes));
+                    Value nextLine = k.at(page.nextKeys, k.mul(d, lineBytes));
+                    for (int64_t u = 0; u < unroll; ++u) {
+                      for (int64_t byte = 0; byte < lineBytes; byte += 64)
+                        k.prefetch(k.at(nextLine, u * lineBytes + byte));
+                      Values keys = loadKeys(k.at(line, u * lineBytes));
+                      for (int64_t r = 0; r < count; ++r) {
+                        Value one = k.loadSplat(f32x16, k.at(qD, (r * shape.qStride + u) * 4));
+                        for (int64_t half = 0; half < 2; ++half)
+                          sums[2 * r + half] = k.fma(one, keys[half], sums[2 * r + half]);
+                      }
+                    }
+                    return sums;
+                  });
   }
 
   Values loadKeys(Value line) {
@@ -184,7 +200,8 @@ private:
 
   /// 32 bf16 as the even and the odd ones.
   Values splitBF16(Value words) {
-    return {k.bitcast(f32x16, k.shiftLeft(words, 16)), k.bitcast(f32x16, k.bitAnd(words, int32_t(0xffff0000)))};
+    return {k.bitcast(f32x16, k.shiftLeft(words, 16)),
+            k.bitcast(f32x16, k.bitAnd(words, int32_t(0xffff0000)))};
   }
 
   /// One row's step of the online softmax: writes p (in order of position), m and l;
@@ -193,7 +210,8 @@ private:
     Value position = k.narrow(k.add(firstPosition, k.divUnsigned(row, shape.group)), k.i32);
     Value s[2] = {scaledScore(low), scaledScore(high)};
     for (int64_t half = 0; half < 2; ++half)
-      s[half] = k.select(visible(page, position, half), s[half], k.splat(f32x16, -std::numeric_limits<double>::infinity()));
+      s[half] = k.select(visible(page, position, half), s[half],
+                         k.splat(f32x16, -std::numeric_limits<double>::infinity()));
     Value old = k.loadSplat(f32x16, mAt(row)), most = k.fmax(s[0], s[1]);
     for (int64_t distance = kRowLanes / 2; distance; distance /= 2) {
       SmallVector<int64_t> lanes;
@@ -203,7 +221,8 @@ private:
     }
     most = k.fmax(most, old);
     Value factor = emitExp2OfNonPositive(k.b, k.fsub(old, most));
-    Value p[2] = {emitExp2OfNonPositive(k.b, k.fsub(s[0], most)), emitExp2OfNonPositive(k.b, k.fsub(s[1], most))};
+    Value p[2] = {emitExp2OfNonPositive(k.b, k.fsub(s[0], most)),
+                  emitExp2OfNonPositive(k.b, k.fsub(s[1], most))};
     k.store(k.lane(most, 0), mAt(row));
     Value l = k.fma(k.load(f32x16, lAt(row), 64), factor, k.fadd(p[0], p[1]));
     k.store(l, lAt(row), 64);
@@ -229,14 +248,16 @@ private:
     SmallVector<int32_t> inPage;
     for (int64_t i = 0; i < kRowLanes; ++i)
       inPage.push_back(shape.element == KvElement::BF16 ? 2 * i + half : kRowLanes * half + i);
-    Value offsets = arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inPage)));
+    Value offsets =
+        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inPage)));
     Value at = k.sub(position, k.narrow(page.start, k.i32)); // of the row, counted from the page
     auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
       return arith::CmpIOp::create(k.b, predicate, offsets, k.broadcast(i32x16, bound));
     };
     Value seen = compare(arith::CmpIPredicate::sle, at);
     if (shape.window)
-      seen = arith::AndIOp::create(k.b, seen, compare(arith::CmpIPredicate::sgt, k.sub(at, shape.window)));
+      seen = arith::AndIOp::create(k.b, seen,
+                                   compare(arith::CmpIPredicate::sgt, k.sub(at, shape.window)));
     return seen;
   }
 
@@ -253,13 +274,16 @@ private:
   void emitValues(const Page &page, Value row, ValueRange factors, int64_t chunk, int64_t count) {
     int64_t rows = factors.size(), lineBytes = shape.headDim * shape.elementBytes;
     Values sums;
-    auto place = [&](int64_t r, int64_t c) { return k.at(oAt(row), (r * shape.chunks + chunk + c) * 64); };
+    auto place = [&](int64_t r, int64_t c) {
+      return k.at(oAt(row), (r * shape.chunks + chunk + c) * 64);
+    };
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < count; ++c)
         sums.push_back(k.fmul(k.load(f32x16, place(r, c), 64), factors[r]));
     sums = k.loop(k.word(0), page.written, k.word(1), sums, [&](Value j, ValueRange carried) {
       Values next(carried.begin(), carried.end());
-      Value line = k.at(page.values, k.mul(j, lineBytes)), nextLine = k.at(page.nextValues, k.mul(j, lineBytes));
+      Value line = k.at(page.values, k.mul(j, lineBytes)),
+            nextLine = k.at(page.nextValues, k.mul(j, lineBytes));
       for (int64_t byte = 0; chunk == 0 && byte < lineBytes; byte += 64)
         k.prefetch(k.at(nextLine, byte));
       Values v = loadValues(line, chunk, count);
@@ -285,7 +309,9 @@ private:
     }
     for (int64_t c = chunk; c < chunk + count; ++c) {
       Value from = k.at(line, shape.chunkStart(c) * shape.elementBytes);
-      Type stored = shape.element == KvElement::F32 ? k.f32 : shape.element == KvElement::F16 ? k.f16 : k.i16;
+      Type stored = shape.element == KvElement::F32   ? k.f32
+                    : shape.element == KvElement::F16 ? k.f16
+                                                      : k.i16;
       Value elements = loadFirst(k, stored, from, shape.headDim);
       if (shape.element == KvElement::BF16)
         elements = k.bitcast(k.vec(k.bf16, kRowLanes), elements);
@@ -309,7 +335,8 @@ private:
       if (type.getKind() == RowKind::Q8) {
         Value first = k.mul(queryHead, shape.headDim / kGroupK);
         for (int64_t c = 0; c < shape.chunks; c += 2)
-          storeQuantizedGroup(k, registersOf(k, {y[c], y[c + 1]}), out, k.add(first, c / 2), q8Row(type.getN()));
+          storeQuantizedGroup(k, registersOf(k, {y[c], y[c + 1]}), out, k.add(first, c / 2),
+                              q8Row(type.getN()));
         return;
       }
       Value to = k.at(out, k.mul(queryHead, shape.headDim * 4));
@@ -325,7 +352,8 @@ private:
     k.loop(k.word(0), tokens, k.word(1), [&](Value t) {
       Value out = k.at(k.operand(op.getOutput()), k.mul(k.add(firstToken, t), type.rowBytes()));
       for (int64_t from = type.getN(); from < roundUp(type.getN(), kPanelRows); from += kRowLanes)
-        storeFirst(k, k.splat(f32x16, 0), k.at(out, from * 4), roundUp(type.getN(), kPanelRows) - from);
+        storeFirst(k, k.splat(f32x16, 0), k.at(out, from * 4),
+                   roundUp(type.getN(), kPanelRows) - from);
     });
   }
 
@@ -333,7 +361,7 @@ private:
   kernel::AttentionOp op;
   AttentionShape shape;
   VectorType f32x16, i32x16;
-  int64_t mostRows, blockChunks;                   ///< of the register tile
+  int64_t mostRows, blockChunks;                 ///< of the register tile
   Value head, firstToken, tokens, firstPosition; ///< of the item
 };
 
@@ -344,4 +372,6 @@ LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op
   return success();
 }
 
-int64_t ingot::cpu::attentionScratchBytes(kernel::AttentionOp op) { return AttentionShape(op).bytes; }
+int64_t ingot::cpu::attentionScratchBytes(kernel::AttentionOp op) {
+  return AttentionShape(op).bytes;
+}

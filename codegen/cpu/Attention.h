@@ -35,11 +35,11 @@ struct AttentionShape {
 
   kernel::KvElement element;
   int64_t headDim, kvHeads, group, elementBytes;
-  int64_t rows;     ///< most rows of an item
-  int64_t qStride;  ///< floats between rows of q in scratch
-  int64_t chunks;   ///< vectors of 16 that hold a row of o
-  bool split;       ///< o as (even, odd) elements of each 32
-  int64_t window;   ///< 0: none
+  int64_t rows;    ///< most rows of an item
+  int64_t qStride; ///< floats between rows of q in scratch
+  int64_t chunks;  ///< vectors of 16 that hold a row of o
+  bool split;      ///< o as (even, odd) elements of each 32
+  int64_t window;  ///< 0: none
 
   /// First element of a chunk (not split). The last one may overlap the one before: the same
   /// numbers are then computed twice, and no tail is masked.

@@ -21,16 +21,19 @@ class GatherEmitter {
 public:
   GatherEmitter(KernelBuilder &k, kernel::GatherOp op)
       : k(k), op(op), type(op.getWeight().getType()), format(type.numeric()),
-        layout(panelLayout(type.getFormat(), type.rows(), type.columns())), f32x16(k.vec(k.f32, kRowLanes)),
-        i32x16(k.vec(k.i32, kRowLanes)), scale(op.getScale().convertToFloat()) {}
+        layout(panelLayout(type.getFormat(), type.rows(), type.columns())),
+        f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)),
+        scale(op.getScale().convertToFloat()) {}
 
   void emit() {
     Value ids = k.batchPointer(offsetof(BatchView, ids));
     k.forEachItem([&](Value token) {
       Value id = k.widen(k.load(k.i32, k.at(ids, k.mul(token, 4))), k.i64);
       row = k.remUnsigned(id, kPanelRows);
-      Value panel = k.at(k.operand(op.getWeight()), k.mul(k.divUnsigned(id, kPanelRows), layout.panelBytes()));
-      Value out = k.at(k.operand(op.getOutput()), k.mul(token, op.getOutput().getType().rowBytes()));
+      Value panel = k.at(k.operand(op.getWeight()),
+                         k.mul(k.divUnsigned(id, kPanelRows), layout.panelBytes()));
+      Value out =
+          k.at(k.operand(op.getOutput()), k.mul(token, op.getOutput().getType().rowBytes()));
       int64_t padded = roundUp(layout.k, kPanelRows);
       if (format.isFloat()) {
         emitPadding(out, padded); // first: its vectors may cover values
@@ -60,7 +63,8 @@ private:
     };
     int64_t bytes = layout.blockBytes / layout.blockK; // of k, in this panel
     if (full)
-      k.loop(0, full, unroll, [&](Value i) { values(k.at(from, k.mul(i, bytes)), k.at(out, k.mul(i, 4)), unroll); });
+      k.loop(0, full, unroll,
+             [&](Value i) { values(k.at(from, k.mul(i, bytes)), k.at(out, k.mul(i, 4)), unroll); });
     values(k.at(from, full * bytes), k.at(out, full * 4), layout.k - full);
   }
 
@@ -69,7 +73,8 @@ private:
       Value half = k.load(k.i16, k.at(from, i / 2 * layout.blockBytes + i % 2 * 2));
       return k.bitcast(k.f32, k.shiftLeft(k.widenUnsigned(half, k.i32), 16));
     }
-    Value value = k.load(format.id == WeightFormat::F16 ? k.f16 : k.f32, k.at(from, i * layout.blockBytes));
+    Value value =
+        k.load(format.id == WeightFormat::F16 ? k.f16 : k.f32, k.at(from, i * layout.blockBytes));
     return format.id == WeightFormat::F16 ? k.extend(value) : value;
   }
 
@@ -78,7 +83,8 @@ private:
   void emitCodes(Value panel, Value out) {
     int64_t full = layout.k / layout.blockK;
     k.loop(0, full, 1, [&](Value block) {
-      emitBlock(k.at(panel, k.mul(block, layout.blockBytes)), k.at(out, k.mul(block, layout.blockK * 4)), layout.blockK);
+      emitBlock(k.at(panel, k.mul(block, layout.blockBytes)),
+                k.at(out, k.mul(block, layout.blockK * 4)), layout.blockK);
     });
     if (int64_t rest = layout.k - full * layout.blockK)
       emitBlock(k.at(panel, full * layout.blockBytes), k.at(out, full * layout.blockK * 4), rest);
@@ -86,7 +92,8 @@ private:
 
   /// `valid` values of K of one block; 0 up to the next multiple of 32.
   void emitBlock(Value block, Value out, int64_t valid) {
-    Value word = k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
+    Value word =
+        k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
     Value codes = k.at(block, word), halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
     auto half = [&](int64_t offset) { return k.extend(k.load(k.f16, k.at(halves, offset))); };
     Value d = half(layout.scaleOffset), m = format.hasMin ? half(layout.minOffset) : Value();
@@ -96,7 +103,9 @@ private:
         int64_t left = valid - from - at16;
         Value value = k.splat(f32x16, 0);
         if (left > 0)
-          value = firstLanes(k, scaled(dequantize(q[at16 / kRowLanes], d, m, bytes, (from + at16) / format.group)), left);
+          value = firstLanes(
+              k, scaled(dequantize(q[at16 / kRowLanes], d, m, bytes, (from + at16) / format.group)),
+              left);
         k.store(value, k.at(out, (from + at16) * 4), kRowLanes * 4);
       }
     }
@@ -116,7 +125,8 @@ private:
     if (!m)
       return value;
     min = k.broadcast(f32x16, min);
-    return format.kind == NumericFormat::Kind::SuperAffine ? k.fsub(value, min) : k.fadd(value, min);
+    return format.kind == NumericFormat::Kind::SuperAffine ? k.fsub(value, min)
+                                                           : k.fadd(value, min);
   }
   Value subScale(Value bytes, int64_t offset) { // signed where the format has no minimum
     Value s = k.load(k.i8, k.at(bytes, offset));
@@ -127,7 +137,8 @@ private:
   Values unpack(Value from) {
     auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * 64)); };
     if (format.bits == 8)
-      return {bytesOf({line(0), line(1), line(2), line(3)}), bytesOf({line(4), line(5), line(6), line(7)})};
+      return {bytesOf({line(0), line(1), line(2), line(3)}),
+              bytesOf({line(4), line(5), line(6), line(7)})};
     Value both = bytesOf({line(0), line(1), line(2), line(3)});
     Values q{k.bitAnd(both, 15), k.shiftRight(both, 4)};
     for (int64_t half = 0; half < 2 && format.bits > 4; ++half) {
@@ -137,8 +148,10 @@ private:
       SmallVector<int32_t> shifts;
       for (int64_t i = 0; i < kRowLanes; ++i)
         shifts.push_back((first + i / 4) * width);
-      Value by = arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
-      Value upper = k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by), (1 << width) - 1);
+      Value by =
+          arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
+      Value upper = k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by),
+                             (1 << width) - 1);
       q[half] = arith::OrIOp::create(k.b, q[half], k.shiftLeft(upper, 4));
     }
     return q;

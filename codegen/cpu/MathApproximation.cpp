@@ -29,7 +29,8 @@ public:
     if (!shape)
       return arith::ConstantOp::create(b, value);
     auto type = cast<ShapedType>(of(value.getType()));
-    return arith::ConstantOp::create(b, cast<TypedAttr>(Attribute(DenseElementsAttr::get(type, value))));
+    return arith::ConstantOp::create(
+        b, cast<TypedAttr>(Attribute(DenseElementsAttr::get(type, value))));
   }
   Value f32(float v) { return constant(b.getF32FloatAttr(v)); }
   Value f64(double v) { return constant(b.getF64FloatAttr(v)); }
@@ -80,7 +81,8 @@ Value exp(Lanes &v, Value x) {
   Value n = v.sub(shifted, v.f32(kMagic));
   Value r = v.fma(n, v.f32(-0x1.62e400p-1f), x); // ln2 in two parts; the first has 15 bits
   r = v.fma(n, v.f32(-0x1.7f7d1cp-20f), r);
-  Value q = v.polynomial(r, {1.381456619e-3f, 8.368743584e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f});
+  Value q = v.polynomial(
+      r, {1.381456619e-3f, 8.368743584e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f});
   Value p = v.add(v.fma(q, v.mul(r, r), r), v.f32(1.0f));
   Value exponent = arith::ShLIOp::create(v.b, v.bits(shifted), v.i32(23));
   Value scaled = v.fromBits(arith::AddIOp::create(v.b, v.bits(p), exponent));
@@ -94,7 +96,8 @@ Value exp(Lanes &v, Value x) {
 /// Small |x|: x + x^3 p(x^2). Else 1 - 2 / (e^2|x| + 1).
 Value tanh(Lanes &v, Value x) {
   Value square = v.mul(x, x), magnitude = v.abs(x);
-  Value p = v.polynomial(square, {-5.717504304e-3f, 2.065105177e-2f, -5.374366418e-2f, 1.333149374e-1f, -3.333328366e-1f});
+  Value p = v.polynomial(square, {-5.717504304e-3f, 2.065105177e-2f, -5.374366418e-2f,
+                                  1.333149374e-1f, -3.333328366e-1f});
   Value small = v.fma(v.mul(p, square), x, x);
   Value e = exp(v, v.add(magnitude, magnitude));
   Value large = v.sub(v.f32(1.0f), v.div(v.f32(2.0f), v.add(e, v.f32(1.0f))));
@@ -112,7 +115,8 @@ Value erf(Lanes &v, Value x) {
   r = v.fma(r, t, v.f32(-1.28717512e-1f));
   r = v.fma(r, t, v.sub(v.f32(0.0f), t));
   Value large = v.withSign(v.sub(v.f32(1.0f), exp(v, r)), x);
-  Value p = v.polynomial(s, {-5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f, -3.76125336e-1f, 1.28379166e-1f});
+  Value p = v.polynomial(s, {-5.96761703e-4f, 4.99119423e-3f, -2.67681349e-2f, 1.12819925e-1f,
+                             -3.76125336e-1f, 1.28379166e-1f});
   Value small = v.fma(p, x, x);
   return v.select(v.test(arith::CmpFPredicate::OGT, t, v.f32(0.927734375f)), large, small);
 }
@@ -131,7 +135,8 @@ Quarter reduceQuarter(Lanes &v, Value x) {
   Value s = v.mul(r, r);
   Value sine = v.polynomial64(s, {-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6});
   sine = v.fma(v.mul(sine, s), r, r);
-  Value cosine = v.polynomial64(s, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0});
+  Value cosine = v.polynomial64(
+      s, {1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0});
   Type wide = v.of(v.b.getI64Type()), narrow = v.of(v.b.getI32Type()), f32 = v.of(v.b.getF32Type());
   Value low = arith::TruncIOp::create(v.b, narrow, arith::BitcastOp::create(v.b, wide, shifted));
   return {low, arith::TruncFOp::create(v.b, f32, cosine), arith::TruncFOp::create(v.b, f32, sine)};
@@ -163,8 +168,9 @@ template <typename Op, Value (*emit)(Lanes &, Value)> struct Approximate : OpRew
 } // namespace
 
 void ingot::cpu::populateIngotMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<Approximate<math::ExpOp, exp>, Approximate<math::TanhOp, tanh>, Approximate<math::ErfOp, erf>,
-               Approximate<math::SinOp, sin>, Approximate<math::CosOp, cos>>(patterns.getContext());
+  patterns.add<Approximate<math::ExpOp, exp>, Approximate<math::TanhOp, tanh>,
+               Approximate<math::ErfOp, erf>, Approximate<math::SinOp, sin>,
+               Approximate<math::CosOp, cos>>(patterns.getContext());
 }
 
 Value ingot::cpu::emitExp(ImplicitLocOpBuilder &b, Value x) {
@@ -175,7 +181,8 @@ Value ingot::cpu::emitExp(ImplicitLocOpBuilder &b, Value x) {
 Value ingot::cpu::emitExp2OfNonPositive(ImplicitLocOpBuilder &b, Value x) {
   Lanes v(b, x.getType());
   Value shifted = v.add(x, v.f32(kMagic)), r = v.sub(x, v.sub(shifted, v.f32(kMagic)));
-  Value g = v.polynomial(r, {1.535318152e-4f, 1.339897281e-3f, 9.618438780e-3f, 5.550332367e-2f, 2.402264774e-1f, 6.931471825e-1f});
+  Value g = v.polynomial(r, {1.535318152e-4f, 1.339897281e-3f, 9.618438780e-3f, 5.550332367e-2f,
+                             2.402264774e-1f, 6.931471825e-1f});
   Value p = v.fma(r, g, v.f32(1.0f));
   Value exponent = arith::ShLIOp::create(b, v.bits(shifted), v.i32(23));
   Value scaled = v.fromBits(arith::AddIOp::create(b, v.bits(p), exponent));

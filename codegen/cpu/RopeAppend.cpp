@@ -8,8 +8,8 @@
 //       that attention loads 16 positions at once)
 //   v   is rounded and copied: v[head][slot][d]
 //
-// A head is held in vectors of 16 (two registers with AVX2), the last one masked. Pairs of the half style
-// that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
+// A head is held in vectors of 16 (two registers with AVX2), the last one masked. Pairs of the half
+// style that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
 // Arithmetic, one rounding per operation:
 //
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
@@ -51,7 +51,8 @@ public:
       if (op.getTable())
         table = k.at(k.operand(op.getTable()), k.mul(token, op.getTable().getType().rowBytes()));
 
-      Value q = rowOf(op.getQ(), token), keys = rowOf(op.getK(), token), values = rowOf(op.getV(), token);
+      Value q = rowOf(op.getQ(), token), keys = rowOf(op.getK(), token),
+            values = rowOf(op.getV(), token);
       int64_t headBytes = headDim * 4, bytes = kv.elementBytes();
       if (rotary || op.getQNorm())
         k.loop(0, op.getHeads(), 1, [&](Value head) {
@@ -74,7 +75,8 @@ public:
         for (int64_t c = 0; c < full; ++c)
           k.store(roundToStored(k, x[c], kv.getElement()), k.at(to, c * kRowLanes * bytes));
         if (full < int64_t(x.size()))
-          storeElements(ArrayRef(x).drop_front(full), left(full), k.at(to, full * kRowLanes * bytes), bytes);
+          storeElements(ArrayRef(x).drop_front(full), left(full),
+                        k.at(to, full * kRowLanes * bytes), bytes);
       });
     });
   }
@@ -98,7 +100,8 @@ private:
     if (!weight)
       return x;
     Value mean = meanOfSquares(k, x, headDim);
-    Value root = math::SqrtOp::create(k.b, k.fadd(mean, k.splat(k.f32, op.getEps().convertToDouble())));
+    Value root =
+        math::SqrtOp::create(k.b, k.fadd(mean, k.splat(k.f32, op.getEps().convertToDouble())));
     Value inverse = k.broadcast(f32x16, k.fdiv(k.splat(k.f32, 1), root));
     for (auto [c, v] : llvm::enumerate(x)) {
       Value w = k.load(f32x16, k.at(k.operand(weight), c * 64), 64);
@@ -169,7 +172,8 @@ private:
     for (int64_t i = 0; i < kRowLanes; ++i)
       signs.push_back(i % 2 ? 0 : INT32_MIN);
     auto i32x16 = k.vec(k.i32, kRowLanes);
-    Value minusFirst = arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(signs)));
+    Value minusFirst =
+        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(signs)));
     for (int64_t c = 0; c * kRowLanes < rotary; ++c) {
       int64_t pairs = half - c * 8;
       Value cosine = loadFirst(k, k.f32, k.at(table, c * 32), std::min<int64_t>(pairs, 8));
@@ -199,7 +203,8 @@ private:
     int64_t full = count / unroll;
     if (full)
       k.loop(0, full, 1, [&](Value i) {
-        copy(k.at(k.scratch, k.mul(i, unroll * bytes)), k.at(to, k.mul(i, unroll * stride)), unroll);
+        copy(k.at(k.scratch, k.mul(i, unroll * bytes)), k.at(to, k.mul(i, unroll * stride)),
+             unroll);
       });
     copy(k.at(k.scratch, full * unroll * bytes), k.at(to, full * unroll * stride), count % unroll);
   }

@@ -30,5 +30,7 @@ static Value roundToF16(KernelBuilder &k, Value v) {
 }
 
 Value ingot::cpu::roundToStored(KernelBuilder &k, Value v, KvElement element) {
-  return element == KvElement::F32 ? v : element == KvElement::F16 ? roundToF16(k, v) : roundToBF16(k, v);
+  return element == KvElement::F32   ? v
+         : element == KvElement::F16 ? roundToF16(k, v)
+                                     : roundToBF16(k, v);
 }

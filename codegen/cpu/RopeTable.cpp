@@ -17,7 +17,8 @@ using namespace ingot;
 using namespace ingot::cpu;
 
 LogicalResult ingot::cpu::emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op) {
-  int64_t count = op.getFrequencies().getType().rows(), rowBytes = op.getOutput().getType().rowBytes();
+  int64_t count = op.getFrequencies().getType().rows(),
+          rowBytes = op.getOutput().getType().rowBytes();
   VectorType f32x16 = k.vec(k.f32, kRowLanes);
   Value factor = k.splat(f32x16, op.getFactor().convertToDouble());
   Value positions = k.batchPointer(offsetof(BatchView, positions));

@@ -35,7 +35,8 @@ public:
       : k(k), op(op), body(op.getBody().front()), f32x16(k.vec(k.f32, kRowLanes)),
         n(cast<RowsType>(op.getOutputs().front().getType()).getN()) {
     for (Operation &inner : body.without_terminator())
-      if (isa<kernel::RowStatOp>(inner) || llvm::all_of(inner.getOperands(), [&](Value v) { return uniform.contains(v); }))
+      if (isa<kernel::RowStatOp>(inner) ||
+          llvm::all_of(inner.getOperands(), [&](Value v) { return uniform.contains(v); }))
         uniform.insert_range(inner.getResults());
   }
 
@@ -82,10 +83,11 @@ private:
     int64_t full = n / kRowLanes;
     Values sum{k.splat(f32x16, 0)};
     if (full)
-      sum = k.loop(k.word(0), k.word(full * kRowLanes * 4), k.word(kRowLanes * 4), sum, [&](Value byte, ValueRange sums) {
-        Memo memo;
-        return Values{k.fadd(sums[0], sixteen(value, byte, memo))};
-      });
+      sum = k.loop(k.word(0), k.word(full * kRowLanes * 4), k.word(kRowLanes * 4), sum,
+                   [&](Value byte, ValueRange sums) {
+                     Memo memo;
+                     return Values{k.fadd(sums[0], sixteen(value, byte, memo))};
+                   });
     if (n % kRowLanes) {
       Memo memo;
       Value tail = sixteen(value, k.word(full * kRowLanes * 4), memo);

@@ -11,7 +11,8 @@ using namespace ingot::cpu;
 Value ingot::cpu::firstLanesMask(KernelBuilder &k, int64_t count) {
   SmallVector<bool> lanes(kRowLanes, false);
   std::fill_n(lanes.begin(), std::min(count, kRowLanes), true);
-  return arith::ConstantOp::create(k.b, DenseElementsAttr::get(k.vec(k.b.getI1Type(), kRowLanes), lanes));
+  return arith::ConstantOp::create(
+      k.b, DenseElementsAttr::get(k.vec(k.b.getI1Type(), kRowLanes), lanes));
 }
 
 Value ingot::cpu::firstLanes(KernelBuilder &k, Value v, int64_t count) {
