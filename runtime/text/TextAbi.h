@@ -44,7 +44,8 @@ bool ingot_tokenizer_is_special(const void *tokenizer, uint32_t id);
 uint32_t ingot_tokenizer_size(const void *tokenizer);
 bool ingot_tokenizer_drops_space(const void *tokenizer);
 int64_t ingot_tokenizer_id(const void *tokenizer, IngotTextSlice token);
-int32_t ingot_tokenizer_compile(IngotTextSlice json, bool *isFlat, IngotTextOutput segment, IngotTextOutput error);
+int32_t ingot_tokenizer_compile(IngotTextSlice json, bool libraryModel, bool *isFlat, IngotTextOutput segment,
+                                IngotTextOutput error);
 
 int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);
 void ingot_template_close(void *chatTemplate);

@@ -36,7 +36,11 @@ Result<std::optional<std::string>> findChatTemplate(const import::Checkpoint &ch
 /// The tokenizer.json that a GGUF vocabulary stands for (tests compare it with HF).
 Result<std::string> ggufToTokenizerJson(const import::Checkpoint &checkpoint);
 
-/// The segment for a tokenizer.json. Errors: E0621.
-Result<TokenizerArtifact> compileTokenizerJson(std::string_view json);
+/// How BPE models are kept: in our tables, or as the library's own model (slow to start; what
+/// tests compare the tables with).
+enum class BpeForm { Tables, Library };
+
+/// The segment for a tokenizer.json; `special` stays empty. Errors: E0621.
+Result<TokenizerArtifact> compileTokenizerJson(std::string_view json, BpeForm form = BpeForm::Tables);
 
 } // namespace ingot::text

@@ -185,8 +185,9 @@ fn set_strings(segment: &mut Segment, raw: &[String], forms: &[String], rule: &D
     Ok(())
 }
 
-/// The segment and whether its model is BPE in tables.
-pub fn compile(json: &[u8]) -> Result<(Vec<u8>, bool), String> {
+/// The segment and whether its model is BPE in tables. With `library_model` BPE stays in the
+/// library's own form, which tests compare the tables with.
+pub fn compile(json: &[u8], library_model: bool) -> Result<(Vec<u8>, bool), String> {
     let text = std::str::from_utf8(json).map_err(|e| e.to_string())?;
     let file: File = parse("tokenizer.json", text)?;
     let rule = DecodeRule::parse(file.decoder.map(RawValue::get))?;
@@ -207,7 +208,8 @@ pub fn compile(json: &[u8]) -> Result<(Vec<u8>, bool), String> {
     let mut vocab: HashMap<String, u32> = HashMap::new();
     let kind: Kind = parse("model", file.model.get())?;
     // Files from before model.type existed are BPE if they have merges.
-    if kind.kind.as_deref() == Some("BPE") || (kind.kind.is_none() && file.model.get().contains("\"merges\"")) {
+    let bpe = kind.kind.as_deref() == Some("BPE") || (kind.kind.is_none() && file.model.get().contains("\"merges\""));
+    if bpe && !library_model {
         let mut model: Bpe = parse("model", file.model.get())?;
         if model.dropout.is_some_and(|p| p != 0.0) {
             return Err("the model has BPE dropout, which makes ids random".into());

@@ -156,9 +156,15 @@ pub unsafe extern "C" fn ingot_tokenizer_id(tokenizer: *const Tokenizer, token: 
 /// # Safety
 /// `json` is readable, `is_flat` writable.
 #[no_mangle]
-pub unsafe extern "C" fn ingot_tokenizer_compile(json: Slice, is_flat: *mut bool, segment: Output, error: Output) -> i32 {
+pub unsafe extern "C" fn ingot_tokenizer_compile(
+    json: Slice,
+    library_model: bool,
+    is_flat: *mut bool,
+    segment: Output,
+    error: Output,
+) -> i32 {
     guarded(error, || {
-        let (bytes, flat) = compile::compile(json.bytes()).map_err(|why| (DAMAGED, why))?;
+        let (bytes, flat) = compile::compile(json.bytes(), library_model).map_err(|why| (DAMAGED, why))?;
         *is_flat = flat;
         segment.put(&bytes);
         Ok(())

@@ -1,0 +1,116 @@
+// Chat templates: what transformers' own renderer gives (make_templates.py), and the limits.
+
+#include "Goldens.h"
+#include "runtime/text/Text.h"
+
+#include <gtest/gtest.h>
+
+using namespace ingot;
+using namespace ingot::text;
+
+TEST(ChatTemplate, rendersWhatTransformersRenders) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element golden = parser.load(goldens::path("templates.json"));
+  size_t rendered = 0, refused = 0;
+  for (simdjson::dom::element one : golden["cases"].get_array()) {
+    std::string name = goldens::text(one["template"]);
+    auto parsed = ChatTemplate::parse(goldens::text(golden["templates"][name]));
+    ASSERT_TRUE(parsed) << name << ": " << parsed.error().format();
+    ChatTemplate::Options options{.addGenerationPrompt = one["add_generation_prompt"].get_bool(),
+                                  .bosToken = "<s>",
+                                  .eosToken = "</s>",
+                                  .extraJson = simdjson::minify(one["extra"])};
+    std::string messages = simdjson::minify(one["messages"]);
+    auto text = (*parsed)->render(messages, options);
+    if (one["refused"].error() == simdjson::SUCCESS) {
+      ++refused;
+      EXPECT_FALSE(text) << name << " " << messages << " gives " << *text;
+      continue;
+    }
+    ++rendered;
+    ASSERT_TRUE(text) << name << " " << messages << ": " << text.error().format();
+    EXPECT_EQ(*text, goldens::text(one["rendered"])) << name << " " << messages;
+  }
+  EXPECT_GT(rendered, 150u);
+  EXPECT_GT(refused, 20u);
+}
+
+namespace {
+
+std::unique_ptr<ChatTemplate> parse(const std::string &source) {
+  auto parsed = ChatTemplate::parse(source);
+  EXPECT_TRUE(parsed) << parsed.error().format();
+  return std::move(*parsed);
+}
+
+std::string codeOf(const std::string &source, const std::string &messages = "[]", const std::string &extra = "") {
+  auto text = parse(source)->render(messages, {.extraJson = extra});
+  EXPECT_FALSE(text) << *text;
+  return text ? "" : text.error().code;
+}
+
+} // namespace
+
+TEST(ChatTemplate, takesPairsOfRoleAndContent) {
+  auto chat = parse("{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}{{ add_generation_prompt }}");
+  std::vector<ChatTemplate::Message> messages = {{"user", "say \"hi\"\n\x01\\"}, {"assistant", "日本"}};
+  auto text = chat->render(messages, {});
+  ASSERT_TRUE(text) << text.error().format();
+  EXPECT_EQ(*text, "user=say \"hi\"\n\x01\\;assistant=日本;True");
+}
+
+TEST(ChatTemplate, callersVariablesWin) {
+  auto chat = parse("{{ bos_token }}{{ add_generation_prompt }}{{ unk_token is defined }}");
+  auto text = chat->render("[]", {.bosToken = "<a>", .extraJson = " {\"bos_token\": \"<b>\"} "});
+  ASSERT_TRUE(text) << text.error().format();
+  EXPECT_EQ(*text, "<b>TrueFalse");
+}
+
+TEST(ChatTemplate, strftimeNowGivesTheYear) {
+  auto text = parse("{{ strftime_now('%Y') }}")->render("[]", {});
+  ASSERT_TRUE(text) << text.error().format();
+  EXPECT_GE(std::stoi(*text), 2024);
+}
+
+TEST(ChatTemplate, errorsSayWhatAndWhere) {
+  auto syntax = ChatTemplate::parse("line one\n{% for m in %}");
+  ASSERT_FALSE(syntax);
+  EXPECT_EQ(syntax.error().code, "E0610");
+  EXPECT_NE(syntax.error().why.find("line 2"), std::string::npos) << syntax.error().why;
+
+  auto raised = parse("{{ raise_exception('roles must alternate') }}")->render("[]", {});
+  ASSERT_FALSE(raised);
+  EXPECT_EQ(raised.error().code, "E0612");
+  EXPECT_NE(raised.error().why.find("roles must alternate"), std::string::npos) << raised.error().why;
+}
+
+TEST(ChatTemplate, limitsHold) {
+  auto large = ChatTemplate::parse(std::string((1 << 20) + 1, 'x'));
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code, "E0611");
+
+  // Instructions, output, recursion, and memory that costs few instructions.
+  EXPECT_EQ(codeOf("{% for a in range(9999) %}{% for b in range(9999) %}{% set c = 1 %}{% endfor %}{% endfor %}"), "E0613");
+  EXPECT_EQ(codeOf("{% for a in range(9999) %}" + std::string(1000, 'x') + "{% endfor %}"), "E0613");
+  EXPECT_EQ(codeOf("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "E0612");
+  EXPECT_EQ(codeOf("{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}"), "E0613");
+  EXPECT_EQ(codeOf("{% set x %}{% for i in range(99999) %}" + std::string(9000, 'y') + "{% endfor %}{% endset %}"), "E0613");
+}
+
+TEST(ChatTemplate, aTemplateThatTookTooMuchIsNotRunAgain) {
+  auto chat = parse("{% if messages %}{% set ns = namespace(s='x') %}{% for i in range(60) %}"
+                    "{% set ns.s = ns.s ~ ns.s %}{% endfor %}{% endif %}ok");
+  EXPECT_TRUE(chat->render("[]", {}));
+  EXPECT_FALSE(chat->render("[{}]", {}));
+  auto again = chat->render("[]", {});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, "E0613");
+}
+
+TEST(ChatTemplate, refusesWhatIsNotJson) {
+  EXPECT_EQ(codeOf("x", "{}"), "E0614");
+  EXPECT_EQ(codeOf("x", "[1"), "E0614");
+  EXPECT_EQ(codeOf("x", "[]", "[]"), "E0614");
+  EXPECT_EQ(codeOf("x", "[]", "{\"a\":}"), "E0614");
+  EXPECT_EQ(codeOf("x", std::string(100000, '[')), "E0614");
+}

@@ -1,0 +1,187 @@
+// Tokenizers against Hugging Face: committed cases of small tokenizers of every kind
+// (make_tiny_tokenizers.py), and damaged segments.
+
+#include "Goldens.h"
+#include "runtime/text/TextBuild.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace ingot;
+using namespace ingot::text;
+
+namespace {
+
+/// A segment and the tokenizer that reads it in place.
+struct Opened {
+  std::string bytes;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+Opened compileAndOpen(const std::string &json, const char *kind) {
+  Opened opened;
+  auto artifact = compileTokenizerJson(json);
+  EXPECT_TRUE(artifact) << artifact.error().format();
+  EXPECT_EQ(artifact->kind, kind);
+  opened.bytes = artifact->bytes;
+  auto tokenizer = Tokenizer::fromBytes(artifact->kind, std::as_bytes(std::span(opened.bytes)));
+  EXPECT_TRUE(tokenizer) << tokenizer.error().format();
+  opened.tokenizer = std::move(*tokenizer);
+  return opened;
+}
+
+class Tiny : public testing::TestWithParam<const char *> {};
+
+} // namespace
+
+TEST_P(Tiny, agreesWithHuggingFace) {
+  std::string name = GetParam();
+  simdjson::dom::parser parser;
+  simdjson::dom::element golden = parser.load(goldens::path("tiny_" + name + ".json"));
+  bool bpe = name != "wordpiece" && name != "unigram" && name != "wordlevel";
+  Opened opened =
+      compileAndOpen(simdjson::minify(golden["tokenizer"]), bpe ? kFlatBpe.data() : kHfJson.data());
+  const Tokenizer &tokenizer = *opened.tokenizer;
+  size_t cases = 0;
+  for (simdjson::dom::element one : golden["cases"].get_array()) {
+    std::string text = goldens::text(one["text"]);
+    std::vector<int32_t> ids = goldens::ids(one["ids"]);
+    auto encoded = tokenizer.encode(text);
+    ASSERT_TRUE(encoded) << encoded.error().format();
+    EXPECT_EQ(*encoded, ids) << text;
+    auto plain = tokenizer.encode(text, /*parseSpecial=*/false);
+    ASSERT_TRUE(plain) << plain.error().format();
+    EXPECT_EQ(*plain, goldens::ids(one["plain"])) << text;
+    EXPECT_EQ(tokenizer.decode(ids, /*skipSpecial=*/false), goldens::text(one["decoded"])) << text;
+    EXPECT_EQ(tokenizer.decode(ids, /*skipSpecial=*/true), goldens::text(one["skipped"])) << text;
+
+    StreamDecoder stream(tokenizer);
+    std::string streamed;
+    for (int32_t id : ids) {
+      std::string piece = stream.push(id);
+      EXPECT_EQ(piece, replaceInvalidUtf8(piece)) << "a piece must be whole characters";
+      streamed += piece;
+    }
+    EXPECT_EQ(streamed + stream.flush(), goldens::text(one["skipped"]));
+    ++cases;
+  }
+  EXPECT_GT(cases, 60u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Tiny,
+                         testing::Values("gpt2", "digits", "llama3", "qwen2", "gemma", "llama2", "metaspace",
+                                         "wordpiece", "unigram", "wordlevel"),
+                         [](const auto &info) { return std::string(info.param); });
+
+namespace {
+
+std::string tinyJson(const char *name) {
+  simdjson::dom::parser parser;
+  return simdjson::minify(parser.load(goldens::path(std::string("tiny_") + name + ".json"))["tokenizer"]);
+}
+
+} // namespace
+
+TEST(Tokenizer, knowsItsTokens) {
+  Opened opened = compileAndOpen(tinyJson("llama3"), kFlatBpe.data());
+  const Tokenizer &t = *opened.tokenizer;
+  std::optional<int32_t> start = t.idOf("<|im_start|>");
+  ASSERT_TRUE(start);
+  EXPECT_TRUE(t.isSpecial(*start));
+  EXPECT_EQ(t.tokenBytes(*start), "<|im_start|>");
+  std::optional<int32_t> think = t.idOf("<think>");
+  ASSERT_TRUE(think);
+  EXPECT_FALSE(t.isSpecial(*think));
+  std::optional<int32_t> word = t.idOf("Ġthe");
+  ASSERT_TRUE(word);
+  EXPECT_EQ(t.tokenBytes(*word), " the");
+  EXPECT_FALSE(t.idOf("no such token"));
+  EXPECT_EQ(t.vocabSize(), std::max(*think, t.idOf("Word").value()) + 1);
+  EXPECT_EQ(t.tokenBytes(t.vocabSize()), "");
+  EXPECT_EQ(t.tokenBytes(-1), "");
+  EXPECT_FALSE(t.isSpecial(-1));
+  EXPECT_FALSE(t.isSpecial(t.vocabSize()));
+}
+
+TEST(Tokenizer, everyIdHasTheBytesThatItDecodesTo) {
+  Opened opened = compileAndOpen(tinyJson("gpt2"), kFlatBpe.data());
+  for (int32_t id = 0; id < opened.tokenizer->vocabSize(); ++id)
+    EXPECT_EQ(opened.tokenizer->decode(std::vector{id}, false), replaceInvalidUtf8(opened.tokenizer->tokenBytes(id)));
+}
+
+TEST(Tokenizer, leadingSpaceIsDroppedOnceAndNotInAContinuation) {
+  Opened opened = compileAndOpen(tinyJson("llama2"), kFlatBpe.data());
+  const Tokenizer &t = *opened.tokenizer;
+  ASSERT_TRUE(t.dropsLeadingSpace());
+  auto ids = t.encode("the lazy dog");
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(t.decode(*ids), "the lazy dog");
+  StreamDecoder continuation(t, true, /*continuation=*/true);
+  std::string text;
+  for (int32_t id : *ids)
+    text += continuation.push(id);
+  EXPECT_EQ(text + continuation.flush(), " the lazy dog");
+}
+
+TEST(Tokenizer, readsInvalidUtf8AsReplacementCharacters) {
+  Opened opened = compileAndOpen(tinyJson("gpt2"), kFlatBpe.data());
+  auto broken = opened.tokenizer->encode("a\xFF\xE6\x97z");
+  auto replaced = opened.tokenizer->encode("a\uFFFD\uFFFDz");
+  ASSERT_TRUE(broken && replaced);
+  EXPECT_EQ(*broken, *replaced);
+}
+
+TEST(Tokenizer, compilesToTheSameBytesEachTime) {
+  auto first = compileTokenizerJson(tinyJson("gemma"));
+  auto second = compileTokenizerJson(tinyJson("gemma"));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->bytes, second->bytes);
+}
+
+TEST(Tokenizer, refusesWhatItCannotDo) {
+  std::string bytes = "nothing";
+  auto unknown = Tokenizer::fromBytes("flat-bpe-9", std::as_bytes(std::span(bytes)));
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, "E0601");
+  auto damaged = Tokenizer::fromBytes(kFlatBpe, std::as_bytes(std::span(bytes)));
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().code, "E0602");
+
+  for (const char *json : {"", "{}", "[]", "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[\"a b\"]}}",
+                           "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4294967295},\"merges\":[]}}",
+                           "{\"model\":{\"type\":\"Mystery\"}}",
+                           "{\"decoder\":{\"type\":\"CTC\"},\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}}"}) {
+    auto artifact = compileTokenizerJson(json);
+    ASSERT_FALSE(artifact) << json;
+    EXPECT_EQ(artifact.error().code, "E0621");
+    EXPECT_FALSE(artifact.error().why.empty());
+  }
+}
+
+// Damage must give an error or other ids: never a crash, a hang or a read outside.
+TEST(Tokenizer, survivesDamagedSegments) {
+  auto artifact = compileTokenizerJson(tinyJson("llama3"));
+  ASSERT_TRUE(artifact);
+  std::mt19937 random(11);
+  for (int round = 0; round < 1500; ++round) {
+    std::string bytes = artifact->bytes;
+    if (round % 5 == 0)
+      bytes.resize(random() % bytes.size());
+    for (unsigned flips = random() % 40; flips > 0 && !bytes.empty(); --flips) {
+      // Half of the flips go to the header and the tables' beginnings, where they hurt most.
+      size_t at = random() % (flips % 2 ? std::min<size_t>(bytes.size(), 400) : bytes.size());
+      bytes[at] = static_cast<char>(random());
+    }
+    std::vector<std::byte> exact(bytes.size());
+    std::ranges::transform(bytes, exact.begin(), [](char c) { return static_cast<std::byte>(c); });
+    auto tokenizer = Tokenizer::fromBytes(kFlatBpe, exact);
+    if (!tokenizer) {
+      EXPECT_EQ(tokenizer.error().code, "E0602");
+      continue;
+    }
+    if (auto ids = (*tokenizer)->encode("The quick brown fox <|im_start|> 日本 12345"))
+      (*tokenizer)->decode(*ids);
+    (*tokenizer)->idOf("Ġthe");
+  }
+}
