@@ -136,11 +136,11 @@ Result<void> Config::finish() {
     return {};
   std::string more =
       unused.size() > 1 ? line(", and ", unused.size() - 1, " more such keys") : std::string();
-  return import::refuse(cause::keyUnused,
-                        line("the model has a key that its family does not know: ",
-                             inQuotes(unused.front()), more),
-                        "it may change what the model computes, so it is not passed over",
-                        "use another checkpoint, or remove the key if you know it is harmless");
+  return import::refuse(
+      cause::keyUnused,
+      line("the model has a key that its family does not know: ", inQuotes(unused.front()), more),
+      "it may change what the model computes, so it is not passed over",
+      "use another checkpoint, or remove the key if you know it is harmless");
 }
 
 lm::ActivationKind models::readActivation(Config &config, llvm::StringRef key,

@@ -9,8 +9,7 @@ using namespace ingot;
 using namespace ingot::models;
 
 // MistralForCausalLM is Llama with, in some checkpoints, a window on all layers.
-static constexpr llvm::StringLiteral kLlama[] = {"llama", "LlamaForCausalLM",
-                                                 "MistralForCausalLM"};
+static constexpr llvm::StringLiteral kLlama[] = {"llama", "LlamaForCausalLM", "MistralForCausalLM"};
 static constexpr llvm::StringLiteral kGemma3[] = {"gemma3", "Gemma3ForCausalLM"};
 
 static constexpr Family kFamilies[] = {
@@ -28,18 +27,17 @@ const Family *models::findFamily(llvm::StringRef architecture) {
   return nullptr;
 }
 
-ImportedModel models::importModel(mlir::MLIRContext &context,
-                                  const import::Checkpoint &checkpoint, Error &why) {
+ImportedModel models::importModel(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+                                  Error &why) {
   if (const Family *family = findFamily(checkpoint.architecture))
     return family->import(context, checkpoint, why);
   std::string list;
   for (const Family &family : kFamilies)
     for (llvm::StringRef known : family.architectures)
       list += (list.empty() ? "" : ", ") + known.str();
-  why = import::refuse(
-      cause::architectureUnknown,
-      import::line("the architecture ", import::inQuotes(checkpoint.architecture),
-                   " is not supported"),
-      import::line("supported: ", list), "use a checkpoint of one of these");
+  why = import::refuse(cause::architectureUnknown,
+                       import::line("the architecture ", import::inQuotes(checkpoint.architecture),
+                                    " is not supported"),
+                       import::line("supported: ", list), "use a checkpoint of one of these");
   return mlir::failure();
 }

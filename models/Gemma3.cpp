@@ -184,17 +184,16 @@ static mlir::Value emitLayer(LayerEmitter &layer, const Gemma3 &m, bool local) {
   mlir::Value v = layer.linear(normed, "attn_v");
   q = rope(norm(q, "attn_q_norm", m.heads), m.heads);
   k = rope(norm(k, "attn_k_norm", m.kvHeads), m.kvHeads);
-  mlir::Value attended =
-      layer.attention(q, k, v, {m.heads, m.kvHeads, m.attentionScale, local ? m.window : 0,
-                                m.attentionSoftcap});
-  mlir::Value h = layer.add(
-      layer.x, norm(layer.linear(attended, "attn_output"), "post_attention_norm"));
+  mlir::Value attended = layer.attention(
+      q, k, v, {m.heads, m.kvHeads, m.attentionScale, local ? m.window : 0, m.attentionSoftcap});
+  mlir::Value h =
+      layer.add(layer.x, norm(layer.linear(attended, "attn_output"), "post_attention_norm"));
   mlir::Value mlp = layer.gatedMlp(norm(h, "ffn_norm"), m.activation);
   return layer.add(h, norm(mlp, "post_ffw_norm"));
 }
 
-ImportedModel models::importGemma3(mlir::MLIRContext &context,
-                                   const import::Checkpoint &checkpoint, Error &why) {
+ImportedModel models::importGemma3(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+                                   Error &why) {
   bool gguf = checkpoint.container == import::Container::Gguf;
   Config config(checkpoint, gguf ? "gemma3." : "");
   Gemma3 m = gguf ? readGguf(config, checkpoint) : readHf(config);
@@ -207,19 +206,17 @@ ImportedModel models::importGemma3(mlir::MLIRContext &context,
 
   ModelBuilder model(context, checkpoint, {"gemma3", m.vocab, m.hidden, m.context});
   EntryWeights entry;
-  entry.embedding =
-      model.weight("token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight",
-                   {m.vocab, m.hidden});
-  lm::WeightOp global =
-      model.values("rope_freqs_global", ropeFrequencies(m.globalRope, m.headDim));
+  entry.embedding = model.weight(
+      "token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
+  lm::WeightOp global = model.values("rope_freqs_global", ropeFrequencies(m.globalRope, m.headDim));
   lm::WeightOp local = model.values("rope_freqs_local", ropeFrequencies(m.localRope, m.headDim));
   for (int64_t i = 0; i < m.layers && !model.failed(); ++i) {
     bool isLocal = m.local[i];
     model.layer(isLocal ? "local" : "global", takeLayer(model, m, i, isLocal ? local : global),
                 [&](LayerEmitter &layer) { return emitLayer(layer, m, isLocal); });
   }
-  entry.outputNorm = model.weight(
-      "output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
+  entry.outputNorm =
+      model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
   const char *output = gguf ? "output.weight" : "lm_head.weight";
   entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
                         : model.weight("output", output, {m.vocab, m.hidden});

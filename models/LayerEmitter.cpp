@@ -37,19 +37,16 @@ Value LayerEmitter::linear(Value value, StringRef role) {
 Value LayerEmitter::rope(Value value, StringRef role, int64_t heads, lm::RopeStyle style) {
   return lm::RopeOp::create(builder, at("rope"), value.getType(), value, weight(role), batch,
                             builder.getI64IntegerAttr(heads),
-                            lm::RopeStyleAttr::get(builder.getContext(), style),
-                            f32(builder, 1));
+                            lm::RopeStyleAttr::get(builder.getContext(), style), f32(builder, 1));
 }
 
 Value LayerEmitter::attention(Value q, Value k, Value v, const AttentionShape &shape) {
   kv = lm::KvAppendOp::create(builder, at("kv_append"), kv.getType(), k, v, kv, batch,
                               builder.getI64IntegerAttr(shape.kvHeads));
-  return lm::AttentionOp::create(builder, at("attention"), q.getType(), q, kv, batch,
-                                 builder.getI64IntegerAttr(shape.heads),
-                                 builder.getI64IntegerAttr(shape.kvHeads),
-                                 f32(builder, shape.scale),
-                                 builder.getI64IntegerAttr(shape.window),
-                                 f32(builder, shape.softcap));
+  return lm::AttentionOp::create(
+      builder, at("attention"), q.getType(), q, kv, batch, builder.getI64IntegerAttr(shape.heads),
+      builder.getI64IntegerAttr(shape.kvHeads), f32(builder, shape.scale),
+      builder.getI64IntegerAttr(shape.window), f32(builder, shape.softcap));
 }
 
 Value LayerEmitter::add(Value a, Value b) {
@@ -59,9 +56,9 @@ Value LayerEmitter::add(Value a, Value b) {
 Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind activation) {
   Value gate = linear(value, "ffn_gate");
   Value up = linear(value, "ffn_up");
-  Value active = lm::ActivationOp::create(
-      builder, at("activation"), gate.getType(), gate,
-      lm::ActivationKindAttr::get(builder.getContext(), activation));
+  Value active =
+      lm::ActivationOp::create(builder, at("activation"), gate.getType(), gate,
+                               lm::ActivationKindAttr::get(builder.getContext(), activation));
   Value product = lm::MulOp::create(builder, at("gated"), active.getType(), active, up);
   return linear(product, "ffn_down");
 }

@@ -134,8 +134,8 @@ static mlir::Value emitLayer(LayerEmitter &layer, const Llama &m) {
   return layer.add(h, layer.gatedMlp(layer.rmsNorm(h, "ffn_norm", m.eps), m.activation));
 }
 
-ImportedModel models::importLlama(mlir::MLIRContext &context,
-                                  const import::Checkpoint &checkpoint, Error &why) {
+ImportedModel models::importLlama(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+                                  Error &why) {
   bool gguf = checkpoint.container == import::Container::Gguf;
   Config config(checkpoint, gguf ? "llama." : "");
   Llama m = gguf ? readGguf(config, checkpoint) : readHf(config);
@@ -148,15 +148,14 @@ ImportedModel models::importLlama(mlir::MLIRContext &context,
 
   ModelBuilder model(context, checkpoint, {"llama", m.vocab, m.hidden, m.context});
   EntryWeights entry;
-  entry.embedding =
-      model.weight("token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight",
-                   {m.vocab, m.hidden});
+  entry.embedding = model.weight(
+      "token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
   lm::WeightOp frequencies = takeFrequencies(model, m);
   for (int64_t i = 0; i < m.layers && !model.failed(); ++i)
     model.layer("layer", takeLayer(model, m, i, frequencies),
                 [&](LayerEmitter &layer) { return emitLayer(layer, m); });
-  entry.outputNorm = model.weight(
-      "output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
+  entry.outputNorm =
+      model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
   const char *output = gguf ? "output.weight" : "lm_head.weight";
   entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
                         : model.weight("output", output, {m.vocab, m.hidden});

@@ -27,9 +27,8 @@ static std::string printed(ArrayRef<int64_t> shape) {
 static WeightFormat configuredType(const import::Checkpoint &checkpoint) {
   for (const char *key : {"dtype", "torch_dtype"}) {
     auto entry = checkpoint.metadata.find(std::string_view(key));
-    const auto *name = entry == checkpoint.metadata.end()
-                           ? nullptr
-                           : std::get_if<std::string>(&entry->second);
+    const auto *name =
+        entry == checkpoint.metadata.end() ? nullptr : std::get_if<std::string>(&entry->second);
     if (name && *name == "float32")
       return WeightFormat::F32;
     if (name && *name == "float16")
@@ -40,8 +39,8 @@ static WeightFormat configuredType(const import::Checkpoint &checkpoint) {
 
 ModelBuilder::ModelBuilder(MLIRContext &context, const import::Checkpoint &checkpoint,
                            const ModelShape &shape)
-    : context(context), checkpoint(checkpoint), shape(shape),
-      dtype(configuredType(checkpoint)), builder(&context) {
+    : context(context), checkpoint(checkpoint), shape(shape), dtype(configuredType(checkpoint)),
+      builder(&context) {
   context.loadDialect<lm::LmDialect>();
   Location location = NameLoc::get(builder.getStringAttr(checkpoint.name));
   module = ModuleOp::create(location);
@@ -60,36 +59,31 @@ void ModelBuilder::refuse(Error error) {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-bool ModelBuilder::hasTensor(StringRef source) const {
-  return checkpoint.find(source) != nullptr;
-}
+bool ModelBuilder::hasTensor(StringRef source) const { return checkpoint.find(source) != nullptr; }
 
 const import::Tensor *ModelBuilder::takeTensor(StringRef source, ArrayRef<int64_t> expected) {
   taken.insert(source);
   const import::Tensor *tensor = checkpoint.find(source);
   if (!tensor) {
-    refuse(import::refuse(cause::tensorMissing,
-                          line("the checkpoint has no tensor ", inQuotes(source)),
-                          line("the ", shape.family.str(), " family needs it as ",
-                               printed(expected), "; the checkpoint has ",
-                               checkpoint.tensors.size(), " tensors"),
-                          "download the checkpoint again, all its files"));
+    refuse(import::refuse(
+        cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
+        line("the ", shape.family.str(), " family needs it as ", printed(expected),
+             "; the checkpoint has ", checkpoint.tensors.size(), " tensors"),
+        "download the checkpoint again, all its files"));
     return nullptr;
   }
   if (ArrayRef(tensor->shape) != expected) {
-    refuse(import::refuse(cause::tensorShape,
-                          line("the tensor ", inQuotes(source), " has the wrong shape"),
-                          line("found ", printed(tensor->shape), ", the configuration gives ",
-                               printed(expected)),
-                          "take configuration and tensors from the same checkpoint"));
+    refuse(import::refuse(
+        cause::tensorShape, line("the tensor ", inQuotes(source), " has the wrong shape"),
+        line("found ", printed(tensor->shape), ", the configuration gives ", printed(expected)),
+        "take configuration and tensors from the same checkpoint"));
     return nullptr;
   }
   if (expected.size() == 1 && !numericFormat(tensor->format).isFloat()) {
-    refuse(import::refuse(cause::tensorFormat,
-                          line("the vector ", inQuotes(source), " is quantised"),
-                          line("found ", numericFormat(tensor->format).name,
-                               ", supported: f32, f16, bf16"),
-                          "convert the checkpoint again with a current converter"));
+    refuse(import::refuse(
+        cause::tensorFormat, line("the vector ", inQuotes(source), " is quantised"),
+        line("found ", numericFormat(tensor->format).name, ", supported: f32, f16, bf16"),
+        "convert the checkpoint again with a current converter"));
     return nullptr;
   }
   return tensor;
@@ -130,8 +124,8 @@ static std::string symbolOf(int64_t layer, StringRef role) {
 
 void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
                              int64_t rows, int64_t columns, Bias bias) {
-  weights.add(tensor.role, weight(symbolOf(layer, tensor.role),
-                                  sourceOf(layer, tensor, ".weight"), {rows, columns}));
+  weights.add(tensor.role, weight(symbolOf(layer, tensor.role), sourceOf(layer, tensor, ".weight"),
+                                  {rows, columns}));
   std::string biasSource = sourceOf(layer, tensor, ".bias");
   if (bias == Bias::Required || (bias == Bias::IfPresent && hasTensor(biasSource))) {
     std::string role = (tensor.role + "_bias").str();
@@ -141,8 +135,8 @@ void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTe
 
 void ModelBuilder::addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
                              int64_t length) {
-  weights.add(tensor.role, weight(symbolOf(layer, tensor.role),
-                                  sourceOf(layer, tensor, ".weight"), {length}));
+  weights.add(tensor.role,
+              weight(symbolOf(layer, tensor.role), sourceOf(layer, tensor, ".weight"), {length}));
 }
 
 lm::WeightOp ModelBuilder::values(StringRef symbol, ArrayRef<float> numbers) {
@@ -192,13 +186,13 @@ void ModelBuilder::checkAllTaken() {
     return;
   std::string more =
       unused.size() > 1 ? line(", and ", unused.size() - 1, " more such tensors") : std::string();
-  refuse(import::refuse(cause::tensorUnused,
-                        line("the checkpoint has a tensor that its family does not know: ",
-                             inQuotes(unused.front()), more),
-                        line("the ", shape.family.str(), " family took ",
-                             checkpoint.tensors.size() - unused.size(), " of ",
-                             checkpoint.tensors.size(), " tensors"),
-                        "use a checkpoint of the plain architecture, without adapters"));
+  refuse(import::refuse(
+      cause::tensorUnused,
+      line("the checkpoint has a tensor that its family does not know: ", inQuotes(unused.front()),
+           more),
+      line("the ", shape.family.str(), " family took ", checkpoint.tensors.size() - unused.size(),
+           " of ", checkpoint.tensors.size(), " tensors"),
+      "use a checkpoint of the plain architecture, without adapters"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -287,30 +281,28 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
 
   builder.setInsertionPointToEnd(&body);
   auto get = [&](lm::WeightOp weight) -> Value {
-    return lm::GetWeightOp::create(builder, weight.getLoc(), weight.getType(),
-                                   weight.getSymName());
+    return lm::GetWeightOp::create(builder, weight.getLoc(), weight.getType(), weight.getSymName());
   };
-  Value x = lm::EmbedOp::create(builder, named("token_embd"), hiddenType, ids,
-                                get(entry.embedding), f32(entry.embeddingScale));
+  Value x = lm::EmbedOp::create(builder, named("token_embd"), hiddenType, ids, get(entry.embedding),
+                                f32(entry.embeddingScale));
   SmallVector<Attribute> kindSymbols;
   SmallVector<int64_t> slots;
   for (auto [i, kind] : llvm::enumerate(layerKinds)) {
     kindSymbols.push_back(FlatSymbolRefAttr::get(kind.getSymNameAttr()));
     slots.push_back(int64_t(i));
   }
-  auto layers = lm::LayersOp::create(builder, named("layers"), hiddenType, kvType, x, kv, batch,
-                                     builder.getArrayAttr(kindSymbols),
-                                     builder.getArrayAttr(layerWeights),
-                                     builder.getDenseI64ArrayAttr(slots));
+  auto layers = lm::LayersOp::create(
+      builder, named("layers"), hiddenType, kvType, x, kv, batch, builder.getArrayAttr(kindSymbols),
+      builder.getArrayAttr(layerWeights), builder.getDenseI64ArrayAttr(slots));
   x = lm::SelectRowsOp::create(builder, named("select_rows"), hiddenType, layers.getY(), batch);
   x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
                             f32(entry.normEps), builder.getI64IntegerAttr(1),
                             f32(entry.normWeightOffset));
-  Value logits = lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output),
-                                      Value());
+  Value logits =
+      lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output), Value());
   if (entry.softcap > 0)
-    logits = lm::SoftcapOp::create(builder, named("softcap"), logitsType, logits,
-                                   f32(entry.softcap));
+    logits =
+        lm::SoftcapOp::create(builder, named("softcap"), logitsType, logits, f32(entry.softcap));
   lm::ReturnOp::create(builder, function.getLoc(), ValueRange{logits, layers.getKvOut()});
 }
 

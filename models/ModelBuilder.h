@@ -125,8 +125,8 @@ public:
   ImportedModel finish(const EntryWeights &entry, Error &why);
 
 private:
-  lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape,
-                         WeightFormat stored, llvm::StringRef source);
+  lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
+                         llvm::StringRef source);
   std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
   const import::Tensor *takeTensor(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
   lm::LayerKindOp emitKind(llvm::StringRef name, const LayerWeights &weights,

@@ -1,0 +1,223 @@
+//===- FamilyErrorsTest.cpp - What families refuse, and how ---------------===//
+//
+// A sound one-layer model in memory, then one thing wrong with it at a time: each must
+// be refused with its own code and a message that names the culprit.
+//===----------------------------------------------------------------------===//
+#include "compiler/reference/Interpreter.h"
+#include "models/Family.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace ingot;
+using import::Checkpoint;
+
+namespace {
+
+const std::vector<std::byte> kZeros(64 * 1024);
+
+void addTensor(Checkpoint &checkpoint, const std::string &name, std::vector<int64_t> shape,
+               WeightFormat format = WeightFormat::F32) {
+  import::Tensor tensor{name, format, std::move(shape), {}};
+  tensor.data = std::span(kZeros).first(static_cast<size_t>(tensor.elements()) * 4);
+  auto at = std::ranges::lower_bound(checkpoint.tensors, name, {}, &import::Tensor::name);
+  checkpoint.tensors.insert(at, std::move(tensor));
+}
+
+void removeTensor(Checkpoint &checkpoint, const std::string &name) {
+  std::erase_if(checkpoint.tensors, [&](const auto &tensor) { return tensor.name == name; });
+}
+
+Checkpoint hfLlama() {
+  Checkpoint c;
+  c.container = import::Container::Safetensors;
+  c.architecture = "LlamaForCausalLM";
+  c.name = "in-memory";
+  c.metadata = {{"hidden_size", int64_t(8)},
+                {"num_hidden_layers", int64_t(1)},
+                {"num_attention_heads", int64_t(2)},
+                {"num_key_value_heads", int64_t(1)},
+                {"intermediate_size", int64_t(12)},
+                {"max_position_embeddings", int64_t(32)},
+                {"rms_norm_eps", 1e-5},
+                {"vocab_size", int64_t(16)},
+                {"dtype", std::string("float16")},
+                {"tie_word_embeddings", true}};
+  addTensor(c, "model.embed_tokens.weight", {16, 8});
+  addTensor(c, "model.norm.weight", {8});
+  std::string layer = "model.layers.0.";
+  for (const char *norm : {"input_layernorm", "post_attention_layernorm"})
+    addTensor(c, layer + norm + ".weight", {8});
+  addTensor(c, layer + "self_attn.q_proj.weight", {8, 8});
+  addTensor(c, layer + "self_attn.k_proj.weight", {4, 8});
+  addTensor(c, layer + "self_attn.v_proj.weight", {4, 8});
+  addTensor(c, layer + "self_attn.o_proj.weight", {8, 8});
+  addTensor(c, layer + "mlp.gate_proj.weight", {12, 8});
+  addTensor(c, layer + "mlp.up_proj.weight", {12, 8});
+  addTensor(c, layer + "mlp.down_proj.weight", {8, 12});
+  return c;
+}
+
+void expectImport(const Checkpoint &checkpoint) {
+  mlir::MLIRContext context;
+  Error why;
+  EXPECT_TRUE(mlir::succeeded(models::importModel(context, checkpoint, why))) << why.format();
+}
+
+void expectRefusal(const Checkpoint &checkpoint, const std::string &code,
+                   const std::string &mention) {
+  mlir::MLIRContext context;
+  Error why;
+  ASSERT_TRUE(mlir::failed(models::importModel(context, checkpoint, why)));
+  EXPECT_EQ(why.code, code) << why.format();
+  EXPECT_EQ(why.exit, ExitCode::File);
+  EXPECT_NE(why.format().find(mention), std::string::npos) << why.format();
+  EXPECT_FALSE(why.why.empty());
+  EXPECT_FALSE(why.fix.empty());
+}
+
+} // namespace
+
+TEST(FamilyErrors, TheBaseIsSound) { expectImport(hfLlama()); }
+
+TEST(FamilyErrors, UnknownArchitectureIsRefusedByNameWithTheList) {
+  Checkpoint c = hfLlama();
+  c.architecture = "BertModel";
+  expectRefusal(c, "E0293", "'BertModel'");
+  expectRefusal(c, "E0293", "llama, LlamaForCausalLM, MistralForCausalLM, gemma3, Gemma3ForCausalLM");
+}
+
+TEST(FamilyErrors, AKeyThatNobodyReads) {
+  Checkpoint c = hfLlama();
+  c.metadata["logit_temperature"] = 2.0;
+  expectRefusal(c, "E0294", "'logit_temperature'");
+}
+
+TEST(FamilyErrors, AKeyThatIsNullChangesNothing) {
+  Checkpoint c = hfLlama();
+  c.metadata["quantization_config"] = std::monostate();
+  expectImport(c);
+}
+
+TEST(FamilyErrors, AMissingKey) {
+  Checkpoint c = hfLlama();
+  c.metadata.erase("intermediate_size");
+  expectRefusal(c, "E0206", "'intermediate_size'");
+}
+
+TEST(FamilyErrors, AKeyOfTheWrongType) {
+  Checkpoint c = hfLlama();
+  c.metadata["hidden_size"] = std::string("eight");
+  expectRefusal(c, "E0207", "'hidden_size'");
+}
+
+TEST(FamilyErrors, AMissingTensor) {
+  Checkpoint c = hfLlama();
+  removeTensor(c, "model.layers.0.mlp.up_proj.weight");
+  expectRefusal(c, "E0295", "'model.layers.0.mlp.up_proj.weight'");
+}
+
+TEST(FamilyErrors, AnUntiedHeadThatIsMissing) {
+  Checkpoint c = hfLlama();
+  c.metadata["tie_word_embeddings"] = false;
+  expectRefusal(c, "E0295", "'lm_head.weight'");
+}
+
+TEST(FamilyErrors, ABiasThatTheConfigurationPromises) {
+  Checkpoint c = hfLlama();
+  c.metadata["mlp_bias"] = true;
+  expectRefusal(c, "E0295", "'model.layers.0.mlp.gate_proj.bias'");
+}
+
+TEST(FamilyErrors, ABiasThatTheConfigurationDenies) {
+  Checkpoint c = hfLlama();
+  addTensor(c, "model.layers.0.self_attn.q_proj.bias", {8});
+  expectRefusal(c, "E0296", "'model.layers.0.self_attn.q_proj.bias'");
+}
+
+TEST(FamilyErrors, ALayerMoreThanTheConfigurationHas) {
+  Checkpoint c = hfLlama();
+  addTensor(c, "model.layers.1.input_layernorm.weight", {8});
+  expectRefusal(c, "E0296", "'model.layers.1.input_layernorm.weight'");
+}
+
+TEST(FamilyErrors, AWrongShape) {
+  Checkpoint c = hfLlama();
+  removeTensor(c, "model.layers.0.self_attn.k_proj.weight");
+  addTensor(c, "model.layers.0.self_attn.k_proj.weight", {8, 4});
+  expectRefusal(c, "E0297", "found 8x4, the configuration gives 4x8");
+}
+
+TEST(FamilyErrors, AQuantisedNorm) {
+  Checkpoint c = hfLlama();
+  removeTensor(c, "model.norm.weight");
+  addTensor(c, "model.norm.weight", {8}, WeightFormat::Q8_0);
+  expectRefusal(c, "E0299", "found q8_0");
+}
+
+TEST(FamilyErrors, ATiedHeadThatDiffers) {
+  Checkpoint c = hfLlama();
+  addTensor(c, "lm_head.weight", {16, 8});
+  expectImport(c); // the same bytes: harmless
+  std::vector<std::byte> ones(16 * 8 * 4, std::byte(1));
+  for (auto &tensor : c.tensors)
+    if (tensor.name == "lm_head.weight")
+      tensor.data = ones;
+  expectRefusal(c, "E0296", "'lm_head.weight'");
+}
+
+struct BadValue {
+  const char *key;
+  import::MetaValue value;
+  const char *mention;
+};
+
+TEST(FamilyErrors, ValuesThatAreNotSupported) {
+  const BadValue values[] = {
+      {"num_hidden_layers", int64_t(0), "found 0"},
+      {"hidden_size", int64_t(-8), "found -8"},
+      {"vocab_size", int64_t(1) << 40, "found 1099511627776"},
+      {"rms_norm_eps", -1.0, "'rms_norm_eps'"},
+      {"num_key_value_heads", int64_t(3), "multiples of the 3 KV heads"},
+      {"head_dim", int64_t(5), "even sizes"},
+      {"hidden_act", std::string("relu"), "found 'relu', supported: silu"},
+      {"rope_scaling.rope_type", std::string("yarn"), "found 'yarn', supported: default, linear, llama3"},
+      {"rope_scaling.type", std::string("dynamic"), "found 'dynamic'"},
+      {"rope_interleaved", true, "supported: false"},
+  };
+  for (const BadValue &bad : values) {
+    SCOPED_TRACE(bad.key);
+    Checkpoint c = hfLlama();
+    c.metadata[bad.key] = bad.value;
+    expectRefusal(c, "E0298", bad.mention);
+  }
+}
+
+TEST(FamilyErrors, ScalingNeedsItsNumbers) {
+  Checkpoint c = hfLlama();
+  c.metadata["rope_scaling.rope_type"] = std::string("llama3");
+  expectRefusal(c, "E0206", "'rope_scaling.factor'");
+}
+
+TEST(FamilyErrors, GemmaLayerTypesMustCoverAllLayers) {
+  Checkpoint c = hfLlama();
+  c.architecture = "Gemma3ForCausalLM";
+  c.metadata["layer_types"] =
+      import::MetaArray(std::vector<std::string>{"sliding_attention", "full_attention"});
+  expectRefusal(c, "E0298", "found 2 layers, supported: 1 layers");
+  c.metadata["layer_types"] = import::MetaArray(std::vector<std::string>{"chunked_attention"});
+  expectRefusal(c, "E0298", "'chunked_attention'");
+}
+
+TEST(FamilyErrors, AConfigurationAloneImportsForRandomWeights) {
+  Checkpoint c = hfLlama();
+  c.tensors.clear();
+  mlir::MLIRContext context;
+  Error why;
+  auto module = models::importModel(context, c, why);
+  ASSERT_TRUE(mlir::succeeded(module)) << why.format();
+  auto model = *(*module)->getOps<lm::ModelOp>().begin();
+  auto embedding = mlir::SymbolTable(model).lookup<lm::WeightOp>("token_embd");
+  EXPECT_EQ(embedding.getType().getFormat(), WeightFormat::F16); // its dtype
+}

@@ -1,0 +1,90 @@
+//===- LayerKindsTest.cpp - Layers that share a kind, and those that do not ==//
+#include "tests/models/TinyCheckpoints.h"
+
+#include "compiler/reference/Interpreter.h"
+#include "models/Family.h"
+
+#include <gtest/gtest.h>
+
+using namespace ingot;
+
+namespace {
+
+struct Imported {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  lm::ModelOp model;
+  lm::LayersOp layers;
+
+  explicit Imported(const char *name) {
+    auto checkpoint = import::openCheckpoint(tests::tinyCheckpoint(name).model);
+    EXPECT_TRUE(checkpoint);
+    Error why;
+    auto imported = models::importModel(context, **checkpoint, why);
+    EXPECT_TRUE(mlir::succeeded(imported)) << why.format();
+    module = std::move(*imported);
+    model = *module->getOps<lm::ModelOp>().begin();
+    module->walk([&](lm::LayersOp op) { layers = op; });
+  }
+
+  std::vector<std::string> kinds() {
+    std::vector<std::string> names;
+    for (auto kind : layers.getKinds().getAsRange<mlir::FlatSymbolRefAttr>())
+      names.push_back(kind.getValue().str());
+    return names;
+  }
+};
+
+} // namespace
+
+// Seven layers, the sixth without a window; layers 1, 2 and 5 have other formats.
+TEST(LayerKinds, WindowAndFormatsMakeKinds) {
+  Imported gemma("gemma3-gguf-mixed");
+  EXPECT_EQ(gemma.kinds(), (std::vector<std::string>{"local0", "local1", "local1", "local0",
+                                                     "local0", "global", "local0"}));
+  gemma.module->walk([&](lm::AttentionOp op) {
+    auto kind = op->getParentOfType<lm::LayerKindOp>();
+    EXPECT_EQ(op.getWindow(), kind.getSymName() == "global" ? 0u : 9u);
+  });
+}
+
+TEST(LayerKinds, EqualLayersShareOne) {
+  EXPECT_EQ(Imported("llama-biases-sharded").kinds(), std::vector<std::string>(3, "layer"));
+}
+
+TEST(LayerKinds, EveryWeightArgumentNamesItsRole) {
+  Imported llama("llama-biases-sharded");
+  std::vector<std::string> roles;
+  auto kind = *llama.model.getBody().getOps<lm::LayerKindOp>().begin();
+  for (unsigned i = 3; i < kind.getNumArguments(); ++i)
+    roles.push_back(kind.getArgAttrOfType<mlir::StringAttr>(i, lm::kRoleAttr).str());
+  EXPECT_EQ(roles, (std::vector<std::string>{
+                       "attn_norm", "attn_q", "attn_q_bias", "attn_k", "attn_k_bias", "attn_v",
+                       "attn_v_bias", "rope_freqs", "attn_output", "attn_output_bias", "ffn_norm",
+                       "ffn_gate", "ffn_gate_bias", "ffn_up", "ffn_up_bias", "ffn_down",
+                       "ffn_down_bias"}));
+}
+
+// Vectors are f32 whatever the file holds, and say what that was.
+TEST(LayerKinds, VectorsAreF32) {
+  Imported llama("llama-biases-sharded");
+  auto norm = mlir::SymbolTable(llama.model).lookup<lm::WeightOp>("blk.1.attn_norm");
+  ASSERT_TRUE(norm);
+  EXPECT_EQ(norm.getType().getFormat(), WeightFormat::F32);
+  EXPECT_EQ(norm.getStored()->getId(), WeightFormat::BF16);
+  EXPECT_EQ(norm.getSource(), "model.layers.1.input_layernorm.weight");
+}
+
+TEST(LayerKinds, TiedHeadsReadTheEmbedding) {
+  auto headOf = [](Imported &imported) {
+    std::string head;
+    imported.module->walk([&](lm::LinearOp op) {
+      if (op->getParentOfType<lm::EntryOp>())
+        head = op.getWeight().getDefiningOp<lm::GetWeightOp>().getWeight().str();
+    });
+    return head;
+  };
+  Imported tied("llama3-tied"), untied("llama-old-config");
+  EXPECT_EQ(headOf(tied), "token_embd");
+  EXPECT_EQ(headOf(untied), "output");
+}
