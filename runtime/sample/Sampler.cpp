@@ -45,7 +45,9 @@ int32_t argmax(std::span<const float> logits) {
   return 0; // nothing but NaN
 }
 
-Sampler::Sampler(int64_t vocabSize) : vocab(size_t(vocabSize)), adjusted(vocab), weights(vocab) {
+Sampler::Sampler(int64_t vocabSize)
+    : vocab(size_t(vocabSize)), adjusted(std::make_unique_for_overwrite<float[]>(vocab)),
+      weights(std::make_unique_for_overwrite<double[]>(vocab)) {
   candidates.reserve(vocab);
 }
 
@@ -71,11 +73,11 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
                              const TokenHistory *history) {
   if (params.logitBias.empty() && !params.needsHistory())
     return logits;
-  std::copy_n(logits, vocab, adjusted.begin());
+  std::copy_n(logits, vocab, adjusted.get());
   for (auto [id, bias] : params.logitBias)
     adjusted[size_t(id)] += bias;
   if (!params.needsHistory())
-    return adjusted.data();
+    return adjusted.get();
   assert(history && "penalties need the ids so far");
   for (const TokenHistory::Entry &entry : history->entries()) {
     float &logit = adjusted[size_t(entry.id)];
@@ -85,7 +87,7 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
       logit -= params.frequencyPenalty * float(entry.inOutput);
     }
   }
-  return adjusted.data();
+  return adjusted.get();
 }
 
 /// candidates = the `count` best, best first.
@@ -125,7 +127,7 @@ void Sampler::selectTop(const float *logits, size_t count) {
 
 int32_t Sampler::drawFromAll(const float *logits, int32_t best, const SamplingParams &params,
                              double u) {
-  expWeights({logits, vocab}, logits[best], 1.0 / double(params.temperature), weights.data());
+  expWeights({logits, vocab}, logits[best], 1.0 / double(params.temperature), weights.get());
   // Sums of blocks, then the block in which the target lies, then the id in it.
   constexpr size_t kBlock = 256;
   auto blockSum = [&](size_t block) {
@@ -170,9 +172,9 @@ void Sampler::keepNucleus(const float *logits, float largest, const SamplingPara
   // Mass that top-p is a share of: all that top-k leaves.
   double total = 0;
   if (nucleus && !limited) {
-    expWeights({logits, vocab}, largest, scale, weights.data());
-    for (double weight : weights)
-      total += weight;
+    expWeights({logits, vocab}, largest, scale, weights.get());
+    for (size_t id = 0; id < vocab; ++id)
+      total += weights[id];
   }
 
   for (size_t count = limited || !nucleus ? most : std::min<size_t>(64, most);;

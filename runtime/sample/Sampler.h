@@ -16,6 +16,9 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace ingot::runtime {
 
@@ -52,9 +55,10 @@ private:
   std::span<const TokenLogprob> rank(const float *logits, int32_t chosen, int32_t top);
 
   size_t vocab;
-  std::vector<float> adjusted;
+  // Not initialised: what a greedy session never writes takes no memory.
+  std::unique_ptr<float[]> adjusted;
   std::vector<Candidate> candidates; ///< capacity: vocab
-  std::vector<double> weights;       ///< by id, or the typicality of a candidate
+  std::unique_ptr<double[]> weights; ///< by id, or the typicality of a candidate
   std::array<TokenLogprob, size_t(kMaxTopLogprobs) + 1> logprobs;
 };
 

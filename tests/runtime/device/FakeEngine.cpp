@@ -131,8 +131,9 @@ std::string addWeights(fb::EngineT &engine, uint32_t segment) {
   return bytes;
 }
 
-/// A byte-level BPE without merges: one id per byte that the model can say.
-std::string tokenizerJson() {
+} // namespace
+
+std::string fakeTokenizerJson() {
   std::string vocab;
   for (int id = 0; id < 94; ++id) {
     char c = char('!' + id);
@@ -150,8 +151,6 @@ std::string tokenizerJson() {
          R"("fuse_unk":false,"byte_fallback":false,"vocab":{)" +
          vocab + R"(},"merges":[]}})";
 }
-
-} // namespace
 
 std::string writeFakeEngine(const std::string &name, const FakeOptions &options) {
   fb::EngineT engine;
@@ -182,10 +181,10 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
   engine.text = std::make_unique<fb::TextT>();
   engine.text->special = std::make_unique<fb::SpecialTokensT>();
   engine.text->special->eos = {kFakeEos};
-  if (options.tokenizer) {
-    sources.push_back(compiler::segmentOf(fb::SegmentKind::Tokenizer, tokenizerJson()));
+  if (!options.tokenizerBytes.empty()) {
+    sources.push_back(compiler::segmentOf(fb::SegmentKind::Tokenizer, options.tokenizerBytes));
     engine.text->tokenizer_segment = 2;
-    engine.text->tokenizer_kind = "hf-json";
+    engine.text->tokenizer_kind = options.tokenizerKind;
   }
   if (options.change)
     options.change(engine);

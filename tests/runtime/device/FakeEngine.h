@@ -21,12 +21,15 @@ constexpr int32_t kFakeEos = 96; ///< 0 … 93: '!' … '~', 94: ' ', 95: the by
 
 struct FakeOptions {
   uint32_t context = 2048;
-  bool tokenizer = false;
+  std::string tokenizerKind, tokenizerBytes; ///< empty: none
   std::function<void(fb::EngineT &)> change; ///< last touches to the table
 };
 
 /// Writes the engine into the test's temporary folder; the path.
 std::string writeFakeEngine(const std::string &name, const FakeOptions &options = {});
+
+/// A byte-level BPE without merges: one id per byte that the model can say.
+std::string fakeTokenizerJson();
 
 /// Logits after the last of `ids`.
 std::vector<float> fakeLogits(std::span<const int32_t> ids);

@@ -5,33 +5,18 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/sample/Sampler.h"
 #include "runtime/sample/Philox.h"
+#include "tests/runtime/sample/AllocationCount.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
-#include <new>
 #include <random>
 
 #include <gtest/gtest.h>
 
 using namespace ingot::runtime;
-
-namespace {
-std::atomic<int64_t> allocations{0};
-} // namespace
-
-// Counts what the program takes, so that "no allocation per token" is a test.
-void *operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+using ingot::test::allocationCount;
 
 namespace {
 
@@ -351,10 +336,10 @@ TEST(Sampler, nothingIsAllocatedPerToken) {
     test.params.repetitionPenalty = 1.1f;
     test.params.topLogprobs = 5;
     TokenHistory history(prompt, 100);
-    int64_t before = allocations.load();
+    int64_t before = allocationCount();
     for (uint64_t position = 0; position < 100; ++position)
       history.add(sampler.choose(logits.data(), test.params, &history, position).id);
-    EXPECT_EQ(allocations.load(), before) << test.name;
+    EXPECT_EQ(allocationCount(), before) << test.name;
   }
 }
 

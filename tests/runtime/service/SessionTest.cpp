@@ -1,31 +1,16 @@
 //===- SessionTest.cpp - One request: ids, stops, limits, timings ---------===//
 #include "runtime/engine/Inspect.h"
+#include "tests/runtime/sample/AllocationCount.h"
 #include "tests/runtime/service/FakeSession.h"
 
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
-#include <new>
 #include <sstream>
 
 using namespace ingot;
 using namespace ingot::runtime;
 using namespace ingot::test;
-
-namespace {
-std::atomic<int64_t> allocations{0};
-} // namespace
-
-// Counts what the program takes, so that "nothing is allocated per step" is a test.
-void *operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 class SessionTest : public FakeSessionTest {};
@@ -189,10 +174,10 @@ TEST_F(SessionTest, aDecodeStepAllocatesNothing) {
     ASSERT_TRUE(id);
     for (int i = 0; i < 10; ++i)
       session->step();
-    int64_t before = allocations.load();
+    int64_t before = allocationCount();
     for (int i = 0; i < 100; ++i)
       ASSERT_TRUE(session->step());
-    EXPECT_EQ(allocations.load(), before);
+    EXPECT_EQ(allocationCount(), before);
     session->runUntilDone();
     session->take(*id);
   }
@@ -239,15 +224,15 @@ TEST_F(SessionTest, limitsAreReported) {
 }
 
 TEST_F(SessionTest, defaultSamplingComesFromTheEngine) {
-  std::string sampled =
-      writeFakeEngine("sampled.ingot", {2048, false, [](fb::EngineT &engine) {
-                                          engine.generation =
-                                              std::make_unique<fb::GenerationDefaultsT>();
-                                          engine.generation->do_sample = true;
-                                          engine.generation->temperature = 0.5f;
-                                          engine.generation->top_k = 40;
-                                          engine.generation->top_p = 0.75f;
-                                        }});
+  FakeOptions sampling;
+  sampling.change = [](fb::EngineT &engine) {
+    engine.generation = std::make_unique<fb::GenerationDefaultsT>();
+    engine.generation->do_sample = true;
+    engine.generation->temperature = 0.5f;
+    engine.generation->top_k = 40;
+    engine.generation->top_p = 0.75f;
+  };
+  std::string sampled = writeFakeEngine("sampled.ingot", sampling);
   auto session = Session::open(sampled);
   ASSERT_TRUE(session);
   SamplingParams params = (*session)->defaultSampling();

@@ -1,5 +1,5 @@
 //===- SessionTextTest.cpp - Streams, stop strings, held-back bytes -------===//
-#include "runtime/text/Text.h"
+#include "runtime/text/TextBuild.h"
 #include "tests/runtime/service/FakeSession.h"
 
 using namespace ingot;
@@ -10,7 +10,14 @@ namespace {
 
 class SessionTextTest : public FakeSessionTest {
 protected:
-  FakeOptions options() override { return {2048, /*tokenizer=*/true, {}}; }
+  FakeOptions options() override {
+    auto made = text::compileTokenizerJson(fakeTokenizerJson());
+    EXPECT_TRUE(made) << made.error().format();
+    FakeOptions options;
+    options.tokenizerKind = made->kind;
+    options.tokenizerBytes = made->bytes;
+    return options;
+  }
 
   /// Runs it; checks that the events join to the text.
   static Completion stream(Session &session, Request wanted) {
