@@ -23,7 +23,7 @@ namespace {
 
 struct Gemma3 {
   int64_t layers, hidden, feedForward, heads, kvHeads, headDim, context, vocab, window;
-  double eps, attentionScale, attentionSoftcap, finalSoftcap;
+  double eps, attentionScale, finalSoftcap;
   double normWeightOffset; ///< 1 where the stored norms lack it
   Rope globalRope, localRope;
   std::vector<bool> local; ///< of each layer
@@ -80,7 +80,6 @@ static Gemma3 readGguf(Config &config, const import::Checkpoint &checkpoint) {
   m.globalRope = readGgufRope(config, 1000000);
   m.localRope.base = config.positiveOr("rope.freq_base_swa", 10000);
   m.finalSoftcap = config.positiveOr("final_logit_softcapping", 0);
-  m.attentionSoftcap = config.positiveOr("attn_logit_softcapping", 0);
   // The 27B model alone scales by its hidden size per head; a GGUF has no key that says
   // so, and llama.cpp too tells it by its 62 layers.
   int64_t scaledBy = m.layers == 62 ? m.hidden / m.heads : m.headDim;
@@ -141,13 +140,15 @@ static Gemma3 readHf(Config &config) {
   checkPattern(config, m, "layer_types");
   readHfRopes(config, m);
   m.attentionScale = 1 / std::sqrt(config.positiveOr("query_pre_attn_scalar", 256));
-  m.attentionSoftcap = config.positiveOr("attn_logit_softcapping", 0);
   m.finalSoftcap = config.positiveOr("final_logit_softcapping", 0);
   m.normWeightOffset = 1;
   m.tied = config.flagOr("tie_word_embeddings", true);
   m.activation = readActivation(config, "hidden_activation", "gelu_pytorch_tanh");
   m.attentionBias = config.flagOr("attention_bias", false) ? Bias::Required : Bias::None;
   config.requireFlag("use_bidirectional_attention", false);
+  // Left over from Gemma 2: HF's Gemma 3 reads it and never applies it, and what HF
+  // computes is what a checkpoint means (the tiny gemma3-layer-types sets it).
+  config.harmless({"attn_logit_softcapping"});
   return m;
 }
 
@@ -185,7 +186,7 @@ static mlir::Value emitLayer(LayerEmitter &layer, const Gemma3 &m, bool local) {
   q = rope(norm(q, "attn_q_norm", m.heads), m.heads);
   k = rope(norm(k, "attn_k_norm", m.kvHeads), m.kvHeads);
   mlir::Value attended = layer.attention(
-      q, k, v, {m.heads, m.kvHeads, m.attentionScale, local ? m.window : 0, m.attentionSoftcap});
+      q, k, v, {m.heads, m.kvHeads, m.attentionScale, local ? m.window : 0, /*softcap=*/0});
   mlir::Value h =
       layer.add(layer.x, norm(layer.linear(attended, "attn_output"), "post_attention_norm"));
   mlir::Value mlp = layer.gatedMlp(norm(h, "ffn_norm"), m.activation);

@@ -28,8 +28,8 @@ template <typename F> static Matrix mapElements(const Matrix &x, F f) {
   return y;
 }
 
-Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float eps,
-                          int64_t heads, float weightOffset) {
+Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
+                          float weightOffset) {
   Matrix y(x.rows, x.columns);
   int64_t width = x.columns / heads;
   for (int64_t cut = 0; cut < x.rows * heads; ++cut) {
@@ -162,8 +162,8 @@ Matrix reference::attention(const Matrix &q, const KvState &kv, int64_t slot,
       return; // nothing to see: zeros
     std::vector<float> scores;
     for (int64_t h = 0; h < p.heads; ++h)
-      attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width,
-                 p, scores, y.row(t).data() + h * width);
+      attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width, p,
+                 scores, y.row(t).data() + h * width);
   });
   return y;
 }

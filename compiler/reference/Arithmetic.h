@@ -21,8 +21,8 @@ struct Batch {
 
 Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
                float weightOffset);
-Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch,
-            int64_t heads, lm::RopeStyle style, float attentionFactor);
+Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch, int64_t heads,
+            lm::RopeStyle style, float attentionFactor);
 void addBias(Matrix &y, std::span<const float> bias);
 Matrix add(const Matrix &a, const Matrix &b);
 Matrix multiplyElements(const Matrix &a, const Matrix &b);

@@ -49,7 +49,8 @@ static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weig
   };
   KvState kv(options.kv);
   kv.pretendPast(0, past, options.seed);
-  Step first{{id(0), id(1), id(2), id(3), id(4)}, {0, 0, 1, 1, 1}, {past, past + 1, 0, 1, 2}, {0, 1, 4}};
+  Step first{
+      {id(0), id(1), id(2), id(3), id(4)}, {0, 0, 1, 1, 1}, {past, past + 1, 0, 1, 2}, {0, 1, 4}};
   Step second{{id(5), id(6)}, {0, 1}, {past + 2, 3}, {}};
   std::vector<float> logits;
   for (const Step *step : {&first, &second}) {
@@ -62,8 +63,7 @@ static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weig
 }
 
 Result<Comparison> reference::comparePrograms(ModuleOp before, ModuleOp after,
-                                              WeightProvider &weights,
-                                              const SliceOptions &given) {
+                                              WeightProvider &weights, const SliceOptions &given) {
   lm::LayersOp first = layersOf(before), second = layersOf(after);
   size_t layersBefore = first ? first.getKinds().size() : 0;
   size_t layersAfter = second ? second.getKinds().size() : 0;

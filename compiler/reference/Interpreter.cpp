@@ -195,8 +195,8 @@ void Run::append(lm::KvAppendOp op) {
 }
 
 Result<Content> Run::runLayer(lm::LayersOp op, int64_t index, Content x) {
-  auto kind = symbols.lookup<lm::LayerKindOp>(
-      cast<FlatSymbolRefAttr>(op.getKinds()[index]).getAttr());
+  auto kind =
+      symbols.lookup<lm::LayerKindOp>(cast<FlatSymbolRefAttr>(op.getKinds()[index]).getAttr());
   int64_t slot = op.getKvSlots()[index];
   std::map<int32_t, int64_t> lengths;
   for (int32_t sequence : batch.sequences)
@@ -229,8 +229,7 @@ Result<void> Run::runLayers(lm::LayersOp op) {
   return {};
 }
 
-Result<std::unique_ptr<Interpreter>> Interpreter::create(ModuleOp module,
-                                                         WeightProvider &weights) {
+Result<std::unique_ptr<Interpreter>> Interpreter::create(ModuleOp module, WeightProvider &weights) {
   auto models = module.getOps<lm::ModelOp>();
   if (!llvm::hasSingleElement(models))
     return Error{ExitCode::Internal, "E0453", "the module does not hold one lm.model",
