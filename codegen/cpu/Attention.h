@@ -49,6 +49,6 @@ struct AttentionShape {
 };
 
 /// Most rows of a register tile, at any level.
-constexpr int64_t kAttentionRows = 4;
+constexpr int64_t kAttentionRows = 6;
 
 } // namespace ingot::cpu

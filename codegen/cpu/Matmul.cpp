@@ -103,7 +103,7 @@ private:
       Segment segment;
       auto weights = op.getWeights().slice(s * (pair ? 2 : 1), pair ? 2 : 1);
       auto weight = cast<lm::WeightType>(weights.front().getType());
-      if (xType.getKind() == RowKind::Q8 && weight.numeric().isFloat())
+      if (xType.getKind() != RowKind::F32 && weight.numeric().isFloat())
         return op.emitOpError("cannot multiply quantised rows by ") << weight << " in segment " << s;
       segment.layout = panelLayout(weight.getFormat(), weight.rows(), weight.columns());
       for (Value w : weights)
@@ -142,6 +142,7 @@ private:
         Tile tile;
         tile.tokens = tokens;
         tile.prefetch = schedule.getPrefetch();
+        tile.planes = xType.getKind() == RowKind::Q8x2 ? 2 : 1;
         bool bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
         tile.xRowBytes = bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
         tile.x = bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes)) : k.at(x, k.mul(at, tile.xRowBytes));
@@ -187,7 +188,7 @@ private:
     const PanelLayout &layout = segment.layout;
     KernelBuilder::Values sums = bf16Dot                                    ? emitBf16DotLoop(k, tile, layout)
                                  : numericFormat(layout.format).isFloat()   ? emitFloatLoop(k, tile, layout)
-                                 : xType.getKind() == RowKind::Q8           ? emitFastLoop(k, tile, layout)
+                                 : xType.getKind() != RowKind::F32          ? emitFastLoop(k, tile, layout)
                                                                             : emitExactLoop(k, tile, layout);
     for (int t = 0; t < tile.tokens; ++t) {
       SmallVector<Value> values;

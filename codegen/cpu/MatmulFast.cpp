@@ -66,8 +66,17 @@ private:
       if (v == 0 || blocks[v] != blocks[v - 1])
         prefetchAhead(groups[v]);
     }
-    Value xGroup = k.at(tile.x, k.mul(g, kGroupK));
-    Value xFields = k.at(tile.x, k.mul(g, 4)), xHalves = k.at(tile.x, k.mul(g, 8));
+    KernelBuilder::Values next(sums.begin(), sums.end());
+    for (int plane = 0; plane < tile.planes; ++plane)
+      addPlane(next, g, inBlock, blocks, groups, k.at(tile.x, plane * row.bytes));
+    return next;
+  }
+
+  /// acc += group g of one q8 row, for all of the tile.
+  void addPlane(KernelBuilder::Values &next, Value g, Value inBlock, ArrayRef<Value> blocks, ArrayRef<Value> groups, Value x) {
+    size_t vectors = tile.vectors.size();
+    Value xGroup = k.at(x, k.mul(g, kGroupK));
+    Value xFields = k.at(x, k.mul(g, 4)), xHalves = k.at(x, k.mul(g, 8));
 
     SmallVector<Value> dots; // int32 [token][vector], sub-scaled where there are two to a group
     if (format.group == 16)
@@ -75,7 +84,6 @@ private:
     else
       dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup);
 
-    KernelBuilder::Values next(sums.begin(), sums.end());
     for (size_t v = 0; v < vectors; ++v) {
       Value scale = scaleOf(v, blocks[v], inBlock), minimum = minimumOf(v, blocks[v], inBlock);
       for (int t = 0; t < tile.tokens; ++t) {
@@ -87,7 +95,6 @@ private:
           acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
       }
     }
-    return next;
   }
 
   void prefetchAhead(Value group) {

@@ -11,6 +11,7 @@
 // same in every batch. There are three main loops:
 //
 //   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
+//           q8x2:     the same for the first plane of a group, then for the second
 //   exact   f32 rows: the weight de-quantised as NumericFormat.h says, one fma per k
 //   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k
 //===----------------------------------------------------------------------===//
@@ -46,11 +47,12 @@ struct Tile {
   mlir::Value x; ///< the row of the first token
   int64_t xRowBytes;
   int64_t prefetch; ///< bytes ahead in the weight stream; 0: none
+  int planes = 1;   ///< q8 rows behind each other that x is the sum of (2: q8x2)
 
   size_t sums() const { return vectors.size() * tokens; }
 };
 
-/// Weights of any quantised format, x of kind q8.
+/// Weights of any quantised format, x of kind q8 or q8x2.
 KernelBuilder::Values emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
 /// Weights of any quantised format, x of kind f32.
 KernelBuilder::Values emitExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);

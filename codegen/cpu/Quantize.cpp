@@ -18,7 +18,7 @@ static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   return k.bitcast(k.f32, k.maxLanesSigned(most));
 }
 
-void ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, Value row, Value group,
+KernelBuilder::Values ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, Value row, Value group,
                                      const Q8Row &layout) {
   Value amax = absoluteMaximum(k, values);
   Value scale = k.fdiv(amax, k.splat(k.f32, 127));
@@ -29,8 +29,11 @@ void ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, V
 
   Value codes = k.at(row, k.mul(group, kGroupK));
   Value sums[2]; // of each 16
+  KernelBuilder::Values rest;
+  Value negScale = k.broadcast(k.f32s, k.fsub(k.splat(k.f32, 0), scale));
   for (size_t v = 0; v < values.size(); ++v) {
     Value rounded = math::RoundEvenOp::create(k.b, k.fmul(values[v], factor));
+    rest.push_back(k.fma(rounded, negScale, values[v]));
     Value q = arith::FPToSIOp::create(k.b, k.i32s, rounded);
     k.store(k.narrow(q, k.vec(k.i8, k.lanes)), k.at(codes, int64_t(v) * k.lanes), k.lanes);
     Value &sum = sums[v * k.lanes / 16];
@@ -46,4 +49,5 @@ void ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, V
   k.store(scale, k.at(fields, layout.scaleOffset));
   k.store(k.fmul(scale, k.toFloat(k.sub(zero, negSum))), k.at(fields, layout.scaledSumOffset));
   k.store(negSum, k.at(fields, layout.negSumOffset));
+  return rest;
 }

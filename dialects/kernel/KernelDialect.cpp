@@ -31,7 +31,14 @@ void KernelDialect::initialize() {
       >();
 }
 
-int64_t RowsType::rowBytes() const { return getKind() == RowKind::Q8 ? q8Row(getN()).bytes : f32RowBytes(getN()); }
+int64_t RowsType::rowBytes() const {
+  switch (getKind()) {
+  case RowKind::F32: return f32RowBytes(getN());
+  case RowKind::Q8: return q8Row(getN()).bytes;
+  case RowKind::Q8x2: return q8x2RowBytes(getN());
+  }
+  llvm_unreachable("all row kinds are covered");
+}
 int64_t KvPoolType::elementBytes() const { return getElement() == KvElement::F32 ? 4 : 2; }
 int64_t KvPoolType::pageBytes() const {
   return roundUp(2 * getKvHeads() * getHeadDim() * cpu::kPageTokens * elementBytes(), 64);

@@ -1,7 +1,7 @@
 //===- SectionLowering.cpp - Op by op, one launch each --------------------===//
 //
 // Rows that pass between launches are held as f32, as q8 (int8 with a scale per 32
-// values), or as both: q8 where a quantised weight reads them in `fast`, f32 where
+// values; q8x2 before the head), or as both: q8 where a quantised weight reads them in `fast`, f32 where
 // anything else does. Who makes a value writes the forms that its readers need; where
 // it cannot write q8 itself, a row-wise launch converts.
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,8 @@ namespace ingot {
 class SectionLowering {
 public:
   SectionLowering(ProgramBuilder &program, plan::SectionOp section, Block &block)
-      : program(program), section(section), block(block) {}
+      : program(program), section(section), block(block),
+        quantised(isa<lm::EntryOp>(block.getParentOp()) ? RowKind::Q8x2 : RowKind::Q8) {}
 
   /// Lowers the ops of [first, last) and binds results; `known` values were bound before.
   LogicalResult lowerRange(Block::iterator first, Block::iterator last) {
@@ -52,12 +53,11 @@ private:
   LogicalResult lowerRopeAppend(Operation *top, ArrayRef<Operation *> ops);
   LogicalResult lowerAttention(lm::AttentionOp op);
 
-  // What readers need of a value. The head reads f32 also in `fast`: it runs on few rows and waits for
-  // memory anyway, and int8 there costs more quality than in any other projection (docs/numerics.md).
+  // What readers need of a value.
   bool readsQ8(OpOperand &use) const {
     auto linear = dyn_cast<lm::LinearOp>(use.getOwner());
     return linear && use.getOperandNumber() == 0 && !program.choices.exact &&
-           !linear.getWeight().getType().numeric().isFloat() && !linear->getParentOfType<lm::EntryOp>();
+           !linear.getWeight().getType().numeric().isFloat();
   }
   bool needsQ8(Value value) const { return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsQ8(use); }); }
   bool needsF32(Value value) const {
@@ -77,14 +77,14 @@ private:
     return plan::BufferRefAttr::get(context(), FlatSymbolRefAttr::get(context(), name));
   }
   LaunchOperand f32Operand(Value value) { return {rows(lm::widthOf(value), RowKind::F32), bufferRef(forms[value].f32)}; }
-  LaunchOperand q8Operand(Value value) { return {rows(lm::widthOf(value), RowKind::Q8), bufferRef(forms[value].q8)}; }
+  LaunchOperand q8Operand(Value value) { return {rows(lm::widthOf(value), quantised), bufferRef(forms[value].q8)}; }
   LaunchOperand weightOperand(Value value) { return {value.getType(), weights.lookup(value)}; }
   LaunchOperand newRows(StringRef hint, Value value, RowKind kind, Extent extent) {
     RowsType type = rows(lm::widthOf(value), kind);
     std::string name = program.addBuffer(hint, type, extent, false).getSymName().str();
     Forms &form = forms[value];
     form.extent = extent;
-    (kind == RowKind::Q8 ? form.q8 : form.f32) = name;
+    (kind == RowKind::F32 ? form.f32 : form.q8) = name;
     return {type, bufferRef(name)};
   }
   void launch(StringRef hint, ArrayRef<LaunchOperand> operands,
@@ -97,6 +97,9 @@ private:
   ProgramBuilder &program;
   plan::SectionOp section;
   Block &block;
+  /// How quantised weights are fed. The head (the entry's own projections) gets two planes: it runs on few rows
+  /// and waits for memory, and int8 costs more quality there than in any other projection (docs/numerics.md).
+  const RowKind quantised;
   llvm::DenseMap<Value, Forms> forms;
   llvm::DenseMap<Value, Attribute> weights;
 };
@@ -124,7 +127,7 @@ void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand
 
 void SectionLowering::quantise(Value value) {
   LaunchOperand from = f32Operand(value);
-  copyRows("quantize", from, newRows("q", value, RowKind::Q8, forms[value].extent), forms[value].extent);
+  copyRows("quantize", from, newRows("q", value, quantised, forms[value].extent), forms[value].extent);
 }
 
 void SectionLowering::moveTo(Value value, StringRef buffer) {
@@ -249,7 +252,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   SmallVector<Value> quantiseLater;
   for (auto [s, result] : llvm::enumerate(results)) {
     bool wantsF32 = needsF32(result), wantsQ8 = needsQ8(result);
-    if (wantsQ8 && !wantsF32) {
+    if (wantsQ8 && !wantsF32 && quantised == RowKind::Q8) {
       operands.push_back(newRows(hint, result, RowKind::Q8, extent));
       continue;
     }
@@ -346,7 +349,7 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
       outputs.push_back(result);
     }
     if (needsQ8(result)) {
-      operands.push_back(newRows(hint, result, RowKind::Q8, extent));
+      operands.push_back(newRows(hint, result, quantised, extent));
       outputs.push_back(result);
     }
   }
