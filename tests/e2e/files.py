@@ -109,7 +109,7 @@ def cache(ingot, checkpoint):
 def memory(ingot, checkpoint):
     """Stated memory within 3 % of what the process holds after a full-context run."""
     engine, context = checkpoint.engines["fast"], 2048
-    stated = ingot.json("inspect", engine, "--context", context)["memory"]
+    total = ingot.json("inspect", engine, "--context", context)["statement"]["total"]
     ids = (checkpoint.golden["text"]["ids"] * 2)[: context - 64]
     prompts = ingot.file("full.jsonl", [{"prompt_ids": ids}])
     child = subprocess.Popen([ingot.path, "run", str(engine), "--prompts-file", str(prompts), "--context", str(context),
@@ -119,7 +119,6 @@ def memory(ingot, checkpoint):
         held = max(held, resident(child.pid, str(engine)))
         time.sleep(0.01)
     assert child.returncode == 0
-    total = stated["total_bytes"]
     remark = f"stated {total / 2**20:.1f} MiB, held {held / 2**20:.1f} MiB ({100 * (held / total - 1):+.1f} %)"
     assert abs(held / total - 1) <= 0.03, remark
     return remark

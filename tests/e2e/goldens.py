@@ -140,7 +140,7 @@ def divergence(ingot, checkpoint, long):
 
 def tokenizer(ingot, checkpoint, precision):
     for case in checkpoint.golden["tokenizer"]:
-        ids = ingot.json("tokenize", checkpoint.engines[precision], "--text=" + case["text"], "--no-special")["ids"]
+        ids = ingot.json("tokenize", checkpoint.engines[precision], "--text", case["text"], "--no-special")["ids"]
         assert ids == case["ids"], f"{case['text']!r}: {ids}, expected {case['ids']}"
     return f"{len(checkpoint.golden['tokenizer'])} texts"
 

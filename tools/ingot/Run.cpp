@@ -25,7 +25,8 @@ constexpr int64_t kMostSeqs = 64;       ///< of a prompts file, unless --max-seq
 struct RunOptions {
   EngineOptions engine;
   SamplingOptions sampling;
-  std::string text, promptsFile, system, chatTemplate;
+  std::optional<std::string> text;
+  std::string promptsFile, system, chatTemplate;
   std::vector<std::string> prompts; ///< -p; one at most
   int64_t newIds = 0;               ///< 0: not given
   int32_t logprobs = -1;
@@ -66,6 +67,9 @@ std::string completionJson(const Completion &answer) {
 /// The ids of a prompt: the template's rendering with --chat, else BOS and text.
 Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt *chat,
                                        const RunOptions &options, const std::string &text) {
+  if (text.empty()) // even where a BOS would make it one id long
+    return Error{ExitCode::Usage, "E0503", "the prompt is empty", "0 characters, at least 1 is needed",
+                 "ingot run MODEL \"The capital of France is\""};
   if (!chat)
     return session.encodePrompt(text);
   std::vector<ChatMessage> messages;
@@ -236,8 +240,8 @@ Result<int> run(const RunOptions &options) {
     return runFile(options);
   if (!options.prompts.empty())
     return runOne(options, options.prompts[0]);
-  if (!options.text.empty())
-    return runOne(options, options.text);
+  if (options.text)
+    return runOne(options, *options.text);
   if (isTerminal(STDIN_FILENO))
     return Error{ExitCode::Usage, "E0503", "there is no prompt", "",
                  "ingot run MODEL \"The capital of France is\""};

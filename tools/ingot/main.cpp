@@ -10,6 +10,7 @@
 #include "tools/ingot/HelpText.h"
 #include "tools/ingot/Suggest.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -86,13 +87,30 @@ Error usageError(const CLI::App &app, const CLI::ParseError &error) {
   return result;
 }
 
+/// In the reverse order that CLI11 takes. It reads `--text=` as an option whose value is
+/// the next argument; what is meant is an empty one.
+std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view argument = argv[i];
+    if (argument.starts_with("--") && argument.size() > 3 && argument.find('=') == argument.size() - 1) {
+      arguments.emplace_back(argument.substr(0, argument.size() - 1));
+      arguments.emplace_back();
+    } else {
+      arguments.emplace_back(argument);
+    }
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
+
 int runCommand(const Command &command, int argc, const char *const *argv) {
   CLI::App app(command.summary, std::string("ingot ") + command.name);
   app.formatter(std::make_shared<HelpText>());
   app.get_help_ptr()->description("this text");
   Action action = command.define(app);
   try {
-    app.parse(argc, argv);
+    app.parse(reversedArguments(argc, argv));
   } catch (const CLI::CallForHelp &) {
     std::fputs(app.help().c_str(), stdout);
     return 0;
