@@ -18,7 +18,7 @@ pub const SOURCE_LIMIT: usize = 1 << 20;
 pub const OUTPUT_LIMIT: usize = 4 << 20;
 const FUEL: u64 = 10_000_000;
 const RECURSION: usize = 128;
-const MEMORY: usize = 128 << 20;
+const MEMORY: usize = 64 << 20;
 
 pub enum Failure {
     Syntax(String),
