@@ -1,5 +1,6 @@
 //===- CheckpointWeights.cpp - The checkpoint's tensors as f32 ------------===//
 #include "compiler/reference/Products.h"
+#include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
 
 #include "compiler/import/Dequantize.h"
@@ -9,9 +10,8 @@
 using namespace ingot;
 using namespace ingot::reference;
 
-CheckpointWeights::CheckpointWeights(const import::Checkpoint &checkpoint, RowRounding rounding,
-                                     int64_t cacheBytes)
-    : checkpoint(checkpoint), rounding(std::move(rounding)), cacheLeft(cacheBytes) {}
+CheckpointWeights::CheckpointWeights(const import::Checkpoint &checkpoint, int64_t cacheBytes)
+    : checkpoint(checkpoint), cacheLeft(cacheBytes) {}
 
 CheckpointWeights::~CheckpointWeights() = default;
 
@@ -25,24 +25,10 @@ Result<const import::Tensor *> CheckpointWeights::tensorOf(lm::WeightOp weight) 
                "run the interpreter on the checkpoint that was imported"};
 }
 
-/// Floats that hold a stored float exactly need no rounding; other changes of format do.
-static bool sameNumbers(WeightFormat stored, WeightFormat format) {
-  return stored == format || format == WeightFormat::F32;
-}
-
-static Error cannotRound(lm::WeightOp weight, WeightFormat format) {
-  return {ExitCode::Internal, "E0452",
-          "the interpreter cannot round the weight " + weight.getSymName().str(),
-          "to " + std::string(numericFormat(format).name) + ": no rounding was given",
-          "report this"};
-}
-
 Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::Tensor &tensor,
                                          int64_t first, int64_t count, float *out) const {
   lm::WeightType type = weight.getType();
-  bool rounds = !sameNumbers(tensor.format, type.getFormat());
-  if (rounds && !rounding)
-    return cannotRound(weight, type.getFormat());
+  bool rounds = tensor.format != type.getFormat();
   size_t columns = static_cast<size_t>(type.columns());
   for (int64_t i = 0; i < count; ++i) {
     std::span<float> row(out + i * columns, columns);
@@ -50,7 +36,7 @@ Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::Tens
         !read)
       return std::move(read.error());
     if (rounds)
-      if (auto rounded = rounding(type.getFormat(), row); !rounded)
+      if (auto rounded = roundRow(type.getFormat(), row); !rounded)
         return std::move(rounded.error());
   }
   return {};

@@ -1,21 +1,22 @@
 //===- KvState.cpp - Keys and values that the interpreter has seen --------===//
 #include "compiler/reference/KvState.h"
 
+#include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
 
-#include <bit>
+#include <algorithm>
 #include <cassert>
-#include <cmath>
 
 using namespace ingot::reference;
 
-float ingot::reference::roundTo(KvFormat format, float value) {
-  if (format == KvFormat::F16)
-    return static_cast<float>(static_cast<_Float16>(value));
-  if (format == KvFormat::BF16 && std::isfinite(value)) {
-    uint32_t bits = std::bit_cast<uint32_t>(value);
-    bits += 0x7FFFu + ((bits >> 16) & 1u);
-    return std::bit_cast<float>(bits & 0xFFFF0000u);
+static float roundTo(KvFormat format, float value) {
+  switch (format) {
+  case KvFormat::F32:
+    return value;
+  case KvFormat::BF16:
+    return roundToBf16(value);
+  case KvFormat::F16:
+    return roundToF16(value);
   }
   return value;
 }

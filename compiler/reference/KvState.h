@@ -20,9 +20,6 @@ namespace ingot::reference {
 
 enum class KvFormat : uint8_t { F32, BF16, F16 };
 
-/// The nearest number of that format, ties to even.
-float roundTo(KvFormat format, float value);
-
 class KvState {
 public:
   explicit KvState(KvFormat format = KvFormat::F32) : format(format) {}

@@ -12,8 +12,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
-#include <functional>
-#include <memory>
+#include <map>
 
 namespace ingot::reference {
 
@@ -28,17 +27,14 @@ public:
   virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) = 0;
 };
 
-/// Rounds a row of numbers to those that a format made by --quantize can hold.
-using RowRounding = std::function<Result<void>(WeightFormat format, std::span<float> row)>;
-
-/// The checkpoint's tensors, de-quantised when first used. Whole tensors stay in memory
-/// until `cacheBytes` are full; others are read again, some rows at a time.
+/// The checkpoint's tensors, de-quantised when first used and rounded to the weight's
+/// format where --quantize or `fast` changed it. Whole tensors stay in memory until
+/// `cacheBytes` are full; others are read again, some rows at a time.
 class CheckpointWeights : public WeightProvider {
 public:
-  /// The checkpoint must outlive the object. Without `rounding`, a weight that --quantize
-  /// gave another format is an error (E0452).
-  explicit CheckpointWeights(const import::Checkpoint &checkpoint, RowRounding rounding = nullptr,
-                             int64_t cacheBytes = int64_t(1) << 30);
+  /// The checkpoint must outlive the object.
+  explicit CheckpointWeights(const import::Checkpoint &checkpoint, int64_t cacheBytes = int64_t(1)
+                                                                                        << 30);
   ~CheckpointWeights() override;
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
@@ -51,7 +47,6 @@ private:
   Result<const std::vector<float> *> cached(lm::WeightOp weight, const import::Tensor &tensor);
 
   const import::Checkpoint &checkpoint;
-  RowRounding rounding;
   int64_t cacheLeft;
   std::map<std::string, std::vector<float>> cache; ///< by source and format
 };

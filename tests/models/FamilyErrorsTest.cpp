@@ -85,7 +85,8 @@ TEST(FamilyErrors, UnknownArchitectureIsRefusedByNameWithTheList) {
   Checkpoint c = hfLlama();
   c.architecture = "BertModel";
   expectRefusal(c, "E0293", "'BertModel'");
-  expectRefusal(c, "E0293", "llama, LlamaForCausalLM, MistralForCausalLM, gemma3, Gemma3ForCausalLM");
+  expectRefusal(c, "E0293",
+                "llama, LlamaForCausalLM, MistralForCausalLM, gemma3, Gemma3ForCausalLM");
 }
 
 TEST(FamilyErrors, AKeyThatNobodyReads) {
@@ -182,7 +183,8 @@ TEST(FamilyErrors, ValuesThatAreNotSupported) {
       {"num_key_value_heads", int64_t(3), "multiples of the 3 KV heads"},
       {"head_dim", int64_t(5), "even sizes"},
       {"hidden_act", std::string("relu"), "found 'relu', supported: silu"},
-      {"rope_scaling.rope_type", std::string("yarn"), "found 'yarn', supported: default, linear, llama3"},
+      {"rope_scaling.rope_type", std::string("yarn"),
+       "found 'yarn', supported: default, linear, llama3"},
       {"rope_scaling.type", std::string("dynamic"), "found 'dynamic'"},
       {"rope_interleaved", true, "supported: false"},
   };

@@ -58,11 +58,11 @@ TEST(LayerKinds, EveryWeightArgumentNamesItsRole) {
   auto kind = *llama.model.getBody().getOps<lm::LayerKindOp>().begin();
   for (unsigned i = 3; i < kind.getNumArguments(); ++i)
     roles.push_back(kind.getArgAttrOfType<mlir::StringAttr>(i, lm::kRoleAttr).str());
-  EXPECT_EQ(roles, (std::vector<std::string>{
-                       "attn_norm", "attn_q", "attn_q_bias", "attn_k", "attn_k_bias", "attn_v",
-                       "attn_v_bias", "rope_freqs", "attn_output", "attn_output_bias", "ffn_norm",
-                       "ffn_gate", "ffn_gate_bias", "ffn_up", "ffn_up_bias", "ffn_down",
-                       "ffn_down_bias"}));
+  EXPECT_EQ(roles,
+            (std::vector<std::string>{"attn_norm", "attn_q", "attn_q_bias", "attn_k", "attn_k_bias",
+                                      "attn_v", "attn_v_bias", "rope_freqs", "attn_output",
+                                      "attn_output_bias", "ffn_norm", "ffn_gate", "ffn_gate_bias",
+                                      "ffn_up", "ffn_up_bias", "ffn_down", "ffn_down_bias"}));
 }
 
 // Vectors are f32 whatever the file holds, and say what that was.

@@ -1,0 +1,64 @@
+//===- Rounding.cpp - Numbers that a format can hold ----------------------===//
+#include "compiler/reference/Rounding.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+using namespace ingot;
+using namespace ingot::reference;
+
+float reference::roundToF16(float value) {
+  return static_cast<float>(static_cast<_Float16>(value));
+}
+
+float reference::roundToBf16(float value) {
+  if (!std::isfinite(value))
+    return value;
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits += 0x7FFFu + ((bits >> 16) & 1u);
+  return std::bit_cast<float>(bits & 0xFFFF0000u);
+}
+
+/// One group: all its values become scale * code with an integer code.
+static void roundGroup(const NumericFormat &format, std::span<float> group) {
+  float extreme = 0;
+  for (float value : group)
+    if (std::abs(value) > std::abs(extreme))
+      extreme = value;
+  bool eight = format.bits == 8;
+  float scale = roundToF16(eight ? std::abs(extreme) / 127 : extreme / -8);
+  float inverse = scale != 0 ? 1 / scale : 0;
+  float low = eight ? -127 : -8, high = eight ? 127 : 7;
+  for (float &value : group)
+    value = scale * std::clamp(std::nearbyint(value * inverse), low, high);
+}
+
+Result<void> reference::roundRow(WeightFormat id, std::span<float> row) {
+  const NumericFormat &format = numericFormat(id);
+  switch (id) {
+  case WeightFormat::F32:
+    return {};
+  case WeightFormat::F16:
+    std::ranges::transform(row, row.begin(), roundToF16);
+    return {};
+  case WeightFormat::BF16:
+    std::ranges::transform(row, row.begin(), roundToBf16);
+    return {};
+  case WeightFormat::Int8:
+  case WeightFormat::Int4G32:
+  case WeightFormat::Int4G64:
+  case WeightFormat::Int4G128: {
+    auto width = static_cast<size_t>(format.group);
+    for (size_t at = 0; at < row.size(); at += width)
+      roundGroup(format, row.subspan(at, std::min(width, row.size() - at)));
+    return {};
+  }
+  default:
+    return Error{ExitCode::Internal, "E0452", "no weight is rounded to " + std::string(format.name),
+                 "checkpoints hold that format; --quantize makes int8 and int4 only",
+                 "report this"};
+  }
+}

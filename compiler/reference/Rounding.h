@@ -1,0 +1,26 @@
+//===- Rounding.h - Numbers that a format can hold ------------------------===//
+//
+// What --quantize and `fast`'s bf16 do to a weight, written down a second time, apart
+// from the packer (compiler/pack), and compared with it in a test.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+#include "runtime/formats/NumericFormat.h"
+
+#include <span>
+
+namespace ingot::reference {
+
+/// The nearest bf16 or f16, ties to even; infinities and NaN stay.
+float roundToBf16(float value);
+float roundToF16(float value);
+
+/// Replaces each number of a row of K by the nearest that `format` holds: floats, and the
+/// formats that --quantize makes:
+///   int8    groups of 32: scale f16(largest |w| / 127), codes -127 … 127
+///   int4_*  its groups: scale f16(w / -8), w the value of largest magnitude, codes -8 … 7
+/// Any other format is an error (E0452): files hold those, nobody makes them.
+Result<void> roundRow(WeightFormat format, std::span<float> row);
+
+} // namespace ingot::reference

@@ -1,0 +1,173 @@
+//===- ArithmeticTest.cpp - Each op's numbers, worked out by hand ---------===//
+#include "compiler/reference/Arithmetic.h"
+#include "compiler/reference/Products.h"
+#include "compiler/reference/Weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace ingot;
+using namespace ingot::reference;
+
+static Matrix rowsOf(int64_t columns, std::vector<float> values) {
+  Matrix m(static_cast<int64_t>(values.size()) / columns, columns);
+  m.values = std::move(values);
+  return m;
+}
+
+static void expectValues(const Matrix &found, const std::vector<double> &expected) {
+  ASSERT_EQ(found.values.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(found.values[i], expected[i], 2e-6 * (1 + std::abs(expected[i]))) << i;
+}
+
+TEST(Arithmetic, RmsNorm) {
+  std::vector<float> weight = {1, 2};
+  double r = std::sqrt(12.5 + 0.5);
+  expectValues(rmsNorm(rowsOf(2, {3, 4}), weight, 0.5f, 1, 0), {3 / r, 8 / r});
+  expectValues(rmsNorm(rowsOf(2, {3, 4}), weight, 0.5f, 1, 1), {6 / r, 12 / r});
+}
+
+TEST(Arithmetic, RmsNormOfHeads) {
+  std::vector<float> weight = {1, 2};
+  double a = std::sqrt(12.5), b = std::sqrt(50.0);
+  expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), weight, 0, 2, 0), {3 / a, 8 / a, 6 / b, 16 / b});
+}
+
+TEST(Arithmetic, RopeTurnsPairsOfBothStyles) {
+  Batch batch{{0}, {3}, {}};
+  std::vector<float> f = {0.5f, 0.1f};
+  double c0 = std::cos(1.5), s0 = std::sin(1.5), c1 = std::cos(0.3), s1 = std::sin(0.3);
+  Matrix x = rowsOf(4, {1, 2, 3, 4});
+  expectValues(rope(x, f, batch, 1, lm::RopeStyle::Half, 1),
+               {c0 - 3 * s0, 2 * c1 - 4 * s1, 3 * c0 + s0, 4 * c1 + 2 * s1});
+  expectValues(rope(x, f, batch, 1, lm::RopeStyle::Interleaved, 1),
+               {c0 - 2 * s0, 2 * c0 + s0, 3 * c1 - 4 * s1, 4 * c1 + 3 * s1});
+}
+
+TEST(Arithmetic, RopeLeavesTheRestOfAHeadAndScales) {
+  Batch batch{{0}, {1}, {}};
+  std::vector<float> f = {1.0f};
+  double c = 2 * std::cos(1.0), s = 2 * std::sin(1.0);
+  expectValues(rope(rowsOf(6, {1, 0, 5, 0, 1, 7}), f, batch, 2, lm::RopeStyle::Half, 2),
+               {c, s, 5, -s, c, 7});
+}
+
+TEST(Arithmetic, Activations) {
+  Matrix x = rowsOf(3, {-2, 0, 1.5});
+  auto silu = [](double v) { return v / (1 + std::exp(-v)); };
+  auto gelu = [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); };
+  auto tanhGelu = [](double v) {
+    return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+  };
+  expectValues(activation(x, lm::ActivationKind::Silu), {silu(-2), 0, silu(1.5)});
+  expectValues(activation(x, lm::ActivationKind::Gelu), {gelu(-2), 0, gelu(1.5)});
+  expectValues(activation(x, lm::ActivationKind::GeluTanh), {tanhGelu(-2), 0, tanhGelu(1.5)});
+}
+
+TEST(Arithmetic, Elementwise) {
+  Matrix a = rowsOf(2, {1, -2}), b = rowsOf(2, {3, 5});
+  expectValues(add(a, b), {4, 3});
+  expectValues(multiplyElements(a, b), {3, -10});
+  expectValues(scale(a, 2.5f), {2.5, -5});
+  expectValues(softcap(b, 4), {4 * std::tanh(0.75), 4 * std::tanh(1.25)});
+  addBias(a, std::vector<float>{10, 20});
+  expectValues(a, {11, 18});
+}
+
+TEST(Arithmetic, SelectRowsInTheAskedOrder) {
+  expectValues(selectRows(rowsOf(1, {7, 8, 9}), std::vector<int32_t>{2, 0}), {9, 7});
+}
+
+namespace {
+
+/// One sequence of three positions, two KV heads of one value each.
+struct Attention : ::testing::Test {
+  Attention() {
+    for (int64_t p = 0; p < 3; ++p)
+      kv.append(0, 5, p, keys.row(p), values.row(p));
+  }
+  Matrix run(const Matrix &q, int64_t position, AttentionParameters parameters, int64_t held = 3) {
+    return attention(q, kv, 0, {{5, held}}, Batch{{5}, {position}, {}}, parameters);
+  }
+  Matrix keys = rowsOf(2, {1, -1, 2, 0.5, -1, 3}), values = rowsOf(2, {10, 1, 20, 2, 40, 4});
+  KvState kv;
+};
+
+double mean(std::vector<std::pair<double, double>> scoresAndValues) {
+  double total = 0, sum = 0;
+  for (auto [score, value] : scoresAndValues) {
+    total += std::exp(score);
+    sum += std::exp(score) * value;
+  }
+  return sum / total;
+}
+
+} // namespace
+
+TEST_F(Attention, HeadsShareKvHeadsAndTheFutureIsHidden) {
+  // Heads 0, 1 read KV head 0; heads 2, 3 read KV head 1.
+  expectValues(run(rowsOf(4, {1, 2, 1, 2}), 1, {4, 2, 0.5f, 0, 0}),
+               {mean({{0.5, 10}, {1, 20}}), mean({{1, 10}, {2, 20}}), mean({{-0.5, 1}, {0.25, 2}}),
+                mean({{-1, 1}, {0.5, 2}})});
+}
+
+TEST_F(Attention, WindowHidesThePast) {
+  expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 2, 0}),
+               {mean({{2, 20}, {-1, 40}}), mean({{0.5, 2}, {3, 4}})});
+  expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 1, 0}), {40, 4});
+}
+
+TEST_F(Attention, SoftcapBendsScores) {
+  auto bend = [](double s) { return 2 * std::tanh(s / 2); };
+  expectValues(run(rowsOf(2, {1, 1}), 1, {2, 2, 1, 0, 2}),
+               {mean({{bend(1), 10}, {bend(2), 20}}), mean({{bend(-1), 1}, {bend(0.5), 2}})});
+}
+
+TEST_F(Attention, AValueSeesWhatItHeldWhenItWasMade) {
+  expectValues(run(rowsOf(2, {1, 1}), 2, {2, 2, 1, 0, 0}, /*held=*/1), {10, 1});
+}
+
+TEST(KvState, RowsAreRoundedToTheCachesType) {
+  std::vector<float> k = {1.00390625f}, v = {1.0001f}; // 1 + 2^-8: half way, to even
+  KvState bf16(KvFormat::BF16), f16(KvFormat::F16);
+  bf16.append(0, 0, 0, k, v);
+  f16.append(0, 0, 0, k, v);
+  EXPECT_EQ(bf16.find(0, 0)->k[0], 1.0f);
+  EXPECT_EQ(bf16.find(0, 0)->v[0], 1.0f);
+  EXPECT_EQ(f16.find(0, 0)->k[0], 1.00390625f);
+  EXPECT_EQ(f16.find(0, 0)->v[0], 1.0f);
+}
+
+TEST(KvState, AppendingAnEarlierPositionForgetsWhatFollowed) {
+  KvState kv;
+  std::vector<float> one = {1}, two = {2};
+  for (int64_t p = 0; p < 3; ++p)
+    kv.append(0, 0, p, one, one);
+  kv.append(0, 0, 1, two, two);
+  EXPECT_EQ(kv.find(0, 0)->k, (std::vector<float>{1, 2}));
+  kv.forget(0);
+  EXPECT_EQ(kv.find(0, 0), nullptr);
+}
+
+// The order of additions that Products.h promises, computed the slow way.
+TEST(Products, EveryTileGivesThePromisedBits) {
+  for (int64_t k : {1, 7, 8, 61, 256}) {
+    Matrix x(7, k), w(37, k), y(7, 37);
+    for (size_t i = 0; i < x.values.size(); ++i)
+      x.values[i] = uniform(1, i) - 0.5f;
+    for (size_t i = 0; i < w.values.size(); ++i)
+      w.values[i] = uniform(2, i) - 0.5f;
+    multiplyRows(x, w.values.data(), w.rows, y.values.data(), w.rows);
+    for (int64_t t = 0; t < x.rows; ++t)
+      for (int64_t n = 0; n < w.rows; ++n) {
+        float lane[8] = {};
+        for (int64_t i = 0; i < k; ++i)
+          lane[i % 8] += x.row(t)[i] * w.row(n)[i];
+        float expected = ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
+                         ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+        ASSERT_EQ(y.row(t)[n], expected) << "k " << k << ", row " << t << ", column " << n;
+      }
+  }
+}

@@ -1,0 +1,82 @@
+//===- RoundingTest.cpp - The interpreter's rounding and the packer's ------===//
+#include "compiler/reference/Rounding.h"
+
+#include "compiler/import/Dequantize.h"
+#include "compiler/pack/Pack.h"
+#include "compiler/reference/Weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+using namespace ingot;
+using namespace ingot::reference;
+
+static std::vector<float> someRow(int64_t k, float spread) {
+  std::vector<float> row(static_cast<size_t>(k));
+  for (size_t i = 0; i < row.size(); ++i)
+    row[i] = spread * (uniform(11, i) - 0.5f) * (i % 37 == 5 ? 8.0f : 1.0f);
+  return row;
+}
+
+/// Row 0 of the panel's quantised weight, as numbers (PanelLayout.h).
+static std::vector<float> unpackRow0(const PanelLayout &layout, std::span<const std::byte> panel) {
+  const NumericFormat &format = numericFormat(layout.format);
+  std::vector<float> row;
+  for (int64_t k = 0; k < layout.k; ++k) {
+    const std::byte *block = panel.data() + k / layout.blockK * layout.blockBytes;
+    const std::byte *codes = block + k % layout.blockK / 32 * layout.groupCodeBytes;
+    int64_t i = k % 32;
+    int q = format.bits == 8
+                ? std::to_integer<int>(codes[i / 4 * 64 + i % 4])
+                : std::to_integer<int>(codes[i % 16 / 4 * 64 + i % 4]) >> (i / 16 * 4) & 15;
+    uint16_t d;
+    std::memcpy(&d, block + layout.scaleOffset, sizeof d);
+    row.push_back(import::f16ToF32(d) * static_cast<float>(q - format.zeroPoint));
+  }
+  return row;
+}
+
+TEST(Rounding, AgreesWithThePacker) {
+  for (WeightFormat format :
+       {WeightFormat::Int8, WeightFormat::Int4G32, WeightFormat::Int4G64, WeightFormat::Int4G128})
+    for (int64_t k : {32, 576, 200}) // 200: no multiple of a group
+      for (float spread : {1.0f, 1e-3f, 0.0f}) {
+        std::vector<float> row = someRow(k, spread);
+        import::Tensor tensor{"w", WeightFormat::F32, {1, k}, std::as_bytes(std::span(row))};
+        PanelLayout layout = panelLayout(format, 1, k);
+        std::vector<std::byte> panel(static_cast<size_t>(layout.panelBytes()));
+        ASSERT_TRUE(compiler::packPanels(tensor, layout, 0, panel));
+        std::vector<float> rounded = row;
+        ASSERT_TRUE(roundRow(format, rounded));
+        EXPECT_EQ(rounded, unpackRow0(layout, panel)) << numericFormat(format).name << ", K " << k;
+      }
+}
+
+TEST(Rounding, ErrorsAreHalfAStep) {
+  std::vector<float> row = someRow(64, 1), rounded = row;
+  ASSERT_TRUE(roundRow(WeightFormat::Int8, rounded));
+  for (size_t group = 0; group < row.size(); group += 32) {
+    float largest = 0;
+    for (size_t i = group; i < group + 32; ++i)
+      largest = std::max(largest, std::abs(row[i]));
+    for (size_t i = group; i < group + 32; ++i)
+      EXPECT_LE(std::abs(row[i] - rounded[i]), 0.51f * largest / 127 + largest * 0x1p-11f);
+  }
+}
+
+TEST(Rounding, FloatsToEven) {
+  EXPECT_EQ(roundToBf16(1.00390625f), 1.0f);      // 1 + 2^-8
+  EXPECT_EQ(roundToBf16(1.01171875f), 1.015625f); // 1 + 3 * 2^-8
+  EXPECT_EQ(roundToF16(1.00048828125f), 1.0f);    // 1 + 2^-11
+  EXPECT_EQ(roundToBf16(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(roundToBf16(NAN)));
+}
+
+TEST(Rounding, FormatsThatOnlyFilesHold) {
+  std::vector<float> row(32, 1.0f);
+  auto rounded = roundRow(WeightFormat::Q4_K, row);
+  ASSERT_FALSE(rounded);
+  EXPECT_EQ(rounded.error().code, "E0452");
+}
