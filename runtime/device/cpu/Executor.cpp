@@ -50,13 +50,14 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
   if (!code)
     return code.error();
   executor->code = *code;
-  auto pool = ThreadPool::create(int(limits.threads));
-  if (!pool)
-    return pool.error();
-  executor->pool = std::move(*pool);
   if (auto allocated = executor->allocate(); !allocated)
     return allocated.error();
   executor->resolve();
+  auto loop = StepLoop::create(executor->program, int(limits.threads), executor->scratch.data(),
+                               executor->scratchStride);
+  if (!loop)
+    return loop.error();
+  executor->loop = std::move(*loop);
   return executor;
 }
 
@@ -92,7 +93,7 @@ Result<void> Executor::allocate() {
     return r;
   if (auto r = take(kv, kvBytes, "KV pages", largestPool >= kHugeKvPool); !r)
     return r;
-  return take(scratch, scratchStride * uint64_t(pool->threads()), "kernel scratch", true);
+  return take(scratch, scratchStride * limits.threads, "kernel scratch", true);
 }
 
 std::byte *Executor::bufferAddress(size_t index) const {
@@ -153,36 +154,6 @@ void Executor::resolve() {
       int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
 }
 
-template <bool Traced> void Executor::runThread(int thread) {
-  const uint64_t threadCount = uint64_t(pool->threads()), self = uint64_t(thread);
-  auto *own = reinterpret_cast<char *>(scratch.data() + scratchStride * self);
-  [[maybe_unused]] Stamp *stamp = nullptr;
-  if constexpr (Traced)
-    stamp = tracing->stampsOf(thread);
-  bool unfinished = false; // launches since the last barrier: the same on all threads
-  for (const ResolvedLaunch &launch : program) {
-    uint64_t items = baseCount[size_t(launch.base)] * launch.factor;
-    bool cyclic = launch.partition == fb::Partition::Cyclic;
-    uint64_t begin = cyclic ? self : items * self / threadCount;
-    uint64_t end = cyclic ? items : items * (self + 1) / threadCount;
-    if (begin < end) {
-      if constexpr (Traced)
-        stamp->begin = nowNanoseconds();
-      launch.function(launch.args, current, int64_t(begin), int64_t(end),
-                      cyclic ? int64_t(threadCount) : 1, own);
-      if constexpr (Traced)
-        stamp->end = nowNanoseconds();
-    }
-    unfinished |= items != 0;
-    if (launch.barrier && unfinished) {
-      pool->barrier();
-      unfinished = false;
-    }
-    if constexpr (Traced)
-      ++stamp;
-  }
-}
-
 Result<void> Executor::step(const BatchView &batch) {
   const runtime::MemoryLimits &limits = statement.limits;
   if (batch.tokens < 0 || uint64_t(batch.tokens) > limits.maxBatchTokens || batch.rows < 0 ||
@@ -192,22 +163,9 @@ Result<void> Executor::step(const BatchView &batch) {
                      std::to_string(limits.maxBatchTokens) + ", " + std::to_string(batch.rows) +
                      " rows of " + std::to_string(limits.logitsRows),
                  "please report this"};
-  current = &batch;
-  baseCount[size_t(fb::GridBase::Constant)] = batch.tokens ? 1 : 0;
-  baseCount[size_t(fb::GridBase::Tokens)] = uint64_t(batch.tokens);
-  baseCount[size_t(fb::GridBase::Rows)] = uint64_t(batch.rows);
-  baseCount[size_t(fb::GridBase::Tiles)] = uint64_t(batch.tiles);
-  if (tracing) {
-    pool->run(
-        [](void *self, int thread) { static_cast<Executor *>(self)->runThread<true>(thread); },
-        this);
+  loop->run(batch, tracing.get());
+  if (tracing)
     tracing->collect(batch.tokens);
-  } else {
-    pool->run(
-        [](void *self, int thread) { static_cast<Executor *>(self)->runThread<false>(thread); },
-        this);
-  }
-  current = nullptr;
   return {};
 }
 
@@ -221,7 +179,7 @@ void Executor::startTrace(bool keepEvents) {
   for (const ResolvedLaunch &launch : program)
     launchList.push_back({launch.kernel, launch.layer});
   tracing =
-      std::make_unique<Trace>(std::move(names), std::move(launchList), pool->threads(), keepEvents);
+      std::make_unique<Trace>(std::move(names), std::move(launchList), loop->threads(), keepEvents);
 }
 
 } // namespace ingot::cpu

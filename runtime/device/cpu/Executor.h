@@ -8,9 +8,9 @@
 //   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
 //                                  count from tokens|rows|tiles, partition, barrier }
 //
-// A step is then one loop over that array, the same on every thread: work out
-// the own share of items, call the function, wait where the launch says so. A
-// launch without items is skipped. Nothing is allocated, looked up or locked.
+// A step is then one loop over that array (StepLoop.h): work out a share of items,
+// call the function, wait where the launch says so. A launch without items is
+// skipped. Nothing is allocated, looked up or locked.
 //
 // Where a buffer lies: its class has an arena of `bytes per unit * limit`; the
 // buffer starts at arena + offset * limit and its row r at + per_unit * r.
@@ -19,7 +19,7 @@
 
 #include "runtime/device/cpu/HostMemory.h"
 #include "runtime/device/cpu/KernelAbi.h"
-#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cpu/StepLoop.h"
 #include "runtime/device/cpu/Trace.h"
 #include "runtime/engine/CodeImage.h"
 #include "runtime/engine/EngineFile.h"
@@ -54,7 +54,7 @@ public:
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const { return statement; }
   int64_t pages() const { return int64_t(statement.pages); }
-  int threads() const { return pool->threads(); }
+  int threads() const { return loop->threads(); }
   std::string_view target() const; ///< "cpu:avx512"
   size_t launches() const { return program.size(); }
   /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
@@ -66,29 +66,16 @@ public:
   const Trace *trace() const { return tracing.get(); } ///< null unless started
 
 private:
-  struct ResolvedLaunch {
-    KernelFn function;
-    void *const *args;
-    uint64_t factor;
-    uint32_t kernel;
-    int32_t layer;
-    fb::GridBase base;
-    fb::Partition partition;
-    bool barrier;
-  };
-
   Executor() = default;
   Result<void> allocate();
   void resolve();
   std::byte *bufferAddress(size_t index) const;
   std::byte *operandAddress(const fb::Arg &arg, const fb::Step &step) const;
-  template <bool Traced> void runThread(int thread);
 
   std::shared_ptr<runtime::EngineFile> file;
   std::shared_ptr<runtime::CodeImage> code;
   std::string targetName;
   runtime::MemoryStatement statement;
-  std::unique_ptr<ThreadPool> pool;
 
   HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
   std::vector<uint64_t> kvOffset; ///< of each slot's pool
@@ -99,9 +86,8 @@ private:
   const float *logitsRows = nullptr;
   int64_t logitsRowStride = 0;
 
-  const BatchView *current = nullptr;
-  uint64_t baseCount[4] = {}; ///< by GridBase, of the current batch
   std::unique_ptr<Trace> tracing;
+  std::unique_ptr<StepLoop> loop; ///< last: its threads end before the rest goes
 };
 
 } // namespace ingot::cpu

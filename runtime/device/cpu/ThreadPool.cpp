@@ -1,4 +1,4 @@
-//===- ThreadPool.cpp - Gate, barrier, workers ----------------------------===//
+//===- ThreadPool.cpp - Gate and workers -----------------------------------===//
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <algorithm>
@@ -65,12 +65,12 @@ void Gate::await(uint32_t old) {
   sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads, Job job, void *context) {
   std::unique_ptr<ThreadPool> pool(new ThreadPool(std::max(1, threads)));
   pool->workers.reserve(size_t(pool->count - 1));
   for (int thread = 1; thread < pool->count; ++thread) {
     try {
-      pool->workers.emplace_back([raw = pool.get(), thread] { raw->work(thread); });
+      pool->workers.emplace_back([=, raw = pool.get()] { raw->work(job, context, thread); });
     } catch (const std::system_error &failure) {
       return Error{ExitCode::Device, "E0701", "cannot start the threads of the CPU device",
                    std::to_string(thread) + " of " + std::to_string(threads) +
@@ -88,34 +88,13 @@ ThreadPool::~ThreadPool() {
     worker.join();
 }
 
-void ThreadPool::run(Job newJob, void *newContext) {
-  job = newJob;
-  context = newContext;
-  if (count > 1)
-    start.advance();
-  job(context, 0);
-  barrier();
-}
-
-void ThreadPool::barrier() {
-  if (count == 1)
-    return;
-  uint32_t round = passed.value();
-  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == uint32_t(count)) {
-    arrived.store(0, std::memory_order_relaxed); // published by advance()
-    passed.advance();
-  } else {
-    passed.await(round);
-  }
-}
-
-void ThreadPool::work(int thread) {
-  for (uint32_t seen = 0;; ++seen) {
+void ThreadPool::work(Job job, void *context, int thread) {
+  for (uint32_t seen = 0;;) {
     start.await(seen);
     if (stopping.load(std::memory_order_relaxed))
       return;
+    seen = start.value(); // before the job: what is invited meanwhile is not missed
     job(context, thread);
-    barrier();
   }
 }
 

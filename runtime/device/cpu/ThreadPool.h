@@ -1,10 +1,8 @@
-//===- ThreadPool.h - Fixed threads with barriers that spin, then sleep ---===//
+//===- ThreadPool.h - Threads that are invited, and a gate to wait at -----===//
 //
 // A step is some hundred launches of a few microseconds, all threads working on
-// each. So the pool is one gate, one job and one barrier, nothing else:
-//
-//   caller    run(job) --+-- job(0) ... barrier ... barrier ... --+-- returns
-//   worker 1   (gate) ---+-- job(1) ... barrier ... barrier ... --+-- (gate)
+// each (StepLoop.h). The pool only brings the threads there: invite() lets those
+// through who wait at its gate; whoever comes late joins a step under way.
 //
 // A thread that waits spins for at most 50 us, which covers the gaps between
 // launches and between the steps of a saturated loop, and then sleeps on a
@@ -34,6 +32,8 @@ public:
   /// Returns once value() differs from `old`; what was written before the
   /// advance() is visible then.
   void await(uint32_t old);
+  /// advance() was called more than `before` times (counting wraps around).
+  bool passed(uint32_t before) const { return int32_t(value() - before) > 0; }
 
 private:
   alignas(64) std::atomic<uint32_t> count{0};
@@ -42,34 +42,27 @@ private:
 
 class ThreadPool {
 public:
-  /// `threads` in all, the caller of run() included. E0701 (exit 4) if the system
-  /// gives no more threads.
-  static Result<std::unique_ptr<ThreadPool>> create(int threads);
+  using Job = void (*)(void *context, int thread);
+
+  /// Starts threads 1 … threads-1; 0 is the caller's own. Each runs job(context, thread) at
+  /// least once after every invite(), once for several if it was late. E0701 (exit 4)
+  /// if the system gives no more threads.
+  static Result<std::unique_ptr<ThreadPool>> create(int threads, Job job, void *context);
+  /// Waits for jobs under way.
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
   int threads() const { return count; }
-
-  using Job = void (*)(void *context, int thread);
-  /// Runs job(context, 0 … threads-1), number 0 on the calling thread, and returns
-  /// when all are done. From one thread at a time; not from inside a job.
-  void run(Job job, void *context);
-
-  /// Inside a job: waits until all threads have called it as often.
-  void barrier();
+  void invite() { start.advance(); }
 
 private:
   explicit ThreadPool(int threads) : count(threads) {}
-  void work(int thread);
+  void work(Job job, void *context, int thread);
 
   int count;
-  Job job = nullptr;
-  void *context = nullptr;
   std::atomic<bool> stopping{false};
   Gate start;
-  Gate passed;
-  alignas(64) std::atomic<uint32_t> arrived{0};
   std::vector<std::thread> workers;
 };
 

@@ -169,8 +169,9 @@ TEST_F(ExecutorTest, tracesEveryLaunch) {
   size_t events = 0;
   for (size_t at = 0; (at = text.str().find("\"ph\":\"X\"", at)) != std::string::npos; ++at)
     ++events;
-  // Per step: 9 launches on two threads each; thread 0 and 1 both have items in all.
-  EXPECT_EQ(events, 2u * 9 * 2);
+  // Per step 9 launches, each on one thread (if the other was late) or on two.
+  EXPECT_GE(events, 2u * 9);
+  EXPECT_LE(events, 2u * 9 * 2);
   EXPECT_NE(text.str().find("\"name\":\"attend\""), std::string::npos);
   EXPECT_NE(text.str().find("\"layer\":1,\"step\":1,\"tokens\":32"), std::string::npos);
   std::remove(trace.c_str());

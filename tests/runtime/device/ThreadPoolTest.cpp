@@ -1,8 +1,7 @@
-//===- ThreadPoolTest.cpp - Barriers hold, idle threads sleep -------------===//
+//===- ThreadPoolTest.cpp - Gates hold, idle threads sleep ----------------===//
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <chrono>
-#include <numeric>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,71 +17,69 @@ double processSeconds() {
 }
 } // namespace
 
-TEST(ThreadPool, everyThreadRunsEveryJobOnce) {
+// A job runs after every invitation, on every thread but the caller's.
+TEST(ThreadPool, everyInvitationIsAnswered) {
   for (int threads : {1, 2, 3, 8}) {
-    auto pool = ThreadPool::create(threads);
-    ASSERT_TRUE(pool);
-    EXPECT_EQ((*pool)->threads(), threads);
-    std::vector<int> runs(size_t(threads), 0);
-    for (int i = 0; i < 2000; ++i)
-      (*pool)->run(
-          [](void *context, int thread) {
-            ++(*static_cast<std::vector<int> *>(context))[size_t(thread)];
-          },
-          &runs);
-    for (int count : runs)
-      EXPECT_EQ(count, 2000);
-  }
-}
-
-// Between two barriers every thread sees what all wrote before the first one.
-TEST(ThreadPool, barriersOrderWrites) {
-  constexpr int kRounds = 3000;
-  for (int threads : {2, 3, 5}) {
-    auto created = ThreadPool::create(threads);
-    ASSERT_TRUE(created);
     struct State {
-      ThreadPool *pool;
-      std::vector<int64_t> values; // plain memory: only the barriers order it
-      std::vector<int64_t> errors;
-    } state{created->get(), std::vector<int64_t>(size_t(threads) * 16, 0),
-            std::vector<int64_t>(size_t(threads) * 16, 0)};
-    (*created)->run(
+      std::atomic<int> invitation{0};
+      std::atomic<int> seen[8] = {};
+    } state;
+    auto pool = ThreadPool::create(
+        threads,
         [](void *context, int thread) {
           auto &own = *static_cast<State *>(context);
-          for (int64_t round = 1; round <= kRounds; ++round) {
-            own.values[size_t(thread) * 16] = round;
-            own.pool->barrier();
-            for (int other = 0; other < own.pool->threads(); ++other)
-              own.errors[size_t(thread) * 16] += own.values[size_t(other) * 16] != round;
-            own.pool->barrier();
-          }
+          own.seen[thread] = own.invitation.load();
         },
         &state);
-    EXPECT_EQ(std::accumulate(state.errors.begin(), state.errors.end(), int64_t(0)), 0);
+    ASSERT_TRUE(pool);
+    EXPECT_EQ((*pool)->threads(), threads);
+    for (int i = 1; i <= 300; ++i) {
+      state.invitation = i;
+      (*pool)->invite();
+      // Pauses longer and shorter than the spin: both sides of the sleep are taken.
+      auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(i % 120);
+      while (std::chrono::steady_clock::now() < until)
+        ;
+      if (i % 3)
+        continue; // invited again while it may still run
+      for (int thread = 1; thread < threads; ++thread)
+        while (state.seen[thread] != i)
+          std::this_thread::yield();
+    }
+    EXPECT_EQ(state.seen[0], 0);
   }
 }
 
-// Pauses longer and shorter than the spin: both sides of the sleep are taken.
-TEST(ThreadPool, wakesSleepersAtAnyMoment) {
-  auto pool = ThreadPool::create(3);
-  ASSERT_TRUE(pool);
-  std::atomic<int> runs{0};
-  for (int i = 0; i < 400; ++i) {
-    (*pool)->run([](void *context, int) { ++*static_cast<std::atomic<int> *>(context); }, &runs);
-    auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(i % 120);
-    while (std::chrono::steady_clock::now() < until)
-      ;
-    if (i % 50 == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+// What is written before advance() is seen after await(): plain memory, handed on.
+TEST(Gate, ordersWrites) {
+  Gate there, back;
+  int64_t value = 0, sum = 0;
+  constexpr uint32_t kRounds = 3000;
+  std::thread other([&] {
+    for (uint32_t i = 0; i < kRounds; ++i) {
+      there.await(i);
+      sum += value;
+      back.advance();
+    }
+  });
+  for (uint32_t i = 0; i < kRounds; ++i) {
+    value = int64_t(i) * i;
+    there.advance();
+    back.await(i);
+    EXPECT_TRUE(there.passed(i));
+    EXPECT_FALSE(there.passed(i + 1));
   }
-  EXPECT_EQ(runs.load(), 1200);
+  other.join();
+  int64_t expected = 0;
+  for (int64_t i = 0; i < kRounds; ++i)
+    expected += i * i;
+  EXPECT_EQ(sum, expected);
 }
 
 TEST(ThreadPool, idleBurnsNoCore) {
-  auto pool = ThreadPool::create(4);
+  auto pool = ThreadPool::create(4, [](void *, int) {}, nullptr);
   ASSERT_TRUE(pool);
-  (*pool)->run([](void *, int) {}, nullptr);
+  (*pool)->invite();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   double before = processSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -91,7 +88,7 @@ TEST(ThreadPool, idleBurnsNoCore) {
 
 TEST(ThreadPool, startsAndStopsWithoutAJob) {
   for (int i = 0; i < 50; ++i)
-    ASSERT_TRUE(ThreadPool::create(1 + i % 5));
+    ASSERT_TRUE(ThreadPool::create(1 + i % 5, [](void *, int) { FAIL(); }, nullptr));
 }
 
 TEST(ThreadPool, usableProcessorsIsPositive) { EXPECT_GE(usableProcessors(), 1); }

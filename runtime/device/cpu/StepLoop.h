@@ -1,0 +1,110 @@
+//===- StepLoop.h - A step on several threads -----------------------------===//
+//
+// A step is a list of launches in groups; a group ends at a barrier of the plan,
+// and its launches may overlap. The items of a launch are shared out statically, one
+// part per thread:
+//
+//                    group 0          group 1                 group 2
+//   part 0   | embed  consts | qkv ............. | attention ..... | ...
+//   part 1   | embed  consts | qkv ............. | attention ..... | ...
+//
+// A plain barrier would make everybody wait for the slowest to *arrive*. On a
+// machine that others use too, a thread that sleeps or was taken off its core comes
+// milliseconds late, at any of some hundred barriers. So parts are claimed: a thread
+// takes its own part, then whatever parts nobody has begun, and waits only for
+// parts that are being worked on. On a quiet machine each thread gets its own part
+// every time (its caches stay warm); on a busy one the threads that run do the work
+// of those that do not. What is computed is the same: items are independent
+// (KernelAbi.h), whoever runs them.
+//
+//   claims[part][launch]  number of the last step in which the part was taken (CAS)
+//   finished              parts of the current group that are done; the last one
+//                         resets it and advances
+//   groupsDone            a gate, one step per group: what waiting threads watch
+//
+// A thread may even be late by whole steps. It then must not mistake one step for
+// another: what describes the step is copied under a version that is checked after
+// the copy, a claim names its step, and a step ends only when all claimed parts are
+// done; so a copy that was valid stays valid for every claim it wins.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cpu/Trace.h"
+#include "runtime/schema/engine_generated.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace ingot::cpu {
+
+/// A launch with its operands' addresses.
+struct ResolvedLaunch {
+  KernelFn function;
+  void *const *args;
+  uint64_t factor; ///< items: factor * count of the base
+  uint32_t kernel; ///< index in the engine's table
+  int32_t layer;   ///< -1: none
+  fb::GridBase base;
+  fb::Partition partition;
+  bool barrier; ///< ends a group
+};
+
+class StepLoop {
+public:
+  /// `scratch` of thread t is scratch + t * scratchStride. Program and scratch must
+  /// outlive this. E0701.
+  static Result<std::unique_ptr<StepLoop>> create(std::span<const ResolvedLaunch> program,
+                                                  int threads, std::byte *scratch,
+                                                  uint64_t scratchStride);
+
+  int threads() const { return parts; }
+  /// Runs the program once; returns when all of it is done. `trace` may be null.
+  void run(const BatchView &batch, Trace *trace);
+
+private:
+  /// All a thread needs to know of a step.
+  struct Step {
+    uint64_t count[4]; ///< of items, by GridBase
+    const BatchView *batch;
+    Trace *trace;
+    uint32_t number; ///< wraps around, as comparisons expect
+    uint32_t firstGroup; ///< value of groupsDone when it began
+  };
+
+  StepLoop(std::span<const ResolvedLaunch> program, int threads, std::byte *scratch,
+           uint64_t scratchStride);
+  void publish(const Step &step);
+  /// False while the caller is publishing the next one.
+  bool copyStep(Step &step) const;
+  void work(int thread);
+  template <bool Traced> void runStep(const Step &step, int thread);
+  template <bool Traced>
+  void runGroup(const Step &step, int thread, size_t first, size_t end, uint32_t target);
+  bool claim(const Step &step, size_t launch, int part);
+  uint64_t partsOf(const Step &step, const ResolvedLaunch &launch) const;
+
+  std::span<const ResolvedLaunch> program;
+  int parts;
+  std::byte *scratch;
+  uint64_t scratchStride;
+  std::vector<size_t> groupEnds; ///< one past the last launch of each group
+
+  /// [part][launch]: a thread's own claims share lines with nobody's.
+  std::vector<std::unique_ptr<std::atomic<uint32_t>[]>> claims;
+  alignas(64) std::atomic<uint32_t> finished{0};
+  Gate groupsDone;
+
+  // The step as published; odd versions: being written.
+  alignas(64) std::atomic<uint64_t> version{0};
+  std::atomic<uint64_t> count[4] = {};
+  std::atomic<const BatchView *> batch{nullptr};
+  std::atomic<Trace *> trace{nullptr};
+  std::atomic<uint32_t> firstGroup{0};
+
+  std::unique_ptr<ThreadPool> pool; ///< last: its threads end before the rest goes
+};
+
+} // namespace ingot::cpu
