@@ -23,11 +23,29 @@ using namespace ingot::compiler;
 
 namespace {
 
+/// `--remarks`: a line per decision of the fusion passes.
+class RemarkLines : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    remark.print(llvm::errs());
+    llvm::errs() << "\n";
+  }
+};
+
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
       : options(options), progress(options.quiet || options.json || options.emit != Emit::Engine),
         threads(options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency())) {
+    if (!options.remarks.empty()) {
+      remark::RemarkCategories categories;
+      if (options.remarks != "missed")
+        categories.passed = "fusion";
+      if (options.remarks != "passed")
+        categories.missed = "fusion";
+      (void)remark::enableOptimizationRemarks(context, std::make_unique<RemarkLines>(),
+                                              std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+    }
     ingot::registerDialects(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
@@ -46,6 +64,7 @@ public:
 private:
   Result<void> read();
   Result<void> lowerToFused();
+  Result<void> verifyOnWeights(ModuleOp imported);
   Result<void> lowerToPlan();
   Result<void> generateCode();
   Result<void> write();
@@ -121,14 +140,37 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
   return {};
 }
 
+/// `--verify`: the fused program against the imported one, on the checkpoint's own numbers.
+Result<void> Compilation::verifyOnWeights(ModuleOp imported) {
+  if (options.randomWeights)
+    return Error{ExitCode::Usage, "E0412", "nothing to verify against", "random weights are no checkpoint", "drop --verify"};
+  reference::CheckpointWeights weights(*checkpoint);
+  auto change = reference::comparePrograms(imported, *module, weights);
+  if (!change)
+    return change.error();
+  evidence.push_back({"all fusion passes", std::to_string(change->layers) + " layers, the checkpoint's weights", change->maxAbsolute,
+                      change->maxRelative});
+  if (!(change->maxRelative <= kLargestRelativeError))
+    return Error{ExitCode::Internal, "E0491", "the passes changed what the model computes",
+                 "largest relative error " + std::to_string(change->maxRelative), "please report it with the checkpoint's config"};
+  return {};
+}
+
 Result<void> Compilation::lowerToFused() {
   progress.phase("fuse");
+  OwningOpRef<ModuleOp> imported;
+  if (options.verify)
+    imported = module->clone();
   if (auto ok = runPasses(/*check=*/true, [&](OpPassManager &pm) {
         buildImportPipeline(pm, pipeline);
         buildFusionPipeline(pm, pipeline);
       });
       !ok)
     return ok;
+  if (options.verify) {
+    if (auto ok = verifyOnWeights(*imported); !ok)
+      return ok;
+  }
   int fused = 0;
   module->walk([&](lm::FusedOp) { ++fused; });
   progress.note(std::to_string(fused) + " fused regions, " + std::to_string(evidence.size()) + " passes checked");

@@ -2,6 +2,11 @@
 #include "compiler/driver/Compile.h"
 #include "passes/Passes.h"
 
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
 #include <cstdio>
 #include <cstring>
 #include <unistd.h>
@@ -19,6 +24,8 @@ static int report(const Error &error) {
 
 /// `ingot passes [--json]`: the pipeline in order, with what each pass does.
 static int listPasses(bool json) {
+  registerPassesAndPipelines();
+  mlir::registerTransformsPasses();
   mlir::MLIRContext context;
   mlir::PassManager pm(&context);
   PipelineOptions options;
@@ -27,25 +34,27 @@ static int listPasses(bool json) {
   buildFusionPipeline(pm, options);
   buildLoweringPipeline(pm, options);
   buildPlanningPipeline(pm, options);
+  std::string pipeline;
+  llvm::raw_string_ostream stream(pipeline);
+  pm.printAsTextualPipeline(stream);
+
+  // The textual pipeline names the passes in order, options in braces behind them.
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::SplitString(pipeline, words, "(),{} ");
   bool first = true;
-  auto print = [&](mlir::Pass &pass) {
-    bool optional = llvm::is_contained(optionalPasses(), pass.getArgument());
-    std::string name = pass.getArgument().str(), what = pass.getDescription().str();
+  for (llvm::StringRef word : words) {
+    const mlir::PassInfo *pass = mlir::PassInfo::lookup(word);
+    if (!pass)
+      continue;
+    bool optional = llvm::is_contained(optionalPasses(), word);
+    std::string what = pass->getPassDescription().str();
     if (json)
-      std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",", name.c_str(),
+      std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",", word.str().c_str(),
                   optional ? "true" : "false", what.c_str());
     else
-      std::printf("%-22s %s%s\n", name.c_str(), what.c_str(), optional ? "  (--disable)" : "");
+      std::printf("%-22s %s%s\n", word.str().c_str(), what.c_str(), optional ? "  (--disable)" : "");
     first = false;
-  };
-  std::function<void(mlir::OpPassManager &)> walk = [&](mlir::OpPassManager &manager) {
-    for (mlir::Pass &pass : manager.getPasses())
-      print(pass);
-  };
-  // The pipelines nest by model and program; each nest is walked in order.
-  std::string text;
-  (void)text;
-  walk(pm);
+  }
   if (json)
     std::printf("]\n");
   return 0;

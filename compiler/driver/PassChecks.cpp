@@ -8,9 +8,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Rewrites reorder nothing that rounds; what they may change is the last bits of a sum.
-constexpr double kLargestRelativeError = 1e-4;
-
 void PassChecks::runAfterPass(Pass *pass, Operation *op) {
   if (!isa<lm::ModelOp>(op) || pass->getArgument().empty() || failure)
     return;

@@ -18,6 +18,9 @@
 
 namespace ingot::compiler {
 
+/// Rewrites reorder nothing that rounds; what they may change is the last bits of a sum.
+constexpr double kLargestRelativeError = 1e-4;
+
 struct PassEvidence {
   std::string pass;   ///< its argument, "lm-fuse-gate-up"
   std::string inputs; ///< what it was run on

@@ -58,6 +58,7 @@ lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
   b.setInsertionPointToEnd(&body);
   lm::YieldOp::create(b, location, results);
   sortTopologically(block);
+  remark::passed(location, remark::RemarkOpts::name(pattern).category("fusion")) << std::to_string(ops.size()) + " ops in one launch";
   return fused;
 }
 
