@@ -37,12 +37,13 @@ static int64_t pastOf(ModuleOp module) {
 }
 
 /// The logits of both steps, one after the other.
-static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weights, int64_t past,
+static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weights,
+                                           const std::vector<int64_t> &layers, int64_t past,
                                            const SliceOptions &options) {
   auto interpreter = Interpreter::create(module, weights);
   if (!interpreter)
     return std::move(interpreter.error());
-  (*interpreter)->useLayers(options.layers);
+  (*interpreter)->useLayers(layers);
   auto vocabulary = static_cast<float>((*interpreter)->model().getVocab());
   auto id = [&](uint64_t i) {
     return static_cast<int32_t>(uniform(options.seed, i) * (vocabulary - 1));
@@ -62,8 +63,9 @@ static Result<std::vector<float>> runSlice(ModuleOp module, WeightProvider &weig
   return logits;
 }
 
-Result<Comparison> reference::comparePrograms(ModuleOp before, ModuleOp after,
-                                              WeightProvider &weights, const SliceOptions &given) {
+/// The layers of the slice: as asked, or the first of every kind of either program.
+static Result<std::vector<int64_t>> chooseLayers(ModuleOp before, ModuleOp after,
+                                                 const SliceOptions &options) {
   lm::LayersOp first = layersOf(before), second = layersOf(after);
   size_t layersBefore = first ? first.getKinds().size() : 0;
   size_t layersAfter = second ? second.getKinds().size() : 0;
@@ -72,31 +74,27 @@ Result<Comparison> reference::comparePrograms(ModuleOp before, ModuleOp after,
                  "the first has " + std::to_string(layersBefore) + " layers, the second " +
                      std::to_string(layersAfter),
                  "report this"};
-  SliceOptions options = given;
-  if (options.layers.empty()) {
-    addFirstOfKinds(first, options.layers);
-    addFirstOfKinds(second, options.layers);
-    std::ranges::sort(options.layers);
-    options.layers.erase(std::ranges::unique(options.layers).begin(), options.layers.end());
-  }
-  int64_t past = pastOf(before);
-  auto a = runSlice(before, weights, past, options);
-  if (!a)
-    return std::move(a.error());
-  auto b = runSlice(after, weights, past, options);
-  if (!b)
-    return std::move(b.error());
-  if (a->size() != b->size())
+  if (!options.layers.empty())
+    return options.layers;
+  std::vector<int64_t> layers;
+  addFirstOfKinds(first, layers);
+  addFirstOfKinds(second, layers);
+  std::ranges::sort(layers);
+  layers.erase(std::ranges::unique(layers).begin(), layers.end());
+  return layers;
+}
+
+static Result<Comparison> compareLogits(const std::vector<float> &a, const std::vector<float> &b) {
+  if (a.size() != b.size())
     return Error{ExitCode::Internal, "E0456", "the programs cannot be compared",
-                 "the first gives " + std::to_string(a->size()) + " logits, the second " +
-                     std::to_string(b->size()),
+                 "the first gives " + std::to_string(a.size()) + " logits, the second " +
+                     std::to_string(b.size()),
                  "report this"};
   Comparison result;
-  result.values = static_cast<int64_t>(a->size());
-  result.layers = static_cast<int64_t>(options.layers.size());
+  result.values = static_cast<int64_t>(a.size());
   double largest = 0;
-  for (size_t i = 0; i < a->size(); ++i) {
-    double x = (*a)[i], y = (*b)[i];
+  for (size_t i = 0; i < a.size(); ++i) {
+    double x = a[i], y = b[i];
     if (!std::isfinite(x) || !std::isfinite(y))
       return Error{ExitCode::Internal, "E0457", "a program computes something that is no number",
                    "logit " + std::to_string(i) + " is " + std::to_string(x) + " before, " +
@@ -109,6 +107,37 @@ Result<Comparison> reference::comparePrograms(ModuleOp before, ModuleOp after,
   return result;
 }
 
+/// Compares, given what is known of `before`'s logits on the same slice: `known` is used if it
+/// is of the slice's layers, and is of `after` afterwards.
+static Result<Comparison> compareWith(SliceLogits &known, ModuleOp before, ModuleOp after,
+                                      WeightProvider &weights, const SliceOptions &options) {
+  auto layers = chooseLayers(before, after, options);
+  if (!layers)
+    return std::move(layers.error());
+  int64_t past = pastOf(before);
+  if (known.layers != *layers || known.past != past) {
+    auto logits = runSlice(before, weights, *layers, past, options);
+    if (!logits)
+      return std::move(logits.error());
+    known = {*layers, past, std::move(*logits)};
+  }
+  auto logits = runSlice(after, weights, *layers, past, options);
+  if (!logits)
+    return std::move(logits.error());
+  auto result = compareLogits(known.logits, *logits);
+  known.logits = std::move(*logits);
+  if (result)
+    result->layers = static_cast<int64_t>(layers->size());
+  return result;
+}
+
+Result<Comparison> reference::comparePrograms(ModuleOp before, ModuleOp after,
+                                              WeightProvider &weights,
+                                              const SliceOptions &options) {
+  SliceLogits nothing;
+  return compareWith(nothing, before, after, weights, options);
+}
+
 PassChecker::PassChecker(ModuleOp module, uint64_t seed)
     : weights(seed), last(cast<ModuleOp>(module->clone())) {
   options.seed = seed;
@@ -117,7 +146,9 @@ PassChecker::PassChecker(ModuleOp module, uint64_t seed)
 PassChecker::~PassChecker() = default;
 
 Result<Comparison> PassChecker::check(ModuleOp module) {
-  auto result = comparePrograms(*last, module, weights, options);
+  auto result = compareWith(known, *last, module, weights, options);
+  if (!result)
+    known = {};
   last = cast<ModuleOp>(module->clone());
   return result;
 }

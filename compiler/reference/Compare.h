@@ -31,6 +31,13 @@ struct SliceOptions {
 Result<Comparison> comparePrograms(mlir::ModuleOp before, mlir::ModuleOp after,
                                    WeightProvider &weights, const SliceOptions &options = {});
 
+/// The logits of a slice, kept since the program after one pass is the one before the next.
+struct SliceLogits {
+  std::vector<int64_t> layers;
+  int64_t past = -1;
+  std::vector<float> logits;
+};
+
 /// Checks one pass after the other, on seeded weights:
 ///   PassChecker checker(module);   // before the first pass
 ///   … a pass runs …
@@ -47,6 +54,7 @@ private:
   SeededWeights weights;
   SliceOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> last;
+  SliceLogits known; ///< of `last`
 };
 
 } // namespace ingot::reference
