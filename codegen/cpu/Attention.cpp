@@ -50,7 +50,8 @@ class AttentionEmitter {
 public:
   AttentionEmitter(KernelBuilder &k, kernel::AttentionOp op)
       : k(k), op(op), shape(op), f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)),
-        mostRows(k.isa.registers >= 32 ? 6 : 2), blockChunks(k.isa.registers >= 32 ? 4 : 2) {}
+        mostRows(k.isa.registers >= 32 ? kAttentionRows : 2),
+        blockChunks(k.isa.registers >= 32 ? 4 : 2) {}
 
   void emit() {
     Value tiles = k.batchPointer(offsetof(BatchView, attentionTiles));

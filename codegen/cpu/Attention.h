@@ -48,7 +48,8 @@ struct AttentionShape {
   int64_t qOffset, oOffset, lOffset, mOffset, pOffset, bytes; ///< of scratch memory
 };
 
-/// Most rows of a register tile, at any level.
+/// Most rows of a register tile, at any level: 6 x 2 vectors of scores, then 6 x 4 of o and 4
+/// of V, fill 32 registers (AVX2, with half as many of half the size, takes 2 rows).
 constexpr int64_t kAttentionRows = 6;
 
 } // namespace ingot::cpu
