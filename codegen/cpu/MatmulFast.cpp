@@ -11,11 +11,12 @@
 //
 // vpdpbusd adds to int32. vpmaddubsw adds two products in int16, saturating, so partial sums
 // are widened before they can: the table in stepsThatFit. 8-bit codes would overflow with the first
-// product; they go as two nibbles, sum = lowSum + 16 * highSum.
+// product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PanelCodes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -28,8 +29,12 @@ namespace {
 struct Dot {
   Value total;   ///< int32 lanes; null: 0
   Value partial; ///< int16 lanes (Pmaddubsw only); null: 0
-  Value upper;   ///< of the upper nibbles of 8-bit codes
   int pending = 0; ///< steps in `partial`
+};
+
+/// Codes of one step: unsigned, or (`sign`) the magnitudes and the signed weights.
+struct StepCodes {
+  Value bytes, sign;
 };
 
 class FastLoop {
@@ -48,7 +53,7 @@ public:
 private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
-  int stepsThatFit() const { return format.bits == 4 || format.bits == 8 ? 8 : format.bits == 5 ? 4 : 2; }
+  int stepsThatFit() const { return format.bits == 4 ? 8 : format.bits == 5 ? 4 : format.bits == 6 ? 2 : 1; }
 
   /// Addresses inside the panel of vector v, for group g.
   Value blockOf(size_t v, Value g) {
@@ -113,27 +118,57 @@ private:
       for (size_t v = 0; v < vectors; ++v)
         dots[t * vectors + v].total = start;
     }
-    for (int i = 0; i < steps; ++i) {
-      int s = format.group == 16 ? first + i : PanelCodes::step(format.bits, first + i);
-      SmallVector<Value> q;
-      for (size_t v = 0; v < vectors; ++v)
-        q.push_back(codes.load(tile.vectors[v], groups[v], s));
-      for (int t = 0; t < tile.tokens; ++t) {
-        Value x = k.bitcast(bytes, k.loadSplat(k.i32s, k.at(xGroup, t * tile.xRowBytes + 4 * s)));
+    if (splitsSign())
+      addStepsInLoop(dots, groups, xGroup);
+    else
+      for (int i = 0; i < steps; ++i) {
+        int s = format.group == 16 ? first + i : PanelCodes::step(format.bits, first + i);
+        SmallVector<StepCodes> q;
         for (size_t v = 0; v < vectors; ++v)
-          addStep(dots[t * vectors + v], q[v], x);
+          q.push_back({codes.load(tile.vectors[v], groups[v], s), Value()});
+        addStep(dots, q, k.at(xGroup, 4 * s));
       }
-    }
     SmallVector<Value> totals;
     for (int t = 0; t < tile.tokens; ++t)
       for (size_t v = 0; v < vectors; ++v) {
         Dot &dot = dots[t * vectors + v];
         flush(dot);
-        if (format.zeroPoint && k.isa.dot == DotKind::Pmaddubsw) // late: registers are few
+        if (format.zeroPoint && k.isa.dot == DotKind::Pmaddubsw && !splitsSign()) // late: registers are few
           dot.total = k.add(dot.total, startOf(negSum, t));
         totals.push_back(dot.total);
       }
     return totals;
+  }
+
+  bool splitsSign() const { return format.bits == 8 && k.isa.dot == DotKind::Pmaddubsw; }
+
+  /// All eight steps as a loop: unrolled, LLVM's scheduler goes token by token and spills every code.
+  void addStepsInLoop(Dots &dots, ArrayRef<Value> groups, Value xGroup) {
+    SmallVector<Value> zeros(dots.size(), k.splatInt(k.i32s, 0));
+    auto totals = k.loop(k.word(0), k.word(kStepsOfGroup), k.word(1), zeros, [&](Value s, ValueRange carried) {
+      SmallVector<StepCodes> q;
+      for (size_t v = 0; v < tile.vectors.size(); ++v) {
+        Value code = codes.load(tile.vectors[v], k.at(groups[v], k.mul(s, 64)), 0);
+        Value sign = arith::XOrIOp::create(k.b, code, k.splatInt(bytes, -128)); // q - 128
+        q.push_back({math::AbsIOp::create(k.b, sign), sign});
+      }
+      Dots sums(dots.size());
+      for (auto [sum, total] : llvm::zip_equal(sums, carried))
+        sum.total = total;
+      addStep(sums, q, k.at(xGroup, k.mul(s, 4)));
+      return llvm::map_to_vector(sums, [](const Dot &dot) { return dot.total; });
+    });
+    for (auto [dot, total] : llvm::zip_equal(dots, totals))
+      dot.total = total;
+  }
+
+  /// One step of every dot of the tile; `x` is where the first token has its four activations.
+  void addStep(Dots &dots, ArrayRef<StepCodes> q, Value x) {
+    for (int t = 0; t < tile.tokens; ++t) {
+      Value activations = k.bitcast(bytes, k.loadSplat(k.i32s, k.at(x, t * tile.xRowBytes)));
+      for (size_t v = 0; v < q.size(); ++v)
+        addProducts(dots[t * q.size() + v], q[v], activations);
+    }
   }
 
   Value startOf(Value negSum, int t) {
@@ -164,35 +199,27 @@ private:
 
   //===--- One step of a dot, per instruction set ---------------------------===//
 
-  void addStep(Dot &dot, Value q, Value x) {
+  void addProducts(Dot &dot, const StepCodes &q, Value x) {
     if (k.isa.dot == DotKind::Vpdpbusd) {
       StringRef name = k.lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
-      dot.total = k.intrinsic(name, k.i32s, {dot.total ? dot.total : k.splatInt(k.i32s, 0), q, x});
+      dot.total = k.intrinsic(name, k.i32s, {dot.total ? dot.total : k.splatInt(k.i32s, 0), q.bytes, x});
       return;
     }
-    if (format.bits == 8) {
-      addPairs(dot.partial, k.bitAnd(q, 15), x);
-      Value shifted = k.bitcast(bytes, k.shiftRight(k.bitcast(words, q), 4));
-      addPairs(dot.upper, k.bitAnd(shifted, 15), x);
-    } else {
-      addPairs(dot.partial, q, x);
-    }
+    if (q.sign)
+      x = k.intrinsic("llvm.x86.avx2.psign.b", bytes, {x, q.sign});
+    Value pairs = k.intrinsic("llvm.x86.avx2.pmadd.ub.sw", words, {q.bytes, x});
+    dot.partial = dot.partial ? k.add(dot.partial, pairs) : pairs;
     if (++dot.pending == stepsThatFit())
       flush(dot);
   }
-  void addPairs(Value &partial, Value q, Value x) {
-    Value pairs = k.intrinsic("llvm.x86.avx2.pmadd.ub.sw", words, {q, x});
-    partial = partial ? k.add(partial, pairs) : pairs;
-  }
+
   /// Widens what int16 lanes hold.
   void flush(Dot &dot) {
-    for (auto [partial, weight] : {std::pair(&dot.partial, 1), std::pair(&dot.upper, 16)}) {
-      if (!*partial)
-        continue;
-      Value wide = k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {*partial, k.splatInt(words, weight)});
+    if (dot.partial) {
+      Value wide = k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {dot.partial, k.splatInt(words, 1)});
       dot.total = dot.total ? k.add(dot.total, wide) : wide;
-      *partial = Value();
     }
+    dot.partial = Value();
     dot.pending = 0;
   }
 

@@ -1,11 +1,12 @@
 //===- MatmulBench.cpp - How fast are the generated matmuls? --------------===//
 //
 //   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
-//                [--spills] [FORMAT…]
+//                [--exact] [--pair] [--spills | --print] [FORMAT…]
 //
 // One thread. Decode: weights of 96 MB, so that they come from memory, GB/s of weights at 1, 4 and 8 tokens.
 // Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock, best of
-// many, so that neighbours disturb little. --spills counts stack accesses of the code instead.
+// many, so that neighbours disturb little. --spills counts stack accesses of the code instead, --print shows
+// the code as well.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 
@@ -38,7 +39,7 @@ struct Settings {
   const Isa *isa = &kAvx512;
   std::string schedule;
   const char *kind = "q8";
-  bool spills = false, pair = false;
+  bool spills = false, print = false, pair = false;
 };
 
 /// Best seconds of a call over all panels.
@@ -60,6 +61,8 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   KernelModule module(kernelText(format, settings.kind, n, k, settings.schedule, settings.pair));
   if (settings.spills) {
     auto text = printKernel(module.kernels[0], *settings.isa, CodeText::Assembly);
+    if (settings.print && succeeded(text))
+      puts(text->c_str());
     size_t stack = 0, lines = 0;
     for (size_t at = 0; succeeded(text) && (at = text->find('\n', at)) != std::string::npos; ++at, ++lines) {
       std::string line = text->substr(at + 1, text->find('\n', at + 1) - at - 1);
@@ -99,6 +102,8 @@ int main(int argc, char **argv) {
       settings.schedule = argv[++i];
     else if (option == "--spills")
       settings.spills = true;
+    else if (option == "--print")
+      settings.spills = settings.print = true;
     else if (option == "--exact")
       settings.kind = "f32";
     else if (option == "--pair")
