@@ -23,13 +23,10 @@ struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
         byInput[{op.getX(), op.getWeight().getType().numeric().isFloat()}].insert(op);
     });
     for (auto &[input, group] : byInput) {
-      if (group.size() < 2)
-        continue;
-      if (!isConvex(group)) {
-        remarkMissed(group.back(), "projections", "one projection depends on another of the same input");
-        continue;
-      }
-      fuse(group, "projections");
+      if (input.second && byInput.contains({input.first, false}))
+        remarkMissed(group.front(), "projections", "float and quantised weights read one input in different forms");
+      if (group.size() > 1) // projections of one value cannot depend on each other
+        fuse(group, "projections");
     }
   }
 };

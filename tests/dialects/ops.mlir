@@ -23,7 +23,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
       -> (tensor<?x64xf32>, !lm.kv) {
     // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
-    // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
+    // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, <64x64, q4_1> -> tensor<?x64xf32>
     %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     // CHECK: lm.linear
     %k = lm.linear %0, %wk : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
@@ -51,7 +51,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   // CHECK-LABEL: lm.entry @step
   lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x100xf32>, !lm.kv) {
     %e = lm.get_weight @embd : !lm.weight<100x64, q8_0>
-    // CHECK: lm.embed {{.*}} scale = 8.000000e+00
+    // CHECK: lm.embed {{.*}}scale = 8.000000e+00
     %x = lm.embed %ids, %e {scale = 8.0 : f32} : tensor<?xi32>, !lm.weight<100x64, q8_0> -> tensor<?x64xf32>
     // CHECK: lm.layers
     %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local], kv_slots = array<i64: 0>, weights = [[@norm, @wq, @wk, @bias, @freqs]]} : tensor<?x64xf32> -> tensor<?x64xf32>

@@ -1,0 +1,30 @@
+// In fast precision a float weight reads f32 rows and a quantised one int8 rows: two launches.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-projections))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK: remark: [Missed] projections | Category:fusion | Reason="float and quantised weights read one input in different forms"
+// CHECK-NOT: lm.fused
+
+lm.model(lm-fuse-projections))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK: remark: [Missed] projections | Category:fusion | Reason="one projection depends on another of the same input"
+// CHECK-NOT: lm.fused
+
+lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
+  lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
+  lm.weight @w : !lm.weight<64x64, q4_0> {source = "w"}
+  lm.weight @w2 : !lm.weight<64x64, bf16> {source = "w2"}
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: !lm.weight<64x64, q4_0> {lm.role = "w"}, %w2: !lm.weight<64x64, bf16> {lm.role = "w2"}) -> (tensor<?x64xf32>, !lm.kv) {
+    %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
+    %1 = lm.linear %x, %w2 : tensor<?x64xf32>, !lm.weight<64x64, bf16> -> tensor<?x64xf32>
+    %2 = lm.mul %0, %1 : tensor<?x64xf32>
+    lm.return %2, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.kv) {
+    %e = lm.get_weight @embd : !lm.weight<40x64, f16>
+    %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], kv_slots = array<i64: 0>, weights = [[@w, @w2]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
+    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
+    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.kv
+  }
+}

@@ -1,0 +1,25 @@
+// b and c are both made from a: no barrier between them. d reads c; a section always ends with a barrier.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-elide-barriers))' | FileCheck %s
+
+// CHECK:      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>] no_barrier
+// CHECK-NEXT: plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@c>]{{$}}
+// CHECK-NEXT: plan.launch @copy [#plan.buffer<@c>, #plan.buffer<@d>]{{$}}
+
+kernel.func @copy(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @d} {
+  plan.buffer @a per_token 256
+  plan.buffer @b per_token 256
+  plan.buffer @c per_token 256
+  plan.buffer @d per_token 256
+  plan.section @s {
+    plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]
+    plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@c>]
+    plan.launch @copy [#plan.buffer<@c>, #plan.buffer<@d>]
+  }
+}

@@ -1,0 +1,33 @@
+// a is dead when c is written: they share memory. Launches without a barrier between them overlap in time, so
+// what one reads last the next may not overwrite. Unused buffers go; classes have arenas of their own.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' | FileCheck %s
+
+// CHECK:      lower_bound = array<i64: 768, 256, 0>
+// CHECK-SAME: peak = array<i64: 768, 256, 0>
+// CHECK-DAG:  plan.buffer @a per_token 256 at [[A:[0-9]+]]
+// CHECK-DAG:  plan.buffer @b per_token 256 at
+// CHECK-DAG:  plan.buffer @c per_token 256 at
+// CHECK-DAG:  plan.buffer @d per_row 256 at 0
+// CHECK-NOT:  @unused
+
+kernel.func @copy(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @d} {
+  plan.buffer @a per_token 256
+  plan.buffer @b per_token 256
+  plan.buffer @c per_token 256
+  plan.buffer @e per_token 256
+  plan.buffer @d per_row 256
+  plan.buffer @unused per_token 1024
+  plan.section @s {
+    plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>] no_barrier
+    plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@c>]
+    plan.launch @copy [#plan.buffer<@c>, #plan.buffer<@e>]
+    plan.launch @copy [#plan.buffer<@e>, #plan.buffer<@d>]
+  }
+}
