@@ -4,11 +4,6 @@
 // CHECK: remark: [Missed] projections | Category:fusion | Reason="float and quantised weights read one input in different forms"
 // CHECK-NOT: lm.fused
 
-lm.model(lm-fuse-projections))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
-
-// CHECK: remark: [Missed] projections | Category:fusion | Reason="one projection depends on another of the same input"
-// CHECK-NOT: lm.fused
-
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
   lm.weight @w : !lm.weight<64x64, q4_0> {source = "w"}
