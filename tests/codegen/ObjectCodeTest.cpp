@@ -1,0 +1,119 @@
+//===- ObjectCodeTest.cpp - What a compiled object may and may not contain ===//
+#include "KernelRunner.h"
+#include "codegen/cpu/ObjectCode.h"
+
+#include "llvm/Object/ELFObjectFile.h"
+
+#include <algorithm>
+
+using namespace ingot;
+using namespace ingot::cpu;
+using namespace ingot::cpu::test;
+using Elf = llvm::object::ELF64LEFile;
+
+namespace {
+
+std::string matmul(const std::string &name, const std::string &format, const std::string &epilogue, const char *kind = "q8") {
+  std::string x = std::string("!kernel.rows<96, ") + kind + ">", w = "!lm.weight<64x96, " + format + ">";
+  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: !kernel.rows<64, f32>) {\n kernel.matmul %x : " + x +
+         " weights(%w : " + w + ") outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {"
+         "\n ^bb0(%acc: f32):\n" + epilogue + "\n }\n kernel.return\n}\n";
+}
+const char *const kIdentity = "kernel.yield %acc : f32";
+const char *const kTranscendental = "%0 = math.exp %acc : f32\n%1 = math.tanh %0 : f32\n%2 = math.erf %1 : f32\nkernel.yield %2 : f32";
+
+std::string severalKernels() {
+  return matmul("first", "q4_0", kIdentity) + matmul("second", "q6_k", kTranscendental) +
+         matmul("third", "q8_0", kIdentity) + matmul("fourth", "bf16", kTranscendental, "f32");
+}
+
+TEST(ObjectCode, NeedsNothingFromOutside) {
+  KernelModule module(severalKernels());
+  for (const Isa *isa : {&kAvx2, &kAvx512}) { // both are built on any machine
+    auto image = compileKernels(module.kernels, *isa);
+    ASSERT_TRUE(succeeded(image));
+    auto elf = Elf::create(llvm::StringRef(image->data(), image->size()));
+    ASSERT_TRUE(bool(elf));
+    EXPECT_EQ(elf->getHeader().e_type, llvm::ELF::ET_DYN);
+    for (const auto &program : llvm::cantFail(elf->program_headers())) {
+      if (program.p_type == llvm::ELF::PT_LOAD)
+        EXPECT_FALSE(program.p_flags & llvm::ELF::PF_W) << isa->name << ": a writable segment";
+      EXPECT_NE(program.p_type, llvm::ELF::PT_TLS);
+    }
+    std::vector<std::string> exported;
+    for (const auto &section : llvm::cantFail(elf->sections())) {
+      std::string name(llvm::cantFail(elf->getSectionName(section)));
+      EXPECT_TRUE(section.sh_type != llvm::ELF::SHT_RELA && section.sh_type != llvm::ELF::SHT_REL) << name;
+      EXPECT_NE(section.sh_type, llvm::ELF::SHT_NOBITS) << name;
+      EXPECT_NE(name, ".eh_frame");
+      EXPECT_NE(name, ".symtab");
+      if (section.sh_type != llvm::ELF::SHT_DYNSYM)
+        continue;
+      auto strings = llvm::cantFail(elf->getStringTableForSymtab(section));
+      for (const auto &symbol : llvm::cantFail(elf->symbols(&section))) {
+        if (symbol.st_name == 0)
+          continue;
+        EXPECT_NE(symbol.st_shndx, llvm::ELF::SHN_UNDEF);
+        exported.push_back(llvm::cantFail(symbol.getName(strings)).str());
+      }
+    }
+    std::sort(exported.begin(), exported.end());
+    EXPECT_EQ(exported, (std::vector<std::string>{"first", "fourth", "second", "third"}));
+  }
+}
+
+TEST(ObjectCode, SameBytesEachTime) {
+  KernelModule module(severalKernels()), again(severalKernels());
+  auto one = compileKernels(module.kernels, kAvx512, {.threads = 1});
+  auto four = compileKernels(again.kernels, kAvx512, {.threads = 4});
+  ASSERT_TRUE(succeeded(one) && succeeded(four));
+  EXPECT_EQ(*one, *four);
+  auto other = compileKernels(module.kernels, kAvx2);
+  ASSERT_TRUE(succeeded(other));
+  EXPECT_NE(*one, *other);
+}
+
+TEST(ObjectCode, ReportsWhatItCannotDo) {
+  KernelModule module(matmul("wrong", "f16", kIdentity, "q8") + matmul("right", "q4_0", kIdentity));
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(), [&](mlir::Diagnostic &d) { said += d.str(); });
+  EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx2, {.threads = 2})));
+  EXPECT_NE(said.find("cannot multiply quantised rows"), std::string::npos) << said;
+}
+
+TEST(ObjectCode, LinkerRefusesUndefinedSymbols) {
+  KernelModule module(matmul("log", "q4_0", "%0 = math.log1p %acc : f32\nkernel.yield %0 : f32"));
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(), [&](mlir::Diagnostic &d) { said += d.str(); });
+  EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx512)));
+  EXPECT_NE(said.find("undefined symbol: logf"), std::string::npos) << said;
+}
+
+TEST(ObjectCode, PrintsEveryForm) {
+  KernelModule module(matmul("k", "q4_0", kIdentity));
+  auto text = [&](CodeText form, const Isa &isa) {
+    auto printed = printKernel(module.kernels[0], isa, form);
+    EXPECT_TRUE(succeeded(printed));
+    return succeeded(printed) ? *printed : "";
+  };
+  EXPECT_NE(text(CodeText::Mlir, kAvx512).find("scf.for"), std::string::npos);
+  EXPECT_NE(text(CodeText::Llvm, kAvx512).find("define void @k("), std::string::npos);
+  EXPECT_NE(text(CodeText::Assembly, kAvx512).find("vpdpbusd"), std::string::npos);
+  EXPECT_NE(text(CodeText::Assembly, kAvx2).find("vpmaddubsw"), std::string::npos);
+  EXPECT_EQ(text(CodeText::Assembly, kAvx2).find("%zmm"), std::string::npos);
+}
+
+/// The tiles were chosen so that accumulators stay in registers.
+TEST(ObjectCode, NoVectorSpillsAtAvx512) {
+  for (const char *format : {"q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "int8", "int4_g32", "int4_g64", "int4_g128"}) {
+    KernelModule module(matmul("k", format, kIdentity));
+    auto text = printKernel(module.kernels[0], kAvx512, CodeText::Assembly);
+    ASSERT_TRUE(succeeded(text));
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(*text).split(lines, '\n');
+    for (llvm::StringRef line : lines)
+      EXPECT_FALSE(line.contains("(%rsp)") && line.contains("%zmm")) << format << ": " << line.str();
+  }
+}
+
+} // namespace
