@@ -180,6 +180,7 @@ fn failure(failure: Failure) -> (i32, String) {
         Failure::Render(why) => (FAILED, why),
         Failure::Limit(why) => (LIMIT, why),
         Failure::Input(why) => (INPUT, why),
+        Failure::Panic => (PANIC, "a panic in the template library".into()),
     }
 }
 

@@ -26,6 +26,7 @@ pub enum Failure {
     Render(String),
     Limit(String),
     Input(String),
+    Panic,
 }
 
 pub struct Template {
@@ -179,7 +180,7 @@ impl Template {
                 self.given_up.store(true, Ordering::Relaxed);
                 Err(too_much())
             }
-            Some(Err(_)) => Err(Failure::Render("the template library failed".into())),
+            Some(Err(_)) => Err(Failure::Panic),
             Some(Ok(Ok(text))) => Ok(text),
             Some(Ok(Err((ErrorKind::OutOfFuel, _)))) => {
                 Err(Failure::Limit(format!("the template runs more than {FUEL} instructions")))
