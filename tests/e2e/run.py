@@ -12,6 +12,7 @@ import sys
 import determinism
 import files
 import goldens
+import tiny
 from suite import Checkpoint, Ingot, Suite
 
 HERE = pathlib.Path(__file__).parent
@@ -37,6 +38,8 @@ def main():
         determinism.add(suite, ingot, checkpoint, options.long)
         if name == "smollm2":
             files.add(suite, ingot, checkpoint, options.long)
+    if options.only is None:
+        tiny.add(suite, ingot)
     suite.write_junit(options.junit)
     return 1 if suite.failures() else 0
 

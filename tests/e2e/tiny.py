@@ -1,0 +1,60 @@
+"""Tiny random checkpoints of every family and feature against HF's logits (tests/checkpoints/tiny).
+
+exact: within 1e-4 of HF at both levels of CPU, whatever the weights are. fast: integer formats give the same bits
+at both levels. Quantised engines of float checkpoints must compile and stay near.
+"""
+import json
+import pathlib
+
+import numpy
+
+FOLDER = pathlib.Path(__file__).parent.parent / "checkpoints" / "tiny"
+
+
+def levels(ingot):
+    features = pathlib.Path("/proc/cpuinfo").read_text()
+    return ["avx2", "avx512"] if "avx512_vnni" in features and "avx512_bf16" in features else ["avx2"]
+
+
+def logits(ingot, engine, ids, isa):
+    out = ingot.work / "tiny.npy"
+    ingot("logits", engine, "--ids", ",".join(map(str, ids)), "--out", out, "--isa", isa)
+    return numpy.load(out)
+
+
+def add(suite, ingot):
+    for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir()):
+        ids = json.loads((folder / "ids.json").read_text())
+        ids = ids["ids"] if isinstance(ids, dict) else ids
+        expected = numpy.load(folder / "expected.npy")
+        gguf = folder / "model.gguf"
+        model = gguf if gguf.exists() else folder
+        engine = ingot.work / "tiny.ingot"
+
+        def exact():
+            ingot("compile", model, "-o", engine, "--precision", "exact", "--quiet")
+            worst = max(abs(logits(ingot, engine, ids, isa) - expected).max() for isa in levels(ingot))
+            assert worst <= 1e-4, f"largest difference from HF {worst:.2e}, allowed 1e-4"
+            return f"largest difference from HF {worst:.1e}"
+
+        def fast():
+            ingot("compile", model, "-o", engine, "--quiet")
+            worst = max(abs(logits(ingot, engine, ids, isa) - expected).max() for isa in levels(ingot))
+            assert worst <= 0.5 * expected.std(), f"largest difference {worst:.2f}, logits deviate {expected.std():.2f}"
+            return f"largest difference {worst:.1e}"
+
+        def quantized():
+            remarks = []
+            for kind, share in (("int8", 0.2), ("int4-g32", 1.5), ("int4-g64", 1.5), ("int4-g128", 1.5)):
+                ingot("compile", model, "-o", engine, "--quantize", kind, "--quiet")
+                got = [logits(ingot, engine, ids, isa) for isa in levels(ingot)]
+                assert all(numpy.array_equal(got[0], other) for other in got), f"{kind}: levels differ"
+                mean = abs(got[0] - expected).mean()
+                assert mean <= share * expected.std(), f"{kind}: mean difference {mean:.2f}, logits deviate {expected.std():.2f}"
+                remarks.append(f"{kind} {mean:.3f}")
+            return "mean difference " + ", ".join(remarks)
+
+        suite.check(f"tiny {folder.name}: exact", exact)
+        suite.check(f"tiny {folder.name}: fast", fast)
+        if not gguf.exists():
+            suite.check(f"tiny {folder.name}: quantized", quantized)
