@@ -81,11 +81,6 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   const fb::Engine &table = impl->file->table();
   if (auto checked = checkOptions(options, table); !checked)
     return checked.error();
-  if (table.page_tokens() != uint64_t(cpu::kPageTokens))
-    return Error{ExitCode::File, "E0507", "the engine's KV pages do not fit this runtime",
-                 "pages of " + std::to_string(table.page_tokens()) +
-                     " positions, this runtime has " + std::to_string(cpu::kPageTokens),
-                 "rebuild it: ingot compile MODEL -o E"};
 
   MemoryLimits limits = memoryLimits(options, table);
   if (options.context == 0)
