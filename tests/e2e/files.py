@@ -1,4 +1,5 @@
 """Engine files as a whole: the same bytes from the same input, never half a file, and refusals."""
+import os
 import random
 import resource
 import shutil
@@ -69,22 +70,31 @@ def disk_full(ingot, checkpoint):
 
 def damaged(ingot, checkpoint, cuts, flips):
     """F3 and F4: every cut is refused at load, every flipped bit by verify; exit 3, three lines."""
-    whole = checkpoint.engines["fast"].read_bytes()
     path = ingot.work / "damaged.ingot"
+    shutil.copyfile(checkpoint.engines["fast"], path)
+    size = path.stat().st_size
     source = random.Random(3)
 
-    def refused(data, *command):
-        path.write_bytes(data)
+    def refused(*command):
         done = subprocess.run([ingot.path, *command, str(path)], capture_output=True, text=True, timeout=60)
         assert done.returncode == 3 and done.stderr.startswith("error[E03"), (command, done.returncode, done.stderr)
 
-    for _ in range(cuts):
-        refused(whole[: source.randrange(len(whole))], "inspect")
+    def flip(at, mask):
+        with open(path, "r+b") as file:
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ mask]))
+
     for number in range(flips):
-        at = source.randrange(len(whole)) if number % 2 else source.randrange(1 << 15)
-        flipped = bytearray(whole)
-        flipped[at] ^= 1 << source.randrange(8)
-        refused(flipped, "inspect", "--verify")
+        at, mask = source.randrange(size if number % 2 else 1 << 15), 1 << source.randrange(8)
+        flip(at, mask)
+        refused("inspect", "--verify")
+        flip(at, mask)
+    ingot("verify", path)  # it is whole again: the refusals were of the flips
+    for cut in sorted((source.randrange(size) for _ in range(cuts)), reverse=True):
+        os.truncate(path, cut)
+        refused("inspect")
     path.unlink()
     return f"{cuts} cuts, {flips} flips"
 
