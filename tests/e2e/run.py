@@ -12,6 +12,7 @@ import sys
 import determinism
 import files
 import goldens
+import terminal
 import tiny
 from suite import Checkpoint, Ingot, Suite
 
@@ -37,6 +38,7 @@ def main():
         goldens.add(suite, ingot, checkpoint, options.long)
         determinism.add(suite, ingot, checkpoint, options.long)
         if name == "smollm2":
+            terminal.add(suite, ingot, checkpoint)
             files.add(suite, ingot, checkpoint, options.long)
     if options.only is None:
         tiny.add(suite, ingot)
