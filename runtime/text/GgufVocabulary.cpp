@@ -38,7 +38,14 @@ Error unsupported(const std::string &what, const std::string &name, const std::s
 }
 
 // tokenizer.ggml.token_type
-enum TokenType : int64_t { Normal = 1, Unknown = 2, Control = 3, UserDefined = 4, Unused = 5, Byte = 6 };
+enum TokenType : int64_t {
+  Normal = 1,
+  Unknown = 2,
+  Control = 3,
+  UserDefined = 4,
+  Unused = 5,
+  Byte = 6
+};
 
 struct Vocabulary {
   std::vector<std::string> tokens;
@@ -128,7 +135,9 @@ const std::array<std::string, 256> &byteSpelling() {
   return spelling;
 }
 
-size_t characterSize(unsigned char lead) { return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
+size_t characterSize(unsigned char lead) {
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
 
 bool isByteSpelled(std::string_view token) {
   static const std::set<std::string_view> alphabet(byteSpelling().begin(), byteSpelling().end());
@@ -186,7 +195,8 @@ using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// The merges that a SentencePiece vocabulary implies: every way to cut a token into two
 /// tokens. `rank(id)`: smaller merges first; ties by longer left, then longer right side.
-template <typename Rank> Merges impliedMerges(const std::vector<std::string> &tokens, const Ids &ids, Rank rank) {
+template <typename Rank>
+Merges impliedMerges(const std::vector<std::string> &tokens, const Ids &ids, Rank rank) {
   struct Entry {
     double rank;
     size_t leftChars, rightChars;
@@ -198,7 +208,8 @@ template <typename Rank> Merges impliedMerges(const std::vector<std::string> &to
     if (ids.at(token) != id)
       continue; // a token that is listed twice counts once
     size_t chars = 0;
-    for (size_t at = 0; at < token.size(); at += characterSize(static_cast<unsigned char>(token[at])))
+    for (size_t at = 0; at < token.size();
+         at += characterSize(static_cast<unsigned char>(token[at])))
       ++chars;
     size_t leftChars = 0;
     for (size_t at = 0; at < token.size();) {
@@ -228,7 +239,8 @@ Result<Merges> listedMerges(const std::vector<std::string> &lines) {
     std::string_view line = lines[i];
     size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-      return damagedVocabulary("merge " + std::to_string(i) + " is not two tokens with a space between");
+      return damagedVocabulary("merge " + std::to_string(i) +
+                               " is not two tokens with a space between");
     merges.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
   return merges;
@@ -249,9 +261,9 @@ std::string writeJson(const std::vector<std::string> &tokens, const Ids &ids, co
   json += "],\"normalizer\":" + shape.normalizer + ",\"pre_tokenizer\":" + shape.preTokenizer +
           ",\"post_processor\":null,\"decoder\":" + shape.decoder +
           R"(,"model":{"type":"BPE","dropout":null,"unk_token":)" + shape.unknown +
-          R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)" + flag(shape.fuseUnknown) +
-          ",\"byte_fallback\":" + flag(shape.byteFallback) + ",\"ignore_merges\":" + flag(shape.ignoreMerges) +
-          ",\"vocab\":{";
+          R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)" +
+          flag(shape.fuseUnknown) + ",\"byte_fallback\":" + flag(shape.byteFallback) +
+          ",\"ignore_merges\":" + flag(shape.ignoreMerges) + ",\"vocab\":{";
   comma = "";
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (ids.at(tokens[id]) != id)
@@ -284,7 +296,8 @@ Ids byText(const std::vector<std::string> &tokens) {
 }
 
 Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
-  auto pre = checkpoint.has("tokenizer.ggml.pre") ? checkpoint.string("tokenizer.ggml.pre") : std::string("default");
+  auto pre = checkpoint.has("tokenizer.ggml.pre") ? checkpoint.string("tokenizer.ggml.pre")
+                                                  : std::string("default");
   if (!pre)
     return pre.error();
   const auto *known = std::ranges::find(kPreTokenizers, *pre, &PreTokenizer::name);
@@ -294,14 +307,18 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
       names += (names.empty() ? "" : ", ") + std::string(p.name);
     return unsupported("the GGUF pre-tokenizer", *pre, names);
   }
-  Shape shape{.decoder = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})",
-              .ignoreMerges = known->wholeWordsFirst};
-  shape.preTokenizer = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
+  Shape shape{
+      .decoder =
+          R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})",
+      .ignoreMerges = known->wholeWordsFirst};
+  shape.preTokenizer =
+      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
   if (!known->words.empty())
-    shape.preTokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)" +
-                         jsonString(known->words) +
-                         R"(},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
-                         R"("trim_offsets":true,"use_regex":false}]})";
+    shape.preTokenizer =
+        R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)" +
+        jsonString(known->words) +
+        R"(},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
+        R"("trim_offsets":true,"use_regex":false}]})";
 
   // Tokens that are not written in the byte alphabet get that spelling; they can then
   // only be reached through merges, so they are no added tokens.
@@ -334,7 +351,8 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
   std::vector<std::string> tokens = v.tokens;
   if (gemma) // runs of spaces are stored as such, but looked up after spaces became U+2581
     for (std::string &token : tokens)
-      if (token.find(' ') != std::string::npos && token.find_first_not_of(' ') == std::string::npos) {
+      if (token.find(' ') != std::string::npos &&
+          token.find_first_not_of(' ') == std::string::npos) {
         size_t spaces = token.size();
         token.clear();
         for (size_t i = 0; i < spaces; ++i)
@@ -369,7 +387,8 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
   shape.decoder = R"({"type":"Sequence","decoders":[)" + decoders + "]}";
   if (gemma) {
     shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
-    shape.preTokenizer = R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
+    shape.preTokenizer =
+        R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
     for (size_t id = 0; id < tokens.size(); ++id)
       if (tokens[id] == "<unk>")
         shape.unknown = "\"<unk>\"";

@@ -11,7 +11,8 @@ inline bool hasGgufVocabulary(const import::Checkpoint &checkpoint) {
 
 /// Special ids with a tokenizer at hand: names become ids, and ids outside its
 /// vocabulary are dropped. E0621 for a GGUF id outside the vocabulary.
-Result<SpecialTokens> findSpecialTokens(const import::Checkpoint &checkpoint, const Tokenizer &tokenizer);
+Result<SpecialTokens> findSpecialTokens(const import::Checkpoint &checkpoint,
+                                        const Tokenizer &tokenizer);
 
 Error damagedVocabulary(std::string why);
 

@@ -68,7 +68,8 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
     return value ? *value : std::string();
   };
   std::string pre = text("tokenizer.ggml.pre");
-  bool usual = text("tokenizer.ggml.model") == "llama" || pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3";
+  bool usual = text("tokenizer.ggml.model") == "llama" || pre == "llama-bpe" || pre == "llama3" ||
+               pre == "llama-v3";
   auto addBos = checkpoint.booleanOr("tokenizer.ggml.add_bos_token", usual && special.bos >= 0);
   if (!addBos)
     return addBos.error();
@@ -81,8 +82,9 @@ Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
   SpecialTokens special;
   dom::parser parser;
   dom::element generation;
-  bool hasGeneration = !checkpoint.text.generationConfigJson.empty() &&
-                       parser.parse(checkpoint.text.generationConfigJson).get(generation) == simdjson::SUCCESS;
+  bool hasGeneration =
+      !checkpoint.text.generationConfigJson.empty() &&
+      parser.parse(checkpoint.text.generationConfigJson).get(generation) == simdjson::SUCCESS;
   dom::element ends;
   if (hasGeneration && generation["eos_token_id"].get(ends) == simdjson::SUCCESS)
     addEnds(special, ends);
@@ -106,7 +108,8 @@ Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
 }
 
 /// A special token is a string or an object with `content`.
-std::optional<int32_t> namedToken(const dom::element &file, const char *key, const Tokenizer &tokenizer) {
+std::optional<int32_t> namedToken(const dom::element &file, const char *key,
+                                  const Tokenizer &tokenizer) {
   dom::element value;
   if (file[key].get(value) != simdjson::SUCCESS)
     return std::nullopt;
@@ -120,13 +123,15 @@ std::optional<int32_t> namedToken(const dom::element &file, const char *key, con
 bool postProcessorAddsBos(const std::string &json, const Tokenizer &tokenizer, int32_t bos) {
   dom::parser parser;
   dom::element file, processor;
-  if (parser.parse(json).get(file) != simdjson::SUCCESS || file["post_processor"].get(processor) != simdjson::SUCCESS)
+  if (parser.parse(json).get(file) != simdjson::SUCCESS ||
+      file["post_processor"].get(processor) != simdjson::SUCCESS)
     return false;
   auto startsWithBos = [&](const dom::element &step) {
     dom::array single;
     std::string_view name;
     return step["single"].get(single) == simdjson::SUCCESS && single.begin() != single.end() &&
-           (*single.begin())["SpecialToken"]["id"].get(name) == simdjson::SUCCESS && tokenizer.idOf(name) == bos;
+           (*single.begin())["SpecialToken"]["id"].get(name) == simdjson::SUCCESS &&
+           tokenizer.idOf(name) == bos;
   };
   dom::array steps;
   if (processor["processors"].get(steps) != simdjson::SUCCESS)
@@ -140,7 +145,8 @@ Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer
     return stated.error();
   SpecialTokens special = *stated;
   std::optional<bool> addBos;
-  for (const std::string *json : {&checkpoint.text.tokenizerConfigJson, &checkpoint.text.specialTokensMapJson}) {
+  for (const std::string *json :
+       {&checkpoint.text.tokenizerConfigJson, &checkpoint.text.specialTokensMapJson}) {
     dom::parser parser;
     dom::element file;
     if (json->empty() || parser.parse(*json).get(file) != simdjson::SUCCESS)
@@ -150,7 +156,8 @@ Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer
     if (auto id = namedToken(file, "unk_token", tokenizer); id && special.unknown < 0)
       special.unknown = *id;
     // The tokenizer's own name beats config.json, which is often left over from a base model.
-    if (auto id = namedToken(file, "bos_token", tokenizer); id && json == &checkpoint.text.tokenizerConfigJson)
+    if (auto id = namedToken(file, "bos_token", tokenizer);
+        id && json == &checkpoint.text.tokenizerConfigJson)
       special.bos = *id;
     else if (id && special.bos < 0)
       special.bos = *id;
@@ -160,20 +167,23 @@ Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer
     if (!addBos && file["add_bos_token"].get(flag) == simdjson::SUCCESS)
       addBos = flag;
   }
-  special.addBos = addBos.value_or(special.bos >= 0 &&
-                                   postProcessorAddsBos(checkpoint.text.tokenizerJson, tokenizer, special.bos));
+  special.addBos =
+      addBos.value_or(special.bos >= 0 &&
+                      postProcessorAddsBos(checkpoint.text.tokenizerJson, tokenizer, special.bos));
   return special;
 }
 
 /// End-of-turn tokens that a GGUF may have without a key for them. They count where the
 /// chat template writes them: then the model was trained to end its turn with them.
-constexpr std::string_view kTurnEnds[] = {"<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|end_of_text|>",
-                                          "<|eom_id|>", "<|return|>", "<turn|>"};
+constexpr std::string_view kTurnEnds[] = {"<|im_end|>", "<|eot_id|>",      "<end_of_turn>",
+                                          "<|end|>",    "<|end_of_text|>", "<|eom_id|>",
+                                          "<|return|>", "<turn|>"};
 
 } // namespace
 
 Result<SpecialTokens> configuredSpecialTokens(const Checkpoint &checkpoint) {
-  return checkpoint.container == import::Container::Gguf ? ggufTokens(checkpoint) : configTokens(checkpoint);
+  return checkpoint.container == import::Container::Gguf ? ggufTokens(checkpoint)
+                                                         : configTokens(checkpoint);
 }
 
 Result<SpecialTokens> findSpecialTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer) {
@@ -186,13 +196,15 @@ Result<SpecialTokens> findSpecialTokens(const Checkpoint &checkpoint, const Toke
   if (gguf && checkpoint.has("tokenizer.chat_template"))
     if (auto chat = checkpoint.string("tokenizer.chat_template"))
       for (std::string_view name : kTurnEnds)
-        if (auto id = tokenizer.idOf(name); id && tokenizer.isSpecial(*id) && chat->find(name) != std::string::npos)
+        if (auto id = tokenizer.idOf(name);
+            id && tokenizer.isSpecial(*id) && chat->find(name) != std::string::npos)
           addEnd(special, *id);
 
   auto outside = [&](int32_t id) { return id >= tokenizer.vocabSize(); };
   if (gguf && (outside(special.bos) || outside(special.pad) || outside(special.unknown) ||
                std::ranges::any_of(special.eos, outside)))
-    return damagedVocabulary("a special token id is not below " + std::to_string(tokenizer.vocabSize()));
+    return damagedVocabulary("a special token id is not below " +
+                             std::to_string(tokenizer.vocabSize()));
   std::erase_if(special.eos, outside);
   for (int32_t *id : {&special.bos, &special.pad, &special.unknown})
     if (outside(*id))

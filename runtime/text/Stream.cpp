@@ -22,7 +22,10 @@ Step step(std::string_view bytes, size_t at) {
   unsigned char lead = byte(0);
   if (lead < 0x80)
     return {1, true, false};
-  size_t length = lead >= 0xC2 && lead <= 0xDF ? 2 : lead >= 0xE0 && lead <= 0xEF ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+  size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2
+                  : lead >= 0xE0 && lead <= 0xEF ? 3
+                  : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                 : 0;
   if (length == 0)
     return {1, false, false};
   for (size_t i = 1; i < length; ++i) {
@@ -94,7 +97,8 @@ std::string jsonString(std::string_view text) {
 }
 
 StreamDecoder::StreamDecoder(const Tokenizer &tokenizer, bool skipSpecial, bool continuation)
-    : tokenizer(tokenizer), skipSpecial(skipSpecial), dropSpace(!continuation && tokenizer.dropsLeadingSpace()) {}
+    : tokenizer(tokenizer), skipSpecial(skipSpecial),
+      dropSpace(!continuation && tokenizer.dropsLeadingSpace()) {}
 
 std::string StreamDecoder::push(int32_t id) {
   if (skipSpecial && tokenizer.isSpecial(id))
@@ -126,7 +130,8 @@ std::string StopMatcher::push(std::string_view piece) {
   size_t first = std::string::npos, end = std::string::npos;
   for (const std::string &stop : stops) {
     size_t at = held.find(stop);
-    if (at == std::string::npos || at + stop.size() > end || (at + stop.size() == end && at >= first))
+    if (at == std::string::npos || at + stop.size() > end ||
+        (at + stop.size() == end && at >= first))
       continue;
     first = at;
     end = at + stop.size();

@@ -21,16 +21,18 @@ IngotTextOutput into(std::string &text) {
 }
 
 Error internal(std::string why) {
-  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why), "report it: this is a bug of ingot"};
+  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
+          "report it: this is a bug of ingot"};
 }
 
 } // namespace
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind, std::span<const std::byte> bytes) {
+Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind,
+                                                        std::span<const std::byte> bytes) {
   if (kind != kFlatBpe && kind != kHfJson)
     return Error{ExitCode::File, "E0601", "unknown kind of tokenizer",
-                 "the engine says '" + std::string(kind) + "', this runtime reads '" + std::string(kFlatBpe) + "' and '" +
-                     std::string(kHfJson) + "'",
+                 "the engine says '" + std::string(kind) + "', this runtime reads '" +
+                     std::string(kFlatBpe) + "' and '" + std::string(kHfJson) + "'",
                  "rebuild the engine: ingot compile MODEL -o E"};
   void *handle = nullptr;
   std::string why;
@@ -38,7 +40,8 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind, s
   if (status == INGOT_TEXT_PANIC)
     return internal(why);
   if (status != INGOT_TEXT_OK)
-    return Error{ExitCode::File, "E0602", "the tokenizer is damaged", why, "rebuild the engine: ingot compile MODEL -o E"};
+    return Error{ExitCode::File, "E0602", "the tokenizer is damaged", why,
+                 "rebuild the engine: ingot compile MODEL -o E"};
   return std::unique_ptr<Tokenizer>(new Tokenizer(handle));
 }
 
@@ -47,7 +50,9 @@ Tokenizer::~Tokenizer() { ingot_tokenizer_close(handle); }
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool parseSpecial) const {
   if (text.size() > kEncodeLimit)
     return Error{ExitCode::Usage, "E0603", "the text is too long to tokenize at once",
-                 std::to_string(text.size()) + " bytes, the limit is " + std::to_string(kEncodeLimit), "split it"};
+                 std::to_string(text.size()) + " bytes, the limit is " +
+                     std::to_string(kEncodeLimit),
+                 "split it"};
   std::string ids, why;
   int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, into(ids), into(why));
   if (status == INGOT_TEXT_PANIC)
@@ -108,7 +113,8 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string_view sourc
 
 ChatTemplate::~ChatTemplate() { ingot_template_close(handle); }
 
-Result<std::string> ChatTemplate::render(std::string_view messagesJson, const Options &options) const {
+Result<std::string> ChatTemplate::render(std::string_view messagesJson,
+                                         const Options &options) const {
   // Later keys win in JSON objects as the crate reads them, so the caller's own come last.
   std::string variables = "{\"add_generation_prompt\":";
   variables += options.addGenerationPrompt ? "true" : "false";
@@ -119,7 +125,9 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson, const Op
   std::string_view extra = options.extraJson;
   auto trim = [&extra](const char *set) {
     size_t begin = extra.find_first_not_of(set);
-    extra = begin == std::string_view::npos ? "" : extra.substr(begin, extra.find_last_not_of(set) - begin + 1);
+    extra = begin == std::string_view::npos
+                ? ""
+                : extra.substr(begin, extra.find_last_not_of(set) - begin + 1);
   };
   trim(" \t\r\n");
   if (!extra.empty()) {
@@ -134,7 +142,8 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson, const Op
   variables += "}";
 
   std::string text, why;
-  switch (ingot_template_render(handle, slice(messagesJson), slice(variables), into(text), into(why))) {
+  switch (
+      ingot_template_render(handle, slice(messagesJson), slice(variables), into(text), into(why))) {
   case INGOT_TEXT_OK:
     return text;
   case INGOT_TEXT_FAILED:
@@ -142,13 +151,15 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson, const Op
   case INGOT_TEXT_LIMIT:
     return Error{ExitCode::Usage, "E0613", "the chat template exceeds a limit", why, ""};
   case INGOT_TEXT_INPUT:
-    return Error{ExitCode::Usage, "E0614", "messages or template variables are not valid JSON", why, ""};
+    return Error{ExitCode::Usage, "E0614", "messages or template variables are not valid JSON", why,
+                 ""};
   default:
     return internal(why);
   }
 }
 
-Result<std::string> ChatTemplate::render(const std::vector<Message> &messages, const Options &options) const {
+Result<std::string> ChatTemplate::render(const std::vector<Message> &messages,
+                                         const Options &options) const {
   std::string json = "[";
   for (const auto &[role, content] : messages) {
     if (json.size() > 1)

@@ -29,7 +29,8 @@ namespace ingot::text {
 
 /// What `Text.tokenizer_kind` of the engine says: how the segment is read.
 inline constexpr std::string_view kFlatBpe = "flat-bpe-1"; ///< BPE in tables that are read in place
-inline constexpr std::string_view kHfJson = "hf-json";     ///< a tokenizer.json as it is (other models: slow start)
+inline constexpr std::string_view kHfJson =
+    "hf-json"; ///< a tokenizer.json as it is (other models: slow start)
 
 /// Ids with a meaning; -1: the tokenizer has none.
 struct SpecialTokens {
@@ -44,7 +45,8 @@ class Tokenizer {
 public:
   /// Opens a tokenizer segment. `bytes` are not copied and must outlive the tokenizer
   /// (the engine's mapping does). Errors: E0601 unknown kind, E0602 damaged.
-  static Result<std::unique_ptr<Tokenizer>> fromBytes(std::string_view kind, std::span<const std::byte> bytes);
+  static Result<std::unique_ptr<Tokenizer>> fromBytes(std::string_view kind,
+                                                      std::span<const std::byte> bytes);
   ~Tokenizer();
   Tokenizer(const Tokenizer &) = delete;
   Tokenizer &operator=(const Tokenizer &) = delete;
@@ -65,10 +67,11 @@ public:
   /// vocabulary give nothing.
   std::string decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
 
-  int32_t vocabSize() const;         ///< one more than the largest id
-  bool isSpecial(int32_t id) const;  ///< a control token, which decode(skipSpecial) leaves out
-  bool dropsLeadingSpace() const;    ///< the first text of a sequence loses one leading space
-  std::optional<int32_t> idOf(std::string_view token) const; ///< as written in the vocabulary ("<|im_end|>", "Ġthe")
+  int32_t vocabSize() const;        ///< one more than the largest id
+  bool isSpecial(int32_t id) const; ///< a control token, which decode(skipSpecial) leaves out
+  bool dropsLeadingSpace() const;   ///< the first text of a sequence loses one leading space
+  std::optional<int32_t>
+  idOf(std::string_view token) const; ///< as written in the vocabulary ("<|im_end|>", "Ġthe")
 
 private:
   explicit Tokenizer(void *handle) : handle(handle) {}
@@ -88,7 +91,8 @@ public:
   struct Options {
     bool addGenerationPrompt = true;
     std::string bosToken, eosToken; ///< token strings, as `bos_token` and `eos_token`
-    std::string extraJson;          ///< a JSON object with further variables ("tools", "enable_thinking", …) or empty
+    std::string extraJson; ///< a JSON object with further variables ("tools", "enable_thinking", …)
+                           ///< or empty
   };
   using Message = std::pair<std::string, std::string>; ///< role, content
 
@@ -109,7 +113,8 @@ class StreamDecoder {
 public:
   /// `tokenizer` must outlive this. `continuation`: the ids follow a prompt, so that no
   /// leading space is dropped (what a completion wants).
-  explicit StreamDecoder(const Tokenizer &tokenizer, bool skipSpecial = true, bool continuation = false);
+  explicit StreamDecoder(const Tokenizer &tokenizer, bool skipSpecial = true,
+                         bool continuation = false);
   std::string push(int32_t id); ///< what can be shown now; often empty
   std::string flush();          ///< the end: what was held back, invalid bytes as U+FFFD
 

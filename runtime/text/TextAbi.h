@@ -37,18 +37,19 @@ enum IngotTextStatus : int32_t {
 int32_t ingot_tokenizer_open(IngotTextSlice segment, void **tokenizer, IngotTextOutput error);
 void ingot_tokenizer_close(void *tokenizer);
 /// Gives native-endian u32 ids as bytes.
-int32_t ingot_tokenizer_encode(const void *tokenizer, IngotTextSlice text, bool parseSpecial, IngotTextOutput ids,
-                               IngotTextOutput error);
+int32_t ingot_tokenizer_encode(const void *tokenizer, IngotTextSlice text, bool parseSpecial,
+                               IngotTextOutput ids, IngotTextOutput error);
 IngotTextSlice ingot_tokenizer_token(const void *tokenizer, uint32_t id);
 bool ingot_tokenizer_is_special(const void *tokenizer, uint32_t id);
 uint32_t ingot_tokenizer_size(const void *tokenizer);
 bool ingot_tokenizer_drops_space(const void *tokenizer);
 int64_t ingot_tokenizer_id(const void *tokenizer, IngotTextSlice token);
-int32_t ingot_tokenizer_compile(IngotTextSlice json, bool libraryModel, bool *isFlat, IngotTextOutput segment,
-                                IngotTextOutput error);
+int32_t ingot_tokenizer_compile(IngotTextSlice json, bool libraryModel, bool *isFlat,
+                                IngotTextOutput segment, IngotTextOutput error);
 
 int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);
 void ingot_template_close(void *chatTemplate);
-int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages, IngotTextSlice variables,
-                              IngotTextOutput text, IngotTextOutput error);
+int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages,
+                              IngotTextSlice variables, IngotTextOutput text,
+                              IngotTextOutput error);
 }

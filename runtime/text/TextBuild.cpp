@@ -15,8 +15,8 @@ Result<TokenizerArtifact> compileTokenizerJson(std::string_view json, BpeForm fo
     static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
   };
   bool flat = false;
-  int32_t status = ingot_tokenizer_compile({json.data(), json.size()}, form == BpeForm::Library, &flat,
-                                           {&artifact.bytes, append}, {&why, append});
+  int32_t status = ingot_tokenizer_compile({json.data(), json.size()}, form == BpeForm::Library,
+                                           &flat, {&artifact.bytes, append}, {&why, append});
   if (status != INGOT_TEXT_OK)
     return damagedVocabulary(why);
   artifact.kind = flat ? kFlatBpe : kHfJson;

@@ -41,6 +41,7 @@ Result<std::string> ggufToTokenizerJson(const import::Checkpoint &checkpoint);
 enum class BpeForm { Tables, Library };
 
 /// The segment for a tokenizer.json; `special` stays empty. Errors: E0621.
-Result<TokenizerArtifact> compileTokenizerJson(std::string_view json, BpeForm form = BpeForm::Tables);
+Result<TokenizerArtifact> compileTokenizerJson(std::string_view json,
+                                               BpeForm form = BpeForm::Tables);
 
 } // namespace ingot::text

@@ -27,12 +27,14 @@ static const std::string &validSegment() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string segment = validSegment();
   size_t at = 0;
-  for (size_t patches = size ? data[at++] % 65 : 0; patches > 0 && at + 4 <= size; --patches, at += 4) {
+  for (size_t patches = size ? data[at++] % 65 : 0; patches > 0 && at + 4 <= size;
+       --patches, at += 4) {
     size_t offset = data[at] | data[at + 1] << 8 | data[at + 2] << 16;
     segment[offset % segment.size()] = static_cast<char>(data[at + 3]);
   }
   std::vector<std::byte> exact(segment.size()); // its own allocation: reads outside are seen
-  std::transform(segment.begin(), segment.end(), exact.begin(), [](char c) { return std::byte(c); });
+  std::transform(segment.begin(), segment.end(), exact.begin(),
+                 [](char c) { return std::byte(c); });
   auto tokenizer = Tokenizer::fromBytes(kFlatBpe, exact);
   if (!tokenizer)
     return 0;

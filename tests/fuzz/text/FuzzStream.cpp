@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string_view two = rest.substr(0, second);
   rest.remove_prefix(two.size());
 
-  StopMatcher whole({std::string(one), std::string(two)}), cut({std::string(one), std::string(two)});
+  StopMatcher whole({std::string(one), std::string(two)}),
+      cut({std::string(one), std::string(two)});
   std::string expected = whole.push(rest);
   expected += whole.flush();
   std::string text;

@@ -1,6 +1,6 @@
 // Any template: an error or a text, within the limits. The engine behind it is Rust, which
-// the fuzzer's coverage does not see, so inputs that do not start with '{' are read as a row of Jinja
-// fragments: that gets past the parser without being led there.
+// the fuzzer's coverage does not see, so inputs that do not start with '{' are read as a row of
+// Jinja fragments: that gets past the parser without being led there.
 
 #include "runtime/text/Text.h"
 
@@ -10,22 +10,93 @@
 using namespace ingot::text;
 
 static constexpr const char *kFragments[] = {
-    "{% for m in messages %}", "{% endfor %}", "{% if m %}", "{% elif loop.first %}", "{% else %}", "{% endif %}",
-    "{{ m.content }}", "{{ m['role'] }}", "{{ messages[0] }}", "{{ messages[1:] }}", "{{ messages[-1].content }}",
-    "{% set x = x ~ x %}", "{% set x = 'ab' %}", "{% set ns = namespace(a=[], s='x') %}", "{% set ns.s = ns.s ~ ns.s %}",
-    "{% set ns.a = ns.a + [ns.a] %}", "{{ ns.a | tojson }}", "{{ ns }}", "{{ tools | tojson(indent=4) }}",
-    "{{ tools[0].parameters.items() | list }}", "{% macro f(a, b=1) %}", "{% endmacro %}", "{{ f(x) }}", "{{ f(f) }}",
-    "{% set y %}", "{% endset %}", "{{ y }}", "{{ y | trim }}", "{{ x * 999999 }}", "{{ 'a' * 1000 }}", "{{ range(100000) | list }}",
-    "{% for i in range(99) %}", "{% break %}", "{% continue %}", "{{ loop.index0 % 2 }}", "{{ loop.previtem }}",
-    "{{ raise_exception('no') }}", "{{ strftime_now('%Y %B') }}", "{{ strftime_now(x) }}", "{% generation %}", "{% endgeneration %}",
-    "{{- x -}}", "{%- if x -%}", "\n", "  ", "text", "{# note #}", "{{ x.split('b') }}", "{{ x.replace('a', x) }}",
-    "{{ x.strip().upper().title() }}", "{{ x[::-1] }}", "{{ x[5:2:-3] }}", "{{ 9223372036854775807 + 1 }}", "{{ -9223372036854775808 // -1 }}",
-    "{{ 7 % 0 }}", "{{ 7 // 0 }}", "{{ 2 ** 999 }}", "{{ 1e308 * 10 }}", "{{ '%*d' | format(99999999, 1) }}", "{{ '{:>999999999}'.format(1) }}",
-    "{{ x | indent(999999) }}", "{{ x | center(99999999) }}", "{{ messages | map(attribute='role') | join(x) }}",
-    "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}", "{{ x is mapping }}", "{{ none | int }}",
-    "{{ messages | groupby('role') }}", "{{ messages | sort(attribute='role') }}", "{{ x | batch(3) | list }}", "{{ [x] | sum }}",
-    "{% filter upper %}", "{% endfilter %}", "{% with z = x %}", "{% endwith %}", "{% include 'chat' %}", "{% extends 'chat' %}",
-    "{% block b %}", "{% endblock %}", "{{ self.b() }}", "{{ caller() }}", "{% call f(1) %}", "{% endcall %}", "{{ debug() }}", "{{", "}}", "{%", "%}"};
+    "{% for m in messages %}",
+    "{% endfor %}",
+    "{% if m %}",
+    "{% elif loop.first %}",
+    "{% else %}",
+    "{% endif %}",
+    "{{ m.content }}",
+    "{{ m['role'] }}",
+    "{{ messages[0] }}",
+    "{{ messages[1:] }}",
+    "{{ messages[-1].content }}",
+    "{% set x = x ~ x %}",
+    "{% set x = 'ab' %}",
+    "{% set ns = namespace(a=[], s='x') %}",
+    "{% set ns.s = ns.s ~ ns.s %}",
+    "{% set ns.a = ns.a + [ns.a] %}",
+    "{{ ns.a | tojson }}",
+    "{{ ns }}",
+    "{{ tools | tojson(indent=4) }}",
+    "{{ tools[0].parameters.items() | list }}",
+    "{% macro f(a, b=1) %}",
+    "{% endmacro %}",
+    "{{ f(x) }}",
+    "{{ f(f) }}",
+    "{% set y %}",
+    "{% endset %}",
+    "{{ y }}",
+    "{{ y | trim }}",
+    "{{ x * 999999 }}",
+    "{{ 'a' * 1000 }}",
+    "{{ range(100000) | list }}",
+    "{% for i in range(99) %}",
+    "{% break %}",
+    "{% continue %}",
+    "{{ loop.index0 % 2 }}",
+    "{{ loop.previtem }}",
+    "{{ raise_exception('no') }}",
+    "{{ strftime_now('%Y %B') }}",
+    "{{ strftime_now(x) }}",
+    "{% generation %}",
+    "{% endgeneration %}",
+    "{{- x -}}",
+    "{%- if x -%}",
+    "\n",
+    "  ",
+    "text",
+    "{# note #}",
+    "{{ x.split('b') }}",
+    "{{ x.replace('a', x) }}",
+    "{{ x.strip().upper().title() }}",
+    "{{ x[::-1] }}",
+    "{{ x[5:2:-3] }}",
+    "{{ 9223372036854775807 + 1 }}",
+    "{{ -9223372036854775808 // -1 }}",
+    "{{ 7 % 0 }}",
+    "{{ 7 // 0 }}",
+    "{{ 2 ** 999 }}",
+    "{{ 1e308 * 10 }}",
+    "{{ '%*d' | format(99999999, 1) }}",
+    "{{ '{:>999999999}'.format(1) }}",
+    "{{ x | indent(999999) }}",
+    "{{ x | center(99999999) }}",
+    "{{ messages | map(attribute='role') | join(x) }}",
+    "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}",
+    "{{ x is mapping }}",
+    "{{ none | int }}",
+    "{{ messages | groupby('role') }}",
+    "{{ messages | sort(attribute='role') }}",
+    "{{ x | batch(3) | list }}",
+    "{{ [x] | sum }}",
+    "{% filter upper %}",
+    "{% endfilter %}",
+    "{% with z = x %}",
+    "{% endwith %}",
+    "{% include 'chat' %}",
+    "{% extends 'chat' %}",
+    "{% block b %}",
+    "{% endblock %}",
+    "{{ self.b() }}",
+    "{{ caller() }}",
+    "{% call f(1) %}",
+    "{% endcall %}",
+    "{{ debug() }}",
+    "{{",
+    "}}",
+    "{%",
+    "%}"};
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string source(reinterpret_cast<const char *>(data), size);
@@ -39,7 +110,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   auto text = (*parsed)->render(
       R"([{"role":"system","content":"s"},{"role":"user","content":"a\nb"},{"role":"assistant","content":[{"type":"text","text":"c"}]}])",
-      {.bosToken = "<s>", .eosToken = "</s>", .extraJson = R"({"tools":[{"name":"f","parameters":{"x":1.5}}]})"});
+      {.bosToken = "<s>",
+       .eosToken = "</s>",
+       .extraJson = R"({"tools":[{"name":"f","parameters":{"x":1.5}}]})"});
   if (text ? text->size() > (4u << 20) : text.error().code == "E0690")
     std::abort(); // over the limit, or a panic
   return 0;

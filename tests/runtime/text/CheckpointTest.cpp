@@ -47,12 +47,17 @@ protected:
 /// Words, scripts, spaces, special tokens and bytes in any mixture.
 std::string randomText(std::mt19937 &random, const Tokenizer &tokenizer) {
   static constexpr std::pair<unsigned, unsigned> kScripts[] = {
-      {0x20, 0x7F},     {0x20, 0x7F},     {0x20, 0x7F},     {0x01, 0x20},     {0x80, 0x250},    {0x300, 0x370},
-      {0x370, 0x530},   {0x590, 0x700},   {0x900, 0xA00},   {0xE00, 0xE80},   {0x1100, 0x1200}, {0x2000, 0x2100},
-      {0x2150, 0x2190}, {0x2460, 0x2500}, {0x3000, 0x3100}, {0x4E00, 0xA000}, {0xAC00, 0xD7A4}, {0xFE00, 0xFE10},
-      {0xFF00, 0xFFEF}, {0x1D400, 0x1D800}, {0x1F1E6, 0x1F200}, {0x1F300, 0x1F700}, {0x20000, 0x20100}, {0xE0020, 0xE0080}};
-  static constexpr const char *kSpaces[] = {" ", "  ", "\n", "\n\n", "\t", "    ", "\r\n", "\u00A0", "\u3000", " \n  "};
-  static constexpr const char *kTricky[] = {"I'm", "it'S", "WE'LL", " 12345", "  7", "\n\n1", " ½", "²٣", "e\u0301", "...!?", "<", "|>", "▁"};
+      {0x20, 0x7F},       {0x20, 0x7F},       {0x20, 0x7F},       {0x01, 0x20},
+      {0x80, 0x250},      {0x300, 0x370},     {0x370, 0x530},     {0x590, 0x700},
+      {0x900, 0xA00},     {0xE00, 0xE80},     {0x1100, 0x1200},   {0x2000, 0x2100},
+      {0x2150, 0x2190},   {0x2460, 0x2500},   {0x3000, 0x3100},   {0x4E00, 0xA000},
+      {0xAC00, 0xD7A4},   {0xFE00, 0xFE10},   {0xFF00, 0xFFEF},   {0x1D400, 0x1D800},
+      {0x1F1E6, 0x1F200}, {0x1F300, 0x1F700}, {0x20000, 0x20100}, {0xE0020, 0xE0080}};
+  static constexpr const char *kSpaces[] = {" ",    "  ",   "\n",     "\n\n",   "\t",
+                                            "    ", "\r\n", "\u00A0", "\u3000", " \n  "};
+  static constexpr const char *kTricky[] = {"I'm",   "it'S", "WE'LL", " 12345",  "  7",
+                                            "\n\n1", " ½",   "²٣",    "e\u0301", "...!?",
+                                            "<",     "|>",   "▁"};
   auto below = [&](size_t n) { return random() % n; };
   std::string text;
   for (size_t parts = 1 + below(10); parts > 0; --parts) {
@@ -80,7 +85,8 @@ std::string randomText(std::mt19937 &random, const Tokenizer &tokenizer) {
         } else if (c < 0x10000) {
           text += {char(0xE0 | c >> 12), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
         } else {
-          text += {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)), char(0x80 | (c & 63))};
+          text += {char(0xF0 | c >> 18), char(0x80 | (c >> 12 & 63)), char(0x80 | (c >> 6 & 63)),
+                   char(0x80 | (c & 63))};
         }
       }
     }

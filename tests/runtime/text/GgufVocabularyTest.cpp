@@ -28,7 +28,8 @@ void set(Checkpoint &checkpoint, const char *key, import::MetaArray value) {
 
 Checkpoint fromGolden(simdjson::dom::element golden) {
   simdjson::dom::element vocabulary = golden["vocabulary"];
-  Checkpoint checkpoint = gguf(goldens::text(golden["architecture"]), goldens::text(vocabulary["tokenizer_type"]));
+  Checkpoint checkpoint =
+      gguf(goldens::text(golden["architecture"]), goldens::text(vocabulary["tokenizer_type"]));
   simdjson::dom::element value;
   if (vocabulary["pre_tokenizer_type"].get(value) == simdjson::SUCCESS)
     checkpoint.metadata["tokenizer.ggml.pre"] = goldens::text(value);
@@ -82,7 +83,8 @@ TEST(GgufVocabulary, agreesWithTransformers) {
     Checkpoint checkpoint = fromGolden(one);
     auto artifact = buildTokenizer(checkpoint);
     ASSERT_TRUE(artifact) << name << artifact.error().format();
-    auto tokenizer = Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
+    auto tokenizer =
+        Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
     ASSERT_TRUE(tokenizer) << tokenizer.error().format();
     for (simdjson::dom::element line : one["cases"].get_array()) {
       auto ids = (*tokenizer)->encode(goldens::text(line["text"]));
@@ -106,10 +108,12 @@ TEST(GgufVocabulary, collectsTheEnds) {
   EXPECT_FALSE((*plain)->special.addBos);
 
   checkpoint.metadata["tokenizer.ggml.add_bos_token"] = true;
-  checkpoint.metadata["tokenizer.chat_template"] = std::string("{{ messages[0].content }}<|eot_id|>");
+  checkpoint.metadata["tokenizer.chat_template"] =
+      std::string("{{ messages[0].content }}<|eot_id|>");
   auto chat = buildTokenizer(checkpoint);
   ASSERT_TRUE(chat) << chat.error().format();
-  EXPECT_EQ((*chat)->special.eos, (std::vector<int32_t>{3, 5})) << "the template ends turns with <|eot_id|>";
+  EXPECT_EQ((*chat)->special.eos, (std::vector<int32_t>{3, 5}))
+      << "the template ends turns with <|eot_id|>";
   EXPECT_TRUE((*chat)->special.addBos);
   EXPECT_TRUE(checkpoint.unusedKeys().empty());
 }
@@ -177,13 +181,15 @@ TEST(FolderTokens, everyNamedEndCounts) {
     "post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}]},
     "model":{"type":"BPE","vocab":{"a":0,"<s>":1,"</s>":2,"<|im_end|>":3},"merges":[]}})";
   folder.text.generationConfigJson = R"({"eos_token_id":[2,99],"bos_token_id":1})";
-  folder.text.tokenizerConfigJson = R"({"eos_token":{"content":"<|im_end|>"},"bos_token":"<s>","pad_token":null})";
+  folder.text.tokenizerConfigJson =
+      R"({"eos_token":{"content":"<|im_end|>"},"bos_token":"<s>","pad_token":null})";
   folder.metadata["eos_token_id"] = int64_t(2);
   folder.metadata["pad_token_id"] = int64_t(0);
   auto built = buildTokenizer(folder);
   ASSERT_TRUE(built) << built.error().format();
   const SpecialTokens &special = (*built)->special;
-  EXPECT_EQ(special.eos, (std::vector<int32_t>{2, 3})) << "generation_config's, the tokenizer's, none outside";
+  EXPECT_EQ(special.eos, (std::vector<int32_t>{2, 3}))
+      << "generation_config's, the tokenizer's, none outside";
   EXPECT_EQ(special.bos, 1);
   EXPECT_EQ(special.pad, 0);
   EXPECT_TRUE(special.addBos) << "the post-processor begins with <s>";

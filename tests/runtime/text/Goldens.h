@@ -28,6 +28,8 @@ inline std::vector<int32_t> ids(simdjson::dom::element list) {
   return result;
 }
 
-inline std::string text(simdjson::dom::element value) { return std::string(std::string_view(value)); }
+inline std::string text(simdjson::dom::element value) {
+  return std::string(std::string_view(value));
+}
 
 } // namespace goldens

@@ -94,11 +94,13 @@ TEST(Utf8, invalidPartsBecomeOneReplacementEach) {
   const std::string r = "\xEF\xBF\xBD";
   EXPECT_EQ(replaceInvalidUtf8("plain é 日 😀"), "plain é 日 😀");
   EXPECT_EQ(replaceInvalidUtf8("\xFF\xFE"), r + r);
-  EXPECT_EQ(replaceInvalidUtf8("a\xE6\x97" "b"), "a" + r + "b");      // one truncated character
-  EXPECT_EQ(replaceInvalidUtf8("\xF0\x9F\x98"), r);                   // at the end
-  EXPECT_EQ(replaceInvalidUtf8("\xC0\xAF"), r + r);                   // overlong
-  EXPECT_EQ(replaceInvalidUtf8("\xED\xA0\x80"), r + r + r);           // surrogate
-  EXPECT_EQ(replaceInvalidUtf8("\xF4\x90\x80\x80"), r + r + r + r);   // beyond U+10FFFF
+  EXPECT_EQ(replaceInvalidUtf8("a\xE6\x97"
+                               "b"),
+            "a" + r + "b");                                         // one truncated character
+  EXPECT_EQ(replaceInvalidUtf8("\xF0\x9F\x98"), r);                 // at the end
+  EXPECT_EQ(replaceInvalidUtf8("\xC0\xAF"), r + r);                 // overlong
+  EXPECT_EQ(replaceInvalidUtf8("\xED\xA0\x80"), r + r + r);         // surrogate
+  EXPECT_EQ(replaceInvalidUtf8("\xF4\x90\x80\x80"), r + r + r + r); // beyond U+10FFFF
   EXPECT_EQ(replaceInvalidUtf8("\xE0\x80\x80x"), r + r + r + "x");
 }
 

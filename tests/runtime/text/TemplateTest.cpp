@@ -45,7 +45,8 @@ std::unique_ptr<ChatTemplate> parse(const std::string &source) {
   return std::move(*parsed);
 }
 
-std::string codeOf(const std::string &source, const std::string &messages = "[]", const std::string &extra = "") {
+std::string codeOf(const std::string &source, const std::string &messages = "[]",
+                   const std::string &extra = "") {
   auto text = parse(source)->render(messages, {.extraJson = extra});
   EXPECT_FALSE(text) << *text;
   return text ? "" : text.error().code;
@@ -54,8 +55,10 @@ std::string codeOf(const std::string &source, const std::string &messages = "[]"
 } // namespace
 
 TEST(ChatTemplate, takesPairsOfRoleAndContent) {
-  auto chat = parse("{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}{{ add_generation_prompt }}");
-  std::vector<ChatTemplate::Message> messages = {{"user", "say \"hi\"\n\x01\\"}, {"assistant", "日本"}};
+  auto chat = parse("{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}{{ "
+                    "add_generation_prompt }}");
+  std::vector<ChatTemplate::Message> messages = {{"user", "say \"hi\"\n\x01\\"},
+                                                 {"assistant", "日本"}};
   auto text = chat->render(messages, {});
   ASSERT_TRUE(text) << text.error().format();
   EXPECT_EQ(*text, "user=say \"hi\"\n\x01\\;assistant=日本;True");
@@ -83,7 +86,8 @@ TEST(ChatTemplate, errorsSayWhatAndWhere) {
   auto raised = parse("{{ raise_exception('roles must alternate') }}")->render("[]", {});
   ASSERT_FALSE(raised);
   EXPECT_EQ(raised.error().code, "E0612");
-  EXPECT_NE(raised.error().why.find("roles must alternate"), std::string::npos) << raised.error().why;
+  EXPECT_NE(raised.error().why.find("roles must alternate"), std::string::npos)
+      << raised.error().why;
 }
 
 TEST(ChatTemplate, limitsHold) {
@@ -92,11 +96,24 @@ TEST(ChatTemplate, limitsHold) {
   EXPECT_EQ(large.error().code, "E0611");
 
   // Instructions, output, recursion, and memory that costs few instructions.
-  EXPECT_EQ(codeOf("{% for a in range(9999) %}{% for b in range(9999) %}{% set c = 1 %}{% endfor %}{% endfor %}"), "E0613");
-  EXPECT_EQ(codeOf("{% for a in range(9999) %}" + std::string(1000, 'x') + "{% endfor %}"), "E0613");
+  EXPECT_EQ(codeOf("{% for a in range(9999) %}{% for b in range(9999) %}{% set c = 1 %}{% endfor "
+                   "%}{% endfor %}"),
+            "E0613");
+  EXPECT_EQ(codeOf("{% for a in range(9999) %}" + std::string(1000, 'x') + "{% endfor %}"),
+            "E0613");
   EXPECT_EQ(codeOf("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), "E0612");
-  EXPECT_EQ(codeOf("{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}"), "E0613");
-  EXPECT_EQ(codeOf("{% set x %}{% for i in range(99999) %}" + std::string(9000, 'y') + "{% endfor %}{% endset %}"), "E0613");
+  EXPECT_EQ(codeOf("{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ "
+                   "ns.s %}{% endfor %}"),
+            "E0613");
+  EXPECT_EQ(codeOf("{% set x %}{% for i in range(99999) %}" + std::string(9000, 'y') +
+                   "{% endfor %}{% endset %}"),
+            "E0613");
+}
+
+TEST(ChatTemplate, memoryThatIsFreedMayBeUsedAgain) {
+  auto text = parse("{% for i in range(3000) %}{% set x = 'a' * 100000 %}{% endfor %}ok")->render("[]", {});
+  ASSERT_TRUE(text) << text.error().format();
+  EXPECT_EQ(*text, "ok");
 }
 
 TEST(ChatTemplate, aTemplateThatTookTooMuchIsNotRunAgain) {

@@ -71,15 +71,16 @@ TEST_P(Tiny, agreesWithHuggingFace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Tiny,
-                         testing::Values("gpt2", "digits", "llama3", "qwen2", "gemma", "llama2", "metaspace",
-                                         "wordpiece", "unigram", "wordlevel"),
+                         testing::Values("gpt2", "digits", "llama3", "qwen2", "gemma", "llama2",
+                                         "metaspace", "wordpiece", "unigram", "wordlevel"),
                          [](const auto &info) { return std::string(info.param); });
 
 namespace {
 
 std::string tinyJson(const char *name) {
   simdjson::dom::parser parser;
-  return simdjson::minify(parser.load(goldens::path(std::string("tiny_") + name + ".json"))["tokenizer"]);
+  return simdjson::minify(
+      parser.load(goldens::path(std::string("tiny_") + name + ".json"))["tokenizer"]);
 }
 
 } // namespace
@@ -108,7 +109,8 @@ TEST(Tokenizer, knowsItsTokens) {
 TEST(Tokenizer, everyIdHasTheBytesThatItDecodesTo) {
   Opened opened = compileAndOpen(tinyJson("gpt2"), kFlatBpe.data());
   for (int32_t id = 0; id < opened.tokenizer->vocabSize(); ++id)
-    EXPECT_EQ(opened.tokenizer->decode(std::vector{id}, false), replaceInvalidUtf8(opened.tokenizer->tokenBytes(id)));
+    EXPECT_EQ(opened.tokenizer->decode(std::vector{id}, false),
+              replaceInvalidUtf8(opened.tokenizer->tokenBytes(id)));
 }
 
 TEST(Tokenizer, leadingSpaceIsDroppedOnceAndNotInAContinuation) {
@@ -149,10 +151,12 @@ TEST(Tokenizer, refusesWhatItCannotDo) {
   ASSERT_FALSE(damaged);
   EXPECT_EQ(damaged.error().code, "E0602");
 
-  for (const char *json : {"", "{}", "[]", "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[\"a b\"]}}",
-                           "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4294967295},\"merges\":[]}}",
-                           "{\"model\":{\"type\":\"Mystery\"}}",
-                           "{\"decoder\":{\"type\":\"CTC\"},\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}}"}) {
+  for (const char *json :
+       {"", "{}", "[]", "{\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[\"a b\"]}}",
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4294967295},\"merges\":[]}}",
+        "{\"model\":{\"type\":\"Mystery\"}}",
+        "{\"decoder\":{\"type\":\"CTC\"},\"model\":{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}"
+        "}"}) {
     auto artifact = compileTokenizerJson(json);
     ASSERT_FALSE(artifact) << json;
     EXPECT_EQ(artifact.error().code, "E0621");

@@ -86,23 +86,3 @@ pub fn within<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send +
         Err(error) => Some(Err(Box::new(format!("no thread for the template: {error}")))),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn work_within_the_budget_returns() {
-        assert_eq!(super::within(1 << 20, || vec![1u8; 1000].len()).unwrap().unwrap(), 1000);
-    }
-    #[test]
-    fn work_beyond_the_budget_is_cut_off() {
-        assert!(super::within(1 << 20, || (0..).map(|i| vec![0u8; i]).map(Box::leak).count()).is_none());
-    }
-    #[test]
-    fn freed_memory_counts_again() {
-        assert!(super::within(1 << 20, || (0..1000).map(|_| vec![0u8; 1 << 16].len()).sum::<usize>()).is_some());
-    }
-    #[test]
-    fn a_panic_is_a_value() {
-        assert!(super::within(1 << 20, || panic!("planted")).unwrap().is_err());
-    }
-}

@@ -137,12 +137,17 @@ fn set_bpe(segment: &mut Segment, model: &Bpe) -> Result<bool, String> {
         _ => parse("merges", model.merges.get())?,
     };
     let id = |token: &str| {
-        model.vocab.get(token).copied().ok_or_else(|| format!("a merge names {token:?}, which is not in the vocabulary"))
+        model
+            .vocab
+            .get(token)
+            .copied()
+            .ok_or_else(|| format!("a merge names {token:?}, which is not in the vocabulary"))
     };
     let prefix = model.continuing_subword_prefix.as_deref().unwrap_or("");
     let mut entries = Vec::with_capacity(merges.len());
     for (rank, (left, right)) in merges.iter().enumerate() {
-        let tail = right.get(prefix.len()..).ok_or_else(|| format!("a merge's right side {right:?} lacks the prefix"))?;
+        let tail =
+            right.get(prefix.len()..).ok_or_else(|| format!("a merge's right side {right:?} lacks the prefix"))?;
         entries.push((id(left)?, id(right)?, rank as u32, id(&format!("{left}{tail}"))?));
     }
     // Of a pair that is listed twice the later rank counts, as in a map filled in order.

@@ -21,10 +21,22 @@ enum Decoder {
         #[serde(default)]
         add_prefix_space: Option<bool>,
     },
-    Replace { pattern: Pattern, content: String },
-    Sequence { decoders: Vec<Decoder> },
-    Strip { content: char, start: usize, stop: usize },
-    WordPiece { prefix: String, cleanup: bool },
+    Replace {
+        pattern: Pattern,
+        content: String,
+    },
+    Sequence {
+        decoders: Vec<Decoder>,
+    },
+    Strip {
+        content: char,
+        start: usize,
+        stop: usize,
+    },
+    WordPiece {
+        prefix: String,
+        cleanup: bool,
+    },
     #[serde(untagged)]
     Other {
         #[serde(rename = "type")]
@@ -47,7 +59,10 @@ enum Step {
     Bytes(HashMap<char, u8>),
     ByteFallback,
     /// Continues the word after a prefix, else starts a new one with a space.
-    Word { prefix: String, cleanup: bool },
+    Word {
+        prefix: String,
+        cleanup: bool,
+    },
 }
 
 #[derive(Default)]
@@ -61,7 +76,10 @@ pub struct DecodeRule {
 pub fn byte_of_char() -> HashMap<char, u8> {
     let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut shifted = 0x100u32..;
-    (0..256u32).map(|b| (if printable(b) { b } else { shifted.next().unwrap() }, b as u8)).map(|(c, b)| (char::from_u32(c).unwrap(), b)).collect()
+    (0..256u32)
+        .map(|b| (if printable(b) { b } else { shifted.next().unwrap() }, b as u8))
+        .map(|(c, b)| (char::from_u32(c).unwrap(), b))
+        .collect()
 }
 
 impl DecodeRule {
@@ -157,8 +175,17 @@ fn fallback_byte(token: &str) -> Option<u8> {
 /// What the WordPiece decoder removes: spaces before punctuation and English clitics.
 fn clean_up(text: &str) -> String {
     [
-        (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m"),
-        (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
+        (" .", "."),
+        (" ?", "?"),
+        (" !", "!"),
+        (" ,", ","),
+        (" ' ", "'"),
+        (" n't", "n't"),
+        (" 'm", "'m"),
+        (" do not", " don't"),
+        (" 's", "'s"),
+        (" 've", "'ve"),
+        (" 're", "'re"),
     ]
     .iter()
     .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))

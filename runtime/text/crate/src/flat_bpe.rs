@@ -83,9 +83,9 @@ impl Tables {
             let at = 24 + 16 * i;
             let offset = u64::from_le_bytes(header[at..at + 8].try_into().unwrap());
             let size = u64::from_le_bytes(header[at + 8..at + 16].try_into().unwrap());
-            let range = usize::try_from(offset).ok().and_then(|begin| {
-                Some(begin..begin.checked_add(usize::try_from(size).ok()?)?)
-            });
+            let range = usize::try_from(offset)
+                .ok()
+                .and_then(|begin| Some(begin..begin.checked_add(usize::try_from(size).ok()?)?));
             *section = range
                 .and_then(|range| data.get(range))
                 .ok_or_else(|| format!("section {i} lies outside ({offset} + {size} of {})", data.len()))?;

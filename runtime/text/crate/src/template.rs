@@ -172,7 +172,8 @@ impl Template {
         let environment = Arc::clone(&self.environment);
         let outcome = budget::within(MEMORY, move || {
             let mut out = Limited(Vec::new());
-            let result = environment.get_template("chat").and_then(|t| t.render_captured_to(context, &mut out).map(|_| ()));
+            let result =
+                environment.get_template("chat").and_then(|t| t.render_captured_to(context, &mut out).map(|_| ()));
             result.map(|()| out.0).map_err(|e| (e.kind(), describe(&e)))
         });
         match outcome {
