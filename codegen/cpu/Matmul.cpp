@@ -4,7 +4,8 @@
 //     for segment, for panel of 32 rows       the panel is read from memory once per block
 //       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
 //         for part of the panel               one part where a tile has all 32 rows
-//           main loop over K, then the epilogue on registers
+//           main loop over K                  of a pair twice: the gate's sums wait in scratch
+//           epilogue on registers
 //
 // Work items are panels. With one token it is a matrix-vector product at the speed of
 // memory; with many, a matrix product at the speed of the dot instruction.
@@ -36,22 +37,26 @@ static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
   return roundsRows(op, isa) ? block * bf16RowBytes(op.getX().getType().getN()) : 0;
 }
 
-/// Does a tile hold all 32 rows of its panels?
-static bool coversPanel(const Isa &isa, int64_t tokens, bool pair) {
-  return tileVectors(isa, tokens, pair) * isa.lanes == kPanelRows * (pair ? 2 : 1);
-}
+/// Does a tile hold all 32 rows of a panel?
+static bool coversPanel(const Isa &isa, int64_t tokens) { return tileVectors(isa, tokens) * isa.lanes == kPanelRows; }
 
+/// Output rows that wait to be quantised: f32 [tokens][32].
 static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
   bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) { return cast<RowsType>(type).getKind() == RowKind::Q8; });
   int64_t most = 0;
   for (int64_t tokens : matmulSchedule(op, isa).getTokenTiles())
-    if (quantised && !coversPanel(isa, tokens, op.getPair()))
+    if (quantised && !coversPanel(isa, tokens))
       most = std::max(most, tokens);
   return most * kPanelRows * 4;
 }
 
+/// Sums of the first weight of a pair, a register each: at most f32 [tokens][32].
+static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
+  return op.getPair() ? matmulSchedule(op, isa).getTokenTiles().front() * kPanelRows * 4 : 0;
+}
+
 int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
-  auto at = [&](const Isa &isa) { return roundedBytes(op, isa) + stagedBytes(op, isa); };
+  auto at = [&](const Isa &isa) { return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa); };
   return std::max(at(kAvx2), at(kAvx512));
 }
 
@@ -80,6 +85,7 @@ public:
     Value total = k.extent(op.getExtent()), x = k.operand(op.getX());
     Value rounded = roundsRows(op, k.isa) ? k.scratch : Value();
     staged = k.at(k.scratch, roundedBytes(op, k.isa));
+    gateSums = k.at(staged, stagedBytes(op, k.isa));
     LogicalResult result = success();
     k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
       Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
@@ -156,59 +162,67 @@ private:
 
   /// Runs the tile over all 32 rows of the panel.
   LogicalResult emitParts(const Segment &segment, Tile &tile, Value panel, Value first, bool bf16Dot) {
-    int vectors = tileVectors(k.isa, tile.tokens, pair), perWeight = vectors / (pair ? 2 : 1);
-    int64_t rowsOfPart = int64_t(perWeight) * k.lanes;
     LogicalResult result = success();
     auto emitPart = [&](Value part) {
-      tile.vectors.clear();
-      for (Value weight : segment.weights)
-        for (int v = 0; v < perWeight; ++v)
-          tile.vectors.push_back({k.at(weight, k.mul(panel, segment.layout.panelBytes())), v * k.lanes, part});
-      if (failed(emitTile(segment, tile, panel, first, bf16Dot)))
+      if (failed(emitTile(segment, tile, part, panel, first, bf16Dot)))
         result = failure();
     };
-    if (rowsOfPart == kPanelRows) {
+    if (coversPanel(k.isa, tile.tokens)) {
       emitPart(Value());
       return result;
     }
-    k.loop(0, kPanelRows, rowsOfPart, emitPart);
+    k.loop(0, kPanelRows, tileVectors(k.isa, tile.tokens) * k.lanes, emitPart);
     if (segment.type.getKind() == RowKind::Q8)
       quantizeStaged(segment, tile.tokens, panel, first);
     return result;
   }
 
-  LogicalResult emitTile(const Segment &segment, const Tile &tile, Value panel, Value first, bool bf16Dot) {
-    ArrayRef<TileRows> outputs = ArrayRef(tile.vectors).take_front(tile.vectors.size() / (pair ? 2 : 1));
+  LogicalResult emitTile(const Segment &segment, Tile &tile, Value part, Value panel, Value first, bool bf16Dot) {
+    auto takeRows = [&](Value weight) {
+      tile.vectors.clear();
+      for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
+        tile.vectors.push_back({k.at(weight, k.mul(panel, segment.layout.panelBytes())), v * k.lanes, part});
+    };
+    takeRows(segment.weights.front());
     // One exposed miss per tile would cost a tenth: touch residual rows before the loop.
     for (auto [base, isRows] : segment.aux)
       for (int t = 0; isRows && t < tile.tokens; ++t)
-        for (const TileRows &rows : outputs)
+        for (const TileRows &rows : tile.vectors)
           k.prefetch(outputAt(segment, base, rows, panel, first, t));
 
-    const PanelLayout &layout = segment.layout;
-    KernelBuilder::Values sums = bf16Dot                                    ? emitBf16DotLoop(k, tile, layout)
-                                 : numericFormat(layout.format).isFloat()   ? emitFloatLoop(k, tile, layout)
-                                 : xType.getKind() != RowKind::F32          ? emitFastLoop(k, tile, layout)
-                                                                            : emitExactLoop(k, tile, layout);
+    KernelBuilder::Values sums = emitMainLoop(tile, segment.layout, bf16Dot);
+    if (pair) {
+      for (auto [i, sum] : llvm::enumerate(sums))
+        k.store(sum, k.at(gateSums, i * 4 * k.lanes), 4 * k.lanes);
+      takeRows(segment.weights.back());
+      sums = emitMainLoop(tile, segment.layout, bf16Dot);
+    }
     for (int t = 0; t < tile.tokens; ++t) {
       SmallVector<Value> values;
-      for (auto [r, rows] : llvm::enumerate(outputs)) {
-        FailureOr<Value> value = epilogueOf(segment, ArrayRef(sums).slice(t * tile.vectors.size(), tile.vectors.size()),
-                                            r, outputs.size(), rows, panel, first, t);
+      for (auto [v, rows] : llvm::enumerate(tile.vectors)) {
+        FailureOr<Value> value = emitEpilogue(segment, sums, t * tile.vectors.size() + v, rows, panel, first, t);
         if (failed(value))
           return failure();
         values.push_back(*value);
       }
-      storeValues(segment, values, outputs, panel, first, t);
+      storeValues(segment, values, tile.vectors, panel, first, t);
     }
     return success();
   }
 
-  FailureOr<Value> epilogueOf(const Segment &segment, ArrayRef<Value> sums, size_t r, size_t outputs,
-                              const TileRows &rows, Value panel, Value first, int t) {
+  KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout, bool bf16Dot) {
+    if (numericFormat(layout.format).isFloat())
+      return bf16Dot ? emitBf16DotLoop(k, tile, layout) : emitFloatLoop(k, tile, layout);
+    return xType.getKind() == RowKind::Q8 ? emitFastLoop(k, tile, layout) : emitExactLoop(k, tile, layout);
+  }
+
+  /// Sum i of the tile, with its partner and aux operands, through the segment's region.
+  FailureOr<Value> emitEpilogue(const Segment &segment, ArrayRef<Value> sums, size_t i, const TileRows &rows,
+                                Value panel, Value first, int t) {
     SmallVector<Value> operands;
-    for (size_t v = r; v < sums.size(); v += outputs)
-      operands.push_back(sums[v]);
+    if (pair)
+      operands.push_back(k.load(k.f32s, k.at(gateSums, i * 4 * k.lanes), 4 * k.lanes));
+    operands.push_back(sums[i]);
     for (auto [base, isRows] : segment.aux) {
       Value from = isRows ? outputAt(segment, base, rows, panel, first, t)
                           : rows.at(k, k.at(base, k.mul(panel, kPanelRows * 4)), 4);
@@ -261,7 +275,8 @@ private:
   const bool pair;
   const RowsType xType;
   SmallVector<Segment> segments;
-  Value staged; ///< f32 [tokens][32], in scratch
+  Value staged;   ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
+  Value gateSums; ///< in scratch: sums of the first weight of a pair
 };
 
 } // namespace

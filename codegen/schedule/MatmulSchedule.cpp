@@ -12,13 +12,11 @@ static constexpr int64_t kTokenBlockBytes = 384 << 10;
 static constexpr int64_t kMostTokens = 120; // a multiple of all tiles
 static constexpr int64_t kPrefetchBytes = 4096;
 
-int ingot::cpu::tileVectors(const Isa &isa, int64_t tokens, bool pair) {
-  int panel = kPanelRows / isa.lanes, weights = pair ? 2 : 1;
+int ingot::cpu::tileVectors(const Isa &isa, int64_t tokens) {
   if (isa.registers == 32)
-    return panel * weights;
+    return kPanelRows / isa.lanes;
   // Four accumulators and their four partial sums fill most of sixteen registers.
-  int vectors = tokens >= 3 ? 1 : tokens == 2 ? 2 : 4;
-  return std::clamp(vectors, weights, panel * weights);
+  return tokens >= 3 ? 1 : tokens == 2 ? 2 : 4;
 }
 
 /// Q6_K multiplies its two half-group sums by their scales: one more register per accumulator.
@@ -37,8 +35,6 @@ static bool isExact(kernel::MatmulOp op) {
 
 static SmallVector<int64_t> tokenTiles(kernel::MatmulOp op, const Isa &isa) {
   bool wide = isa.registers == 32, products = needsProducts(op), exact = isExact(op);
-  if (op.getPair())
-    return !wide || products ? SmallVector<int64_t>{2, 1} : exact ? SmallVector<int64_t>{3, 1} : SmallVector<int64_t>{3, 2, 1};
   if (exact)
     return wide ? SmallVector<int64_t>{4, 1} : SmallVector<int64_t>{2, 1};
   if (wide)

@@ -19,8 +19,8 @@ namespace ingot::cpu {
 /// The schedule of `op`: its attribute, or the model's choice. Tiles fall and end in 1.
 kernel::ScheduleAttr matmulSchedule(kernel::MatmulOp op, const Isa &isa);
 
-/// Registers of rows that a tile of so many tokens holds (of both weights of a pair). They
-/// divide a panel; a tile that does not cover it is run over its parts.
-int tileVectors(const Isa &isa, int64_t tokens, bool pair);
+/// Registers of rows that a tile of so many tokens holds. They divide a panel; a tile that does not
+/// cover it is run over its parts.
+int tileVectors(const Isa &isa, int64_t tokens);
 
 } // namespace ingot::cpu

@@ -102,26 +102,27 @@ INSTANTIATE_TEST_SUITE_P(All, MatmulExact, testing::Range(0, kWeightFormatCount)
 // Saturation, cuts, float dots
 //===----------------------------------------------------------------------===//
 
-/// The largest codes against the largest activations: int16 partial sums must not saturate.
+/// Extreme codes against extreme activations: int16 partial sums must not saturate.
 TEST(Matmul, ExtremesDoNotSaturate) {
-  for (int id = int(WeightFormat::Q4_0); id < kWeightFormatCount; ++id) {
-    RandomWeight w(WeightFormat(id), 32, 256, 1);
-    for (int64_t b = 0; b < w.layout.blocks; ++b)
-      std::memset(w.bytes.data() + b * w.layout.blockBytes, 0xff, w.layout.scaleOffset);
-    Buffer<float> rows(2 * 256);
-    for (int i = 0; i < 512; ++i)
-      rows[i] = i < 256 ? 1.0f : -1.0f;
-    Buffer<char> x = quantizeRows(rows, 2, 256);
-    KernelModule module(plainKernel(w, "q8"));
-    for (const Isa *isa : hostIsas()) {
-      LoadedKernels code(module, *isa);
-      ASSERT_TRUE(code);
-      Buffer<float> y(2 * 32);
-      code.call("plain", {x.data(), w.bytes.data(), y.data()}, tokensOf(2), 0, 1);
-      for (int i = 0; i < 64; ++i)
-        ASSERT_EQ(y[i], fastProduct(w, i % 32, x.data() + i / 32 * q8Row(256).bytes)) << w.format.name << isa->name;
+  for (int id = int(WeightFormat::Q4_0); id < kWeightFormatCount; ++id)
+    for (int code : {0xff, 0x00}) {
+      RandomWeight w(WeightFormat(id), 32, 256, 1);
+      for (int64_t b = 0; b < w.layout.blocks; ++b)
+        std::memset(w.bytes.data() + b * w.layout.blockBytes, code, w.layout.scaleOffset);
+      Buffer<float> rows(2 * 256);
+      for (int i = 0; i < 512; ++i)
+        rows[i] = i < 256 ? 1.0f : -1.0f;
+      Buffer<char> x = quantizeRows(rows, 2, 256);
+      KernelModule module(plainKernel(w, "q8"));
+      for (const Isa *isa : hostIsas()) {
+        LoadedKernels code(module, *isa);
+        ASSERT_TRUE(code);
+        Buffer<float> y(2 * 32);
+        code.call("plain", {x.data(), w.bytes.data(), y.data()}, tokensOf(2), 0, 1);
+        for (int i = 0; i < 64; ++i)
+          ASSERT_EQ(y[i], fastProduct(w, i % 32, x.data() + i / 32 * q8Row(256).bytes)) << w.format.name << isa->name;
+      }
     }
-  }
 }
 
 TEST(Matmul, SchedulesChangeNoBits) {
