@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 namespace ingot::text {
@@ -65,7 +66,7 @@ struct Added {
 
 /// What differs between the kinds, as JSON text.
 struct Shape {
-  std::string normalizer = "null", preTokenizer = "null", decoder, unknown = "null";
+  std::string normalizer = "null", preTokenizer = "null", decoder = "null", unknown = "null";
   bool fuseUnknown = false, byteFallback = false, ignoreMerges = false;
 };
 
@@ -194,12 +195,13 @@ using Ids = std::unordered_map<std::string_view, size_t>;
 using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// The merges that a SentencePiece vocabulary implies: every way to cut a token into two
-/// tokens. `rank(id)`: smaller merges first; ties by longer left, then longer right side.
+/// tokens. `rank(id)`: smaller merges first; ties by longer left, then longer right side, then
+/// lower id.
 template <typename Rank>
 Merges impliedMerges(const std::vector<std::string> &tokens, const Ids &ids, Rank rank) {
   struct Entry {
     double rank;
-    size_t leftChars, rightChars;
+    size_t id, leftChars, rightChars;
     std::string_view left, right;
   };
   std::vector<Entry> entries;
@@ -217,15 +219,12 @@ Merges impliedMerges(const std::vector<std::string> &tokens, const Ids &ids, Ran
       ++leftChars;
       std::string_view left = token.substr(0, at), right = token.substr(at);
       if (!right.empty() && ids.contains(left) && ids.contains(right))
-        entries.push_back({rank(id), leftChars, chars - leftChars, left, right});
+        entries.push_back({rank(id), id, leftChars, chars - leftChars, left, right});
     }
   }
-  std::stable_sort(entries.begin(), entries.end(), [&](const Entry &a, const Entry &b) {
-    if (a.rank != b.rank)
-      return a.rank < b.rank;
-    if (a.leftChars != b.leftChars)
-      return a.leftChars > b.leftChars;
-    return a.rightChars > b.rightChars;
+  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
+    return std::tuple(a.rank, b.leftChars, b.rightChars, a.id) <
+           std::tuple(b.rank, a.leftChars, a.rightChars, b.id);
   });
   Merges merges;
   for (const Entry &entry : entries)
