@@ -213,7 +213,7 @@ private:
   KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout, bool bf16Dot) {
     if (numericFormat(layout.format).isFloat())
       return bf16Dot ? emitBf16DotLoop(k, tile, layout) : emitFloatLoop(k, tile, layout);
-    return xType.getKind() == RowKind::Q8 ? emitFastLoop(k, tile, layout) : emitExactLoop(k, tile, layout);
+    return xType.getKind() != RowKind::F32 ? emitFastLoop(k, tile, layout) : emitExactLoop(k, tile, layout);
   }
 
   /// Sum i of the tile, with its partner and aux operands, through the segment's region.

@@ -21,7 +21,7 @@ int ingot::cpu::tileVectors(const Isa &isa, int64_t tokens) {
 
 /// Q6_K multiplies its two half-group sums by their scales: one more register per accumulator.
 static bool needsProducts(kernel::MatmulOp op) {
-  return op.getX().getType().getKind() == kernel::RowKind::Q8 &&
+  return op.getX().getType().getKind() != kernel::RowKind::F32 &&
          llvm::any_of(op.getWeights().getTypes(),
                       [](Type type) { return cast<lm::WeightType>(type).numeric().group == 16; });
 }
