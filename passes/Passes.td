@@ -22,9 +22,12 @@ def QuantizeWeightsPass : Pass<"lm-quantize-weights", "::ingot::lm::ModelOp"> {
   let description = [{
     Matrices of a floating format that `lm.linear` reads become `format`; the embedding and the head (whoever
     `lm.embed` or the entry's own linears read) become int8, since they decide quality most and are read once per step.
+    `rules` come first: "GLOB:FORMAT" over weight symbols (`blk.*.ffn_down:int8`), for weights of any format; the first
+    that matches decides. Layers that come to differ get kinds of their own.
     The numbers are rounded when the engine is packed; `stored` keeps the format of the checkpoint.
   }];
-  let options = [Option<"format", "format", "std::string", "\"int8\"", "int8, int4_g32, int4_g64 or int4_g128">];
+  let options = [Option<"format", "format", "std::string", "\"\"", "of floating matrices: int8, int4_g32, int4_g64 or int4_g128">,
+                 ListOption<"rules", "rules", "std::string", "GLOB:FORMAT, the first match decides">];
 }
 
 def RoundFloatsPass : Pass<"lm-round-floats", "::ingot::lm::ModelOp"> {

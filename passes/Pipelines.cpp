@@ -10,8 +10,12 @@ using namespace ingot;
 void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &model = pm.nest<lm::ModelOp>();
   // What the user asked to quantise is quantised first: all later choices depend on formats.
-  if (!options.quantize.empty())
-    model.addPass(createQuantizeWeightsPass({options.quantize}));
+  if (!options.quantize.empty() || !options.recipe.empty()) {
+    QuantizeWeightsPassOptions quantize;
+    quantize.format = options.quantize;
+    quantize.rules.assign(options.recipe.begin(), options.recipe.end());
+    model.addPass(createQuantizeWeightsPass(quantize));
+  }
   // Matrices that are still floats are read as bf16, unless every bit counts.
   if (!options.exact)
     model.addPass(createRoundFloatsPass());

@@ -13,6 +13,10 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
@@ -63,6 +67,9 @@ public:
 
 private:
   Result<void> read();
+  Result<void> loadPlugins();
+  /// Adds what the user wants to run at this point.
+  LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
   Result<void> verifyOnWeights(ModuleOp imported);
   Result<void> lowerToPlan();
@@ -140,6 +147,34 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
   return {};
 }
 
+Result<void> Compilation::loadPlugins() {
+  registerPassesAndPipelines();
+  mlir::registerTransformsPasses();
+  for (const std::string &path : options.plugins) {
+    auto plugin = PassPlugin::load(path);
+    if (!plugin)
+      return Error{ExitCode::File, "E0415", "cannot load the plugin " + path, llvm::toString(plugin.takeError()),
+                   "build it against LLVM " LLVM_VERSION_STRING " and libingot-compiler.so (docs/extending.md)"};
+    plugin->registerPassRegistryCallbacks();
+  }
+  for (const auto &[point, text] : options.insertions) {
+    PassManager pm(&context);
+    std::string why;
+    llvm::raw_string_ostream stream(why);
+    if (failed(parsePassPipeline(text, pm, stream)))
+      return Error{ExitCode::Usage, "E0409", "cannot parse the pipeline for " + point + ": " + text,
+                   why.substr(0, why.find('\n')), "--insert '" + point + "=lm.model(my-pass)'"};
+  }
+  return {};
+}
+
+LogicalResult Compilation::insertAt(StringRef point, OpPassManager &pm) {
+  for (const auto &[where, text] : options.insertions)
+    if (where == point && failed(parsePassPipeline(text, pm)))
+      return failure();
+  return success();
+}
+
 /// `--verify`: the fused program against the imported one, on the checkpoint's own numbers.
 Result<void> Compilation::verifyOnWeights(ModuleOp imported) {
   if (options.randomWeights)
@@ -162,8 +197,11 @@ Result<void> Compilation::lowerToFused() {
   if (options.verify)
     imported = module->clone();
   if (auto ok = runPasses(/*check=*/true, [&](OpPassManager &pm) {
+        (void)insertAt("import", pm); // parsed before: loadPlugins
         buildImportPipeline(pm, pipeline);
+        (void)insertAt("pre-fusion", pm);
         buildFusionPipeline(pm, pipeline);
+        (void)insertAt("post-fusion", pm);
       });
       !ok)
     return ok;
@@ -181,7 +219,9 @@ Result<void> Compilation::lowerToPlan() {
   progress.phase("plan");
   if (auto ok = runPasses(/*check=*/false, [&](OpPassManager &pm) {
         buildLoweringPipeline(pm, pipeline);
+        (void)insertAt("pre-plan", pm);
         buildPlanningPipeline(pm, pipeline);
+        (void)insertAt("pre-codegen", pm);
       });
       !ok)
     return ok;
@@ -255,6 +295,8 @@ Result<void> Compilation::write() {
   attribute("precision", options.exact ? "exact" : "fast");
   attribute("kv", options.kv);
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
+  for (const std::string &rule : options.recipe)
+    attribute("recipe", rule);
   if (options.randomWeights)
     attribute("weights", "random, seed " + std::to_string(options.seed));
   if (program.getPeak() && program.getLowerBound()) {
@@ -282,7 +324,9 @@ Result<void> Compilation::write() {
 }
 
 Result<void> Compilation::run() {
-  pipeline = {options.exact, options.kv, options.quantize, options.disabled};
+  pipeline = {options.exact, options.kv, options.quantize, options.recipe, options.disabled};
+  if (auto ok = loadPlugins(); !ok)
+    return ok;
   for (const std::string &pass : options.disabled)
     if (!llvm::is_contained(optionalPasses(), pass))
       return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'", "it is unknown, or nothing works without it",

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <sstream>
 
 using namespace ingot;
 using namespace ingot::compiler;
@@ -31,6 +33,29 @@ static Result<void> addTarget(const std::string &target, std::vector<std::string
   return {};
 }
 
+/// Lines `GLOB FORMAT`; '#' starts a comment. As the pass takes them: "GLOB:FORMAT".
+static Result<std::vector<std::string>> readRecipe(const std::string &path) {
+  std::ifstream in(path);
+  if (!in)
+    return Error{ExitCode::File, "E0413", "cannot read the recipe", path, "--recipe names a file of lines: GLOB FORMAT"};
+  std::vector<std::string> rules;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string glob, format, more;
+    if (!(words >> glob))
+      continue;
+    words >> format >> more;
+    std::replace(format.begin(), format.end(), '-', '_');
+    const char *formats[] = {"int8", "int4_g32", "int4_g64", "int4_g128", "bf16"};
+    if (!more.empty() || std::find(std::begin(formats), std::end(formats), format) == std::end(formats))
+      return Error{ExitCode::File, "E0414", path + ", line " + std::to_string(number) + ": '" + line + "'",
+                   "a line is a glob over weight names and int8, int4-g32, int4-g64, int4-g128 or bf16", "blk.*.ffn_down int8"};
+    rules.push_back(glob + ":" + format);
+  }
+  return rules;
+}
+
 Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
   CompileOptions o;
   CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
@@ -38,12 +63,17 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
              "  ingot compile smollm2.gguf -o smollm2.ingot\n"
              "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
              "  ingot compile smollm2.gguf --emit plan");
-  std::vector<std::string> targets;
+  std::vector<std::string> targets, insertions;
+  std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
   app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights random")->required();
   app.add_option("-o,--output", o.output, "the engine to write");
   app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512; may be repeated")->type_name("T");
   app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
+  app.add_option("--recipe", recipe, "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
+  app.add_option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")->type_name("F.so");
+  app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-codegen or pre-plan")
+      ->type_name("POINT=PIPELINE");
   app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact)");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
@@ -85,6 +115,21 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
       return usage("E0404", "unknown quantisation '" + quantize + "'", "formats are int8, int4-g32, int4-g64 and int4-g128",
                    "--quantize int4-g64");
     o.quantize = quantize;
+  }
+  if (!recipe.empty()) {
+    auto rules = readRecipe(recipe);
+    if (!rules)
+      return rules.error();
+    o.recipe = std::move(*rules);
+  }
+  for (const std::string &insertion : insertions) {
+    size_t equals = insertion.find('=');
+    std::string point = insertion.substr(0, equals);
+    const char *points[] = {"import", "pre-fusion", "post-fusion", "pre-codegen", "pre-plan"};
+    if (equals == std::string::npos || std::find(std::begin(points), std::end(points), point) == std::end(points))
+      return usage("E0408", "unknown extension point in '" + insertion + "'",
+                   "points are import, pre-fusion, post-fusion, pre-codegen and pre-plan", "--insert 'pre-fusion=lm.model(my-pass)'");
+    o.insertions.emplace_back(point, insertion.substr(equals + 1));
   }
   o.randomWeights = weights == "random";
   const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},

@@ -13,7 +13,8 @@ using namespace ingot;
 namespace {
 struct RoundFloats : ingot::impl::RoundFloatsPassBase<RoundFloats> {
   void runOnOperation() override {
-    changeMatrixFormats(getOperation(), [](lm::WeightType type, bool) {
+    changeMatrixFormats(getOperation(), [](lm::WeightOp weight, bool) {
+      lm::WeightType type = weight.getType();
       return type.numeric().isFloat() ? WeightFormat::BF16 : type.getFormat();
     });
   }

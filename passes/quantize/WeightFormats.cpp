@@ -1,37 +1,74 @@
 //===- WeightFormats.cpp - Retype weights and their readers ---------------===//
 #include "passes/quantize/WeightFormats.h"
 
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
 
-void ingot::changeMatrixFormats(ModelOp model,
-                                llvm::function_ref<WeightFormat(WeightType type, bool insideLayer)> choose) {
-  // A weight that the entry reads itself is an embedding or a head, also if layers read it too.
+static void retype(LayerKindOp kind, ArrayRef<Type> weights) {
+  SmallVector<Type> inputs(kind.getArgumentTypes().take_front(3));
+  inputs.append(weights.begin(), weights.end());
+  for (auto [argument, type] : llvm::zip(kind.getBody().getArguments(), inputs))
+    argument.setType(type);
+  kind.setFunctionType(FunctionType::get(kind.getContext(), inputs, kind.getResultTypes()));
+}
+
+/// Points every layer at the kind that has its weight types: the old one for the first such tuple, copies for others.
+static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<WeightType> &types) {
+  SymbolTable symbols(model);
+  using Tuple = SmallVector<Type>;
+  llvm::StringMap<SmallVector<std::pair<Tuple, LayerKindOp>>> kindsByName;
+  SmallVector<Attribute> kinds;
+  for (auto [name, weights] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
+    Tuple tuple;
+    for (auto ref : cast<ArrayAttr>(weights).getAsRange<FlatSymbolRefAttr>())
+      tuple.push_back(types.lookup(ref.getValue()));
+    auto &known = kindsByName[name.getValue()];
+    auto *it = llvm::find_if(known, [&](auto &entry) { return entry.first == tuple; });
+    if (it == known.end()) {
+      auto original = cast<LayerKindOp>(symbols.lookup(name.getValue()));
+      LayerKindOp kind = original;
+      if (!known.empty()) {
+        kind = original.clone();
+        symbols.insert(kind, std::next(original->getIterator())); // renames it
+      }
+      known.emplace_back(tuple, kind);
+      it = &known.back();
+    }
+    kinds.push_back(FlatSymbolRefAttr::get(it->second.getSymNameAttr()));
+  }
+  for (auto &[name, known] : kindsByName)
+    for (auto &[tuple, kind] : known)
+      retype(kind, tuple);
+  layers.setKindsAttr(ArrayAttr::get(model.getContext(), kinds));
+}
+
+void ingot::changeMatrixFormats(ModelOp model, llvm::function_ref<WeightFormat(WeightOp weight, bool insideLayer)> choose) {
   llvm::StringSet<> outside;
   model.walk([&](GetWeightOp get) { outside.insert(get.getWeight()); });
 
-  auto retyped = [&](WeightType type, bool insideLayer) {
-    return type.isVector() ? type : WeightType::get(type.getContext(), type.getShape(), choose(type, insideLayer));
-  };
+  llvm::StringMap<WeightType> types;
   for (WeightOp weight : model.getBody().getOps<WeightOp>()) {
-    WeightType type = weight.getType(), next = retyped(type, !outside.contains(weight.getSymName()));
-    if (next == type)
-      continue;
-    if (!weight.getStored())
-      weight.setStoredAttr(FormatAttr::get(model.getContext(), type.getFormat()));
-    weight.setType(next);
-  }
-  for (LayerKindOp kind : model.getBody().getOps<LayerKindOp>()) {
-    SmallVector<Type> inputs(kind.getArgumentTypes());
-    for (auto [type, argument] : llvm::zip(inputs, kind.getBody().getArguments()))
-      if (auto weight = dyn_cast<WeightType>(type)) {
-        type = retyped(weight, true);
-        argument.setType(type);
+    WeightType type = weight.getType();
+    if (!type.isVector()) {
+      WeightFormat format = choose(weight, !outside.contains(weight.getSymName()));
+      if (format != type.getFormat()) {
+        if (!weight.getStored())
+          weight.setStoredAttr(FormatAttr::get(model.getContext(), type.getFormat()));
+        type = WeightType::get(model.getContext(), type.getShape(), format);
+        weight.setType(type);
       }
-    kind.setFunctionType(FunctionType::get(model.getContext(), inputs, kind.getResultTypes()));
+    }
+    types[weight.getSymName()] = type;
   }
-  model.walk([&](GetWeightOp get) { get.getResult().setType(retyped(get.getType(), false)); });
+  SmallVector<LayersOp> all;
+  model.walk([&](LayersOp layers) { all.push_back(layers); });
+  for (LayersOp layers : all)
+    splitKinds(model, layers, types);
+  model.walk([&](GetWeightOp get) { get.getResult().setType(types.lookup(get.getWeight())); });
 }

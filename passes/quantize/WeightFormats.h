@@ -5,10 +5,10 @@
 
 namespace ingot {
 
-/// Gives weights new formats and retypes everything that mentions them: declarations, arguments of layer
-/// kinds and get_weight. `choose` returns the new format of a matrix, or its present one. Layers that share a
-/// kind must agree, as they did before: `choose` sees the type and where the weight is read, never a layer number.
-void changeMatrixFormats(lm::ModelOp model,
-                         llvm::function_ref<WeightFormat(lm::WeightType type, bool insideLayer)> choose);
+/// Gives matrices new formats and retypes everything that mentions them: declarations, layer kinds and get_weight.
+/// `choose` returns the format of a weight, its present one to leave it; `insideLayer` is false for an
+/// embedding or a head, which the entry reads itself. Layers of one kind that come to differ get kinds of
+/// their own, so a choice per layer stays visible in the IR.
+void changeMatrixFormats(lm::ModelOp model, llvm::function_ref<WeightFormat(lm::WeightOp weight, bool insideLayer)> choose);
 
 } // namespace ingot
