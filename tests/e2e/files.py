@@ -1,5 +1,6 @@
 """Engine files as a whole: the same bytes from the same input, never half a file, and refusals."""
 import os
+import pathlib
 import random
 import resource
 import shutil
@@ -99,6 +100,25 @@ def damaged(ingot, checkpoint, cuts, flips):
     return f"{cuts} cuts, {flips} flips"
 
 
+def bad_checkpoints(ingot):
+    """F2: every hand-made bad checkpoint is refused with its own code, and an existing engine stays."""
+    writer = pathlib.Path(ingot.path).parent / "bad-checkpoints"
+    folder = ingot.work / "bad"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    listed = subprocess.run([writer, folder], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(listed) >= 100, f"only {len(listed)} bad checkpoints"
+    engine = folder / "old.ingot"
+    engine.write_bytes(b"the old engine")
+    for line in listed:
+        code, path = line.split(" ", 1)
+        done = subprocess.run([ingot.path, "compile", path, "-o", str(engine), "--quiet"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and done.stderr.startswith(f"error[{code}]"), (line, done.returncode, done.stderr[-500:])
+    assert engine.read_bytes() == b"the old engine"
+    shutil.rmtree(folder)
+    return f"{len(listed)} of them"
+
+
 def cache(ingot, checkpoint):
     """`run` on a checkpoint compiles once into the cache and says so."""
     folder = ingot.work / "cache"
@@ -155,6 +175,7 @@ def add(suite, ingot, checkpoint, long):
     if "fast" not in checkpoint.engines:
         return
     name = f"{checkpoint.name}: "
+    suite.check("bad checkpoints", lambda: bad_checkpoints(ingot))
     suite.check(name + "rebuild", lambda: rebuild(ingot, checkpoint))
     suite.check(name + "cache", lambda: cache(ingot, checkpoint))
     suite.check(name + "stated memory", lambda: memory(ingot, checkpoint))
