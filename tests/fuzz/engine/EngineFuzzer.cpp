@@ -49,9 +49,12 @@ void sealHeader(std::span<std::byte> file) {
   std::memcpy(file.data(), &header, sizeof header);
 }
 
-/// Writes the right hashes into the table; needs structure and places to be sound.
+/// Writes the right hashes into the table; needs structure and places to be sound. FlatBuffers
+/// lets tables share bytes, so that a hash written here may move the next segment.
 void sealSegments(std::span<std::byte> file, const fb::Engine &engine) {
   for (const fb::Segment *segment : *engine.segments()) {
+    if (segment->offset() > file.size() || segment->size() > file.size() - segment->offset())
+      break;
     Hash128 hash = hash128(file.subspan(segment->offset(), segment->size()));
     auto *table = reinterpret_cast<flatbuffers::Table *>(const_cast<fb::Segment *>(segment));
     table->SetField<uint64_t>(fb::Segment::VT_HASH_LO, hash.low, 0);
