@@ -47,7 +47,7 @@ def chat(ingot, checkpoint):
     terminal.read_until("\n")
     terminal.read_until(" ")  # the first words: it streams
     terminal.type("\x03")
-    terminal.read_until("[stopped]", 10)
+    terminal.read_until("[stopped]")
     terminal.read_until(">>> ")
     terminal.type("half a line\x03")  # at the prompt it gives the line up
     terminal.read_until("/bye leaves")
