@@ -2,7 +2,7 @@
 //
 //   pp512        a prompt of 512 ids, to its first new id
 //   tg128        128 new ids, one after the other
-//   pp512@d4096  the same with 4,096 positions in the KV already; tg128@d4096 likewise
+//   pp512 @ d4096   the same with 4,096 positions in the KV already; tg128 @ d4096 likewise
 //   parallel8    8 requests at once, 128 prompt ids and 64 new ones each: new ids per
 //                second over the whole of it
 //
@@ -202,7 +202,7 @@ Result<int> bench(const BenchOptions &options) {
   };
   for (int64_t wanted : options.depths) {
     const int64_t depth = whole(wanted);
-    const std::string at = depth ? "@d" + std::to_string(depth) : "";
+    const std::string at = depth ? " @ d" + std::to_string(depth) : "";
     for (int64_t n : options.prompts)
       if (auto r = add("pp" + std::to_string(n) + at, static_cast<double>(n),
                        [&] { return run.prompt(n, depth); });

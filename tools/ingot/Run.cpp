@@ -68,7 +68,8 @@ std::string completionJson(const Completion &answer) {
 Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt *chat,
                                        const RunOptions &options, const std::string &text) {
   if (text.empty()) // even where a BOS would make it one id long
-    return Error{ExitCode::Usage, "E0503", "the prompt is empty", "0 characters, at least 1 is needed",
+    return Error{ExitCode::Usage, "E0503", "the prompt is empty",
+                 "0 characters, at least 1 is needed",
                  "ingot run MODEL \"The capital of France is\""};
   if (!chat)
     return session.encodePrompt(text);
@@ -248,6 +249,8 @@ Result<int> run(const RunOptions &options) {
   auto text = readFile("-");
   if (!text)
     return text.error();
+  if (text->ends_with('\n')) // that of echo
+    text->pop_back();
   return runOne(options, *text);
 }
 

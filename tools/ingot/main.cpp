@@ -4,6 +4,8 @@
 // are those of runtime/error/Error.h. `compile` and `passes` are forwarded whole to
 // libingot-compiler.so, so that this binary needs no LLVM.
 //===----------------------------------------------------------------------===//
+#include "runtime/engine/Header.h"
+#include "runtime/engine/Isa.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
@@ -93,7 +95,8 @@ std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {
     std::string_view argument = argv[i];
-    if (argument.starts_with("--") && argument.size() > 3 && argument.find('=') == argument.size() - 1) {
+    if (argument.starts_with("--") && argument.size() > 3 &&
+        argument.find('=') == argument.size() - 1) {
       arguments.emplace_back(argument.substr(0, argument.size() - 1));
       arguments.emplace_back();
     } else {
@@ -128,7 +131,12 @@ int dispatch(int argc, const char *const *argv) {
     return argc < 2 ? static_cast<int>(ExitCode::Usage) : 0;
   }
   if (!std::strcmp(argv[1], "--version")) {
-    std::printf("ingot %s\n", INGOT_VERSION);
+    const runtime::CpuFeatures cpu = runtime::hostCpu();
+    std::printf("ingot %s, engine format %d.%d, this machine runs %s\n", INGOT_VERSION,
+                runtime::kFormatMajor, runtime::kFormatMinor,
+                cpu.avx512 ? "avx2 and avx512"
+                : cpu.avx2 ? "avx2"
+                           : "no engine (it has no AVX2)");
     return 0;
   }
   if (!std::strcmp(argv[1], "help")) {
