@@ -59,11 +59,13 @@ namespace {
 /// What one thread compiles with.
 class Workplace {
 public:
-  Workplace() : context(registry(), MLIRContext::Threading::DISABLED) { context.loadAllAvailableDialects(); }
+  Workplace() : context(registry(), MLIRContext::Threading::DISABLED) {
+    context.loadAllAvailableDialects();
+  }
 
   /// Code of a kernel, or its MLIR where `form` is absent; on failure `problem` says why.
-  FailureOr<std::string> compile(const std::string &text, const Isa &isa, std::optional<CodeForm> form,
-                                 std::string &problem) {
+  FailureOr<std::string> compile(const std::string &text, const Isa &isa,
+                                 std::optional<CodeForm> form, std::string &problem) {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
         problem += (problem.empty() ? "" : "; ") + diagnostic.str();
@@ -71,7 +73,8 @@ public:
     auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
     if (!module)
       return failure();
-    FailureOr<OwningOpRef<ModuleOp>> code = generate(*module->getOps<kernel::FuncOp>().begin(), isa);
+    FailureOr<OwningOpRef<ModuleOp>> code =
+        generate(*module->getOps<kernel::FuncOp>().begin(), isa);
     if (failed(code))
       return failure();
     if (form)
@@ -86,8 +89,8 @@ private:
   static const DialectRegistry &registry() {
     static const DialectRegistry dialects = [] {
       DialectRegistry all;
-      all.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
-                 vector::VectorDialect, lm::LmDialect, kernel::KernelDialect>();
+      all.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                 scf::SCFDialect, vector::VectorDialect, lm::LmDialect, kernel::KernelDialect>();
       return all;
     }();
     return dialects;
@@ -97,7 +100,8 @@ private:
 };
 } // namespace
 
-FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels, const Isa &isa,
+FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
+                                                        const Isa &isa,
                                                         const CodegenOptions &options) {
   std::vector<std::string> texts, objects(kernels.size()), problems(kernels.size());
   for (kernel::FuncOp kernel : kernels)
@@ -124,7 +128,8 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
   bool bad = false;
   for (size_t i = 0; i < texts.size(); ++i)
     if (failures[i]) {
-      kernel::FuncOp(kernels[i]).emitError("cannot be compiled for ") << isa.name << ": " << problems[i];
+      kernel::FuncOp(kernels[i]).emitError("cannot be compiled for ")
+          << isa.name << ": " << problems[i];
       bad = true;
     }
   if (bad || kernels.empty())
@@ -136,7 +141,8 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
   return image;
 }
 
-FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa, CodeText text) {
+FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa,
+                                               CodeText text) {
   std::optional<CodeForm> form;
   if (text != CodeText::Mlir)
     form = text == CodeText::Llvm ? CodeForm::LlvmIr : CodeForm::Assembly;

@@ -24,7 +24,8 @@ struct CodegenOptions {
 
 /// One ELF shared object that exports every kernel under its name. Errors are reported at
 /// the kernels.
-mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const Isa &isa,
+mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp> kernels,
+                                                  const Isa &isa,
                                                   const CodegenOptions &options = {});
 
 /// What a kernel becomes, as text: the generated MLIR, LLVM IR after optimisation, assembly.

@@ -23,11 +23,12 @@ struct Isa {
   int lanes;             ///< f32 or i32 lanes of a vector register
   int registers;         ///< vector registers
   DotKind dot;
-  bool bf16Dot;          ///< has vdpbf16ps
+  bool bf16Dot; ///< has vdpbf16ps
 };
 
 inline constexpr Isa kAvx2{"avx2", "x86-64-v3", "", 8, 16, DotKind::Pmaddubsw, false};
-inline constexpr Isa kAvx512{"avx512", "x86-64-v4", "+avx512vnni,+avx512bf16", 16, 32, DotKind::Vpdpbusd, true};
+inline constexpr Isa kAvx512{"avx512",          "x86-64-v4", "+avx512vnni,+avx512bf16", 16, 32,
+                             DotKind::Vpdpbusd, true};
 
 /// The level of that name; nullptr if there is none.
 const Isa *isaNamed(std::string_view name);

@@ -13,13 +13,15 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel, func::FuncOp fn)
-    : b(b), isa(isa), lanes(isa.lanes), ptr(LLVM::LLVMPointerType::get(b.getContext())), i8(b.getI8Type()),
-      i16(b.getI16Type()), i32(b.getI32Type()), i64(b.getI64Type()), f16(b.getF16Type()), bf16(b.getBF16Type()),
-      f32(b.getF32Type()), f32s(VectorType::get({isa.lanes}, b.getF32Type())),
-      i32s(VectorType::get({isa.lanes}, b.getI32Type())), begin(fn.getArgument(2)), end(fn.getArgument(3)),
-      step(fn.getArgument(4)), scratch(fn.getArgument(5)), batch(fn.getArgument(1)),
-      kernelBlock(&kernel.getBody().front()) {
+KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel,
+                             func::FuncOp fn)
+    : b(b), isa(isa), lanes(isa.lanes), ptr(LLVM::LLVMPointerType::get(b.getContext())),
+      i8(b.getI8Type()), i16(b.getI16Type()), i32(b.getI32Type()), i64(b.getI64Type()),
+      f16(b.getF16Type()), bf16(b.getBF16Type()), f32(b.getF32Type()),
+      f32s(VectorType::get({isa.lanes}, b.getF32Type())),
+      i32s(VectorType::get({isa.lanes}, b.getI32Type())), begin(fn.getArgument(2)),
+      end(fn.getArgument(3)), step(fn.getArgument(4)), scratch(fn.getArgument(5)),
+      batch(fn.getArgument(1)), kernelBlock(&kernel.getBody().front()) {
   for (unsigned i = 0; i < kernelBlock->getNumArguments(); ++i)
     operands.push_back(load(ptr, at(fn.getArgument(0), int64_t(i) * 8)));
 }
@@ -36,7 +38,8 @@ Value KernelBuilder::operand(Value memory) const {
 Value KernelBuilder::batchWord(int64_t offset) { return load(i64, at(batch, offset)); }
 Value KernelBuilder::batchPointer(int64_t offset) { return load(ptr, at(batch, offset)); }
 Value KernelBuilder::extent(kernel::Extent of) {
-  return batchWord(of == kernel::Extent::Tokens ? offsetof(BatchView, tokens) : offsetof(BatchView, rows));
+  return batchWord(of == kernel::Extent::Tokens ? offsetof(BatchView, tokens)
+                                                : offsetof(BatchView, rows));
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,8 +160,8 @@ Value KernelBuilder::bitcast(Type type, Value v) {
   return arith::BitcastOp::create(b, type, v);
 }
 Value KernelBuilder::slice(Value v, int64_t from, int64_t count) {
-  return vector::ExtractStridedSliceOp::create(b, v, ArrayRef<int64_t>{from}, ArrayRef<int64_t>{count},
-                                               ArrayRef<int64_t>{1});
+  return vector::ExtractStridedSliceOp::create(b, v, ArrayRef<int64_t>{from},
+                                               ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
 }
 Value KernelBuilder::lane(Value v, int64_t index) { return vector::ExtractOp::create(b, v, index); }
 
@@ -210,10 +213,12 @@ void KernelBuilder::prefetch(Value from) {
 // Control
 //===----------------------------------------------------------------------===//
 
-KernelBuilder::Values KernelBuilder::loop(Value from, Value to, Value by, ValueRange init, CarriedBody body) {
-  auto op = scf::ForOp::create(b, from, to, by, init, [&](OpBuilder &, Location, Value i, ValueRange carried) {
-    scf::YieldOp::create(b, body(i, carried));
-  });
+KernelBuilder::Values KernelBuilder::loop(Value from, Value to, Value by, ValueRange init,
+                                          CarriedBody body) {
+  auto op = scf::ForOp::create(b, from, to, by, init,
+                               [&](OpBuilder &, Location, Value i, ValueRange carried) {
+                                 scf::YieldOp::create(b, body(i, carried));
+                               });
   return Values(op.getResults());
 }
 void KernelBuilder::loop(Value from, Value to, Value by, function_ref<void(Value)> body) {
@@ -225,7 +230,8 @@ void KernelBuilder::when(Value condition, function_ref<void()> body) {
     scf::YieldOp::create(b);
   });
 }
-KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values()> yes, function_ref<Values()> no) {
+KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values()> yes,
+                                            function_ref<Values()> no) {
   auto op = scf::IfOp::create(
       b, condition, [&](OpBuilder &, Location) { scf::YieldOp::create(b, yes()); },
       [&](OpBuilder &, Location) { scf::YieldOp::create(b, no()); });
@@ -239,8 +245,8 @@ Value KernelBuilder::intrinsic(StringRef name, Type result, ValueRange operands)
 // Regions
 //===----------------------------------------------------------------------===//
 
-FailureOr<KernelBuilder::Values> KernelBuilder::inlineRegion(Region &region, ValueRange operands, int64_t count,
-                                                             SpecialOp special) {
+FailureOr<KernelBuilder::Values> KernelBuilder::inlineRegion(Region &region, ValueRange operands,
+                                                             int64_t count, SpecialOp special) {
   auto shaped = [&](Type element) -> Type { return count ? Type(vec(element, count)) : element; };
   Block &body = region.front();
   IRMapping map;
@@ -259,7 +265,8 @@ FailureOr<KernelBuilder::Values> KernelBuilder::inlineRegion(Region &region, Val
         result.setType(shaped(result.getType()));
       continue;
     }
-    Value value = special && op.getNumOperands() == 1 ? special(&op, map.lookup(op.getOperand(0))) : Value();
+    Value value =
+        special && op.getNumOperands() == 1 ? special(&op, map.lookup(op.getOperand(0))) : Value();
     if (!value)
       return op.emitOpError("has no CPU rendering in the region of this op");
     map.map(op.getResult(0), value);

@@ -36,7 +36,8 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   /// At the entry of `fn`, which has the ABI's signature and an entry block.
-  KernelBuilder(mlir::ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel, mlir::func::FuncOp fn);
+  KernelBuilder(mlir::ImplicitLocOpBuilder &b, const Isa &isa, kernel::FuncOp kernel,
+                mlir::func::FuncOp fn);
 
   mlir::ImplicitLocOpBuilder &b;
   const Isa &isa;
@@ -96,12 +97,14 @@ public:
 
   //===--- Vectors ----------------------------------------------------------===//
 
-  mlir::VectorType vec(Type element, int64_t count) { return mlir::VectorType::get({count}, element); }
+  mlir::VectorType vec(Type element, int64_t count) {
+    return mlir::VectorType::get({count}, element);
+  }
   /// `type` with the lanes of vector (or scalar) `like`.
   Type shapedLike(Type like, Type element);
   Value splat(double v) { return splat(f32s, v); }
-  Value splat(Type type, double v);      ///< float constant, scalar or vector
-  Value splatInt(Type type, int64_t v);  ///< integer constant, scalar or vector
+  Value splat(Type type, double v);     ///< float constant, scalar or vector
+  Value splatInt(Type type, int64_t v); ///< integer constant, scalar or vector
   Value broadcast(mlir::VectorType type, Value scalar);
   Value bitcast(Type type, Value v);
   /// Sum over lanes by halving (i, i + n/2): a fixed order. Of floats or integers.
@@ -118,7 +121,9 @@ public:
   Value load(Type type, Value from, int64_t align = 0);
   void store(Value v, Value to, int64_t align = 0);
   /// One element read from memory into every lane.
-  Value loadSplat(mlir::VectorType type, Value from) { return broadcast(type, load(type.getElementType(), from)); }
+  Value loadSplat(mlir::VectorType type, Value from) {
+    return broadcast(type, load(type.getElementType(), from));
+  }
   void prefetch(Value from); ///< to L1, for reading
 
   //===--- Control ----------------------------------------------------------===//
@@ -142,8 +147,8 @@ public:
   using SpecialOp = llvm::function_ref<Value(mlir::Operation *op, Value operand)>;
   /// Clones a region of scalar f32 ops onto vectors of `count` lanes (0: scalars), its arguments
   /// being `operands`; constants are splatted. Returns what it yields.
-  mlir::FailureOr<Values> inlineRegion(mlir::Region &region, mlir::ValueRange operands, int64_t count,
-                                       SpecialOp special = nullptr);
+  mlir::FailureOr<Values> inlineRegion(mlir::Region &region, mlir::ValueRange operands,
+                                       int64_t count, SpecialOp special = nullptr);
 
 private:
   mlir::Block *kernelBlock;

@@ -46,7 +46,8 @@ static bool write(const std::string &path, llvm::StringRef bytes) {
   return good;
 }
 
-FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> objects, std::string &problem) {
+FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> objects,
+                                                    std::string &problem) {
   TemporaryFolder folder;
   if (!folder.made) {
     problem = "no temporary folder can be made";
@@ -62,10 +63,21 @@ FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> object
     }
   }
   // rodynamic: not even the dynamic section is writable. Threads of lld gain nothing here.
-  std::vector<const char *> args{"ld.lld",     "-shared",      "--no-undefined", "--threads=1",
-                                 "-z",         "norelro",      "-z",             "rodynamic",
-                                 "-z",         "nognustack",   "--strip-all",    "--build-id=none",
-                                 "--hash-style=sysv", "-o",    output.c_str()};
+  std::vector<const char *> args{"ld.lld",
+                                 "-shared",
+                                 "--no-undefined",
+                                 "--threads=1",
+                                 "-z",
+                                 "norelro",
+                                 "-z",
+                                 "rodynamic",
+                                 "-z",
+                                 "nognustack",
+                                 "--strip-all",
+                                 "--build-id=none",
+                                 "--hash-style=sysv",
+                                 "-o",
+                                 output.c_str()};
   for (const std::string &input : inputs)
     args.push_back(input.c_str());
 
@@ -75,7 +87,8 @@ FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> object
   lld::Result result = lld::lldMain(args, said, said, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return failure();
-  auto image = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto image =
+      llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!image) {
     problem = "the linked object cannot be read: " + image.getError().message();
     return failure();

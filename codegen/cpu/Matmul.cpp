@@ -27,8 +27,9 @@ using kernel::RowsType;
 
 static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
   return op.getFastFloat() && isa.bf16Dot && op.getX().getType().getKind() == RowKind::F32 &&
-         llvm::any_of(op.getWeights().getTypes(),
-                      [](Type type) { return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16; });
+         llvm::any_of(op.getWeights().getTypes(), [](Type type) {
+           return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16;
+         });
 }
 
 /// Scratch of a thread: rounded activations, then staged output rows of a panel.
@@ -38,11 +39,15 @@ static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
 }
 
 /// Does a tile hold all 32 rows of a panel?
-static bool coversPanel(const Isa &isa, int64_t tokens) { return tileVectors(isa, tokens) * isa.lanes == kPanelRows; }
+static bool coversPanel(const Isa &isa, int64_t tokens) {
+  return tileVectors(isa, tokens) * isa.lanes == kPanelRows;
+}
 
 /// Output rows that wait to be quantised: f32 [tokens][32].
 static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
-  bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) { return cast<RowsType>(type).getKind() == RowKind::Q8; });
+  bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) {
+    return cast<RowsType>(type).getKind() == RowKind::Q8;
+  });
   int64_t most = 0;
   for (int64_t tokens : matmulSchedule(op, isa).getTokenTiles())
     if (quantised && !coversPanel(isa, tokens))
@@ -56,7 +61,9 @@ static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
 }
 
 int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
-  auto at = [&](const Isa &isa) { return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa); };
+  auto at = [&](const Isa &isa) {
+    return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa);
+  };
   return std::max(at(kAvx2), at(kAvx512));
 }
 
@@ -65,7 +72,7 @@ namespace {
 /// One output with its weights, aux operands and epilogue.
 struct Segment {
   PanelLayout layout;
-  SmallVector<Value, 2> weights; ///< base addresses
+  SmallVector<Value, 2> weights;           ///< base addresses
   SmallVector<std::pair<Value, bool>> aux; ///< base addresses; is it rows?
   Value y;
   RowsType type;
@@ -77,7 +84,8 @@ struct Segment {
 class MatmulEmitter {
 public:
   MatmulEmitter(KernelBuilder &k, kernel::MatmulOp op)
-      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), pair(op.getPair()), xType(op.getX().getType()) {}
+      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), pair(op.getPair()),
+        xType(op.getX().getType()) {}
 
   LogicalResult emit() {
     if (failed(collectSegments()))
@@ -90,7 +98,8 @@ public:
     k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
       Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
       if (rounded)
-        emitRoundRows(k, k.at(x, k.mul(first, xType.rowBytes())), rounded, k.sub(end, first), xType.getN());
+        emitRoundRows(k, k.at(x, k.mul(first, xType.rowBytes())), rounded, k.sub(end, first),
+                      xType.getN());
       for (Segment &segment : segments)
         k.loop(segment.firstItem, segment.endItem, k.step, [&](Value item) {
           Value panel = k.sub(item, segment.firstPanel);
@@ -110,7 +119,8 @@ private:
       auto weights = op.getWeights().slice(s * (pair ? 2 : 1), pair ? 2 : 1);
       auto weight = cast<lm::WeightType>(weights.front().getType());
       if (xType.getKind() != RowKind::F32 && weight.numeric().isFloat())
-        return op.emitOpError("cannot multiply quantised rows by ") << weight << " in segment " << s;
+        return op.emitOpError("cannot multiply quantised rows by ")
+               << weight << " in segment " << s;
       segment.layout = panelLayout(weight.getFormat(), weight.rows(), weight.columns());
       for (Value w : weights)
         segment.weights.push_back(k.operand(w));
@@ -127,7 +137,8 @@ private:
     return success();
   }
 
-  /// The items of this call that are panels of the segment: begin + i * step from its first panel on.
+  /// The items of this call that are panels of the segment: begin + i * step from its first panel
+  /// on.
   void itemsOf(Segment &segment, int64_t endPanel) {
     segment.firstItem = k.begin;
     if (segment.firstPanel) {
@@ -138,7 +149,8 @@ private:
     segment.endItem = op.getOutputs().size() == 1 ? k.end : k.minSigned(k.end, k.word(endPanel));
   }
 
-  LogicalResult emitPanel(const Segment &segment, Value panel, Value first, Value end, Value x, Value rounded) {
+  LogicalResult emitPanel(const Segment &segment, Value panel, Value first, Value end, Value x,
+                          Value rounded) {
     LogicalResult result = success();
     Value token = first;
     for (int64_t tokens : schedule.getTokenTiles()) {
@@ -151,7 +163,8 @@ private:
         tile.planes = xType.getKind() == RowKind::Q8x2 ? 2 : 1;
         bool bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
         tile.xRowBytes = bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
-        tile.x = bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes)) : k.at(x, k.mul(at, tile.xRowBytes));
+        tile.x = bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes))
+                         : k.at(x, k.mul(at, tile.xRowBytes));
         if (failed(emitParts(segment, tile, panel, at, bf16Dot)))
           result = failure();
       });
@@ -161,7 +174,8 @@ private:
   }
 
   /// Runs the tile over all 32 rows of the panel.
-  LogicalResult emitParts(const Segment &segment, Tile &tile, Value panel, Value first, bool bf16Dot) {
+  LogicalResult emitParts(const Segment &segment, Tile &tile, Value panel, Value first,
+                          bool bf16Dot) {
     LogicalResult result = success();
     auto emitPart = [&](Value part) {
       if (failed(emitTile(segment, tile, part, panel, first, bf16Dot)))
@@ -177,11 +191,13 @@ private:
     return result;
   }
 
-  LogicalResult emitTile(const Segment &segment, Tile &tile, Value part, Value panel, Value first, bool bf16Dot) {
+  LogicalResult emitTile(const Segment &segment, Tile &tile, Value part, Value panel, Value first,
+                         bool bf16Dot) {
     auto takeRows = [&](Value weight) {
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
-        tile.vectors.push_back({k.at(weight, k.mul(panel, segment.layout.panelBytes())), v * k.lanes, part});
+        tile.vectors.push_back(
+            {k.at(weight, k.mul(panel, segment.layout.panelBytes())), v * k.lanes, part});
     };
     takeRows(segment.weights.front());
     // One exposed miss per tile would cost a tenth: touch residual rows before the loop.
@@ -200,7 +216,8 @@ private:
     for (int t = 0; t < tile.tokens; ++t) {
       SmallVector<Value> values;
       for (auto [v, rows] : llvm::enumerate(tile.vectors)) {
-        FailureOr<Value> value = emitEpilogue(segment, sums, t * tile.vectors.size() + v, rows, panel, first, t);
+        FailureOr<Value> value =
+            emitEpilogue(segment, sums, t * tile.vectors.size() + v, rows, panel, first, t);
         if (failed(value))
           return failure();
         values.push_back(*value);
@@ -213,12 +230,13 @@ private:
   KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout, bool bf16Dot) {
     if (numericFormat(layout.format).isFloat())
       return bf16Dot ? emitBf16DotLoop(k, tile, layout) : emitFloatLoop(k, tile, layout);
-    return xType.getKind() != RowKind::F32 ? emitFastLoop(k, tile, layout) : emitExactLoop(k, tile, layout);
+    return xType.getKind() != RowKind::F32 ? emitFastLoop(k, tile, layout)
+                                           : emitExactLoop(k, tile, layout);
   }
 
   /// Sum i of the tile, with its partner and aux operands, through the segment's region.
-  FailureOr<Value> emitEpilogue(const Segment &segment, ArrayRef<Value> sums, size_t i, const TileRows &rows,
-                                Value panel, Value first, int t) {
+  FailureOr<Value> emitEpilogue(const Segment &segment, ArrayRef<Value> sums, size_t i,
+                                const TileRows &rows, Value panel, Value first, int t) {
     SmallVector<Value> operands;
     if (pair)
       operands.push_back(k.load(k.f32s, k.at(gateSums, i * 4 * k.lanes), 4 * k.lanes));
@@ -235,11 +253,12 @@ private:
   }
 
   /// Values of token t: into the row, or where they wait to be quantised with the rest of their 32.
-  void storeValues(const Segment &segment, ArrayRef<Value> values, ArrayRef<TileRows> outputs, Value panel, Value first,
-                   int t) {
+  void storeValues(const Segment &segment, ArrayRef<Value> values, ArrayRef<TileRows> outputs,
+                   Value panel, Value first, int t) {
     bool quantise = segment.type.getKind() == RowKind::Q8;
     if (quantise && !outputs.front().part) {
-      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel, q8Row(segment.type.getN()));
+      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel,
+                          q8Row(segment.type.getN()));
       return;
     }
     for (auto [value, rows] : llvm::zip_equal(values, outputs)) {
@@ -254,7 +273,8 @@ private:
       SmallVector<Value> values;
       for (int64_t row = 0; row < kPanelRows; row += k.lanes)
         values.push_back(k.load(k.f32s, k.at(staged, (t * kPanelRows + row) * 4), 4 * k.lanes));
-      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel, q8Row(segment.type.getN()));
+      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel,
+                          q8Row(segment.type.getN()));
     }
   }
 
@@ -263,7 +283,8 @@ private:
     return k.at(k.at(segment.y, k.mul(first, rowBytes)), t * rowBytes);
   }
   /// Address in f32 rows of the segment's width.
-  Value outputAt(const Segment &segment, Value base, const TileRows &rows, Value panel, Value first, int t) {
+  Value outputAt(const Segment &segment, Value base, const TileRows &rows, Value panel, Value first,
+                 int t) {
     int64_t rowBytes = f32RowBytes(segment.type.getN());
     Value row = k.at(k.at(base, k.mul(first, rowBytes)), k.mul(panel, kPanelRows * 4));
     return rows.at(k, k.at(row, t * rowBytes), 4);
@@ -281,4 +302,6 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitMatmul(KernelBuilder &k, kernel::MatmulOp op) { return MatmulEmitter(k, op).emit(); }
+LogicalResult ingot::cpu::emitMatmul(KernelBuilder &k, kernel::MatmulOp op) {
+  return MatmulEmitter(k, op).emit();
+}

@@ -16,16 +16,15 @@ namespace {
 class ExactLoop {
 public:
   ExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
-      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)), codes(k, format.bits),
-        groupsOfBlock(layout.blockK / kGroupK) {}
+      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)),
+        codes(k, format.bits), groupsOfBlock(layout.blockK / kGroupK) {}
 
   KernelBuilder::Values emit() {
     int64_t whole = layout.k / kGroupK, rest = layout.k % kGroupK;
     KernelBuilder::Values sums(tile.sums(), k.splat(0));
     if (whole)
-      sums = k.loop(k.word(0), k.word(whole), k.word(1), sums, [&](Value g, ValueRange carried) {
-        return emitGroup(g, carried, kGroupK);
-      });
+      sums = k.loop(k.word(0), k.word(whole), k.word(1), sums,
+                    [&](Value g, ValueRange carried) { return emitGroup(g, carried, kGroupK); });
     return rest ? emitGroup(k.word(whole), sums, rest) : sums;
   }
 
@@ -57,7 +56,8 @@ private:
     return sums;
   }
 
-  void emitStep(ArrayRef<Value> lanes, int64_t i, const Scales &scales, Value x, KernelBuilder::Values &sums) {
+  void emitStep(ArrayRef<Value> lanes, int64_t i, const Scales &scales, Value x,
+                KernelBuilder::Values &sums) {
     size_t vectors = lanes.size();
     SmallVector<Value> w;
     for (size_t v = 0; v < vectors; ++v) {
@@ -66,7 +66,8 @@ private:
         q = k.bitAnd(q, 255);
       w.push_back(k.fmul(scales.scale[v], k.toFloat(k.sub(q, format.zeroPoint))));
       if (format.hasMin)
-        w[v] = layout.subMinOffset < 0 ? k.fadd(w[v], scales.minimum[v]) : k.fsub(w[v], scales.minimum[v]);
+        w[v] = layout.subMinOffset < 0 ? k.fadd(w[v], scales.minimum[v])
+                                       : k.fsub(w[v], scales.minimum[v]);
     }
     for (int t = 0; t < tile.tokens; ++t) {
       Value value = k.loadSplat(k.f32s, k.at(x, t * tile.xRowBytes));
@@ -79,20 +80,24 @@ private:
     Scales scales;
     for (size_t v = 0; v < blocks.size(); ++v) {
       auto halves = [&](int64_t offset) {
-        return k.extend(k.load(k.vec(k.f16, k.lanes), tile.vectors[v].at(k, k.at(blocks[v], offset), 2), 2 * k.lanes));
+        return k.extend(k.load(k.vec(k.f16, k.lanes),
+                               tile.vectors[v].at(k, k.at(blocks[v], offset), 2), 2 * k.lanes));
       };
       auto subScaled = [&](int64_t offset, int64_t subOffset) {
         Value index = format.group == 16 ? k.add(k.mul(inBlock, 2), half) : inBlock;
         Value from = k.at(k.at(blocks[v], k.mul(index, kPanelRows)), subOffset);
         Value bytes = k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, from, 1), k.lanes);
         bool isSigned = format.group == 16; // q6_k
-        return k.fmul(halves(offset), k.toFloat(isSigned ? k.widen(bytes, k.i32s) : k.widenUnsigned(bytes, k.i32s)));
+        return k.fmul(halves(offset), k.toFloat(isSigned ? k.widen(bytes, k.i32s)
+                                                         : k.widenUnsigned(bytes, k.i32s)));
       };
-      scales.scale.push_back(layout.subScaleOffset < 0 ? halves(layout.scaleOffset)
-                                                       : subScaled(layout.scaleOffset, layout.subScaleOffset));
+      scales.scale.push_back(layout.subScaleOffset < 0
+                                 ? halves(layout.scaleOffset)
+                                 : subScaled(layout.scaleOffset, layout.subScaleOffset));
       if (format.hasMin)
-        scales.minimum.push_back(layout.subMinOffset < 0 ? halves(layout.minOffset)
-                                                         : subScaled(layout.minOffset, layout.subMinOffset));
+        scales.minimum.push_back(layout.subMinOffset < 0
+                                     ? halves(layout.minOffset)
+                                     : subScaled(layout.minOffset, layout.subMinOffset));
     }
     return scales;
   }
@@ -107,6 +112,7 @@ private:
 
 } // namespace
 
-KernelBuilder::Values ingot::cpu::emitExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+KernelBuilder::Values ingot::cpu::emitExactLoop(KernelBuilder &k, const Tile &tile,
+                                                const PanelLayout &layout) {
   return ExactLoop(k, tile, layout).emit();
 }

@@ -27,8 +27,8 @@ namespace {
 
 /// An integer dot product that is being summed.
 struct Dot {
-  Value total;   ///< int32 lanes; null: 0
-  Value partial; ///< int16 lanes (Pmaddubsw only); null: 0
+  Value total;     ///< int32 lanes; null: 0
+  Value partial;   ///< int16 lanes (Pmaddubsw only); null: 0
   int pending = 0; ///< steps in `partial`
 };
 
@@ -40,9 +40,9 @@ struct StepCodes {
 class FastLoop {
 public:
   FastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
-      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)), row(q8Row(layout.k)),
-        codes(k, format.bits), groupsOfBlock(layout.blockK / kGroupK), bytes(k.vec(k.i8, 4 * k.lanes)),
-        words(k.vec(k.i16, 2 * k.lanes)) {}
+      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)),
+        row(q8Row(layout.k)), codes(k, format.bits), groupsOfBlock(layout.blockK / kGroupK),
+        bytes(k.vec(k.i8, 4 * k.lanes)), words(k.vec(k.i16, 2 * k.lanes)) {}
 
   KernelBuilder::Values emit() {
     SmallVector<Value> zeros(tile.sums(), k.splat(0));
@@ -53,20 +53,25 @@ public:
 private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
-  int stepsThatFit() const { return format.bits == 4 ? 8 : format.bits == 5 ? 4 : format.bits == 6 ? 2 : 1; }
+  int stepsThatFit() const {
+    return format.bits == 4 ? 8 : format.bits == 5 ? 4 : format.bits == 6 ? 2 : 1;
+  }
 
   /// Addresses inside the panel of vector v, for group g.
   Value blockOf(size_t v, Value g) {
     return k.at(tile.vectors[v].panel, k.mul(k.divUnsigned(g, groupsOfBlock), layout.blockBytes));
   }
-  Value groupInBlock(Value g) { return groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock); }
+  Value groupInBlock(Value g) {
+    return groupsOfBlock == 1 ? k.word(0) : k.remUnsigned(g, groupsOfBlock);
+  }
 
   KernelBuilder::Values emitGroup(Value g, ValueRange sums) {
     size_t vectors = tile.vectors.size();
     SmallVector<Value> blocks, groups;
     Value inBlock = groupInBlock(g);
     for (size_t v = 0; v < vectors; ++v) {
-      blocks.push_back(v && tile.vectors[v].panel == tile.vectors[v - 1].panel ? blocks.back() : blockOf(v, g));
+      blocks.push_back(v && tile.vectors[v].panel == tile.vectors[v - 1].panel ? blocks.back()
+                                                                               : blockOf(v, g));
       groups.push_back(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)));
       if (v == 0 || blocks[v] != blocks[v - 1])
         prefetchAhead(groups[v]);
@@ -78,7 +83,8 @@ private:
   }
 
   /// acc += group g of one q8 row, for all of the tile.
-  void addPlane(KernelBuilder::Values &next, Value g, Value inBlock, ArrayRef<Value> blocks, ArrayRef<Value> groups, Value x) {
+  void addPlane(KernelBuilder::Values &next, Value g, Value inBlock, ArrayRef<Value> blocks,
+                ArrayRef<Value> groups, Value x) {
     size_t vectors = tile.vectors.size();
     Value xGroup = k.at(x, k.mul(g, kGroupK));
     Value xFields = k.at(x, k.mul(g, 4)), xHalves = k.at(x, k.mul(g, 8));
@@ -108,8 +114,8 @@ private:
       k.prefetch(k.at(group, tile.prefetch + line));
   }
 
-  /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token has the
-  /// negated sum of these activations.
+  /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token
+  /// has the negated sum of these activations.
   SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps) {
     size_t vectors = tile.vectors.size();
     Dots dots(tile.sums());
@@ -133,7 +139,8 @@ private:
       for (size_t v = 0; v < vectors; ++v) {
         Dot &dot = dots[t * vectors + v];
         flush(dot);
-        if (format.zeroPoint && k.isa.dot == DotKind::Pmaddubsw && !splitsSign()) // late: registers are few
+        if (format.zeroPoint && k.isa.dot == DotKind::Pmaddubsw &&
+            !splitsSign()) // late: registers are few
           dot.total = k.add(dot.total, startOf(negSum, t));
         totals.push_back(dot.total);
       }
@@ -142,22 +149,24 @@ private:
 
   bool splitsSign() const { return format.bits == 8 && k.isa.dot == DotKind::Pmaddubsw; }
 
-  /// All eight steps as a loop: unrolled, LLVM's scheduler goes token by token and spills every code.
+  /// All eight steps as a loop: unrolled, LLVM's scheduler goes token by token and spills every
+  /// code.
   void addStepsInLoop(Dots &dots, ArrayRef<Value> groups, Value xGroup) {
     SmallVector<Value> zeros(dots.size(), k.splatInt(k.i32s, 0));
-    auto totals = k.loop(k.word(0), k.word(kStepsOfGroup), k.word(1), zeros, [&](Value s, ValueRange carried) {
-      SmallVector<StepCodes> q;
-      for (size_t v = 0; v < tile.vectors.size(); ++v) {
-        Value code = codes.load(tile.vectors[v], k.at(groups[v], k.mul(s, 64)), 0);
-        Value sign = arith::XOrIOp::create(k.b, code, k.splatInt(bytes, -128)); // q - 128
-        q.push_back({math::AbsIOp::create(k.b, sign), sign});
-      }
-      Dots sums(dots.size());
-      for (auto [sum, total] : llvm::zip_equal(sums, carried))
-        sum.total = total;
-      addStep(sums, q, k.at(xGroup, k.mul(s, 4)));
-      return llvm::map_to_vector(sums, [](const Dot &dot) { return dot.total; });
-    });
+    auto totals = k.loop(
+        k.word(0), k.word(kStepsOfGroup), k.word(1), zeros, [&](Value s, ValueRange carried) {
+          SmallVector<StepCodes> q;
+          for (size_t v = 0; v < tile.vectors.size(); ++v) {
+            Value code = codes.load(tile.vectors[v], k.at(groups[v], k.mul(s, 64)), 0);
+            Value sign = arith::XOrIOp::create(k.b, code, k.splatInt(bytes, -128)); // q - 128
+            q.push_back({math::AbsIOp::create(k.b, sign), sign});
+          }
+          Dots sums(dots.size());
+          for (auto [sum, total] : llvm::zip_equal(sums, carried))
+            sum.total = total;
+          addStep(sums, q, k.at(xGroup, k.mul(s, 4)));
+          return llvm::map_to_vector(sums, [](const Dot &dot) { return dot.total; });
+        });
     for (auto [dot, total] : llvm::zip_equal(dots, totals))
       dot.total = total;
   }
@@ -177,11 +186,13 @@ private:
   }
 
   /// Q6_K: both 16-dots, times their scales.
-  SmallVector<Value> halves(ArrayRef<Value> blocks, ArrayRef<Value> groups, Value inBlock, Value xGroup, Value xHalves) {
+  SmallVector<Value> halves(ArrayRef<Value> blocks, ArrayRef<Value> groups, Value inBlock,
+                            Value xGroup, Value xHalves) {
     SmallVector<Value> products;
     size_t vectors = tile.vectors.size();
     for (int half = 0; half < 2; ++half) {
-      SmallVector<Value> dots = sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
+      SmallVector<Value> dots =
+          sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
       for (size_t v = 0; v < vectors; ++v) {
         Value from = k.at(blocks[v], k.mul(k.add(k.mul(inBlock, 2), half), kPanelRows));
         Value scale = k.widen(subScaleBytes(v, from, layout.subScaleOffset), k.i32s);
@@ -201,8 +212,10 @@ private:
 
   void addProducts(Dot &dot, const StepCodes &q, Value x) {
     if (k.isa.dot == DotKind::Vpdpbusd) {
-      StringRef name = k.lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
-      dot.total = k.intrinsic(name, k.i32s, {dot.total ? dot.total : k.splatInt(k.i32s, 0), q.bytes, x});
+      StringRef name =
+          k.lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
+      dot.total =
+          k.intrinsic(name, k.i32s, {dot.total ? dot.total : k.splatInt(k.i32s, 0), q.bytes, x});
       return;
     }
     if (q.sign)
@@ -216,7 +229,8 @@ private:
   /// Widens what int16 lanes hold.
   void flush(Dot &dot) {
     if (dot.partial) {
-      Value wide = k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {dot.partial, k.splatInt(words, 1)});
+      Value wide =
+          k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {dot.partial, k.splatInt(words, 1)});
       dot.total = dot.total ? k.add(dot.total, wide) : wide;
     }
     dot.partial = Value();
@@ -226,7 +240,8 @@ private:
   //===--- Scales -----------------------------------------------------------===//
 
   Value halfFloats(size_t v, Value block, int64_t offset) {
-    return k.extend(k.load(k.vec(k.f16, k.lanes), tile.vectors[v].at(k, k.at(block, offset), 2), 2 * k.lanes));
+    return k.extend(
+        k.load(k.vec(k.f16, k.lanes), tile.vectors[v].at(k, k.at(block, offset), 2), 2 * k.lanes));
   }
   Value subScaleBytes(size_t v, Value from, int64_t offset) {
     return k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, k.at(from, offset), 1), k.lanes);
@@ -246,7 +261,8 @@ private:
       return Value();
     if (layout.subMinOffset < 0)
       return halfFloats(v, block, layout.minOffset);
-    return arith::NegFOp::create(k.b, subScaled(v, block, inBlock, layout.minOffset, layout.subMinOffset));
+    return arith::NegFOp::create(
+        k.b, subScaled(v, block, inBlock, layout.minOffset, layout.subMinOffset));
   }
 
   KernelBuilder &k;
@@ -261,6 +277,7 @@ private:
 
 } // namespace
 
-KernelBuilder::Values ingot::cpu::emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+KernelBuilder::Values ingot::cpu::emitFastLoop(KernelBuilder &k, const Tile &tile,
+                                               const PanelLayout &layout) {
   return FastLoop(k, tile, layout).emit();
 }

@@ -16,19 +16,22 @@ static constexpr int64_t kBlocksPerRound = 8;
 
 /// emitRange(block, count, sums) over all blocks of a panel: rounds, then the rest.
 template <typename EmitRange>
-static KernelBuilder::Values rounds(KernelBuilder &k, const Tile &tile, int64_t blocks, EmitRange emitRange) {
+static KernelBuilder::Values rounds(KernelBuilder &k, const Tile &tile, int64_t blocks,
+                                    EmitRange emitRange) {
   int64_t whole = blocks / kBlocksPerRound * kBlocksPerRound;
   KernelBuilder::Values sums(tile.sums(), k.splat(0));
   if (whole)
-    sums = k.loop(k.word(0), k.word(whole), k.word(kBlocksPerRound), sums, [&](Value block, ValueRange carried) {
-      return emitRange(block, kBlocksPerRound, KernelBuilder::Values(carried.begin(), carried.end()));
-    });
+    sums = k.loop(k.word(0), k.word(whole), k.word(kBlocksPerRound), sums,
+                  [&](Value block, ValueRange carried) {
+                    return emitRange(block, kBlocksPerRound,
+                                     KernelBuilder::Values(carried.begin(), carried.end()));
+                  });
   return whole < blocks ? emitRange(k.word(whole), blocks - whole, sums) : sums;
 }
 
 /// Per vector, where a block of its panel starts; prefetches what `blocks` of them take.
-static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const PanelLayout &layout, Value block,
-                                   int64_t blocks) {
+static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const PanelLayout &layout,
+                                   Value block, int64_t blocks) {
   SmallVector<Value> places;
   for (size_t v = 0; v < tile.vectors.size(); ++v) {
     if (v && tile.vectors[v].panel == tile.vectors[v - 1].panel) {
@@ -43,16 +46,19 @@ static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const Pan
 }
 
 /// The weight of each lane at value `inPair` of a block, as f32.
-static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, WeightFormat format, int64_t inPair) {
+static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, WeightFormat format,
+                      int64_t inPair) {
   if (format == WeightFormat::F32)
     return k.load(k.f32s, rows.at(k, block, 4), 4 * k.lanes);
   if (format == WeightFormat::F16)
     return k.extend(k.load(k.vec(k.f16, k.lanes), rows.at(k, block, 2), 2 * k.lanes));
   Value pair = k.load(k.i32s, rows.at(k, block, 4), 4 * k.lanes);
-  return k.bitcast(k.f32s, inPair == 0 ? k.shiftLeft(pair, 16) : k.bitAnd(pair, int64_t(int32_t(0xffff0000))));
+  return k.bitcast(k.f32s, inPair == 0 ? k.shiftLeft(pair, 16)
+                                       : k.bitAnd(pair, int64_t(int32_t(0xffff0000))));
 }
 
-KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &tile,
+                                                const PanelLayout &layout) {
   size_t vectors = tile.vectors.size();
   auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
     SmallVector<Value> places = blocksAt(k, tile, layout, block, count);
@@ -60,7 +66,8 @@ KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &ti
     for (int64_t i = 0; i < count * layout.blockK; ++i) {
       SmallVector<Value> w;
       for (size_t v = 0; v < vectors; ++v)
-        w.push_back(weightAt(k, tile.vectors[v], k.at(places[v], i / layout.blockK * layout.blockBytes), layout.format,
+        w.push_back(weightAt(k, tile.vectors[v],
+                             k.at(places[v], i / layout.blockK * layout.blockBytes), layout.format,
                              i % layout.blockK));
       for (int t = 0; t < tile.tokens; ++t) {
         Value value = k.loadSplat(k.f32s, k.at(x, t * tile.xRowBytes + i * 4));
@@ -73,7 +80,8 @@ KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &ti
   return rounds(k, tile, layout.blocks, emitRange);
 }
 
-KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout) {
+KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
+                                                  const PanelLayout &layout) {
   size_t vectors = tile.vectors.size();
   VectorType pairs = k.vec(k.bf16, 2 * k.lanes);
   auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
@@ -82,7 +90,8 @@ KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &
     for (int64_t i = 0; i < count; ++i) {
       SmallVector<Value> w;
       for (size_t v = 0; v < vectors; ++v)
-        w.push_back(k.load(pairs, tile.vectors[v].at(k, k.at(places[v], i * layout.blockBytes), 4), 4 * k.lanes));
+        w.push_back(k.load(pairs, tile.vectors[v].at(k, k.at(places[v], i * layout.blockBytes), 4),
+                           4 * k.lanes));
       for (int t = 0; t < tile.tokens; ++t) {
         Value value = k.bitcast(pairs, k.loadSplat(k.i32s, k.at(x, t * tile.xRowBytes + i * 4)));
         for (size_t v = 0; v < vectors; ++v) {
@@ -96,13 +105,16 @@ KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &
   return rounds(k, tile, layout.blocks, emitRange);
 }
 
-void ingot::cpu::emitRoundRows(KernelBuilder &k, Value from, Value to, Value count, int64_t columns) {
+void ingot::cpu::emitRoundRows(KernelBuilder &k, Value from, Value to, Value count,
+                               int64_t columns) {
   k.loop(k.word(0), count, k.word(1), [&](Value t) {
-    Value source = k.at(from, k.mul(t, f32RowBytes(columns))), target = k.at(to, k.mul(t, bf16RowBytes(columns)));
+    Value source = k.at(from, k.mul(t, f32RowBytes(columns))),
+          target = k.at(to, k.mul(t, bf16RowBytes(columns)));
     k.loop(0, roundUp(columns, kGroupK), kGroupK, [&](Value i) {
       Value x = k.at(source, k.mul(i, 4));
       Value low = k.load(k.f32s, x, 64), high = k.load(k.f32s, k.at(x, 64), 64);
-      Value pairs = k.intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512", k.vec(k.bf16, 32), {high, low});
+      Value pairs =
+          k.intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512", k.vec(k.bf16, 32), {high, low});
       k.store(pairs, k.at(target, k.mul(i, 2)), 64);
     });
   });

@@ -32,12 +32,14 @@ struct TileRows {
     mlir::Value from = k.at(base, row * stride);
     return part ? k.at(from, k.mul(part, stride)) : from;
   }
-  /// The same in a line group of codes: rows 0-15 first, 4 bytes each, `half` bytes further rows 16-31.
+  /// The same in a line group of codes: rows 0-15 first, 4 bytes each, `half` bytes further rows
+  /// 16-31.
   mlir::Value codesAt(KernelBuilder &k, mlir::Value base, int64_t half) const {
     mlir::Value from = k.at(base, row / 16 * half + row % 16 * 4);
     if (!part)
       return from;
-    return k.at(from, k.add(k.mul(k.shiftRight(part, 4), half), k.shiftLeft(k.bitAnd(part, 15), 2)));
+    return k.at(from,
+                k.add(k.mul(k.shiftRight(part, 4), half), k.shiftLeft(k.bitAnd(part, 15), 2)));
   }
 };
 
@@ -59,10 +61,12 @@ KernelBuilder::Values emitExactLoop(KernelBuilder &k, const Tile &tile, const Pa
 /// Float weights, x of kind f32.
 KernelBuilder::Values emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
 /// bf16 weights, x rows of bf16 (as emitRoundRows leaves them), vdpbf16ps.
-KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
+KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
+                                      const PanelLayout &layout);
 
 /// Rounds `count` f32 rows of `columns` values to bf16 rows, bf16RowBytes(columns) apart.
-void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Value count, int64_t columns);
+void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Value count,
+                   int64_t columns);
 constexpr int64_t bf16RowBytes(int64_t columns) { return roundUp(columns * 2, 64); }
 
 } // namespace ingot::cpu

@@ -52,7 +52,8 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
   llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(passes, "function(instcombine,loop-mssa(licm),early-cse)"))
+  if (auto error =
+          builder.parsePassPipeline(passes, "function(instcombine,loop-mssa(licm),early-cse)"))
     return llvm::consumeError(std::move(error)), failure();
   passes.run(module, modules);
   return success();
@@ -102,7 +103,8 @@ FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, Cod
     return std::string(out);
   }
   llvm::legacy::PassManager emit;
-  auto kind = form == CodeForm::Assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  auto kind = form == CodeForm::Assembly ? llvm::CodeGenFileType::AssemblyFile
+                                         : llvm::CodeGenFileType::ObjectFile;
   if (machine->addPassesToEmitFile(emit, stream, nullptr, kind))
     return module.emitError("cannot be emitted for ") << isa.name;
   emit.run(*code);

@@ -18,6 +18,7 @@ mlir::FailureOr<std::string> emitCode(mlir::ModuleOp module, const Isa &isa, Cod
 
 /// Links objects, in order, into one shared object that needs nothing from outside and exports
 /// every symbol. On failure `problem` says what the linker said. One link runs at a time.
-mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<std::string> objects, std::string &problem);
+mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<std::string> objects,
+                                              std::string &problem);
 
 } // namespace ingot::cpu

@@ -19,8 +19,9 @@ public:
   /// The order in which steps are cheapest: both nibbles of a line one after the other.
   static int step(int bits, int i) { return bits == 8 ? i : i / 2 + i % 2 * 4; }
 
-  /// Codes of step s of the group whose code lines start at `group`, as u8. Call it for the second nibble
-  /// only when the first one has been used: the code generator keeps the order, and registers are few.
+  /// Codes of step s of the group whose code lines start at `group`, as u8. Call it for the second
+  /// nibble only when the first one has been used: the code generator keeps the order, and
+  /// registers are few.
   mlir::Value load(const TileRows &rows, mlir::Value group, int s);
 
 private:

@@ -43,15 +43,16 @@ static Value concatenate(KernelBuilder &k, SmallVector<Value> parts) {
 /// bytes, each of them 128 too large.
 static Value negatedSums(KernelBuilder &k, Value q) {
   Value biased = arith::XOrIOp::create(k.b, q, k.splatInt(q.getType(), -128));
-  Value eights = k.intrinsic("llvm.x86.avx2.psad.bw", k.vec(k.i64, 4), {biased, k.splatInt(q.getType(), 0)});
+  Value eights =
+      k.intrinsic("llvm.x86.avx2.psad.bw", k.vec(k.i64, 4), {biased, k.splatInt(q.getType(), 0)});
   Value even = vector::ShuffleOp::create(k.b, eights, eights, ArrayRef<int64_t>{0, 2});
   Value odd = vector::ShuffleOp::create(k.b, eights, eights, ArrayRef<int64_t>{1, 3});
   VectorType pair = k.vec(k.i32, 2);
   return k.sub(k.splatInt(pair, 16 * 128), k.narrow(k.add(even, odd), pair));
 }
 
-KernelBuilder::Values ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, Value row, Value group,
-                                                      const Q8Row &layout) {
+KernelBuilder::Values ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values,
+                                                      Value row, Value group, const Q8Row &layout) {
   Value amax = absoluteMaximum(k, values);
   Value scale = k.fdiv(amax, k.splat(k.f32, 127));
   // 127/amax is infinite for 0 (and for denormals, which count as 0).
@@ -73,7 +74,8 @@ KernelBuilder::Values ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef
   Value negSum = k.add(k.lane(halves, 0), k.lane(halves, 1));
   Value fields = k.at(row, k.mul(group, 4));
   k.store(scale, k.at(fields, layout.scaleOffset));
-  k.store(k.fmul(scale, k.toFloat(k.sub(k.integer(k.i32, 0), negSum))), k.at(fields, layout.scaledSumOffset));
+  k.store(k.fmul(scale, k.toFloat(k.sub(k.integer(k.i32, 0), negSum))),
+          k.at(fields, layout.scaledSumOffset));
   k.store(negSum, k.at(fields, layout.negSumOffset));
   return rest;
 }

@@ -48,7 +48,8 @@ kernel::ScheduleAttr ingot::cpu::matmulSchedule(kernel::MatmulOp op, const Isa &
     SmallVector<int64_t> tiles(given.getTokenTiles());
     if (tiles.empty() || tiles.back() != 1)
       tiles.push_back(1);
-    return kernel::ScheduleAttr::get(context, tiles, std::max<int64_t>(given.getTokenBlock(), 1), given.getPrefetch());
+    return kernel::ScheduleAttr::get(context, tiles, std::max<int64_t>(given.getTokenBlock(), 1),
+                                     given.getPrefetch());
   }
   SmallVector<int64_t> tiles = tokenTiles(op, isa);
   int64_t block = std::min(kMostTokens, kTokenBlockBytes / op.getX().getType().rowBytes());

@@ -30,7 +30,8 @@ namespace ingot::cpu::test {
 
 inline bool hostRuns(const Isa &isa) {
   if (&isa == &kAvx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni") &&
          __builtin_cpu_supports("avx512bf16");
@@ -80,7 +81,8 @@ private:
 class KernelModule {
 public:
   explicit KernelModule(const std::string &text) {
-    context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
+    context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
+                        mlir::math::MathDialect>();
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module && succeeded(mlir::verify(*module))) << text;
     if (module)
@@ -111,11 +113,13 @@ public:
       scratch = std::max<size_t>(scratch, scratchBytes(kernel));
   }
   explicit operator bool() const { return handle != nullptr; }
-  KernelFn operator[](const char *name) const { return reinterpret_cast<KernelFn>(dlsym(handle, name)); }
+  KernelFn operator[](const char *name) const {
+    return reinterpret_cast<KernelFn>(dlsym(handle, name));
+  }
 
   /// Calls items begin, begin+step, … < end of a kernel, with scratch of just the size stated.
-  void call(const char *name, std::vector<void *> args, const BatchView &batch, int64_t begin, int64_t end,
-            int64_t step = 1) const {
+  void call(const char *name, std::vector<void *> args, const BatchView &batch, int64_t begin,
+            int64_t end, int64_t step = 1) const {
     KernelFn fn = (*this)[name];
     ASSERT_TRUE(fn) << name;
     Buffer<char> memory(scratch);

@@ -3,10 +3,10 @@
 //   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
 //                [--exact] [--pair] [--spills | --print] [FORMAT…]
 //
-// One thread. Decode: weights of 96 MB, so that they come from memory, GB/s of weights at 1, 4 and 8 tokens.
-// Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock, best of
-// many, so that neighbours disturb little. --spills counts stack accesses of the code instead, --print shows
-// the code as well. --pair: silu(gate) * up, quantised.
+// One thread. Decode: weights of 96 MB, so that they come from memory, GB/s of weights at 1, 4 and
+// 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
+// best of many, so that neighbours disturb little. --spills counts stack accesses of the code
+// instead, --print shows the code as well. --pair: silu(gate) * up, quantised.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 
@@ -31,15 +31,18 @@ static const char *const kSiluMul = R"(%one = arith.constant 1.0 : f32
   %0 = arith.mulf %s, %up : f32
   kernel.yield %0 : f32)";
 
-static std::string kernelText(const NumericFormat &format, const char *kind, int64_t n, int64_t k, const std::string &schedule,
-                              bool pair) {
+static std::string kernelText(const NumericFormat &format, const char *kind, int64_t n, int64_t k,
+                              const std::string &schedule, bool pair) {
   std::string x = "!kernel.rows<" + std::to_string(k) + ", " + kind + ">";
   std::string y = "!kernel.rows<" + std::to_string(n) + (pair ? ", q8>" : ", f32>");
-  std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " + std::string(format.name) + ">";
-  return "kernel.func @plain(%x: " + x + ", %w: " + w + ", %v: " + w + ", %y: " + y + ") { kernel.matmul %x : " + x + " weights(%w" +
+  std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " +
+                  std::string(format.name) + ">";
+  return "kernel.func @plain(%x: " + x + ", %w: " + w + ", %v: " + w + ", %y: " + y +
+         ") { kernel.matmul %x : " + x + " weights(%w" +
          (pair ? ", %v : " + w + ", " + w : " : " + w) + ") outs(%y : " + y +
          ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32" + (pair ? ", pair" : "") +
-         (schedule.empty() ? "" : ", schedule = #kernel.schedule<" + schedule + ">") + "} {\n^bb0(%acc: f32" +
+         (schedule.empty() ? "" : ", schedule = #kernel.schedule<" + schedule + ">") +
+         "} {\n^bb0(%acc: f32" +
          (pair ? std::string(", %up : f32): ") + kSiluMul : "): kernel.yield %acc : f32") +
          "} kernel.return }";
 }
@@ -52,7 +55,8 @@ struct Settings {
 };
 
 /// Best seconds of a call over all panels.
-static double best(const LoadedKernels &code, std::vector<void *> args, int64_t tokens, int64_t panels, int rounds) {
+static double best(const LoadedKernels &code, std::vector<void *> args, int64_t tokens,
+                   int64_t panels, int rounds) {
   BatchView batch{};
   batch.tokens = tokens;
   double least = 1e9;
@@ -66,19 +70,23 @@ static double best(const LoadedKernels &code, std::vector<void *> args, int64_t 
 
 static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   const NumericFormat &format = numericFormat(id);
-  int64_t perRow = panelLayout(id, 32, k).bytes() / 32, n = roundUp((96 << 20) / perRow, 32), small = 1536;
+  int64_t perRow = panelLayout(id, 32, k).bytes() / 32, n = roundUp((96 << 20) / perRow, 32),
+          small = 1536;
   KernelModule module(kernelText(format, settings.kind, n, k, settings.schedule, settings.pair));
   if (settings.spills) {
     auto text = printKernel(module.kernels[0], *settings.isa, CodeText::Assembly);
     if (settings.print && succeeded(text))
       puts(text->c_str());
     size_t stack = 0, lines = 0;
-    for (size_t at = 0; succeeded(text) && (at = text->find('\n', at)) != std::string::npos; ++at, ++lines) {
+    for (size_t at = 0; succeeded(text) && (at = text->find('\n', at)) != std::string::npos;
+         ++at, ++lines) {
       std::string line = text->substr(at + 1, text->find('\n', at + 1) - at - 1);
-      bool vector = line.find("%ymm") != std::string::npos || line.find("%zmm") != std::string::npos;
+      bool vector =
+          line.find("%ymm") != std::string::npos || line.find("%zmm") != std::string::npos;
       stack += vector && line.find("(%rsp)") != std::string::npos;
     }
-    printf("%-9s %s K=%-5ld %6zu lines, %zu vector spills\n", format.name.data(), settings.isa->name.data(), k, lines, stack);
+    printf("%-9s %s K=%-5ld %6zu lines, %zu vector spills\n", format.name.data(),
+           settings.isa->name.data(), k, lines, stack);
     return;
   }
   RandomWeight w(id, n, k, 1), v(id, settings.pair ? n : small, k, 2);
@@ -87,13 +95,19 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   Buffer<char> q8 = quantizeRows(rows, 512, k);
   void *x = quantised ? static_cast<void *>(q8.data()) : rows.data();
   LoadedKernels code(module, *settings.isa);
-  KernelModule prefillModule(kernelText(format, settings.kind, small, k, settings.schedule, settings.pair));
+  KernelModule prefillModule(
+      kernelText(format, settings.kind, small, k, settings.schedule, settings.pair));
   LoadedKernels prefill(prefillModule, *settings.isa);
   printf("%-9s %s K=%-5ld decode", format.name.data(), settings.isa->name.data(), k);
   double work = settings.pair ? 2 : 1, bytes = work * double(w.layout.bytes());
   for (int64_t tokens : {1, 4, 8})
-    printf("  %ld: %5.1f GB/s", tokens, bytes / best(code, {x, w.bytes.data(), v.bytes.data(), y.data()}, tokens, w.layout.panels, 12) / 1e9);
-  double seconds = best(prefill, {x, w.bytes.data(), v.bytes.data(), y.data()}, 512, small / 32, 40);
+    printf(
+        "  %ld: %5.1f GB/s", tokens,
+        bytes /
+            best(code, {x, w.bytes.data(), v.bytes.data(), y.data()}, tokens, w.layout.panels, 12) /
+            1e9);
+  double seconds =
+      best(prefill, {x, w.bytes.data(), v.bytes.data(), y.data()}, 512, small / 32, 40);
   printf("  prefill %5.0f GOPS\n", 2.0 * small * k * 512 * work / seconds / 1e9);
 }
 
@@ -120,7 +134,9 @@ int main(int argc, char **argv) {
     else if (auto format = weightFormatNamed(option))
       formats.push_back(*format);
     else
-      return fprintf(stderr, "matmul-bench: what is '%s'? (see the head of MatmulBench.cpp)\n", argv[i]), 2;
+      return fprintf(stderr, "matmul-bench: what is '%s'? (see the head of MatmulBench.cpp)\n",
+                     argv[i]),
+             2;
   }
   if (!settings.isa || !(settings.spills || hostRuns(*settings.isa)))
     return fprintf(stderr, "matmul-bench: no such level, or not on this machine\n"), 2;

@@ -20,10 +20,11 @@ std::string weightOf(const RandomWeight &w) {
 }
 
 /// One output, one weight, an identity epilogue.
-std::string plainKernel(const RandomWeight &w, const char *kind, const std::string &attributes = "") {
+std::string plainKernel(const RandomWeight &w, const char *kind,
+                        const std::string &attributes = "") {
   std::string x = typeOf(kind, w.layout.k), y = typeOf("f32", w.layout.n), weight = weightOf(w);
-  return "kernel.func @plain(%x: " + x + ", %w: " + weight + ", %y: " + y + ") {\n  kernel.matmul %x : " + x +
-         " weights(%w : " + weight + ") outs(%y : " + y +
+  return "kernel.func @plain(%x: " + x + ", %w: " + weight + ", %y: " + y +
+         ") {\n  kernel.matmul %x : " + x + " weights(%w : " + weight + ") outs(%y : " + y +
          ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32" + attributes +
          "} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
@@ -43,14 +44,16 @@ std::string formatName(const testing::TestParamInfo<int> &info) {
 }
 
 /// Runs `tokens` at once and each alone, whole and cut into threads' shares: all the same bits.
-Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, int64_t xRowBytes, int64_t tokens) {
+Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, int64_t xRowBytes,
+                          int64_t tokens) {
   int64_t width = f32RowBytes(w.layout.n) / 4, panels = w.layout.panels;
   Buffer<float> whole(tokens * width);
   code.call("plain", {x, w.bytes.data(), whole.data()}, tokensOf(tokens), 0, panels);
   EXPECT_TRUE(whole.intact());
   Buffer<float> alone(tokens * width);
   for (int64_t t = 0; t < tokens; ++t)
-    code.call("plain", {x + t * xRowBytes, w.bytes.data(), alone.data() + t * width}, tokensOf(1), 0, panels);
+    code.call("plain", {x + t * xRowBytes, w.bytes.data(), alone.data() + t * width}, tokensOf(1),
+              0, panels);
   EXPECT_TRUE(whole == alone) << "a token alone and in a batch of " << tokens;
   Buffer<float> shared(tokens * width);
   for (int64_t thread = 0; thread < 3; ++thread)
@@ -71,7 +74,8 @@ TEST_P(MatmulFast, EqualsReference) {
       Buffer<float> y = runEveryWay(code, w, x.data(), rowBytes, tokens);
       for (int64_t t = 0; t < tokens; ++t)
         for (int64_t row = 0; row < width; ++row)
-          ASSERT_EQ(y[t * width + row], row < shape.n ? fastProduct(w, row, x.data() + t * rowBytes) : 0.0f)
+          ASSERT_EQ(y[t * width + row],
+                    row < shape.n ? fastProduct(w, row, x.data() + t * rowBytes) : 0.0f)
               << isa->name << " " << shape.n << "x" << shape.k << " token " << t << " row " << row;
     }
   }
@@ -89,13 +93,15 @@ TEST_P(MatmulExact, EqualsReference) {
       Buffer<float> y = runEveryWay(code, w, reinterpret_cast<char *>(x.data()), rowBytes, tokens);
       for (int64_t t = 0; t < tokens; ++t)
         for (int64_t row = 0; row < width; ++row)
-          ASSERT_EQ(y[t * width + row], row < shape.n ? exactProduct(w, row, x.data() + t * rowBytes / 4) : 0.0f)
+          ASSERT_EQ(y[t * width + row],
+                    row < shape.n ? exactProduct(w, row, x.data() + t * rowBytes / 4) : 0.0f)
               << isa->name << " " << shape.n << "x" << shape.k << " token " << t << " row " << row;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Quantised, MatmulFast, testing::Range(int(WeightFormat::Q4_0), kWeightFormatCount), formatName);
+INSTANTIATE_TEST_SUITE_P(Quantised, MatmulFast,
+                         testing::Range(int(WeightFormat::Q4_0), kWeightFormatCount), formatName);
 INSTANTIATE_TEST_SUITE_P(All, MatmulExact, testing::Range(0, kWeightFormatCount), formatName);
 
 //===----------------------------------------------------------------------===//
@@ -120,9 +126,35 @@ TEST(Matmul, ExtremesDoNotSaturate) {
         Buffer<float> y(2 * 32);
         code.call("plain", {x.data(), w.bytes.data(), y.data()}, tokensOf(2), 0, 1);
         for (int i = 0; i < 64; ++i)
-          ASSERT_EQ(y[i], fastProduct(w, i % 32, x.data() + i / 32 * q8Row(256).bytes)) << w.format.name << isa->name;
+          ASSERT_EQ(y[i], fastProduct(w, i % 32, x.data() + i / 32 * q8Row(256).bytes))
+              << w.format.name << isa->name;
       }
     }
+}
+
+/// Rows of two int8 planes: per group the first, then the second.
+TEST(Matmul, TwoPlanes) {
+  for (WeightFormat format : {WeightFormat::Q4_1, WeightFormat::Q8_0, WeightFormat::Q6_K}) {
+    RandomWeight w(format, 40, 160, 11);
+    int64_t tokens = 9, width = 64, rowBytes = q8x2RowBytes(160), plane = q8Row(160).bytes;
+    Buffer<char> high = quantizeRows(randomRows(tokens, 160, 12), tokens, 160),
+                 low = quantizeRows(randomRows(tokens, 160, 13, 0.01f), tokens, 160),
+                 x(tokens * rowBytes);
+    for (int64_t t = 0; t < tokens; ++t) {
+      std::memcpy(x.data() + t * rowBytes, high.data() + t * plane, plane);
+      std::memcpy(x.data() + t * rowBytes + plane, low.data() + t * plane, plane);
+    }
+    KernelModule module(plainKernel(w, "q8x2"));
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      Buffer<float> y = runEveryWay(code, w, x.data(), rowBytes, tokens);
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t row = 0; row < 40; ++row)
+          ASSERT_EQ(y[t * width + row], fastProduct(w, row, x.data() + t * rowBytes, 2))
+              << w.format.name << isa->name;
+    }
+  }
 }
 
 TEST(Matmul, SchedulesChangeNoBits) {
@@ -131,9 +163,11 @@ TEST(Matmul, SchedulesChangeNoBits) {
   Buffer<char> x = quantizeRows(randomRows(tokens, 160, 8), tokens, 160);
   for (const Isa *isa : hostIsas()) {
     std::vector<Buffer<float>> results;
-    for (const char *schedule : {"tiles = [1], block = 1, prefetch = 0", "tiles = [8, 3], block = 11, prefetch = 512",
-                                 "tiles = [5, 2, 1], block = 100, prefetch = 4096"}) {
-      KernelModule module(plainKernel(w, "q8", std::string(", schedule = #kernel.schedule<") + schedule + ">"));
+    for (const char *schedule :
+         {"tiles = [1], block = 1, prefetch = 0", "tiles = [8, 3], block = 11, prefetch = 512",
+          "tiles = [5, 2, 1], block = 100, prefetch = 4096"}) {
+      KernelModule module(
+          plainKernel(w, "q8", std::string(", schedule = #kernel.schedule<") + schedule + ">"));
       LoadedKernels code(module, *isa);
       ASSERT_TRUE(code);
       results.emplace_back(tokens * width);
@@ -152,7 +186,8 @@ TEST(Matmul, FastFloat) {
   for (const Isa *isa : hostIsas()) {
     LoadedKernels code(module, *isa);
     ASSERT_TRUE(code);
-    Buffer<float> y = runEveryWay(code, w, reinterpret_cast<char *>(x.data()), f32RowBytes(101), tokens);
+    Buffer<float> y =
+        runEveryWay(code, w, reinterpret_cast<char *>(x.data()), f32RowBytes(101), tokens);
     double worst = 0;
     for (int64_t t = 0; t < tokens; ++t)
       for (int64_t row = 0; row < 97; ++row) {
@@ -163,7 +198,8 @@ TEST(Matmul, FastFloat) {
         }
         worst = std::max(worst, std::fabs(y[t * width + row] - want) / size);
       }
-    EXPECT_LT(worst, isa->bf16Dot ? 0x1p-9 : 0x1p-20) << isa->name; // half an ulp of bf16, of each product
+    EXPECT_LT(worst, isa->bf16Dot ? 0x1p-9 : 0x1p-20)
+        << isa->name; // half an ulp of bf16, of each product
     if (isa->bf16Dot)
       EXPECT_GT(worst, 0x1p-16) << "activations should have been rounded to bf16";
   }
@@ -175,7 +211,8 @@ TEST(Matmul, FastFloat) {
 
 /// q (a bias), k (nothing) and v (a residual in place) in one launch, formats mixed.
 TEST(Matmul, SegmentsWithAux) {
-  RandomWeight q(WeightFormat::Q4_K, 70, 96, 1), kk(WeightFormat::Q6_K, 33, 96, 2), v(WeightFormat::Q8_0, 64, 96, 3);
+  RandomWeight q(WeightFormat::Q4_K, 70, 96, 1), kk(WeightFormat::Q6_K, 33, 96, 2),
+      v(WeightFormat::Q8_0, 64, 96, 3);
   KernelModule module(R"(
     kernel.func @qkv(%x: !kernel.rows<96, q8>, %wq: !lm.weight<70x96, q4_k>, %wk: !lm.weight<33x96, q6_k>,
                      %wv: !lm.weight<64x96, q8_0>, %bias: !lm.weight<70, f32>, %q: !kernel.rows<70, f32>,
@@ -213,7 +250,9 @@ TEST(Matmul, SegmentsWithAux) {
       Buffer<float> yq(rows * 96), yk(rows * 64), yv(rows * 64);
       std::memcpy(yv.data(), residual.data(), residual.bytes());
       for (int64_t begin = 0; begin < step; ++begin) // 3 + 2 + 2 panels
-        code.call("qkv", {x.data(), q.bytes.data(), kk.bytes.data(), v.bytes.data(), bias.data(), yq.data(), yk.data(), yv.data()},
+        code.call("qkv",
+                  {x.data(), q.bytes.data(), kk.bytes.data(), v.bytes.data(), bias.data(),
+                   yq.data(), yk.data(), yv.data()},
                   batch, begin, 7, step);
       EXPECT_TRUE(yq.intact() && yk.intact() && yv.intact());
       for (int64_t t = 0; t < rows; ++t) {
@@ -259,7 +298,8 @@ TEST(Matmul, PairWithSilu) {
     LoadedKernels code(module, *isa), q8Code(quantised, *isa);
     ASSERT_TRUE(code && q8Code);
     Buffer<float> &y = results.emplace_back(tokens * width);
-    code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), y.data()}, tokensOf(tokens), 0, 4);
+    code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), y.data()}, tokensOf(tokens), 0,
+              4);
     for (int64_t t = 0; t < tokens; ++t)
       for (int64_t i = 0; i < width; ++i) {
         const char *row = x.data() + t * q8Row(96).bytes;
@@ -270,11 +310,13 @@ TEST(Matmul, PairWithSilu) {
     EXPECT_TRUE(y == results.front()) << "levels differ";
     // The quantised output is the quantisation of the f32 one, in every field.
     Buffer<char> want = quantizeRows(y, tokens, 97), got(want.bytes());
-    q8Code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), got.data()}, tokensOf(tokens), 0, 4);
+    q8Code.call("pair", {x.data(), gate.bytes.data(), up.bytes.data(), got.data()},
+                tokensOf(tokens), 0, 4);
     EXPECT_TRUE(got.intact());
     for (int64_t t = 0; t < tokens; ++t)
       for (int64_t i = 0; i < 128 + 20 * 4; ++i)
-        ASSERT_EQ(got[t * q8Row(97).bytes + i], want[t * q8Row(97).bytes + i]) << isa->name << " token " << t << " byte " << i;
+        ASSERT_EQ(got[t * q8Row(97).bytes + i], want[t * q8Row(97).bytes + i])
+            << isa->name << " token " << t << " byte " << i;
   }
 }
 

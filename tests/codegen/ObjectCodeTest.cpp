@@ -1,6 +1,6 @@
 //===- ObjectCodeTest.cpp - What a compiled object may and may not contain ===//
-#include "KernelRunner.h"
 #include "codegen/cpu/ObjectCode.h"
+#include "KernelRunner.h"
 
 #include "llvm/Object/ELFObjectFile.h"
 
@@ -13,14 +13,20 @@ using Elf = llvm::object::ELF64LEFile;
 
 namespace {
 
-std::string matmul(const std::string &name, const std::string &format, const std::string &epilogue, const char *kind = "q8") {
-  std::string x = std::string("!kernel.rows<96, ") + kind + ">", w = "!lm.weight<64x96, " + format + ">";
-  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: !kernel.rows<64, f32>) {\n kernel.matmul %x : " + x +
-         " weights(%w : " + w + ") outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {"
-         "\n ^bb0(%acc: f32):\n" + epilogue + "\n }\n kernel.return\n}\n";
+std::string matmul(const std::string &name, const std::string &format, const std::string &epilogue,
+                   const char *kind = "q8") {
+  std::string x = std::string("!kernel.rows<96, ") + kind + ">",
+              w = "!lm.weight<64x96, " + format + ">";
+  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w +
+         ", %y: !kernel.rows<64, f32>) {\n kernel.matmul %x : " + x + " weights(%w : " + w +
+         ") outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : "
+         "i32} {"
+         "\n ^bb0(%acc: f32):\n" +
+         epilogue + "\n }\n kernel.return\n}\n";
 }
 const char *const kIdentity = "kernel.yield %acc : f32";
-const char *const kTranscendental = "%0 = math.exp %acc : f32\n%1 = math.tanh %0 : f32\n%2 = math.erf %1 : f32\nkernel.yield %2 : f32";
+const char *const kTranscendental = "%0 = math.exp %acc : f32\n%1 = math.tanh %0 : f32\n%2 = "
+                                    "math.erf %1 : f32\nkernel.yield %2 : f32";
 
 std::string severalKernels() {
   return matmul("first", "q4_0", kIdentity) + matmul("second", "q6_k", kTranscendental) +
@@ -43,7 +49,8 @@ TEST(ObjectCode, NeedsNothingFromOutside) {
     std::vector<std::string> exported;
     for (const auto &section : llvm::cantFail(elf->sections())) {
       std::string name(llvm::cantFail(elf->getSectionName(section)));
-      EXPECT_TRUE(section.sh_type != llvm::ELF::SHT_RELA && section.sh_type != llvm::ELF::SHT_REL) << name;
+      EXPECT_TRUE(section.sh_type != llvm::ELF::SHT_RELA && section.sh_type != llvm::ELF::SHT_REL)
+          << name;
       EXPECT_NE(section.sh_type, llvm::ELF::SHT_NOBITS) << name;
       EXPECT_NE(name, ".eh_frame");
       EXPECT_NE(name, ".symtab");
@@ -76,7 +83,8 @@ TEST(ObjectCode, SameBytesEachTime) {
 TEST(ObjectCode, ReportsWhatItCannotDo) {
   KernelModule module(matmul("wrong", "f16", kIdentity, "q8") + matmul("right", "q4_0", kIdentity));
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(), [&](mlir::Diagnostic &d) { said += d.str(); });
+  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+                                        [&](mlir::Diagnostic &d) { said += d.str(); });
   EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx2, {.threads = 2})));
   EXPECT_NE(said.find("cannot multiply quantised rows"), std::string::npos) << said;
 }
@@ -84,7 +92,8 @@ TEST(ObjectCode, ReportsWhatItCannotDo) {
 TEST(ObjectCode, LinkerRefusesUndefinedSymbols) {
   KernelModule module(matmul("log", "q4_0", "%0 = math.log1p %acc : f32\nkernel.yield %0 : f32"));
   std::string said;
-  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(), [&](mlir::Diagnostic &d) { said += d.str(); });
+  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+                                        [&](mlir::Diagnostic &d) { said += d.str(); });
   EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx512)));
   EXPECT_NE(said.find("undefined symbol: logf"), std::string::npos) << said;
 }
@@ -105,14 +114,16 @@ TEST(ObjectCode, PrintsEveryForm) {
 
 /// The tiles were chosen so that accumulators stay in registers.
 TEST(ObjectCode, NoVectorSpillsAtAvx512) {
-  for (const char *format : {"q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "int8", "int4_g32", "int4_g64", "int4_g128"}) {
+  for (const char *format :
+       {"q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "int8", "int4_g32", "int4_g64", "int4_g128"}) {
     KernelModule module(matmul("k", format, kIdentity));
     auto text = printKernel(module.kernels[0], kAvx512, CodeText::Assembly);
     ASSERT_TRUE(succeeded(text));
     llvm::SmallVector<llvm::StringRef> lines;
     llvm::StringRef(*text).split(lines, '\n');
     for (llvm::StringRef line : lines)
-      EXPECT_FALSE(line.contains("(%rsp)") && line.contains("%zmm")) << format << ": " << line.str();
+      EXPECT_FALSE(line.contains("(%rsp)") && line.contains("%zmm"))
+          << format << ": " << line.str();
   }
 }
 

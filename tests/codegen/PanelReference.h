@@ -58,14 +58,20 @@ struct RandomWeight {
       low |= (line(4 + s / 4) >> (2 * (s % 4)) & 3) << 4;
     return low;
   }
-  float d(int64_t row, int64_t k) const { return readHalf(block(row, k) + layout.scaleOffset + row % 32 * 2); }
-  float m(int64_t row, int64_t k) const { return readHalf(block(row, k) + layout.minOffset + row % 32 * 2); }
+  float d(int64_t row, int64_t k) const {
+    return readHalf(block(row, k) + layout.scaleOffset + row % 32 * 2);
+  }
+  float m(int64_t row, int64_t k) const {
+    return readHalf(block(row, k) + layout.minOffset + row % 32 * 2);
+  }
   int s(int64_t row, int64_t k) const {
-    char raw = block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 32 + row % 32];
+    char raw =
+        block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 32 + row % 32];
     return format.group == 16 ? int(int8_t(raw)) : int(uint8_t(raw));
   }
   int t(int64_t row, int64_t k) const {
-    return uint8_t(block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 32 + row % 32]);
+    return uint8_t(
+        block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 32 + row % 32]);
   }
 
   /// The weight as f32.
@@ -123,7 +129,8 @@ private:
     halves(layout.scaleOffset, 0.01f);
     halves(layout.minOffset, 0.1f);
     if (layout.subScaleOffset >= 0)
-      for (int64_t i = layout.subScaleOffset; i < layout.blockBytes; ++i) // 6 bits in K-quants, signed 8 in q6_k
+      for (int64_t i = layout.subScaleOffset; i < layout.blockBytes;
+           ++i) // 6 bits in K-quants, signed 8 in q6_k
         block[i] = format.group == 16 ? char(random()) : char(random() % 64);
   }
 };
@@ -167,11 +174,14 @@ inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n
   return out;
 }
 
-/// `fast` arithmetic, design part 5: exact group dots, one f32 chain.
-inline float fastProduct(const RandomWeight &w, int64_t row, const char *x) {
+/// `fast` arithmetic, design part 5: exact group dots, one f32 chain. x: a q8 row, or (two planes)
+/// a q8x2 row.
+inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes, int count = 1) {
   Q8Row q8 = q8Row(w.layout.k);
   float acc = 0;
-  for (int64_t g = 0; g < q8.groups; ++g) {
+  for (int64_t i = 0; i < q8.groups * count; ++i) {
+    int64_t g = i / count;
+    const char *x = planes + i % count * q8.bytes;
     int64_t dot = 0;
     int half[2] = {0, 0};
     for (int i = 0; i < 32; ++i) {
@@ -183,7 +193,8 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *x) {
       dot = int64_t(half[0]) * w.s(row, k) + int64_t(half[1]) * w.s(row, k + 16);
     else
       dot = half[0] + half[1];
-    float dx = readAs<float>(x + q8.scaleOffset + g * 4), scaledSum = readAs<float>(x + q8.scaledSumOffset + g * 4);
+    float dx = readAs<float>(x + q8.scaleOffset + g * 4),
+          scaledSum = readAs<float>(x + q8.scaledSumOffset + g * 4);
     bool sub = w.format.superGroup && w.format.group == 32;
     float scale = sub ? w.d(row, k) * float(w.s(row, k)) : w.d(row, k);
     acc = std::fma(float(int32_t(dot)), scale * dx, acc);
