@@ -6,6 +6,7 @@
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/Roofline.h"
 
 #include <thread>
 
@@ -20,7 +21,7 @@ struct InspectOptions {
   std::string path, html;
   CommonOptions common;
   LimitOptions limits;
-  bool verify = false, evidence = false;
+  bool verify = false, evidence = false, roofline = false;
 };
 
 runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
@@ -58,6 +59,8 @@ Result<int> verify(const std::string &path, const CommonOptions &common) {
 Result<int> inspect(const InspectOptions &options) {
   if (options.verify)
     return verify(options.path, options.common);
+  if (options.roofline)
+    return roofline(options.path, options.common, options.limits);
   auto engine = EngineFile::open(options.path);
   if (!engine)
     return engine.error();
@@ -84,9 +87,15 @@ Action defineInspect(CLI::App &app) {
       app.add_option("--html", options->html, "write the program as one self-contained page");
   auto *verify = app.add_flag("--verify", options->verify, "check every byte, as ingot verify does")
                      ->excludes(html);
-  app.add_flag("--evidence", options->evidence, "the error of each pass against the interpreter")
+  auto *evidence = app.add_flag("--evidence", options->evidence,
+                                "the error of each pass against the interpreter")
+                       ->excludes(html)
+                       ->excludes(verify);
+  app.add_flag("--roofline", options->roofline,
+               "run it: each kernel's time and the rate of its weights")
       ->excludes(html)
-      ->excludes(verify);
+      ->excludes(verify)
+      ->excludes(evidence);
   options->common.define(app);
   options->limits.define(app);
   examples(
