@@ -168,7 +168,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     row.prompt = (*promptTimes)[name] / threads * 1e6;
     rows.push_back(std::move(row));
   }
-  std::stable_sort(rows.begin(), rows.end(),
+  std::sort(rows.begin(), rows.end(),
                    [](const Row &a, const Row &b) { return a.decode > b.decode; });
   print(rows, **session, common.json);
   return options.close(**session);
