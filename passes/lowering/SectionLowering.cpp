@@ -406,8 +406,9 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
       return append.emitOpError("expects an attention to read the appended state");
   }
   Chain q = follow(qInside);
-  if (bool(q.norm) != bool(k.norm) && (q.norm || k.norm) && q.norm && k.norm && q.norm.getEps() != k.norm.getEps())
-    return append.emitOpError("expects norms of one epsilon");
+  if (q.norm && k.norm &&
+      (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset()))
+    return append.emitOpError("expects norms of one epsilon and one weight offset");
 
   int64_t kvHeads = append.getKvHeads(), headDim = lm::widthOf(append.getK()) / kvHeads;
   auto pool = kernel::KvPoolType::get(context(), kvHeads, headDim, program.choices.kv);
@@ -427,10 +428,6 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   if (k.norm)
     operands.push_back(weightOperand(k.norm.getWeight()));
   operands.push_back({pool, plan::KvRefAttr::get(context())});
-  lm::AttentionOp attention;
-  for (Operation *user : qOutside.getUsers())
-    if (auto reader = dyn_cast<lm::AttentionOp>(user))
-      attention = reader;
   launch("rope_append", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     size_t at = 3;
     Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(), kNorm = k.norm ? args[at++] : Value();
