@@ -1,0 +1,103 @@
+//===- FragmentLayout.h - Layout class gpu-frag16: weights as tensor cores take them ===//
+//
+// A weight [N][K] is cut into tiles of 16 rows. A tile is one linear stream of blocks
+// along K; every GPU kernel reads the same bytes. N is padded with rows whose scales are 0
+// (floats: values 0), K with codes whose activations are 0. Blocks start on 64-byte lines.
+//
+// Lane l of a warp (g = l / 4, c = l % 4) holds eight values of a *step* of 16 k, the A
+// fragment of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+//
+//   v0 (g, 2c)    v1 (g, 2c+1)    v2 (g+8, 2c)    v3 (g+8, 2c+1)
+//   v4 (g, 2c+8)  v5 (g, 2c+9)    v6 (g+8, 2c+8)  v7 (g+8, 2c+9)
+//
+// Floats (bf16, f16; blockK = 16):  32 lanes x {v0..v7}, 16 bytes a lane: 512 B.
+//
+// Codes come in runs of four steps (64 k), s = 0..3. Pair j = {v2j, v2j+1}; the even value
+// of a pair lies in the low half of a 32-bit word, the odd one 16 bits above it:
+//
+//   4 bits   512 B: lane x 4 words: word s, pair j at bits 4j and 16 + 4j
+//   5 bits   the 512 B, then 128 B: lane x 1 word: bit 4 of step s, pair j at bits 4s + j and 16 + 4s + j
+//   6 bits   the 512 B, then 256 B: lane x 2 words: bits 4,5 of step s, pair j in word s / 2 at
+//            bits 8 (s % 2) + 2j and 16 + 8 (s % 2) + 2j
+//   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits 8 (j % 2) and 16 + 8 (j % 2)
+//
+// so that (word >> shift) & mask gives both values of a pair in the halves of a word.
+//
+// A *block* covers blockK = max(64, the format's block) values of K:
+//
+//   codes    blockK / 64 runs as above
+//   then, for Affine:       f16 d[blockK / group][16 rows]
+//                           f16 m[blockK / group][16]     if hasMin
+//   then, for SuperAffine:  f16 d[16]
+//                           f16 dmin[16]                  if hasMin
+//                           u8/s8 s[256 / group][16]      (q6_k: signed, group 16)
+//                           u8 t[256 / group][16]         if hasMin
+//
+// padded to 64 bytes. Vectors are as in PanelLayout.h (`vector-f32`).
+//
+// Example, q4_0, K = 576: 9 blocks of 512 + 2*32 = 576 B.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/formats/PanelLayout.h"
+
+namespace ingot {
+
+constexpr int64_t kFragmentRows = 16;
+constexpr int64_t kStepK = 16; ///< values of K of one mma
+constexpr int64_t kRunK = 64;  ///< values of K of a run of codes
+
+struct FragmentLayout {
+  WeightFormat format;
+  int64_t n, k;
+  int64_t blockK;         ///< values of K per block
+  int64_t runBytes;       ///< of 16 rows x 64 codes (floats: 16 rows x 16 values)
+  int64_t scaleOffset;    ///< of d, from the start of a block; -1 for floats
+  int64_t minOffset;      ///< of m or dmin; -1 if none
+  int64_t subScaleOffset; ///< of s; -1 if none
+  int64_t subMinOffset;   ///< of t; -1 if none
+  int64_t blockBytes;
+  int64_t blocks; ///< per tile
+  int64_t tiles;
+
+  int64_t tileBytes() const { return blocks * blockBytes; }
+  int64_t bytes() const { return tiles * tileBytes(); }
+};
+
+constexpr int64_t runBytesOf(int bits) { return bits == 4 ? 512 : bits == 5 ? 640 : bits == 6 ? 768 : bits == 8 ? 1024 : 0; }
+
+/// The layout of a weight of `n` rows and `k` columns. f32 has none: it is stored as bf16.
+inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
+  const NumericFormat &f = numericFormat(id);
+  FragmentLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, (n + kFragmentRows - 1) / kFragmentRows};
+  if (f.isFloat()) {
+    l.blockK = kStepK;
+    l.runBytes = l.blockBytes = 512;
+  } else {
+    l.blockK = f.block() > kRunK ? f.block() : kRunK;
+    l.runBytes = runBytesOf(f.bits);
+    int64_t at = l.blockK / kRunK * l.runBytes;
+    auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
+    int64_t scales = f.superGroup ? 1 : l.blockK / f.group;
+    l.scaleOffset = take(2 * scales * kFragmentRows);
+    if (f.hasMin)
+      l.minOffset = take(2 * scales * kFragmentRows);
+    if (f.superGroup)
+      l.subScaleOffset = take(f.superGroup / f.group * kFragmentRows);
+    if (f.superGroup && f.hasMin)
+      l.subMinOffset = take(f.superGroup / f.group * kFragmentRows);
+    l.blockBytes = roundUp(at, 64);
+  }
+  l.blocks = (k + l.blockK - 1) / l.blockK;
+  return l;
+}
+
+/// Where value (row, k) of a step lies: the lane of the warp and the index of its value, v0..v7.
+struct FragmentPlace {
+  int64_t lane, value;
+};
+constexpr FragmentPlace fragmentPlace(int64_t row, int64_t k) {
+  return {row % 8 * 4 + k % 8 / 2, k / 8 * 4 + row / 8 * 2 + k % 2};
+}
+
+} // namespace ingot
