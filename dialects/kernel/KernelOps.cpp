@@ -127,7 +127,7 @@ LogicalResult RopeAppendOp::verify() {
   int64_t width = kv.getKvHeads() * kv.getHeadDim();
   if (getK().getType().getN() != width || getV().getType().getN() != width) // rope_append_c1
     return emitOpError("expects k and v of ") << width << " values for " << kv;
-  if (getQ().getType().getN() != getHeads() * kv.getHeadDim()) // rope_append_c2
+  if (getQ().getType().getN() != static_cast<int64_t>(getHeads()) * kv.getHeadDim()) // rope_append_c2
     return emitOpError("expects q of heads x head_dim values");
   if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
     return emitOpError("expects a table of at most head_dim values");

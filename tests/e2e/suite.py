@@ -7,24 +7,32 @@ import traceback
 import xml.etree.ElementTree as ElementTree
 
 
+class Skip(Exception):
+    """Raised by a check that cannot be made on this machine; says why."""
+
+
 class Suite:
     """Runs checks one by one; a check is a function that asserts and may return a remark to print."""
 
     def __init__(self):
         self.results = []  # (name, seconds, failure or None)
+        self.skipped = {}  # name -> why
 
     def check(self, name, function):
         start = time.monotonic()
         failure, remark = None, ""
         try:
             remark = function() or ""
+        except Skip as why:
+            self.skipped[name] = remark = str(why)
         except AssertionError as error:
             failure = str(error) or traceback.format_exc()
         except Exception:  # a crash of ingot, a file that is not there: the check failed
             failure = traceback.format_exc()
         seconds = time.monotonic() - start
         self.results.append((name, seconds, failure))
-        print(f"{'FAILED' if failure else 'ok    '} {name} ({seconds:.1f} s) {remark}".rstrip(), flush=True)
+        outcome = "FAILED" if failure else "skipped" if name in self.skipped else "ok    "
+        print(f"{outcome} {name} ({seconds:.1f} s) {remark}".rstrip(), flush=True)
         if failure:
             print("    " + failure.strip().replace("\n", "\n    "), flush=True)
         return failure is None
@@ -33,9 +41,11 @@ class Suite:
         return [name for name, _, failure in self.results if failure]
 
     def write_junit(self, path):
-        root = ElementTree.Element("testsuite", name="e2e", tests=str(len(self.results)), failures=str(len(self.failures())))
+        root = ElementTree.Element("testsuite", name="e2e", tests=str(len(self.results)), failures=str(len(self.failures())), skipped=str(len(self.skipped)))
         for name, seconds, failure in self.results:
             case = ElementTree.SubElement(root, "testcase", classname="e2e", name=name, time=f"{seconds:.2f}")
+            if name in self.skipped:
+                ElementTree.SubElement(case, "skipped", message=self.skipped[name])
             if failure:
                 printable = "".join(c if c.isprintable() or c == "\n" else "?" for c in failure)
                 ElementTree.SubElement(case, "failure", message=printable.splitlines()[-1][:200]).text = printable
