@@ -8,8 +8,8 @@
 // multiply by 1 + w: GGUF files store the sum, HF's store w. The embedding is scaled
 // by sqrt(hidden). (Gemma 3 technical report, arXiv:2503.19786; HF modeling_gemma3.py.)
 //===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
 #include "models/Families.h"
-#include "models/ModelBuilder.h"
 #include "models/Rope.h"
 
 #include "compiler/import/ImportErrors.h"
@@ -21,30 +21,19 @@ using namespace ingot::models;
 
 namespace {
 
-struct Gemma3 {
-  int64_t layers, hidden, feedForward, heads, kvHeads, headDim, context, vocab, window;
-  double eps, attentionScale, finalSoftcap;
+struct Gemma3 : Decoder {
+  int64_t window;
+  double attentionScale, finalSoftcap;
   double normWeightOffset; ///< 1 where the stored norms lack it
   Rope globalRope, localRope;
   std::vector<bool> local; ///< of each layer
-  bool tied;
-  lm::ActivationKind activation;
-  Bias attentionBias;
 };
 
-constexpr LayerTensor kAttnNorm = {"attn_norm", "attn_norm", "input_layernorm"};
-constexpr LayerTensor kAttnQ = {"attn_q", "attn_q", "self_attn.q_proj"};
-constexpr LayerTensor kAttnK = {"attn_k", "attn_k", "self_attn.k_proj"};
-constexpr LayerTensor kAttnV = {"attn_v", "attn_v", "self_attn.v_proj"};
 constexpr LayerTensor kAttnQNorm = {"attn_q_norm", "attn_q_norm", "self_attn.q_norm"};
 constexpr LayerTensor kAttnKNorm = {"attn_k_norm", "attn_k_norm", "self_attn.k_norm"};
-constexpr LayerTensor kAttnOutput = {"attn_output", "attn_output", "self_attn.o_proj"};
 constexpr LayerTensor kPostAttentionNorm = {"post_attention_norm", "post_attention_norm",
                                             "post_attention_layernorm"};
 constexpr LayerTensor kFfnNorm = {"ffn_norm", "ffn_norm", "pre_feedforward_layernorm"};
-constexpr LayerTensor kFfnGate = {"ffn_gate", "ffn_gate", "mlp.gate_proj"};
-constexpr LayerTensor kFfnUp = {"ffn_up", "ffn_up", "mlp.up_proj"};
-constexpr LayerTensor kFfnDown = {"ffn_down", "ffn_down", "mlp.down_proj"};
 constexpr LayerTensor kPostFfwNorm = {"post_ffw_norm", "post_ffw_norm",
                                       "post_feedforward_layernorm"};
 
@@ -66,16 +55,8 @@ static void checkPattern(Config &config, const Gemma3 &m, llvm::StringRef key) {
 
 static Gemma3 readGguf(Config &config, const import::Checkpoint &checkpoint) {
   Gemma3 m{};
-  m.layers = config.count("block_count");
-  m.context = config.count("context_length");
-  m.hidden = config.count("embedding_length");
-  m.feedForward = config.count("feed_forward_length");
-  m.heads = config.count("attention.head_count");
-  m.kvHeads = config.countOr("attention.head_count_kv", m.heads);
-  m.headDim = config.countOr("attention.key_length", m.hidden / m.heads);
-  config.requireCount("attention.value_length", m.headDim);
+  readGgufSizes(config, checkpoint, m);
   config.requireCount("rope.dimension_count", m.headDim);
-  m.eps = config.positive("attention.layer_norm_rms_epsilon");
   m.window = config.count("attention.sliding_window");
   m.globalRope = readGgufRope(config, 1000000);
   m.localRope.base = config.positiveOr("rope.freq_base_swa", 10000);
@@ -88,12 +69,8 @@ static Gemma3 readGguf(Config &config, const import::Checkpoint &checkpoint) {
   m.local = config.hasArray(pattern) ? config.flags(pattern)
                                      : windowPattern(m.layers, config.countOr(pattern, 6));
   checkPattern(config, m, pattern);
-  m.tied = !checkpoint.find("output.weight");
   m.activation = lm::ActivationKind::GeluTanh;
-  m.attentionBias = Bias::IfPresent;
-  const import::Tensor *embedding = checkpoint.find("token_embd.weight");
-  m.vocab = config.countOr("vocab_size", embedding ? embedding->shape.front() : 1);
-  config.harmless({"rope.scaling.original_context_length", "rope.scaling.finetuned"});
+  m.mlpBias = Bias::None;
   return m;
 }
 
@@ -156,18 +133,14 @@ static LayerWeights takeLayer(ModelBuilder &model, const Gemma3 &m, int64_t i,
                               lm::WeightOp frequencies) {
   LayerWeights weights;
   model.addVector(weights, i, kAttnNorm, m.hidden);
-  model.addMatrix(weights, i, kAttnQ, m.heads * m.headDim, m.hidden, m.attentionBias);
-  model.addMatrix(weights, i, kAttnK, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
-  model.addMatrix(weights, i, kAttnV, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
+  takeProjections(model, weights, i, m);
   model.addVector(weights, i, kAttnQNorm, m.headDim);
   model.addVector(weights, i, kAttnKNorm, m.headDim);
   weights.add("rope_freqs", frequencies);
-  model.addMatrix(weights, i, kAttnOutput, m.hidden, m.heads * m.headDim, m.attentionBias);
+  takeAttentionOutput(model, weights, i, m);
   model.addVector(weights, i, kPostAttentionNorm, m.hidden);
   model.addVector(weights, i, kFfnNorm, m.hidden);
-  model.addMatrix(weights, i, kFfnGate, m.feedForward, m.hidden);
-  model.addMatrix(weights, i, kFfnUp, m.feedForward, m.hidden);
-  model.addMatrix(weights, i, kFfnDown, m.hidden, m.feedForward);
+  takeMlp(model, weights, i, m);
   model.addVector(weights, i, kPostFfwNorm, m.hidden);
   return weights;
 }
@@ -198,17 +171,13 @@ ImportedModel models::importGemma3(mlir::MLIRContext &context, const import::Che
   bool gguf = checkpoint.container == import::Container::Gguf;
   Config config(checkpoint, gguf ? "gemma3." : "");
   Gemma3 m = gguf ? readGguf(config, checkpoint) : readHf(config);
-  checkHeads(config, m.heads, m.kvHeads, m.headDim, m.headDim);
-  config.harmlessEverywhere();
-  if (auto read = config.finish(); !read) {
+  if (auto read = finishConfig(config, m, m.headDim); !read) {
     why = std::move(read.error());
     return mlir::failure();
   }
 
   ModelBuilder model(context, checkpoint, {"gemma3", m.vocab, m.hidden, m.context});
-  EntryWeights entry;
-  entry.embedding = model.weight(
-      "token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
+  EntryWeights entry = takeEmbedding(model, m, gguf);
   lm::WeightOp global = model.values("rope_freqs_global", ropeFrequencies(m.globalRope, m.headDim));
   lm::WeightOp local = model.values("rope_freqs_local", ropeFrequencies(m.localRope, m.headDim));
   for (int64_t i = 0; i < m.layers && !model.failed(); ++i) {
@@ -216,13 +185,8 @@ ImportedModel models::importGemma3(mlir::MLIRContext &context, const import::Che
     model.layer(isLocal ? "local" : "global", takeLayer(model, m, i, isLocal ? local : global),
                 [&](LayerEmitter &layer) { return emitLayer(layer, m, isLocal); });
   }
-  entry.outputNorm =
-      model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
-  const char *output = gguf ? "output.weight" : "lm_head.weight";
-  entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
-                        : model.weight("output", output, {m.vocab, m.hidden});
+  takeHead(model, entry, m, gguf);
   entry.embeddingScale = std::sqrt(static_cast<float>(m.hidden));
-  entry.normEps = m.eps;
   entry.normWeightOffset = m.normWeightOffset;
   entry.softcap = m.finalSoftcap;
   return model.finish(entry, why);

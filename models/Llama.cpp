@@ -6,8 +6,8 @@
 // GGUF files hold q and k with the rows of each head permuted, so that rope turns
 // neighbours (2i, 2i+1); HF's turns (i, i + half).
 //===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
 #include "models/Families.h"
-#include "models/ModelBuilder.h"
 #include "models/Rope.h"
 
 #include "compiler/import/ImportErrors.h"
@@ -19,51 +19,25 @@ using namespace ingot::models;
 
 namespace {
 
-struct Llama {
-  int64_t layers, hidden, feedForward, heads, kvHeads, headDim, rotary, context, vocab, window;
-  double eps;
+struct Llama : Decoder {
+  int64_t rotary, window;
   Rope rope;
-  bool tied;
   lm::RopeStyle style;
-  lm::ActivationKind activation;
-  Bias attentionBias, mlpBias;
 };
 
-constexpr LayerTensor kAttnNorm = {"attn_norm", "attn_norm", "input_layernorm"};
-constexpr LayerTensor kAttnQ = {"attn_q", "attn_q", "self_attn.q_proj"};
-constexpr LayerTensor kAttnK = {"attn_k", "attn_k", "self_attn.k_proj"};
-constexpr LayerTensor kAttnV = {"attn_v", "attn_v", "self_attn.v_proj"};
-constexpr LayerTensor kAttnOutput = {"attn_output", "attn_output", "self_attn.o_proj"};
 constexpr LayerTensor kFfnNorm = {"ffn_norm", "ffn_norm", "post_attention_layernorm"};
-constexpr LayerTensor kFfnGate = {"ffn_gate", "ffn_gate", "mlp.gate_proj"};
-constexpr LayerTensor kFfnUp = {"ffn_up", "ffn_up", "mlp.up_proj"};
-constexpr LayerTensor kFfnDown = {"ffn_down", "ffn_down", "mlp.down_proj"};
 
 } // namespace
 
 static Llama readGguf(Config &config, const import::Checkpoint &checkpoint) {
   Llama m{};
-  m.layers = config.count("block_count");
-  m.context = config.count("context_length");
-  m.hidden = config.count("embedding_length");
-  m.feedForward = config.count("feed_forward_length");
-  m.heads = config.count("attention.head_count");
-  m.kvHeads = config.countOr("attention.head_count_kv", m.heads);
-  m.headDim = config.countOr("attention.key_length", m.hidden / m.heads);
-  config.requireCount("attention.value_length", m.headDim);
+  readGgufSizes(config, checkpoint, m);
   m.rotary = config.countOr("rope.dimension_count", m.headDim);
-  m.eps = config.positive("attention.layer_norm_rms_epsilon");
   m.rope = readGgufRope(config, 10000);
-  m.tied = !checkpoint.find("output.weight");
   m.style = lm::RopeStyle::Interleaved;
   m.activation = lm::ActivationKind::Silu;
-  m.attentionBias = m.mlpBias = Bias::IfPresent;
-  // Older files have no vocabulary size: the embedding's rows say it.
-  const import::Tensor *embedding = checkpoint.find("token_embd.weight");
-  m.vocab = config.countOr("vocab_size", embedding ? embedding->shape.front() : 1);
   config.requireCount("expert_count", 0);
   config.requireCount("expert_used_count", 0);
-  config.harmless({"rope.scaling.original_context_length", "rope.scaling.finetuned"});
   return m;
 }
 
@@ -106,15 +80,11 @@ static LayerWeights takeLayer(ModelBuilder &model, const Llama &m, int64_t i,
                               lm::WeightOp frequencies) {
   LayerWeights weights;
   model.addVector(weights, i, kAttnNorm, m.hidden);
-  model.addMatrix(weights, i, kAttnQ, m.heads * m.headDim, m.hidden, m.attentionBias);
-  model.addMatrix(weights, i, kAttnK, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
-  model.addMatrix(weights, i, kAttnV, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
+  takeProjections(model, weights, i, m);
   weights.add("rope_freqs", frequencies);
-  model.addMatrix(weights, i, kAttnOutput, m.hidden, m.heads * m.headDim, m.attentionBias);
+  takeAttentionOutput(model, weights, i, m);
   model.addVector(weights, i, kFfnNorm, m.hidden);
-  model.addMatrix(weights, i, kFfnGate, m.feedForward, m.hidden, m.mlpBias);
-  model.addMatrix(weights, i, kFfnUp, m.feedForward, m.hidden, m.mlpBias);
-  model.addMatrix(weights, i, kFfnDown, m.hidden, m.feedForward, m.mlpBias);
+  takeMlp(model, weights, i, m);
   // Files from the first conversions carry the frequencies that we compute.
   model.takeUnread(import::line("model.layers.", i, ".self_attn.rotary_emb.inv_freq"));
   return weights;
@@ -139,26 +109,17 @@ ImportedModel models::importLlama(mlir::MLIRContext &context, const import::Chec
   bool gguf = checkpoint.container == import::Container::Gguf;
   Config config(checkpoint, gguf ? "llama." : "");
   Llama m = gguf ? readGguf(config, checkpoint) : readHf(config);
-  checkHeads(config, m.heads, m.kvHeads, m.headDim, m.rotary);
-  config.harmlessEverywhere();
-  if (auto read = config.finish(); !read) {
+  if (auto read = finishConfig(config, m, m.rotary); !read) {
     why = std::move(read.error());
     return mlir::failure();
   }
 
   ModelBuilder model(context, checkpoint, {"llama", m.vocab, m.hidden, m.context});
-  EntryWeights entry;
-  entry.embedding = model.weight(
-      "token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
+  EntryWeights entry = takeEmbedding(model, m, gguf);
   lm::WeightOp frequencies = takeFrequencies(model, m);
   for (int64_t i = 0; i < m.layers && !model.failed(); ++i)
     model.layer("layer", takeLayer(model, m, i, frequencies),
                 [&](LayerEmitter &layer) { return emitLayer(layer, m); });
-  entry.outputNorm =
-      model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
-  const char *output = gguf ? "output.weight" : "lm_head.weight";
-  entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
-                        : model.weight("output", output, {m.vocab, m.hidden});
-  entry.normEps = m.eps;
+  takeHead(model, entry, m, gguf);
   return model.finish(entry, why);
 }

@@ -1,0 +1,58 @@
+//===- Decoder.cpp - What decoder-only families have in common ------------===//
+#include "models/Decoder.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+void models::readGgufSizes(Config &config, const import::Checkpoint &checkpoint, Decoder &to) {
+  to.layers = config.count("block_count");
+  to.context = config.count("context_length");
+  to.hidden = config.count("embedding_length");
+  to.feedForward = config.count("feed_forward_length");
+  to.heads = config.count("attention.head_count");
+  to.kvHeads = config.countOr("attention.head_count_kv", to.heads);
+  to.headDim = config.countOr("attention.key_length", to.hidden / to.heads);
+  config.requireCount("attention.value_length", to.headDim);
+  to.eps = config.positive("attention.layer_norm_rms_epsilon");
+  to.tied = !checkpoint.find("output.weight");
+  to.attentionBias = to.mlpBias = Bias::IfPresent;
+  // Older files have no vocabulary size: the embedding's rows say it.
+  const import::Tensor *embedding = checkpoint.find("token_embd.weight");
+  to.vocab = config.countOr("vocab_size", embedding ? embedding->shape.front() : 1);
+  config.harmless({"rope.scaling.original_context_length", "rope.scaling.finetuned"});
+}
+
+Result<void> models::finishConfig(Config &config, const Decoder &m, int64_t rotary) {
+  checkHeads(config, m.heads, m.kvHeads, m.headDim, rotary);
+  config.harmlessEverywhere();
+  return config.finish();
+}
+
+void models::takeProjections(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+  model.addMatrix(weights, layer, kAttnQ, m.heads * m.headDim, m.hidden, m.attentionBias);
+  model.addMatrix(weights, layer, kAttnK, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
+  model.addMatrix(weights, layer, kAttnV, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
+}
+
+void models::takeAttentionOutput(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+  model.addMatrix(weights, layer, kAttnOutput, m.hidden, m.heads * m.headDim, m.attentionBias);
+}
+
+void models::takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+  model.addMatrix(weights, layer, kFfnGate, m.feedForward, m.hidden, m.mlpBias);
+  model.addMatrix(weights, layer, kFfnUp, m.feedForward, m.hidden, m.mlpBias);
+  model.addMatrix(weights, layer, kFfnDown, m.hidden, m.feedForward, m.mlpBias);
+}
+
+EntryWeights models::takeEmbedding(ModelBuilder &model, const Decoder &m, bool gguf) {
+  EntryWeights entry;
+  entry.embedding = model.weight("token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
+  entry.normEps = m.eps;
+  return entry;
+}
+
+void models::takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m, bool gguf) {
+  entry.outputNorm = model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
+  const char *output = gguf ? "output.weight" : "lm_head.weight";
+  entry.output = m.tied ? model.tiedOutput(entry.embedding, output) : model.weight("output", output, {m.vocab, m.hidden});
+}
