@@ -5,6 +5,7 @@
 // scaling, windows shorter than the prompt, soft-caps, untied heads, shards, all formats.
 //===----------------------------------------------------------------------===//
 #include "tests/models/TinyCheckpoints.h"
+#include "tests/SourceDir.h"
 
 #include "compiler/reference/Interpreter.h"
 #include "models/Family.h"
@@ -38,7 +39,7 @@ static std::vector<float> readNpy(const std::string &path) {
 }
 
 tests::TinyCheckpoint ingot::tests::tinyCheckpoint(const std::string &name) {
-  std::string folder = std::string(INGOT_SOURCE_DIR) + "/tests/checkpoints/tiny/" + name;
+  std::string folder = test::sourceDir() + "/tests/checkpoints/tiny/" + name;
   TinyCheckpoint tiny;
   tiny.model = std::filesystem::exists(folder + "/model.gguf") ? folder + "/model.gguf" : folder;
   std::string ids = readFile(folder + "/ids.json");

@@ -4,6 +4,7 @@
 // made by make_quant_golden.py there.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Dequantize.h"
+#include "tests/SourceDir.h"
 
 #include <bit>
 #include <cmath>
@@ -23,7 +24,7 @@ struct Golden {
 };
 
 std::map<std::string, Golden> readGoldens() {
-  std::ifstream file(INGOT_SOURCE_DIR "/tests/checkpoints/quant_golden.bin", std::ios::binary);
+  std::ifstream file(test::sourceDir() + "/tests/checkpoints/quant_golden.bin", std::ios::binary);
   std::map<std::string, Golden> goldens;
   uint32_t length;
   while (file.read(reinterpret_cast<char *>(&length), sizeof length)) {

@@ -5,6 +5,7 @@
 // `EveryCodeIsTested` compares the rows with the list in Verify.h.
 //===----------------------------------------------------------------------===//
 #include "SyntheticEngine.h"
+#include "tests/SourceDir.h"
 
 #include <algorithm>
 #include <cmath>
@@ -354,7 +355,7 @@ TEST(BadEngines, EveryCodeIsTested) {
   std::set<std::string> listed, tested = {"E0301", "E0302", "E0314"}; // below
   for (const Bad &bad : kBad)
     tested.insert(bad.code);
-  std::string verify = readFile(INGOT_SOURCE_DIR "/runtime/engine/Verify.h");
+  std::string verify = readFile(test::sourceDir() + "/runtime/engine/Verify.h");
   verify.resize(verify.find("//   Load "));
   for (size_t at = verify.find("E03"); at != verify.npos; at = verify.find("E03", at + 1))
     listed.insert(verify.substr(at, 5));

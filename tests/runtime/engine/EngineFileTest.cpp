@@ -1,5 +1,6 @@
 //===- EngineFileTest.cpp - What was written is what is read --------------===//
 #include "SyntheticEngine.h"
+#include "tests/SourceDir.h"
 
 #include "runtime/engine/Isa.h"
 
@@ -87,7 +88,7 @@ TEST(EngineFile, StaysUsableWhenReplaced) {
 /// Every released format version stays readable: tests/engines/README.md.
 TEST(EngineFile, OldEnginesOpen) {
   int seen = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(INGOT_SOURCE_DIR "/tests/engines")) {
+  for (const auto &entry : std::filesystem::directory_iterator(test::sourceDir() + "/tests/engines")) {
     if (entry.path().extension() != ".ingot")
       continue;
     auto engine = EngineFile::open(entry.path(), VerifyLevel::Everything);

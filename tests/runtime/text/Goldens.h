@@ -1,6 +1,8 @@
 //===- Goldens.h - Reading the test data of this room --------------------===//
 #pragma once
 
+#include "tests/SourceDir.h"
+
 #include <cstdint>
 #include <fstream>
 #include <simdjson.h>
@@ -11,7 +13,7 @@
 namespace goldens {
 
 inline std::string path(const std::string &name) {
-  return std::string(INGOT_SOURCE_DIR) + "/tests/runtime/text/goldens/" + name;
+  return ingot::test::sourceDir() + "/tests/runtime/text/goldens/" + name;
 }
 
 inline std::string read(const std::string &file) {
