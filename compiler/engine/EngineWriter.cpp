@@ -86,6 +86,7 @@ Result<void> complete(fb::EngineT &table) {
   table.bytes_per_row = memory->perRow;
   table.bytes_fixed = memory->fixed;
   table.bytes_per_page = memory->perPage;
+  table.seed_bytes = runtime::seedBytes(**engine).value_or(0);
   table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(**engine));
   return {};
 }
@@ -201,11 +202,12 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
   return Hash128{hash.low64, hash.high64};
 }
 
-EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes) {
+/// `minor` 1 where weights come from a seed, else 0: Header.h.
+EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes, uint16_t minor) {
   EngineHeader header{};
   std::memcpy(header.magic, runtime::kMagic, sizeof header.magic);
   header.major = runtime::kFormatMajor;
-  header.minor = runtime::kFormatMinor;
+  header.minor = minor;
   header.fileSize = fileBytes;
   header.tableOffset = sizeof header;
   header.tableSize = table.size();
@@ -267,7 +269,7 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (final.size() != tableSize)
     return ourBug("its table has " + to_string(final.size()) + " bytes instead of " +
                   to_string(tableSize));
-  EngineHeader header = headerOf(bytesOf(final), fileBytes);
+  EngineHeader header = headerOf(bytesOf(final), fileBytes, table.seed_bytes != 0);
   if (Result<void> ok = file.write(0, std::as_bytes(std::span(&header, 1))); !ok)
     return ok.error();
   if (Result<void> ok = file.write(sizeof header, bytesOf(final)); !ok)

@@ -8,6 +8,7 @@
 //                                       or as many as fit --kv-memory
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
+//   seeded  = weights that the device makes from the seed at load
 //   mapped  = the engine file: weights and code, shared with the page cache
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -31,12 +32,13 @@ struct MemoryLimits {
 
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
-  MemoryLimits limits; ///< with `context` filled in
-  uint64_t mapped = 0, weights = 0;
+  MemoryLimits limits;              ///< with `context` filled in
+  uint64_t mapped = 0, weights = 0; ///< weights: those in the file
+  uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
   uint64_t pages = 0, pageTokens = 0;
 
-  uint64_t allocated() const { return arena + kv + scratch + batch; } ///< anonymous memory
+  uint64_t allocated() const { return seeded + arena + kv + scratch + batch; } ///< anonymous
   uint64_t total() const { return mapped + allocated(); }
 
   /// A line per part with the arithmetic written out, and the sum.

@@ -53,6 +53,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   for (const fb::Segment *segment : *table.segments())
     if (segment->kind() == fb::SegmentKind::Weights)
       s.weights += segment->size();
+  s.seeded = table.seed_bytes();
 
   s.pageTokens = table.page_tokens();
   uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
@@ -82,12 +83,13 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       .add(4, checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
   for (const Sum *part : {&arena, &kv, &threads, &batch})
     all.add(part->total.value_or(UINT64_MAX));
-  all.add(s.mapped);
+  all.add(s.mapped).add(s.seeded);
   if (!all.total)
     return tooLarge(std::to_string(s.limits.maxSeqs) + " sequences of " +
                     std::to_string(s.limits.context) + " positions, " +
                     std::to_string(s.limits.maxBatchTokens) + " tokens a step, " +
-                    std::to_string(s.limits.threads) + " threads");
+                    std::to_string(s.limits.threads) + " threads" +
+                    (s.seeded ? ", " + humanBytes(s.seeded) + " of weights from the seed" : ""));
   s.pages = *pages;
   s.arena = *arena.total;
   s.kv = *kv.total;
@@ -105,6 +107,7 @@ std::string MemoryStatement::text() const {
   };
   auto number = [](uint64_t n) { return std::to_string(n); };
   return line("engine", mapped, "mapped from the file, " + humanBytes(weights) + " of it weights") +
+         (seeded ? line("weights", seeded, "made from the seed at load") : "") +
          line("arena", arena,
               number(limits.maxBatchTokens) + " tokens a step, " + number(limits.logitsRows) +
                   " logits rows") +
@@ -118,7 +121,8 @@ std::string MemoryStatement::text() const {
 
 std::string MemoryStatement::json() const {
   JsonText j;
-  j.open('{').key("mapped").value(mapped).key("weights").value(weights).key("arena").value(arena);
+  j.open('{').key("mapped").value(mapped).key("weights").value(weights);
+  j.key("seeded").value(seeded).key("arena").value(arena);
   j.key("kv").value(kv).key("scratch").value(scratch).key("batch").value(batch);
   j.key("allocated").value(allocated()).key("total").value(total());
   j.key("pages").value(pages).key("page_tokens").value(pageTokens);

@@ -26,6 +26,11 @@ struct Synthetic {
 };
 Synthetic syntheticEngine(unsigned variant = 0);
 
+/// The same model, its three matrices made from seed 7 at load.
+Synthetic seededEngine();
+/// Makes the matrices of a synthetic engine's table seeded; their old bytes belong to nobody.
+void seedMatrices(Table &table);
+
 /// An object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".
 std::string codeObject(const std::string &name);
 
