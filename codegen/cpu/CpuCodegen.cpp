@@ -142,7 +142,8 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
 }
 
 std::string ingot::cpu::objectSource(ArrayRef<kernel::FuncOp> kernels, const Isa &isa) {
-  std::string text = (llvm::Twine("cpu:") + isa.name + " " + isa.cpu + " " + isa.features + "\n").str();
+  std::string text =
+      (llvm::Twine("cpu:") + isa.name + " " + isa.cpu + " " + isa.features + "\n").str();
   for (kernel::FuncOp kernel : kernels)
     text += textOf(kernel) + "\n";
   return text;
