@@ -12,6 +12,7 @@ import sys
 import determinism
 import files
 import goldens
+import resources
 import terminal
 import tiny
 from suite import Checkpoint, Ingot, Suite
@@ -40,6 +41,7 @@ def main():
         if name == "smollm2":
             terminal.add(suite, ingot, checkpoint)
             files.add(suite, ingot, checkpoint, options.long)
+            resources.add(suite, ingot, checkpoint, options.long)
     if options.only is None:
         tiny.add(suite, ingot)
     suite.write_junit(options.junit)
