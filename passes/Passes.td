@@ -5,7 +5,7 @@
 //   (extend)    patterns of the user's: compiler/extend, tests/passes/extend
 //   fusion/     which ops one launch computes (named patterns, then the grouper)
 //   lowering/   lm -> kernel + plan
-//   planning/   buffers, barriers
+//   planning/   buffers, barriers, traffic
 //
 // One pass is one .cpp file and one test tests/passes/<room>/<name>.mlir.
 //===----------------------------------------------------------------------===//
@@ -110,6 +110,15 @@ def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
 }
 def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> {
   let summary = "drop the barrier after a launch when the next one touches nothing that it needs";
+}
+
+def CountTrafficPass : Pass<"plan-count-traffic", "::ingot::plan::ProgramOp"> {
+  let summary = "count the launches of a step and the bytes that they move";
+  let description = [{
+    Every launch touches each operand once: weights whole, rows of activations once per token or logits row. `bytes_per_step`
+    holds the bytes of a step, per token and per logits row. What attention reads of the KV pool is not among them: it
+    grows with the positions before, whatever is fused.
+  }];
 }
 
 #endif

@@ -58,6 +58,8 @@ void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &) {
   program.addPass(createElideBarriersPass());
   // Buffers that never live together share memory.
   program.addPass(createPackBuffersPass());
+  // What a step costs is said, so that it can be held against other plans.
+  program.addPass(createCountTrafficPass());
 }
 
 void ingot::registerDialects(DialectRegistry &registry) {

@@ -372,6 +372,11 @@ Result<void> Compilation::write() {
     attribute("arena.bytes_per_row", std::to_string((*program.getPeak())[1]) + ", lower bound " +
                                          std::to_string((*program.getLowerBound())[1]));
   }
+  if (auto bytes = program.getBytesPerStep()) {
+    attribute("traffic.weights_per_step", std::to_string((*bytes)[0]));
+    attribute("traffic.bytes_per_token", std::to_string((*bytes)[1]));
+    attribute("traffic.bytes_per_row", std::to_string((*bytes)[2]));
+  }
   for (const PassEvidence &pass : evidence) {
     auto entry = std::make_unique<fb::EvidenceT>();
     entry->pass = pass.pass, entry->inputs = pass.inputs;

@@ -56,8 +56,7 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   weight->format = std::string(type.numeric().name);
   weight->shape.assign(type.getShape().begin(), type.getShape().end());
   weight->layout = type.isVector() ? fb::WeightLayout::VectorF32 : fb::WeightLayout::Panel32;
-  weight->size = type.isVector() ? roundUp(type.rows(), kPanelRows) * 4
-                                 : panelLayout(type.getFormat(), type.rows(), type.columns()).bytes();
+  weight->size = kernel::packedBytes(type);
   weight->tensor = number;
   weight->source = seeded ? fb::WeightSource::Seed : fb::WeightSource::Stored;
   weight->offset = at;

@@ -1,14 +1,20 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
 #include "compiler/driver/Compile.h"
+#include "compiler/engine/TemporaryFile.h"
 #include "passes/Passes.h"
+#include "runtime/error/OutOfMemory.h"
+#include "runtime/text/Text.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <unistd.h>
 
 using namespace ingot;
@@ -20,6 +26,25 @@ static int report(const Error &error) {
     text = "\033[1;31m" + text.substr(0, text.find(':')) + "\033[0m" + text.substr(text.find(':'));
   std::fputs(text.c_str(), stderr);
   return static_cast<int>(error.exit);
+}
+
+/// Ctrl-C and its like: the target stays as it was, and what was being written for it goes.
+static void onInterrupt(int number) {
+  TemporaryFile::removeUnfinished();
+  if (isatty(STDERR_FILENO)) // leave the line of the progress bar
+    (void)!write(STDERR_FILENO, "\n", 1);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/// What may end a compilation from outside.
+static void prepareForTheEnd() {
+  std::set_new_handler(endOutOfMemory);
+  text::onOutOfMemory(endOutOfMemory);
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { endOutOfMemory(); });
+  for (int number : {SIGINT, SIGTERM, SIGHUP})
+    if (signal(number, onInterrupt) == SIG_IGN)
+      signal(number, SIG_IGN); // as nohup wants it
 }
 
 /// `ingot passes [--json]`: the pipeline in order, with what each pass does.
@@ -68,6 +93,7 @@ extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc
     return report(options.error());
   if (!*options)
     return 0;
+  prepareForTheEnd();
   auto done = compile(**options);
   return done ? 0 : report(done.error());
 }

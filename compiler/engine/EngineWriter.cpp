@@ -275,8 +275,12 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (Result<void> ok = file.write(sizeof header, bytesOf(final)); !ok)
     return ok.error();
 
-  if (auto loaded = runtime::EngineFile::open(file.path()); !loaded)
-    return ourBug(loaded.error().code + ": " + loaded.error().why);
+  if (auto loaded = runtime::EngineFile::open(file.path()); !loaded) {
+    const Error &error = loaded.error();
+    if (error.code == "E0314" || error.code == "E0507") // nothing is wrong with it: no room to look
+      return Error{ExitCode::File, "E0396", "no memory to check the engine", error.why, error.fix};
+    return ourBug(error.code + ": " + error.why);
+  }
   if (Result<void> ok = file.commit(); !ok)
     return ok.error();
   return WriteResult{fileBytes};

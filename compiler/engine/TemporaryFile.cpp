@@ -1,6 +1,7 @@
 //===- TemporaryFile.cpp - See TemporaryFile.h ----------------------------===//
 #include "compiler/engine/TemporaryFile.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -56,6 +57,16 @@ std::string randomName(const std::string &folder, const std::string &stem) {
   return folder + "/." + stem.substr(0, kMostStem) + "." + digits + std::string(kSuffix);
 }
 
+/// Names of this process's temporary files. More writers at once than this (only tests have
+/// more than one) leave theirs to the next run.
+std::atomic<const char *> unfinished[8];
+
+void replaceUnfinished(const char *from, const char *to) {
+  for (std::atomic<const char *> &place : unfinished)
+    if (const char *found = from; place.compare_exchange_strong(found, to))
+      return;
+}
+
 bool isOutOfSpace(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
 
 } // namespace
@@ -98,6 +109,7 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && sameFile(fd, name)) {
       file->fd = fd;
       file->temporary = name;
+      replaceUnfinished(nullptr, file->temporary.c_str());
       return file;
     }
     ::close(fd);
@@ -105,7 +117,15 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &
   }
 }
 
+void TemporaryFile::removeUnfinished() noexcept {
+  for (std::atomic<const char *> &place : unfinished)
+    if (const char *name = place.load())
+      ::unlink(name);
+}
+
 TemporaryFile::~TemporaryFile() {
+  if (fd >= 0)
+    replaceUnfinished(temporary.c_str(), nullptr);
   if (!committed && fd >= 0)
     ::unlink(temporary.c_str());
   if (fd >= 0)

@@ -42,6 +42,10 @@ public:
 
   const std::string &path() const { return temporary; }
 
+  /// Removes the temporary files of this process that are not committed. For signal handlers:
+  /// the process ends after it.
+  static void removeUnfinished() noexcept;
+
 private:
   TemporaryFile() = default;
   Error failed(const std::string &action, int reason) const;

@@ -46,6 +46,18 @@ int64_t KvPoolType::pageBytes() const {
 
 StringRef kernel::family(FuncOp fn) { return fn.structuredOp()->getName().stripDialect(); }
 
+bool kernel::isPerRow(FuncOp fn) {
+  if (auto matmul = dyn_cast<MatmulOp>(fn.structuredOp()))
+    return matmul.getExtent() == Extent::Rows;
+  auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp());
+  return rowwise && rowwise.getExtent() == Extent::Rows;
+}
+
+int64_t kernel::packedBytes(lm::WeightType weight) {
+  return weight.isVector() ? roundUp(weight.rows(), kPanelRows) * 4
+                           : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+}
+
 WorkItems kernel::workItems(FuncOp fn) {
   Operation *op = fn.structuredOp();
   if (auto matmul = dyn_cast<MatmulOp>(op)) {

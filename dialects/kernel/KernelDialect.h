@@ -23,6 +23,12 @@ struct WorkItems {
 };
 WorkItems workItems(FuncOp kernel);
 
+/// Whether the launch walks logits rows; else tokens.
+bool isPerRow(FuncOp kernel);
+
+/// Bytes of a weight as it lies in an engine, padding included.
+int64_t packedBytes(lm::WeightType weight);
+
 /// "matmul", "rowwise", …: the mnemonic of the structured op.
 llvm::StringRef family(FuncOp kernel);
 

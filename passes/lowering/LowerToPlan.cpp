@@ -37,7 +37,9 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
   LogicalResult lower(lm::ModelOp model, LoweringChoices choices) {
     ImplicitLocOpBuilder b(model.getLoc(), model);
     auto program = plan::ProgramOp::create(b, model.getSymName(), model.getFamily(), model.getVocab(), model.getHidden(),
-                                           model.getMaxPositions(), FlatSymbolRefAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+                                           model.getMaxPositions(), /*logits=*/FlatSymbolRefAttr(), /*peak=*/DenseI64ArrayAttr(),
+                                           /*lower_bound=*/DenseI64ArrayAttr(), /*launches=*/IntegerAttr(),
+                                           /*bytes_per_step=*/DenseI64ArrayAttr());
     b.setInsertionPointToStart(&program.getBody().emplaceBlock());
     for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
       plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(), weight.getStoredAttr(),

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <new>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,13 +40,14 @@ static Result<int> openRegular(const std::string &path, uint64_t &size) {
   return fd;
 }
 
-Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path, VerifyLevel level) {
+Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path,
+                                                     VerifyLevel level) try {
+  std::shared_ptr<EngineFile> file(new EngineFile); // the constructor is private
+  file->name = path;
   uint64_t size = 0;
   Result<int> fd = openRegular(path, size);
   if (!fd)
     return fd.error();
-  std::shared_ptr<EngineFile> file(new EngineFile); // the constructor is private
-  file->name = path;
   file->fd = *fd;
   if (size < sizeof(EngineHeader))
     return damaged("E0303", path,
@@ -60,6 +62,8 @@ Result<std::shared_ptr<EngineFile>> EngineFile::open(const std::string &path, Ve
   if (Result<void> ok = file->verify(level); !ok)
     return ok.error();
   return file;
+} catch (const std::bad_alloc &) {
+  return outOfMemory("opening " + path);
 }
 
 Result<std::shared_ptr<EngineFile>> EngineFile::fromMemory(std::span<const std::byte> bytes,

@@ -31,7 +31,7 @@
 //            E0372 launch count  E0373 logits buffer  E0374 logits size
 //   Text     E0375 tokenizer  E0376 template  E0377 special tokens  E0378 defaults
 //   Costs    E0379 kernel of a cost
-//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h
+//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0387 in tools/ingot/LastWords.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
 #pragma once

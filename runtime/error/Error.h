@@ -77,4 +77,10 @@ private:
   bool failed = false;
 };
 
+/// What std::bad_alloc becomes at the border of a module.
+inline Error outOfMemory(const std::string &doing) {
+  return {ExitCode::File, "E0507", "there is not enough memory", "none was left while " + doing,
+          "end other programs, or raise the limit of this one (ulimit -v)"};
+}
+
 } // namespace ingot

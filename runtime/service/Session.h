@@ -117,7 +117,7 @@ class Session {
 public:
   /// Opens, verifies (header and table) and maps the engine, takes all memory.
   /// Errors: those of EngineFile::open (E03xx, exit 3); E0501 limits that make
-  /// no sense (exit 2); E0502 memory (exit 3).
+  /// no sense (exit 2); E0502 memory, E0507 none left meanwhile (exit 3).
   static Result<std::unique_ptr<Session>> open(const std::string &path,
                                                const SessionOptions &options = {});
   ~Session();

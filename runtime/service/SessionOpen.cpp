@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/Trace.h"
 
 #include <algorithm>
+#include <new>
 
 namespace ingot::runtime {
 
@@ -71,7 +72,7 @@ void fitContext(const EngineFile &file, MemoryLimits &limits, uint64_t available
 } // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const std::string &path,
-                                               const SessionOptions &options) {
+                                               const SessionOptions &options) try {
   uint64_t begin = cpu::nowNanoseconds();
   auto impl = std::make_unique<Impl>();
   auto file = EngineFile::open(path);
@@ -121,6 +122,8 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
     impl->executor->startTrace(/*keepEvents=*/true);
   impl->loadMs = double(cpu::nowNanoseconds() - begin) * 1e-6;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
+} catch (const std::bad_alloc &) {
+  return outOfMemory("loading " + path);
 }
 
 } // namespace ingot::runtime

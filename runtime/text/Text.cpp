@@ -27,6 +27,8 @@ Error internal(std::string why) {
 
 } // namespace
 
+void onOutOfMemory(void (*report)()) { ingot_text_on_out_of_memory(report); }
+
 Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind,
                                                         std::span<const std::byte> bytes) {
   if (kind != kFlatBpe && kind != kHfJson)

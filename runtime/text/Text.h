@@ -32,6 +32,10 @@ inline constexpr std::string_view kFlatBpe = "flat-bpe-1"; ///< BPE in tables th
 inline constexpr std::string_view kHfJson =
     "hf-json"; ///< a tokenizer.json as it is (other models: slow start)
 
+/// Rust aborts when the system gives it no memory. `report` is called first, on the thread that
+/// asked; it may end the process with better words, and must not allocate.
+void onOutOfMemory(void (*report)());
+
 /// Ids with a meaning; -1: the tokenizer has none.
 struct SpecialTokens {
   int32_t bos = -1;

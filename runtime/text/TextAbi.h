@@ -33,6 +33,8 @@ enum IngotTextStatus : int32_t {
   INGOT_TEXT_PANIC,     // a bug in the crate
 };
 
+void ingot_text_on_out_of_memory(void (*report)());
+
 /// The segment stays readable until close.
 int32_t ingot_tokenizer_open(IngotTextSlice segment, void **tokenizer, IngotTextOutput error);
 void ingot_tokenizer_close(void *tokenizer);

@@ -1,5 +1,5 @@
 """Engine files as a whole: the same bytes from the same input, never half a file, and refusals."""
-import os
+import concurrent.futures
 import pathlib
 import random
 import resource
@@ -69,52 +69,79 @@ def disk_full(ingot, checkpoint):
     engine.unlink()
 
 
-def damaged(ingot, checkpoint, cuts, flips):
-    """F3 and F4: every cut is refused at load, every flipped bit by verify; exit 3, three lines."""
-    path = ingot.work / "damaged.ingot"
-    shutil.copyfile(checkpoint.engines["fast"], path)
-    size = path.stat().st_size
+TINY = pathlib.Path(__file__).parent.parent / "checkpoints" / "tiny" / "llama-gguf-mixed" / "model.gguf"
+
+
+def refused(ingot, code, *command):
+    """Exit 3 and three lines that start with the code; a crash is another exit code."""
+    done = subprocess.run([ingot.path, *map(str, command)], capture_output=True, text=True, timeout=60)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 3 and len(lines) <= 3 and lines[0].startswith(f"error[{code}"), \
+        (command, done.returncode, done.stderr[-500:])
+
+
+def damaged(ingot, flips, cuts):
+    """F3 and F4: every cut is refused at load, every flipped bit by verify. A tiny engine, two processes at a time."""
+    engine = ingot.work / "tiny-whole.ingot"
+    ingot("compile", TINY, "-o", engine, "--quiet")
+    whole = engine.read_bytes()
+    structure = int.from_bytes(whole[32:40], "little") + 64  # header and table
     source = random.Random(3)
+    cases = [(source.randrange(len(whole) if number % 2 else structure), 1 << source.randrange(8)) for number in range(flips)]
+    cases += [(source.randrange(len(whole)), None) for _ in range(cuts)]
 
-    def refused(*command):
-        done = subprocess.run([ingot.path, *command, str(path)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 3 and done.stderr.startswith("error[E03"), (command, done.returncode, done.stderr)
+    def worker(share):
+        path = ingot.work / f"damaged-{share}.ingot"
+        for at, mask in cases[share::2]:
+            if mask is None:
+                path.write_bytes(whole[:at])
+                refused(ingot, "E03", "inspect", path)
+            else:
+                path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1:])
+                refused(ingot, "E03", "inspect", "--verify", path)
+        path.unlink()
 
-    def flip(at, mask):
-        with open(path, "r+b") as file:
-            file.seek(at)
-            byte = file.read(1)[0]
-            file.seek(at)
-            file.write(bytes([byte ^ mask]))
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(2) as workers:
+        list(workers.map(worker, range(2)))
+    each = (time.monotonic() - start) / len(cases)
+    ingot("verify", engine)  # the refusals were of the damage
+    engine.unlink()
+    return f"{flips} flips, {cuts} cuts, {1000 * each:.1f} ms each"
 
-    for number in range(flips):
-        at, mask = source.randrange(size if number % 2 else 1 << 15), 1 << source.randrange(8)
-        flip(at, mask)
-        refused("inspect", "--verify")
-        flip(at, mask)
-    ingot("verify", path)  # it is whole again: the refusals were of the flips
-    for cut in sorted((source.randrange(size) for _ in range(cuts)), reverse=True):
-        os.truncate(path, cut)
-        refused("inspect")
-    path.unlink()
-    return f"{cuts} cuts, {flips} flips"
+
+def listed_by(ingot, program, folder):
+    """What one of the writers of bad files made: (code, path) of each."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    written = subprocess.run([pathlib.Path(ingot.path).parent / program, folder], check=True, capture_output=True, text=True)
+    return [line.split(" ", 1) for line in written.stdout.splitlines()]
 
 
 def bad_checkpoints(ingot):
     """F2: every hand-made bad checkpoint is refused with its own code, and an existing engine stays."""
-    writer = pathlib.Path(ingot.path).parent / "bad-checkpoints"
     folder = ingot.work / "bad"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    listed = subprocess.run([writer, folder], check=True, capture_output=True, text=True).stdout.splitlines()
-    assert len(listed) >= 100, f"only {len(listed)} bad checkpoints"
+    listed = listed_by(ingot, "bad-checkpoints", folder)
+    gguf = sum(path.endswith(".gguf") for _, path in listed)
+    assert gguf >= 60 and len(listed) - gguf >= 40, f"only {gguf} GGUF and {len(listed) - gguf} others"
     engine = folder / "old.ingot"
     engine.write_bytes(b"the old engine")
-    for line in listed:
-        code, path = line.split(" ", 1)
-        done = subprocess.run([ingot.path, "compile", path, "-o", str(engine), "--quiet"], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 3 and done.stderr.startswith(f"error[{code}]"), (line, done.returncode, done.stderr[-500:])
+    for code, path in listed:
+        refused(ingot, code, "compile", path, "-o", engine, "--quiet")
     assert engine.read_bytes() == b"the old engine"
+    shutil.rmtree(folder)
+    return f"{gguf} GGUF and {len(listed) - gguf} others"
+
+
+def bad_engines(ingot):
+    """F2: every hand-made bad engine is refused with its own code by whoever opens it."""
+    folder = ingot.work / "bad"
+    listed = listed_by(ingot, "bad-engines", folder)
+    assert len(listed) >= 60, f"only {len(listed)}"
+    for code, path in listed:
+        refused(ingot, code, "inspect", "--verify", path)
+        if "weight_byte" not in path:  # load reads no weights
+            refused(ingot, code, "run", path, "-p", "Hello")
     shutil.rmtree(folder)
     return f"{len(listed)} of them"
 
@@ -176,9 +203,10 @@ def add(suite, ingot, checkpoint, long):
         return
     name = f"{checkpoint.name}: "
     suite.check("bad checkpoints", lambda: bad_checkpoints(ingot))
+    suite.check("bad engines", lambda: bad_engines(ingot))
+    suite.check("damaged engine", lambda: damaged(ingot, *((2000, 200) if long else (200, 20))))
     suite.check(name + "rebuild", lambda: rebuild(ingot, checkpoint))
     suite.check(name + "cache", lambda: cache(ingot, checkpoint))
     suite.check(name + "stated memory", lambda: memory(ingot, checkpoint))
     suite.check(name + "killed", lambda: killed(ingot, checkpoint, 200 if long else 6))
     suite.check(name + "disk full", lambda: disk_full(ingot, checkpoint))
-    suite.check(name + "damaged", lambda: damaged(ingot, checkpoint, *((200, 2000) if long else (20, 40))))

@@ -12,6 +12,7 @@ import sys
 import determinism
 import files
 import goldens
+import resources
 import seed
 import terminal
 import tiny
@@ -41,6 +42,7 @@ def main():
         if name == "smollm2":
             terminal.add(suite, ingot, checkpoint)
             files.add(suite, ingot, checkpoint, options.long)
+            resources.add(suite, ingot, checkpoint, options.long)
     if options.only is None:
         tiny.add(suite, ingot)
         seed.add(suite, ingot)

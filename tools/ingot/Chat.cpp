@@ -25,12 +25,22 @@ namespace {
 /// Set by Ctrl-C; every request looks at it once a step.
 std::atomic<bool> interrupted = false;
 
-void onInterrupt(int) { interrupted = true; }
+/// Set when the program is asked to end: leaving the prompt gives the terminal its modes back.
+std::atomic<bool> terminated = false;
+
+void onInterrupt(int signal) {
+  interrupted = true;
+  terminated = terminated || signal != SIGINT;
+}
 
 void catchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = onInterrupt; // without SA_RESTART: the prompt's read must end as well
   sigaction(SIGINT, &action, nullptr);
+  if (!isTerminal(STDIN_FILENO))
+    return; // std::getline would go on reading
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
 }
 
 struct ChatOptions {
@@ -58,9 +68,9 @@ public:
       : session(session), prompt(prompt), settings(std::move(settings)), json(json) {}
 
   void loop() {
-    for (;;) {
+    while (!terminated) {
       LineEditor::Input input = editor.read(">>> ");
-      if (input.event == LineEditor::Event::End)
+      if (input.event == LineEditor::Event::End || terminated)
         break;
       if (input.event == LineEditor::Event::Interrupted) {
         interrupted = false;
@@ -139,7 +149,7 @@ private:
     request.maxTokens = settings.maxTokens;
     request.stopStrings = settings.stopStrings;
     request.ignoreEos = settings.ignoreEos;
-    interrupted = false;
+    interrupted = terminated.load();
     request.cancel = &interrupted;
     if (!json)
       request.onToken = [](const runtime::TokenEvent &event) { emit(event.text); };

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,9 +55,17 @@ Result<int> callCompiler(int argc, const char *const *argv) {
     return path.error();
   void *library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
   void *symbol = library ? dlsym(library, "ingotCompilerMain") : nullptr;
-  if (!symbol)
-    return Error{ExitCode::Internal, "E0111", "the compiler cannot be loaded", dlerror(),
-                 "LLVM and MLIR 22 must be installed: ./dev setup"};
+  if (!symbol) {
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    const bool limited = limit.rlim_cur != RLIM_INFINITY;
+    return Error{limited ? ExitCode::File : ExitCode::Internal, limited ? "E0114" : "E0111",
+                 limited ? "the compiler cannot be loaded under a memory limit"
+                         : "the compiler cannot be loaded",
+                 dlerror(),
+                 limited ? "LLVM takes about 500 MB of addresses: raise ulimit -v"
+                         : "LLVM and MLIR 22 must be installed: ./dev setup"};
+  }
   return reinterpret_cast<int (*)(int, const char *const *)>(symbol)(argc, argv);
 }
 

@@ -10,11 +10,13 @@
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/HelpText.h"
+#include "tools/ingot/LastWords.h"
 #include "tools/ingot/Suggest.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 namespace ingot::cli {
 
@@ -158,10 +160,14 @@ int dispatch(int argc, const char *const *argv) {
 } // namespace ingot::cli
 
 int main(int argc, char **argv) {
-  // What a library throws (no memory left, a broken standard stream) is our bug or the
-  // machine's state, never a stack trace for the user.
+  // What a library throws is our bug or the machine's state, never a stack trace for the user.
+  ingot::cli::prepareLastWords();
   try {
     return ingot::cli::dispatch(argc, argv);
+  } catch (const std::system_error &error) {
+    return ingot::cli::printError(
+        {ingot::ExitCode::File, "E0508", "the system refused what is needed", error.what(),
+         "raise the limits of memory and threads (ulimit -v, -u), or give --threads 1 or -j 1"});
   } catch (const std::exception &error) {
     return ingot::cli::printError(
         {ingot::ExitCode::Internal, "E0901", error.what(), "",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 namespace ingot::cpu {
 
@@ -68,30 +69,54 @@ HostMemory::~HostMemory() {
     munmap(start, roundTo(bytes, kPage));
 }
 
-uint64_t availableMemory() {
-  uint64_t available = 0;
+namespace {
+
+/// The system's own estimate; 0: unknown, as below.
+uint64_t leftOnTheMachine() {
   std::ifstream info("/proc/meminfo");
   std::string key, unit;
   for (uint64_t value = 0; info >> key >> value;) {
-    if (key == "MemAvailable:") {
-      available = value * 1024;
-      break;
-    }
+    if (key == "MemAvailable:")
+      return value * 1024;
     std::getline(info, unit);
   }
+  return 0;
+}
+
+/// What the cgroup leaves.
+uint64_t leftInTheGroup() {
   uint64_t limit = numberIn("/sys/fs/cgroup/memory.max");
   uint64_t used = numberIn("/sys/fs/cgroup/memory.current");
   if (limit == 0)
-    return available;
+    return 0;
   // Page cache counts as used but gives way.
   std::ifstream stat("/sys/fs/cgroup/memory.stat");
+  std::string key;
   uint64_t cache = 0;
   for (uint64_t value = 0; stat >> key >> value;)
     if (key == "inactive_file" || key == "active_file")
       cache += value;
   uint64_t left = limit > used ? limit - used : 0;
-  uint64_t inGroup = std::min(limit, left + std::min(cache, used));
-  return available ? std::min(available, inGroup) : inGroup;
+  return std::min(limit, left + std::min(cache, used));
+}
+
+/// What `ulimit -v` leaves of the address space.
+uint64_t leftOfAddresses() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return 0;
+  uint64_t used = numberIn("/proc/self/statm") * kPage;
+  return limit.rlim_cur > used ? limit.rlim_cur - used : 1;
+}
+
+} // namespace
+
+uint64_t availableMemory() {
+  uint64_t available = 0;
+  for (uint64_t left : {leftOnTheMachine(), leftInTheGroup(), leftOfAddresses()})
+    if (left)
+      available = available ? std::min(available, left) : left;
+  return available;
 }
 
 } // namespace ingot::cpu

@@ -30,7 +30,7 @@ private:
 };
 
 /// Bytes that can be taken now without swapping: the system's estimate, cut to
-/// what the cgroup leaves. 0 if neither can be read.
+/// what the cgroup and `ulimit -v` leave. 0 if nothing is known.
 uint64_t availableMemory();
 
 } // namespace ingot::cpu

@@ -9,6 +9,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 struct Counting;
@@ -38,16 +39,32 @@ fn charge(bytes: isize) {
     });
 }
 
+/// Called when the system gives no memory; 0: nobody is. Rust would abort.
+static OUT_OF_MEMORY: AtomicUsize = AtomicUsize::new(0);
+
+pub fn on_out_of_memory(report: extern "C" fn()) {
+    OUT_OF_MEMORY.store(report as usize, Ordering::Relaxed);
+}
+
+fn given(pointer: *mut u8) -> *mut u8 {
+    let report = OUT_OF_MEMORY.load(Ordering::Relaxed);
+    if pointer.is_null() && report != 0 {
+        // SAFETY: only on_out_of_memory stores here.
+        unsafe { std::mem::transmute::<usize, extern "C" fn()>(report)() }
+    }
+    pointer
+}
+
 // SAFETY: everything is passed on to the system's allocator; counting neither
 // allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         charge(layout.size() as isize);
-        System.alloc(layout)
+        given(System.alloc(layout))
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         charge(layout.size() as isize);
-        System.alloc_zeroed(layout)
+        given(System.alloc_zeroed(layout))
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         charge(-(layout.size() as isize));
@@ -55,7 +72,7 @@ unsafe impl GlobalAlloc for Counting {
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         charge(size as isize - layout.size() as isize);
-        System.realloc(pointer, layout, size)
+        given(System.realloc(pointer, layout, size))
     }
 }
 

@@ -81,6 +81,11 @@ fn guarded(error: Output, call: impl FnOnce() -> Result<(), (i32, String)>) -> i
     }
 }
 
+#[no_mangle]
+pub extern "C" fn ingot_text_on_out_of_memory(report: extern "C" fn()) {
+    budget::on_out_of_memory(report);
+}
+
 /// # Safety
 /// `segment` stays readable until the tokenizer is closed; `out` is writable.
 #[no_mangle]

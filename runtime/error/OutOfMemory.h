@@ -1,0 +1,37 @@
+//===- OutOfMemory.h - The last words of a process without memory ---------===//
+//
+// For std::set_new_handler and its like in the other libraries. A thrown std::bad_alloc would
+// have to pass through LLVM, Rust and worker threads, none of which can let it pass: a
+// program that has nobody above it ends here, with the three lines of Error.h.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <cstdio>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace ingot {
+
+/// Prints E0507 and ends the process with exit code 3. Allocates nothing.
+[[noreturn]] inline void endOutOfMemory() {
+  char text[320];
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  const bool limited = limit.rlim_cur != RLIM_INFINITY;
+  int length = std::snprintf(
+      text, sizeof text, "error[E0507]: there is not enough memory\n  the system gives no more");
+  if (limited)
+    length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length),
+                            ": this process may have %llu MiB of addresses (ulimit -v)",
+                            static_cast<unsigned long long>(limit.rlim_cur >> 20));
+  length +=
+      std::snprintf(text + length, sizeof text - static_cast<size_t>(length), "\n  %s\n",
+                    limited ? "raise the limit, or ask for less: --context, --max-batch-tokens"
+                            : "end other programs, or ask for less: --context, -j 1");
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, static_cast<size_t>(length));
+  ::_exit(static_cast<int>(ExitCode::File));
+}
+
+} // namespace ingot

@@ -1,0 +1,26 @@
+// What holds for every kernel of every generator: no call but to intrinsics that are instructions, nothing that
+// LLVM may contract or reassociate on its own, no sum in an order that nobody wrote.
+// DEFINE: %{tiny} = %S/../checkpoints/tiny
+// DEFINE: %{model} = llama-gguf-mixed/model.gguf
+// DEFINE: %{options} =
+// DEFINE: %{check} = ingot compile %{tiny}/%{model} --emit llvm %{options} | FileCheck %s
+
+// RUN: %{check}
+// REDEFINE: %{options} = --target cpu:avx2
+// RUN: %{check}
+// REDEFINE: %{options} = --precision exact
+// RUN: %{check}
+// REDEFINE: %{model} = gemma3-layer-types
+// REDEFINE: %{options} = --kv bf16
+// RUN: %{check}
+// REDEFINE: %{options} = --quantize int4-g64 --target cpu:avx2
+// RUN: %{check}
+
+// CHECK:     define void @rope_table_0(
+// CHECK-NOT: call {{[^@]*@([^l]|l[^l]|llvm[.](exp|log|pow|sin|cos|tan|mem|vector[.]reduce))}}
+// CHECK-NOT: {{= (f(add|sub|mul|div|rem|neg)|fptrunc|fpext|select|(tail )?call) (reassoc|nnan|ninf|nsz|arcp|contract|afn|fast) }}
+// CHECK-NOT: {{ = (internal |private )?(constant|global) }}
+// CHECK:     define void @linear_0(
+// CHECK-NOT: call {{[^@]*@([^l]|l[^l]|llvm[.](exp|log|pow|sin|cos|tan|mem|vector[.]reduce))}}
+// CHECK-NOT: {{= (f(add|sub|mul|div|rem|neg)|fptrunc|fpext|select|(tail )?call) (reassoc|nnan|ninf|nsz|arcp|contract|afn|fast) }}
+// CHECK-NOT: {{ = (internal |private )?(constant|global) }}

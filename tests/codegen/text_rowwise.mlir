@@ -1,0 +1,45 @@
+// kernel.rowwise: RMS norm of a row into int8 (256 wide), and one whose width no vector divides (36).
+// DEFINE: %{tiny} = %S/../checkpoints/tiny
+// RUN: ingot compile %{tiny}/llama-gguf-mixed/model.gguf --emit llvm --target cpu:avx512 | FileCheck %s --check-prefixes=CHECK,AVX512
+// RUN: ingot compile %{tiny}/llama-gguf-mixed/model.gguf --emit llvm --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2
+// RUN: ingot compile %{tiny}/mistral-window --emit llvm --target cpu:avx512 | FileCheck %s --check-prefix=TAIL
+// RUN: ingot compile %{tiny}/mistral-window --emit llvm --target cpu:avx2 | FileCheck %s --check-prefix=TAIL
+
+// Squares into 16 partial sums at both levels, product and sum rounded apart; then the tree; 1 / sqrt as two operations.
+// CHECK-LABEL: define void @norm_0(
+// CHECK:         [[SUM:%.+]] = phi <16 x float>
+// CHECK:         [[X:%.+]] = load <16 x float>
+// CHECK-NEXT:    [[SQUARE:%.+]] = fmul <16 x float> [[X]], [[X]]
+// CHECK-NEXT:    fadd <16 x float> [[SUM]], [[SQUARE]]
+// CHECK:         fadd <8 x float>
+// CHECK:         fadd <4 x float>
+// CHECK:         fadd <2 x float>
+// CHECK:         [[ROOT:%.+]] = call float @llvm.sqrt.f32
+// CHECK-NEXT:    fdiv float 1.000000e+00, [[ROOT]]
+
+// (x * inverse) * weight, then the largest magnitude of 32 as integers, and 127 / it: 0 for a row of zeros.
+// CHECK:         [[NORMED:%.+]] = fmul <16 x float>
+// CHECK:         fmul <16 x float> [[NORMED]],
+// AVX512:        call <16 x i32> @llvm.smax.v16i32
+// AVX2:          call <8 x i32> @llvm.smax.v8i32
+// CHECK:         fdiv float [[MOST:%.+]], 1.270000e+02
+// CHECK-NEXT:    [[FACTOR:%.+]] = fdiv float 1.270000e+02, [[MOST]]
+// CHECK:         select i1 {{.*}}, float [[FACTOR]], float 0.000000e+00
+
+// Rounded to the nearest even one (8: whatever mode the thread is in; AVX2 has the thread's), sums of 16 by one instruction.
+// AVX512-COUNT-2: call <16 x i32> @llvm.x86.avx512.mask.cvtps2dq.512({{.*}}, i16 -1, i32 8)
+// AVX2-COUNT-4:   call <8 x i32> @llvm.x86.avx.cvt.ps2dq.256
+// CHECK:         store <32 x i8>
+// CHECK:         call <4 x i64> @llvm.x86.avx2.psad.bw
+// CHECK-NOT:     llvm.fma
+// CHECK-LABEL: define void @projections_0(
+
+// The last 4 of 36: what is read beyond them is 0 in the sum and in what is stored.
+// TAIL-LABEL:  define void @norm_0(
+// TAIL:          [[ALL:%.+]] = fmul <16 x float>
+// TAIL:          [[ALL:%.+]] = fmul <16 x float>
+// TAIL-NEXT:     [[FOUR:%.+]] = shufflevector <16 x float> [[ALL]], <16 x float> <float poison, float poison, float poison, float poison, float 0.000000e+00,
+// TAIL-NEXT:     fadd <16 x float> {{%.+}}, [[FOUR]]
+// TAIL:          fdiv float {{%.+}}, 3.600000e+01
+// TAIL:          store <16 x float> zeroinitializer
+// TAIL-LABEL: define void @projections_0(

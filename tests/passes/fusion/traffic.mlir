@@ -1,0 +1,42 @@
+// A fusion that saves neither launches nor bytes is no fusion: what a step of a tiny model costs with and without
+// each (plan-count-traffic: bytes of weights, bytes per token, bytes per logits row). Named patterns are measured without
+// the grouper, which would take up part of what they leave. The norm and rotation where keys enter the cache is not
+// optional: no other kernel does it.
+// DEFINE: %{model} = llama
+// DEFINE: %{options} =
+// DEFINE: %{plan} = ingot compile %S/../../checkpoints/tiny/%{model}-gguf-mixed/model.gguf --emit plan %{options}
+
+// The grouper: in one of two layers gate and up have different formats, and silu(gate) * up is a launch of its own.
+// RUN: %{plan} | FileCheck %s --check-prefix=ALL
+// ALL: bytes_per_step = array<i64: 247744, 27602, 3328>, {{.*}} launches = 23 :
+// REDEFINE: %{options} = --disable lm-group-elementwise
+// RUN: %{plan} | FileCheck %s --check-prefix=NAMED
+// NAMED: bytes_per_step = array<i64: 247744, 28370, 3328>, {{.*}} launches = 24 :
+
+// REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-gate-up
+// RUN: %{plan} | FileCheck %s --check-prefix=GATE-UP
+// GATE-UP: bytes_per_step = array<i64: 247744, 30674, 3328>, {{.*}} launches = 26 :
+
+// q, k and v in each layer, gate and up in one.
+// REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-projections
+// RUN: %{plan} | FileCheck %s --check-prefix=PROJECTIONS
+// PROJECTIONS: bytes_per_step = array<i64: 247744, 30610, 3328>, {{.*}} launches = 29 :
+
+// The residual and a bias.
+// REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-residual
+// RUN: %{plan} | FileCheck %s --check-prefix=RESIDUAL
+// RESIDUAL: bytes_per_step = array<i64: 247744, 40658, 3328>, {{.*}} launches = 30 :
+
+// The selection of rows with the last norm.
+// REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-norms
+// RUN: %{plan} | FileCheck %s --check-prefix=NORMS
+// NORMS: bytes_per_step = array<i64: 247744, 28370, 5376>, {{.*}} launches = 25 :
+
+// Gemma's seven layers norm before and after each residual.
+// REDEFINE: %{model} = gemma3
+// REDEFINE: %{options} = --disable lm-group-elementwise
+// RUN: %{plan} | FileCheck %s --check-prefix=GEMMA
+// GEMMA: bytes_per_step = array<i64: 225920, 40900, 1280>, {{.*}} launches = 75 :
+// REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-norms
+// RUN: %{plan} | FileCheck %s --check-prefix=GEMMA-NORMS
+// GEMMA-NORMS: bytes_per_step = array<i64: 225920, 53444, 1792>, {{.*}} launches = 104 :

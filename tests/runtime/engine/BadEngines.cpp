@@ -1,0 +1,350 @@
+//===- BadEngines.cpp - See BadEngines.h ----------------------------------===//
+#include "BadEngines.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace ingot;
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+EngineHeader &header(std::string &file) { return *reinterpret_cast<EngineHeader *>(file.data()); }
+
+fb::LaunchT &launch(Table &t, int section) { return *t.sections[section]->launches[0]; }
+
+std::function<void(std::vector<std::string> &)> object(const char *name) {
+  return [name](auto &segments) { segments[1] = codeObject(name); };
+}
+
+/// Overwrites some bytes of the second code object.
+std::function<void(std::vector<std::string> &)> poke(size_t offset, std::string bytes) {
+  return [=](auto &segments) { segments[1].replace(offset, bytes.size(), bytes); };
+}
+
+std::vector<BadEngine> allBad() {
+  return {
+      // The file.
+      {"empty", "E0303", {}, {}, {}, [](auto &f) { f.clear(); }},
+      {"half_a_header", "E0303", {}, {}, {}, [](auto &f) { f.resize(40); }},
+      {"other_magic", "E0304", {}, {}, {}, [](auto &f) { f[3] = 'X'; }},
+      {"gguf", "E0304", {}, {}, {}, [](auto &f) { f.replace(0, 4, "GGUF"); }},
+      {"text", "E0304", {}, {}, {}, [](auto &f) { f = std::string(5000, 'a'); }},
+      {"newer_major",
+       "E0305",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).major = 2;
+         sealHeader(f);
+       }},
+      {"newer_minor",
+       "E0305",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).minor = 2;
+         sealHeader(f);
+       }},
+      {"older_major",
+       "E0305",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).major = 0;
+         sealHeader(f);
+       }},
+      {"header_checksum", "E0306", {}, {}, {}, [](auto &f) { header(f).checksum ^= 1; }},
+      {"header_size_field", "E0306", {}, {}, {}, [](auto &f) { header(f).tableSize ^= 8; }},
+      {"cut_by_one", "E0307", {}, {}, {}, [](auto &f) { f.pop_back(); }},
+      {"grown_by_one", "E0307", {}, {}, {}, [](auto &f) { f += '\0'; }},
+      {"appended_page", "E0307", {}, {}, {}, [](auto &f) { f += std::string(4096, '\0'); }},
+      {"flags",
+       "E0308",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).flags = 1;
+         sealHeader(f);
+       }},
+      {"table_elsewhere",
+       "E0309",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).tableOffset = 128;
+         sealHeader(f);
+       }},
+      {"table_beyond",
+       "E0309",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).tableSize = f.size();
+         sealHeader(f);
+       }},
+      {"table_size_wraps",
+       "E0309",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).tableSize = -1;
+         sealHeader(f);
+       }},
+      {"table_empty",
+       "E0309",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).tableSize = 0;
+         sealHeader(f);
+       }},
+      {"table_bit", "E0310", {}, {}, {}, [](auto &f) { f[100] ^= 4; }},
+      {"table_garbage",
+       "E0311",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         std::fill(f.begin() + 64, f.begin() + 300, '\x77');
+         sealHeader(f);
+       }},
+      {"table_identifier",
+       "E0311",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         f[68] = 'X';
+         sealHeader(f);
+       }},
+      {"table_tiny",
+       "E0311",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         header(f).tableSize = 3;
+         sealHeader(f);
+       }},
+      {"no_model", "E0311", [](Table &t) { t.model.reset(); }},
+      {"no_grid", "E0311", [](Table &t) { t.kernels[0]->grid.reset(); }},
+      // Segments.
+      {"segment_hash", "E0312", {}, [](Table &t) { t.segments[0]->hash_lo ^= 1; }},
+      {"segment_byte", "E0312", {}, {}, {}, [](auto &f) { f[f.size() - 4096] ^= 1; }},
+      {"weight_byte", "E0312", {}, {}, {}, [](auto &f) { f[f.size() - 3 * 4096] ^= 1; }},
+      {"padding_after_table",
+       "E0313",
+       {},
+       {},
+       {},
+       [](auto &f) { f[64 + header(f).tableSize] = 1; }},
+      {"padding_at_end", "E0313", {}, {}, {}, [](auto &f) { f.back() = 1; }},
+      {"segment_kind", "E0315", {}, [](Table &t) { t.segments[2]->kind = fb::SegmentKind(77); }},
+      {"segment_alignment", "E0316", {}, [](Table &t) { t.segments[1]->offset += 64; }},
+      {"segment_beyond", "E0317", {}, [](Table &t) { t.segments[2]->size = uint64_t(1) << 40; }},
+      {"segment_wraps", "E0317", {}, [](Table &t) { t.segments[2]->size = -64; }},
+      {"segment_in_header", "E0318", {}, [](Table &t) { t.segments[0]->offset = 0; }},
+      {"segments_overlap",
+       "E0318",
+       {},
+       [](Table &t) { t.segments[3]->offset = t.segments[2]->offset; }},
+      {"segment_gap", "E0319", {}, [](Table &t) { t.segments[1]->offset += 4096; }},
+      {"segment_empty", "E0320", {}, [](Table &t) { t.segments[4]->size = 0; }},
+      {"bytes_after_last",
+       "E0321",
+       {},
+       {},
+       {},
+       [](auto &f) {
+         f += std::string(4096, '\0');
+         header(f).fileSize = f.size();
+         sealHeader(f);
+       }},
+      {"segment_forgotten",
+       "E0321",
+       {},
+       [](Table &t) {
+         t.segments.pop_back();
+         t.text.reset();
+       }},
+      // The model.
+      {"no_vocabulary", "E0322", [](Table &t) { t.model->vocab = 0; }},
+      {"no_layers", "E0322", [](Table &t) { t.model->layers = 0; }},
+      {"huge_vocabulary", "E0322", [](Table &t) { t.model->vocab = 0xFFFFFFFF; }},
+      {"huge_context", "E0322", [](Table &t) { t.model->context = 0xFFFFFFFF; }},
+      {"precision", "E0323", [](Table &t) { t.precision = fb::Precision(9); }},
+      {"page_size", "E0324", [](Table &t) { t.page_tokens = 16; }},
+      // Kernels.
+      {"no_kernels", "E0325", [](Table &t) { t.kernels.clear(); }},
+      {"kernel_without_name", "E0326", [](Table &t) { t.kernels[0]->name = ""; }},
+      {"kernel_named_badly", "E0326", [](Table &t) { t.kernels[0]->name = "a b\x1b"; }},
+      {"kernel_named_twice", "E0326", [](Table &t) { t.kernels[0]->name = t.kernels[1]->name; }},
+      {"grid_base", "E0327", [](Table &t) { t.kernels[0]->grid->base = fb::GridBase(4); }},
+      {"grid_zero", "E0327", [](Table &t) { t.kernels[0]->grid->factor = 0; }},
+      {"grid_huge", "E0327", [](Table &t) { t.kernels[0]->grid->factor = -1; }},
+      {"partition", "E0328", [](Table &t) { t.kernels[0]->partition = fb::Partition(2); }},
+      {"too_many_operands", "E0329", [](Table &t) { t.kernels[0]->args = 0xFFFFFFFF; }},
+      {"scratch", "E0330", [](Table &t) { t.kernels[0]->scratch_bytes = -1; }},
+      // Code.
+      {"no_code", "E0331", [](Table &t) { t.code.clear(); }},
+      {"unknown_target", "E0332", [](Table &t) { t.code[0]->target = "cpu:sse2"; }},
+      {"short_target", "E0332", [](Table &t) { t.code[0]->target = "avx2"; }},
+      {"target_twice", "E0333", [](Table &t) { t.code[0]->target = "cpu:avx512"; }},
+      {"code_segment_out_of_range", "E0334", [](Table &t) { t.code[0]->segment = 99; }},
+      {"code_in_weights", "E0334", [](Table &t) { t.code[0]->segment = 2; }},
+      {"too_few_symbols", "E0335", [](Table &t) { t.code[1]->kernel_symbols.pop_back(); }},
+      {"too_many_symbols", "E0335", [](Table &t) { t.code[1]->kernel_symbols.push_back("x"); }},
+      {"not_elf", "E0336", {}, {}, [](auto &s) { s[1] = "#!/bin/sh\n"; }},
+      {"elf_of_32_bits", "E0336", {}, {}, poke(4, "\x01")},
+      {"elf_of_another_machine", "E0336", {}, {}, poke(18, "\xB7")},
+      {"elf_executable", "E0336", {}, {}, poke(16, "\x02")},
+      {"elf_cut", "E0337", {}, {}, [](auto &s) { s[1].resize(700); }},
+      {"elf_without_segments", "E0337", {}, {}, poke(56, std::string(2, '\0'))},
+      {"elf_headers_beyond", "E0337", {}, {}, poke(32, std::string(8, '\xFF'))},
+      {"elf_segment_beyond", "E0337", {}, {}, poke(64 + 56 + 32, std::string(6, '\x7F'))},
+      {"elf_writable_data", "E0338", {}, {}, object("data")},
+      {"elf_bss", "E0338", {}, {}, object("bss")},
+      {"elf_relocation", "E0339", {}, {}, object("relocation")},
+      {"elf_undefined_symbol", "E0340", {}, {}, object("undefined")},
+      {"kernel_missing", "E0341", {}, {}, object("half")},
+      {"symbol_missing", "E0341", [](Table &t) { t.code[0]->kernel_symbols[1] = "nothing"; }},
+      // Buffers.
+      {"buffer_class", "E0342", [](Table &t) { t.buffers[0]->class_ = fb::BufferClass(3); }},
+      {"buffer_empty", "E0343", [](Table &t) { t.buffers[0]->per_unit = 0; }},
+      {"buffer_size", "E0343", [](Table &t) { t.buffers[0]->per_unit = 100; }},
+      {"buffer_offset", "E0344", [](Table &t) { t.buffers[1]->offset = 32; }},
+      {"buffer_beyond_arena", "E0345", [](Table &t) { t.buffers[1]->offset = 1 << 20; }},
+      {"buffer_overflow", "E0345", [](Table &t) { t.buffers[1]->offset = uint64_t(-64); }},
+      {"bytes_per_token", "E0345", [](Table &t) { t.bytes_per_token -= 64; }},
+      {"bytes_per_row", "E0345", [](Table &t) { t.bytes_per_row = 0; }},
+      {"bytes_fixed", "E0345", [](Table &t) { t.bytes_fixed += 64; }},
+      // Weights.
+      {"weight_layout", "E0346", [](Table &t) { t.weights[0]->layout = fb::WeightLayout(2); }},
+      {"weight_format", "E0347", [](Table &t) { t.weights[0]->format = "q3_k"; }},
+      {"vector_format", "E0347", [](Table &t) { t.weights[3]->format = "bf16"; }},
+      {"weight_shape_missing", "E0348", [](Table &t) { t.weights[0]->shape.clear(); }},
+      {"weight_rank", "E0348", [](Table &t) { t.weights[0]->shape.push_back(1); }},
+      {"weight_without_rows", "E0348", [](Table &t) { t.weights[0]->shape[0] = 0; }},
+      {"weight_shape_overflow", "E0348",
+       [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
+      {"weight_shape_wraps", "E0348", [](Table &t) { t.weights[0]->shape = {uint64_t(-1), 1}; }},
+      {"weight_segment_out_of_range", "E0349", [](Table &t) { t.weights[0]->segment = 5; }},
+      {"weight_in_code", "E0349", [](Table &t) { t.weights[0]->segment = 0; }},
+      {"weight_alignment", "E0350", [](Table &t) { t.weights[0]->offset = 32; }},
+      {"weight_size", "E0351", [](Table &t) { t.weights[0]->size -= 64; }},
+      {"weight_shape_too_large", "E0351", [](Table &t) { t.weights[0]->shape[0] = 1000; }},
+      {"weight_beyond", "E0352", [](Table &t) { t.weights[3]->offset += 64; }},
+      {"weight_wraps", "E0352", [](Table &t) { t.weights[3]->offset = -64; }},
+      {"weights_overlap", "E0353", [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
+      {"weight_twice", "E0354", [](Table &t) { t.weights[2]->name = t.weights[1]->name; }},
+      // Weights from a seed.
+    {"weight_source", "E0380", [](Table &t) { t.weights[0]->source = fb::WeightSource(2); }},
+    {"seed_memory_without_weights", "E0387", {}, [](Table &t) { t.seed_bytes = 4096; }},
+    {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { t.seed_bytes += 64; }},
+    {"seed_memory_absurd", "E0387", seedMatrices, [](Table &t) { t.seed_bytes = uint64_t(1) << 62; }},
+    {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { t.seed_bytes -= 64; }},
+    {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { t.seed_bytes = 0; }},
+    {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { t.weights[0]->offset = -64; }},
+    {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { t.weights[0]->offset = 32; }},
+    {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { t.weights[0]->size = 64; }},
+    {"seed_weight_huge", "E0352", seedMatrices,
+     [](Table &t) {
+       t.weights[0]->format = "f32";
+       t.weights[0]->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+       t.weights[0]->size = uint64_t(1) << 58;
+     }},
+    {"seed_weight_shape_overflow", "E0348", seedMatrices,
+     [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
+    {"seed_weights_overlap", "E0353", seedMatrices,
+     [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
+    {"seed_weights_sum_overflows", "E0387",
+     [](Table &t) {
+       seedMatrices(t);
+       for (int i = 0; i < 40; ++i) {
+         t.weights.push_back(std::make_unique<fb::WeightT>(*t.weights[0]));
+         t.weights.back()->name += std::to_string(i);
+         t.weights.back()->format = "f32";
+         t.weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+         t.weights.back()->size = uint64_t(1) << 58;
+       }
+       t.seed_bytes = uint64_t(1) << 62;
+     }},
+    // KV.
+      {"kv_type", "E0355", [](Table &t) { t.kv_slots[0]->type = fb::ElementType(5); }},
+      {"kv_without_heads", "E0355", [](Table &t) { t.kv_slots[0]->kv_heads = 0; }},
+      {"kv_overflow", "E0355",
+       [](Table &t) { t.kv_slots[0]->kv_heads = t.kv_slots[0]->head_dim = 0xFFFFFFFF; }},
+      {"kv_page_bytes", "E0356", [](Table &t) { t.kv_slots[0]->page_bytes -= 64; }},
+      {"kv_page_sum", "E0357", [](Table &t) { t.bytes_per_page += 64; }},
+      // The program.
+      {"no_steps", "E0358", [](Table &t) { t.steps.clear(); }},
+      {"no_sections", "E0358", [](Table &t) { t.sections.clear(); }},
+      {"section_empty", "E0358", [](Table &t) { t.sections[0]->launches.clear(); }},
+      {"launch_kernel", "E0359", [](Table &t) { launch(t, 0).kernel = 2; }},
+      {"launch_too_few_operands", "E0360", [](Table &t) { launch(t, 0).args.pop_back(); }},
+      {"launch_without_operands", "E0360", [](Table &t) { launch(t, 0).args.clear(); }},
+      {"operand_kind", "E0361",
+       [](Table &t) { launch(t, 0).args[0] = fb::Arg(fb::ArgKind(4), 0); }},
+      {"operand_buffer", "E0362",
+       [](Table &t) { launch(t, 0).args[1] = fb::Arg(fb::ArgKind::Buffer, 4); }},
+      {"operand_weight", "E0363",
+       [](Table &t) { launch(t, 0).args[0] = fb::Arg(fb::ArgKind::Weight, 4); }},
+      {"layer_weight", "E0364",
+       [](Table &t) { launch(t, 1).args[0] = fb::Arg(fb::ArgKind::LayerWeight, 1); }},
+      {"layer_weight_wraps", "E0364",
+       [](Table &t) { launch(t, 1).args[0] = fb::Arg(fb::ArgKind::LayerWeight, 0xFFFFFFFF); }},
+      {"kv_without_slot", "E0365", [](Table &t) { t.steps[1]->kv_slot = -1; }},
+      {"step_section", "E0366", [](Table &t) { t.steps[0]->section = 3; }},
+      {"step_weight", "E0367", [](Table &t) { t.steps[1]->weights[0] = 4; }},
+      {"step_kv_slot", "E0368", [](Table &t) { t.steps[1]->kv_slot = 2; }},
+      {"step_kv_slot_negative", "E0368", [](Table &t) { t.steps[1]->kv_slot = -2; }},
+      {"step_layer", "E0369", [](Table &t) { t.steps[1]->layer = 2; }},
+      {"section_weights_differ", "E0370", [](Table &t) { t.steps[2]->weights[0] = 0; }},
+      {"section_layouts_differ", "E0370", [](Table &t) { t.steps[2]->weights[0] = 3; }},
+      {"section_windows_differ", "E0371", [](Table &t) { t.kv_slots[1]->window = 512; }},
+      {"launches_per_step", "E0372", [](Table &t) { t.launches_per_step = 3; }},
+      {"logits_buffer", "E0373", [](Table &t) { t.logits_buffer = 4; }},
+      {"logits_size", "E0374", [](Table &t) { t.model->vocab = 400; }},
+      {"logits_class", "E0374", [](Table &t) { t.logits_buffer = 0; }},
+      // Text and defaults.
+      {"tokenizer_out_of_range", "E0375", [](Table &t) { t.text->tokenizer_segment = 9; }},
+      {"tokenizer_in_code", "E0375", [](Table &t) { t.text->tokenizer_segment = 0; }},
+      {"tokenizer_negative", "E0375", [](Table &t) { t.text->tokenizer_segment = -2; }},
+      {"tokenizer_kind", "E0375", [](Table &t) { t.text->tokenizer_kind.clear(); }},
+      {"template_in_tokenizer", "E0376", [](Table &t) { t.text->chat_template_segment = 3; }},
+      {"bos_beyond_vocabulary", "E0377", [](Table &t) { t.text->special->bos = 40; }},
+      {"eos_beyond_vocabulary", "E0377", [](Table &t) { t.text->special->eos.push_back(40); }},
+      {"eos_negative", "E0377", [](Table &t) { t.text->special->eos.push_back(-1); }},
+      {"temperature", "E0378", [](Table &t) { t.generation->temperature = -1; }},
+      {"temperature_nan", "E0378", [](Table &t) { t.generation->temperature = std::nanf(""); }},
+      {"top_p", "E0378", [](Table &t) { t.generation->top_p = 1.5f; }},
+      {"min_p_nan", "E0378", [](Table &t) { t.generation->min_p = std::nanf(""); }},
+      {"top_k", "E0378", [](Table &t) { t.generation->top_k = -1; }},
+      {"penalty", "E0378", [](Table &t) { t.generation->repetition_penalty = 0; }},
+      {"cost_kernel", "E0379", [](Table &t) { t.costs[0]->kernel = 2; }},
+  };
+}
+
+} // namespace
+
+std::string BadEngine::bytes() const {
+  std::string image = assemble(before, after, segments);
+  if (file)
+    file(image);
+  return image;
+}
+
+const std::vector<BadEngine> &test::badEngines() {
+  static const std::vector<BadEngine> bad = allBad(); // needed while tests register
+  return bad;
+}

@@ -1,0 +1,82 @@
+//===- LastWords.cpp - No memory, or no file under a mapping ---------------===//
+//
+// An engine is read where it is mapped. If somebody cuts the file meanwhile, or its disk fails,
+// the kernel answers the next read with SIGBUS: there is no call that could return an
+// error, so the handler says what happened. Which file it was stands in /proc/self/maps.
+//===----------------------------------------------------------------------===//
+#include "tools/ingot/LastWords.h"
+
+#include "runtime/error/OutOfMemory.h"
+#include "runtime/text/Text.h"
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <new>
+#include <span>
+
+namespace ingot::cli {
+
+namespace {
+
+/// The path in a line of /proc/self/maps ("from-to … /path") if it covers `address`; else null.
+const char *pathIfCovers(const char *line, uintptr_t address) {
+  char *end = nullptr;
+  const uintptr_t from = std::strtoull(line, &end, 16);
+  const uintptr_t to = *end == '-' ? std::strtoull(end + 1, &end, 16) : 0;
+  return from <= address && address < to ? std::strchr(end, '/') : nullptr;
+}
+
+/// The file that is mapped at `address`; empty if there is none. Without memory or stdio.
+void mappedFile(uintptr_t address, std::span<char> path) {
+  path[0] = '\0';
+  const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  char line[1024], bytes[1024];
+  size_t length = 0;
+  for (ssize_t n; (n = ::read(maps, bytes, sizeof bytes)) > 0;)
+    for (char byte : std::span(bytes, static_cast<size_t>(n))) {
+      if (byte != '\n') {
+        if (length + 1 < sizeof line)
+          line[length++] = byte;
+        continue;
+      }
+      line[length] = '\0';
+      length = 0;
+      if (const char *found = pathIfCovers(line, address))
+        std::snprintf(path.data(), path.size(), "%s", found);
+    }
+  ::close(maps);
+}
+
+void onFileFault(int signal, siginfo_t *info, void *) {
+  char path[512], text[900];
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  mappedFile(address, path);
+  if (!path[0]) { // no file: our bug, which should crash as such
+    ::signal(signal, SIG_DFL);
+    return;
+  }
+  const int length = std::snprintf(
+      text, sizeof text,
+      "\nerror[E0387]: %s changed while it was in use\n"
+      "  a page of it can no longer be read (at 0x%llx): the file was cut, or its disk failed\n"
+      "  put it back whole and start again; ingot compile never cuts an engine that is in use\n",
+      path, static_cast<unsigned long long>(address));
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, static_cast<size_t>(length));
+  ::_exit(static_cast<int>(ExitCode::File));
+}
+
+} // namespace
+
+void prepareLastWords() {
+  std::set_new_handler(endOutOfMemory);
+  text::onOutOfMemory(endOutOfMemory);
+  struct sigaction action = {};
+  action.sa_sigaction = onFileFault;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+} // namespace ingot::cli
