@@ -10,6 +10,7 @@
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Memory.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
@@ -66,27 +67,40 @@ Result<void> checkSources(const std::vector<SegmentSource> &sources) {
   return {};
 }
 
-/// Sets what follows from the rest of the table.
-Result<void> complete(fb::EngineT &table) {
-  for (auto &slot : table.kv_slots)
-    slot->page_bytes =
-        runtime::kvPageBytes(slot->kv_heads, slot->head_dim, table.page_tokens, slot->type)
-            .value_or(0);
-  flatbuffers::DetachedBuffer draft = serialise(table);
-  Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
-  if (!engine)
-    return ourBug("a required field is missing: " + engine.error().why);
-  for (const fb::Step *step : *(*engine)->steps())
-    if (step->section() >= (*engine)->sections()->size())
+/// Sets what follows from the rest of one program. `packed` is the same program, serialised.
+Result<void> completeProgram(fb::EngineT &table, const fb::Engine &packed) {
+  for (const fb::Step *step : *packed.steps())
+    if (step->section() >= packed.sections()->size())
       return ourBug("a step runs section " + to_string(step->section()));
-  std::optional<runtime::MemoryCoefficients> memory = runtime::memoryCoefficients(**engine);
+  std::optional<runtime::MemoryCoefficients> memory = runtime::memoryCoefficients(packed);
   if (!memory)
     return ourBug("the sizes of its buffers overflow");
   table.bytes_per_token = memory->perToken;
   table.bytes_per_row = memory->perRow;
   table.bytes_fixed = memory->fixed;
   table.bytes_per_page = memory->perPage;
-  table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(**engine));
+  table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(packed));
+  return {};
+}
+
+/// Sets what follows from the rest of the table, in each of its programs.
+Result<void> complete(fb::EngineT &table) {
+  std::vector<fb::EngineT *> programs = {&table};
+  for (auto &program : table.programs)
+    programs.push_back(program.get());
+  for (fb::EngineT *program : programs)
+    for (auto &slot : program->kv_slots)
+      slot->page_bytes =
+          runtime::kvPageBytes(slot->kv_heads, slot->head_dim, program->page_tokens, slot->type)
+              .value_or(0);
+  flatbuffers::DetachedBuffer draft = serialise(table);
+  Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
+  if (!engine)
+    return ourBug("a required field is missing: " + engine.error().why);
+  std::vector<const fb::Engine *> packed = runtime::programsOf(**engine);
+  for (size_t i = 0; i < programs.size(); ++i)
+    if (Result<void> ok = completeProgram(*programs[i], *packed[i]); !ok)
+      return ok;
   return {};
 }
 

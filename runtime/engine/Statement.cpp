@@ -1,5 +1,5 @@
 //===- Statement.cpp - The memory statement of Inspect.h ------------------===//
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/Batch.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/JsonText.h"
 #include "runtime/engine/Memory.h"
@@ -75,10 +75,10 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       .add(table.bytes_per_row(), s.limits.logitsRows);
   kv.add(pages.value_or(UINT64_MAX), table.bytes_per_page());
   threads.add(scratch, s.limits.threads);
-  // ids, position and sequence of a token; rows; attention tiles; block tables (KernelAbi.h).
+  // ids, position and sequence of a token; rows; attention tiles; block tables (Batch.h).
   batch.add(12, s.limits.maxBatchTokens).add(4, s.limits.logitsRows);
-  batch.add(sizeof(cpu::AttentionTile), s.limits.maxBatchTokens / cpu::kAttentionTile)
-      .add(sizeof(cpu::AttentionTile), s.limits.maxSeqs)
+  batch.add(sizeof(AttentionTile), s.limits.maxBatchTokens / kAttentionTile)
+      .add(sizeof(AttentionTile), s.limits.maxSeqs)
       .add(4, checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
   for (const Sum *part : {&arena, &kv, &threads, &batch})
     all.add(part->total.value_or(UINT64_MAX));

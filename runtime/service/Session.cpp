@@ -75,7 +75,7 @@ Result<RequestId> Session::submit(Request request) {
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
   if (maxTokens < 0) {
     // As many as the context and the pool leave; the last one takes no position.
-    int64_t positions = std::min(impl->limits.context, impl->limits.pages * cpu::kPageTokens);
+    int64_t positions = std::min(impl->limits.context, impl->limits.pages * kPageTokens);
     maxTokens = std::max<int64_t>(1, positions - prompt + 1);
   }
   if (auto checked = checkLength(prompt, maxTokens, impl->limits); !checked)
@@ -96,7 +96,7 @@ void Session::Impl::endCancelled() {
   }
 }
 
-void Session::Impl::runStep(const cpu::BatchView &batch) {
+void Session::Impl::runStep(const BatchView &batch) {
   auto ran = executor->step(batch);
   if (!ran) {
     std::fputs(ran.error().format().c_str(), stderr);
@@ -107,7 +107,7 @@ void Session::Impl::runStep(const cpu::BatchView &batch) {
 
 bool Session::step() {
   impl->endCancelled();
-  const cpu::BatchView *batch = impl->scheduler->plan();
+  const BatchView *batch = impl->scheduler->plan();
   if (!batch)
     return false;
   for (const Scheduler::Share &share : impl->scheduler->shares())
@@ -154,7 +154,7 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
     return checked;
   SequenceId sequence = impl->scheduler->add(ids, 0, /*everyPosition=*/true);
   while (!(cancel && cancel->load(std::memory_order_relaxed))) {
-    const cpu::BatchView *batch = impl->scheduler->plan();
+    const BatchView *batch = impl->scheduler->plan();
     if (!batch)
       break;
     impl->runStep(*batch);
@@ -199,11 +199,11 @@ void Session::profile(bool on) {
 
 std::vector<Session::KernelTime> Session::kernelTimes() const {
   std::vector<KernelTime> result;
-  const cpu::Trace *trace = impl->executor->trace();
+  const Trace *trace = impl->executor->trace();
   if (!trace)
     return result;
   for (size_t kernel = 0; kernel < trace->kernelNames().size(); ++kernel) {
-    const cpu::Trace::KernelTime &time = trace->kernelTimes()[kernel];
+    const Trace::KernelTime &time = trace->kernelTimes()[kernel];
     if (time.launches)
       result.push_back({trace->kernelNames()[kernel], time.seconds, time.launches});
   }

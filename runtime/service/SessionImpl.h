@@ -1,7 +1,7 @@
 //===- SessionImpl.h - The parts of a session -----------------------------===//
 #pragma once
 
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/Executor.h"
 #include "runtime/kv/KvPool.h"
 #include "runtime/sample/Sampler.h"
 #include "runtime/schedule/Scheduler.h"
@@ -15,7 +15,7 @@ namespace ingot::runtime {
 
 struct Session::Impl {
   std::shared_ptr<EngineFile> file;
-  std::unique_ptr<cpu::Executor> executor;
+  std::unique_ptr<Executor> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;
   std::unique_ptr<KvPool> kv;
   std::unique_ptr<Scheduler> scheduler;
@@ -30,7 +30,7 @@ struct Session::Impl {
 
   void endCancelled();
   /// Runs the planned batch. A failure would be a bug of the scheduler.
-  void runStep(const cpu::BatchView &batch);
+  void runStep(const BatchView &batch);
 };
 
 } // namespace ingot::runtime

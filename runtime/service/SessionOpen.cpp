@@ -1,7 +1,7 @@
 //===- SessionOpen.cpp - From a path and limits to a session --------------===//
 #include "runtime/service/SessionImpl.h"
 
-#include "runtime/device/cpu/Trace.h"
+#include "runtime/device/cpu/Executor.h"
 
 #include <algorithm>
 
@@ -72,7 +72,7 @@ void fitContext(const EngineFile &file, MemoryLimits &limits, uint64_t available
 
 Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                const SessionOptions &options) {
-  uint64_t begin = cpu::nowNanoseconds();
+  uint64_t begin = nowNanoseconds();
   auto impl = std::make_unique<Impl>();
   auto file = EngineFile::open(path);
   if (!file)
@@ -107,9 +107,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
 
   int64_t pages = impl->executor->pages();
   impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages,
-                  cpu::kPageTokens};
+                  kPageTokens};
   impl->kv =
-      std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), cpu::kPageTokens);
+      std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
   int64_t budget = int64_t(limits.maxBatchTokens);
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv,
@@ -119,7 +119,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   impl->traceFile = options.traceFile;
   if (!options.traceFile.empty())
     impl->executor->startTrace(/*keepEvents=*/true);
-  impl->loadMs = double(cpu::nowNanoseconds() - begin) * 1e-6;
+  impl->loadMs = double(nowNanoseconds() - begin) * 1e-6;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 

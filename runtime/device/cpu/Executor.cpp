@@ -169,17 +169,19 @@ Result<void> Executor::step(const BatchView &batch) {
   return {};
 }
 
-std::string_view Executor::target() const { return targetName; }
+std::string Executor::device() const {
+  return std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
+}
 
 void Executor::startTrace(bool keepEvents) {
   std::vector<std::string> names;
   for (const fb::Kernel *kernel : *file->table().kernels())
     names.push_back(kernel->name()->str());
-  std::vector<Trace::LaunchInfo> launchList;
+  std::vector<runtime::Trace::LaunchInfo> launchList;
   for (const ResolvedLaunch &launch : program)
     launchList.push_back({launch.kernel, launch.layer});
   tracing =
-      std::make_unique<Trace>(std::move(names), std::move(launchList), loop->threads(), keepEvents);
+      std::make_unique<runtime::Trace>(std::move(names), std::move(launchList), loop->threads(), keepEvents);
 }
 
 } // namespace ingot::cpu
