@@ -43,6 +43,8 @@ public:
   virtual std::string_view target() const = 0;
   /// Who runs it, for people: "2 threads", "NVIDIA H200".
   virtual std::string device() const = 0;
+  /// What the user should know of the choice of code; mostly empty.
+  virtual std::string remark() const { return ""; }
   /// Of the host that work on a step.
   virtual int threads() const = 0;
 

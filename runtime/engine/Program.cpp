@@ -1,6 +1,8 @@
 //===- Program.cpp - See Program.h ----------------------------------------===//
 #include "runtime/engine/Program.h"
 
+#include <algorithm>
+
 namespace ingot::runtime {
 
 DeviceKind deviceKind(const fb::Engine &program) {
@@ -22,6 +24,15 @@ const fb::Engine *programFor(const fb::Engine &engine, DeviceKind kind) {
     if (deviceKind(*program) == kind)
       return program;
   return nullptr;
+}
+
+std::vector<uint32_t> weightSegments(const fb::Engine &program) {
+  std::vector<uint32_t> segments;
+  for (const fb::Weight *weight : *program.weights())
+    segments.push_back(weight->segment());
+  std::sort(segments.begin(), segments.end());
+  segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
+  return segments;
 }
 
 } // namespace ingot::runtime

@@ -18,7 +18,7 @@ using std::to_string;
 constexpr uint64_t kMostFactor = uint64_t(1) << 40; ///< as of a CPU grid
 constexpr uint32_t kMostThreads = 1024;             ///< of a block, on every GPU
 constexpr uint32_t kMostShared = 232448;            ///< opt-in, of the GPUs that have most (9.0)
-constexpr uint32_t kMostVariants = 64;             ///< of a kernel
+constexpr uint32_t kMostVariants = 64;              ///< of a kernel
 constexpr uint16_t kElfX86 = 62, kElfCuda = 190;
 
 class GpuVerifier {
@@ -63,7 +63,10 @@ bool GpuVerifier::isOfTarget(std::span<const std::byte> module) const {
     return text.find('\0') == text.size() - 1 && text.find(".version") != text.npos;
   }
   uint16_t machine;
-  if (module.size() < 64 || std::memcmp(module.data(), "\x7f" "ELF\x02\x01", 6) != 0)
+  if (module.size() < 64 || std::memcmp(module.data(),
+                                        "\x7f"
+                                        "ELF\x02\x01",
+                                        6) != 0)
     return false;
   std::memcpy(&machine, module.data() + 18, sizeof machine);
   return machine == (gpuTargetNamed(target)->kind == GpuTarget::Kind::Cubin ? kElfCuda : kElfX86);
@@ -126,8 +129,7 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label
     if (extent->base() > fb::GridBase::MAX || extent->multiply() == 0 || extent->divide() == 0 ||
         extent->multiply() > kMostFactor || extent->divide() > kMostFactor)
       return bad("E0807", label + "a grid of base " + to_string(int(extent->base())) + " times " +
-                              to_string(extent->multiply()) + " by " +
-                              to_string(extent->divide()));
+                              to_string(extent->multiply()) + " by " + to_string(extent->divide()));
   if (v.threads() == 0 || v.threads() > kMostThreads || v.threads() % 32 != 0 ||
       v.shared_bytes() > kMostShared)
     return bad("E0808", label + to_string(v.threads()) + " threads with " +

@@ -61,7 +61,7 @@ private:
   Result<void> costs();
 
   std::span<const std::byte> file;
-  const fb::Engine &root; ///< has the segments
+  const fb::Engine &root;   ///< has the segments
   const fb::Engine &engine; ///< the program
   const std::string &name;
 };
