@@ -76,6 +76,7 @@ private:
   Result<void> generateCode();
   Result<void> write();
 
+  bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
   bool stopAt(Emit stage) { // prints what was asked for
     if (options.emit != stage)
       return false;
@@ -110,9 +111,9 @@ Result<void> Compilation::read() {
   if (!opened)
     return opened.error();
   checkpoint = *opened;
-  if (checkpoint->tensors.empty() && !options.randomWeights)
+  if (checkpoint->tensors.empty() && !weightsMadeUp())
     return Error{ExitCode::File, "E0410", options.model + " has no weights", "it is a configuration without tensors",
-                 "give the folder of the checkpoint, or add --weights random"};
+                 "give the folder of the checkpoint, or add --weights random or --weights seed"};
   uint64_t bytes = 0;
   for (const import::Tensor &tensor : checkpoint->tensors)
     bytes += tensor.data.size();
@@ -177,8 +178,10 @@ LogicalResult Compilation::insertAt(StringRef point, OpPassManager &pm) {
 
 /// `--verify`: the fused program against the imported one, on the checkpoint's own numbers.
 Result<void> Compilation::verifyOnWeights(ModuleOp imported) {
-  if (options.randomWeights)
-    return Error{ExitCode::Usage, "E0412", "nothing to verify against", "random weights are no checkpoint", "drop --verify"};
+  if (weightsMadeUp())
+    return Error{ExitCode::Usage, "E0412", "nothing to verify against",
+                 std::string("--weights ") + weightOriginName(options.weights) + " makes the numbers up: they are no checkpoint's",
+                 "drop --verify"};
   reference::CheckpointWeights weights(*checkpoint);
   auto change = reference::comparePrograms(imported, *module, weights);
   if (!change)
@@ -232,7 +235,8 @@ Result<void> Compilation::generateCode() {
   progress.phase("kernels");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
-  uint64_t weightBytes = planToTable(program, table, /*weightSegment=*/0, kernels);
+  uint64_t weightBytes = planToTable(program, table, options.weights == WeightOrigin::Seed, kernels);
+  table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
   if (options.emit == Emit::Llvm) {
     for (kernel::FuncOp fn : kernels) {
       auto printed = cpu::printKernel(fn, *cpu::isaNamed(options.targets.back()), cpu::CodeText::Llvm);
@@ -244,8 +248,9 @@ Result<void> Compilation::generateCode() {
   }
 
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = options.randomWeights ? randomWeightJobs(program, table, options.seed) : weightJobs(program, table, *checkpoint);
-  segments.push_back(std::move(weights));
+  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, table, options.seed) : weightJobs(program, table, *checkpoint);
+  if (weightBytes != 0)
+    segments.push_back(std::move(weights));
   size_t codeBytes = 0;
   for (const std::string &level : options.targets) {
     auto object = cpu::compileKernels(kernels, *cpu::isaNamed(level), {static_cast<unsigned>(threads)});
@@ -297,8 +302,8 @@ Result<void> Compilation::write() {
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("recipe", rule);
-  if (options.randomWeights)
-    attribute("weights", "random, seed " + std::to_string(options.seed));
+  if (weightsMadeUp())
+    attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
   if (program.getPeak() && program.getLowerBound()) {
     attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
                                            std::to_string((*program.getLowerBound())[0]));

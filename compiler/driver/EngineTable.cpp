@@ -48,7 +48,8 @@ struct Lists {
 };
 } // namespace
 
-static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t segment, uint64_t &at) {
+/// Places a weight at the end of its region, the segment or the seeded memory.
+static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number, bool seeded, uint64_t &at) {
   lm::WeightType type = op.getType();
   auto weight = std::make_unique<fb::WeightT>();
   weight->name = op.getSymName().str();
@@ -57,16 +58,17 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t segment
   weight->layout = type.isVector() ? fb::WeightLayout::VectorF32 : fb::WeightLayout::Panel32;
   weight->size = type.isVector() ? roundUp(type.rows(), kPanelRows) * 4
                                  : panelLayout(type.getFormat(), type.rows(), type.columns()).bytes();
-  weight->segment = segment;
+  weight->tensor = number;
+  weight->source = seeded ? fb::WeightSource::Seed : fb::WeightSource::Stored;
   weight->offset = at;
   at += roundUp(weight->size, 64);
   return weight;
 }
 
-uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, uint32_t weightSegment,
+uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, bool seeded,
                                SmallVectorImpl<kernel::FuncOp> &kernels) {
   Lists lists;
-  uint64_t weightBytes = 0;
+  uint64_t weightBytes = 0, seedBytes = 0;
   for (auto fn : program->getParentOfType<ModuleOp>().getOps<kernel::FuncOp>()) {
     lists.kernels[fn.getSymName()] = kernels.size();
     kernels.push_back(fn);
@@ -83,7 +85,8 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, uint
   for (Operation &op : program.getBody().front()) {
     if (auto weight = dyn_cast<plan::WeightOp>(op)) {
       lists.weights[weight.getSymName()] = table.weights.size();
-      table.weights.push_back(weightOf(weight, weightSegment, weightBytes));
+      bool made = seeded && !weight.getValuesAttr();
+      table.weights.push_back(weightOf(weight, table.weights.size(), made, made ? seedBytes : weightBytes));
     } else if (auto buffer = dyn_cast<plan::BufferOp>(op)) {
       lists.buffers[buffer.getSymName()] = table.buffers.size();
       auto entry = std::make_unique<fb::BufferT>();

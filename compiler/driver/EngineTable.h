@@ -8,16 +8,17 @@
 namespace ingot::compiler {
 
 /// Fills buffers, kernels, weights, sections, steps, KV slots and the logits of `table` from the plan, one to
-/// one. Weights get their offsets in the segment `weightSegment`; the return value is that segment's size.
+/// one. Stored weights get their offsets in segment 0; the return value is that segment's size. With `seeded`
+/// only the vectors that the program gives values are stored: the device makes the others at load.
 /// `kernels` receives the kernels in table order.
-uint64_t planToTable(plan::ProgramOp program, fb::EngineT &table, uint32_t weightSegment,
+uint64_t planToTable(plan::ProgramOp program, fb::EngineT &table, bool seeded,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 
 /// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the
 /// checkpoint misses was refused at import. The checkpoint must outlive the jobs.
 std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::EngineT &table, const import::Checkpoint &checkpoint);
 
-/// As weightJobs, but the numbers come from the seed: normal-like, deviation 0.02; norms are 1.
-std::vector<FillJob> randomWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed);
+/// As weightJobs, without a checkpoint: the numbers of SeedWeights.h for the weights that are stored.
+std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed);
 
 } // namespace ingot::compiler

@@ -56,17 +56,22 @@ static Result<std::vector<std::string>> readRecipe(const std::string &path) {
   return rules;
 }
 
+const char *compiler::weightOriginName(WeightOrigin origin) {
+  return origin == WeightOrigin::Random ? "random" : origin == WeightOrigin::Seed ? "seed" : "";
+}
+
 Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
   CompileOptions o;
   CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
   app.footer("examples:\n"
              "  ingot compile smollm2.gguf -o smollm2.ingot\n"
              "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
+             "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
              "  ingot compile smollm2.gguf --emit plan");
   std::vector<std::string> targets, insertions;
   std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
-  app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights random")->required();
+  app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
   app.add_option("-o,--output", o.output, "the engine to write");
   app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512; may be repeated")->type_name("T");
   app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
@@ -77,8 +82,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact)");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
-  app.add_option("--weights", weights, "random: numbers from --seed instead of a checkpoint's")->check(CLI::IsMember({"random"}));
-  app.add_option("--seed", o.seed, "of --weights random");
+  app.add_option("--weights", weights, "made up from --seed: random packs them, seed leaves them to the device at load")
+      ->check(CLI::IsMember({"random", "seed"}));
+  app.add_option("--seed", o.seed, "of --weights (default: 0)");
   app.add_option("--chat-template", o.chatTemplate, "a Jinja file for a checkpoint that has none, or instead of its own");
   app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")->type_name("PASS");
   app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr")->type_name("PASS");
@@ -131,7 +137,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
                    "points are import, pre-fusion, post-fusion, pre-codegen and pre-plan", "--insert 'pre-fusion=lm.model(my-pass)'");
     o.insertions.emplace_back(point, insertion.substr(equals + 1));
   }
-  o.randomWeights = weights == "random";
+  for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
+    if (weights == weightOriginName(origin))
+      o.weights = origin;
   const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},
                                                  {"plan", Emit::Plan}, {"llvm", Emit::Llvm}};
   for (auto [name, kind] : emits)

@@ -12,6 +12,13 @@ namespace ingot::compiler {
 
 enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm };
 
+/// Where the numbers of the weights come from.
+enum class WeightOrigin {
+  Checkpoint,
+  Random, ///< made from the seed and packed (runtime/formats/SeedWeights.h)
+  Seed,   ///< the same numbers, made by the device at load
+};
+
 struct CompileOptions {
   std::string model;
   std::string output;                 ///< empty with --emit of text: standard output
@@ -23,7 +30,7 @@ struct CompileOptions {
   std::string kv;                     ///< "f32", "bf16", "f16"
   bool exact = false;
   bool verify = false;                ///< check passes with the real weights as well
-  bool randomWeights = false;         ///< a config.json without tensors: numbers from the seed
+  WeightOrigin weights = WeightOrigin::Checkpoint;
   uint64_t seed = 0;
   std::string chatTemplate;           ///< file; overrides the checkpoint's
   std::vector<std::string> disabled, dumpAfter;
@@ -32,6 +39,9 @@ struct CompileOptions {
   int threads = 0;                    ///< 0: as many as the machine has
   bool quiet = false, json = false;
 };
+
+/// "random" or "seed"; empty for a checkpoint's own.
+const char *weightOriginName(WeightOrigin origin);
 
 /// Parses the arguments behind `ingot compile`. nullopt: help was printed.
 Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);

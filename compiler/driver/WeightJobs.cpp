@@ -1,11 +1,12 @@
 //===- WeightJobs.cpp - Pack weights piece by piece -----------------------===//
 //
 // A job packs a few panels of one weight: small enough that threads share the work
-// evenly and that memory stays at threads * a few MiB.
+// evenly and that memory stays at threads * a few MiB. Only stored weights have jobs.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/EngineTable.h"
 #include "compiler/import/Dequantize.h"
 #include "compiler/pack/Pack.h"
+#include "runtime/formats/SeedWeights.h"
 
 #include <algorithm>
 #include <cstring>
@@ -65,43 +66,20 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Eng
   return jobs;
 }
 
-//===----------------------------------------------------------------------===//
-// Random weights
-//===----------------------------------------------------------------------===//
-
-/// splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): value i of
-/// stream s is a function of (s, i) alone, so pieces can be made in any order.
-static uint64_t mix(uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-/// About normal with deviation 0.02: the sum of four 16-bit uniforms.
-static float randomWeight(uint64_t stream, uint64_t i) {
-  uint64_t bits = mix(stream ^ mix(i));
-  int64_t sum = 0;
-  for (int part = 0; part < 4; ++part)
-    sum += static_cast<int64_t>((bits >> (16 * part)) & 0xffff) - 32768;
-  return static_cast<float>(sum) * (0.02f / 37837.0f); // deviation of the sum: 2 * 65536 / sqrt(12)
-}
-
-std::vector<FillJob> compiler::randomWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed) {
+std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed) {
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
-  uint64_t number = 0;
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
     const fb::WeightT &weight = **entry++;
-    uint64_t stream = mix(seed ^ mix(number++));
     if (op.getValuesAttr()) {
       jobs.push_back(valuesJob(weight, op.getValuesAttr()));
       continue;
     }
+    if (weight.source == fb::WeightSource::Seed)
+      continue;
     if (op.getType().isVector()) {
       jobs.push_back({weight.offset, weight.size, [n = op.getType().rows()](std::span<std::byte> out) -> Result<void> {
-                        std::vector<float> ones(n, 1.0f);
-                        std::memcpy(out.data(), ones.data(), n * sizeof(float));
+                        fillSeedVector(n, out);
                         return {};
                       }});
       continue;
@@ -109,14 +87,9 @@ std::vector<FillJob> compiler::randomWeightJobs(plan::ProgramOp program, const f
     PanelLayout layout = panelLayout(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
     forPieces(layout, [&](int64_t first, int64_t panels) {
       jobs.push_back({weight.offset + first * layout.panelBytes(), static_cast<uint64_t>(panels * layout.panelBytes()),
-                      [layout, first, panels, stream](std::span<std::byte> out) -> Result<void> {
-                        int64_t rows = std::min(panels * kPanelRows, layout.n - first * kPanelRows);
-                        std::vector<float> values(rows * layout.k);
-                        for (size_t i = 0; i < values.size(); ++i)
-                          values[i] = randomWeight(stream, first * kPanelRows * layout.k + i);
-                        import::Tensor tensor{"random", WeightFormat::F32, {rows, layout.k}, std::as_bytes(std::span(values))};
-                        PanelLayout piece = panelLayout(layout.format, rows, layout.k);
-                        return packPanels(tensor, piece, 0, out);
+                      [seed, tensor = weight.tensor, layout, first](std::span<std::byte> out) -> Result<void> {
+                        fillSeedPanels(seed, tensor, layout, first, out);
+                        return {};
                       }});
     });
   }

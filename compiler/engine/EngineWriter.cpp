@@ -8,6 +8,7 @@
 
 #include "compiler/engine/TemporaryFile.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Program.h"
@@ -79,6 +80,7 @@ Result<void> completeProgram(fb::EngineT &table, const fb::Engine &packed) {
   table.bytes_per_row = memory->perRow;
   table.bytes_fixed = memory->fixed;
   table.bytes_per_page = memory->perPage;
+  table.seed_bytes = runtime::seedBytes(packed).value_or(0);
   table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(packed));
   return {};
 }
@@ -215,11 +217,19 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
   return Hash128{hash.low64, hash.high64};
 }
 
-EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes) {
+/// The lowest version that can read it: Header.h.
+uint16_t minorVersion(const fb::EngineT &table) {
+  auto isGpu = [](const auto &code) { return runtime::gpuTargetNamed(code->target).has_value(); };
+  if (!table.programs.empty() || std::any_of(table.code.begin(), table.code.end(), isGpu))
+    return 2;
+  return table.seed_bytes != 0 ? 1 : 0;
+}
+
+EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes, uint16_t minor) {
   EngineHeader header{};
   std::memcpy(header.magic, runtime::kMagic, sizeof header.magic);
   header.major = runtime::kFormatMajor;
-  header.minor = runtime::kFormatMinor;
+  header.minor = minor;
   header.fileSize = fileBytes;
   header.tableOffset = sizeof header;
   header.tableSize = table.size();
@@ -281,7 +291,7 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (final.size() != tableSize)
     return ourBug("its table has " + to_string(final.size()) + " bytes instead of " +
                   to_string(tableSize));
-  EngineHeader header = headerOf(bytesOf(final), fileBytes);
+  EngineHeader header = headerOf(bytesOf(final), fileBytes, minorVersion(table));
   if (Result<void> ok = file.write(0, std::as_bytes(std::span(&header, 1))); !ok)
     return ok.error();
   if (Result<void> ok = file.write(sizeof header, bytesOf(final)); !ok)

@@ -102,6 +102,8 @@ std::span<const std::byte> EngineFile::segment(size_t index) const {
 
 std::span<const std::byte> EngineFile::weightData(size_t index) const {
   const fb::Weight *weight = engine->weights()->Get(index);
+  if (weight->source() == fb::WeightSource::Seed)
+    return {};
   return segment(weight->segment()).subspan(weight->offset(), weight->size());
 }
 

@@ -51,6 +51,9 @@ void modelText(std::string &out, const EngineFile &engine) {
   print(out, "  precision  %s\n", e.precision() == fb::Precision::Exact ? "exact" : "fast");
   print(out, "  engine     %s, format %u.%u, by ingot %s\n", humanBytes(engine.fileBytes()).c_str(),
         engine.header().major, engine.header().minor, shown(e.compiler_version()).c_str());
+  if (e.seed_bytes() != 0)
+    print(out, "  weights    %s, made from seed %llu at load; not in the file\n",
+          humanBytes(e.seed_bytes()).c_str(), (unsigned long long)e.seed());
   for (const fb::CodeObject *code : *e.code())
     print(out, "  target     %s, %s of code\n", shown(code->target()).c_str(),
           humanBytes(e.segments()->Get(code->segment())->size()).c_str());
@@ -123,9 +126,13 @@ void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &
 
 std::string evidenceText(const EngineFile &engine) {
   const auto *evidence = engine.table().evidence();
+  std::string out;
+  if (engine.table().seed_bytes() != 0)
+    print(out, "weights: made from seed %llu at load; no checkpoint's numbers were checked\n",
+          (unsigned long long)engine.table().seed());
   if (!evidence || evidence->size() == 0)
-    return "evidence: none was recorded\n";
-  std::string out = "evidence: each pass against the reference interpreter\n";
+    return out + "evidence: none was recorded\n";
+  out += "evidence: each pass against the reference interpreter\n";
   for (const fb::Evidence *x : *evidence)
     print(out, "  %-32s %-24s max abs %-10.3g max rel %.3g\n", shown(x->pass()).c_str(),
           shown(x->inputs()).c_str(), x->max_abs(), x->max_rel());

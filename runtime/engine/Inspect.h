@@ -8,6 +8,7 @@
 //                                       or as many as fit --kv-memory
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
+//   seeded  = weights that the device makes from the seed at load
 //   mapped  = the engine file: weights and code, shared with the page cache
 //
 // On a GPU weights are copied to the device, and arena, KV and batch lie there:
@@ -38,14 +39,15 @@ struct MemoryLimits {
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;
-  MemoryLimits limits; ///< with `context` filled in
-  uint64_t mapped = 0, weights = 0;
+  MemoryLimits limits;              ///< with `context` filled in
+  uint64_t mapped = 0, weights = 0; ///< weights: those in the file
+  uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
   uint64_t uploaded = 0, staging = 0; ///< of a GPU
   uint64_t pages = 0, pageTokens = 0;
 
   /// What competes for the device's memory: all but the mapped file, and a GPU's staging.
-  uint64_t taken() const { return uploaded + arena + kv + scratch + batch; }
+  uint64_t taken() const { return uploaded + seeded + arena + kv + scratch + batch; }
   uint64_t allocated() const { return taken() + staging; } ///< anonymous memory, host and device
   uint64_t total() const { return mapped + allocated(); }
 

@@ -62,14 +62,26 @@ void writeWeights(JsonText &j, const EngineFile &engine) {
   }
   j.close().key("weights").open('[');
   for (const fb::Weight *w : *engine.table().weights()) {
+    bool seeded = w->source() == fb::WeightSource::Seed;
     j.open('{').key("name").value(view(w->name())).key("format").value(view(w->format()));
     j.key("layout").value(layoutName(w->layout())).key("shape").open('[');
     for (uint64_t n : *w->shape())
       j.value(n);
-    j.close().key("segment").value(w->segment()).key("offset").value(w->offset());
-    j.key("size").value(w->size()).close();
+    j.close();
+    if (!seeded)
+      j.key("segment").value(w->segment());
+    j.key("offset").value(w->offset());
+    j.key("size").value(w->size()).key("source").value(seeded ? "seed" : "stored").close();
   }
   j.close();
+}
+
+/// Only where weights are made from a seed.
+void writeSeed(JsonText &j, const fb::Engine &e) {
+  if (e.seed_bytes() == 0)
+    return;
+  j.key("seed_weights").open('{').key("seed").value(e.seed());
+  j.key("bytes").value(e.seed_bytes()).close();
 }
 
 void writeProgram(JsonText &j, const fb::Engine &e) {
@@ -167,6 +179,7 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
   writeMemory(j, engine, limits);
   writeCode(j, e);
   writeProgram(j, e);
+  writeSeed(j, e);
   writeWeights(j, engine);
   writeSegments(j, e);
   writeOrigin(j, e);

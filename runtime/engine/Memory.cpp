@@ -1,6 +1,8 @@
 //===- Memory.cpp - See Memory.h ------------------------------------------===//
 #include "runtime/engine/Memory.h"
 
+#include "runtime/engine/Header.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -73,6 +75,19 @@ std::optional<MemoryCoefficients> memoryCoefficients(const fb::Engine &engine) {
     sums.perPage = *sum;
   }
   return sums;
+}
+
+std::optional<uint64_t> seedBytes(const fb::Engine &engine) {
+  std::optional<uint64_t> sum = 0;
+  for (const fb::Weight *weight : *engine.weights()) {
+    if (weight->source() != fb::WeightSource::Seed)
+      continue;
+    std::optional<uint64_t> whole = checkedAdd(weight->size(), kWeightAlignment - 1);
+    sum = whole ? checkedAdd(*sum, *whole / kWeightAlignment * kWeightAlignment) : std::nullopt;
+    if (!sum)
+      break;
+  }
+  return sum;
 }
 
 uint64_t launchesPerStep(const fb::Engine &engine) {

@@ -32,6 +32,10 @@ struct MemoryCoefficients {
 /// Recomputed; nothing if a sum overflows or a class or type is unknown.
 std::optional<MemoryCoefficients> memoryCoefficients(const fb::Engine &engine);
 
+/// Bytes in memory of the weights that are made from a seed, each rounded up to 64; nothing if
+/// the sum overflows.
+std::optional<uint64_t> seedBytes(const fb::Engine &engine);
+
 /// Launches of one step of the whole program. `steps` must name existing sections.
 uint64_t launchesPerStep(const fb::Engine &engine);
 

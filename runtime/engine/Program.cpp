@@ -29,7 +29,8 @@ const fb::Engine *programFor(const fb::Engine &engine, DeviceKind kind) {
 std::vector<uint32_t> weightSegments(const fb::Engine &program) {
   std::vector<uint32_t> segments;
   for (const fb::Weight *weight : *program.weights())
-    segments.push_back(weight->segment());
+    if (weight->source() == fb::WeightSource::Stored)
+      segments.push_back(weight->segment());
   std::sort(segments.begin(), segments.end());
   segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
   return segments;

@@ -22,7 +22,7 @@ std::vector<const fb::Engine *> programsOf(const fb::Engine &engine);
 /// The first program of a kind; null if there is none.
 const fb::Engine *programFor(const fb::Engine &engine, DeviceKind kind);
 
-/// The segments that hold weights of the program, rising.
+/// The segments that hold stored weights of the program, rising.
 std::vector<uint32_t> weightSegments(const fb::Engine &program);
 
 } // namespace ingot::runtime

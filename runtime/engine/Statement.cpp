@@ -60,6 +60,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   for (const fb::Segment *segment : *engine.table().segments())
     if (segment->kind() == fb::SegmentKind::Weights)
       s.weights += segment->size();
+  s.seeded = table.seed_bytes();
 
   s.pageTokens = table.page_tokens();
   uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
@@ -98,12 +99,13 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   }
   for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})
     all.add(part->total.value_or(UINT64_MAX));
-  all.add(s.mapped);
+  all.add(s.mapped).add(s.seeded);
   if (!all.total)
     return tooLarge(std::to_string(s.limits.maxSeqs) + " sequences of " +
                     std::to_string(s.limits.context) + " positions, " +
                     std::to_string(s.limits.maxBatchTokens) + " tokens a step, " +
-                    std::to_string(s.limits.threads) + " threads");
+                    std::to_string(s.limits.threads) + " threads" +
+                    (s.seeded ? ", " + humanBytes(s.seeded) + " of weights from the seed" : ""));
   s.pages = *pages;
   s.arena = *arena.total;
   s.kv = *kv.total;
@@ -125,6 +127,7 @@ std::string MemoryStatement::text() const {
   bool gpu = kind == DeviceKind::Cuda;
   return line("engine", mapped, "mapped from the file, " + humanBytes(weights) + " of it weights") +
          (gpu ? line("weights", uploaded, "copied to the GPU") : "") +
+         (seeded ? line("weights", seeded, "made from the seed at load") : "") +
          line("arena", arena,
               number(limits.maxBatchTokens) + " tokens a step, " + number(limits.logitsRows) +
                   " logits rows") +
@@ -141,7 +144,8 @@ std::string MemoryStatement::text() const {
 
 std::string MemoryStatement::json() const {
   JsonText j;
-  j.open('{').key("mapped").value(mapped).key("weights").value(weights).key("arena").value(arena);
+  j.open('{').key("mapped").value(mapped).key("weights").value(weights);
+  j.key("seeded").value(seeded).key("arena").value(arena);
   j.key("kv").value(kv).key("scratch").value(scratch).key("batch").value(batch);
   if (kind == DeviceKind::Cuda)
     j.key("uploaded").value(uploaded).key("staging").value(staging).key("on_device").value(taken());

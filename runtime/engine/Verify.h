@@ -22,6 +22,7 @@
 //   Buffers  E0342 class  E0343 size  E0344 offset  E0345 totals
 //   Weights  E0346 layout  E0347 format  E0348 shape  E0349 segment  E0350 alignment
 //            E0351 size  E0352 outside  E0353 overlap  E0354 named twice
+//            E0380 source  E0387 memory of seeded weights
 //   KV       E0355 slot  E0356 page bytes  E0357 sum of page bytes
 //   Program  E0358 empty  E0359 kernel  E0360 operand count  E0361 operand kind
 //            E0362 buffer  E0363 weight  E0364 layer weight  E0365 KV without slot

@@ -172,6 +172,8 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
   std::optional<WeightFormat> format = weightFormatNamed(w.format()->string_view());
   if (w.layout() > fb::WeightLayout::MAX)
     return bad("E0346", label + "layout " + to_string(int(w.layout())) + " is unknown");
+  if (w.source() > fb::WeightSource::MAX)
+    return bad("E0380", label + "source " + to_string(int(w.source())) + " is unknown");
   bool vector = w.layout() == fb::WeightLayout::VectorF32;
   if (!format || (vector && *format != WeightFormat::F32))
     return bad("E0347", label + "format '" + w.format()->str() + "' is unknown" +
@@ -189,17 +191,20 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
                       : fragments ? fragmentLayout(*format, n, k).bytes()
                                   : panelLayout(*format, n, k).bytes();
 
+  bool seeded = w.source() == fb::WeightSource::Seed; // then it names no segment
   const fb::Segment *segment = segmentOf(w.segment(), fb::SegmentKind::Weights);
-  if (!segment)
+  if (!seeded && !segment)
     return bad("E0349", label + "segment " + to_string(w.segment()) + " is no weight segment");
   if (w.offset() % kWeightAlignment != 0)
     return bad("E0350", label + "offset " + to_string(w.offset()) + " is no multiple of 64");
   if (w.size() != expected)
     return bad("E0351", label + to_string(w.size()) + " bytes, its shape and format make " +
                             to_string(expected));
-  if (w.offset() > segment->size() || w.size() > segment->size() - w.offset())
+  uint64_t room = seeded ? engine.seed_bytes() : segment->size();
+  if (w.offset() > room || w.size() > room - w.offset())
     return bad("E0352", label + to_string(w.size()) + " bytes at " + to_string(w.offset()) +
-                            " lie beyond its segment's " + to_string(segment->size()));
+                            " lie beyond its " + (seeded ? "memory's " : "segment's ") +
+                            to_string(room));
   return {};
 }
 
@@ -213,16 +218,26 @@ Result<void> PartsVerifier::weights() {
     if (!names.insert({w->name()->string_view(), w->layout()}).second)
       return bad("E0354", "weight '" + w->name()->str() + "' is there twice");
   }
+  // Every size is what its shape makes, but shapes may be anything: what they ask for is counted
+  // in the memory statement and refused there, before any of it is taken.
+  if (std::optional<uint64_t> sum = seedBytes(engine); !sum || engine.seed_bytes() != *sum)
+    return bad("E0387", "its weights from the seed take " +
+                            (sum ? to_string(*sum) : std::string("more than 2^63")) +
+                            " bytes, not " + to_string(engine.seed_bytes()));
   return weightsApart();
 }
 
 Result<void> PartsVerifier::weightsApart() {
   std::vector<const fb::Weight *> order(engine.weights()->begin(), engine.weights()->end());
-  auto place = [](const fb::Weight *w) { return std::tuple(w->segment(), w->offset()); };
-  std::sort(order.begin(), order.end(),
-            [&](const auto *a, const auto *b) { return place(a) < place(b); });
+  // All seeded weights lie in one memory, whatever segment they name.
+  auto region = [](const fb::Weight *w) {
+    return std::tuple(w->source(), w->source() == fb::WeightSource::Seed ? 0 : w->segment());
+  };
+  std::sort(order.begin(), order.end(), [&](const auto *a, const auto *b) {
+    return std::tuple(region(a), a->offset()) < std::tuple(region(b), b->offset());
+  });
   for (size_t i = 1; i < order.size(); ++i)
-    if (order[i]->segment() == order[i - 1]->segment() &&
+    if (region(order[i]) == region(order[i - 1]) &&
         order[i]->offset() < order[i - 1]->offset() + order[i - 1]->size())
       return bad("E0353", "weights '" + order[i - 1]->name()->str() + "' and '" +
                               order[i]->name()->str() + "' overlap");

@@ -12,6 +12,7 @@ import sys
 import determinism
 import files
 import goldens
+import seed
 import terminal
 import tiny
 from suite import Checkpoint, Ingot, Suite
@@ -42,6 +43,7 @@ def main():
             files.add(suite, ingot, checkpoint, options.long)
     if options.only is None:
         tiny.add(suite, ingot)
+        seed.add(suite, ingot)
     suite.write_junit(options.junit)
     return 1 if suite.failures() else 0
 

@@ -26,9 +26,9 @@ void CompileOptions::define(CLI::App &app) {
       ->group(group);
   app.add_option("--kv", kv, "f32, bf16 or f16")->group(group);
   app.add_option("--precision", precision, "fast (default) or exact")->group(group);
-  app.add_option("--weights", weights, "random or seed: weights made up, for a config.json")
+  app.add_option("--weights", weights, "random (packed) or seed (made at load): weights made up, as for a config.json")
       ->group(group);
-  app.add_option("--weights-seed", weightsSeed, "the seed of --weights")->group(group);
+  app.add_option("--weights-seed", weightsSeed, "the seed of --weights (default: 0)")->group(group);
   app.add_option("--cache", cacheFolder, "folder for compiled engines (default: ~/.cache/ingot)")
       ->group(group);
 }

@@ -113,9 +113,11 @@ Result<int> EngineOptions::close(runtime::Session &session) const {
 std::string memoryLine(const runtime::Session &session) {
   using runtime::humanBytes;
   const runtime::MemoryStatement &use = session.memory();
-  return humanBytes(use.mapped) + " engine + " + humanBytes(use.kv) + " KV (" + grouped(use.pages) +
-         " pages, " + grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) +
-         " tokens) + " + humanBytes(use.allocated() - use.kv) +
+  return humanBytes(use.mapped) + " engine + " +
+         (use.seeded ? humanBytes(use.seeded) + " weights from the seed + " : "") +
+         humanBytes(use.kv) + " KV (" + grouped(use.pages) + " pages, " +
+         grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) + " tokens) + " +
+         humanBytes(use.allocated() - use.kv - use.seeded) +
          " working memory = " + humanBytes(use.total()) + "; " + std::string(session.target()) +
          ", " + std::to_string(session.threads()) +
          (session.threads() == 1 ? " thread" : " threads");

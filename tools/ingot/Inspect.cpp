@@ -42,7 +42,12 @@ Result<int> verify(const std::string &path, const CommonOptions &common) {
   auto engine = EngineFile::open(path, VerifyLevel::Everything);
   if (!engine)
     return engine.error();
-  const uint64_t segments = (*engine)->table().segments()->size();
+  const fb::Engine &table = (*engine)->table();
+  const uint64_t segments = table.segments()->size();
+  const std::string seeded =
+      table.seed_bytes() ? "; its weights are made from seed " + std::to_string(table.seed()) +
+                               " at load: " + grouped(table.seed_bytes()) + " bytes"
+                         : std::string();
   if (common.json)
     emit(JsonObject()
              .field("ok", true)
@@ -52,7 +57,7 @@ Result<int> verify(const std::string &path, const CommonOptions &common) {
          "\n");
   else if (!common.quiet)
     emit(path + ": every byte is as it was written (" + grouped((*engine)->fileBytes()) +
-         " bytes, " + std::to_string(segments) + " segments)\n");
+         " bytes, " + std::to_string(segments) + " segments)" + seeded + "\n");
   return 0;
 }
 

@@ -1,6 +1,8 @@
 //===- Executor.cpp - Resolving a program and running it ------------------===//
 #include "runtime/device/cpu/Executor.h"
 
+#include "runtime/device/cpu/SeededWeights.h"
+
 #include <algorithm>
 
 namespace ingot::cpu {
@@ -13,10 +15,20 @@ constexpr uint64_t kHugeKvPool = uint64_t(16) << 20;
 
 Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
   const runtime::MemoryLimits &limits = statement.limits;
+  std::string weights =
+      statement.seeded ? "weights from the seed " + runtime::humanBytes(statement.seeded) + " + "
+                       : std::string();
+  if (statement.seeded > allowed)
+    return {ExitCode::File, "E0502", "the weights take more memory than there is",
+            runtime::humanBytes(statement.seeded) + " are made from the seed at load; allowed " +
+                runtime::humanBytes(allowed),
+            "use a smaller shape or fewer bits: ingot compile MODEL --weights seed --quantize "
+            "int4-g64 -o E"};
   return {ExitCode::File, "E0502", "the limits ask for more memory than there is",
-          "needs " + runtime::humanBytes(statement.allocated()) + " = activations and logits " +
-              runtime::humanBytes(statement.arena) + " (" + std::to_string(limits.maxBatchTokens) +
-              " tokens, " + std::to_string(limits.logitsRows) + " rows) + KV " +
+          "needs " + runtime::humanBytes(statement.allocated()) + " = " + weights +
+              "activations and logits " + runtime::humanBytes(statement.arena) + " (" +
+              std::to_string(limits.maxBatchTokens) + " tokens, " +
+              std::to_string(limits.logitsRows) + " rows) + KV " +
               runtime::humanBytes(statement.kv) + " (" + std::to_string(statement.pages) +
               " pages) + scratch and batch " +
               runtime::humanBytes(statement.scratch + statement.batch) + "; allowed " +
@@ -93,7 +105,11 @@ Result<void> Executor::allocate() {
     return r;
   if (auto r = take(kv, kvBytes, "KV pages", largestPool >= kHugeKvPool); !r)
     return r;
-  return take(scratch, scratchStride * limits.threads, "kernel scratch", true);
+  if (auto r = take(scratch, scratchStride * limits.threads, "kernel scratch", true); !r)
+    return r;
+  if (auto r = take(seeded, table.seed_bytes(), "weights from the seed", true); !r)
+    return r;
+  return fillSeededWeights(table, {seeded.data(), seeded.size()}, int(limits.threads));
 }
 
 std::byte *Executor::bufferAddress(size_t index) const {
@@ -111,6 +127,9 @@ std::byte *Executor::bufferAddress(size_t index) const {
 
 std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
   auto weight = [&](size_t index) {
+    const fb::Weight &entry = *file->table().weights()->Get(flatbuffers::uoffset_t(index));
+    if (entry.source() == fb::WeightSource::Seed)
+      return seeded.data() + entry.offset();
     // Kernels do not write weights; the ABI has one pointer type.
     return const_cast<std::byte *>(file->weightData(index).data());
   };

@@ -12,6 +12,9 @@
 // call the function, wait where the launch says so. A launch without items is
 // skipped. Nothing is allocated, looked up or locked.
 //
+// Weights lie in the mapped file, or in memory that is filled from the engine's
+// seed when the executor is created (SeededWeights.h).
+//
 // Where a buffer lies: its class has an arena of `bytes per unit * limit`; the
 // buffer starts at arena + offset * limit and its row r at + per_unit * r.
 //===----------------------------------------------------------------------===//
@@ -33,7 +36,7 @@ namespace ingot::cpu {
 
 class Executor final : public runtime::Executor {
 public:
-  /// Maps the code and takes all memory. Errors: E0381 … E0385 (no code for this
+  /// Maps the code, takes all memory, makes seeded weights. Errors: E0381 … E0385 (no code for this
   /// CPU), E0386, E0502 (the memory statement exceeds `allowedBytes`, exit 3),
   /// E0701, E0702 (exit 4). allowedBytes 0: what the machine has available.
   static Result<std::unique_ptr<Executor>>
@@ -70,6 +73,7 @@ private:
   std::string targetName;
   runtime::MemoryStatement statement;
 
+  HostMemory seeded; ///< weights made from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
   std::vector<uint64_t> kvOffset; ///< of each slot's pool
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads

@@ -85,7 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       inspectHtml(**file, {}).empty())
     std::abort();
   for (size_t i = 0; i < (*file)->table().weights()->size(); ++i)
-    if ((*file)->weightData(i).empty())
+    if ((*file)->weightData(i).empty() !=
+        ((*file)->table().weights()->Get(i)->source() == fb::WeightSource::Seed))
       std::abort();
   for (size_t i = 0; i < (*file)->table().code()->size(); ++i)
     (void)CodeImage::map(*file, i);

@@ -76,7 +76,7 @@ const std::vector<Bad> kBad = {
      {},
      {},
      [](auto &f) {
-       header(f).minor = 1;
+       header(f).minor = kFormatMinor + 1;
        sealHeader(f);
      }},
     {"older_major",
@@ -272,6 +272,38 @@ const std::vector<Bad> kBad = {
     {"weight_wraps", "E0352", [](Table &t) { t.weights[3]->offset = -64; }},
     {"weights_overlap", "E0353", [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
     {"weight_twice", "E0354", [](Table &t) { t.weights[2]->name = t.weights[1]->name; }},
+    // Weights from a seed.
+    {"weight_source", "E0380", [](Table &t) { t.weights[0]->source = fb::WeightSource(2); }},
+    {"seed_memory_without_weights", "E0387", {}, [](Table &t) { t.seed_bytes = 4096; }},
+    {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { t.seed_bytes += 64; }},
+    {"seed_memory_absurd", "E0387", seedMatrices, [](Table &t) { t.seed_bytes = uint64_t(1) << 62; }},
+    {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { t.seed_bytes -= 64; }},
+    {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { t.seed_bytes = 0; }},
+    {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { t.weights[0]->offset = -64; }},
+    {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { t.weights[0]->offset = 32; }},
+    {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { t.weights[0]->size = 64; }},
+    {"seed_weight_huge", "E0352", seedMatrices,
+     [](Table &t) {
+       t.weights[0]->format = "f32";
+       t.weights[0]->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+       t.weights[0]->size = uint64_t(1) << 58;
+     }},
+    {"seed_weight_shape_overflow", "E0348", seedMatrices,
+     [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
+    {"seed_weights_overlap", "E0353", seedMatrices,
+     [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
+    {"seed_weights_sum_overflows", "E0387",
+     [](Table &t) {
+       seedMatrices(t);
+       for (int i = 0; i < 40; ++i) {
+         t.weights.push_back(std::make_unique<fb::WeightT>(*t.weights[0]));
+         t.weights.back()->name += std::to_string(i);
+         t.weights.back()->format = "f32";
+         t.weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+         t.weights.back()->size = uint64_t(1) << 58;
+       }
+       t.seed_bytes = uint64_t(1) << 62;
+     }},
     // KV.
     {"kv_type", "E0355", [](Table &t) { t.kv_slots[0]->type = fb::ElementType(5); }},
     {"kv_without_heads", "E0355", [](Table &t) { t.kv_slots[0]->kv_heads = 0; }},
@@ -341,7 +373,7 @@ const std::vector<Bad> kBad = {
      }},
     {"gpu_code_in_a_cpu_program", "E0801", [](Table &t) { t.code[1]->target = "cuda:sm_90a"; }},
     {"gpu_weight_size", "E0351",
-     [](Table &t) { gpuProgram(t).weights[1]->layout = fb::WeightLayout::Fragment16; }},
+     [](Table &t) { gpuProgram(t).weights[0]->layout = fb::WeightLayout::Fragment16; }},
     {"gpu_launch_kernel", "E0359", [](Table &t) { launch(gpuProgram(t), 0).kernel = 2; }},
     {"gpu_memory", "E0345", [](Table &t) { gpuProgram(t).bytes_per_token += 64; }},
     {"gpu_target_twice", "E0333", [](Table &t) { gpuCode(t, 1).target = "cuda:sm_90a"; }},
@@ -410,6 +442,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, BadEngine, testing::ValuesIn(kBad),
 TEST(BadEngines, TheUnspoiledOneIsFine) {
   AlignedBytes file(assemble({}));
   EXPECT_TRUE(EngineFile::fromMemory(file.span(), VerifyLevel::Everything));
+  AlignedBytes seeded(assemble(seedMatrices));
+  EXPECT_TRUE(EngineFile::fromMemory(seeded.span(), VerifyLevel::Everything));
 }
 
 TEST(BadEngines, TheUnspoiledOneForAGpuIsFine) {

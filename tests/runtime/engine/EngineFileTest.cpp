@@ -56,6 +56,36 @@ TEST(EngineFile, WeightsAreWhatTheJobsWrote) {
   }
 }
 
+TEST(EngineFile, SeededWeightsTakeNoBytes) {
+  Folder folder;
+  Synthetic s = seededEngine();
+  uint64_t wanted = s.table.seed_bytes;
+  s.table.seed_bytes = 1; // the writer knows better
+  auto result = compiler::writeEngine(folder / "e", std::move(s.table), std::move(s.sources));
+  ASSERT_TRUE(result) << result.error().format();
+  auto engine = EngineFile::open(folder / "e", VerifyLevel::Everything);
+  ASSERT_TRUE(engine) << engine.error().format();
+  EXPECT_EQ((*engine)->table().seed(), 7u);
+  EXPECT_EQ((*engine)->table().seed_bytes(), wanted);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_TRUE((*engine)->weightData(i).empty());
+  EXPECT_EQ((*engine)->weightData(3).size(), 256u);
+  EXPECT_EQ((*engine)->table().segments()->Get(2)->size(), 256u);
+}
+
+/// A file says 1.1 only where it needs a loader of 1.1.
+TEST(EngineFile, TheMinorVersionIsTheLowestThatReadsIt) {
+  Folder folder;
+  auto plain = EngineFile::open(written(folder));
+  ASSERT_TRUE(plain);
+  EXPECT_EQ((*plain)->header().minor, 0);
+  Synthetic s = seededEngine();
+  ASSERT_TRUE(compiler::writeEngine(folder / "e", std::move(s.table), std::move(s.sources)));
+  auto seeded = EngineFile::open(folder / "e");
+  ASSERT_TRUE(seeded);
+  EXPECT_EQ((*seeded)->header().minor, 1);
+}
+
 TEST(EngineFile, SegmentsAreOnPages) {
   Folder folder;
   auto engine = EngineFile::open(written(folder));

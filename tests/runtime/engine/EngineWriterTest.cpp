@@ -225,5 +225,9 @@ TEST(EngineWriter, WritersToOnePathAtOnce) {
 
 /// Not a test: makes the file that tests/engines/README.md asks for.
 TEST(EngineWriter, DISABLED_KeepsAnEngine) { ASSERT_TRUE(write("v1.0.ingot")); }
+TEST(EngineWriter, DISABLED_KeepsASeededEngine) {
+  Synthetic s = seededEngine();
+  ASSERT_TRUE(writeEngine("v1.1-seed.ingot", std::move(s.table), std::move(s.sources)));
+}
 
 } // namespace

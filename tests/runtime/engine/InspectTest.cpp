@@ -99,6 +99,27 @@ TEST(Inspect, TextSaysWhatPeopleAskFor) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(Inspect, SaysWhichWeightsAreMadeAtLoad) {
+  AlignedBytes bytes(assemble(seedMatrices));
+  auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  ASSERT_TRUE(engine) << engine.error().format();
+  uint64_t size = (*engine)->table().seed_bytes();
+  EXPECT_EQ(memoryStatement(**engine, {})->seeded, size);
+  for (const std::string &text : {inspectText(**engine, {}), evidenceText(**engine)})
+    EXPECT_NE(text.find("made from seed 7 at load"), std::string::npos) << text;
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  ASSERT_EQ(parser.parse(inspectJson(**engine, {})).get(json), simdjson::SUCCESS);
+  EXPECT_EQ(uint64_t(json["seed_weights"]["seed"]), 7u);
+  EXPECT_EQ(uint64_t(json["seed_weights"]["bytes"]), size);
+  EXPECT_EQ(std::string_view(json["weights"].at(0)["source"]), "seed");
+  EXPECT_EQ(std::string_view(json["weights"].at(3)["source"]), "stored");
+
+  Opened plain;
+  EXPECT_EQ(inspectText(*plain.engine, {}).find("made from seed"), std::string::npos);
+  EXPECT_EQ(inspectJson(*plain.engine, {}).find("seed_weights"), std::string::npos);
+}
+
 TEST(Inspect, NamesCannotCarryTerminalCommands) {
   AlignedBytes bytes(assemble([](Table &t) {
     t.model->name = "evil\x1b[2J\n<script>";

@@ -192,6 +192,30 @@ Synthetic syntheticEngine(unsigned variant) {
   return s;
 }
 
+void seedMatrices(Table &table) {
+  table.seed = 7;
+  table.seed_bytes = 0;
+  for (uint32_t i = 0; i < 3; ++i) {
+    fb::WeightT &weight = *table.weights[i];
+    weight.source = fb::WeightSource::Seed;
+    weight.tensor = i;
+    weight.segment = 0;
+    weight.offset = table.seed_bytes;
+    table.seed_bytes += weight.size;
+  }
+}
+
+Synthetic seededEngine() {
+  Synthetic s = syntheticEngine();
+  seedMatrices(s.table);
+  fb::WeightT &vector = *s.table.weights[3];
+  compiler::SegmentSource &weights = s.sources[2];
+  weights.jobs.erase(weights.jobs.begin(), weights.jobs.begin() + 3);
+  weights.size = weights.jobs[0].size;
+  weights.jobs[0].offset = vector.offset = 0;
+  return s;
+}
+
 std::string codeObject(const std::string &name) {
   return readFile(std::string(INGOT_TEST_OBJECTS) + "/kernels_" + name + ".so");
 }

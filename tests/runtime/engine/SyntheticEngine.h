@@ -26,6 +26,11 @@ struct Synthetic {
 };
 Synthetic syntheticEngine(unsigned variant = 0);
 
+/// The same model, its three matrices made from seed 7 at load.
+Synthetic seededEngine();
+/// Makes the matrices of a synthetic engine's table seeded; their old bytes belong to nobody.
+void seedMatrices(Table &table);
+
 /// The program for GPUs of a finished table: added when first asked for, with a cubin and PTX in
 /// segments 5 and 6, which `assemble` fills. Kernel 0 has two variants, the first for 8 tokens.
 Table &withGpuProgram(Table &table);

@@ -1,0 +1,265 @@
+//===- SeedWeights.cpp - Filling panels with made-up numbers --------------===//
+//
+// The inner loop runs over the rows of a panel, so that a group's lines are written
+// while they are in the first cache; a word costs two multiplications, and nothing
+// but words, masks and stores is done per value.
+//===----------------------------------------------------------------------===//
+#include "runtime/formats/SeedWeights.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+using namespace ingot;
+
+// With b-bit codes of uniform distribution d is 71/64 * 2^(-4-b): times their deviation,
+// sqrt((4^b - 1) / 12), 0.0200. K-quants split it into d * s; m is d times the codes'
+// mean, 7.5 or 15.5, and so is dmin * t of d * s.
+SeedScales ingot::seedScales(WeightFormat format) {
+  switch (format) {
+  case WeightFormat::F32:
+  case WeightFormat::F16:
+  case WeightFormat::BF16:
+    return {};
+  case WeightFormat::Q4_0:
+  case WeightFormat::Int4G32:
+  case WeightFormat::Int4G64:
+  case WeightFormat::Int4G128:
+    return {0x1c70, 0, 0, 0};
+  case WeightFormat::Q4_1:
+    return {0x1c70, 0xa829, 0, 0};
+  case WeightFormat::Q5_0:
+    return {0x1870, 0, 0, 0};
+  case WeightFormat::Q5_1:
+    return {0x1870, 0xa84c, 0, 0};
+  case WeightFormat::Q8_0:
+  case WeightFormat::Int8:
+    return {0x0c70, 0, 0, 0};
+  case WeightFormat::Q4_K:
+    return {0x0870, 0x1070, 32, 60};
+  case WeightFormat::Q5_K:
+    return {0x0470, 0x1070, 32, 62};
+  case WeightFormat::Q6_K:
+    return {0x0470, 0, 16, 0};
+  }
+  return {};
+}
+
+namespace {
+
+constexpr uint64_t kLowNibbles = 0x0f0f0f0f0f0f0f0f;
+
+template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
+
+/// Which bits of a group's words are codes of the weight; the others are the zero point's.
+struct GroupMask {
+  std::array<uint64_t, 4> keep, fill; ///< plane 0: 2 words of nibbles or 4 of bytes
+  uint64_t keepUpper, fillUpper;      ///< plane 1, from the group's first bit on
+};
+
+constexpr GroupMask kWholeGroup = {{~0ull, ~0ull, ~0ull, ~0ull}, {}, ~0ull, 0};
+
+/// The mask of a group of which only the first `count` codes exist.
+GroupMask maskOfRest(const NumericFormat &format, int64_t count) {
+  GroupMask mask{};
+  uint64_t zero = static_cast<uint64_t>(format.zeroPoint);
+  for (int64_t k = 0; k < kGroupK; ++k) {
+    auto set = [&](uint64_t &keep, uint64_t &fill, int bits, int64_t shift, uint64_t code) {
+      uint64_t ones = (uint64_t(1) << bits) - 1;
+      (k < count ? keep : fill) |= (k < count ? ones : code & ones) << shift;
+    };
+    if (format.bits == 8)
+      set(mask.keep[k / 8], mask.fill[k / 8], 8, 8 * (k % 8), zero);
+    else
+      set(mask.keep[k / 16], mask.fill[k / 16], 4, 8 * (k % 8) + 4 * (k / 8 % 2), zero);
+    if (format.bits == 5)
+      set(mask.keepUpper, mask.fillUpper, 1, 8 * (k % 4) + k / 4, zero >> 4);
+    if (format.bits == 6)
+      set(mask.keepUpper, mask.fillUpper, 2, 32 * (k / 16) + 8 * (k % 4) + 2 * (k % 16 / 4),
+          zero >> 4);
+  }
+  return mask;
+}
+
+/// One panel of a weight, `rows` of whose 32 rows exist.
+class SeedPanel {
+public:
+  SeedPanel(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t index,
+            std::byte *bytes)
+      : layout(layout), format(numericFormat(layout.format)), bytes(bytes),
+        firstRow(index * kPanelRows), rows(std::min(kPanelRows, layout.n - firstRow)),
+        rest(maskOfRest(format, layout.k % kGroupK)) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int plane = 0; plane < 2; ++plane)
+        keys[plane][r] = seedRow(seed, tensor, static_cast<uint64_t>(firstRow + r), plane);
+  }
+
+  void fill() {
+    switch (layout.format) {
+    case WeightFormat::F32:
+      return floats<uint32_t>([](float w) { return std::bit_cast<uint32_t>(w); });
+    case WeightFormat::F16:
+      return floats<uint16_t>(
+          [](float w) { return std::bit_cast<uint16_t>(static_cast<_Float16>(w)); });
+    case WeightFormat::BF16:
+      return bf16Pairs();
+    default:
+      break;
+    }
+    for (int64_t block = 0; block < layout.blocks; ++block) {
+      switch (format.bits) {
+      case 4:
+        codes<4>(block);
+        break;
+      case 5:
+        codes<5>(block);
+        break;
+      case 6:
+        codes<6>(block);
+        break;
+      default:
+        codes<8>(block);
+        break;
+      }
+      scales(block);
+    }
+  }
+
+private:
+  template <int kBits> void codes(int64_t block) {
+    const int64_t groups = layout.blockK / kGroupK;
+    for (int64_t i = 0; i < groups; ++i) {
+      const int64_t group = block * groups + i, left = layout.k - group * kGroupK;
+      std::byte *to = bytes + block * layout.blockBytes + i * layout.groupCodeBytes;
+      if (left >= kGroupK)
+        codesOfGroup<kBits>(to, group, kWholeGroup);
+      else if (left > 0)
+        codesOfGroup<kBits>(to, group, rest);
+      else
+        codesOfGroup<kBits>(to, group, maskOfRest(format, 0));
+    }
+  }
+
+  template <int kBits>
+  void codesOfGroup(std::byte *start, int64_t group, const GroupMask &mask) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::byte *to = start + r / 16 * (codeBytesOfGroup(kBits) / 2) + r % 16 * 4;
+      if constexpr (kBits == 8) {
+        for (int w = 0; w < 4; ++w) {
+          uint64_t word = lowWord(r, group * 4 + w, w, mask);
+          put(to + 128 * w, static_cast<uint32_t>(word));
+          put(to + 128 * w + 64, static_cast<uint32_t>(word >> 32));
+        }
+        continue;
+      }
+      uint64_t front = lowWord(r, group * 2, 0, mask), back = lowWord(r, group * 2 + 1, 1, mask);
+      uint64_t lines01 = (front & kLowNibbles) | (back & kLowNibbles) << 4;
+      uint64_t lines23 = (front >> 4 & kLowNibbles) | (back & ~kLowNibbles);
+      put(to, static_cast<uint32_t>(lines01));
+      put(to + 64, static_cast<uint32_t>(lines01 >> 32));
+      put(to + 128, static_cast<uint32_t>(lines23));
+      put(to + 192, static_cast<uint32_t>(lines23 >> 32));
+      if constexpr (kBits == 5) {
+        uint64_t upper = seedWord(keys[1][r], static_cast<uint64_t>(group / 2)) >> 32 * (group % 2);
+        put(to + 256, static_cast<uint32_t>((upper & mask.keepUpper) | mask.fillUpper));
+      } else if constexpr (kBits == 6) {
+        uint64_t upper = seedWord(keys[1][r], static_cast<uint64_t>(group));
+        upper = (upper & mask.keepUpper) | mask.fillUpper;
+        put(to + 256, static_cast<uint32_t>(upper));
+        put(to + 320, static_cast<uint32_t>(upper >> 32));
+      }
+    }
+  }
+
+  uint64_t lowWord(int64_t row, int64_t i, int w, const GroupMask &mask) const {
+    return (seedWord(keys[0][row], static_cast<uint64_t>(i)) & mask.keep[w]) | mask.fill[w];
+  }
+
+  void scales(int64_t block) {
+    const SeedScales made = seedScales(layout.format);
+    std::byte *at = bytes + block * layout.blockBytes;
+    for (int64_t r = 0; r < rows; ++r) {
+      bool odd = format.zeroPoint != 0 && (firstRow + r + block) % 2 != 0;
+      put(at + layout.scaleOffset + 2 * r, static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
+      if (format.hasMin)
+        put(at + layout.minOffset + 2 * r, made.m);
+    }
+    if (!format.superGroup)
+      return;
+    for (int64_t i = 0; i < format.superGroup / format.group; ++i) {
+      std::memset(at + layout.subScaleOffset + kPanelRows * i, made.s, static_cast<size_t>(rows));
+      if (format.hasMin)
+        std::memset(at + layout.subMinOffset + kPanelRows * i, made.t, static_cast<size_t>(rows));
+    }
+  }
+
+  /// The sums S of four floats, 16 bits each.
+  uint64_t sums(int64_t row, int64_t k) const {
+    constexpr uint64_t kField = 0x0007000700070007;
+    uint64_t word = seedWord(keys[0][row], static_cast<uint64_t>(k / 4)), sum = 0;
+    for (int field = 0; field < 5; ++field)
+      sum += word >> 3 * field & kField;
+    return sum;
+  }
+
+  /// What each sum stands for, in the bits of the target.
+  template <typename Bits, typename Convert> static std::array<Bits, 64> values(Convert convert) {
+    std::array<Bits, 64> table{};
+    for (int sum = 0; sum <= 35; ++sum)
+      table[sum] = convert(static_cast<float>(2 * sum - 35) / 512.0f);
+    return table;
+  }
+
+  template <typename Bits, typename Convert> void floats(Convert convert) {
+    const std::array<Bits, 64> table = values<Bits>(convert);
+    constexpr int64_t kLine = kPanelRows * sizeof(Bits);
+    for (int64_t k = 0; k < layout.k; k += 4) {
+      int64_t count = std::min<int64_t>(4, layout.k - k);
+      for (int64_t r = 0; r < rows; ++r) {
+        uint64_t four = sums(r, k);
+        std::byte *to = bytes + k * kLine + r * sizeof(Bits);
+        for (int64_t i = 0; i < count; ++i)
+          put(to + i * kLine, table[four >> 16 * i & 63]);
+      }
+    }
+  }
+
+  void bf16Pairs() {
+    const auto table = values<uint16_t>(
+        [](float w) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(w) >> 16); });
+    for (int64_t k = 0; k < layout.k; k += 4) {
+      int64_t count = std::min<int64_t>(4, layout.k - k);
+      for (int64_t r = 0; r < rows; ++r) {
+        uint64_t four = sums(r, k);
+        std::byte *to = bytes + k / 2 * layout.blockBytes + r * 4;
+        for (int64_t i = 0; i < count; i += 2) {
+          uint32_t low = table[four >> 16 * i & 63];
+          uint32_t high = i + 1 < count ? table[four >> 16 * (i + 1) & 63] : 0;
+          put(to + i / 2 * layout.blockBytes, low | high << 16);
+        }
+      }
+    }
+  }
+
+  const PanelLayout &layout;
+  const NumericFormat &format;
+  std::byte *bytes;
+  int64_t firstRow, rows;
+  GroupMask rest; ///< of the group in which K ends
+  uint64_t keys[2][kPanelRows];
+};
+
+} // namespace
+
+void ingot::fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,
+                           std::span<std::byte> out) {
+  int64_t panels = static_cast<int64_t>(out.size()) / layout.panelBytes();
+  for (int64_t p = 0; p < panels; ++p)
+    SeedPanel(seed, tensor, layout, first + p, out.data() + p * layout.panelBytes()).fill();
+}
+
+void ingot::fillSeedVector(int64_t n, std::span<std::byte> out) {
+  for (int64_t i = 0; i < n; ++i)
+    put(out.data() + i * static_cast<int64_t>(sizeof(float)), 1.0f);
+}

@@ -1,0 +1,83 @@
+//===- SeedWeights.h - Weights that are a function of a seed --------------===//
+//
+// `--weights random` packs made-up numbers into an engine, `--weights seed` leaves
+// them to the device that loads it. Both are the numbers defined here, so the two
+// engines compute the same, and so does a device with a layout of its own: what
+// weight (n, k) of tensor t is depends on (seed, t, n, k) and the format, never on
+// where it lies, on threads or on the order of filling. All of it is 64-bit
+// integer arithmetic modulo 2^64; a kernel is a loop over words of
+//
+//   mix(z)   splitmix64: add 0x9e3779b97f4a7c15, then two rounds of xor-shift and
+//            multiply (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+//            Generators", OOPSLA 2014)
+//   row  = mix(mix(seed ^ mix(t)) ^ (2 * n + plane))
+//   word = mix(row + i * 0x9e3779b97f4a7c15)
+//
+// A row has two planes of words; which bits of which word are whose:
+//
+//   plane  for             word i   bits of value k
+//   0      8-bit codes     k/8      8 from 8*(k%8)                        q
+//   0      4 to 6 bits     k/16     4 from 8*(k%8) + 4*(k/8%2)            low bits of q
+//   1      5 bits          k/64     1 from 32*(k/32%2) + 8*(k%4) + k%32/4     upper bit
+//   1      6 bits          k/32     2 from 32*(k/16%2) + 8*(k%4) + 2*(k%16/4) upper bits
+//   0      floats          k/4      15 from 16*(k%4): five fields of 3 bits
+//
+// (That is PanelLayout.h's order inside a line, so that a panel is filled by
+// masks and 32-bit stores; any other layout extracts with one shift.)
+//
+// A float is (2 * S - 35) / 512, S the sum of its five fields: about normal, mean
+// 0, deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are uniform;
+// scales are constants of the format (seedScales) that make the deviation 0.0200
+// and the mean 0: a minimum takes off the middle of the codes, and where there is
+// none, d changes its sign from block to block and from row to row, since the
+// codes' mean lies half a step below their zero point. Sums over K or N cancel.
+//
+//   d of (n, k) = scales.d with the sign bit flipped where zeroPoint != 0
+//                 and n + k / format.block() is odd
+//
+// Padding is PanelLayout.h's: rows from N on are zero bytes, codes from K on are
+// the zero point. A vector is all ones.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/formats/PanelLayout.h"
+
+#include <cstddef>
+#include <span>
+
+namespace ingot {
+
+constexpr uint64_t kSeedStep = 0x9e3779b97f4a7c15;
+
+constexpr uint64_t seedMix(uint64_t z) {
+  z += kSeedStep;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+/// `row` of the formula above.
+constexpr uint64_t seedRow(uint64_t seed, uint64_t tensor, uint64_t n, uint64_t plane) {
+  return seedMix(seedMix(seed ^ seedMix(tensor)) ^ (2 * n + plane));
+}
+
+/// Word `i` of a row.
+constexpr uint64_t seedWord(uint64_t row, uint64_t i) { return seedMix(row + i * kSeedStep); }
+
+/// The scales of a quantised format, as NumericFormat.h names them.
+struct SeedScales {
+  uint16_t d;   ///< f16 bits, before the sign
+  uint16_t m;   ///< f16 bits of m or dmin
+  uint8_t s, t; ///< of every sub-block
+};
+SeedScales seedScales(WeightFormat format);
+
+/// Fills panels [first, first + out.size() / layout.panelBytes()) of tensor `tensor`. `out` is
+/// zeroed and aligned to 4 bytes.
+void fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,
+                    std::span<std::byte> out);
+
+/// A vector of `n` values: ones. `out` is zeroed.
+void fillSeedVector(int64_t n, std::span<std::byte> out);
+
+} // namespace ingot

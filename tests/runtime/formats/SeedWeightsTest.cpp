@@ -1,0 +1,237 @@
+//===- SeedWeightsTest.cpp - Panels against the formula, number by number -===//
+//
+// The formula is written here once more, from the text of SeedWeights.h, for one weight at
+// a time; its bits go where the text of PanelLayout.h puts them. A whole tensor made so
+// must equal what fillSeedPanels makes, padding included.
+//===----------------------------------------------------------------------===//
+#include "runtime/formats/SeedWeights.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+using namespace ingot;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+float halfToFloat(uint16_t bits) { // normal numbers and zero: there are no others here
+  if ((bits & 0x7fff) == 0)
+    return 0;
+  float size = std::ldexp(1024.0f + float(bits & 1023), (bits >> 10 & 31) - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
+uint64_t naiveMix(uint64_t z) {
+  z = z + 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+/// One tensor, a weight at a time.
+struct Naive {
+  uint64_t seed, tensor;
+  const NumericFormat &format;
+
+  /// `bits` bits from `shift` of word `i` of a plane of row n.
+  uint64_t bits(int64_t n, int plane, int64_t i, int64_t shift, int bits) const {
+    uint64_t row = naiveMix(naiveMix(seed ^ naiveMix(tensor)) ^ uint64_t(2 * n + plane));
+    uint64_t word = naiveMix(row + uint64_t(i) * 0x9e3779b97f4a7c15u);
+    return word >> shift & ((uint64_t(1) << bits) - 1);
+  }
+  int code(int64_t n, int64_t k) const {
+    if (format.bits == 8)
+      return int(bits(n, 0, k / 8, 8 * (k % 8), 8));
+    uint64_t low = bits(n, 0, k / 16, 8 * (k % 8) + 4 * (k / 8 % 2), 4), high = 0;
+    if (format.bits == 5)
+      high = bits(n, 1, k / 64, 32 * (k / 32 % 2) + 8 * (k % 4) + k % 32 / 4, 1);
+    if (format.bits == 6)
+      high = bits(n, 1, k / 32, 32 * (k / 16 % 2) + 8 * (k % 4) + 2 * (k % 16 / 4), 2);
+    return int(low | high << 4);
+  }
+  float number(int64_t n, int64_t k) const {
+    int sum = 0;
+    for (int field = 0; field < 5; ++field)
+      sum += int(bits(n, 0, k / 4, 16 * (k % 4) + 3 * field, 3));
+    return float(2 * sum - 35) / 512;
+  }
+  uint16_t d(int64_t n, int64_t k) const {
+    bool flip = format.zeroPoint != 0 && (n + k / format.block()) % 2 != 0;
+    return uint16_t(seedScales(format.id).d ^ (flip ? 0x8000 : 0));
+  }
+  /// The de-quantised weight, in double.
+  double value(int64_t n, int64_t k) const {
+    if (format.isFloat())
+      return number(n, k);
+    SeedScales scales = seedScales(format.id);
+    double scale = halfToFloat(d(n, k)), m = halfToFloat(scales.m);
+    double q = code(n, k) - format.zeroPoint;
+    if (format.superGroup)
+      return scale * scales.s * q - m * scales.t;
+    return scale * q + m;
+  }
+};
+
+template <typename T> void put(Bytes &to, int64_t at, T value) {
+  std::memcpy(to.data() + at, &value, sizeof value);
+}
+void orByte(Bytes &to, int64_t at, int bits) { to[size_t(at)] |= std::byte(bits); }
+
+void putCode(Bytes &to, const PanelLayout &l, int64_t n, int64_t k, int code) {
+  int bits = numericFormat(l.format).bits;
+  int64_t r = n % 32, c = k % 32, i = c % 4, s = c / 4;
+  int64_t half = n / 32 * l.panelBytes() + k / l.blockK * l.blockBytes +
+                 k % l.blockK / 32 * l.groupCodeBytes + r / 16 * l.groupCodeBytes / 2;
+  auto line = [&](int64_t index) { return half + 64 * index + 4 * (r % 16) + i; };
+  if (bits == 8) {
+    orByte(to, line(s), code);
+    return;
+  }
+  orByte(to, line(s % 4), (code & 15) << (s < 4 ? 0 : 4));
+  if (bits == 5)
+    orByte(to, line(4), code >> 4 << s);
+  if (bits == 6)
+    orByte(to, line(4 + s / 4), code >> 4 << 2 * (s % 4));
+}
+
+void putNumber(Bytes &to, const PanelLayout &l, int64_t n, int64_t k, float w) {
+  int64_t panel = n / 32 * l.panelBytes(), r = n % 32;
+  if (l.format == WeightFormat::F32)
+    put(to, panel + 128 * k + 4 * r, w);
+  else if (l.format == WeightFormat::F16)
+    put(to, panel + 64 * k + 2 * r, static_cast<_Float16>(w));
+  else
+    put(to, panel + 128 * (k / 2) + 4 * r + 2 * (k % 2),
+        uint16_t(std::bit_cast<uint32_t>(w) >> 16));
+}
+
+void putScales(Bytes &to, const PanelLayout &l, int64_t n, int64_t block, const Naive &naive) {
+  SeedScales scales = seedScales(l.format);
+  int64_t at = n / 32 * l.panelBytes() + block * l.blockBytes, r = n % 32;
+  put(to, at + l.scaleOffset + 2 * r, naive.d(n, block * l.blockK));
+  if (l.minOffset >= 0)
+    put(to, at + l.minOffset + 2 * r, scales.m);
+  for (int64_t i = 0; l.subScaleOffset >= 0 && i < 256 / naive.format.group; ++i)
+    put(to, at + l.subScaleOffset + 32 * i + r, scales.s);
+  for (int64_t i = 0; l.subMinOffset >= 0 && i < 256 / naive.format.group; ++i)
+    put(to, at + l.subMinOffset + 32 * i + r, scales.t);
+}
+
+Bytes naiveTensor(uint64_t seed, uint64_t tensor, const PanelLayout &l) {
+  Bytes bytes(size_t(l.bytes()), std::byte{0});
+  Naive naive{seed, tensor, numericFormat(l.format)};
+  for (int64_t n = 0; n < l.n; ++n) {
+    if (naive.format.isFloat()) {
+      for (int64_t k = 0; k < l.k; ++k)
+        putNumber(bytes, l, n, k, naive.number(n, k));
+      continue;
+    }
+    for (int64_t block = 0; block < l.blocks; ++block)
+      putScales(bytes, l, n, block, naive);
+    for (int64_t k = 0; k < l.blocks * l.blockK; ++k)
+      putCode(bytes, l, n, k, k < l.k ? naive.code(n, k) : naive.format.zeroPoint);
+  }
+  return bytes;
+}
+
+Bytes filled(uint64_t seed, uint64_t tensor, const PanelLayout &l, int64_t panelsAtOnce) {
+  Bytes bytes(size_t(l.bytes()), std::byte{0});
+  for (int64_t first = 0; first < l.panels; first += panelsAtOnce) {
+    int64_t panels = std::min(panelsAtOnce, l.panels - first);
+    fillSeedPanels(
+        seed, tensor, l, first,
+        std::span(bytes).subspan(size_t(first * l.panelBytes()), size_t(panels * l.panelBytes())));
+  }
+  return bytes;
+}
+
+class SeedWeights : public testing::TestWithParam<int> {
+protected:
+  WeightFormat id = WeightFormat(GetParam());
+  const NumericFormat &format = numericFormat(id);
+};
+
+TEST_P(SeedWeights, PanelsAreTheFormula) {
+  for (int64_t n : {1, 17, 31, 32, 33, 67})
+    for (int64_t k : {1, 2, 3, 5, 31, 32, 33, 47, 64, 97, 127, 129, 161, 256, 259, 515}) {
+      PanelLayout layout = panelLayout(id, n, k);
+      uint64_t seed = uint64_t(n * 1000 + k), tensor = uint64_t(k % 7);
+      Bytes expected = naiveTensor(seed, tensor, layout);
+      ASSERT_EQ(filled(seed, tensor, layout, layout.panels), expected) << n << " x " << k;
+      ASSERT_EQ(filled(seed, tensor, layout, 1), expected) << n << " x " << k;
+    }
+}
+
+TEST_P(SeedWeights, DifferFromSeedToSeedAndTensorToTensor) {
+  PanelLayout layout = panelLayout(id, 32, 256);
+  Bytes first = filled(0, 0, layout, 1);
+  EXPECT_NE(first, filled(1, 0, layout, 1));
+  EXPECT_NE(first, filled(0, 1, layout, 1));
+  EXPECT_NE(filled(1, 0, layout, 1), filled(0, 1, layout, 1));
+  EXPECT_EQ(first, filled(0, 0, layout, 1));
+}
+
+/// Mean and deviation of all, and that no row, column or neighbour tells anything of another.
+TEST_P(SeedWeights, LookLikeNoiseOfDeviation2Percent) {
+  constexpr int64_t kN = 512, kK = 1024;
+  Naive naive{42, 3, format};
+  std::vector<double> rowSum(kN), columnSum(kK);
+  double sum = 0, squares = 0, neighbours = 0, below = 0;
+  std::vector<double> last(kK);
+  for (int64_t n = 0; n < kN; ++n) {
+    double before = 0;
+    for (int64_t k = 0; k < kK; ++k) {
+      double w = naive.value(n, k);
+      sum += w, squares += w * w, neighbours += w * before, below += w * last[size_t(k)];
+      rowSum[size_t(n)] += w, columnSum[size_t(k)] += w;
+      last[size_t(k)] = before = w;
+    }
+  }
+  constexpr double kCount = kN * kK, kDeviation = 0.02;
+  EXPECT_NEAR(sum / kCount, 0, 1.2e-4);
+  EXPECT_NEAR(std::sqrt(squares / kCount), kDeviation, 0.01 * kDeviation);
+  // 4-bit codes whose zero point is not their middle leave (d/2)^2, 1 % of the variance.
+  EXPECT_NEAR(neighbours / squares, 0, 0.02);
+  EXPECT_NEAR(below / squares, 0, 0.02);
+  for (double row : rowSum)
+    EXPECT_LT(std::abs(row), 6 * kDeviation * std::sqrt(double(kK)));
+  for (double column : columnSum)
+    EXPECT_LT(std::abs(column), 6 * kDeviation * std::sqrt(double(kN)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, SeedWeights, testing::Range(0, kWeightFormatCount),
+                         [](const auto &info) {
+                           return std::string(numericFormat(WeightFormat(info.param)).name);
+                         });
+
+/// Engines in the field hold nothing but the seed: the numbers must never change.
+TEST(SeedWeightsForEver, AFewNumbers) {
+  EXPECT_EQ(seedMix(0), 0xe220a8397b1dcdafu);
+  EXPECT_EQ(seedWord(seedRow(7, 3, 5, 0), 2),
+            naiveMix(naiveMix(naiveMix(7 ^ naiveMix(3)) ^ 10) + 2 * 0x9e3779b97f4a7c15u));
+  Naive int4{1, 2, numericFormat(WeightFormat::Int4G64)};
+  std::string codes, numbers;
+  for (int64_t k = 0; k < 16; ++k) {
+    codes += std::to_string(int4.code(9, k)) + " ";
+    numbers += std::to_string(int(512 * int4.number(9, k))) + " ";
+  }
+  EXPECT_EQ(codes, "12 1 14 9 0 6 14 9 7 4 7 1 13 12 10 14 ");
+  EXPECT_EQ(numbers, "5 11 -11 19 -1 9 -15 -17 -11 3 -11 -7 7 -9 5 9 ");
+}
+
+TEST(SeedWeightsVectors, AreOnesAndPadding) {
+  Bytes bytes(size_t(f32RowBytes(5)), std::byte{0});
+  fillSeedVector(5, bytes);
+  for (int64_t i = 0; i < 32; ++i) {
+    float value;
+    std::memcpy(&value, bytes.data() + 4 * i, 4);
+    EXPECT_EQ(value, i < 5 ? 1.0f : 0.0f) << i;
+  }
+}
+
+} // namespace
