@@ -23,10 +23,10 @@ namespace ingot {
 struct PipelineOptions {
   bool exact = false;
   std::string kv = "f16";   ///< f32, bf16 or f16
-  std::string device = "cpu"; ///< cpu or cuda
   std::string quantize;      ///< a numeric format for floating matrices; empty: as stored
   std::vector<std::string> recipe; ///< "GLOB:FORMAT" over weight symbols, before `quantize`
   std::vector<std::string> disabled; ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
+  std::string device = "cpu"; ///< cpu or cuda
 };
 
 /// Arguments of the passes that may be disabled: fusion only saves launches and traffic.

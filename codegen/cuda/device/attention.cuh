@@ -65,7 +65,7 @@ template <class S> struct Queries {
   const uint4 *shared;
 
   /// Rows rowTile * 16 + … of the tile; lane (g, c) fetches rows g and g + 8. Steps from, from + by, …
-  DEVICE void load(const float *q, const AttentionTile &tile, i32 head, i32 rowTile, uint4 *to, i32 from, i32 by) {
+  MEMBER void load(const float *q, const AttentionTile &tile, i32 head, i32 rowTile, uint4 *to, i32 from, i32 by) {
     const i32 lane = threadIdx.x % 32;
     const float *rows[2];
     UNROLL
@@ -97,7 +97,7 @@ template <class S> struct Queries {
       }
     }
   }
-  DEVICE void fragment(u32 (&a)[4], i32 step) const {
+  MEMBER void fragment(u32 (&a)[4], i32 step) const {
     if constexpr (Shape::qInRegisters) {
       UNROLL
       for (i32 j = 0; j < 4; j++)
@@ -122,12 +122,12 @@ template <class S> struct HeadPages {
   const i32 *table;
   i32 head, limit; ///< positions below limit are written
 
-  DEVICE const u16 *keys(i32 position) const {
+  MEMBER const u16 *keys(i32 position) const {
     const i64 page = table[position / kPageTokens];
     return (const u16 *)(pool + page * AttentionShape<S>::pageBytes) +
            (i64)(head * kPageTokens + position % kPageTokens) * S::headDim;
   }
-  DEVICE const u16 *values(i32 position) const { return keys(position) + (i64)S::kvHeads * kPageTokens * S::headDim; }
+  MEMBER const u16 *values(i32 position) const { return keys(position) + (i64)S::kvHeads * kPageTokens * S::headDim; }
 };
 
 /// A span of 16 rows: m, l of rows g and g + 8 and, 64 dimensions at a time, o.
@@ -137,7 +137,7 @@ template <class S> struct Span {
   u32 p[4][1][4]; ///< A fragments: 16 rows x 64 positions
 
   /// positionOf[half]: of the lane's rows; they see start … start + 63 as far as mask and window let them.
-  DEVICE void score(const Queries<S> &q, const HeadPages<S> &pages, i32 start, const i32 (&positionOf)[2]) {
+  MEMBER void score(const Queries<S> &q, const HeadPages<S> &pages, i32 start, const i32 (&positionOf)[2]) {
     const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
     const u16 *rows[2]; // of the two pages, of this lane's first position there
     UNROLL
@@ -193,7 +193,7 @@ template <class S> struct Span {
   }
 
   /// o of dimensions 64h … 64h + 63: o[e][v] is row g (+ 8 for v >= 2), dimension 64h + 16c + 8 (v % 2) + e.
-  DEVICE void weigh(float (&o)[1][8][4], const HeadPages<S> &pages, i32 start, i32 h) const {
+  MEMBER void weigh(float (&o)[1][8][4], const HeadPages<S> &pages, i32 start, i32 h) const {
     const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
     UNROLL
     for (i32 i = 0; i < 8; i++)
@@ -233,7 +233,7 @@ template <class S> struct AttentionWork {
   HeadPages<S> pages;
   i32 firstSpan, endSpan;
 
-  DEVICE AttentionWork(const BatchView *batch, const u8 *pool, i32 item) {
+  MEMBER AttentionWork(const BatchView *batch, const u8 *pool, i32 item) {
     tile = batch->attentionTiles[item / S::kvHeads];
     head = item % S::kvHeads;
     const i32 end = tile.firstPosition + tile.tokens, from = S::window ? tile.firstPosition - S::window + 1 : 0;

@@ -8,6 +8,13 @@
 
 #include "device.cuh"
 
+/// DEVICE for functions of a class.
+#ifdef __CUDACC__
+#define MEMBER __device__ __forceinline__
+#else
+#define MEMBER inline __attribute__((always_inline))
+#endif
+
 constexpr i32 kPageTokens = 32; ///< positions per KV page
 
 /// Consecutive tokens of one sequence.
@@ -40,4 +47,11 @@ template <i32 Warps> DEVICE float block_sum(float value, float (&partial)[Warps]
   for (i32 w = 1; w < Warps; w++)
     sum += partial[w];
   return sum;
+}
+
+/// Zeros behind the values of rows first … end - 1: columns From … To - 1, which nobody else writes.
+template <i32 From, i32 To, class T> DEVICE void pad_rows(T *y, i32 first, i32 end) {
+  if constexpr (From < To)
+    for (i32 i = threadIdx.x; i < (end - first) * (To - From); i += blockDim.x)
+      y[(i64)(first + i / (To - From)) * To + From + i % (To - From)] = 0;
 }

@@ -45,7 +45,7 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     u8 s[runGroups][2], t[runGroups][2];
   };
 
-  static DEVICE void load(Run &run, const u8 *tile, i32 r, i32) {
+  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32) {
     const i32 lane = threadIdx.x % 32, in = r % runsPerBlock;
     const u8 *block = tile + (i64)(r / runsPerBlock) * blockBytes, *codes = block + in * runBytes;
     const uint4 first = ld_stream((const uint4 *)(codes + lane * 16));
@@ -80,7 +80,7 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     }
   }
 
-  static DEVICE void fragment(u32 (&a)[4], const Run &run, i32 step) {
+  static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
     constexpr u32 both = 0x00010001u, magic = 0x4300 * both, back = (0xc300 | ZeroPoint % 128) * both;
     UNROLL
     for (i32 j = 0; j < 4; j++) {
@@ -102,20 +102,20 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     }
   }
 
-  static DEVICE float scale(const Run &run, i32 i, i32 half) {
+  static MEMBER float scale(const Run &run, i32 i, i32 half) {
     if constexpr (!Super)
       return f16_to_f32(run.d[i][half]);
     else
       return f16_to_f32(run.d[0][half]) * (HasMin ? (float)run.s[i][half] : (float)(i8)run.s[i][half]);
   }
-  static DEVICE float minimum(const Run &run, i32 i, i32 half) {
+  static MEMBER float minimum(const Run &run, i32 i, i32 half) {
     if constexpr (!Super)
       return f16_to_f32(run.m[i][half]);
     else
       return -(f16_to_f32(run.m[0][half]) * (float)run.t[i][half]);
   }
 
-  static DEVICE float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
+  static MEMBER float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
     const i32 row = n % 16, in = k % blockK, step = k % 64 / 16;
     const u8 *block = weight + n / 16 * tileBytes + (i64)(k / blockK) * blockBytes, *run = block + in / 64 * runBytes;
     const i32 lane = row % 8 * 4 + k % 8 / 2, j = k % 16 / 8 * 2 + row / 8, odd = 16 * (k % 2);
@@ -158,14 +158,14 @@ template <bool Half> struct FloatFormat {
     uint4 step[4];
   };
   /// `steps` of 16 k are stored; what lies beyond is 0.
-  static DEVICE void load(Run &run, const u8 *tile, i32 r, i32 steps) {
+  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32 steps) {
     UNROLL
     for (i32 s = 0; s < 4; s++)
       run.step[s] = 4 * r + s < steps
                         ? ld_stream((const uint4 *)(tile + (i64)(4 * r + s) * 512 + threadIdx.x % 32 * 16))
                         : uint4{0, 0, 0, 0};
   }
-  static DEVICE void fragment(u32 (&a)[4], const Run &run, i32 step) {
+  static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
     a[0] = run.step[step].x, a[1] = run.step[step].y, a[2] = run.step[step].z, a[3] = run.step[step].w;
     if constexpr (Half) {
       UNROLL
@@ -174,7 +174,7 @@ template <bool Half> struct FloatFormat {
     }
   }
   /// What the upper halves leave over.
-  static DEVICE void rest(u32 (&a)[4], const Run &run, i32 step) {
+  static MEMBER void rest(u32 (&a)[4], const Run &run, i32 step) {
     const u32 w[4] = {run.step[step].x, run.step[step].y, run.step[step].z, run.step[step].w};
     UNROLL
     for (i32 j = 0; j < 4; j++) {
@@ -182,7 +182,7 @@ template <bool Half> struct FloatFormat {
       a[j] = pack_bf16(lo - as_f32(as_u32(lo) & 0xffff0000u), hi - as_f32(as_u32(hi) & 0xffff0000u));
     }
   }
-  static DEVICE float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
+  static MEMBER float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
     const i32 row = n % 16, lane = row % 8 * 4 + k % 8 / 2, v = k % 16 / 8 * 4 + row / 8 * 2 + k % 2;
     const u16 bits = *(const u16 *)(weight + n / 16 * tileBytes + (i64)(k / 16) * 512 + lane * 16 + v * 2);
     return Half ? f16_to_f32(bits) : bf16_to_f32(bits);

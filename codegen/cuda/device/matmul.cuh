@@ -15,7 +15,7 @@
 /// Which runs of 64 k a part holds.
 template <class F, i32 K, i32 Parts> struct KParts {
   static constexpr i32 runs = divide_up(K, 64), steps = divide_up(K, 16), blocks = divide_up(K, F::blockK);
-  static DEVICE i32 begin(i32 part) {
+  static MEMBER i32 begin(i32 part) {
     const i32 run = part * blocks / Parts * F::runsPerBlock;
     return run < runs ? run : runs;
   }
@@ -80,11 +80,4 @@ DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group, const
   if constexpr (!F::isFloat && F::group > 64)
     if (last || (r + 1) % (F::group / 64) == 0)
       add_group<F>(sum, group, run, 0);
-}
-
-/// Zeros behind the values of rows first … end - 1: columns From … To - 1, which nobody else writes.
-template <i32 From, i32 To, class T> DEVICE void pad_rows(T *y, i32 first, i32 end) {
-  if constexpr (From < To)
-    for (i32 i = threadIdx.x; i < (end - first) * (To - From); i += blockDim.x)
-      y[(i64)(first + i / (To - From)) * To + From + i % (To - From)] = 0;
 }

@@ -22,9 +22,9 @@ constexpr i32 kSumStride = 20;
 constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) { return parts * weights * tokens * kSumStride * 4; }
 
 /// Tokens first … first + 8N - 1 (those below count) of rows 16 tile … 16 tile + 15.
-/// `store(token, row, sums)` gets the finished sums of each weight. Rows: of the weight; pads of the last tile are not stored.
-template <class F, i32 K, i32 Rows, i32 Parts, i32 N, i32 Weights, class Store>
-DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 tile, i32 first, const i64 *countOf,
+/// `store(token, row, sums)` gets the finished sums of each weight. rows: of the weight.
+template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
+DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile, i32 first, const i64 *countOf,
                           u8 *shared, Store store) {
   using Cut = KParts<F, K, Parts>;
   constexpr i32 rowBytes = round_up(K, 64) * 2, budget = N <= 2 ? 56 : N == 4 ? 40 : 24;
@@ -49,11 +49,11 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
     return;
 
   // Lane l feeds token l / 4 of each eight; beyond the last token it repeats that one.
-  const u8 *rows[N];
+  const u8 *rowOf[N];
   UNROLL
   for (i32 n = 0; n < N; n++) {
     const i32 token = first + 8 * n + lane / 4;
-    rows[n] = x + (i64)(token < count ? token : count - 1) * rowBytes + lane % 4 * 4;
+    rowOf[n] = x + (i64)(token < count ? token : count - 1) * rowBytes + lane % 4 * 4;
   }
   float sum[Weights][N][4] = {};
   GroupSums<F, Weights, N> group;
@@ -66,7 +66,7 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
       multiply_run<F>(sum, group, runs[s], r, r + 1 == end, [&](i32 step, u32(&b)[N][2]) {
         UNROLL
         for (i32 n = 0; n < N; n++) {
-          const u8 *at = rows[n] + r * 128 + step * 32;
+          const u8 *at = rowOf[n] + r * 128 + step * 32;
           b[n][0] = *(const u32 *)at, b[n][1] = *(const u32 *)(at + 16);
         }
       });
@@ -88,7 +88,7 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
   sync_block();
   for (i32 i = threadIdx.x; i < 16 * 8 * N; i += 32 * Parts) {
     const i32 token = i / 16, row = i % 16;
-    if (first + token >= count || (Rows % 16 && tile * 16 + row >= Rows))
+    if (first + token >= count || tile * 16 + row >= rows)
       continue;
     float sums[Weights];
     UNROLL

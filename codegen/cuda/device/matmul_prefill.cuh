@@ -22,17 +22,18 @@ constexpr i32 matmul_prefill_shared(i32 parts, i32 n) {
 }
 
 /// Tokens first … first + 16 N - 1 of tiles tile … tile + 7 (pairs: + 3).
-template <class F, i32 K, i32 Rows, i32 Parts, i32 N, i32 Weights, class Store>
-DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32 tile, i32 first, const i64 *countOf,
+template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
+DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile, i32 first, const i64 *countOf,
                            u8 *shared, Store store) {
   using Cut = KParts<F, K, Parts>;
-  constexpr i32 rowBytes = round_up(K, 64) * 2, tiles = divide_up(Rows, 16), tokens = 16 * N, stageBytes = tokens * 128;
+  constexpr i32 rowBytes = round_up(K, 64) * 2, tokens = 16 * N, stageBytes = tokens * 128;
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   pdl_wait();
   const i32 count = (i32)*countOf;
   if (first >= count)
     return;
 
+  const i32 tiles = divide_up(rows, 16);
   i32 tileOf[2];
   const u8 *streams[2];
   UNROLL
@@ -114,14 +115,14 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
     if constexpr (Weights == 2) {
       const i32 row = tileOf[0] * 16 + lane / 4 + v / 2 * 8;
       const float sums[2] = {sum[0][n][v], sum[1][n][v]};
-      if (row < Rows)
+      if (row < rows)
         store(token, row, sums);
     } else {
       UNROLL
       for (i32 m = 0; m < 2; m++) {
         const i32 row = tileOf[m] * 16 + lane / 4 + v / 2 * 8;
         const float sums[1] = {sum[m][n][v]};
-        if (row < Rows)
+        if (row < rows)
           store(token, row, sums);
       }
     }

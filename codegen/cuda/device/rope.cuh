@@ -10,26 +10,32 @@
 
 #include "batch.cuh"
 
+#ifdef __CUDACC__
+DEVICE double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
+#else
+DEVICE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#endif
+
 /// Cosine and sine of an f32, right to the last bit but one: reduced in f64 by pi/2 in two parts, Taylor sums in f64.
 DEVICE void cos_sin(float x, float &cosine, float &sine) {
-  const double a = x, shifted = __fma_rn(a, 0.63661977236758134308, 6755399441055744.0); // 1.5 * 2^52 rounds
+  const double a = x, shifted = fma_f64(a, 0.63661977236758134308, 6755399441055744.0); // 1.5 * 2^52 rounds
   const double n = shifted - 6755399441055744.0;
-  double r = __fma_rn(n, -1.57079632679489655800, a);
-  r = __fma_rn(n, -6.12323399573676603587e-17, r);
+  double r = fma_f64(n, -1.57079632679489655800, a);
+  r = fma_f64(n, -6.12323399573676603587e-17, r);
   const double s = r * r;
   double p = -1.0 / 39916800;
-  p = __fma_rn(p, s, 1.0 / 362880);
-  p = __fma_rn(p, s, -1.0 / 5040);
-  p = __fma_rn(p, s, 1.0 / 120);
-  p = __fma_rn(p, s, -1.0 / 6);
-  const float ofSine = (float)__fma_rn(p * s, r, r);
+  p = fma_f64(p, s, 1.0 / 362880);
+  p = fma_f64(p, s, -1.0 / 5040);
+  p = fma_f64(p, s, 1.0 / 120);
+  p = fma_f64(p, s, -1.0 / 6);
+  const float ofSine = (float)fma_f64(p * s, r, r);
   double q = 1.0 / 479001600;
-  q = __fma_rn(q, s, -1.0 / 3628800);
-  q = __fma_rn(q, s, 1.0 / 40320);
-  q = __fma_rn(q, s, -1.0 / 720);
-  q = __fma_rn(q, s, 1.0 / 24);
-  q = __fma_rn(q, s, -0.5);
-  q = __fma_rn(q, s, 1.0);
+  q = fma_f64(q, s, -1.0 / 3628800);
+  q = fma_f64(q, s, 1.0 / 40320);
+  q = fma_f64(q, s, -1.0 / 720);
+  q = fma_f64(q, s, 1.0 / 24);
+  q = fma_f64(q, s, -0.5);
+  q = fma_f64(q, s, 1.0);
   const float ofCosine = (float)q;
   const i32 quarter = (i32)(i64)n; // odd quarters swap the two, the upper half of the circle is negative
   const float c = quarter & 1 ? ofSine : ofCosine, t = quarter & 1 ? ofCosine : ofSine;

@@ -18,7 +18,7 @@ DEVICE u64 argmax_key(float logit, i32 index) {
   return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
 }
 
-template <i32 Width> DEVICE void argmax(const float *logits, u64 *keys, const BatchView *batch, u64 (&best)[kArgmaxWarps]) {
+template <i32 Width> DEVICE void argmax_piece(const float *logits, u64 *keys, const BatchView *batch, u64 (&best)[kArgmaxWarps]) {
   constexpr i32 stride = round_up(Width, 32), threads = 32 * kArgmaxWarps;
   pdl_wait();
   const i32 row = blockIdx.x / kArgmaxPieces, piece = blockIdx.x % kArgmaxPieces;
@@ -45,9 +45,9 @@ template <i32 Width> DEVICE void argmax(const float *logits, u64 *keys, const Ba
   }
 }
 
-DEVICE void argmax_finish(u64 *keys, i32 *ids, const BatchView *batch) {
+template <i32 Threads> DEVICE void argmax_ids(u64 *keys, i32 *ids, const BatchView *batch) {
   pdl_wait();
-  const i32 row = blockIdx.x * 32 + threadIdx.x;
+  const i32 row = blockIdx.x * Threads + threadIdx.x;
   if (row >= batch->rows)
     return;
   ids[row] = (i32)~(u32)keys[row];
