@@ -18,8 +18,8 @@ namespace {
 std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim, int64_t inner, int64_t vocabulary,
                          WeightFormat format) {
   WeightFormat head = WeightFormat::Q8_0;
-  return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) + norm("norm", hidden, "bf16") +
-         norm("select", hidden, "bf16", true) +
+  return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) + norm("norm_0", hidden, "bf16") +
+         norm("select_0", hidden, "bf16", true) +
          projections("projections", hidden, {{format, heads * headDim}, {format, kvHeads * headDim}, {format, kvHeads * headDim}}) +
          ropeAppend("rope_append", {heads, kvHeads, headDim, headDim, false, false}) +
          attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) + residualMatmul("out", format, hidden, heads * headDim) +
