@@ -144,13 +144,14 @@ Result<void> GpuVerifier::guards(const fb::KernelVariants &list, const std::stri
   for (unsigned i = 0; i < all.size(); ++i)
     for (unsigned before = 0; before < i; ++before)
       if (limit(all[i]->max_tokens()) <= limit(all[before]->max_tokens()) &&
+          limit(all[i]->max_rows()) <= limit(all[before]->max_rows()) &&
           limit(all[i]->max_tile_tokens()) <= limit(all[before]->max_tile_tokens()))
         return bad("E0809", label + "variant " + to_string(i) + " is never used: variant " +
                                 to_string(before) + " takes all of its steps");
   const fb::Variant *last = all[all.size() - 1];
-  if (last->max_tokens() != 0 || last->max_tile_tokens() != 0)
-    return bad("E0809", label + "no variant for steps of more than " +
-                            to_string(last->max_tokens()) + " tokens or tiles of more than " +
+  if (last->max_tokens() != 0 || last->max_rows() != 0 || last->max_tile_tokens() != 0)
+    return bad("E0809", label + "no variant for steps beyond " + to_string(last->max_tokens()) +
+                            " tokens, " + to_string(last->max_rows()) + " rows and tiles of " +
                             to_string(last->max_tile_tokens()));
   return {};
 }

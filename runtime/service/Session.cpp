@@ -20,12 +20,16 @@ Session::~Session() {
 }
 
 const EngineFile &Session::engine() const { return *impl->file; }
+const fb::Engine &Session::program() const { return impl->executor->program(); }
 const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get(); }
 int64_t Session::vocab() const { return impl->limits.vocab; }
 int64_t Session::context() const { return impl->limits.context; }
 int64_t Session::maxSeqs() const { return impl->kv->rows(); }
 int Session::threads() const { return impl->executor->threads(); }
 std::string_view Session::target() const { return impl->executor->target(); }
+std::string Session::device() const { return impl->executor->device(); }
+std::string Session::remark() const { return impl->executor->remark(); }
+const Error *Session::failure() const { return impl->failure ? &*impl->failure : nullptr; }
 const MemoryStatement &Session::memory() const { return impl->executor->memory(); }
 double Session::loadMs() const { return impl->loadMs; }
 
@@ -59,6 +63,8 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
 }
 
 Result<RequestId> Session::submit(Request request) {
+  if (impl->failure)
+    return *impl->failure;
   if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
     return checked.error();
   if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
@@ -96,13 +102,23 @@ void Session::Impl::endCancelled() {
   }
 }
 
-void Session::Impl::runStep(const BatchView &batch) {
+bool Session::Impl::runStep(const BatchView &batch) {
   auto ran = executor->step(batch);
-  if (!ran) {
+  if (!ran && ran.error().exit == ExitCode::Internal) { // a bug of the scheduler
     std::fputs(ran.error().format().c_str(), stderr);
     std::abort();
   }
+  if (!ran) {
+    failure = ran.error();
+    for (auto &[id, answer] : answers)
+      if (!answer->finished()) {
+        answer->cancel();
+        scheduler->finish(id);
+      }
+    return false;
+  }
   scheduler->complete();
+  return true;
 }
 
 bool Session::step() {
@@ -112,7 +128,8 @@ bool Session::step() {
     return false;
   for (const Scheduler::Share &share : impl->scheduler->shares())
     impl->answers.at(share.sequence)->markStarted();
-  impl->runStep(*batch);
+  if (!impl->runStep(*batch))
+    return false;
   const float *logits = impl->executor->logits();
   for (const Scheduler::Row &row : impl->scheduler->rows()) {
     Answer &answer = *impl->answers.at(row.sequence);
@@ -157,7 +174,8 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
     const BatchView *batch = impl->scheduler->plan();
     if (!batch)
       break;
-    impl->runStep(*batch);
+    if (!impl->runStep(*batch))
+      break;
     // The rows of one step are consecutive positions of the one sequence.
     auto rows = impl->scheduler->rows();
     if (!rows.empty())
@@ -165,7 +183,7 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
            impl->executor->logitsStride());
   }
   impl->scheduler->finish(sequence);
-  return {};
+  return impl->failure ? Result<void>(*impl->failure) : Result<void>();
 }
 
 Result<Score> Session::score(std::span<const int32_t> ids) {

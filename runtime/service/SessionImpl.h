@@ -9,6 +9,7 @@
 #include "runtime/service/Session.h"
 #include "runtime/service/SessionErrors.h"
 
+#include <optional>
 #include <unordered_map>
 
 namespace ingot::runtime {
@@ -28,9 +29,11 @@ struct Session::Impl {
   /// Sequences and requests go by the same number.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
 
+  std::optional<Error> failure; ///< of the device
+
   void endCancelled();
-  /// Runs the planned batch. A failure would be a bug of the scheduler.
-  void runStep(const BatchView &batch);
+  /// Runs the planned batch; false if the device failed.
+  bool runStep(const BatchView &batch);
 };
 
 } // namespace ingot::runtime

@@ -51,9 +51,10 @@ public:
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const override { return statement; }
   int threads() const override { return loop->threads(); }
+  const fb::Engine &program() const override { return file->table(); }
   std::string_view target() const override { return targetName; }
   std::string device() const override;
-  size_t launches() const { return program.size(); }
+  size_t launches() const { return resolved.size(); }
   /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
   const void *buffer(size_t index) const { return bufferAddress(index); }
 
@@ -79,7 +80,7 @@ private:
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
 
   std::vector<void *> operands; ///< of all launches, one after the other
-  std::vector<ResolvedLaunch> program;
+  std::vector<ResolvedLaunch> resolved;
   const float *logitsRows = nullptr;
   int64_t logitsRowStride = 0;
 

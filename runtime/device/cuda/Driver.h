@@ -57,7 +57,7 @@ struct Launch {
 struct GraphNode {
   Kernel kernel;
   Launch launch;
-  void *const *arguments;      ///< as of Driver::launch; read while the graph is made
+  void *const *arguments;      ///< as of Driver::launch; stay as they are while the graph lives
   std::vector<uint32_t> after; ///< indices of earlier nodes
 };
 

@@ -30,7 +30,7 @@ Result<Graph> Executor::graphFor(uint64_t bucket) {
   StepShape shape{bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), bucket, 1};
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
-  for (const PlannedLaunch &planned : program) {
+  for (const PlannedLaunch &planned : launches) {
     GraphNode node{};
     node.launch = *launchOf(variantOf(planned.kernel, shape, node.kernel), shape); // checkGrids()
     node.arguments = planned.arguments;
@@ -50,8 +50,8 @@ Result<Graph> Executor::graphFor(uint64_t bucket) {
 
 Result<void> Executor::launchAll(const StepShape &shape) {
   bool first = true; // behind a copy there is nothing to overlap with
-  for (size_t i = 0; i < program.size(); ++i) {
-    const PlannedLaunch &planned = program[i];
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const PlannedLaunch &planned = launches[i];
     Kernel function;
     Launch launch = *launchOf(variantOf(planned.kernel, shape, function), shape);
     if (tracing) {
@@ -112,15 +112,15 @@ void Executor::startTrace(bool keepEvents) {
   for (const fb::Kernel *kernel : *picked.program->kernels())
     names.push_back(kernel->name()->str());
   std::vector<runtime::Trace::LaunchInfo> list;
-  for (const PlannedLaunch &launch : program)
+  for (const PlannedLaunch &launch : launches)
     list.push_back({launch.kernel, launch.layer});
-  while (events.size() <= program.size()) {
+  while (events.size() <= launches.size()) {
     auto event = driver->createEvent();
     if (!event)
       return; // a device that cannot do this cannot do a step either: that one reports it
     events.push_back(*event);
   }
-  launched.assign(program.size(), false);
+  launched.assign(launches.size(), false);
   tracing = std::make_unique<runtime::Trace>(std::move(names), std::move(list), 1, keepEvents);
 }
 
@@ -130,7 +130,7 @@ Result<void> Executor::collectTimes(int64_t tokens) {
   if (!whole)
     return whole.error();
   double end = double(runtime::nowNanoseconds()) - *whole * 1e9;
-  for (size_t i = 0; i < program.size(); ++i) {
+  for (size_t i = 0; i < launches.size(); ++i) {
     auto seconds = driver->secondsBetween(events[i], events[i + 1]);
     if (!seconds)
       return seconds.error();

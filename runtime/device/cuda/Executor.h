@@ -51,6 +51,7 @@ public:
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
   const runtime::MemoryStatement &memory() const override { return statement; }
+  const fb::Engine &program() const override { return *picked.program; }
   std::string_view target() const override { return picked.code->target()->string_view(); }
   std::string device() const override { return driver->device().name; }
   std::string remark() const override { return picked.remark; }
@@ -92,6 +93,7 @@ private:
   runtime::MemoryStatement statement;
 
   std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
+  DeviceMemory seeded;                       ///< weights made from the seed
   DeviceMemory fixedArena, tokenArena, rowArena, kv, batchMemory;
   PinnedMemory pieces[2], batchImage, logitsRows;
   Event pieceDone[2] = {};
@@ -100,7 +102,7 @@ private:
   std::vector<std::vector<Kernel>> functions; ///< [kernel][variant]
   std::vector<Address> operands;              ///< of all launches, one after the other
   std::vector<void *> arguments;              ///< pointers to them, as drivers take them
-  std::vector<PlannedLaunch> program;
+  std::vector<PlannedLaunch> launches;
   std::map<uint64_t, Graph> graphOfBucket;
   int64_t logitsRowStride = 0;
 

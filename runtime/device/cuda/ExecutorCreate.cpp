@@ -93,6 +93,8 @@ Result<void> Executor::checkGrids() const {
       StepShape shape = most;
       if (v->max_tokens())
         shape.tokens = shape.tiles = shape.rows = std::min(shape.tokens, v->max_tokens());
+      if (v->max_rows())
+        shape.rows = std::min(shape.rows, v->max_rows());
       if (!launchOf(*v, shape))
         return Error{ExitCode::Device, "E0719", "the limits ask for more blocks than a GPU takes",
                      "kernel '" + picked.program->kernels()->Get(k)->name()->str() + "' with " +
@@ -203,6 +205,8 @@ Address Executor::bufferAddress(size_t index) const {
 Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
   auto weight = [&](uint32_t index) {
     const fb::Weight &entry = *picked.program->weights()->Get(index);
+    if (entry.source() == fb::WeightSource::Seed)
+      return seeded.address() + entry.offset();
     return segments.at(entry.segment()).address() + entry.offset();
   };
   switch (arg.kind()) {
@@ -229,14 +233,14 @@ void Executor::resolve() {
     }
   operands.reserve(operandCount);
   arguments.reserve(operandCount);
-  program.reserve(launchCount);
+  launches.reserve(launchCount);
   auto add = [&](Address address) {
     operands.push_back(address);
     arguments.push_back(&operands.back());
   };
   for (const fb::Step *step : *table.steps())
     for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
-      program.push_back({launch->kernel(), step->layer(), arguments.data() + arguments.size(),
+      launches.push_back({launch->kernel(), step->layer(), arguments.data() + arguments.size(),
                          launch->barrier()});
       if (launch->args())
         for (const fb::Arg *arg : *launch->args())

@@ -25,7 +25,7 @@ uint32_t variantFor(const fb::KernelVariants &variants, const StepShape &shape) 
   auto holds = [](uint64_t most, uint64_t count) { return most == 0 || count <= most; };
   const auto &all = *variants.variants();
   for (uint32_t i = 0; i + 1 < all.size(); ++i)
-    if (holds(all[i]->max_tokens(), shape.tokens) &&
+    if (holds(all[i]->max_tokens(), shape.tokens) && holds(all[i]->max_rows(), shape.rows) &&
         holds(all[i]->max_tile_tokens(), shape.tileTokens))
       return i;
   return all.size() - 1;

@@ -409,6 +409,8 @@ const std::vector<Bad> kBad = {
     {"variant_shared", "E0808", [](Table &t) { variant(t).shared_bytes = 1 << 20; }},
     {"steps_without_variant", "E0809",
      [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tokens = 64; }},
+    {"rows_without_variant", "E0809",
+     [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_rows = 8; }},
     {"tiles_without_variant", "E0809",
      [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tile_tokens = 8; }},
     {"variant_never_used", "E0809", [](Table &t) { variant(t).max_tokens = 0; }},
