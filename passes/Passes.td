@@ -2,6 +2,7 @@
 //
 // File organisation, in the order in which Pipelines.cpp runs them
 //   quantize/   numeric formats of weights
+//   (extend)    patterns of the user's: compiler/extend, tests/passes/extend
 //   fusion/     which ops one launch computes (named patterns, then the grouper)
 //   lowering/   lm -> kernel + plan
 //   planning/   buffers, barriers
@@ -35,6 +36,20 @@ def RoundFloatsPass : Pass<"lm-round-floats", "::ingot::lm::ModelOp"> {
   let description = [{
     f32 and f16 matrices become bf16: half the bytes, and what vdpbf16ps multiplies. Vectors stay f32.
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// (extend)
+//===----------------------------------------------------------------------===//
+
+def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
+  let summary = "the rewrite patterns of a file (ingot compile --patterns)";
+  let description = [{
+    `patterns` is a file of PDLL (`.pdll`, which the tool mlir-pdll translates) or of PDL IR (`.pdl.mlir`). Its patterns are
+    applied until none matches. They are the user's: a remark says how often they matched, or that they never did.
+  }];
+  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,7 +6,9 @@ import lit.formats
 config.name = "ingot-" + config.suite_name
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir"]
+config.excludes = ["Inputs"]
 config.test_source_root = config.suite_source
 config.test_exec_root = config.suite_exec
 config.environment["PATH"] = os.pathsep.join([config.ingot_bin, config.llvm_bin, config.environment.get("PATH", "")])
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
+config.substitutions.append(("%sample_plugin", config.sample_plugin))

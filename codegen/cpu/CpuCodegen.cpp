@@ -141,6 +141,14 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
   return image;
 }
 
+std::string ingot::cpu::objectSource(ArrayRef<kernel::FuncOp> kernels, const Isa &isa) {
+  std::string text =
+      (llvm::Twine("cpu:") + isa.name + " " + isa.cpu + " " + isa.features + "\n").str();
+  for (kernel::FuncOp kernel : kernels)
+    text += textOf(kernel) + "\n";
+  return text;
+}
+
 FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa,
                                                CodeText text) {
   std::optional<CodeForm> form;

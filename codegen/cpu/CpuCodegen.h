@@ -28,6 +28,10 @@ mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp>
                                                   const Isa &isa,
                                                   const CodegenOptions &options = {});
 
+/// All that decides the bytes of compileKernels, for one build of the compiler: the kernels whole,
+/// as the generators read them, and the level with what LLVM is told of it.
+std::string objectSource(llvm::ArrayRef<kernel::FuncOp> kernels, const Isa &isa);
+
 /// What a kernel becomes, as text: the generated MLIR, LLVM IR after optimisation, assembly.
 enum class CodeText { Mlir, Llvm, Assembly };
 mlir::FailureOr<std::string> printKernel(kernel::FuncOp kernel, const Isa &isa, CodeText text);

@@ -1,11 +1,15 @@
 //===- Compile.cpp - The phases of a compilation --------------------------===//
 #include "compiler/driver/Compile.h"
 #include "codegen/cpu/CpuCodegen.h"
+#include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/EngineText.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Summary.h"
+#include "compiler/engine/CodeCache.h"
+#include "compiler/extend/PatternFile.h"
+#include "compiler/extend/Plugins.h"
 #include "models/Family.h"
 #include "passes/Passes.h"
 #include "runtime/device/cpu/KernelAbi.h"
@@ -14,9 +18,8 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Tools/Plugins/PassPlugin.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
@@ -34,6 +37,19 @@ public:
     remark.print(llvm::errs());
     llvm::errs() << "\n";
   }
+};
+
+/// Notes which pass failed: the innermost is the first to say so.
+class FailedPass : public PassInstrumentation {
+public:
+  FailedPass(std::string &name, std::string &text) : name(name), text(text) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty() && !pass->getArgument().empty())
+      name = pass->getArgument().str(), text = asText(pass);
+  }
+
+private:
+  std::string &name, &text;
 };
 
 class Compilation {
@@ -67,13 +83,15 @@ public:
 
 private:
   Result<void> read();
-  Result<void> loadPlugins();
+  Result<void> loadExtensions();
   /// Adds what the user wants to run at this point.
   LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
   Result<void> verifyOnWeights(ModuleOp imported);
   Result<void> lowerToPlan();
   Result<void> generateCode();
+  /// The code of all kernels for a level: from the cache, if it is there.
+  FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
   Result<void> write();
 
   bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
@@ -87,7 +105,8 @@ private:
   Result<void> runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build);
   Error compilerError(std::string what) {
     return {ExitCode::Internal, "E0490", std::move(what), diagnostics.substr(0, diagnostics.find('\n')),
-            "this is a bug of ingot: please report it with the checkpoint's config"};
+            options.insertions.empty() ? "this is a bug of ingot: please report it with the checkpoint's config"
+                                       : "if it fails without --insert as well, it is a bug of ingot: please report it"};
   }
 
   const CompileOptions &options;
@@ -97,6 +116,8 @@ private:
   MLIRContext context{MLIRContext::Threading::DISABLED};
   std::string diagnostics;
   PipelineOptions pipeline;
+  std::vector<std::pair<std::string, FrozenRewritePatternSet>> patterns; ///< of each file
+  std::optional<CodeCache> cache;
   std::shared_ptr<import::Checkpoint> checkpoint;
   OwningOpRef<ModuleOp> module;
   std::vector<PassEvidence> evidence;
@@ -139,24 +160,39 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
                         [&](Pass *pass, Operation *) { return llvm::is_contained(options.dumpAfter, pass->getArgument()); },
                         /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/false);
   std::optional<Error> broken;
+  std::string failedName, failedText;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failedName, failedText));
   if (check)
     pm.addInstrumentation(std::make_unique<PassChecks>(*module, evidence, broken));
-  if (failed(pm.run(*module)))
-    return compilerError("a pass failed");
+  if (failed(pm.run(*module))) {
+    if (failedName == extend::applyPatternsName())
+      return Error{ExitCode::File, "E0427", "a pattern leaves no valid program: " + failedText,
+                   diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
+    return compilerError("the pass " + failedText + " failed");
+  }
   if (broken)
     return *broken;
   return {};
 }
 
-Result<void> Compilation::loadPlugins() {
+/// All that the user brings is looked at before the checkpoint is.
+Result<void> Compilation::loadExtensions() {
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
-  for (const std::string &path : options.plugins) {
-    auto plugin = PassPlugin::load(path);
-    if (!plugin)
-      return Error{ExitCode::File, "E0415", "cannot load the plugin " + path, llvm::toString(plugin.takeError()),
-                   "build it against LLVM " LLVM_VERSION_STRING " and libingot-compiler.so (docs/extending.md)"};
-    plugin->registerPassRegistryCallbacks();
+  for (const std::string &path : options.plugins)
+    if (auto ok = extend::loadPlugin(path); !ok)
+      return ok;
+  for (const std::string &path : options.patterns) {
+    auto read = extend::readPatterns(context, path);
+    if (!read)
+      return read.error();
+    patterns.emplace_back(path, std::move(*read));
+  }
+  if (!options.cache.empty()) {
+    auto opened = CodeCache::open(options.cache);
+    if (!opened)
+      return opened.error();
+    cache = std::move(*opened);
   }
   for (const auto &[point, text] : options.insertions) {
     PassManager pm(&context);
@@ -200,8 +236,11 @@ Result<void> Compilation::lowerToFused() {
   if (options.verify)
     imported = module->clone();
   if (auto ok = runPasses(/*check=*/true, [&](OpPassManager &pm) {
-        (void)insertAt("import", pm); // parsed before: loadPlugins
+        (void)insertAt("import", pm); // parsed before: loadExtensions
         buildImportPipeline(pm, pipeline);
+        // Patterns come before the passes of this point, which may clean up behind them.
+        for (const auto &[path, rules] : patterns)
+          pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
         (void)insertAt("pre-fusion", pm);
         buildFusionPipeline(pm, pipeline);
         (void)insertAt("post-fusion", pm);
@@ -231,6 +270,22 @@ Result<void> Compilation::lowerToPlan() {
   return {};
 }
 
+FailureOr<std::string> Compilation::codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
+  CodeCache::Key key{};
+  if (cache) {
+    key = CodeCache::keyOf(std::vector<std::string>{compilerIdentity(), cpu::objectSource(kernels, isa)});
+    if (auto known = cache->lookup(key))
+      return *known;
+  }
+  auto object = cpu::compileKernels(kernels, isa, {static_cast<unsigned>(threads)});
+  if (failed(object))
+    return failure();
+  std::string code(object->begin(), object->end());
+  if (cache)
+    (void)cache->store(key, code); // a full disk costs the next run time, not this one its engine
+  return code;
+}
+
 Result<void> Compilation::generateCode() {
   progress.phase("kernels");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
@@ -253,20 +308,25 @@ Result<void> Compilation::generateCode() {
     segments.push_back(std::move(weights));
   size_t codeBytes = 0;
   for (const std::string &level : options.targets) {
-    auto object = cpu::compileKernels(kernels, *cpu::isaNamed(level), {static_cast<unsigned>(threads)});
-    if (failed(object))
+    auto code = codeFor(kernels, *cpu::isaNamed(level));
+    if (failed(code))
       return compilerError("code generation for cpu:" + level + " failed");
-    codeBytes += object->size();
+    codeBytes += code->size();
     auto entry = std::make_unique<fb::CodeObjectT>();
     entry->target = "cpu:" + level;
     entry->segment = segments.size();
     for (kernel::FuncOp fn : kernels)
       entry->kernel_symbols.push_back(fn.getSymName().str());
     table.code.push_back(std::move(entry));
-    segments.push_back(segmentOf(fb::SegmentKind::Code, std::string(object->begin(), object->end())));
+    segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
   }
-  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
-                std::to_string(codeBytes / 1000) + " kB");
+  std::string note = std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
+                     std::to_string(codeBytes / 1000) + " kB";
+  if (cache)
+    note += ", " + std::to_string(cache->found()) + " of " + std::to_string(options.targets.size()) + " from the cache";
+  if (cache && cache->damaged())
+    note += " (" + std::to_string(cache->damaged()) + " damaged there)";
+  progress.note(std::move(note));
   return {};
 }
 
@@ -302,6 +362,8 @@ Result<void> Compilation::write() {
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("recipe", rule);
+  for (const std::string &path : options.patterns)
+    attribute("patterns", llvm::sys::path::filename(path).str());
   if (weightsMadeUp())
     attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
   if (program.getPeak() && program.getLowerBound()) {
@@ -330,7 +392,7 @@ Result<void> Compilation::write() {
 
 Result<void> Compilation::run() {
   pipeline = {options.exact, options.kv, options.quantize, options.recipe, options.disabled};
-  if (auto ok = loadPlugins(); !ok)
+  if (auto ok = loadExtensions(); !ok)
     return ok;
   for (const std::string &pass : options.disabled)
     if (!llvm::is_contained(optionalPasses(), pass))

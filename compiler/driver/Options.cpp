@@ -76,9 +76,15 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512; may be repeated")->type_name("T");
   app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
   app.add_option("--recipe", recipe, "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
-  app.add_option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")->type_name("F.so");
+  app.add_option("--patterns", o.patterns, "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
+      ->type_name("F")
+      ->allow_extra_args(false);
+  app.add_option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
+      ->type_name("F.so")
+      ->allow_extra_args(false); // what follows may be MODEL
   app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-codegen or pre-plan")
-      ->type_name("POINT=PIPELINE");
+      ->type_name("POINT=PIPELINE")
+      ->allow_extra_args(false);
   app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact)");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
@@ -92,6 +98,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
       ->check(CLI::IsMember({"passed", "missed", "all"}));
   app.add_option("--emit", emit, "print lm, fused, kernel, plan or llvm instead of writing an engine")
       ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm"}));
+  app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before")
+      ->type_name("DIR");
   app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
   app.add_flag("--verify", o.verify, "check every pass against the interpreter on the real weights");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");

@@ -25,8 +25,10 @@ struct CompileOptions {
   std::vector<std::string> targets;   ///< "avx2", "avx512": CPU levels, in that order
   std::string quantize;               ///< numeric format ("int4_g64"), or empty
   std::vector<std::string> recipe;    ///< "GLOB:FORMAT" over weight symbols, from --recipe
+  std::vector<std::string> patterns;  ///< files of rewrite patterns, applied in this order
   std::vector<std::string> plugins;   ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>> insertions; ///< extension point, textual pipeline
+  std::string cache;                  ///< folder that keeps generated code, or empty
   std::string kv;                     ///< "f32", "bf16", "f16"
   bool exact = false;
   bool verify = false;                ///< check passes with the real weights as well

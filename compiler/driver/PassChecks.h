@@ -27,6 +27,9 @@ struct PassEvidence {
   double maxAbs, maxRel;
 };
 
+/// The pass with its options, as `--pass-pipeline` takes it.
+std::string asText(mlir::Pass *pass);
+
 class PassChecks : public mlir::PassInstrumentation {
 public:
   /// Appends to `evidence`; the first failure (an error larger than rewriting can excuse, or a program

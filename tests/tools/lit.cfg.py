@@ -3,6 +3,7 @@
 #   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
+#   %plugins   the folder of ingot-sample-plugin.so and ingot-old-plugin.so (tests/plugins)
 import os
 import subprocess
 
@@ -29,6 +30,7 @@ config.substitutions += [
     ("%ingot", config.ingot),
     ("%exits", f"{config.python} {config.test_source_root}/exits.py"),
     ("%python", config.python),
+    ("%plugins", os.path.dirname(config.compiler_library)),
     ("%tiny", engine),
     ("%checkpoint", checkpoint),
     ("%bare", bare),

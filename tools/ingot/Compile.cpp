@@ -10,7 +10,7 @@ namespace ingot::cli {
 
 Action defineCompile(CLI::App &app) {
   for (const char *flag : {"--target", "--quantize", "--kv", "--precision", "--weights", "--seed",
-                           "--cache", "--recipe", "--patterns", "--plugin", "--disable",
+                           "--cache", "--recipe", "--patterns", "--plugin", "--insert", "--disable",
                            "--dump-after", "--emit", "--remarks", "-o", "-j", "--chat-template"})
     app.add_option(flag);
   for (const char *flag : {"--verify", "--quiet", "--json"})

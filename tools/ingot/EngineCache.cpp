@@ -129,7 +129,9 @@ Result<std::string> resolveEngine(const std::string &model, const CompileOptions
                  failure.message(), "give --cache DIR, or: ingot compile " + model + " -o E"};
   if (!quiet)
     note("compiling " + model + "; kept in " + engine.string());
-  std::vector<std::string> arguments = {"compile", model, "-o", engine.string()};
+  // Models of one shape differ in weights alone: their code is generated once.
+  std::vector<std::string> arguments = {"compile",       model,     "-o",
+                                        engine.string(), "--cache", cache.string()};
   for (std::string &argument : options.arguments())
     arguments.push_back(std::move(argument));
   if (quiet)

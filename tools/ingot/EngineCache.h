@@ -4,6 +4,7 @@
 // compiled once into the cache:
 //
 //   $XDG_CACHE_HOME/ingot/NAME-KEY.ingot      (else ~/.cache/ingot; or --cache DIR)
+//   …/code                                    generated code, by `ingot compile --cache`
 //
 // KEY hashes the checkpoint's content, the compile options and the compiler
 // library itself: a changed file, option or compiler is another engine, and nothing

@@ -1,0 +1,139 @@
+//===- PatternFile.cpp - See PatternFile.h --------------------------------===//
+#include "compiler/extend/PatternFile.h"
+#include "compiler/extend/Natives.h"
+#include "compiler/extend/PdllTool.h"
+
+#include "mlir/Conversion/PDLToPDLInterp/PDLToPDLInterp.h"
+#include "mlir/Dialect/PDL/IR/PDL.h"
+#include "mlir/Dialect/PDL/IR/PDLOps.h"
+#include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace ingot;
+
+/// "rules.pdll:3:5"; mlir-pdll hands the places of its source on.
+static std::string asText(Location location) {
+  auto place = dyn_cast<FileLineColLoc>(location);
+  return place ? place.getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +
+                     std::to_string(place.getColumn())
+               : "an unknown place";
+}
+
+static Result<std::string> readText(const std::string &path) {
+  llvm::StringRef name(path);
+  if (!name.ends_with(".pdll") && !name.ends_with(".mlir"))
+    return Error{ExitCode::File, "E0421", "cannot read the patterns " + path,
+                 "its name ends in neither .pdll nor .mlir",
+                 "--patterns names a file of PDLL, or of PDL IR (docs/extending.md)"};
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return Error{ExitCode::File, "E0421", "cannot read the patterns " + path,
+                 buffer.getError().message(), "--patterns names a file of PDLL, or of PDL IR"};
+  if (name.ends_with(".pdll"))
+    return extend::translatePdll(path);
+  return (*buffer)->getBuffer().str();
+}
+
+static Error notPatterns(const std::string &path, std::string why) {
+  return {ExitCode::File, "E0424", path + " holds no patterns that can be run", std::move(why),
+          "see passes/patterns for files that can (docs/extending.md)"};
+}
+
+static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::string &path,
+                                           llvm::StringRef text) {
+  std::string why;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error || !why.empty())
+      return;
+    why = asText(diagnostic.getLocation()) + ": " + diagnostic.str();
+  });
+  auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context), path);
+  if (!module)
+    return notPatterns(path, llvm::StringRef(why).split('\n').first.str());
+  return module;
+}
+
+// What the verifier of PDL does not look at.
+
+static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &path) {
+  std::optional<llvm::StringRef> name = op.getOpName();
+  if (!name)
+    return std::nullopt;
+  auto info = RegisteredOperationName::lookup(*name, op.getContext());
+  if (!info)
+    return Error{ExitCode::File, "E0426",
+                 "a pattern names the op '" + name->str() + "', and there is none",
+                 asText(op.getLoc()), "the ops are those of dialects/SPEC.md: lm.add, lm.scale …"};
+  // The type would be that of an operand; MLIR reads it without a look at their number.
+  if (isa<pdl::RewriteOp>(op->getParentOp()) && op.getOperandValues().empty() &&
+      op.getTypeValues().empty() && info->hasInterface<InferTypeOpInterface>())
+    return notPatterns(path,
+                       asText(op.getLoc()) + ": " + name->str() + " is made without operands");
+  return std::nullopt;
+}
+
+static std::optional<Error> mistakeInCall(Operation *op) {
+  std::string called = extend::signatureOf(op);
+  if (!isa<pdl::RewriteOp>(op) && llvm::is_contained(extend::nativeSignatures(), called))
+    return std::nullopt;
+  return Error{ExitCode::File, "E0425",
+               "a pattern calls " + called + ", and there is no such function",
+               asText(op->getLoc()),
+               "there are " + llvm::join(extend::nativeSignatures(), " and ") +
+                   "; C++ in a .pdll file has no effect"};
+}
+
+static std::optional<Error> mistakeIn(Operation *op, const std::string &path) {
+  if (auto operation = dyn_cast<pdl::OperationOp>(op))
+    return mistakeIn(operation, path);
+  auto rewrite = dyn_cast<pdl::RewriteOp>(op);
+  if (isa<pdl::ApplyNativeConstraintOp, pdl::ApplyNativeRewriteOp>(op) ||
+      (rewrite && rewrite.getName()))
+    return mistakeInCall(op);
+  return std::nullopt;
+}
+
+static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) {
+  std::optional<Error> mistake;
+  for (Operation &op : *module.getBody())
+    if (!isa<pdl::PatternOp>(op))
+      return notPatterns(path, asText(op.getLoc()) + ": expected pdl.pattern, found " +
+                                   op.getName().getStringRef().str());
+  if (module.getBody()->empty())
+    return notPatterns(path, "the file has no pattern");
+  module.walk([&](Operation *op) {
+    mistake = mistakeIn(op, path);
+    return mistake ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (mistake)
+    return mistake;
+  // Freezing the set ends the process where this fails.
+  PassManager trial(module.getContext(), ModuleOp::getOperationName());
+  trial.addPass(createConvertPDLToPDLInterpPass());
+  OwningOpRef<ModuleOp> copy(module.clone());
+  if (failed(trial.run(*copy)))
+    return notPatterns(path, "MLIR cannot turn them into a matcher");
+  return std::nullopt;
+}
+
+Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
+                                                     const std::string &path) {
+  context.loadDialect<pdl::PDLDialect, pdl_interp::PDLInterpDialect>();
+  auto text = readText(path);
+  if (!text)
+    return text.error();
+  auto module = parse(context, path, *text);
+  if (!module)
+    return module.error();
+  if (auto mistake = mistakeIn(**module, path))
+    return *mistake;
+  PDLPatternModule patterns(std::move(*module));
+  registerNatives(patterns);
+  return FrozenRewritePatternSet(RewritePatternSet(std::move(patterns)));
+}

@@ -1,0 +1,33 @@
+//===- PatternFile.h - Rewrites that users write --------------------------===//
+//
+//   rules.pdll ──mlir-pdll (PdllTool.h)──▶ PDL IR ─┐
+//   rules.pdl.mlir ────────────────────────────────┴─check──▶ patterns ──lm-apply-patterns──▶
+//   lm.model
+//
+// MLIR takes PDL at its word: what it cannot run ends the process, or is undefined once
+// assertions are off, and a misspelt op just never matches. So a file is checked whole
+// before anything runs, and each mistake is an error that names its line.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
+
+namespace ingot::extend {
+
+/// The argument of the pass, "lm-apply-patterns".
+llvm::StringRef applyPatternsName();
+
+/// The patterns of a .pdll, .pdl.mlir or .mlir file. Errors: E0421 it cannot be read, E0422 and
+/// E0423 of PdllTool.h, E0424 it is no PDL IR or has no patterns, E0425 it calls a function that
+/// there is none of, E0426 it names an op that there is none of.
+Result<mlir::FrozenRewritePatternSet> readPatterns(mlir::MLIRContext &context,
+                                                   const std::string &path);
+
+/// The pass lm-apply-patterns over patterns that were read from `path`.
+std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path,
+                                          mlir::FrozenRewritePatternSet patterns);
+
+} // namespace ingot::extend

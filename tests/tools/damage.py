@@ -1,0 +1,24 @@
+"""damage.py HOW… -- FOLDER: damages the files of a folder, in order of their names; there must be one for each HOW.
+
+  cut    the last byte goes      flip   a bit in the middle changes
+  empty  all bytes go            swap   it gets the bytes of the next file
+"""
+import pathlib
+import sys
+
+ways, folder = sys.argv[1:-2], pathlib.Path(sys.argv[-1])
+files = sorted(folder.iterdir())
+contents = [path.read_bytes() for path in files]
+if len(files) != len(ways):
+    sys.exit(f"{folder} has {len(files)} files")
+for i, (path, how) in enumerate(zip(files, ways)):
+    data = bytearray(contents[i])
+    if how == "cut":
+        data.pop()
+    elif how == "empty":
+        data.clear()
+    elif how == "flip":
+        data[len(data) // 2] ^= 16
+    elif how == "swap":
+        data = contents[(i + 1) % len(files)]
+    path.write_bytes(data)

@@ -1,0 +1,10 @@
+pdl.pattern @swap : benefit(1) {
+  %a = operand
+  %b = operand
+  %t = type
+  %sum = operation "lm.add"(%a, %b : !pdl.value, !pdl.value) -> (%t : !pdl.type)
+  rewrite %sum {
+    %swapped = operation "lm.add"(%b, %a : !pdl.value, !pdl.value)
+    replace %sum with %swapped
+  }
+}

@@ -1,0 +1,2 @@
+pdl.pattern @open : benefit(1) {
+  %a = operand
