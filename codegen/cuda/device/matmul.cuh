@@ -6,7 +6,7 @@
 //   through its groups in order of K:
 //       dot = Σ (q - zero point) x        mma.sync, f32
 //       sum = fma(scale, dot, sum)        and with minimums  sum = fma(minimum, Σx, sum)
-//   The parts are added in order. A float weight adds its products to the sum of the part at once.
+//   The parts are added to 0 in order. A float weight adds its products to the sum of the part at once.
 //===----------------------------------------------------------------------===//
 #pragma once
 
