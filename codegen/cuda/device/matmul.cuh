@@ -69,7 +69,10 @@ DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group, const
     } else {
       mma_tile(group.dot, a, b);
       if constexpr (F::hasMin) {
-        const u32 ones[1][4] = {{0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u}};
+        u32 ones[1][4];
+        UNROLL
+        for (i32 i = 0; i < 4; i++)
+          ones[0][i] = 0x3f803f80u;
         mma_tile(group.sumOfX, ones, b);
       }
       if constexpr (F::group <= 64)
