@@ -54,7 +54,7 @@ public:
     if (bad)
       return failure();
     std::string library = place("kernels.so");
-    std::vector<std::string> arguments{clang, "-shared", "-o", library};
+    std::vector<std::string> arguments{clang, "-shared", "-nostdlib", "-fuse-ld=lld", "-o", library};
     llvm::append_range(arguments, objects);
     if (failed(run(arguments, "link")))
       return failure();
@@ -116,7 +116,8 @@ private:
     llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);
     bool features = digits.consume_back("a");
     std::vector<std::string> arguments{clang, "-x", "c++", "-std=c++20", "-c", place(source), "-o", object, "-fPIC",
-                                       "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti", "-g1",
+                                       "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+                                       "-fno-stack-protector", "-fno-exceptions", "-fno-rtti", "-g",
                                        "-march=x86-64-v3", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function",
                                        "-Wno-unused-const-variable", "-Wno-pass-failed", "-I", folder, "-I", place("device"),
                                        "-DDEVICE_ARCH=" + digits.str() + "0",

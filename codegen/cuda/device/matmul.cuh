@@ -6,7 +6,7 @@
 //   through its groups in order of K:
 //       dot = Σ (q - zero point) x        mma.sync, f32
 //       sum = fma(scale, dot, sum)        and with minimums  sum = fma(minimum, Σx, sum)
-//   The parts are added in order. A float weight adds its products to the sum of the part at once.
+//   The parts are added to 0 in order. A float weight adds its products to the sum of the part at once.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -69,7 +69,10 @@ DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group, const
     } else {
       mma_tile(group.dot, a, b);
       if constexpr (F::hasMin) {
-        const u32 ones[1][4] = {{0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u}};
+        u32 ones[1][4];
+        UNROLL
+        for (i32 i = 0; i < 4; i++)
+          ones[0][i] = 0x3f803f80u;
         mma_tile(group.sumOfX, ones, b);
       }
       if constexpr (F::group <= 64)

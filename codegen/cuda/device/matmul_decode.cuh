@@ -27,7 +27,7 @@ template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
 DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile, i32 first, const i64 *countOf,
                           u8 *shared, Store store) {
   using Cut = KParts<F, K, Parts>;
-  constexpr i32 rowBytes = round_up(K, 64) * 2, budget = N <= 2 ? 56 : N == 4 ? 40 : 24;
+  constexpr i32 rowBytes = round_up(K, 64) * 2, budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
   constexpr i32 wanted = budget / (F::registers * Weights), depth = wanted < 2 ? 2 : wanted > 8 ? 8 : wanted;
   const i32 lane = threadIdx.x % 32, part = threadIdx.x / 32;
   const i32 begin = Cut::begin(part), end = Cut::begin(part + 1);
@@ -93,9 +93,9 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
     float sums[Weights];
     UNROLL
     for (i32 w = 0; w < Weights; w++) {
-      sums[w] = partial[(w * 8 * N + token) * kSumStride + row];
+      sums[w] = 0.0f;
       UNROLL
-      for (i32 p = 1; p < Parts; p++)
+      for (i32 p = 0; p < Parts; p++)
         sums[w] += partial[((p * Weights + w) * 8 * N + token) * kSumStride + row];
     }
     store(first + token, tile * 16 + row, sums);

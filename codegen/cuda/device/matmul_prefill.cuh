@@ -55,6 +55,10 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   };
   float *const totals = (float *)(shared + 2 * stageBytes) + thread;
 
+  if constexpr (Parts > 1)
+    for (i32 i = 0; i < 8 * N; i++)
+      totals[i * kPrefillThreads] = 0.0f;
+
   float sum[2][N][4] = {};
   GroupSums<F, 2, N> group;
   typename F::Run run[2], next[2];
@@ -69,7 +73,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
         UNROLL
         for (i32 i = 0; i < 8 * N; i++) {
           float &s = sum[i / (4 * N)][i / 4 % N][i % 4];
-          totals[i * kPrefillThreads] = part ? totals[i * kPrefillThreads] + s : s;
+          totals[i * kPrefillThreads] += s;
           s = 0.0f;
         }
         part++;
@@ -95,14 +99,9 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
     });
   }
   if constexpr (Parts > 1) {
-    const i32 after = Parts - 1 - part; // empty parts at the end
     UNROLL
-    for (i32 i = 0; i < 8 * N; i++) {
-      float &s = sum[i / (4 * N)][i / 4 % N][i % 4];
-      s = part ? totals[i * kPrefillThreads] + s : s;
-      for (i32 p = 0; p < after; p++)
-        s += 0.0f;
-    }
+    for (i32 i = 0; i < 8 * N; i++)
+      sum[i / (4 * N)][i / 4 % N][i % 4] += totals[i * kPrefillThreads];
   }
 
   UNROLL

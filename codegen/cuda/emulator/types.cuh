@@ -35,7 +35,8 @@ struct alignas(16) float4 {
 /// NAME__launch(arguments): arguments[i] points to the i-th argument's value, as the driver's
 /// cuLaunchKernel takes them.
 #define EXPORT_KERNEL(name)                                                                        \
-  extern "C" __attribute__((visibility("default"))) void name##__launch(void *const *arguments) {  \
+  extern "C" INGOT_UNCHECKED __attribute__((visibility("default"))) void name##__launch(           \
+      void *const *arguments) {                                                                    \
     emu::callKernel(name, arguments);                                                              \
   }
 
@@ -84,13 +85,17 @@ struct alignas(16) float4 {
 #define DEVICE_HAS_MAXNREG 0
 #endif
 
+// Arguments lie in the host's memory, which kernels must not touch: not for the checks to see.
+#define INGOT_UNCHECKED __attribute__((disable_sanitizer_instrumentation))
 namespace emu {
 template <class, u64... I> struct Positions {};
 template <class... T, u64... I>
-inline void callKernel(void (*kernel)(T...), void *const *arguments, Positions<u64, I...>) {
+INGOT_UNCHECKED inline void callKernel(void (*kernel)(T...), void *const *arguments,
+                                       Positions<u64, I...>) {
   kernel(*(T *)arguments[I]...);
 }
-template <class... T> inline void callKernel(void (*kernel)(T...), void *const *arguments) {
+template <class... T>
+INGOT_UNCHECKED inline void callKernel(void (*kernel)(T...), void *const *arguments) {
   callKernel(kernel, arguments, __make_integer_seq<Positions, u64, sizeof...(T)>{});
 }
 } // namespace emu

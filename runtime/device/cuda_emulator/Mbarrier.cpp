@@ -142,6 +142,15 @@ bool landOne(Cluster &cluster, bool nobodyRuns) {
   return true;
 }
 
+void finishLoads(Cluster &cluster) {
+  for (const BulkLoad &load : cluster.loads)
+    report(cluster.blocks[load.mbarrier / kWindow].fibers[0], Rule::CopyNeverWaited,
+           "the block leaves before a copy of " + std::to_string(load.bytes) + " bytes has landed",
+           load.where);
+  while (landOne(cluster, /*nobodyRuns=*/true)) {
+  }
+}
+
 } // namespace ingot::emulator
 
 using namespace ingot::emulator;

@@ -35,6 +35,9 @@ void failDivergent(Fiber &fiber, Meeting meeting, Site site) {
   std::string text = "thread " + std::to_string(fiber.id) + " comes to " + meetingName(meeting);
   if (warp.alive != warp.all)
     fail(fiber, Rule::DivergentWarp, text + " after lanes of its warp have left", Where(site));
+  if (warp.inBarrier)
+    fail(fiber, Rule::DivergentWarp, text + ", other lanes wait in a barrier of the block",
+         Where(site));
   text += " at line " + std::to_string(site.line) + ", other lanes are in " +
           meetingName(warp.meeting) + " at line " + std::to_string(warp.site.line);
   fail(fiber, Rule::DivergentWarp, text, Where(site), Where(warp.site));
@@ -48,9 +51,11 @@ void releaseBarrier(Barrier &barrier) {
            Where(barrier.site));
   join(barrier.waiting.data(), barrier.waiting.size(),
        barrier.arrivedOnly && isChecked(any) ? barrier.brought.data() : nullptr);
-  for (Fiber *fiber : barrier.waiting)
+  for (Fiber *fiber : barrier.waiting) {
+    fiber->warp->inBarrier &= ~(1u << fiber->lane);
     if (fiber != self)
       wake(*fiber);
+  }
   barrier.waiting.clear();
   barrier.arrivedOnly = 0;
 }
@@ -64,6 +69,11 @@ Barrier &enterBarrier(u32 id, u32 count, Site site) {
          "barrier " + std::to_string(id) + " of " + std::to_string(count) +
              " threads: ids are 1 to 15, counts whole warps",
          Where(site));
+  if (fiber.warp->arrived)
+    fail(fiber, Rule::DivergentWarp,
+         "thread " + std::to_string(fiber.id) + " comes to a barrier, other lanes are in " +
+             meetingName(fiber.warp->meeting),
+         Where(site), Where(fiber.warp->site));
   Barrier &barrier = fiber.block->barriers[id];
   if (barrier.waiting.empty() && !barrier.arrivedOnly) {
     barrier.site = site;
@@ -115,6 +125,7 @@ Switch barrier(u32 id, u32 count, Site site) {
   Fiber &fiber = *self;
   Barrier &barrier = enterBarrier(id, count, site);
   barrier.waiting.push_back(&fiber);
+  fiber.warp->inBarrier |= 1u << fiber.lane;
   if (!isComplete(barrier, *fiber.block))
     return suspend(fiber, id ? "sync_named" : "sync_block", site);
   releaseBarrier(barrier);

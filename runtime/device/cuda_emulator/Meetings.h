@@ -19,7 +19,8 @@ template <class F> Switch meet(Meeting meeting, Site site, F &&complete) {
     warp.meeting = meeting;
     warp.site = site;
   }
-  if (warp.meeting != meeting || warp.site.line != site.line || warp.alive != warp.all)
+  if (warp.meeting != meeting || warp.site.line != site.line || warp.alive != warp.all ||
+      warp.inBarrier)
     failDivergent(fiber, meeting, site);
   warp.arrived |= 1u << fiber.lane;
   if (warp.arrived != warp.all)

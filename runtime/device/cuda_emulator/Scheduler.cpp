@@ -95,7 +95,8 @@ void fiberMain() {
 
 void prepareStack(Fiber &fiber, char *stack) {
   fiber.stack = stack;
-  *reinterpret_cast<u64 *>(stack) = kCanary;
+  if (isChecked(fiber)) // a page per thread: 132 resident blocks would touch a gigabyte
+    *reinterpret_cast<u64 *>(stack) = kCanary;
   // Stacks at equal distances modulo 4 KB thrash the L1 cache: they are shifted lane by lane.
   const u32 colour = fiber.lane * 1088 % 8192 / 16 * 16;
   void **top = reinterpret_cast<void **>(stack + kStackBytes - colour - 64);
@@ -200,7 +201,7 @@ void startBlock(Cluster &cluster, Block &block, u32 rank, Index3 index, u32 line
       row = &cluster.rows[size_t(rank * cluster.warps + w) * cluster.clockWidth];
       memset(row, 0, cluster.clockWidth * sizeof(u32));
     }
-    block.warps[w] = {&block, w, mask, mask, mask, 0, Meeting::None, {}, row};
+    block.warps[w] = {&block, w, mask, mask, mask, 0, 0, Meeting::None, {}, row};
     block.runnableWarps |= 1u << w;
   }
   for (u32 i = 0; i < cluster.threads; i++)
@@ -309,6 +310,8 @@ Outcome runCluster(Cluster &cluster) {
   }
   if (cluster.aborted)
     abandon(cluster);
+  else
+    finishLoads(cluster);
   return Outcome::Ended;
 }
 

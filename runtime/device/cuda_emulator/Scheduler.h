@@ -25,6 +25,8 @@ void abandon(Cluster &cluster);
 
 /// Lets one bulk copy land. False: none is under way. (Mbarrier.cpp)
 bool landOne(Cluster &cluster, bool nobodyRuns);
+/// All threads have ended: no copy may be under way. (Mbarrier.cpp)
+void finishLoads(Cluster &cluster);
 /// All members have come. (Meetings.cpp)
 void releaseBarrier(Barrier &barrier);
 /// An exited thread counts as arrived. (ClusterWords.cpp)

@@ -83,7 +83,8 @@ struct Warp {
   u32 index;    ///< in the block
   u32 runnable; ///< lanes that can go on
   u32 alive, all;
-  u32 arrived; ///< lanes that have come to the present meeting
+  u32 arrived;   ///< lanes that have come to the present meeting
+  u32 inBarrier; ///< lanes that wait in a barrier of the block
   Meeting meeting;
   Site site;
   u32 *row; ///< the vector clock of lanes that have none of their own
