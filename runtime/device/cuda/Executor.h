@@ -76,6 +76,7 @@ private:
   Executor() = default;
   Result<void> allocate();
   Result<void> uploadWeights();
+  Result<void> makeWeights();
   Result<void> uploadSegment(std::span<const std::byte> bytes, Address to);
   Result<void> loadModules();
   Result<void> checkGrids() const;

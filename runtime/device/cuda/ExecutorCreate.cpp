@@ -1,6 +1,7 @@
 //===- ExecutorCreate.cpp - Memory, weights, modules, the resolved program ---===//
 #include "runtime/device/cuda/Executor.h"
 
+#include "runtime/device/cuda/SeededWeight.h"
 #include "runtime/engine/Inspect.h"
 
 #include <algorithm>
@@ -16,13 +17,13 @@ static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &de
                          uint64_t allowed) {
   const runtime::MemoryLimits &limits = s.limits;
   return {ExitCode::Device, "E0715", "the GPU has less memory than this needs",
-          "needs " + humanBytes(s.taken()) + " = weights " + humanBytes(s.uploaded) +
+          "needs " + humanBytes(s.taken()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
               " + activations and logits " + humanBytes(s.arena) + " (" +
               to_string(limits.maxBatchTokens) + " tokens, " + to_string(limits.logitsRows) +
               " rows) + KV " + humanBytes(s.kv) + " (" + to_string(s.pages) + " pages) + batch " +
               humanBytes(s.batch) + "; free on " + device.name + ": " + humanBytes(allowed) +
               " of " + humanBytes(device.totalMemory),
-          s.uploaded > allowed
+          s.uploaded + s.seeded > allowed
               ? "the weights alone are too large: compile with --quantize int4-g64"
               : "lower --context (" + to_string(limits.context) + "), --max-seqs (" +
                     to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
@@ -163,10 +164,48 @@ Result<void> Executor::uploadWeights() {
     if (auto ok = uploadSegment(bytes, to); !ok)
       return ok;
   }
+  if (auto ok = makeWeights(); !ok)
+    return ok;
   if (auto ok = driver->wait(); !ok)
     return ok;
   for (PinnedMemory &piece : pieces)
     piece = {};
+  return {};
+}
+
+/// Weights from the seed: made on the host, on all its threads, piece by piece. A piece is whole
+/// tiles, and what was rounded up behind a weight stays zero.
+Result<void> Executor::makeWeights() {
+  const fb::Engine &table = *picked.program;
+  auto memory = DeviceMemory::allocate(*driver, table.seed_bytes(), "weights from the seed");
+  if (!memory)
+    return memory.error();
+  seeded = std::move(*memory);
+  size_t turn = 0;
+  for (const fb::Weight *weight : *table.weights()) {
+    if (weight->source() != fb::WeightSource::Seed)
+      continue;
+    SeededWeight pieceMaker(table.seed(), *weight);
+    uint64_t step = std::max<uint64_t>(1, runtime::kUploadPiece / pieceMaker.unitBytes());
+    for (uint64_t first = 0; first < pieceMaker.units(); first += step, ++turn) {
+      uint64_t size = std::min(step, pieceMaker.units() - first) * pieceMaker.unitBytes();
+      PinnedMemory &piece = pieces[turn % 2];
+      if (size > piece.size())
+        return Error{ExitCode::Device, "E0716", "a row of weight '" + weight->name()->str() +
+                         "' is larger than the memory for copies",
+                     to_string(size) + " bytes, there are " + to_string(piece.size()),
+                     "compile it with --weights random"};
+      if (turn >= 2)
+        if (auto ok = driver->wait(pieceDone[turn % 2]); !ok)
+          return ok;
+      pieceMaker.fill(first, {piece.data(), size}, int(statement.limits.threads));
+      Address to = seeded.address() + weight->offset() + first * pieceMaker.unitBytes();
+      if (auto ok = driver->copyToDevice(to, piece.data(), size); !ok)
+        return ok;
+      if (auto ok = driver->record(pieceDone[turn % 2]); !ok)
+        return ok;
+    }
+  }
   return {};
 }
 
