@@ -89,7 +89,7 @@ private:
   LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
   Result<void> verifyOnWeights(ModuleOp imported);
-  Result<void> lowerToPlan();
+  Result<void> lowerToPlan(const char *phase);
   Result<void> generateCode();
   /// From the fused module to one more program of the engine.
   Result<void> buildGpuProgram();
@@ -261,8 +261,8 @@ Result<void> Compilation::lowerToFused() {
   return {};
 }
 
-Result<void> Compilation::lowerToPlan() {
-  progress.phase("plan");
+Result<void> Compilation::lowerToPlan(const char *phase) {
+  progress.phase(phase);
   if (auto ok = runPasses(/*check=*/false, [&](OpPassManager &pm) {
         buildLoweringPipeline(pm, pipeline);
         (void)insertAt("pre-plan", pm);
@@ -352,7 +352,7 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, 
 Result<void> Compilation::buildGpuProgram() {
   pipeline.device = "cuda";
   pipeline.kv = "bf16";
-  if (auto ok = lowerToPlan(); !ok)
+  if (auto ok = lowerToPlan("gpu plan"); !ok)
     return ok;
   if (options.targets.empty() && (stopAt(Emit::Kernel) || stopAt(Emit::Plan)))
     return {};
@@ -463,7 +463,7 @@ Result<void> Compilation::run() {
   if (!options.targets.empty()) {
     if (!options.gpuTargets.empty())
       fused = module->clone();
-    if (auto ok = lowerToPlan(); !ok)
+    if (auto ok = lowerToPlan("plan"); !ok)
       return ok;
     if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
       return {};

@@ -132,6 +132,6 @@ Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels) {
     return programs.error();
   std::string text;
   for (const cuda::CudaProgram &program : *programs)
-    text += "// " + program.name + "\n" + program.source + "\n";
+    text += program.source + "\n";
   return text;
 }

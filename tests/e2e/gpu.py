@@ -14,7 +14,7 @@ EMULATOR = "cuda-emulator:sm_90a"
 
 def logits(ingot, engine, ids, device):
     out = ingot.work / "gpu.npy"
-    ingot("logits", engine, "--ids", ",".join(map(str, ids)), "--out", out, "--device", device, "--context", 128)
+    ingot("logits", engine, "--ids", ",".join(map(str, ids)), "--out", out, "--device", device)
     return numpy.load(out)
 
 
