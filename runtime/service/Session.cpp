@@ -165,6 +165,8 @@ Completion Session::take(RequestId id) {
 Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
                              const std::atomic<bool> *cancel) {
   assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
+  if (impl->failure)
+    return *impl->failure;
   if (auto checked = checkIds(ids, 1, impl->limits); !checked)
     return checked;
   if (auto checked = checkLength(int64_t(ids.size()), 0, impl->limits); !checked)
