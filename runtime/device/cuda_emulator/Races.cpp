@@ -189,13 +189,6 @@ struct Touch {
 
 } // namespace
 
-bool inShared(const Fiber &fiber, const void *p, u32 &place) {
-  const Cluster &cluster = *fiber.block->cluster;
-  const u64 offset = u64(p) - u64(cluster.shared.data());
-  place = u32(offset);
-  return offset < u64(cluster.blocks.size()) * kWindow;
-}
-
 void sharedAccess(Actor actor, u32 place, u32 bytes, bool write, Where where) {
   Cluster &cluster = *actor.fiber.block->cluster;
   Block &block = cluster.blocks[place / kWindow];

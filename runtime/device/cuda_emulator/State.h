@@ -128,7 +128,7 @@ struct Fiber {
   // What it brings to a meeting of the warp.
   void *operand[3];
   u32 argument[3];
-  const char *waitsFor; ///< null: it can run
+  const char *waitsFor; ///< the last thing it waited for
   Site waitsAt;
 
   // Under way.
