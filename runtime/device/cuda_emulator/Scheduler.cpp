@@ -8,6 +8,7 @@
 
 #include "runtime/device/cuda_emulator/Races.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -259,6 +260,8 @@ void startCluster(Cluster &cluster, LaunchState &launch, u64 clusterIndex) {
   cluster.mbarriers.clear();
   cluster.loads.clear();
   cluster.spinning.clear();
+  std::fill(std::begin(cluster.recentBuffers), std::end(cluster.recentBuffers), nullptr);
+  cluster.nextRecent = 0;
   cluster.clusterWaiting.clear();
   cluster.clusterArrived = cluster.clusterPhase = 0;
   if (launch.checked) {

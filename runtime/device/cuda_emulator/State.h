@@ -218,6 +218,8 @@ struct Cluster {
   std::vector<Mbarrier> mbarriers;
   std::vector<BulkLoad> loads;
   std::vector<Fiber *> spinning;
+  Buffer *recentBuffers[4]; ///< of this launch
+  u32 nextRecent;
   u64 spinsPassed = 0; ///< a resident cluster that passed none since it was last looked at is idle
 
   std::vector<Fiber *> clusterWaiting;
