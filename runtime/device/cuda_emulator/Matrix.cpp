@@ -112,6 +112,11 @@ template <bool Transposed> u32 matrixWord(const Fiber *rows, u32 lane) {
   return Transposed ? at(c, r) | u32(at(c + 1, r)) << 16 : at(r, c) | u32(at(r, c + 1)) << 16;
 }
 
+void wantWholeWarp(Fiber &fiber, Site site) {
+  if (fiber.warp->all != ~0u)
+    fail(fiber, Rule::BadOperand, "a warp of fewer than 32 threads", Where(site));
+}
+
 } // namespace
 } // namespace ingot::emulator
 
@@ -122,6 +127,7 @@ inline namespace v1 {
 
 Switch loadMatrix(u32 *registers, const void *row, u32 matrices, bool transposed, Site site) {
   Fiber &fiber = *self;
+  wantWholeWarp(fiber, site);
   fiber.operand[0] = registers;
   fiber.operand[1] = const_cast<void *>(row);
   if (fiber.lane < 8 * matrices) { // the other lanes' addresses are not looked at
@@ -142,6 +148,7 @@ Switch loadMatrix(u32 *registers, const void *row, u32 matrices, bool transposed
 
 Switch multiply(Product kind, void *d, const u32 *a, const u32 *b, u32 m, u32 n, Site site) {
   Fiber &fiber = *self;
+  wantWholeWarp(fiber, site);
   fiber.operand[0] = d;
   fiber.operand[1] = const_cast<u32 *>(a);
   fiber.operand[2] = const_cast<u32 *>(b);
