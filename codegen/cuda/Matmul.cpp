@@ -26,10 +26,15 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
     tiles += llvm::divideCeil(cast<RowsType>(y.getType()).getN(), kFragmentRows);
   // Warps hide the latency of memory: about 16 of them on each of 132 processors.
   parts = tiles < 512 && k >= 2048 ? 8 : 4;
-  bool minimums = llvm::any_of(op.getWeights().getTypes(), [](Type type) { return cast<lm::WeightType>(type).numeric().hasMin; });
-  // Pairs keep two sums a thread and minimums a third: 64 tokens would not fit the registers.
+  bool minimums = false, small = false; // groups
+  for (Type type : op.getWeights().getTypes()) {
+    const NumericFormat &format = cast<lm::WeightType>(type).numeric();
+    minimums |= format.hasMin;
+    small |= !format.isFloat() && format.group <= 32;
+  }
+  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have many scales.
   mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
-  prefillEights = minimums ? 4 : 8;
+  prefillEights = minimums ? 4 : small ? 6 : 8;
 }
 
 namespace {
