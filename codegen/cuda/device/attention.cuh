@@ -144,7 +144,7 @@ template <class S> struct Span {
     for (i32 i = 0; i < 2; i++)
       rows[i] = pages.keys(start + 32 * i < pages.limit ? start + 32 * i : start) + g * S::headDim;
     float s[1][8][4] = {};
-    constexpr i32 together = Shape::qInRegisters ? Shape::kChunks : 2; // chunks whose loads are under way at once
+    constexpr i32 together = S::headDim <= 128 ? Shape::kChunks : 1; // chunks whose loads are under way at once
     _Pragma("unroll together")
     for (i32 t = 0; t < Shape::kChunks; t++) {
       u32 first[8][2], second[8][2], a[1][4];
