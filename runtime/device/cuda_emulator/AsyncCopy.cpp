@@ -35,6 +35,8 @@ void readStore(Fiber &fiber, BulkStore &store) {
 } // namespace
 
 void finishCopies(Fiber &fiber) {
+  if (fiber.copies.empty() && fiber.stores.empty() && fiber.products.empty())
+    return;
   const std::string who = "thread " + std::to_string(fiber.id) + " leaves with ";
   if (!fiber.copies.empty() && isChecked(fiber))
     report(fiber, Rule::CopyNeverWaited, who + "a cp.async under way", {});
@@ -46,9 +48,15 @@ void finishCopies(Fiber &fiber) {
   }
   if (!fiber.products.empty())
     report(fiber, Rule::CopyNeverWaited, who + "a wgmma product under way", {});
+  forgetCopies(fiber);
+}
+
+void forgetCopies(Fiber &fiber) {
   fiber.copies.clear();
   fiber.stores.clear();
   fiber.products.clear();
+  fiber.held.clear();
+  fiber.sums.clear();
 }
 
 } // namespace ingot::emulator

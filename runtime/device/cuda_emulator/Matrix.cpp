@@ -8,27 +8,28 @@
 namespace ingot::emulator {
 namespace {
 
-/// The B fragment of 8 columns: value i of word h of lane (g, c) is B(h * half + perWord * c + i,
-/// g).
-void gatherB(emu::Product kind, const Fiber *lanes, u32 column, Eight *b) {
-  const int per = valuesPerWord(kind), half = 4 * per;
-  for (int l = 0; l < 32; l++)
+/// The B fragment of 8 columns: value i of word h of lane (g, c) is B(h * half + per * c + i, g).
+template <emu::Product Kind> void gatherB(const Fiber *lanes, u32 column, Eight *b) {
+  constexpr int kPer = valuesPerWord(Kind), kHalf = 4 * kPer;
+  for (int l = 0; l < 32; l++) {
+    const u32 *words = static_cast<const u32 *>(lanes[l].operand[2]) + column * 2;
     for (int h = 0; h < 2; h++) {
       float values[4];
-      unpack(kind, static_cast<const u32 *>(lanes[l].operand[2])[column * 2 + h], values);
-      for (int i = 0; i < per; i++)
-        b[h * half + l % 4 * per + i][l / 4] = values[i];
+      unpack(Kind, words[h], values);
+      for (int i = 0; i < kPer; i++)
+        b[h * kHalf + l % 4 * kPer + i][l / 4] = values[i];
     }
+  }
 }
 
-/// The A fragment of 16 rows: word h of lane (g, c) is A(g + 8 (h % 2), half (h / 2) + perWord *
-/// c…).
-void gatherA(emu::Product kind, const Fiber *lanes, u32 tile, float (*a)[32]) {
-  const int per = valuesPerWord(kind), half = 4 * per;
-  for (int l = 0; l < 32; l++)
+/// The A fragment of 16 rows: word h of lane (g, c) is A(g + 8 (h % 2), half (h / 2) + per * c…).
+template <emu::Product Kind> void gatherA(const Fiber *lanes, u32 tile, float (*a)[32]) {
+  constexpr int kPer = valuesPerWord(Kind), kHalf = 4 * kPer;
+  for (int l = 0; l < 32; l++) {
+    const u32 *words = static_cast<const u32 *>(lanes[l].operand[1]) + tile * 4;
     for (int h = 0; h < 4; h++)
-      unpack(kind, static_cast<const u32 *>(lanes[l].operand[1])[tile * 4 + h],
-             &a[l / 4 + h % 2 * 8][h / 2 * half + l % 4 * per]);
+      unpack(Kind, words[h], &a[l / 4 + h % 2 * 8][h / 2 * kHalf + l % 4 * kPer]);
+  }
 }
 
 template <class T> void addToSums(const Fiber *lanes, u32 at, const Eight (&sums)[16]) {
@@ -66,26 +67,54 @@ void storeSums(const Fiber *lanes, u32 at, const Eight (&sums)[16]) {
 
 constexpr u32 kMostColumns = 32; ///< tiles of 8, as mma_tile asserts
 
-void multiplyWarp(emu::Product kind, const Fiber *lanes, u32 m, u32 n) {
-  const int k = 8 * valuesPerWord(kind);
-  Eight b[kMostColumns][32];
+template <emu::Product Kind> void multiplyWarp(const Fiber *lanes, u32 m, u32 n) {
+  constexpr int kSteps = 8 * valuesPerWord(Kind);
+  // Not on the stack, which is a thread's of the kernel.
+  static thread_local Eight b[kMostColumns][kSteps];
   for (u32 j = 0; j < n; j++)
-    gatherB(kind, lanes, j, b[j]);
+    gatherB<Kind>(lanes, j, b[j]);
   for (u32 i = 0; i < m; i++) {
     float a[16][32];
-    gatherA(kind, lanes, i, a);
+    gatherA<Kind>(lanes, i, a);
     for (u32 j = 0; j < n; j++) {
       Eight sums[16] = {};
-      if (kind == emu::Product::S8) { // exact in f32 within a step, i32 across
-        multiplyTile(sums, a, b[j], k);
+      if constexpr (Kind == emu::Product::S8) { // exact in f32 within a step, i32 across
+        multiplyTile<kSteps>(sums, a, b[j]);
         addToSums<int>(lanes, i * n + j, sums);
-        continue;
+      } else {
+        loadSums(lanes, i * n + j, sums);
+        multiplyTile<kSteps>(sums, a, b[j]);
+        storeSums(lanes, i * n + j, sums);
       }
-      loadSums(lanes, i * n + j, sums);
-      multiplyTile(sums, a, b[j], k);
-      storeSums(lanes, i * n + j, sums);
     }
   }
+}
+
+void multiplyWarp(emu::Product kind, const Fiber *lanes, u32 m, u32 n) {
+  switch (kind) {
+  case emu::Product::Bf16:
+    return multiplyWarp<emu::Product::Bf16>(lanes, m, n);
+  case emu::Product::F16:
+    return multiplyWarp<emu::Product::F16>(lanes, m, n);
+  case emu::Product::S8:
+    return multiplyWarp<emu::Product::S8>(lanes, m, n);
+  case emu::Product::E4M3:
+    return multiplyWarp<emu::Product::E4M3>(lanes, m, n);
+  }
+}
+
+/// Value `lane` of a matrix as ldmatrix gives it, rows[r] its row r.
+template <bool Transposed> u32 matrixWord(const Fiber *rows, u32 lane) {
+  const u32 r = lane / 4, c = lane % 4 * 2;
+  auto at = [&](u32 row, u32 column) {
+    return static_cast<const u16 *>(rows[row].operand[1])[column];
+  };
+  return Transposed ? at(c, r) | u32(at(c + 1, r)) << 16 : at(r, c) | u32(at(r, c + 1)) << 16;
+}
+
+void wantWholeWarp(Fiber &fiber, Site site) {
+  if (fiber.warp->all != ~0u)
+    fail(fiber, Rule::BadOperand, "a warp of fewer than 32 threads", Where(site));
 }
 
 } // namespace
@@ -98,6 +127,7 @@ inline namespace v1 {
 
 Switch loadMatrix(u32 *registers, const void *row, u32 matrices, bool transposed, Site site) {
   Fiber &fiber = *self;
+  wantWholeWarp(fiber, site);
   fiber.operand[0] = registers;
   fiber.operand[1] = const_cast<void *>(row);
   if (fiber.lane < 8 * matrices) { // the other lanes' addresses are not looked at
@@ -109,21 +139,16 @@ Switch loadMatrix(u32 *registers, const void *row, u32 matrices, bool transposed
       sharedAccess(asThread(fiber), place, 16, false, Where(site));
   }
   return meet(Meeting::LoadMatrix, site, [=](Fiber *lanes) {
-    u16 values[4][8][8];
-    for (u32 i = 0; i < 8 * matrices; i++)
-      memcpy(values[i / 8][i % 8], lanes[i].operand[1], 16);
-    for (u32 l = 0; l < 32; l++)
-      for (u32 i = 0; i < matrices; i++) {
-        const u32 r = l / 4, c = l % 4 * 2;
-        const u16 lo = transposed ? values[i][c][r] : values[i][r][c];
-        const u16 hi = transposed ? values[i][c + 1][r] : values[i][r][c + 1];
-        static_cast<u32 *>(lanes[l].operand[0])[i] = lo | u32(hi) << 16;
-      }
+    for (u32 i = 0; i < matrices; i++)
+      for (u32 l = 0; l < 32; l++)
+        static_cast<u32 *>(lanes[l].operand[0])[i] =
+            transposed ? matrixWord<true>(lanes + 8 * i, l) : matrixWord<false>(lanes + 8 * i, l);
   });
 }
 
 Switch multiply(Product kind, void *d, const u32 *a, const u32 *b, u32 m, u32 n, Site site) {
   Fiber &fiber = *self;
+  wantWholeWarp(fiber, site);
   fiber.operand[0] = d;
   fiber.operand[1] = const_cast<u32 *>(a);
   fiber.operand[2] = const_cast<u32 *>(b);

@@ -23,7 +23,7 @@ inline float fromE4M3(uint8_t v) {
 }
 
 /// Values of a register: two of 16 bits or four of 8.
-inline int valuesPerWord(emu::Product kind) {
+constexpr int valuesPerWord(emu::Product kind) {
   return kind == emu::Product::S8 || kind == emu::Product::E4M3 ? 4 : 2;
 }
 inline void unpack(emu::Product kind, uint32_t word, float *values) {
@@ -49,11 +49,18 @@ inline void unpack(emu::Product kind, uint32_t word, float *values) {
 
 using Eight = float __attribute__((vector_size(32)));
 
-/// sums[16][8] += a[16][k] * b[k][8].
-inline void multiplyTile(Eight (&sums)[16], const float (*a)[32], const Eight *b, int k) {
-  for (int i = 0; i < k; i++)
-    for (int row = 0; row < 16; row++)
-      sums[row] += a[row][i] * b[i];
+/// sums[16][8] += a[16][K] * b[K][8].
+template <int K> void multiplyTile(Eight (&sums)[16], const float (*a)[32], const Eight *b) {
+  for (int half = 0; half < 16; half += 8) { // eight sums stay in registers
+    Eight s[8];
+    for (int row = 0; row < 8; row++)
+      s[row] = sums[half + row];
+    for (int k = 0; k < K; k++)
+      for (int row = 0; row < 8; row++)
+        s[row] += a[half + row][k] * b[k];
+    for (int row = 0; row < 8; row++)
+      sums[half + row] = s[row];
+  }
 }
 
 } // namespace ingot::emulator

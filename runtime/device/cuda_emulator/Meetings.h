@@ -28,8 +28,7 @@ template <class F> Switch meet(Meeting meeting, Site site, F &&complete) {
   warp.arrived = 0;
   Fiber *lanes = &fiber.block->fibers[warp.index * 32];
   complete(lanes);
-  for (u32 rest = warp.all & ~(1u << fiber.lane); rest; rest &= rest - 1)
-    wake(lanes[__builtin_ctz(rest)]);
+  wakeLanes(warp, warp.all & ~(1u << fiber.lane));
   return {};
 }
 

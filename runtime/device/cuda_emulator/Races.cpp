@@ -189,13 +189,6 @@ struct Touch {
 
 } // namespace
 
-bool inShared(const Fiber &fiber, const void *p, u32 &place) {
-  const Cluster &cluster = *fiber.block->cluster;
-  const u64 offset = u64(p) - u64(cluster.shared.data());
-  place = u32(offset);
-  return offset < u64(cluster.blocks.size()) * kWindow;
-}
-
 void sharedAccess(Actor actor, u32 place, u32 bytes, bool write, Where where) {
   Cluster &cluster = *actor.fiber.block->cluster;
   Block &block = cluster.blocks[place / kWindow];
@@ -236,13 +229,25 @@ void markLanded(Fiber &fiber, u32 offset, u32 bytes) {
 
 namespace {
 
+/// The buffer that holds all the bytes, or null. Kernels go to and fro between a few.
+Buffer *bufferAt(Cluster &cluster, const char *at, u32 bytes) {
+  auto holds = [&](const Buffer *b) { return at >= b->base && at + bytes <= b->base + b->bytes; };
+  for (Buffer *buffer : cluster.recentBuffers)
+    if (buffer && holds(buffer))
+      return buffer;
+  Buffer *buffer = cluster.launch->memory->before(at);
+  if (!buffer || !holds(buffer))
+    return nullptr;
+  return cluster.recentBuffers[cluster.nextRecent++ % std::size(cluster.recentBuffers)] = buffer;
+}
+
 std::string describe(const Fiber &fiber, bool write, const Buffer &buffer, const void *p) {
   return "thread " + std::to_string(fiber.id) + (write ? " writes " : " reads ") + buffer.name +
          " at byte " + std::to_string(static_cast<const char *>(p) - buffer.base);
 }
 
-void outOfBounds(Fiber &fiber, const Buffer *buffer, const void *p, u32 bytes, bool write,
-                 Where where) {
+[[noreturn]] void outOfBounds(Fiber &fiber, const Buffer *buffer, const void *p, u32 bytes,
+                              bool write, Where where) {
   const char *at = static_cast<const char *>(p);
   std::string text = "thread " + std::to_string(fiber.id) + (write ? " writes " : " reads ") +
                      std::to_string(bytes) + " bytes ";
@@ -259,18 +264,10 @@ void outOfBounds(Fiber &fiber, const Buffer *buffer, const void *p, u32 bytes, b
 
 void globalAccess(Fiber &fiber, const void *p, u32 bytes, bool write, Where where, bool atomic) {
   LaunchState &launch = *fiber.block->cluster->launch;
-  static thread_local Buffer *last = nullptr; // nearly always the same buffer again
-  static thread_local u32 lastLaunch = 0;
   const char *at = static_cast<const char *>(p);
-  Buffer *buffer = last;
-  if (!buffer || lastLaunch != launch.number || at < buffer->base ||
-      at + bytes > buffer->base + buffer->bytes) {
-    buffer = launch.memory->before(p);
-    if (!buffer || at + bytes > buffer->base + buffer->bytes)
-      outOfBounds(fiber, buffer, p, bytes, write, where);
-    last = buffer;
-    lastLaunch = launch.number;
-  }
+  Buffer *const buffer = bufferAt(*fiber.block->cluster, at, bytes);
+  if (!buffer)
+    outOfBounds(fiber, launch.memory->before(p), p, bytes, write, where);
   if (buffer->constant) {
     if (write)
       report(fiber, Rule::ConstantWrite, describe(fiber, write, *buffer, p), where);

@@ -38,7 +38,12 @@ struct Actor {
 inline Actor asThread(Fiber &fiber) { return {fiber, fiber.clockId, fiber.clock}; }
 
 /// The window offset of p within the cluster; false: not shared memory.
-bool inShared(const Fiber &fiber, const void *p, u32 &place);
+inline bool inShared(const Fiber &fiber, const void *p, u32 &place) {
+  const Cluster &cluster = *fiber.block->cluster;
+  const u64 offset = u64(p) - u64(cluster.shared.data());
+  place = u32(offset);
+  return offset < u64(cluster.blocks.size()) * kWindow;
+}
 void sharedAccess(Actor actor, u32 place, u32 bytes, bool write, Where where);
 void globalAccess(Fiber &fiber, const void *p, u32 bytes, bool write, Where where,
                   bool atomic = false);

@@ -8,6 +8,7 @@
 
 #include "runtime/device/cuda_emulator/Races.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -150,12 +151,6 @@ void startFiber(Cluster &cluster, Block &block, u32 id) {
   f.warp = &block.warps[id / 32];
   f.block = &block;
   f.done = false;
-  f.waitsFor = nullptr;
-  f.copies.clear();
-  f.stores.clear();
-  f.products.clear();
-  f.held.clear();
-  f.sums.clear();
   f.copyGroup = f.storeGroup = f.productGroup = f.productClock = 0;
   f.clock = 1;
   f.fenceClock = 0;
@@ -214,7 +209,7 @@ void reportDeadlock(Cluster &cluster) {
   for (Block &block : cluster.blocks)
     for (u32 i = 0; i < cluster.threads; i++) {
       Fiber &f = block.fibers[i];
-      if (f.done || !f.waitsFor)
+      if (f.done)
         continue;
       any = any ? any : &f;
       waits[std::string(f.waitsFor) + " at line " + std::to_string(f.waitsAt.line)]++;
@@ -237,13 +232,6 @@ Switch suspend(Fiber &fiber, const char *what, Site site) {
   fiber.waitsFor = what;
   fiber.waitsAt = site;
   return leave(fiber);
-}
-
-void wake(Fiber &fiber) {
-  fiber.waitsFor = nullptr;
-  fiber.warp->runnable |= 1u << fiber.lane;
-  fiber.block->runnableWarps |= 1u << fiber.warp->index;
-  fiber.block->cluster->runnableBlocks |= 1u << fiber.block->rank;
 }
 
 void report(Fiber &fiber, Rule rule, std::string text, Where where, Where other) {
@@ -272,6 +260,8 @@ void startCluster(Cluster &cluster, LaunchState &launch, u64 clusterIndex) {
   cluster.mbarriers.clear();
   cluster.loads.clear();
   cluster.spinning.clear();
+  std::fill(std::begin(cluster.recentBuffers), std::end(cluster.recentBuffers), nullptr);
+  cluster.nextRecent = 0;
   cluster.clusterWaiting.clear();
   cluster.clusterArrived = cluster.clusterPhase = 0;
   if (launch.checked) {
@@ -317,8 +307,10 @@ Outcome runCluster(Cluster &cluster) {
 
 void abandon(Cluster &cluster) { // all stacks begin anew: their frames are lost
   for (Block &block : cluster.blocks)
-    for (Fiber &fiber : block.fibers)
+    for (Fiber &fiber : block.fibers) {
       fiber.stackPointer = nullptr;
+      forgetCopies(fiber);
+    }
   cluster.aborted = true;
 }
 

@@ -8,7 +8,14 @@ namespace ingot::emulator {
 /// Leaves the running fiber, which waits for `what`, for one that can run. The caller (or the
 /// kernel, if it is the caller's return value) does the switch.
 Switch suspend(Fiber &fiber, const char *what, Site site);
-void wake(Fiber &fiber);
+inline void wakeLanes(Warp &warp, u32 lanes) {
+  warp.runnable |= lanes;
+  if (!warp.runnable)
+    return;
+  warp.block->runnableWarps |= 1u << warp.index;
+  warp.block->cluster->runnableBlocks |= 1u << warp.block->rank;
+}
+inline void wake(Fiber &fiber) { wakeLanes(*fiber.warp, 1u << fiber.lane); }
 
 /// A finding at a place of the running kernel. `fail` also ends the launch: it does not return.
 void report(Fiber &fiber, Rule rule, std::string text, Where where, Where other = {});
@@ -33,5 +40,6 @@ void releaseBarrier(Barrier &barrier);
 void clusterArrived(Cluster &cluster);
 /// What a thread must not leave behind. (AsyncCopy.cpp)
 void finishCopies(Fiber &fiber);
+void forgetCopies(Fiber &fiber);
 
 } // namespace ingot::emulator

@@ -128,7 +128,7 @@ struct Fiber {
   // What it brings to a meeting of the warp.
   void *operand[3];
   u32 argument[3];
-  const char *waitsFor; ///< null: it can run
+  const char *waitsFor; ///< the last thing it waited for
   Site waitsAt;
 
   // Under way.
@@ -218,6 +218,8 @@ struct Cluster {
   std::vector<Mbarrier> mbarriers;
   std::vector<BulkLoad> loads;
   std::vector<Fiber *> spinning;
+  Buffer *recentBuffers[4]; ///< of this launch
+  u32 nextRecent;
   u64 spinsPassed = 0; ///< a resident cluster that passed none since it was last looked at is idle
 
   std::vector<Fiber *> clusterWaiting;

@@ -67,7 +67,7 @@ void multiplyWarp(Fiber *lanes, size_t index) {
       for (u32 e = 0; e < 4; e++)
         sums[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2] = d[e];
     }
-    multiplyTile(sums, a, b, 16);
+    multiplyTile<16>(sums, a, b);
     for (u32 l = 0; l < 32; l++) {
       float *d = lanes[l].products[index].d + j * 4;
       for (u32 e = 0; e < 4; e++)

@@ -91,6 +91,14 @@ TEST(Device, FindingsAreReportedOnceAndForgotten) {
   EXPECT_TRUE(s.device->findings().empty());
 }
 
+TEST(Device, MatrixWordsWantWholeWarps) {
+  KernelSession s("layouts", "fast");
+  auto *p = s.make<uint8_t>(4096, "p");
+  auto result = s.launch("layout_bf16", {.block = {24}}, p, p, p);
+  ASSERT_FALSE(bool(result));
+  EXPECT_NE(result.error().why.find("fewer than 32 threads"), std::string::npos);
+}
+
 /// A programmatic launch may read early what launches before the last full one wrote.
 TEST(Device, DependencyWaitCoversWhatIsPending) {
   KernelSession s("gemv", "bug1");

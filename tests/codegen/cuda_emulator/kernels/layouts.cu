@@ -124,11 +124,11 @@ WGMMA(wgmma_rs_64, 64, bf16, true)
 
 /// The numbers a descriptor is made of, for tiles at 0, 32 and 1024 bytes.
 KERNEL void __launch_bounds__(1) descriptors(u64 *out) {
-  DYNAMIC_SHARED(smem);
+  DYNAMIC_SHARED(tiles);
   pdl_wait();
-  out[0] = wgmma_descriptor(smem);
-  out[1] = wgmma_descriptor(smem + 32);
-  out[2] = wgmma_descriptor(smem + 1024);
+  out[0] = wgmma_descriptor(tiles);
+  out[1] = wgmma_descriptor(tiles + 32);
+  out[2] = wgmma_descriptor(tiles + 1024);
 }
 EXPORT_KERNEL(descriptors)
 #endif
