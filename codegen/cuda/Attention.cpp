@@ -42,7 +42,7 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
   k.write("};");
 
   int64_t group = op.getHeads() / kv.getKvHeads(), headDim = kv.getHeadDim();
-  int64_t qBytes = headDim <= 128 ? 0 : int64_t(llvm::divideCeil(headDim, 32)) * 1024;
+  int64_t qBytes = headDim <= 64 ? 0 : int64_t(llvm::divideCeil(headDim, 32)) * 1024;
   for (bool decode : {true, false}) {
     CudaVariant &variant = k.open(decode ? "_decode" : "_prefill", decode ? 256 : 128);
     variant.grid[0] = {LaunchExtent::Tiles, kv.getKvHeads(), 1};

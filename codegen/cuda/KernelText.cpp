@@ -42,7 +42,7 @@ StringRef KernelText::nameOf(Value operand) const {
   return it->second;
 }
 
-CudaVariant &KernelText::open(StringRef suffix, uint32_t threads) {
+CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegisters) {
   CudaVariant variant;
   variant.symbol = (kernel.getName() + suffix).str();
   variant.threads = threads;
@@ -54,7 +54,8 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads) {
                                 it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
   }
   write("");
-  line("KERNEL void __launch_bounds__({0}) {1}({2}const BatchView *batch) {{", threads, variant.symbol, parameters);
+  line("KERNEL void __launch_bounds__({0}) {1}({2}const BatchView *batch) {{",
+       allRegisters ? std::to_string(threads) + ", 1" : std::to_string(threads), variant.symbol, parameters);
   line("pdl_launch();");
   program.variants.push_back(variant);
   return program.variants.back();

@@ -29,7 +29,8 @@ public:
   llvm::StringRef nameOf(mlir::Value operand) const;
 
   /// Starts the `__global__` function of a variant: `KERNEL void __launch_bounds__(threads) NAME_suffix(operands…, batch) {`
-  CudaVariant &open(llvm::StringRef suffix, uint32_t threads);
+  /// allRegisters: ptxas need not save any for a second block on the processor.
+  CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false);
   void close();
 
   /// Prints the operations of a region, its arguments being `arguments`, and returns the texts of what it yields.

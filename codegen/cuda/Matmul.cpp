@@ -26,10 +26,16 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
     tiles += llvm::divideCeil(cast<RowsType>(y.getType()).getN(), kFragmentRows);
   // Warps hide the latency of memory: about 16 of them on each of 132 processors.
   parts = tiles < 512 && k >= 2048 ? 8 : 4;
-  bool minimums = llvm::any_of(op.getWeights().getTypes(), [](Type type) { return cast<lm::WeightType>(type).numeric().hasMin; });
-  // Pairs keep two sums a thread and minimums a third: 64 tokens would not fit the registers.
+  bool minimums = false;
+  int64_t group = 256; // the smallest
+  for (Type type : op.getWeights().getTypes()) {
+    const NumericFormat &format = cast<lm::WeightType>(type).numeric();
+    minimums |= format.hasMin;
+    group = format.isFloat() ? group : std::min<int64_t>(group, format.group);
+  }
+  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have many scales.
   mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
-  prefillEights = minimums ? 4 : 8;
+  prefillEights = minimums || group < 32 ? 4 : group < 64 ? 6 : 8;
 }
 
 namespace {
@@ -131,7 +137,7 @@ private:
       all.push_back(s);
       starts.push_back(starts.back() + llvm::divideCeil(segment.tiles, tilesPerBlock));
     }
-    CudaVariant &variant = k.open(suffix, threads);
+    CudaVariant &variant = k.open(suffix, threads, /*allRegisters=*/true);
     variant.grid[0] = {LaunchExtent::Constant, starts.back(), 1};
     variant.grid[1] = {base(), 1, tokens};
     variant.guardBase = base();

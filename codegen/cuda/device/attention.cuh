@@ -32,7 +32,7 @@ template <class S> struct AttentionShape {
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
   static constexpr i32 pageBytes = round_up(4 * S::kvHeads * S::headDim * kPageTokens, 64);
   static constexpr i32 decodeRows = group < 16 ? group : 16; ///< of a row tile, in shared memory
-  static constexpr bool qInRegisters = S::headDim <= 128;
+  static constexpr bool qInRegisters = S::headDim <= 64;
   static constexpr i32 qBytes = qInRegisters ? 0 : kChunks * 2 * 512; ///< of 16 rows, in shared memory
 };
 constexpr i32 kDecodeWarps = 8, kPrefillWarps = 4;
@@ -144,7 +144,8 @@ template <class S> struct Span {
     for (i32 i = 0; i < 2; i++)
       rows[i] = pages.keys(start + 32 * i < pages.limit ? start + 32 * i : start) + g * S::headDim;
     float s[1][8][4] = {};
-    UNROLL
+    constexpr i32 together = S::headDim <= 128 ? Shape::kChunks : 1; // chunks whose loads are under way at once
+    _Pragma("unroll together")
     for (i32 t = 0; t < Shape::kChunks; t++) {
       u32 first[8][2], second[8][2], a[1][4];
       UNROLL
@@ -270,6 +271,7 @@ template <class S, class Y> DEVICE void attention_decode(const float *q, const u
     for (i32 e = 0; e < elements; e++)
       most[e] = kNoScore;
 
+    ROLL
     for (i32 from = work.firstSpan; from < work.endSpan; from += kDecodeWarps) {
       if (from + warp < work.endSpan) {
         Span<S> span;
@@ -331,7 +333,12 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
   if (blockIdx.x >= batch->tiles * S::kvHeads)
     return;
   const AttentionWork<S> work(batch, pool, blockIdx.x);
-  for (i32 rowTile = warp; rowTile * 16 < work.tile.tokens * Shape::group; rowTile += kPrefillWarps) {
+  // Wide heads: an item is 16 rows and 128 dimensions of V; its scores are computed again for each.
+  constexpr i32 parts = divide_up(Shape::vChunks, 2), chunks = Shape::vChunks < 2 ? 1 : 2;
+  const i32 items = divide_up(work.tile.tokens * Shape::group, 16) * parts;
+  ROLL
+  for (i32 item = warp; item < items; item += kPrefillWarps) {
+    const i32 rowTile = item / parts, firstChunk = item % parts * 2;
     Queries<S> queries;
     queries.load(q, work.tile, work.head, rowTile, (uint4 *)(shared + warp * Shape::qBytes), 0, 1);
     if constexpr (!Shape::qInRegisters)
@@ -340,7 +347,8 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
     UNROLL
     for (i32 half = 0; half < 2; half++)
       positionOf[half] = work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
-    float total[Shape::vChunks][8][4] = {}, most[2] = {kNoScore, kNoScore}, sum[2] = {};
+    float total[chunks][8][4] = {}, most[2] = {kNoScore, kNoScore}, sum[2] = {};
+    ROLL
     for (i32 at = work.firstSpan; at < work.endSpan; at++) {
       Span<S> span;
       span.score(queries, work.pages, at * kSpan, positionOf);
@@ -353,9 +361,9 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
         most[half] = higher;
       }
       UNROLL
-      for (i32 h = 0; h < Shape::vChunks; h++) {
+      for (i32 h = 0; h < chunks; h++) {
         float o[1][8][4];
-        span.weigh(o, work.pages, at * kSpan, h);
+        span.weigh(o, work.pages, at * kSpan, firstChunk + h);
         UNROLL
         for (i32 e = 0; e < 8; e++)
           UNROLL
@@ -370,10 +378,10 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
         continue;
       const i32 token = work.tile.firstToken + row / Shape::group, head = work.head * Shape::group + row % Shape::group;
       UNROLL
-      for (i32 h = 0; h < Shape::vChunks; h++)
+      for (i32 h = 0; h < chunks; h++)
         UNROLL
       for (i32 i = 0; i < 16; i++) {
-        const i32 d = 64 * h + 16 * (lane % 4) + i;
+        const i32 d = 64 * (firstChunk + h) + 16 * (lane % 4) + i;
         if (d < S::headDim)
           S::store(y, token, head * S::headDim + d, div_f32(total[h][i % 8][2 * half + i / 8], sum[half]));
       }

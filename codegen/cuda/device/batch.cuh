@@ -8,6 +8,9 @@
 
 #include "device.cuh"
 
+/// A main loop: its body is unrolled by hand, and copies of it would only take registers.
+#define ROLL _Pragma("unroll 1")
+
 /// DEVICE for functions of a class.
 #ifdef __CUDACC__
 #define MEMBER __device__ __forceinline__

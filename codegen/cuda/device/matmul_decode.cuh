@@ -57,6 +57,7 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
   }
   float sum[Weights][N][4] = {};
   GroupSums<F, Weights, N> group;
+  ROLL
   for (i32 from = begin; from < end; from += depth) {
     UNROLL
     for (i32 s = 0; s < depth; s++) {

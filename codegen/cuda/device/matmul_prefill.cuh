@@ -67,6 +67,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   for (i32 m = 0; m < 2; m++)
     F::load(next[m], streams[m], 0, Cut::steps);
   i32 part = 0;
+  ROLL
   for (i32 r = 0; r < Cut::runs; r++) {
     if constexpr (Parts > 1)
       while (r == Cut::begin(part + 1)) { // a part ends (several, if some are empty)
