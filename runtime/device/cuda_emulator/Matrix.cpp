@@ -4,6 +4,7 @@
 #include "runtime/device/cuda_emulator/Races.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace ingot::emulator {
 namespace {
@@ -69,8 +70,15 @@ constexpr u32 kMostColumns = 32; ///< tiles of 8, as mma_tile asserts
 
 template <emu::Product Kind> void multiplyWarp(const Fiber *lanes, u32 m, u32 n) {
   constexpr int kSteps = 8 * valuesPerWord(Kind);
-  // Not on the stack, which is a thread's of the kernel.
-  static thread_local Eight b[kMostColumns][kSteps];
+  // Not on the stack, which is a thread's of the kernel; nor among the thread's static variables:
+  // a library that is opened at run time has less than 2 KB for those.
+  struct Columns {
+    Eight tiles[kMostColumns][kSteps];
+  };
+  static thread_local std::unique_ptr<Columns> columns;
+  if (!columns)
+    columns = std::make_unique<Columns>();
+  auto &b = columns->tiles;
   for (u32 j = 0; j < n; j++)
     gatherB<Kind>(lanes, j, b[j]);
   for (u32 i = 0; i < m; i++) {
