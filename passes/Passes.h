@@ -26,6 +26,7 @@ struct PipelineOptions {
   std::string quantize;      ///< a numeric format for floating matrices; empty: as stored
   std::vector<std::string> recipe; ///< "GLOB:FORMAT" over weight symbols, before `quantize`
   std::vector<std::string> disabled; ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
+  std::string device = "cpu"; ///< cpu or cuda
 };
 
 /// Arguments of the passes that may be disabled: fusion only saves launches and traffic.

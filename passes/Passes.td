@@ -89,10 +89,12 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   let summary = "outline every fused region into a kernel.func and every function into a plan section";
   let description = [{
     `precision` decides how rows between launches are held: `fast` hands rows to quantised weights as q8 (int8,
-    one scale per 32 values), `exact` keeps f32 everywhere. `kv` is the element type of the KV pool.
+    one scale per 32 values), `exact` keeps f32 everywhere. `kv` is the element type of the KV pool. For the device
+    `cuda` every projection reads bf16 rows, and the pool is bf16 (docs/gpu.md).
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
-                 Option<"kv", "kv", "std::string", "\"bf16\"", "f32, bf16 or f16">];
+                 Option<"kv", "kv", "std::string", "\"bf16\"", "f32, bf16 or f16">,
+                 Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

@@ -4,6 +4,7 @@
 #include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/EngineText.h"
+#include "compiler/driver/GpuCode.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Summary.h"
@@ -12,7 +13,7 @@
 #include "compiler/extend/Plugins.h"
 #include "models/Family.h"
 #include "passes/Passes.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/Batch.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -88,8 +89,11 @@ private:
   LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
   Result<void> verifyOnWeights(ModuleOp imported);
-  Result<void> lowerToPlan();
+  Result<void> lowerToPlan(const char *phase);
   Result<void> generateCode();
+  /// From the fused module to one more program of the engine.
+  Result<void> buildGpuProgram();
+  std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program, const fb::EngineT &table) const;
   /// The code of all kernels for a level: from the cache, if it is there.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
   Result<void> write();
@@ -257,8 +261,8 @@ Result<void> Compilation::lowerToFused() {
   return {};
 }
 
-Result<void> Compilation::lowerToPlan() {
-  progress.phase("plan");
+Result<void> Compilation::lowerToPlan(const char *phase) {
+  progress.phase(phase);
   if (auto ok = runPasses(/*check=*/false, [&](OpPassManager &pm) {
         buildLoweringPipeline(pm, pipeline);
         (void)insertAt("pre-plan", pm);
@@ -290,7 +294,7 @@ Result<void> Compilation::generateCode() {
   progress.phase("kernels");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
-  uint64_t weightBytes = planToTable(program, table, options.weights == WeightOrigin::Seed, kernels);
+  uint64_t weightBytes = planToTable(program, table, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
   table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
   if (options.emit == Emit::Llvm) {
     for (kernel::FuncOp fn : kernels) {
@@ -330,12 +334,7 @@ Result<void> Compilation::generateCode() {
   return {};
 }
 
-Result<void> Compilation::write() {
-  progress.phase("write");
-  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
-  table.compiler_version = INGOT_VERSION;
-  table.precision = options.exact ? fb::Precision::Exact : fb::Precision::Fast;
-  table.page_tokens = cpu::kPageTokens;
+std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, const fb::EngineT &table) const {
   auto model = std::make_unique<fb::ModelT>();
   model->name = checkpoint->name;
   model->family = program.getFamily().str();
@@ -347,7 +346,59 @@ Result<void> Compilation::write() {
   for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
     if (!weight.getValuesAttr())
       model->parameters += weight.getType().rows() * (weight.getType().isVector() ? 1 : weight.getType().columns());
-  table.model = std::move(model);
+  return model;
+}
+
+Result<void> Compilation::buildGpuProgram() {
+  pipeline.device = "cuda";
+  pipeline.kv = "bf16";
+  if (auto ok = lowerToPlan("gpu plan"); !ok)
+    return ok;
+  if (options.targets.empty() && (stopAt(Emit::Kernel) || stopAt(Emit::Plan)))
+    return {};
+  progress.phase("gpu");
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  SmallVector<kernel::FuncOp> kernels;
+  auto built = std::make_unique<fb::EngineT>();
+  TableChoices choices{fb::WeightLayout::Fragment16, options.weights == WeightOrigin::Seed, static_cast<uint32_t>(segments.size())};
+  uint64_t weightBytes = planToTable(program, *built, choices, kernels);
+  built->seed = choices.seeded ? options.seed : 0;
+  if (options.emit == Emit::Cuda) {
+    auto printed = printCuda(kernels);
+    if (!printed)
+      return printed.error();
+    llvm::outs() << *printed;
+    return {};
+  }
+  SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
+  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
+  if (weightBytes != 0)
+    segments.push_back(std::move(weights));
+  auto codeBytes = addGpuCode(kernels, options.gpuTargets, threads, *built, segments);
+  if (!codeBytes)
+    return codeBytes.error();
+  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
+                std::to_string(*codeBytes / 1000) + " kB; " + std::to_string(weightBytes / 1000000) + " MB of weights");
+  if (options.targets.empty())
+    table = std::move(*built);
+  else
+    table.programs.push_back(std::move(built));
+  return {};
+}
+
+Result<void> Compilation::write() {
+  progress.phase("write");
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  table.compiler_version = INGOT_VERSION;
+  table.precision = options.exact ? fb::Precision::Exact : fb::Precision::Fast;
+  table.page_tokens = kPageTokens;
+  table.model = describeModel(program, table);
+  for (auto &other : table.programs) {
+    other->compiler_version = INGOT_VERSION;
+    other->precision = table.precision;
+    other->page_tokens = kPageTokens;
+    other->model = describeModel(program, table);
+  }
   text.addTo(table, segments);
 
   auto attribute = [&](std::string key, std::string value) {
@@ -359,6 +410,8 @@ Result<void> Compilation::write() {
   attribute("source.architecture", checkpoint->architecture);
   attribute("precision", options.exact ? "exact" : "fast");
   attribute("kv", options.kv);
+  if (!options.gpuTargets.empty() && !options.targets.empty())
+    attribute("kv.cuda", "bf16");
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("recipe", rule);
@@ -411,12 +464,23 @@ Result<void> Compilation::run() {
     return ok;
   if (stopAt(Emit::Fused))
     return {};
-  if (auto ok = lowerToPlan(); !ok)
-    return ok;
-  if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
-    return {};
-  if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm)
-    return ok;
+  OwningOpRef<ModuleOp> fused; // lowered once more, for GPUs
+  if (!options.targets.empty()) {
+    if (!options.gpuTargets.empty())
+      fused = module->clone();
+    if (auto ok = lowerToPlan("plan"); !ok)
+      return ok;
+    if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
+      return {};
+    if (options.emit != Emit::Cuda)
+      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm)
+        return ok;
+    if (fused)
+      module = std::move(fused);
+  }
+  if (!options.gpuTargets.empty())
+    if (auto ok = buildGpuProgram(); !ok || options.emit != Emit::Engine)
+      return ok;
   return write();
 }
 

@@ -1,6 +1,7 @@
 //===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
 #include "compiler/driver/EngineTable.h"
 #include "codegen/cpu/CpuCodegen.h"
+#include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -49,22 +50,25 @@ struct Lists {
 } // namespace
 
 /// Places a weight at the end of its region, the segment or the seeded memory.
-static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number, bool seeded, uint64_t &at) {
+static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number, const TableChoices &choices, bool made, uint64_t &at) {
   lm::WeightType type = op.getType();
   auto weight = std::make_unique<fb::WeightT>();
   weight->name = op.getSymName().str();
   weight->format = std::string(type.numeric().name);
   weight->shape.assign(type.getShape().begin(), type.getShape().end());
-  weight->layout = type.isVector() ? fb::WeightLayout::VectorF32 : fb::WeightLayout::Panel32;
-  weight->size = kernel::packedBytes(type);
+  weight->layout = type.isVector() ? fb::WeightLayout::VectorF32 : choices.layout;
+  weight->size = weight->layout == fb::WeightLayout::Fragment16
+                     ? fragmentLayout(type.getFormat(), type.rows(), type.columns()).bytes()
+                     : kernel::packedBytes(type);
   weight->tensor = number;
-  weight->source = seeded ? fb::WeightSource::Seed : fb::WeightSource::Stored;
+  weight->source = made ? fb::WeightSource::Seed : fb::WeightSource::Stored;
+  weight->segment = made ? 0 : choices.weightSegment;
   weight->offset = at;
   at += roundUp(weight->size, 64);
   return weight;
 }
 
-uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, bool seeded,
+uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, const TableChoices &choices,
                                SmallVectorImpl<kernel::FuncOp> &kernels) {
   Lists lists;
   uint64_t weightBytes = 0, seedBytes = 0;
@@ -78,14 +82,14 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, bool
     kernel->grid = gridOf(items);
     kernel->partition = items.cyclic ? fb::Partition::Cyclic : fb::Partition::Contiguous;
     kernel->args = fn.getNumArguments();
-    kernel->scratch_bytes = cpu::scratchBytes(fn);
+    kernel->scratch_bytes = choices.layout == fb::WeightLayout::Panel32 ? cpu::scratchBytes(fn) : 0;
     table.kernels.push_back(std::move(kernel));
   }
   for (Operation &op : program.getBody().front()) {
     if (auto weight = dyn_cast<plan::WeightOp>(op)) {
       lists.weights[weight.getSymName()] = table.weights.size();
-      bool made = seeded && !weight.getValuesAttr();
-      table.weights.push_back(weightOf(weight, table.weights.size(), made, made ? seedBytes : weightBytes));
+      bool made = choices.seeded && !weight.getValuesAttr();
+      table.weights.push_back(weightOf(weight, table.weights.size(), choices, made, made ? seedBytes : weightBytes));
     } else if (auto buffer = dyn_cast<plan::BufferOp>(op)) {
       lists.buffers[buffer.getSymName()] = table.buffers.size();
       auto entry = std::make_unique<fb::BufferT>();

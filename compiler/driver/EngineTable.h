@@ -7,11 +7,18 @@
 
 namespace ingot::compiler {
 
+/// What of the program goes where.
+struct TableChoices {
+  fb::WeightLayout layout = fb::WeightLayout::Panel32; ///< of matrices: Panel32 for CPUs, Fragment16 for GPUs
+  bool seeded = false;                                 ///< the device makes the weights at load
+  uint32_t weightSegment = 0;                          ///< where stored weights lie
+};
+
 /// Fills buffers, kernels, weights, sections, steps, KV slots and the logits of `table` from the plan, one to
-/// one. Stored weights get their offsets in segment 0; the return value is that segment's size. With `seeded`
+/// one. Stored weights get their offsets in their segment; the return value is its size. With `seeded`
 /// only the vectors that the program gives values are stored: the device makes the others at load.
 /// `kernels` receives the kernels in table order.
-uint64_t planToTable(plan::ProgramOp program, fb::EngineT &table, bool seeded,
+uint64_t planToTable(plan::ProgramOp program, fb::EngineT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 
 /// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the

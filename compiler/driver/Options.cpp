@@ -14,22 +14,40 @@ static Error usage(std::string code, std::string what, std::string why, std::str
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
 }
 
-/// "cpu" is both levels; CUDA targets are named so that the refusal says what is the matter.
-static Result<void> addTarget(const std::string &target, std::vector<std::string> &levels) {
-  std::vector<std::string> add;
+constexpr const char *kGpuArchitectures[] = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+
+/// "cpu" is both levels, "cuda" every architecture and PTX for those that are not known yet.
+static Result<void> addTarget(const std::string &target, CompileOptions &options) {
+  std::vector<std::string> levels, gpus;
+  bool known = true;
   if (target == "cpu")
-    add = {"avx2", "avx512"};
+    levels = {"avx2", "avx512"};
   else if (target == "cpu:avx2" || target == "cpu:avx512")
-    add = {target.substr(4)};
+    levels = {target.substr(4)};
+  else if (target == "cuda:compute_80")
+    gpus = {target};
   else
+    known = false;
+  for (std::string architecture : kGpuArchitectures) {
+    if (target == "cuda" || target == "cuda:" + architecture)
+      gpus.push_back("cuda:" + architecture);
+    if (target == "cuda-emulator:" + architecture)
+      gpus.push_back(target);
+  }
+  if (target == "cuda")
+    gpus.push_back("cuda:compute_80");
+  if (!known && gpus.empty())
     return usage("E0402", "unknown target '" + target + "'",
-                 target.rfind("cuda", 0) == 0 ? "this version generates code for CPUs only" : "targets are cpu, cpu:avx2 and cpu:avx512",
+                 "targets are cpu, cpu:avx2, cpu:avx512; cuda, cuda:sm_80, sm_89, sm_90a, sm_100a, sm_120a, compute_80 (PTX); "
+                 "cuda-emulator:sm_90a",
                  "--target cpu");
-  for (std::string &level : add)
-    if (std::find(levels.begin(), levels.end(), level) == levels.end())
-      levels.push_back(level);
-  std::sort(levels.begin(), levels.end()); // avx2 before avx512, whatever the order of flags
-  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  auto add = [](std::vector<std::string> &to, const std::vector<std::string> &from) {
+    to.insert(to.end(), from.begin(), from.end());
+    std::sort(to.begin(), to.end()); // the same engine, whatever the order of flags
+    to.erase(std::unique(to.begin(), to.end()), to.end());
+  };
+  add(options.targets, levels);
+  add(options.gpuTargets, gpus);
   return {};
 }
 
@@ -73,7 +91,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   std::string precision = "fast", quantize, emit, weights;
   app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
   app.add_option("-o,--output", o.output, "the engine to write");
-  app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512; may be repeated")->type_name("T");
+  app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
+                                         "cuda-emulator:sm_90a; may be repeated")->type_name("T");
   app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
   app.add_option("--recipe", recipe, "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
   app.add_option("--patterns", o.patterns, "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
@@ -96,8 +115,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr")->type_name("PASS");
   app.add_option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       ->check(CLI::IsMember({"passed", "missed", "all"}));
-  app.add_option("--emit", emit, "print lm, fused, kernel, plan or llvm instead of writing an engine")
-      ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm"}));
+  app.add_option("--emit", emit, "print lm, fused, kernel, plan, llvm or cuda instead of writing an engine")
+      ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "cuda"}));
   app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before")
       ->type_name("DIR");
   app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
@@ -114,13 +133,17 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   }
 
   for (const std::string &target : targets)
-    if (auto ok = addTarget(target, o.targets); !ok)
+    if (auto ok = addTarget(target, o); !ok)
       return ok.error();
   if (targets.empty())
-    (void)addTarget("cpu", o.targets);
+    (void)addTarget(emit == "cuda" ? "cuda:sm_90a" : "cpu", o);
   o.exact = precision == "exact";
+  if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && o.kv != "bf16")))
+    return usage("E0463", "GPU code is made with --precision fast and a KV cache of bf16",
+                 o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
+                 "leave it out, or compile for CPUs alone: --target cpu");
   if (o.kv.empty())
-    o.kv = o.exact ? "f32" : "f16";
+    o.kv = o.exact ? "f32" : o.targets.empty() ? "bf16" : "f16";
   if (o.kv != "f32" && o.kv != "bf16" && o.kv != "f16")
     return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16 and f16", "--kv bf16");
   if (!quantize.empty()) {
@@ -149,10 +172,13 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
     if (weights == weightOriginName(origin))
       o.weights = origin;
   const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},
-                                                 {"plan", Emit::Plan}, {"llvm", Emit::Llvm}};
+                                                 {"plan", Emit::Plan}, {"llvm", Emit::Llvm}, {"cuda", Emit::Cuda}};
   for (auto [name, kind] : emits)
     if (emit == name)
       o.emit = kind;
+  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) || (o.emit == Emit::Llvm && o.targets.empty()))
+    return usage("E0464", "--emit " + emit + " has nothing to print", "no target of that kind was given",
+                 o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
   if (o.emit == Emit::Engine && o.output.empty())
     return usage("E0405", "no engine to write", "-o names the file", "ingot compile " + o.model + " -o model.ingot");
   return std::optional(std::move(o));

@@ -10,7 +10,7 @@
 
 namespace ingot::compiler {
 
-enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm };
+enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Cuda };
 
 /// Where the numbers of the weights come from.
 enum class WeightOrigin {
@@ -23,6 +23,7 @@ struct CompileOptions {
   std::string model;
   std::string output;                 ///< empty with --emit of text: standard output
   std::vector<std::string> targets;   ///< "avx2", "avx512": CPU levels, in that order
+  std::vector<std::string> gpuTargets; ///< "cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a"
   std::string quantize;               ///< numeric format ("int4_g64"), or empty
   std::vector<std::string> recipe;    ///< "GLOB:FORMAT" over weight symbols, from --recipe
   std::vector<std::string> patterns;  ///< files of rewrite patterns, applied in this order

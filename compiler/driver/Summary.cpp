@@ -14,6 +14,15 @@ Result<void> compiler::printSummary(const CompileOptions &options, const std::ve
   auto memory = runtime::memoryStatement(**engine, {});
   if (!memory)
     return memory.error();
+  // Of the GPU's program beside the CPU's.
+  std::string gpuText, gpuJson;
+  if ((*engine)->table().programs() && (*engine)->table().programs()->size() != 0) {
+    auto gpu = runtime::memoryStatement(**engine, {}, *(*engine)->table().programs()->Get(0));
+    if (!gpu)
+      return gpu.error();
+    gpuText = "\non a GPU\n" + gpu->text();
+    gpuJson = ",\"gpu_memory\":" + gpu->json();
+  }
   double total = 0;
   for (const Progress::Phase &phase : phases)
     total += phase.seconds;
@@ -21,9 +30,9 @@ Result<void> compiler::printSummary(const CompileOptions &options, const std::ve
     std::printf("{\"engine_bytes\":%llu,\"seconds\":%.3f,\"phases\":{", static_cast<unsigned long long>((*engine)->fileBytes()), total);
     for (size_t i = 0; i < phases.size(); ++i)
       std::printf("%s\"%s\":%.3f", i ? "," : "", phases[i].name.c_str(), phases[i].seconds);
-    std::printf("},\"memory\":%s}\n", memory->json().c_str());
+    std::printf("},\"memory\":%s%s}\n", memory->json().c_str(), gpuJson.c_str());
   } else if (!options.quiet) {
-    std::fprintf(stderr, "%-10s %6.2f s\n\n%s", "total", total, memory->text().c_str());
+    std::fprintf(stderr, "%-10s %6.2f s\n\n%s%s", "total", total, memory->text().c_str(), gpuText.c_str());
   }
   return {};
 }

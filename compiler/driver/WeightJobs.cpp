@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 using namespace mlir;
 using namespace ingot;
@@ -17,11 +18,13 @@ using namespace ingot::compiler;
 
 constexpr int64_t kJobBytes = 4 << 20;
 
-/// Calls `make(firstPanel, panels)` for pieces of about kJobBytes.
-template <typename Make> static void forPieces(const PanelLayout &layout, Make make) {
-  int64_t perJob = std::max<int64_t>(1, kJobBytes / layout.panelBytes());
-  for (int64_t first = 0; first < layout.panels; first += perJob)
-    make(first, std::min(perJob, layout.panels - first));
+/// A job for pieces of about kJobBytes: `units` panels or tiles of `unitBytes`; `fill(first, out)` packs some of them.
+template <typename Fill>
+static void addPieces(std::vector<FillJob> &jobs, uint64_t offset, int64_t units, int64_t unitBytes, Fill fill) {
+  int64_t perJob = std::max<int64_t>(1, kJobBytes / unitBytes);
+  for (int64_t first = 0; first < units; first += perJob)
+    jobs.push_back({offset + first * unitBytes, static_cast<uint64_t>(std::min(perJob, units - first) * unitBytes),
+                    [fill, first](std::span<std::byte> out) -> Result<void> { return fill(first, out); }});
 }
 
 static FillJob valuesJob(const fb::WeightT &weight, DenseF32ArrayAttr values) {
@@ -51,16 +54,22 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Eng
                       }});
       continue;
     }
-    PanelLayout layout = panelLayout(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
-    forPieces(layout, [&](int64_t first, int64_t panels) {
-      uint64_t offset = weight.offset + first * layout.panelBytes();
-      jobs.push_back({offset, static_cast<uint64_t>(panels * layout.panelBytes()),
-                      [tensor, layout, first](std::span<std::byte> out) -> Result<void> {
-                        if (first == 0)
-                          if (auto finite = import::checkFinite(*tensor); !finite)
-                            return finite.error();
-                        return packPanels(*tensor, layout, first, out);
-                      }});
+    auto checked = [tensor](int64_t first) { return first == 0 ? import::checkFinite(*tensor) : Result<void>(); };
+    auto [format, n, k] = std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
+    if (weight.layout == fb::WeightLayout::Fragment16) {
+      FragmentLayout layout = fragmentLayout(format, n, k);
+      addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(), [=](int64_t first, std::span<std::byte> out) -> Result<void> {
+        if (auto finite = checked(first); !finite)
+          return finite;
+        return packFragments(*tensor, layout, first, out);
+      });
+      continue;
+    }
+    PanelLayout layout = panelLayout(format, n, k);
+    addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(), [=](int64_t first, std::span<std::byte> out) -> Result<void> {
+      if (auto finite = checked(first); !finite)
+        return finite;
+      return packPanels(*tensor, layout, first, out);
     });
   }
   return jobs;
@@ -84,14 +93,22 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
                       }});
       continue;
     }
-    PanelLayout layout = panelLayout(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
-    forPieces(layout, [&](int64_t first, int64_t panels) {
-      jobs.push_back({weight.offset + first * layout.panelBytes(), static_cast<uint64_t>(panels * layout.panelBytes()),
-                      [seed, tensor = weight.tensor, layout, first](std::span<std::byte> out) -> Result<void> {
-                        fillSeedPanels(seed, tensor, layout, first, out);
-                        return {};
-                      }});
-    });
+    auto [format, n, k] = std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
+    if (weight.layout == fb::WeightLayout::Fragment16) {
+      FragmentLayout layout = fragmentLayout(format, n, k);
+      addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
+                [=, tensor = weight.tensor](int64_t first, std::span<std::byte> out) -> Result<void> {
+                  fillSeedFragments(seed, tensor, layout, first, out);
+                  return {};
+                });
+      continue;
+    }
+    PanelLayout layout = panelLayout(format, n, k);
+    addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
+              [=, tensor = weight.tensor](int64_t first, std::span<std::byte> out) -> Result<void> {
+                fillSeedPanels(seed, tensor, layout, first, out);
+                return {};
+              });
   }
   return jobs;
 }

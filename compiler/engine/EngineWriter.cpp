@@ -8,8 +8,10 @@
 
 #include "compiler/engine/TemporaryFile.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Memory.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
@@ -66,28 +68,41 @@ Result<void> checkSources(const std::vector<SegmentSource> &sources) {
   return {};
 }
 
-/// Sets what follows from the rest of the table.
-Result<void> complete(fb::EngineT &table) {
-  for (auto &slot : table.kv_slots)
-    slot->page_bytes =
-        runtime::kvPageBytes(slot->kv_heads, slot->head_dim, table.page_tokens, slot->type)
-            .value_or(0);
-  flatbuffers::DetachedBuffer draft = serialise(table);
-  Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
-  if (!engine)
-    return ourBug("a required field is missing: " + engine.error().why);
-  for (const fb::Step *step : *(*engine)->steps())
-    if (step->section() >= (*engine)->sections()->size())
+/// Sets what follows from the rest of one program. `packed` is the same program, serialised.
+Result<void> completeProgram(fb::EngineT &table, const fb::Engine &packed) {
+  for (const fb::Step *step : *packed.steps())
+    if (step->section() >= packed.sections()->size())
       return ourBug("a step runs section " + to_string(step->section()));
-  std::optional<runtime::MemoryCoefficients> memory = runtime::memoryCoefficients(**engine);
+  std::optional<runtime::MemoryCoefficients> memory = runtime::memoryCoefficients(packed);
   if (!memory)
     return ourBug("the sizes of its buffers overflow");
   table.bytes_per_token = memory->perToken;
   table.bytes_per_row = memory->perRow;
   table.bytes_fixed = memory->fixed;
   table.bytes_per_page = memory->perPage;
-  table.seed_bytes = runtime::seedBytes(**engine).value_or(0);
-  table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(**engine));
+  table.seed_bytes = runtime::seedBytes(packed).value_or(0);
+  table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(packed));
+  return {};
+}
+
+/// Sets what follows from the rest of the table, in each of its programs.
+Result<void> complete(fb::EngineT &table) {
+  std::vector<fb::EngineT *> programs = {&table};
+  for (auto &program : table.programs)
+    programs.push_back(program.get());
+  for (fb::EngineT *program : programs)
+    for (auto &slot : program->kv_slots)
+      slot->page_bytes =
+          runtime::kvPageBytes(slot->kv_heads, slot->head_dim, program->page_tokens, slot->type)
+              .value_or(0);
+  flatbuffers::DetachedBuffer draft = serialise(table);
+  Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
+  if (!engine)
+    return ourBug("a required field is missing: " + engine.error().why);
+  std::vector<const fb::Engine *> packed = runtime::programsOf(**engine);
+  for (size_t i = 0; i < programs.size(); ++i)
+    if (Result<void> ok = completeProgram(*programs[i], *packed[i]); !ok)
+      return ok;
   return {};
 }
 
@@ -202,7 +217,14 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
   return Hash128{hash.low64, hash.high64};
 }
 
-/// `minor` 1 where weights come from a seed, else 0: Header.h.
+/// The lowest version that can read it: Header.h.
+uint16_t minorVersion(const fb::EngineT &table) {
+  auto isGpu = [](const auto &code) { return runtime::gpuTargetNamed(code->target).has_value(); };
+  if (!table.programs.empty() || std::any_of(table.code.begin(), table.code.end(), isGpu))
+    return 2;
+  return table.seed_bytes != 0 ? 1 : 0;
+}
+
 EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes, uint16_t minor) {
   EngineHeader header{};
   std::memcpy(header.magic, runtime::kMagic, sizeof header.magic);
@@ -269,7 +291,7 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (final.size() != tableSize)
     return ourBug("its table has " + to_string(final.size()) + " bytes instead of " +
                   to_string(tableSize));
-  EngineHeader header = headerOf(bytesOf(final), fileBytes, table.seed_bytes != 0);
+  EngineHeader header = headerOf(bytesOf(final), fileBytes, minorVersion(table));
   if (Result<void> ok = file.write(0, std::as_bytes(std::span(&header, 1))); !ok)
     return ok.error();
   if (Result<void> ok = file.write(sizeof header, bytesOf(final)); !ok)

@@ -1,4 +1,4 @@
-//===- Pack.cpp - Panels from rows ----------------------------------------===//
+//===- Pack.cpp - Panels and fragments from rows --------------------------===//
 #include "compiler/pack/Pack.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/Dequantize.h"
@@ -24,7 +24,7 @@ uint16_t f16FromF32(float value) { return std::bit_cast<uint16_t>(static_cast<_F
 
 template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
 
-/// The place of a row in a panel: where each part of its blocks goes.
+/// The place of a row in a panel: where each part of its blocks goes. Blocks are the format's.
 class PanelRow {
 public:
   PanelRow(const PanelLayout &layout, std::byte *panel, int64_t row)
@@ -79,12 +79,71 @@ private:
   int64_t row;
 };
 
-/// Codes and scales as they are stored.
-void copyParts(WeightFormat format, std::span<const std::byte> stored, const PanelLayout &layout, PanelRow to) {
+/// The same of a row in a tile of fragments, whose blocks may hold two of the format's.
+class FragmentRow {
+public:
+  FragmentRow(const FragmentLayout &layout, std::byte *tile, int64_t row)
+      : layout(layout), format(numericFormat(layout.format)), tile(tile), row(row) {}
+
+  void codes(int64_t block, int64_t group, const uint8_t *q) {
+    int64_t k = block * format.block() + group * kGroupK;
+    for (int64_t i = 0; i < kGroupK; i += 2)
+      pair(k + i, q[i], q[i + 1]);
+  }
+  void scale(int64_t block, uint16_t bits) { put(scaleAt(block, layout.scaleOffset), bits); }
+  void minimum(int64_t block, uint16_t bits) { put(scaleAt(block, layout.minOffset), bits); }
+  void subScale(int64_t block, int64_t i, int16_t s) {
+    put(at(block) + layout.subScaleOffset + kFragmentRows * i + row, static_cast<uint8_t>(s));
+  }
+  void subMinimum(int64_t block, int64_t i, uint8_t t) { put(at(block) + layout.subMinOffset + kFragmentRows * i + row, t); }
+
+  void number(int64_t k, float value) {
+    FragmentPlace place = fragmentPlace(row, k % kStepK);
+    std::byte *to = tile + k / kStepK * layout.blockBytes + place.lane * 16 + place.value * 2;
+    put(to, layout.format == WeightFormat::F16 ? f16FromF32(value) : bf16FromF32(value));
+  }
+
+private:
+  std::byte *at(int64_t block) { return tile + block * format.block() / layout.blockK * layout.blockBytes; }
+  std::byte *scaleAt(int64_t block, int64_t offset) {
+    int64_t inBlock = block * format.block() % layout.blockK / format.block();
+    return at(block) + offset + 2 * (kFragmentRows * inBlock + row);
+  }
+  static void orWord(std::byte *to, uint32_t bits) {
+    uint32_t word;
+    std::memcpy(&word, to, 4);
+    put(to, word | bits);
+  }
+
+  /// Codes of k and k + 1 (k even): the two halves of the words that hold them.
+  void pair(int64_t k, uint32_t even, uint32_t odd) {
+    FragmentPlace place = fragmentPlace(row, k % kStepK);
+    std::byte *run = tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
+    int64_t step = k % kRunK / kStepK, j = place.value / 2;
+    if (format.bits == 8) {
+      std::byte *word = run + step / 2 * 512 + place.lane * 16 + (2 * (step % 2) + j / 2) * 4;
+      return orWord(word, (even | odd << 16) << (8 * (j % 2)));
+    }
+    orWord(run + place.lane * 16 + step * 4, ((even & 15) | (odd & 15) << 16) << (4 * j));
+    uint32_t upper = even >> 4 | odd >> 4 << 16;
+    if (format.bits == 5)
+      orWord(run + 512 + place.lane * 4, upper << (4 * step + j));
+    else if (format.bits == 6)
+      orWord(run + 512 + place.lane * 8 + step / 2 * 4, upper << (8 * (step % 2) + 2 * j));
+  }
+
+  const FragmentLayout &layout;
+  const NumericFormat &format;
+  std::byte *tile;
+  int64_t row;
+};
+
+/// Codes and scales of `count` values, as they are stored.
+template <typename Row> void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t count, Row to) {
   const NumericFormat &numeric = numericFormat(format);
   int64_t blockBytes = import::storedBlockBytes(format), values = import::storedBlockValues(format);
   BlockParts parts;
-  for (int64_t block = 0; block * values < layout.k; ++block) {
+  for (int64_t block = 0; block * values < count; ++block) {
     import::unpackBlock(format, stored.data() + block * blockBytes, parts);
     for (int64_t group = 0; group < values / kGroupK; ++group)
       to.codes(block, group, parts.q + group * kGroupK);
@@ -103,11 +162,11 @@ void copyParts(WeightFormat format, std::span<const std::byte> stored, const Pan
 
 /// Round to nearest: the value of largest magnitude decides the scale. int4 maps it to -8 (one more step than
 /// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored.
-void quantizeRow(std::span<const float> values, const PanelLayout &layout, PanelRow to) {
-  const NumericFormat &numeric = numericFormat(layout.format);
+template <typename Row> void quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
+  int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
   uint8_t q[128];
-  for (int64_t block = 0; block < layout.blocks; ++block) {
-    int64_t from = block * layout.blockK, count = std::min(layout.blockK, layout.k - from);
+  for (int64_t block = 0; block * blockK < k; ++block) {
+    int64_t from = block * blockK, count = std::min(blockK, k - from);
     float extreme = 0;
     for (int64_t i = 0; i < count; ++i)
       if (std::abs(values[from + i]) > std::abs(extreme))
@@ -121,29 +180,29 @@ void quantizeRow(std::span<const float> values, const PanelLayout &layout, Panel
       int code = std::clamp(static_cast<int>(std::lrintf(values[from + i] * inverse)), low, high);
       q[i] = static_cast<uint8_t>(code + numeric.zeroPoint);
     }
-    for (int64_t group = 0; group < layout.blockK / kGroupK; ++group)
+    for (int64_t group = 0; group < blockK / kGroupK; ++group)
       to.codes(block, group, q + group * kGroupK);
     to.scale(block, bits);
   }
 }
 
-} // namespace
-
-Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
-                                  std::span<std::byte> out) {
+/// Units of `unitRows` rows and `unitBytes` bytes, from unit `first` on.
+template <typename Row, typename Layout>
+Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_t unitRows, int64_t unitBytes, int64_t first,
+                      std::span<std::byte> out) {
   const NumericFormat &numeric = numericFormat(layout.format);
   bool verbatim = tensor.format == layout.format && !numeric.isFloat();
   std::vector<float> values(verbatim ? 0 : layout.k);
-  int64_t panels = static_cast<int64_t>(out.size()) / layout.panelBytes();
-  for (int64_t p = 0; p < panels; ++p)
-    for (int64_t r = 0; r < kPanelRows; ++r) {
-      int64_t n = (first + p) * kPanelRows + r;
+  int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
+  for (int64_t u = 0; u < units; ++u)
+    for (int64_t r = 0; r < unitRows; ++r) {
+      int64_t n = (first + u) * unitRows + r;
       if (n >= layout.n)
         break;
-      PanelRow to(layout, out.data() + p * layout.panelBytes(), r);
+      Row to(layout, out.data() + u * unitBytes, r);
       std::span<const std::byte> stored = import::tensorRow(tensor, n);
       if (verbatim) {
-        copyParts(tensor.format, stored, layout, to);
+        copyParts(tensor.format, stored, layout.k, to);
         continue;
       }
       if (auto done = import::dequantizeRow(tensor.format, stored, values); !done)
@@ -152,9 +211,21 @@ Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayou
         for (int64_t k = 0; k < layout.k; ++k)
           to.number(k, values[k]);
       else
-        quantizeRow(values, layout, to);
+        quantizeRow(values, numeric, to);
     }
   return {};
+}
+
+} // namespace
+
+Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
+                                  std::span<std::byte> out) {
+  return packRows<PanelRow>(tensor, layout, kPanelRows, layout.panelBytes(), first, out);
+}
+
+Result<void> compiler::packFragments(const import::Tensor &tensor, const FragmentLayout &layout, int64_t first,
+                                     std::span<std::byte> out) {
+  return packRows<FragmentRow>(tensor, layout, kFragmentRows, layout.tileBytes(), first, out);
 }
 
 Result<void> compiler::packVector(const import::Tensor &tensor, std::span<std::byte> out) {

@@ -1,14 +1,14 @@
 //===- Pack.h - From the checkpoint's packing to the kernels' -------------===//
 //
-// Weights are packed once, when an engine is compiled, panel by panel, straight into
-// the file; nothing is repacked at load. A quantised weight keeps its codes and
-// scales bit for bit (Codes.h takes blocks apart, PanelLayout.h says where the parts go);
+// Weights are packed once, when an engine is compiled, panel by panel (for GPUs: tile by
+// tile), straight into the file; nothing is repacked at load. A quantised weight keeps its codes
+// and scales bit for bit (Codes.h takes blocks apart, PanelLayout.h and FragmentLayout.h say where the parts go);
 // only `--quantize` and the choice of bf16 for `fast` round.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "compiler/import/Checkpoint.h"
-#include "runtime/formats/PanelLayout.h"
+#include "runtime/formats/FragmentLayout.h"
 
 #include <span>
 
@@ -19,6 +19,10 @@ namespace ingot::compiler {
 /// any format to a float or to int8 / int4_* (round to nearest, scale by the group's extreme value).
 Result<void> packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
                         std::span<std::byte> out);
+
+/// The same for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as bf16.
+Result<void> packFragments(const import::Tensor &tensor, const FragmentLayout &layout, int64_t first,
+                           std::span<std::byte> out);
 
 /// A vector as f32, padded with zeros to a multiple of 32 values: out is roundUp(n, 32) * 4 bytes.
 Result<void> packVector(const import::Tensor &tensor, std::span<std::byte> out);

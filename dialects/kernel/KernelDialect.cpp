@@ -1,6 +1,7 @@
 //===- KernelDialect.cpp - Attributes and types of the kernel dialect -----===//
 #include "dialects/kernel/KernelDialect.h"
 #include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/formats/FragmentLayout.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -36,6 +37,7 @@ int64_t RowsType::rowBytes() const {
   case RowKind::F32: return f32RowBytes(getN());
   case RowKind::Q8: return q8Row(getN()).bytes;
   case RowKind::Q8x2: return q8x2RowBytes(getN());
+  case RowKind::BF16: return gpuRowBytes(getN());
   }
   llvm_unreachable("all row kinds are covered");
 }

@@ -68,7 +68,7 @@ LogicalResult MatmulOp::verify() {
   for (auto [s, y] : llvm::enumerate(getOutputs())) {
     int64_t n = cast<RowsType>(y.getType()).getN();
     if (cast<RowsType>(y.getType()).getKind() == RowKind::Q8x2) // matmul_c7
-      return emitOpError("expects outputs to be f32 or q8");
+      return emitOpError("expects outputs to be f32, q8 or bf16");
     for (Value w : getWeights().slice(s * perSegment, perSegment)) {
       auto type = cast<WeightType>(w.getType());
       if (type.isVector() || type.rows() != n || type.columns() != getX().getType().getN()) // matmul_c2
@@ -144,8 +144,8 @@ LogicalResult AttentionOp::verify() {
   int64_t width = getHeads() * kv.getHeadDim();
   if (getQ().getType().getN() != width || getOutput().getType().getN() != width || getQ().getType().getKind() != RowKind::F32) // attention_c2
     return emitOpError("expects f32 queries and an output of heads x head_dim values");
-  if (getOutput().getType().getKind() != RowKind::F32 &&
-      (getOutput().getType().getKind() != RowKind::Q8 || kv.getHeadDim() % kGroupK)) // attention_c3
-    return emitOpError("expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32 or q8");
+  RowKind output = getOutput().getType().getKind();
+  if (output == RowKind::Q8x2 || (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
+    return emitOpError("expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
   return success();
 }

@@ -35,7 +35,7 @@ def Kernel_Dialect : Dialect {
 
 def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
   let mnemonic = "rows";
-  let summary = "a buffer of rows of n values: `!kernel.rows<576, f32>`, `!kernel.rows<576, q8>`";
+  let summary = "a buffer of rows of n values: `!kernel.rows<576, f32>`, `!kernel.rows<576, q8>`, `!kernel.rows<576, bf16>`";
   let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
   let assemblyFormat = "`<` $n `,` $kind `>`";
   let extraClassDeclaration = "int64_t rowBytes() const;";
@@ -104,7 +104,7 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     Epilogue s has the arguments (acc [, acc2], aux…) : f32 and yields one f32. An output of kind q8 is quantised
     per 32 rows as PanelLayout.h says. Work items: panels of 32 rows, over all segments in order.
     x of kind q8: `fast` arithmetic (integer dot per group); kind f32: `exact` (f32 chain in order of k), or for bf16
-    weights vdpbf16ps if `fast_float` is set.
+    weights vdpbf16ps if `fast_float` is set; kind bf16: the GPU's arithmetic (docs/gpu.md).
   }];
   let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
                    Variadic<Kernel_RowsType>:$outputs, DenseI64ArrayAttr:$aux_counts, Kernel_Extent:$extent,
@@ -119,8 +119,8 @@ def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {
   let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
   let description = [{
     Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32.
-    The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32
-    or q8, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
+    The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
+    q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
     read at rowTokens[r]; outputs are written at r. Work items: rows.
   }];
   let arguments = (ins Variadic<Kernel_Memory>:$inputs, Variadic<Kernel_RowsType>:$outputs, Kernel_Extent:$extent, UnitAttr:$gather);
@@ -175,7 +175,7 @@ def Kernel_RopeAppendOp : Kernel_Op<"rope_append", [AttrSizedOperandSegments]> {
 def Kernel_AttentionOp : Kernel_Op<"attention"> {
   let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
   let description = [{
-    As lm.attention. The output is rows<heads * head_dim, f32> or q8 (head_dim a multiple of 32). Work items: attention
+    As lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work items: attention
     tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x the heads of the group.
   }];
   let arguments = (ins Kernel_RowsType:$q, Kernel_KvPoolType:$kv, Kernel_RowsType:$output, I64Attr:$heads, F32Attr:$scale,

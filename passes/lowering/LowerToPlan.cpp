@@ -24,12 +24,17 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
   void runOnOperation() override {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
     std::optional<kernel::KvElement> element = kernel::symbolizeKvElement(kv);
-    if (models.size() != 1 || !element || (precision != "fast" && precision != "exact")) {
-      getOperation().emitError("expects one lm.model, precision fast or exact, and kv f32, bf16 or f16");
+    if (models.size() != 1 || !element || (precision != "fast" && precision != "exact") || (device != "cpu" && device != "cuda")) {
+      getOperation().emitError("expects one lm.model, precision fast or exact, kv f32, bf16 or f16, and device cpu or cuda");
+      return signalPassFailure();
+    }
+    bool cuda = device == "cuda";
+    if (cuda && (precision == "exact" || *element != kernel::KvElement::BF16)) {
+      getOperation().emitError("expects precision fast and kv bf16 for cuda, got ") << precision << " and " << kv;
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
-    if (failed(lower(model, {precision == "exact", *element})))
+    if (failed(lower(model, {precision == "exact", *element, cuda})))
       return signalPassFailure();
     model.erase();
   }

@@ -1,9 +1,10 @@
 //===- SectionLowering.cpp - Op by op, one launch each --------------------===//
 //
-// Rows that pass between launches are held as f32, as q8 (int8 with a scale per 32
-// values; q8x2 before the head), or as both: q8 where a quantised weight reads them in `fast`, f32 where
-// anything else does. Who makes a value writes the forms that its readers need; where
-// it cannot write q8 itself, a row-wise launch converts.
+// Rows that pass between launches are held as f32, in a rounded form, or as both. The
+// rounded form is what projections multiply with: on CPUs q8 (int8 with a scale per 32
+// values; q8x2 before the head) where a quantised weight reads them in `fast`, on GPUs bf16
+// for every projection. All else reads f32. Who makes a value writes the forms that its
+// readers need; where it cannot write the rounded form itself, a row-wise launch converts.
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/SectionLowering.h"
 #include "passes/lowering/RegionLowering.h"
@@ -22,7 +23,9 @@ class SectionLowering {
 public:
   SectionLowering(ProgramBuilder &program, plan::SectionOp section, Block &block)
       : program(program), section(section), block(block),
-        quantised(isa<lm::EntryOp>(block.getParentOp()) ? RowKind::Q8x2 : RowKind::Q8) {}
+        roundedKind(program.choices.cuda                     ? RowKind::BF16
+                    : isa<lm::EntryOp>(block.getParentOp()) ? RowKind::Q8x2
+                                                            : RowKind::Q8) {}
 
   /// Lowers the ops of [first, last) and binds results; `known` values were bound before.
   LogicalResult lowerRange(Block::iterator first, Block::iterator last) {
@@ -42,7 +45,7 @@ public:
 
 private:
   struct Forms {
-    std::string f32, q8;
+    std::string f32, rounded;
     Extent extent = Extent::Tokens;
   };
 
@@ -54,14 +57,14 @@ private:
   LogicalResult lowerAttention(lm::AttentionOp op);
 
   // What readers need of a value.
-  bool readsQ8(OpOperand &use) const {
+  bool readsRounded(OpOperand &use) const {
     auto linear = dyn_cast<lm::LinearOp>(use.getOwner());
     return linear && use.getOperandNumber() == 0 && !program.choices.exact &&
-           !linear.getWeight().getType().numeric().isFloat();
+           (program.choices.cuda || !linear.getWeight().getType().numeric().isFloat());
   }
-  bool needsQ8(Value value) const { return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsQ8(use); }); }
+  bool needsRounded(Value value) const { return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsRounded(use); }); }
   bool needsF32(Value value) const {
-    return llvm::any_of(value.getUses(), [&](OpOperand &use) { return !readsQ8(use); });
+    return llvm::any_of(value.getUses(), [&](OpOperand &use) { return !readsRounded(use); });
   }
   /// No op after `top` reads the value (and it does not leave the section).
   bool diesAt(Value value, Operation *top) const {
@@ -77,29 +80,29 @@ private:
     return plan::BufferRefAttr::get(context(), FlatSymbolRefAttr::get(context(), name));
   }
   LaunchOperand f32Operand(Value value) { return {rows(lm::widthOf(value), RowKind::F32), bufferRef(forms[value].f32)}; }
-  LaunchOperand q8Operand(Value value) { return {rows(lm::widthOf(value), quantised), bufferRef(forms[value].q8)}; }
+  LaunchOperand roundedOperand(Value value) { return {rows(lm::widthOf(value), roundedKind), bufferRef(forms[value].rounded)}; }
   LaunchOperand weightOperand(Value value) { return {value.getType(), weights.lookup(value)}; }
   LaunchOperand newRows(StringRef hint, Value value, RowKind kind, Extent extent) {
     RowsType type = rows(lm::widthOf(value), kind);
     std::string name = program.addBuffer(hint, type, extent, false).getSymName().str();
     Forms &form = forms[value];
     form.extent = extent;
-    (kind == RowKind::F32 ? form.f32 : form.q8) = name;
+    (kind == RowKind::F32 ? form.f32 : form.rounded) = name;
     return {type, bufferRef(name)};
   }
   void launch(StringRef hint, ArrayRef<LaunchOperand> operands,
               llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> build);
   /// A row-wise launch that writes `to` from `from`, element by element.
   void copyRows(StringRef hint, LaunchOperand from, LaunchOperand to, Extent extent);
-  /// Writes the q8 form from the f32 form.
-  void quantise(Value value);
+  /// Writes the rounded form from the f32 form.
+  void addRounded(Value value);
 
   ProgramBuilder &program;
   plan::SectionOp section;
   Block &block;
-  /// How quantised weights are fed. The head (the entry's own projections) gets two planes: it runs on few rows
+  /// How projections are fed. On CPUs the head (the entry's own projections) gets two planes: it runs on few rows
   /// and waits for memory, and int8 costs more quality there than in any other projection (docs/numerics.md).
-  const RowKind quantised;
+  const RowKind roundedKind;
   llvm::DenseMap<Value, Forms> forms;
   llvm::DenseMap<Value, Attribute> weights;
 };
@@ -125,9 +128,10 @@ void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand
   });
 }
 
-void SectionLowering::quantise(Value value) {
+void SectionLowering::addRounded(Value value) {
   LaunchOperand from = f32Operand(value);
-  copyRows("quantize", from, newRows("q", value, quantised, forms[value].extent), forms[value].extent);
+  bool bf16 = roundedKind == RowKind::BF16;
+  copyRows(bf16 ? "round" : "quantize", from, newRows(bf16 ? "r" : "q", value, roundedKind, forms[value].extent), forms[value].extent);
 }
 
 void SectionLowering::moveTo(Value value, StringRef buffer) {
@@ -186,8 +190,8 @@ LogicalResult SectionLowering::lowerEmbed(lm::EmbedOp op) {
   launch("embed", {weight, y}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     kernel::GatherOp::create(b, args[0], args[1], op.getScaleAttr());
   });
-  if (needsQ8(op.getResult()))
-    quantise(op.getResult());
+  if (needsRounded(op.getResult()))
+    addRounded(op.getResult());
   return success();
 }
 
@@ -222,9 +226,9 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     if (isa<lm::MulOp>(*linears[0]->user_begin()))
       std::swap(linears[0], linears[1]);
 
-  bool q8 = readsQ8(linears.front()->getOpOperand(0));
+  bool rounded = readsRounded(linears.front()->getOpOperand(0));
   Extent extent = forms[x].extent;
-  SmallVector<LaunchOperand> operands{q8 ? q8Operand(x) : f32Operand(x)};
+  SmallVector<LaunchOperand> operands{rounded ? roundedOperand(x) : f32Operand(x)};
   for (lm::LinearOp linear : linears)
     operands.push_back(weightOperand(linear.getWeight()));
 
@@ -249,15 +253,15 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   SmallVector<Value> results;
   for (size_t s = 0; s < aux.size(); ++s)
     results.push_back(single ? top->getResult(0) : outside(linears[s].getResult(), top));
-  SmallVector<Value> quantiseLater;
+  SmallVector<Value> roundLater;
   for (auto [s, result] : llvm::enumerate(results)) {
-    bool wantsF32 = needsF32(result), wantsQ8 = needsQ8(result);
-    if (wantsQ8 && !wantsF32 && quantised == RowKind::Q8) {
-      operands.push_back(newRows(hint, result, RowKind::Q8, extent));
+    bool wantsF32 = needsF32(result), wantsRounded = needsRounded(result);
+    if (wantsRounded && !wantsF32 && roundedKind != RowKind::Q8x2) {
+      operands.push_back(newRows(hint, result, roundedKind, extent));
       continue;
     }
-    if (wantsQ8)
-      quantiseLater.push_back(result);
+    if (wantsRounded)
+      roundLater.push_back(result);
     Value reused;
     for (Value operand : aux[s])
       if (isa<RankedTensorType>(operand.getType()) && operand.getType() == result.getType() && diesAt(operand, top) &&
@@ -271,7 +275,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     }
   }
 
-  bool fastFloat = !program.choices.exact && llvm::all_of(linears, [](lm::LinearOp linear) {
+  bool fastFloat = !program.choices.exact && !program.choices.cuda && llvm::all_of(linears, [](lm::LinearOp linear) {
     return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
   });
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
@@ -306,8 +310,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
       kernel::YieldOp::create(b, ValueRange{scalars.lookup(yielded)});
     }
   });
-  for (Value value : quantiseLater)
-    quantise(value);
+  for (Value value : roundLater)
+    addRounded(value);
   return success();
 }
 
@@ -333,7 +337,7 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   SmallVector<Value> outputs;
   llvm::SmallPtrSet<Value, 4> reused;
   for (Value result : top->getResults()) {
-    if (needsF32(result) || !needsQ8(result)) {
+    if (needsF32(result) || !needsRounded(result)) {
       Value place;
       for (Value input : inputs)
         if (!gather && input.getType() == result.getType() && forms[input].extent == extent && diesAt(input, top) &&
@@ -348,8 +352,8 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
       }
       outputs.push_back(result);
     }
-    if (needsQ8(result)) {
-      operands.push_back(newRows(hint, result, quantised, extent));
+    if (needsRounded(result)) {
+      operands.push_back(newRows(hint, result, roundedKind, extent));
       outputs.push_back(result);
     }
   }
@@ -448,15 +452,15 @@ LogicalResult SectionLowering::lowerAttention(lm::AttentionOp op) {
     return op.emitOpError("expects keys to be appended before it");
   shape.window = op.getWindow();
   Value result = op.getResult();
-  bool direct = needsQ8(result) && !needsF32(result) && shape.type.getHeadDim() % kGroupK == 0;
-  LaunchOperand y = newRows("attention", result, direct ? RowKind::Q8 : RowKind::F32, Extent::Tokens);
+  bool direct = needsRounded(result) && !needsF32(result) && (program.choices.cuda || shape.type.getHeadDim() % kGroupK == 0);
+  LaunchOperand y = newRows("attention", result, !direct ? RowKind::F32 : program.choices.cuda ? RowKind::BF16 : RowKind::Q8, Extent::Tokens);
   launch("attention", {f32Operand(op.getQ()), {shape.type, plan::KvRefAttr::get(context())}, y},
          [&](ImplicitLocOpBuilder &b, ValueRange args) {
            kernel::AttentionOp::create(b, args[0], args[1], args[2], op.getHeadsAttr(), op.getScaleAttr(), op.getWindowAttr(),
                                        op.getSoftcapAttr());
          });
-  if (!direct && needsQ8(result))
-    quantise(result);
+  if (!direct && needsRounded(result))
+    addRounded(result);
   return success();
 }
 

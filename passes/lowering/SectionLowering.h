@@ -14,6 +14,7 @@ constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
 struct LoweringChoices {
   bool exact;
   kernel::KvElement kv;
+  bool cuda = false; ///< projections read bf16 rows
 };
 
 struct KvShape {

@@ -54,9 +54,10 @@ void modelText(std::string &out, const EngineFile &engine) {
   if (e.seed_bytes() != 0)
     print(out, "  weights    %s, made from seed %llu at load; not in the file\n",
           humanBytes(e.seed_bytes()).c_str(), (unsigned long long)e.seed());
-  for (const fb::CodeObject *code : *e.code())
-    print(out, "  target     %s, %s of code\n", shown(code->target()).c_str(),
-          humanBytes(e.segments()->Get(code->segment())->size()).c_str());
+  for (const fb::Engine *program : programsOf(e))
+    for (const fb::CodeObject *code : *program->code())
+      print(out, "  target     %s, %s of code\n", shown(code->target()).c_str(),
+            humanBytes(e.segments()->Get(code->segment())->size()).c_str());
   if (engine.tokenizer().empty())
     print(out, "  text       no tokenizer: the engine takes ids\n");
   else
@@ -81,12 +82,36 @@ void weightText(std::string &out, const EngineFile &engine) {
   }
 }
 
+/// "8 tokens", "tiles of 1": when a variant is used.
+std::string guardText(const fb::Variant &v) {
+  std::string text;
+  auto add = [&](const char *before, uint64_t most, const char *behind) {
+    if (most)
+      text += (text.empty() ? "up to " : ", ") + std::string(before) + std::to_string(most) + behind;
+  };
+  add("", v.max_tokens(), " tokens");
+  add("", v.max_rows(), " rows");
+  add("tiles of ", v.max_tile_tokens(), "");
+  return text.empty() ? "any step" : text;
+}
+
+/// The kernels of GPU code: each variant with its block.
+void variantText(std::string &out, const fb::Engine &e) {
+  const fb::CodeObject &code = *e.code()->Get(0);
+  print(out, "\nvariants of %s\n", shown(code.target()).c_str());
+  for (unsigned k = 0; k < e.kernels()->size(); ++k)
+    for (const fb::Variant *v : *code.variants()->Get(k)->variants())
+      print(out, "  %-40s %4u threads, %6u bytes shared, %s\n", shown(v->symbol()).c_str(),
+            v->threads(), v->shared_bytes(), guardText(*v).c_str());
+}
+
 void programText(std::string &out, const fb::Engine &e) {
   std::vector<uint64_t> runs(e.sections()->size());
   for (const fb::Step *step : *e.steps())
     ++runs[step->section()];
   std::vector<uint64_t> launches(e.kernels()->size());
-  print(out, "\nprogram: %u launches per step of the model\n", e.launches_per_step());
+  print(out, "\nprogram%s: %u launches per step of the model\n",
+        deviceKind(e) == DeviceKind::Cuda ? " for GPUs" : "", e.launches_per_step());
   for (unsigned s = 0; s < e.sections()->size(); ++s) {
     const fb::Section *section = e.sections()->Get(s);
     std::string name = section->name() ? shown(section->name()) : "section " + std::to_string(s);
@@ -108,15 +133,15 @@ void programText(std::string &out, const fb::Engine &e) {
   }
 }
 
-void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits) {
-  const fb::Engine &e = engine.table();
+void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits,
+                const fb::Engine &e) {
   print(out,
         "\nmemory: %llu + %llu per token of a step + %llu per logits row + %llu per KV page of "
         "%u positions\n",
         (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
         (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
         e.page_tokens());
-  if (Result<MemoryStatement> statement = memoryStatement(engine, limits))
+  if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     out += statement->text();
   else
     out += "  " + statement.error().what + "\n";
@@ -143,8 +168,12 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
   const fb::Engine &e = engine.table();
   std::string out;
   modelText(out, engine);
-  memoryText(out, engine, limits);
-  programText(out, e);
+  for (const fb::Engine *program : programsOf(e)) {
+    memoryText(out, engine, limits, *program);
+    programText(out, *program);
+    if (deviceKind(*program) == DeviceKind::Cuda)
+      variantText(out, *program);
+  }
   weightText(out, engine);
   if (e.provenance() && e.provenance()->size() != 0) {
     out += "\nprovenance\n";

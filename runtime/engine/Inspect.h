@@ -10,10 +10,16 @@
 //   batch   = ids, positions, block tables and attention tiles of one step
 //   seeded  = weights that the device makes from the seed at load
 //   mapped  = the engine file: weights and code, shared with the page cache
+//
+// On a GPU weights are copied to the device, and arena, KV and batch lie there:
+//
+//   uploaded = the segments that hold the program's weights
+//   staging  = page-locked host memory: a batch, its logits, pieces of weights on their way
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Program.h"
 
 #include <optional>
 #include <string>
@@ -32,13 +38,17 @@ struct MemoryLimits {
 
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
+  DeviceKind kind = DeviceKind::Cpu;
   MemoryLimits limits;              ///< with `context` filled in
   uint64_t mapped = 0, weights = 0; ///< weights: those in the file
   uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
+  uint64_t uploaded = 0, staging = 0; ///< of a GPU
   uint64_t pages = 0, pageTokens = 0;
 
-  uint64_t allocated() const { return seeded + arena + kv + scratch + batch; } ///< anonymous
+  /// What competes for the device's memory: all but the mapped file, and a GPU's staging.
+  uint64_t taken() const { return uploaded + seeded + arena + kv + scratch + batch; }
+  uint64_t allocated() const { return taken() + staging; } ///< anonymous memory, host and device
   uint64_t total() const { return mapped + allocated(); }
 
   /// A line per part with the arithmetic written out, and the sum.
@@ -47,7 +57,14 @@ struct MemoryStatement {
 };
 
 /// Error, exit 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
+/// `program` is one of the engine's.
+Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits,
+                                        const fb::Engine &program);
+/// Of the first program: the CPU's, if there is one.
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits);
+
+/// Bytes of host memory that weights go through on their way to a GPU.
+constexpr uint64_t kUploadPiece = uint64_t(16) << 20;
 
 /// "105.3 MiB"
 std::string humanBytes(uint64_t bytes);

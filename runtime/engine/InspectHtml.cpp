@@ -4,6 +4,7 @@
 // what each reads and writes, and the buffers of a token as bars in the arena.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
+#include "runtime/engine/Program.h"
 
 #include <algorithm>
 #include <string_view>
@@ -117,14 +118,18 @@ std::string arena(const fb::Engine &e, fb::BufferClass kind, const char *unit, u
 
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits) {
   const fb::Engine &e = engine.table();
-  std::string title = escaped(e.model()->name(), "engine");
+  std::string title = escaped(e.model()->name(), "engine"), programs;
+  for (const fb::Engine *program : programsOf(e)) {
+    const char *device = deviceKind(*program) == DeviceKind::Cuda ? " for GPUs" : "";
+    programs += std::string("<h2>Program") + device + "</h2>\n" + sections(*program) +
+                "<h2>Arena" + device + "</h2>\n" +
+                arena(*program, fb::BufferClass::PerToken, "token", program->bytes_per_token()) +
+                arena(*program, fb::BufferClass::PerRow, "logits row", program->bytes_per_row()) +
+                arena(*program, fb::BufferClass::Fixed, "engine", program->bytes_fixed());
+  }
   return std::string(kHead) + "<title>" + title + "</title>\n<h1>" + title +
-         "</h1>\n<h2>Program</h2>\n<p>A thick right edge is a barrier: the next launch "
-         "waits.</p>\n" +
-         sections(e) + "<h2>Arena</h2>\n" +
-         arena(e, fb::BufferClass::PerToken, "token", e.bytes_per_token()) +
-         arena(e, fb::BufferClass::PerRow, "logits row", e.bytes_per_row()) +
-         arena(e, fb::BufferClass::Fixed, "engine", e.bytes_fixed()) +
+         "</h1>\n<p>A thick right edge is a barrier: the next launch waits.</p>\n" +
+         programs +
          "<h2>Everything</h2>\n<pre>" + escaped(inspectText(engine, limits)) + "</pre>\n</html>\n";
 }
 

@@ -1,6 +1,7 @@
 //===- InspectJson.cpp - `ingot inspect --json`: everything, stable keys --===//
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/JsonText.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/WeightSummary.h"
 
 #include <cstdio>
@@ -32,36 +33,67 @@ void writeSegments(JsonText &j, const fb::Engine &e) {
   j.close();
 }
 
-void writeCode(JsonText &j, const fb::Engine &e) {
+void writeTargets(JsonText &j, const fb::Engine &root, const fb::Engine &e) {
   j.key("targets").open('[');
-  for (const fb::CodeObject *code : *e.code())
-    j.open('{')
-        .key("target")
-        .value(view(code->target()))
-        .key("code_bytes")
-        .value(e.segments()->Get(code->segment())->size())
-        .close();
-  j.close();
-  j.key("kernels").open('[');
-  for (const fb::Kernel *k : *e.kernels()) {
-    j.open('{').key("name").value(view(k->name())).key("family").value(view(k->family()));
-    j.key("grid").open('{').key("base").value(fb::EnumNameGridBase(k->grid()->base()));
-    j.key("factor").value(k->grid()->factor()).close();
-    j.key("partition").value(fb::EnumNamePartition(k->partition()));
-    j.key("args").value(k->args()).key("scratch_bytes").value(k->scratch_bytes()).close();
+  for (const fb::CodeObject *code : *e.code()) {
+    j.open('{').key("target").value(view(code->target()));
+    j.key("code_bytes").value(root.segments()->Get(code->segment())->size());
+    if (code->modules())
+      j.key("modules").value(code->modules()->size());
+    j.close();
   }
   j.close();
 }
 
-void writeWeights(JsonText &j, const EngineFile &engine) {
+void writeExtent(JsonText &j, const char *key, const fb::Extent &extent) {
+  j.key(key).open('[').value(fb::EnumNameGridBase(extent.base()));
+  j.value(extent.multiply()).value(extent.divide()).close();
+}
+
+/// Of a kernel in GPU code; [base, multiply, divide] of each direction of the grid.
+void writeVariants(JsonText &j, const fb::KernelVariants &list) {
+  j.key("variants").open('[');
+  for (const fb::Variant *v : *list.variants()) {
+    j.open('{').key("symbol").value(view(v->symbol())).key("max_tokens").value(v->max_tokens());
+    j.key("max_rows").value(v->max_rows()).key("max_tile_tokens").value(v->max_tile_tokens());
+    writeExtent(j, "x", *v->x());
+    writeExtent(j, "y", *v->y());
+    writeExtent(j, "z", *v->z());
+    j.key("threads").value(v->threads()).key("shared_bytes").value(v->shared_bytes());
+    j.key("overlap").value(v->overlap()).close();
+  }
+  j.close();
+}
+
+void writeKernels(JsonText &j, const fb::Engine &e) {
+  j.key("kernels").open('[');
+  for (unsigned i = 0; i < e.kernels()->size(); ++i) {
+    const fb::Kernel *k = e.kernels()->Get(i);
+    j.open('{').key("name").value(view(k->name())).key("family").value(view(k->family()));
+    j.key("grid").open('{').key("base").value(fb::EnumNameGridBase(k->grid()->base()));
+    j.key("factor").value(k->grid()->factor()).close();
+    j.key("partition").value(fb::EnumNamePartition(k->partition()));
+    j.key("args").value(k->args()).key("scratch_bytes").value(k->scratch_bytes());
+    if (deviceKind(e) == DeviceKind::Cuda)
+      writeVariants(j, *e.code()->Get(0)->variants()->Get(i));
+    j.close();
+  }
+  j.close();
+}
+
+void writeFormats(JsonText &j, const EngineFile &engine) {
   j.key("weight_formats").open('[');
   for (const FormatSummary &f : weightsByFormat(engine)) {
     j.open('{').key("format").value(f.format).key("layout").value(f.layout);
     j.key("tensors").value(f.tensors).key("elements").value(f.elements);
     j.key("bytes").value(f.bytes).close();
   }
-  j.close().key("weights").open('[');
-  for (const fb::Weight *w : *engine.table().weights()) {
+  j.close();
+}
+
+void writeWeights(JsonText &j, const fb::Engine &e) {
+  j.key("weights").open('[');
+  for (const fb::Weight *w : *e.weights()) {
     bool seeded = w->source() == fb::WeightSource::Seed;
     j.open('{').key("name").value(view(w->name())).key("format").value(view(w->format()));
     j.key("layout").value(layoutName(w->layout())).key("shape").open('[');
@@ -114,13 +146,13 @@ void writeProgram(JsonText &j, const fb::Engine &e) {
   j.close();
 }
 
-void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limits) {
-  const fb::Engine &e = engine.table();
+void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limits,
+                 const fb::Engine &e) {
   j.key("memory").open('{').key("bytes_per_token").value(e.bytes_per_token());
   j.key("bytes_per_row").value(e.bytes_per_row()).key("bytes_fixed").value(e.bytes_fixed());
   j.key("bytes_per_page").value(e.bytes_per_page()).key("page_tokens").value(e.page_tokens());
   j.close();
-  if (Result<MemoryStatement> statement = memoryStatement(engine, limits))
+  if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     j.key("statement").raw(statement->json());
   j.key("kv_slots").open('[');
   for (const fb::KvSlot *slot : *e.kv_slots()) {
@@ -164,6 +196,24 @@ void writeOrigin(JsonText &j, const fb::Engine &e) {
   j.close();
 }
 
+/// What an engine holds for GPUs beside the CPU's program.
+void writeOtherPrograms(JsonText &j, const EngineFile &engine, const MemoryLimits &limits) {
+  if (!engine.table().programs())
+    return;
+  j.key("programs").open('[');
+  for (const fb::Engine *program : *engine.table().programs()) {
+    j.open('{').key("device").value("cuda");
+    writeMemory(j, engine, limits, *program);
+    writeTargets(j, engine.table(), *program);
+    writeKernels(j, *program);
+    writeProgram(j, *program);
+    writeSeed(j, *program);
+    writeWeights(j, *program);
+    j.close();
+  }
+  j.close();
+}
+
 } // namespace
 
 std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
@@ -176,11 +226,14 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
   j.key("precision").value(e.precision() == fb::Precision::Exact ? "exact" : "fast");
   writeModel(j, e);
   writeText(j, engine);
-  writeMemory(j, engine, limits);
-  writeCode(j, e);
+  writeMemory(j, engine, limits, e);
+  writeTargets(j, e, e);
+  writeKernels(j, e);
   writeProgram(j, e);
   writeSeed(j, e);
-  writeWeights(j, engine);
+  writeFormats(j, engine);
+  writeWeights(j, e);
+  writeOtherPrograms(j, engine, limits);
   writeSegments(j, e);
   writeOrigin(j, e);
   return j.close().text() + "\n";

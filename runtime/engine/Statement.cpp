@@ -1,8 +1,9 @@
 //===- Statement.cpp - The memory statement of Inspect.h ------------------===//
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/Batch.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/JsonText.h"
 #include "runtime/engine/Memory.h"
+#include "runtime/formats/PanelLayout.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -42,15 +43,21 @@ std::string humanBytes(uint64_t bytes) {
 }
 
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits) {
-  const fb::Engine &table = engine.table();
+  return memoryStatement(engine, limits, engine.table());
+}
+
+Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits,
+                                        const fb::Engine &table) {
+  DeviceKind kind = deviceKind(table);
   MemoryStatement s;
+  s.kind = kind;
   s.limits = limits;
   if (s.limits.context == 0)
     s.limits.context = table.model()->context();
   if (s.limits.logitsRows == 0)
     s.limits.logitsRows = s.limits.maxSeqs;
   s.mapped = engine.fileBytes();
-  for (const fb::Segment *segment : *table.segments())
+  for (const fb::Segment *segment : *engine.table().segments())
     if (segment->kind() == fb::SegmentKind::Weights)
       s.weights += segment->size();
   s.seeded = table.seed_bytes();
@@ -69,19 +76,28 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
 
   uint64_t scratch = 0;
   for (const fb::Kernel *kernel : *table.kernels())
-    scratch = std::max(scratch, divideUp(kernel->scratch_bytes(), 64) * 64);
-  Sum arena, kv, threads, batch, all;
+    if (kind == DeviceKind::Cpu)
+      scratch = std::max(scratch, divideUp(kernel->scratch_bytes(), 64) * 64);
+  Sum arena, kv, threads, batch, upload, staging, all;
   arena.add(table.bytes_fixed())
       .add(table.bytes_per_token(), s.limits.maxBatchTokens)
       .add(table.bytes_per_row(), s.limits.logitsRows);
   kv.add(pages.value_or(UINT64_MAX), table.bytes_per_page());
   threads.add(scratch, s.limits.threads);
-  // ids, position and sequence of a token; rows; attention tiles; block tables (KernelAbi.h).
+  // ids, position and sequence of a token; rows; attention tiles; block tables (Batch.h).
   batch.add(12, s.limits.maxBatchTokens).add(4, s.limits.logitsRows);
-  batch.add(sizeof(cpu::AttentionTile), s.limits.maxBatchTokens / cpu::kAttentionTile)
-      .add(sizeof(cpu::AttentionTile), s.limits.maxSeqs)
+  batch.add(sizeof(AttentionTile), s.limits.maxBatchTokens / kAttentionTile)
+      .add(sizeof(AttentionTile), s.limits.maxSeqs)
       .add(4, checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
-  for (const Sum *part : {&arena, &kv, &threads, &batch})
+  if (kind == DeviceKind::Cuda) {
+    for (uint32_t segment : weightSegments(table))
+      upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
+    batch.add(sizeof(BatchView) + 7 * 256); // each list starts on a line of its own
+    staging.add(2, kUploadPiece)
+        .add(batch.total.value_or(UINT64_MAX))
+        .add(table.bytes_per_row(), s.limits.logitsRows);
+  }
+  for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})
     all.add(part->total.value_or(UINT64_MAX));
   all.add(s.mapped).add(s.seeded);
   if (!all.total)
@@ -95,6 +111,8 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   s.kv = *kv.total;
   s.scratch = *threads.total;
   s.batch = *batch.total;
+  s.uploaded = *upload.total;
+  s.staging = *staging.total;
   return s;
 }
 
@@ -106,7 +124,9 @@ std::string MemoryStatement::text() const {
     return std::string(text);
   };
   auto number = [](uint64_t n) { return std::to_string(n); };
+  bool gpu = kind == DeviceKind::Cuda;
   return line("engine", mapped, "mapped from the file, " + humanBytes(weights) + " of it weights") +
+         (gpu ? line("weights", uploaded, "copied to the GPU") : "") +
          (seeded ? line("weights", seeded, "made from the seed at load") : "") +
          line("arena", arena,
               number(limits.maxBatchTokens) + " tokens a step, " + number(limits.logitsRows) +
@@ -114,9 +134,12 @@ std::string MemoryStatement::text() const {
          line("KV cache", kv,
               number(pages) + " pages of " + number(pageTokens) +
                   " positions: " + number(limits.maxSeqs) + " x " + number(limits.context)) +
-         line("scratch", scratch, number(limits.threads) + " threads") +
+         (gpu ? line("staging", staging, "page-locked memory of the host")
+              : line("scratch", scratch, number(limits.threads) + " threads")) +
          line("batch", batch, "ids, positions, block tables") +
-         line("total", total(), humanBytes(allocated()) + " beside the mapped file");
+         line("total", total(),
+              gpu ? humanBytes(taken()) + " on the GPU"
+                  : humanBytes(allocated()) + " beside the mapped file");
 }
 
 std::string MemoryStatement::json() const {
@@ -124,6 +147,8 @@ std::string MemoryStatement::json() const {
   j.open('{').key("mapped").value(mapped).key("weights").value(weights);
   j.key("seeded").value(seeded).key("arena").value(arena);
   j.key("kv").value(kv).key("scratch").value(scratch).key("batch").value(batch);
+  if (kind == DeviceKind::Cuda)
+    j.key("uploaded").value(uploaded).key("staging").value(staging).key("on_device").value(taken());
   j.key("allocated").value(allocated()).key("total").value(total());
   j.key("pages").value(pages).key("page_tokens").value(pageTokens);
   j.key("limits").open('{').key("context").value(limits.context);

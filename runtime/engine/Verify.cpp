@@ -7,6 +7,7 @@
 #include "runtime/engine/Verify.h"
 
 #include "runtime/engine/Hash.h"
+#include "runtime/engine/Program.h"
 
 #include <cstdio>
 
@@ -154,15 +155,38 @@ Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &eng
   return checkPadding(end, file.size());
 }
 
+Result<void> verifyNested(const fb::Engine &root, const fb::Engine &program,
+                          const std::string &name) {
+  auto bad = [&](const std::string &why) { return damaged("E0801", name, why); };
+  const fb::Model &a = *root.model(), &b = *program.model();
+  if (program.programs() || program.text() || program.generation() ||
+      program.segments()->size() != 0)
+    return bad("a program in it has segments, texts or programs of its own");
+  if (a.vocab() != b.vocab() || a.hidden() != b.hidden() || a.layers() != b.layers() ||
+      a.context() != b.context())
+    return bad("a program in it is of another model: " + to_string(b.vocab()) + " tokens, " +
+               to_string(b.layers()) + " layers, context " + to_string(b.context()));
+  if (deviceKind(program) == DeviceKind::Cpu)
+    return bad("a program for CPUs is not the first of it");
+  return {};
+}
+
 Result<void> verifyMeaning(std::span<const std::byte> file, const fb::Engine &engine,
                            VerifyLevel level, const std::string &name) {
   if (Result<void> ok = verifyPlaces(file, engine, name); !ok)
     return ok;
   if (Result<void> ok = verifyHashes(file, engine, level, name); !ok)
     return ok;
-  if (Result<void> ok = verifyParts(file, engine, name); !ok)
-    return ok;
-  return verifyProgram(engine, name);
+  for (const fb::Engine *program : programsOf(engine)) {
+    if (program != &engine)
+      if (Result<void> ok = verifyNested(engine, *program, name); !ok)
+        return ok;
+    if (Result<void> ok = verifyParts(file, engine, *program, name); !ok)
+      return ok;
+    if (Result<void> ok = verifyProgram(*program, name); !ok)
+      return ok;
+  }
+  return {};
 }
 
 } // namespace ingot::runtime

@@ -31,7 +31,11 @@
 //            E0372 launch count  E0373 logits buffer  E0374 logits size
 //   Text     E0375 tokenizer  E0376 template  E0377 special tokens  E0378 defaults
 //   Costs    E0379 kernel of a cost
-//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0387 in tools/ingot/LastWords.cpp
+//   Programs E0801 of no one kind, or not of the engine's model
+//   GPU code E0802 modules' places  E0803 module of another kind  E0804 variants' count
+//            E0805 module  E0806 symbol  E0807 grid  E0808 threads or shared memory
+//            E0809 a step without a variant, or a variant without a step
+//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/LastWords.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -63,10 +67,17 @@ Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &eng
 /// Hashes and padding; those of weights only at VerifyLevel::Everything. E0312, E0313.
 Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &engine,
                           VerifyLevel level, const std::string &name);
-/// VerifyParts.cpp. E0322 … E0357, E0375 … E0379.
-Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
-                         const std::string &name);
+/// What a program in a program list has to share with the table that it is in. E0801.
+Result<void> verifyNested(const fb::Engine &root, const fb::Engine &program,
+                          const std::string &name);
+/// VerifyParts.cpp: the parts of one program over the segments of `root`. E0322 … E0357,
+/// E0375 … E0379, E0801.
+Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root,
+                         const fb::Engine &program, const std::string &name);
+/// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809.
+Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Engine &program,
+                           const fb::CodeObject &code, const std::string &name);
 /// VerifyProgram.cpp. E0358 … E0374.
-Result<void> verifyProgram(const fb::Engine &engine, const std::string &name);
+Result<void> verifyProgram(const fb::Engine &program, const std::string &name);
 
 } // namespace ingot::runtime

@@ -1,10 +1,12 @@
 //===- VerifyParts.cpp - Model, kernels, code, buffers, weights, KV, text -===//
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/Batch.h"
 #include "runtime/engine/ElfImage.h"
+#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/engine/Memory.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
-#include "runtime/formats/PanelLayout.h"
+#include "runtime/formats/FragmentLayout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,8 +25,9 @@ constexpr uint64_t kMostElements = uint64_t(1) << 56; ///< of a weight; times 4 
 
 class PartsVerifier {
 public:
-  PartsVerifier(std::span<const std::byte> file, const fb::Engine &engine, const std::string &name)
-      : file(file), engine(engine), name(name) {}
+  PartsVerifier(std::span<const std::byte> file, const fb::Engine &root, const fb::Engine &engine,
+                const std::string &name)
+      : file(file), root(root), engine(engine), name(name) {}
 
   Result<void> verify() {
     for (auto part : {&PartsVerifier::model, &PartsVerifier::kernels, &PartsVerifier::code,
@@ -39,9 +42,9 @@ private:
   Error bad(const char *code, const std::string &why) const { return damaged(code, name, why); }
 
   const fb::Segment *segmentOf(uint64_t index, fb::SegmentKind kind) const {
-    if (index >= engine.segments()->size() || engine.segments()->Get(index)->kind() != kind)
+    if (index >= root.segments()->size() || root.segments()->Get(index)->kind() != kind)
       return nullptr;
-    return engine.segments()->Get(index);
+    return root.segments()->Get(index);
   }
 
   Result<void> model();
@@ -58,7 +61,8 @@ private:
   Result<void> costs();
 
   std::span<const std::byte> file;
-  const fb::Engine &engine;
+  const fb::Engine &root;   ///< has the segments
+  const fb::Engine &engine; ///< the program
   const std::string &name;
 };
 
@@ -71,9 +75,9 @@ Result<void> PartsVerifier::model() {
                             " layers and context " + to_string(m.context()) + " cannot be run");
   if (engine.precision() > fb::Precision::MAX)
     return bad("E0323", "its precision " + to_string(int(engine.precision())) + " is unknown");
-  if (engine.page_tokens() != cpu::kPageTokens)
+  if (engine.page_tokens() != kPageTokens)
     return bad("E0324", "its KV pages hold " + to_string(engine.page_tokens()) +
-                            " positions, this ingot's hold " + to_string(cpu::kPageTokens));
+                            " positions, this ingot's hold " + to_string(kPageTokens));
   return {};
 }
 
@@ -112,8 +116,11 @@ Result<void> PartsVerifier::code() {
   std::set<std::string_view> targets;
   for (const fb::CodeObject *code : *engine.code()) {
     std::string target = code->target()->str();
-    if (!isaNamed(target) || isaTarget(*isaNamed(target)) != target)
+    bool gpu = gpuTargetNamed(target).has_value();
+    if (!gpu && (!isaNamed(target) || isaTarget(*isaNamed(target)) != target))
       return bad("E0332", "code for '" + target + "': unknown target");
+    if (gpu != (deviceKind(engine) == DeviceKind::Cuda))
+      return bad("E0801", "code for '" + target + "' is in the program of another kind of device");
     if (!targets.insert(code->target()->string_view()).second)
       return bad("E0333", "code for '" + target + "' is there twice");
     if (Result<void> ok = codeObject(*code); !ok)
@@ -128,11 +135,14 @@ Result<void> PartsVerifier::codeObject(const fb::CodeObject &code) {
   if (!segment)
     return bad("E0334", "code for '" + target + "': segment " + to_string(code.segment()) +
                             " is no code segment");
+  std::span<const std::byte> bytes = file.subspan(segment->offset(), segment->size());
+  if (gpuTargetNamed(target))
+    return verifyGpuCode(bytes, engine, code, name);
   if (code.kernel_symbols()->size() != engine.kernels()->size())
     return bad("E0335", "code for '" + target + "' has " +
                             to_string(code.kernel_symbols()->size()) + " symbols for " +
                             to_string(engine.kernels()->size()) + " kernels");
-  Result<ElfImage> image = parseElf(file.subspan(segment->offset(), segment->size()), target);
+  Result<ElfImage> image = parseElf(bytes, target);
   if (!image) {
     image.error().what = name + " holds code that cannot be loaded";
     return image.error();
@@ -176,7 +186,10 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
       *checkedMul(roundUp(n, kPanelRows), roundUp(k, 256)) > kMostElements)
     return bad("E0348", label + "a shape of rank " + to_string(rank) + ", " + to_string(n) + " x " +
                             to_string(k));
-  uint64_t expected = vector ? f32RowBytes(n) : panelLayout(*format, n, k).bytes();
+  bool fragments = w.layout() == fb::WeightLayout::Fragment16;
+  uint64_t expected = vector      ? f32RowBytes(n)
+                      : fragments ? fragmentLayout(*format, n, k).bytes()
+                                  : panelLayout(*format, n, k).bytes();
 
   bool seeded = w.source() == fb::WeightSource::Seed; // then it names no segment
   const fb::Segment *segment = segmentOf(w.segment(), fb::SegmentKind::Weights);
@@ -303,9 +316,9 @@ Result<void> PartsVerifier::costs() {
 
 } // namespace
 
-Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
-                         const std::string &name) {
-  return PartsVerifier(file, engine, name).verify();
+Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root,
+                         const fb::Engine &program, const std::string &name) {
+  return PartsVerifier(file, root, program, name).verify();
 }
 
 } // namespace ingot::runtime

@@ -1,6 +1,8 @@
 //===- WeightSummary.cpp - See WeightSummary.h ----------------------------===//
 #include "runtime/engine/WeightSummary.h"
 
+#include "runtime/engine/Program.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -8,20 +10,29 @@
 namespace ingot::runtime {
 
 const char *layoutName(fb::WeightLayout layout) {
-  return layout == fb::WeightLayout::Panel32 ? "cpu-panel32" : "vector-f32";
+  switch (layout) {
+  case fb::WeightLayout::Panel32:
+    return "cpu-panel32";
+  case fb::WeightLayout::Fragment16:
+    return "gpu-frag16";
+  case fb::WeightLayout::VectorF32:
+    break;
+  }
+  return "vector-f32";
 }
 
 std::vector<FormatSummary> weightsByFormat(const EngineFile &engine) {
   std::map<std::pair<std::string, std::string>, FormatSummary> sums;
-  for (const fb::Weight *w : *engine.table().weights()) {
-    FormatSummary &sum = sums[{w->format()->str(), layoutName(w->layout())}];
-    uint64_t elements = 1;
-    for (uint64_t n : *w->shape())
-      elements *= n;
-    sum.tensors += 1;
-    sum.elements += elements;
-    sum.bytes += w->size();
-  }
+  for (const fb::Engine *program : programsOf(engine.table()))
+    for (const fb::Weight *w : *program->weights()) {
+      FormatSummary &sum = sums[{w->format()->str(), layoutName(w->layout())}];
+      uint64_t elements = 1;
+      for (uint64_t n : *w->shape())
+        elements *= n;
+      sum.tensors += 1;
+      sum.elements += elements;
+      sum.bytes += w->size();
+    }
   std::vector<FormatSummary> list;
   for (auto &[key, sum] : sums) {
     std::tie(sum.format, sum.layout) = key;

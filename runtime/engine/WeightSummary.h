@@ -8,7 +8,7 @@
 
 namespace ingot::runtime {
 
-/// "cpu-panel32", "vector-f32".
+/// "cpu-panel32", "gpu-frag16", "vector-f32".
 const char *layoutName(fb::WeightLayout layout);
 
 struct FormatSummary {
@@ -17,7 +17,7 @@ struct FormatSummary {
   double bitsPerElement() const { return elements ? 8.0 * double(bytes) / double(elements) : 0; }
 };
 
-/// Per format and layout, most bytes first.
+/// Per format and layout over all programs, most bytes first.
 std::vector<FormatSummary> weightsByFormat(const EngineFile &engine);
 
 /// Weights that differ in nothing but the numbers in their names ("blk.3.attn_q.weight" is
@@ -27,7 +27,7 @@ struct RoleSummary {
   uint64_t tensors = 0, bytes = 0;
 };
 
-/// In the order of the table.
+/// Of the first program, in the order of the table.
 std::vector<RoleSummary> weightsByRole(const EngineFile &engine);
 
 } // namespace ingot::runtime

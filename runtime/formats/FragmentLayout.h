@@ -100,4 +100,7 @@ constexpr FragmentPlace fragmentPlace(int64_t row, int64_t k) {
   return {row % 8 * 4 + k % 8 / 2, k / 8 * 4 + row / 8 * 2 + k % 2};
 }
 
+/// A row of bf16 activations, padded with zeros to whole runs.
+constexpr int64_t gpuRowBytes(int64_t n) { return roundUp(n, kRunK) * 2; }
+
 } // namespace ingot

@@ -40,7 +40,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/formats/PanelLayout.h"
+#include "runtime/formats/FragmentLayout.h"
 
 #include <cstddef>
 #include <span>
@@ -76,6 +76,10 @@ SeedScales seedScales(WeightFormat format);
 /// zeroed and aligned to 4 bytes.
 void fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,
                     std::span<std::byte> out);
+
+/// The same numbers for GPUs: tiles [first, first + out.size() / layout.tileBytes()). `out` is zeroed.
+void fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayout &layout, int64_t first,
+                       std::span<std::byte> out);
 
 /// A vector of `n` values: ones. `out` is zeroed.
 void fillSeedVector(int64_t n, std::span<std::byte> out);

@@ -17,7 +17,7 @@ Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits)
   rowTokens.reserve(size_t(limits.logitsRows));
   rowOwners.reserve(size_t(limits.logitsRows));
   // Full tiles, and one that is not full per sequence.
-  tiles.reserve(std::min(tokens, tokens / size_t(cpu::kAttentionTile) + size_t(pool.rows())));
+  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + size_t(pool.rows())));
   planned.reserve(size_t(pool.rows()));
   active.reserve(size_t(pool.rows()));
 }
@@ -86,14 +86,14 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
       rowOwners.push_back({sequence.id, position});
     }
   }
-  for (int64_t i = 0; i < count; i += cpu::kAttentionTile)
-    tiles.push_back({int32_t(firstRow + i), int32_t(std::min(cpu::kAttentionTile, count - i)),
+  for (int64_t i = 0; i < count; i += kAttentionTile)
+    tiles.push_back({int32_t(firstRow + i), int32_t(std::min(kAttentionTile, count - i)),
                      sequence.row, int32_t(first + i)});
   sequence.inStep = count;
   planned.push_back({sequence.id, count});
 }
 
-const cpu::BatchView *Scheduler::plan() {
+const BatchView *Scheduler::plan() {
   admit();
   ids.clear();
   positions.clear();

@@ -14,7 +14,7 @@
 //
 // The scheduler knows ids and positions, no text and no sampling:
 //
-//   while (const cpu::BatchView *batch = scheduler.plan()) {
+//   while (const BatchView *batch = scheduler.plan()) {
 //     executor.step(*batch);
 //     scheduler.complete();
 //     for (auto row : scheduler.rows()) ... append(row.sequence, id) or finish(row.sequence)
@@ -22,7 +22,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/Batch.h"
 #include "runtime/kv/KvPool.h"
 
 #include <deque>
@@ -60,7 +60,7 @@ public:
   void append(SequenceId id, int32_t token);
 
   /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan().
-  const cpu::BatchView *plan();
+  const BatchView *plan();
   /// Marks the planned tokens as computed. After the step, before append() and finish().
   void complete();
 
@@ -106,9 +106,9 @@ private:
   std::deque<Sequence *> queue;
   std::vector<Sequence *> active; ///< in order of admission
 
-  cpu::BatchView batch{};
+  BatchView batch{};
   std::vector<int32_t> ids, positions, sequenceOf, rowTokens;
-  std::vector<cpu::AttentionTile> tiles;
+  std::vector<AttentionTile> tiles;
   std::vector<Row> rowOwners;
   std::vector<Share> planned;
 };

@@ -1,7 +1,7 @@
 //===- Answer.cpp - Stop conditions, text, timings ------------------------===//
 #include "runtime/service/Answer.h"
 
-#include "runtime/device/cpu/Trace.h"
+#include "runtime/device/Trace.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ std::string_view finishReasonName(FinishReason reason) {
 Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
                const text::Tokenizer *tokenizer)
     : request(std::move(given)), maxTokens(most), stopIds(request.stopIds),
-      submitted(cpu::nowNanoseconds()) {
+      submitted(nowNanoseconds()) {
   if (!request.ignoreEos)
     stopIds.insert(stopIds.end(), eos.begin(), eos.end());
   if (request.sampling.needsHistory())
@@ -37,11 +37,11 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
 
 void Answer::markStarted() {
   if (started == 0)
-    started = cpu::nowNanoseconds();
+    started = nowNanoseconds();
 }
 
 bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
-  lastId = cpu::nowNanoseconds();
+  lastId = nowNanoseconds();
   if (sampled++ == 0)
     firstId = lastId;
   if (std::find(stopIds.begin(), stopIds.end(), id) != stopIds.end()) {

@@ -20,12 +20,16 @@ Session::~Session() {
 }
 
 const EngineFile &Session::engine() const { return *impl->file; }
+const fb::Engine &Session::program() const { return impl->executor->program(); }
 const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get(); }
 int64_t Session::vocab() const { return impl->limits.vocab; }
 int64_t Session::context() const { return impl->limits.context; }
 int64_t Session::maxSeqs() const { return impl->kv->rows(); }
 int Session::threads() const { return impl->executor->threads(); }
 std::string_view Session::target() const { return impl->executor->target(); }
+std::string Session::device() const { return impl->executor->device(); }
+std::string Session::remark() const { return impl->executor->remark(); }
+const Error *Session::failure() const { return impl->failure ? &*impl->failure : nullptr; }
 const MemoryStatement &Session::memory() const { return impl->executor->memory(); }
 double Session::loadMs() const { return impl->loadMs; }
 
@@ -59,6 +63,8 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
 }
 
 Result<RequestId> Session::submit(Request request) {
+  if (impl->failure)
+    return *impl->failure;
   if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
     return checked.error();
   if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
@@ -75,7 +81,7 @@ Result<RequestId> Session::submit(Request request) {
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
   if (maxTokens < 0) {
     // As many as the context and the pool leave; the last one takes no position.
-    int64_t positions = std::min(impl->limits.context, impl->limits.pages * cpu::kPageTokens);
+    int64_t positions = std::min(impl->limits.context, impl->limits.pages * kPageTokens);
     maxTokens = std::max<int64_t>(1, positions - prompt + 1);
   }
   if (auto checked = checkLength(prompt, maxTokens, impl->limits); !checked)
@@ -96,23 +102,34 @@ void Session::Impl::endCancelled() {
   }
 }
 
-void Session::Impl::runStep(const cpu::BatchView &batch) {
+bool Session::Impl::runStep(const BatchView &batch) {
   auto ran = executor->step(batch);
-  if (!ran) {
+  if (!ran && ran.error().exit == ExitCode::Internal) { // a bug of the scheduler
     std::fputs(ran.error().format().c_str(), stderr);
     std::abort();
   }
+  if (!ran) {
+    failure = ran.error();
+    for (auto &[id, answer] : answers)
+      if (!answer->finished()) {
+        answer->cancel();
+        scheduler->finish(id);
+      }
+    return false;
+  }
   scheduler->complete();
+  return true;
 }
 
 bool Session::step() {
   impl->endCancelled();
-  const cpu::BatchView *batch = impl->scheduler->plan();
+  const BatchView *batch = impl->scheduler->plan();
   if (!batch)
     return false;
   for (const Scheduler::Share &share : impl->scheduler->shares())
     impl->answers.at(share.sequence)->markStarted();
-  impl->runStep(*batch);
+  if (!impl->runStep(*batch))
+    return false;
   const float *logits = impl->executor->logits();
   for (const Scheduler::Row &row : impl->scheduler->rows()) {
     Answer &answer = *impl->answers.at(row.sequence);
@@ -148,16 +165,19 @@ Completion Session::take(RequestId id) {
 Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
                              const std::atomic<bool> *cancel) {
   assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
+  if (impl->failure)
+    return *impl->failure;
   if (auto checked = checkIds(ids, 1, impl->limits); !checked)
     return checked;
   if (auto checked = checkLength(int64_t(ids.size()), 0, impl->limits); !checked)
     return checked;
   SequenceId sequence = impl->scheduler->add(ids, 0, /*everyPosition=*/true);
   while (!(cancel && cancel->load(std::memory_order_relaxed))) {
-    const cpu::BatchView *batch = impl->scheduler->plan();
+    const BatchView *batch = impl->scheduler->plan();
     if (!batch)
       break;
-    impl->runStep(*batch);
+    if (!impl->runStep(*batch))
+      break;
     // The rows of one step are consecutive positions of the one sequence.
     auto rows = impl->scheduler->rows();
     if (!rows.empty())
@@ -165,7 +185,7 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
            impl->executor->logitsStride());
   }
   impl->scheduler->finish(sequence);
-  return {};
+  return impl->failure ? Result<void>(*impl->failure) : Result<void>();
 }
 
 Result<Score> Session::score(std::span<const int32_t> ids) {
@@ -199,11 +219,11 @@ void Session::profile(bool on) {
 
 std::vector<Session::KernelTime> Session::kernelTimes() const {
   std::vector<KernelTime> result;
-  const cpu::Trace *trace = impl->executor->trace();
+  const Trace *trace = impl->executor->trace();
   if (!trace)
     return result;
   for (size_t kernel = 0; kernel < trace->kernelNames().size(); ++kernel) {
-    const cpu::Trace::KernelTime &time = trace->kernelTimes()[kernel];
+    const Trace::KernelTime &time = trace->kernelTimes()[kernel];
     if (time.launches)
       result.push_back({trace->kernelNames()[kernel], time.seconds, time.launches});
   }

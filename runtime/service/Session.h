@@ -39,6 +39,10 @@ namespace ingot::text {
 class Tokenizer;
 }
 
+namespace ingot::fb {
+struct Engine;
+}
+
 namespace ingot::runtime {
 
 class EngineFile;
@@ -57,6 +61,8 @@ struct SessionOptions {
   uint64_t kvMemoryBytes =
       0;                     ///< for KV pages, shared by all; 0: as many as maxSeqs * context takes
   int threads = 0;           ///< 0: every processor this process may use
+  std::string device;        ///< "cpu", "cuda", "cuda-emulator"; empty: the CPU, unless the
+                             ///< engine has code for GPUs alone
   std::string isa;           ///< "avx2", "avx512"; empty: the best this machine has
   int64_t prefillChunk = 0;  ///< most tokens of one prompt in one step; 0: maxBatchTokens
   bool loadTokenizer = true; ///< false: ids only, for a quicker start
@@ -117,7 +123,8 @@ class Session {
 public:
   /// Opens, verifies (header and table) and maps the engine, takes all memory.
   /// Errors: those of EngineFile::open (E03xx, exit 3); E0501 limits that make
-  /// no sense (exit 2); E0502 memory, E0507 none left meanwhile (exit 3).
+  /// no sense (exit 2); E0502 memory, E0507 none left meanwhile (exit 3); E07xx (exit 4): the
+  /// device is not there, does not fit the engine, or has too little memory.
   static Result<std::unique_ptr<Session>> open(const std::string &path,
                                                const SessionOptions &options = {});
   ~Session();
@@ -125,13 +132,17 @@ public:
   Session &operator=(const Session &) = delete;
 
   const EngineFile &engine() const;
+  /// The program of the engine that runs: its kernels, buffers, weights.
+  const fb::Engine &program() const;
   /// Null if the engine has none or it was not asked for.
   const text::Tokenizer *tokenizer() const;
   int64_t vocab() const;
   int64_t context() const; ///< the limit in force
   int64_t maxSeqs() const;
   int threads() const;
-  std::string_view target() const; ///< "cpu:avx512": the code that runs
+  std::string_view target() const; ///< "cpu:avx512", "cuda:sm_90a": the code that runs
+  std::string device() const;      ///< who runs it: "2 threads", "NVIDIA H200"
+  std::string remark() const;      ///< what a user should know of that choice; mostly empty
   /// The limits in force and the bytes that were taken, by part.
   const MemoryStatement &memory() const;
   double loadMs() const;
@@ -148,8 +159,11 @@ public:
   /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
   /// tokenizer.
   Result<RequestId> submit(Request request);
-  /// One step of the batch; false if there is nothing left to do.
+  /// One step of the batch; false if there is nothing left to do, or the device failed.
   bool step();
+  /// Why the device failed, E07xx: every request that was under way has ended as cancelled, and
+  /// no other can be submitted. Null while all is well.
+  const Error *failure() const;
   /// Steps until every request has finished.
   void runUntilDone();
   /// True once `id` has finished and take() may be called.

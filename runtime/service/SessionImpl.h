@@ -1,7 +1,7 @@
 //===- SessionImpl.h - The parts of a session -----------------------------===//
 #pragma once
 
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/Executor.h"
 #include "runtime/kv/KvPool.h"
 #include "runtime/sample/Sampler.h"
 #include "runtime/schedule/Scheduler.h"
@@ -9,13 +9,14 @@
 #include "runtime/service/Session.h"
 #include "runtime/service/SessionErrors.h"
 
+#include <optional>
 #include <unordered_map>
 
 namespace ingot::runtime {
 
 struct Session::Impl {
   std::shared_ptr<EngineFile> file;
-  std::unique_ptr<cpu::Executor> executor;
+  std::unique_ptr<Executor> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;
   std::unique_ptr<KvPool> kv;
   std::unique_ptr<Scheduler> scheduler;
@@ -28,9 +29,11 @@ struct Session::Impl {
   /// Sequences and requests go by the same number.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
 
+  std::optional<Error> failure; ///< of the device
+
   void endCancelled();
-  /// Runs the planned batch. A failure would be a bug of the scheduler.
-  void runStep(const cpu::BatchView &batch);
+  /// Runs the planned batch; false if the device failed.
+  bool runStep(const BatchView &batch);
 };
 
 } // namespace ingot::runtime

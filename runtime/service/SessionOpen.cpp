@@ -1,7 +1,10 @@
 //===- SessionOpen.cpp - From a path and limits to a session --------------===//
 #include "runtime/service/SessionImpl.h"
 
-#include "runtime/device/cpu/Trace.h"
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cuda/EmulatorDriver.h"
+#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/LibcudaDriver.h"
 
 #include <algorithm>
 #include <new>
@@ -39,6 +42,10 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
                           ", allowed: " + std::to_string(range.least) + " to " +
                           std::to_string(kMost),
                       std::string("give another value for ") + range.flag);
+  if (!options.device.empty() && options.device != "cpu" && options.device != "cuda" &&
+      options.device != "cuda-emulator")
+    return badLimit("unknown device", "--device " + options.device,
+                    "give --device cpu, cuda or cuda-emulator");
   if (!options.isa.empty() && !isaNamed(options.isa))
     return badLimit("unknown instruction set level", "--isa " + options.isa,
                     "give --isa avx2 or --isa avx512");
@@ -60,20 +67,70 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
 }
 
 /// Halves a context that nobody asked for until it fits.
-void fitContext(const EngineFile &file, MemoryLimits &limits, uint64_t available) {
+void fitContext(const EngineFile &file, const fb::Engine &program, MemoryLimits &limits,
+                uint64_t available) {
   while (available && limits.context > uint64_t(kLeastDefaultContext)) {
-    auto statement = memoryStatement(file, limits);
-    if (!statement || statement->allocated() <= available)
+    auto statement = memoryStatement(file, limits, program);
+    if (!statement || statement->taken() <= available)
       return;
     limits.context /= 2;
   }
+}
+
+/// What the user asked for, or else the CPU if there is code for it.
+std::string deviceOf(const SessionOptions &options, const fb::Engine &table) {
+  if (!options.device.empty())
+    return options.device;
+  if (deviceKind(table) == DeviceKind::Cpu)
+    return "cpu";
+  for (const fb::CodeObject *code : *table.code())
+    if (gpuTargetNamed(code->target()->string_view())->kind != GpuTarget::Kind::Emulator)
+      return "cuda";
+  return "cuda-emulator";
+}
+
+Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
+                                              const SessionOptions &options, MemoryLimits &limits) {
+  if (options.context == 0)
+    fitContext(*file, file->table(), limits, cpu::availableMemory());
+  std::optional<IsaLevel> isa;
+  if (!options.isa.empty())
+    isa = isaNamed(options.isa);
+  auto executor = cpu::Executor::create(std::move(file), limits, isa);
+  if (!executor)
+    return executor.error();
+  return std::unique_ptr<Executor>(std::move(*executor));
+}
+
+Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
+                                              const SessionOptions &options, MemoryLimits &limits,
+                                              bool emulated) {
+  cuda::EmulatorSetup setup;
+  setup.workers = int(limits.threads);
+  auto driver = emulated ? cuda::openEmulator(setup) : cuda::openLibcuda();
+  if (!driver)
+    return driver.error();
+  auto picked = cuda::pickGpuCode(file->table(), (*driver)->device(), emulated);
+  if (!picked)
+    return picked.error();
+  if (options.context == 0) {
+    auto available = (*driver)->freeMemory();
+    if (!available)
+      return available.error();
+    fitContext(*file, *picked->program, limits, *available);
+  }
+  auto executor =
+      cuda::Executor::create(std::move(*driver), std::move(file), limits, {.emulated = emulated});
+  if (!executor)
+    return executor.error();
+  return std::unique_ptr<Executor>(std::move(*executor));
 }
 
 } // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                const SessionOptions &options) try {
-  uint64_t begin = cpu::nowNanoseconds();
+  uint64_t begin = nowNanoseconds();
   auto impl = std::make_unique<Impl>();
   auto file = EngineFile::open(path);
   if (!file)
@@ -84,12 +141,10 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
     return checked.error();
 
   MemoryLimits limits = memoryLimits(options, table);
-  if (options.context == 0)
-    fitContext(*impl->file, limits, cpu::availableMemory());
-  std::optional<IsaLevel> isa;
-  if (!options.isa.empty())
-    isa = isaNamed(options.isa);
-  auto executor = cpu::Executor::create(impl->file, limits, isa);
+  std::string device = deviceOf(options, table);
+  auto executor = device == "cpu" ? cpuExecutor(impl->file, options, limits)
+                                  : gpuExecutor(impl->file, options, limits,
+                                                /*emulated=*/device == "cuda-emulator");
   if (!executor)
     return executor.error();
   impl->executor = std::move(*executor);
@@ -108,9 +163,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
 
   int64_t pages = impl->executor->pages();
   impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages,
-                  cpu::kPageTokens};
+                  kPageTokens};
   impl->kv =
-      std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), cpu::kPageTokens);
+      std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
   int64_t budget = int64_t(limits.maxBatchTokens);
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv,
@@ -120,7 +175,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   impl->traceFile = options.traceFile;
   if (!options.traceFile.empty())
     impl->executor->startTrace(/*keepEvents=*/true);
-  impl->loadMs = double(cpu::nowNanoseconds() - begin) * 1e-6;
+  impl->loadMs = double(nowNanoseconds() - begin) * 1e-6;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 } catch (const std::bad_alloc &) {
   return outOfMemory("loading " + path);

@@ -8,19 +8,10 @@
 #include "codegen/cpu/CpuCodegen.h"
 #include "runtime/device/cpu/KernelAbi.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
-#include "gtest/gtest.h"
+#include "KernelModule.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <functional>
-#include <memory>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,55 +37,8 @@ inline std::vector<const Isa *> hostIsas() {
   return isas;
 }
 
-/// 64-byte aligned memory of zeros, with a guard behind it that `intact` checks.
-template <typename T> class Buffer {
-public:
-  explicit Buffer(size_t count) : count(count), size((count * sizeof(T) + 63) / 64 * 64) {
-    memory.reset(static_cast<char *>(std::aligned_alloc(64, size + 64)));
-    std::memset(memory.get(), 0, size);
-    std::memset(memory.get() + size, 0x5a, 64);
-  }
-  T *data() { return reinterpret_cast<T *>(memory.get()); }
-  const T *data() const { return reinterpret_cast<const T *>(memory.get()); }
-  T &operator[](size_t i) { return data()[i]; }
-  const T &operator[](size_t i) const { return data()[i]; }
-  size_t bytes() const { return count * sizeof(T); }
-  bool intact() const {
-    for (int i = 0; i < 64; ++i)
-      if (memory.get()[size + i] != 0x5a)
-        return false;
-    return true;
-  }
-  bool operator==(const Buffer &other) const {
-    return count == other.count && !std::memcmp(data(), other.data(), bytes());
-  }
-
-private:
-  struct Free {
-    void operator()(char *p) const { std::free(p); }
-  };
-  size_t count, size;
-  std::unique_ptr<char, Free> memory;
-};
-
-/// Kernel IR, parsed and verified.
-class KernelModule {
-public:
-  explicit KernelModule(const std::string &text) {
-    context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
-                        mlir::math::MathDialect>();
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    EXPECT_TRUE(module && succeeded(mlir::verify(*module))) << text;
-    if (module)
-      for (auto kernel : module->getOps<kernel::FuncOp>())
-        kernels.push_back(kernel);
-  }
-  std::vector<kernel::FuncOp> kernels;
-
-private:
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-};
+using ingot::test::Buffer;
+using ingot::test::KernelModule;
 
 /// A compiled shared object, loaded for good (tests are short).
 class LoadedKernels {

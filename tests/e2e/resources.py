@@ -52,7 +52,7 @@ def little_memory(ingot, checkpoint):
 
 
 def cut_while_mapped(ingot, checkpoint):
-    """Somebody cuts the engine while a chat holds it: the next answer ends in E0387."""
+    """Somebody cuts the engine while a chat holds it: the next answer ends in E0388."""
     engine = ingot.work / "cut.ingot"
     shutil.copyfile(checkpoint.engines["fast"], engine)
     for keep in (1 << 20, 0):
@@ -63,7 +63,7 @@ def cut_while_mapped(ingot, checkpoint):
         assert "KV" in chat.stderr.readline()  # the line of memory: it is loaded
         os.truncate(engine, keep)
         _, stderr = chat.communicate("Hello\n", timeout=60)
-        assert chat.returncode == 3 and "error[E0387]" in stderr and str(engine) in stderr, (chat.returncode, stderr)
+        assert chat.returncode == 3 and "error[E0388]" in stderr and str(engine) in stderr, (chat.returncode, stderr)
         done = subprocess.run([ingot.path, "run", str(engine), "-p", "Hello"], capture_output=True, text=True)
         assert done.returncode == 3 and said(done) in ("E0303", "E0307"), (done.returncode, done.stderr)
     engine.unlink()

@@ -12,6 +12,7 @@ import sys
 import determinism
 import files
 import goldens
+import gpu
 import resources
 import seed
 import terminal
@@ -43,9 +44,11 @@ def main():
             terminal.add(suite, ingot, checkpoint)
             files.add(suite, ingot, checkpoint, options.long)
             resources.add(suite, ingot, checkpoint, options.long)
+            suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
     if options.only is None:
         tiny.add(suite, ingot)
         seed.add(suite, ingot)
+        gpu.add(suite, ingot)
     suite.write_junit(options.junit)
     return 1 if suite.failures() else 0
 

@@ -16,7 +16,7 @@ void examples(CLI::App &app, std::string_view text) {
 
 void CommonOptions::define(CLI::App &app) {
   const char *group = "Everywhere";
-  app.add_option("--device", device, "where to run (default: cpu)")
+  app.add_option("--device", device, "where to run (default: cpu, unless the engine has code for GPUs alone)")
       ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulator"}))
       ->group(group);
   app.add_option("--isa", isa,
@@ -30,14 +30,6 @@ void CommonOptions::define(CLI::App &app) {
       ->group(group);
   app.add_flag("--quiet", quiet, "the answer only, nothing on stderr but errors")->group(group);
   app.add_flag("--json", json, "the answer as JSON")->group(group);
-}
-
-Result<void> CommonOptions::checkDevice() const {
-  if (device == "cpu")
-    return {};
-  return Error{ExitCode::Device, "E0701", "the device " + device + " is not there",
-               "this build of ingot runs engines on the CPU",
-               "leave --device out, or give --device cpu"};
 }
 
 void CommonOptions::say(std::string_view line) const {
@@ -71,8 +63,6 @@ void EngineOptions::define(CLI::App &app) {
 }
 
 Result<std::string> EngineOptions::enginePath() const {
-  if (auto fine = common.checkDevice(); !fine)
-    return fine.error();
   return resolveEngine(model, compile, common.quiet || common.json);
 }
 
@@ -94,15 +84,21 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
     options.maxBatchTokens = limits.maxBatchTokens;
   options.kvMemoryBytes = limits.kvMemory;
   options.threads = common.threads;
+  options.device = common.device;
   options.isa = common.isa;
   options.traceFile = common.trace;
   auto session = runtime::Session::open(path, options);
-  if (session)
+  if (session) {
     common.say(std::filesystem::path(path).filename().string() + ": " + memoryLine(**session));
+    if (std::string remark = (*session)->remark(); !remark.empty())
+      common.say(remark);
+  }
   return session;
 }
 
 Result<int> EngineOptions::close(runtime::Session &session) const {
+  if (const Error *failure = session.failure())
+    return *failure;
   if (auto written = session.writeTrace(); !written)
     return written.error();
   if (!common.trace.empty())
@@ -114,13 +110,13 @@ std::string memoryLine(const runtime::Session &session) {
   using runtime::humanBytes;
   const runtime::MemoryStatement &use = session.memory();
   return humanBytes(use.mapped) + " engine + " +
+         (use.uploaded ? humanBytes(use.uploaded) + " weights on the GPU + " : "") +
          (use.seeded ? humanBytes(use.seeded) + " weights from the seed + " : "") +
          humanBytes(use.kv) + " KV (" + grouped(use.pages) + " pages, " +
          grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) + " tokens) + " +
-         humanBytes(use.allocated() - use.kv - use.seeded) +
+         humanBytes(use.allocated() - use.kv - use.seeded - use.uploaded) +
          " working memory = " + humanBytes(use.total()) + "; " + std::string(session.target()) +
-         ", " + std::to_string(session.threads()) +
-         (session.threads() == 1 ? " thread" : " threads");
+         ", " + session.device();
 }
 
 void SamplingOptions::define(CLI::App &app) {

@@ -19,7 +19,7 @@ namespace ingot::cli {
 
 /// Options of every subcommand.
 struct CommonOptions {
-  std::string device = "cpu";
+  std::string device; ///< empty: the CPU, unless the engine has GPU code alone
   std::string isa; ///< empty: the best here
   int threads = 0; ///< 0: all processors
   std::string trace;
@@ -27,8 +27,6 @@ struct CommonOptions {
   bool json = false;
 
   void define(CLI::App &app);
-  /// E0701, exit 4, for a device this build does not have.
-  Result<void> checkDevice() const;
   /// A line to stderr unless --quiet or --json.
   void say(std::string_view line) const;
 };
@@ -57,7 +55,8 @@ struct EngineOptions {
   Result<std::unique_ptr<runtime::Session>> open(runtime::SessionOptions defaults = {}) const;
   Result<std::unique_ptr<runtime::Session>> open(const std::string &enginePath,
                                                  runtime::SessionOptions defaults) const;
-  /// The end of a command: writes the trace, if one was asked for. 0, or E0703.
+  /// The end of a command: writes the trace, if one was asked for. 0, or E0703; or why the device
+  /// failed on the way.
   Result<int> close(runtime::Session &session) const;
 };
 

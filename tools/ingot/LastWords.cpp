@@ -60,7 +60,7 @@ void onFileFault(int signal, siginfo_t *info, void *) {
   }
   const int length = std::snprintf(
       text, sizeof text,
-      "\nerror[E0387]: %s changed while it was in use\n"
+      "\nerror[E0388]: %s changed while it was in use\n"
       "  a page of it can no longer be read (at 0x%llx): the file was cut, or its disk failed\n"
       "  put it back whole and start again; ingot compile never cuts an engine that is in use\n",
       path, static_cast<unsigned long long>(address));

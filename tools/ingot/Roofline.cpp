@@ -120,7 +120,7 @@ void print(const std::vector<Row> &rows, const Session &session, bool json) {
   emit(line);
   emit("decode: one sequence, mean of " + std::to_string(kSteps) +
        " steps; prompt: " + std::to_string(kPrompt) + " ids; " + std::string(session.target()) +
-       ", " + std::to_string(session.threads()) + " threads\n");
+       ", " + session.device() + "\n");
 }
 
 } // namespace
@@ -157,10 +157,10 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   if (!decodeTimes)
     return decodeTimes.error();
 
-  const auto work = workPerStep((*engine)->table());
+  const auto work = workPerStep((*session)->program());
   const double threads = (*session)->threads();
   std::vector<Row> rows;
-  for (const fb::Kernel *kernel : *(*engine)->table().kernels()) {
+  for (const fb::Kernel *kernel : *(*session)->program().kernels()) {
     const std::string name = kernel->name()->str();
     Row row{name, kernel->family() ? kernel->family()->str() : "",
             work.count(name) ? work.at(name) : Work{}};

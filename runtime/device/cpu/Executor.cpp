@@ -65,7 +65,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
   if (auto allocated = executor->allocate(); !allocated)
     return allocated.error();
   executor->resolve();
-  auto loop = StepLoop::create(executor->program, int(limits.threads), executor->scratch.data(),
+  auto loop = StepLoop::create(executor->resolved, int(limits.threads), executor->scratch.data(),
                                executor->scratchStride);
   if (!loop)
     return loop.error();
@@ -156,7 +156,7 @@ void Executor::resolve() {
       ++launchCount;
     }
   operands.reserve(operandCount);
-  program.reserve(launchCount);
+  resolved.reserve(launchCount);
   for (const fb::Step *step : *table.steps())
     for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
       const fb::Kernel &kernel = *table.kernels()->Get(launch->kernel());
@@ -164,7 +164,7 @@ void Executor::resolve() {
       if (launch->args())
         for (const fb::Arg *arg : *launch->args())
           operands.push_back(operandAddress(*arg, *step));
-      program.push_back({code->kernel(launch->kernel()), args, kernel.grid()->factor(),
+      resolved.push_back({code->kernel(launch->kernel()), args, kernel.grid()->factor(),
                          launch->kernel(), step->layer(), kernel.grid()->base(), kernel.partition(),
                          launch->barrier()});
     }
@@ -188,17 +188,19 @@ Result<void> Executor::step(const BatchView &batch) {
   return {};
 }
 
-std::string_view Executor::target() const { return targetName; }
+std::string Executor::device() const {
+  return std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
+}
 
 void Executor::startTrace(bool keepEvents) {
   std::vector<std::string> names;
   for (const fb::Kernel *kernel : *file->table().kernels())
     names.push_back(kernel->name()->str());
-  std::vector<Trace::LaunchInfo> launchList;
-  for (const ResolvedLaunch &launch : program)
+  std::vector<runtime::Trace::LaunchInfo> launchList;
+  for (const ResolvedLaunch &launch : resolved)
     launchList.push_back({launch.kernel, launch.layer});
   tracing =
-      std::make_unique<Trace>(std::move(names), std::move(launchList), loop->threads(), keepEvents);
+      std::make_unique<runtime::Trace>(std::move(names), std::move(launchList), loop->threads(), keepEvents);
 }
 
 } // namespace ingot::cpu

@@ -20,13 +20,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/Executor.h"
 #include "runtime/device/cpu/HostMemory.h"
 #include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cpu/StepLoop.h"
-#include "runtime/device/cpu/Trace.h"
 #include "runtime/engine/CodeImage.h"
 #include "runtime/engine/EngineFile.h"
-#include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
 
 #include <memory>
@@ -35,7 +34,7 @@
 
 namespace ingot::cpu {
 
-class Executor {
+class Executor final : public runtime::Executor {
 public:
   /// Maps the code, takes all memory, makes seeded weights. Errors: E0381 … E0385 (no code for this
   /// CPU), E0386, E0502 (the memory statement exceeds `allowedBytes`, exit 3),
@@ -43,30 +42,25 @@ public:
   static Result<std::unique_ptr<Executor>>
   create(std::shared_ptr<runtime::EngineFile> engine, const runtime::MemoryLimits &limits,
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
-  Executor(const Executor &) = delete;
-  Executor &operator=(const Executor &) = delete;
 
-  /// Runs the program once over the batch. The logits rows are valid until the
-  /// next step. E0901 if the batch exceeds the limits: a bug of the caller.
-  Result<void> step(const BatchView &batch);
+  Result<void> step(const BatchView &batch) override;
 
-  /// f32 [rows][logitsStride]; the first vocab values of a row count.
-  const float *logits() const { return logitsRows; }
-  int64_t logitsStride() const { return logitsRowStride; }
+  const float *logits() const override { return logitsRows; }
+  int64_t logitsStride() const override { return logitsRowStride; }
 
   const runtime::EngineFile &engine() const { return *file; }
-  const runtime::MemoryStatement &memory() const { return statement; }
-  int64_t pages() const { return int64_t(statement.pages); }
-  int threads() const { return loop->threads(); }
-  std::string_view target() const; ///< "cpu:avx512"
-  size_t launches() const { return program.size(); }
+  const runtime::MemoryStatement &memory() const override { return statement; }
+  int threads() const override { return loop->threads(); }
+  const fb::Engine &program() const override { return file->table(); }
+  std::string_view target() const override { return targetName; }
+  std::string device() const override;
+  size_t launches() const { return resolved.size(); }
   /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
   const void *buffer(size_t index) const { return bufferAddress(index); }
 
-  /// Starts (or ends) taking times. `keepEvents` for a Chrome trace.
-  void startTrace(bool keepEvents);
-  void stopTrace() { tracing.reset(); }
-  const Trace *trace() const { return tracing.get(); } ///< null unless started
+  void startTrace(bool keepEvents) override;
+  void stopTrace() override { tracing.reset(); }
+  const runtime::Trace *trace() const override { return tracing.get(); }
 
 private:
   Executor() = default;
@@ -86,11 +80,11 @@ private:
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
 
   std::vector<void *> operands; ///< of all launches, one after the other
-  std::vector<ResolvedLaunch> program;
+  std::vector<ResolvedLaunch> resolved;
   const float *logitsRows = nullptr;
   int64_t logitsRowStride = 0;
 
-  std::unique_ptr<Trace> tracing;
+  std::unique_ptr<runtime::Trace> tracing;
   std::unique_ptr<StepLoop> loop; ///< last: its threads end before the rest goes
 };
 

@@ -31,38 +31,14 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "runtime/device/Batch.h"
 
 namespace ingot::cpu {
 
-constexpr int64_t kPageTokens = 32;    ///< positions per KV page
-constexpr int64_t kAttentionTile = 16; ///< most query tokens of one attention tile
-
-/// Up to kAttentionTile consecutive tokens of one sequence.
-struct AttentionTile {
-  int32_t firstToken; ///< row of the batch
-  int32_t tokens;
-  int32_t sequence; ///< row of the block table
-  int32_t firstPosition; ///< absolute position of firstToken
-};
-
-/// What one step works on: a ragged batch. Kernels read it at these offsets.
-struct BatchView {
-  int64_t tokens;           // 0   T: rows of activations
-  int64_t sequences;        // 8
-  int64_t rows;             // 16  R: rows of logits
-  int64_t tiles;            // 24
-  const int32_t *ids;       // 32  [T] token ids
-  const int32_t *positions; // 40  [T] absolute position in the sequence
-  const int32_t *sequenceOf; // 48 [T] row of the block table
-  const int32_t *rowTokens; // 56  [R] token of each logits row
-  const AttentionTile *attentionTiles; // 64 [tiles]
-  const int32_t *blockTable;           // 72 [sequences][blockTableStride] page numbers
-  int64_t blockTableStride;            // 80
-};
-static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
-              offsetof(BatchView, blockTableStride) == 80 && sizeof(AttentionTile) == 16);
+using ingot::AttentionTile;
+using ingot::BatchView;
+using ingot::kAttentionTile;
+using ingot::kPageTokens;
 
 using KernelFn = void (*)(void *const *args, const BatchView *batch, int64_t begin, int64_t end,
                           int64_t step, char *scratch);

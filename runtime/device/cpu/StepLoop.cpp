@@ -28,7 +28,7 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
   return loop;
 }
 
-void StepLoop::run(const BatchView &view, Trace *traceOrNull) {
+void StepLoop::run(const BatchView &view, runtime::Trace *traceOrNull) {
   Step step{};
   step.count[size_t(fb::GridBase::Constant)] = view.tokens ? 1 : 0;
   step.count[size_t(fb::GridBase::Tokens)] = uint64_t(view.tokens);
@@ -123,14 +123,14 @@ void StepLoop::runGroup(const Step &step, int thread, size_t first, size_t end, 
       uint64_t to = cyclic ? items : items * (uint64_t(part) + 1) / threadCount;
       if (from >= to || !claim(step, i, part))
         continue;
-      uint64_t begin = Traced ? nowNanoseconds() : 0;
+      uint64_t begin = Traced ? runtime::nowNanoseconds() : 0;
       launch.function(launch.args, step.batch, int64_t(from), int64_t(to),
                       cyclic ? int64_t(threadCount) : 1, own);
       if constexpr (Traced) {
-        Stamp &stamp = step.trace->stampsOf(thread)[i];
+        runtime::Stamp &stamp = step.trace->stampsOf(thread)[i];
         if (stamp.end == stamp.begin)
           stamp.begin = begin;
-        stamp.end = nowNanoseconds();
+        stamp.end = runtime::nowNanoseconds();
       }
       if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 == target) {
         finished.store(0, std::memory_order_relaxed); // published by advance()

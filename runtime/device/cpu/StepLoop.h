@@ -31,7 +31,7 @@
 
 #include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "runtime/device/cpu/Trace.h"
+#include "runtime/device/Trace.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <memory>
@@ -62,14 +62,14 @@ public:
 
   int threads() const { return parts; }
   /// Runs the program once; returns when all of it is done. `trace` may be null.
-  void run(const BatchView &batch, Trace *trace);
+  void run(const BatchView &batch, runtime::Trace *trace);
 
 private:
   /// All a thread needs to know of a step.
   struct Step {
     uint64_t count[4]; ///< of items, by GridBase
     const BatchView *batch;
-    Trace *trace;
+    runtime::Trace *trace;
     uint32_t number; ///< wraps around, as comparisons expect
     uint32_t firstGroup; ///< value of groupsDone when it began
   };
@@ -101,7 +101,7 @@ private:
   alignas(64) std::atomic<uint64_t> version{0};
   std::atomic<uint64_t> count[4] = {};
   std::atomic<const BatchView *> batch{nullptr};
-  std::atomic<Trace *> trace{nullptr};
+  std::atomic<runtime::Trace *> trace{nullptr};
   std::atomic<uint32_t> firstGroup{0};
 
   std::unique_ptr<ThreadPool> pool; ///< last: its threads end before the rest goes

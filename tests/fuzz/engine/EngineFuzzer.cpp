@@ -4,10 +4,13 @@
 // header and table always, segments once their places are sane. Whatever the loader
 // then lets through must be safe to describe and to map.
 //===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/PickCode.h"
+#include "runtime/device/cuda/StepShape.h"
 #include "runtime/engine/CodeImage.h"
 #include "runtime/engine/ElfImage.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
 
 #include <algorithm>
@@ -90,5 +93,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       std::abort();
   for (size_t i = 0; i < (*file)->table().code()->size(); ++i)
     (void)CodeImage::map(*file, i);
+  // What an executor computes from GPU code, for small and for absurd steps.
+  (void)cuda::pickGpuCode((*file)->table(), {"", 90}, false);
+  for (const fb::Engine *program : programsOf((*file)->table()))
+    for (const fb::CodeObject *code : *program->code())
+      for (unsigned k = 0; code->variants() && k < code->variants()->size(); ++k)
+        for (uint64_t tokens : {uint64_t(0), uint64_t(1), uint64_t(500), ~uint64_t(0)}) {
+          const fb::KernelVariants &list = *code->variants()->Get(k);
+          cuda::StepShape shape{tokens, tokens, tokens, tokens};
+          (void)cuda::launchOf(*list.variants()->Get(cuda::variantFor(list, shape)), shape);
+        }
   return 0;
 }

@@ -3,6 +3,9 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=EXACT
 
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=f16})' 2>&1 | FileCheck %s --check-prefix=KV
+
 // CHECK-LABEL: kernel.func @projections_0
 // CHECK-SAME:    !kernel.rows<64, q8>
 // CHECK:         kernel.matmul
@@ -35,6 +38,22 @@
 // CHECK-NEXT:  plan.step @layer layer 0 kv 0 weights [@n1, @wq,
 // CHECK-NEXT:  plan.step @end
 // CHECK-NOT: lm.model
+
+// On GPUs every projection reads bf16 rows, which who makes them writes: no launch converts.
+// CUDA-LABEL:   kernel.func @norm_0
+// CUDA-SAME:      !kernel.rows<64, bf16>
+// CUDA-LABEL:   kernel.func @projections_0
+// CUDA-SAME:      !kernel.rows<64, bf16>
+// CUDA-LABEL:   kernel.func @attention_0
+// CUDA-SAME:      !kernel.kv_pool<2, 16, bf16>, {{.*}}!kernel.rows<64, bf16>
+// CUDA-LABEL:   kernel.func @gate_up_0
+// CUDA-SAME:      !kernel.rows<96, bf16>
+// CUDA-NOT:     q8
+// CUDA:         plan.section @layer {
+// CUDA-COUNT-8:   plan.launch
+// CUDA-NEXT:    }
+// CUDA:         plan.kv_slot heads 2 dim 16 of "bf16" window 32 page 4096
+// KV: error: expects precision fast and kv bf16 for cuda, got fast and f16
 
 // EXACT-NOT: q8
 // EXACT: plan.kv_slot heads 2 dim 16 of "f32"

@@ -1,8 +1,6 @@
 //===- FakeEngine.cpp - Table, weights and reference of the fake model ----===//
 #include "tests/runtime/device/FakeEngine.h"
 
-#include "compiler/engine/EngineWriter.h"
-
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -186,6 +184,8 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
     engine.text->tokenizer_segment = 2;
     engine.text->tokenizer_kind = options.tokenizerKind;
   }
+  if (options.addCode)
+    options.addCode(engine, sources);
   if (options.change)
     options.change(engine);
 

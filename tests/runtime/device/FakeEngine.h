@@ -5,8 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/error/Error.h"
-#include "runtime/schema/engine_generated.h"
+#include "compiler/engine/EngineWriter.h"
 
 #include <cstdint>
 #include <functional>
@@ -22,6 +21,8 @@ constexpr int32_t kFakeEos = 96; ///< 0 … 93: '!' … '~', 94: ' ', 95: the by
 struct FakeOptions {
   uint32_t context = 2048;
   std::string tokenizerKind, tokenizerBytes; ///< empty: none
+  /// Code for other devices, segments behind the others.
+  std::function<void(fb::EngineT &, std::vector<compiler::SegmentSource> &)> addCode;
   std::function<void(fb::EngineT &)> change; ///< last touches to the table
 };
 

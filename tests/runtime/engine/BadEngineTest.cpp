@@ -55,6 +55,12 @@ TEST(BadEngines, TheUnspoiledOneIsFine) {
   EXPECT_TRUE(EngineFile::fromMemory(seeded.span(), VerifyLevel::Everything));
 }
 
+TEST(BadEngines, TheUnspoiledOneForAGpuIsFine) {
+  AlignedBytes file(assemble([](Table &t) { withGpuProgram(t); }));
+  auto engine = EngineFile::fromMemory(file.span(), VerifyLevel::Everything);
+  EXPECT_TRUE(engine) << engine.error().format();
+}
+
 TEST(BadEngines, EveryCodeIsTested) {
   std::set<std::string> listed, tested = {"E0301", "E0302", "E0314"}; // below
   for (const BadEngine &bad : badEngines())
@@ -62,6 +68,8 @@ TEST(BadEngines, EveryCodeIsTested) {
   std::string verify = readFile(test::sourceDir() + "/runtime/engine/Verify.h");
   verify.resize(verify.find("//   Load "));
   for (size_t at = verify.find("E03"); at != verify.npos; at = verify.find("E03", at + 1))
+    listed.insert(verify.substr(at, 5));
+  for (size_t at = verify.find("E08"); at != verify.npos; at = verify.find("E08", at + 1))
     listed.insert(verify.substr(at, 5));
   EXPECT_EQ(listed, tested);
   EXPECT_GE(badEngines().size(), 60u);

@@ -230,5 +230,8 @@ TEST(EngineWriter, DISABLED_KeepsASeededEngine) {
   Synthetic s = seededEngine();
   ASSERT_TRUE(writeEngine("v1.1-seed.ingot", std::move(s.table), std::move(s.sources)));
 }
+TEST(EngineWriter, DISABLED_KeepsAGpuEngine) {
+  writeFile("v1.2-gpu.ingot", assemble([](Table &t) { withGpuProgram(t); }));
+}
 
 } // namespace

@@ -120,6 +120,40 @@ TEST(Inspect, SaysWhichWeightsAreMadeAtLoad) {
   EXPECT_EQ(inspectJson(*plain.engine, {}).find("seed_weights"), std::string::npos);
 }
 
+TEST(Inspect, ShowsEveryProgram) {
+  AlignedBytes bytes(assemble([](Table &t) { withGpuProgram(t); }));
+  auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  ASSERT_TRUE(engine) << engine.error().format();
+  std::string text = inspectText(**engine, {});
+  for (const char *part : {"cpu:avx2", "cuda:sm_90a", "cuda:compute_80", "copied to the GPU",
+                           "program for GPUs", "128 threads", "up to 8 tokens"})
+    EXPECT_NE(text.find(part), text.npos) << part << " in\n" << text;
+  EXPECT_NE(inspectHtml(**engine, {}).find("Program for GPUs"), std::string::npos);
+  simdjson::dom::parser parser;
+  std::string json = inspectJson(**engine, {});
+  simdjson::dom::element root;
+  ASSERT_FALSE(parser.parse(json).get(root)) << json;
+  auto program = root["programs"].at(0);
+  EXPECT_EQ(std::string_view(program["targets"].at(0)["target"]), "cuda:sm_90a");
+  EXPECT_EQ(uint64_t(program["kernels"].at(0)["variants"].at(0)["max_tokens"]), 8u);
+  EXPECT_EQ(uint64_t(program["statement"]["on_device"]),
+            uint64_t(program["statement"]["allocated"]) - uint64_t(program["statement"]["staging"]));
+}
+
+/// Weights, arena, KV and batch of the GPU; page-locked memory beside.
+TEST(MemoryStatement, OfAGpu) {
+  AlignedBytes bytes(assemble([](Table &t) { withGpuProgram(t); }));
+  auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  ASSERT_TRUE(engine);
+  const fb::Engine &program = *programFor((*engine)->table(), DeviceKind::Cuda);
+  auto s = memoryStatement(**engine, {.maxSeqs = 2, .maxBatchTokens = 50}, program);
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->uploaded, (s->weights + 255) / 256 * 256);
+  EXPECT_EQ(s->scratch, 0u);
+  EXPECT_EQ(s->taken(), s->uploaded + s->arena + s->kv + s->batch);
+  EXPECT_EQ(s->staging, 2 * kUploadPiece + s->batch + 2 * 256);
+}
+
 TEST(Inspect, NamesCannotCarryTerminalCommands) {
   AlignedBytes bytes(assemble([](Table &t) {
     t.model->name = "evil\x1b[2J\n<script>";

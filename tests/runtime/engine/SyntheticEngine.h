@@ -31,6 +31,11 @@ Synthetic seededEngine();
 /// Makes the matrices of a synthetic engine's table seeded; their old bytes belong to nobody.
 void seedMatrices(Table &table);
 
+/// The program for GPUs of a finished table: added when first asked for, with a cubin and PTX in
+/// segments 5 and 6, which `assemble` fills. Kernel 0 has two variants, the first for 8 tokens.
+Table &withGpuProgram(Table &table);
+std::unique_ptr<Table> copyOfTable(const Table &table);
+
 /// An object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".
 std::string codeObject(const std::string &name);
 

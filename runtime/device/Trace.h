@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace ingot::cpu {
+namespace ingot::runtime {
 
 /// Nanoseconds of the steady clock.
 uint64_t nowNanoseconds();
@@ -70,4 +70,4 @@ private:
   uint64_t dropped = 0;
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::runtime

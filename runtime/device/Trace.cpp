@@ -1,5 +1,5 @@
 //===- Trace.cpp - Sums per kernel and the Chrome trace writer ------------===//
-#include "runtime/device/cpu/Trace.h"
+#include "runtime/device/Trace.h"
 
 #include <cerrno>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-namespace ingot::cpu {
+namespace ingot::runtime {
 
 uint64_t nowNanoseconds() {
   return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -79,4 +79,4 @@ Result<void> Trace::writeChromeTrace(const std::string &path) const {
   return {};
 }
 
-} // namespace ingot::cpu
+} // namespace ingot::runtime

@@ -1,0 +1,97 @@
+//===- CudaCodegen.cpp - See CudaCodegen.h --------------------------------===//
+#include "codegen/cuda/CudaCodegen.h"
+#include "codegen/cuda/Emitters.h"
+
+#include "runtime/device/cpu/KernelAbi.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cuda;
+
+// device/batch.cuh repeats these layouts.
+static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 && sizeof(cpu::BatchView) == 88 &&
+              offsetof(cpu::BatchView, ids) == 32 && offsetof(cpu::BatchView, blockTable) == 72);
+
+FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel) {
+  KernelText k(kernel);
+  LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
+                           .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op); })
+                           .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
+                           .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
+                           .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })
+                           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
+                           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
+                           .Default([](Operation *op) { return op->emitOpError("has no CUDA code generator"); });
+  if (failed(done))
+    return failure();
+  return k.finish();
+}
+
+CudaProgram ingot::cuda::argmaxProgram(int64_t vocabulary) {
+  CudaProgram program;
+  program.name = "argmax";
+  program.source = llvm::formatv(R"(// argmax of rows of {0} logits
+#include "sample.cuh"
+
+KERNEL void __launch_bounds__(256) argmax(const float *logits, u64 *keys, const BatchView *batch) {{
+  SHARED(u64, best, [kArgmaxWarps]);
+  pdl_launch();
+  argmax_piece<{0}>(logits, keys, batch, best);
+}
+EXPORT_KERNEL(argmax)
+
+KERNEL void __launch_bounds__(32) argmax_finish(u64 *keys, i32 *ids, const BatchView *batch) {{
+  pdl_launch();
+  argmax_ids<32>(keys, ids, batch);
+}
+EXPORT_KERNEL(argmax_finish)
+)",
+                                 vocabulary);
+  CudaVariant first, second;
+  first.symbol = "argmax", second.symbol = "argmax_finish";
+  first.threads = 256, second.threads = 32;
+  first.grid[0] = {LaunchExtent::Rows, 16, 1};
+  second.grid[0] = {LaunchExtent::Rows, 1, 32};
+  program.variants = {first, second};
+  return program;
+}
+
+FailureOr<std::vector<std::vector<CompiledProgram>>> ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs,
+                                                                                  ArrayRef<std::string> architectures,
+                                                                                  unsigned threads, std::string &problem) {
+  const Nvrtc *nvrtc = Nvrtc::get(problem);
+  if (!nvrtc)
+    return failure();
+  std::vector<std::vector<CompiledProgram>> compiled(architectures.size(), std::vector<CompiledProgram>(programs.size()));
+  size_t jobs = architectures.size() * programs.size();
+  std::vector<std::string> problems(jobs);
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t job; (job = next++) < jobs;) {
+      const std::string &architecture = architectures[job / programs.size()];
+      const CudaProgram &program = programs[job % programs.size()];
+      NvrtcResult result = nvrtc->compile(program.source, program.name, architecture);
+      if (!result.ok)
+        problems[job] = "kernel " + program.name + " cannot be compiled for " + architecture + "\n" + result.log;
+      compiled[job / programs.size()][job % programs.size()] = {std::move(result.code), std::move(result.kernels),
+                                                                std::move(result.log)};
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < std::min<size_t>(threads, jobs); ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread &thread : others)
+    thread.join();
+  for (const std::string &one : problems)
+    if (!one.empty()) {
+      problem = one;
+      return failure();
+    }
+  return compiled;
+}

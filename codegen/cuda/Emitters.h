@@ -1,0 +1,19 @@
+//===- Emitters.h - One generator per structured op -----------------------===//
+//
+// Main loops are templates of the device library; a generator prints the constants, the epilogue and a wrapper for each
+// variant. Emitters report what they cannot do as an error of the op.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cuda/KernelText.h"
+
+namespace ingot::cuda {
+
+mlir::LogicalResult emitMatmul(KernelText &k, kernel::MatmulOp op);
+mlir::LogicalResult emitRowwise(KernelText &k, kernel::RowwiseOp op);
+mlir::LogicalResult emitGather(KernelText &k, kernel::GatherOp op);
+mlir::LogicalResult emitRopeTable(KernelText &k, kernel::RopeTableOp op);
+mlir::LogicalResult emitRopeAppend(KernelText &k, kernel::RopeAppendOp op);
+mlir::LogicalResult emitAttention(KernelText &k, kernel::AttentionOp op);
+
+} // namespace ingot::cuda

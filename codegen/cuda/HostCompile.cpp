@@ -1,0 +1,157 @@
+//===- HostCompile.cpp - Kernels as host code over the emulator ------------===//
+//
+// clang runs as a child, once per program and once to link, in a temporary folder that holds the embedded headers. No shell
+// is involved.
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/CudaCodegen.h"
+#include "codegen/cuda/EmbeddedHeaders.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cuda;
+
+namespace {
+
+class HostCompiler {
+public:
+  HostCompiler(const EmulatorOptions &options, std::string &problem) : options(options), problem(problem) {}
+  ~HostCompiler() {
+    if (!folder.empty())
+      llvm::sys::fs::remove_directories(folder);
+  }
+
+  FailureOr<std::vector<char>> compile(ArrayRef<CudaProgram> programs) {
+    if (failed(findClang()) || failed(writeHeaders()))
+      return failure();
+    std::vector<std::string> objects(programs.size());
+    std::atomic<size_t> next = 0;
+    std::atomic<bool> bad = false;
+    auto work = [&] {
+      for (size_t i; (i = next++) < programs.size() && !bad;)
+        if (failed(compileOne(programs[i], objects[i] = place(programs[i].name + ".o"))))
+          bad = true;
+    };
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < std::min<size_t>(options.threads, programs.size()); ++i)
+      others.emplace_back(work);
+    work();
+    for (std::thread &thread : others)
+      thread.join();
+    if (bad)
+      return failure();
+    std::string library = place("kernels.so");
+    std::vector<std::string> arguments{clang, "-shared", "-nostdlib", "-fuse-ld=lld", "-o", library};
+    llvm::append_range(arguments, objects);
+    if (failed(run(arguments, "link")))
+      return failure();
+    auto bytes = llvm::MemoryBuffer::getFile(library);
+    if (!bytes)
+      return fail("cannot read " + library);
+    return std::vector<char>((*bytes)->getBufferStart(), (*bytes)->getBufferEnd());
+  }
+
+private:
+  LogicalResult fail(const std::string &what) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (problem.empty())
+      problem = what;
+    return failure();
+  }
+  std::string place(const std::string &name) const { return folder + "/" + name; }
+
+  LogicalResult findClang() {
+    clang = INGOT_HOST_CLANG;
+    if (!clang.empty() && llvm::sys::fs::can_execute(clang))
+      return success();
+    for (const char *name : {"clang++-22", "clang++"})
+      if (auto found = llvm::sys::findProgramByName(name)) {
+        clang = *found;
+        return success();
+      }
+    return fail("clang++, which compiles kernels for the emulator, was not found\nneither where Ingot was configured nor in "
+                "PATH\ninstall clang-22 (apt install clang-22)");
+  }
+
+  LogicalResult write(const std::string &name, llvm::StringRef text) {
+    std::string path = place(name);
+    llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
+    std::error_code error;
+    llvm::raw_fd_ostream out(path, error);
+    out << text;
+    return error ? fail("cannot write " + path + ": " + error.message()) : success();
+  }
+
+  LogicalResult writeHeaders() {
+    llvm::SmallString<128> made;
+    if (llvm::sys::fs::createUniqueDirectory("ingot-emulator", made))
+      return fail("cannot make a temporary folder");
+    folder = made.str().str();
+    for (const EmbeddedHeader &header : deviceHeaders())
+      if (failed(write(std::string("device/") + header.name, header.text)))
+        return failure();
+    for (const EmbeddedHeader &header : emulatorHeaders())
+      if (failed(write(header.name, header.text)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult compileOne(const CudaProgram &program, const std::string &object) {
+    std::string source = program.name + ".cu";
+    if (failed(write(source, program.source)))
+      return failure();
+    llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);
+    bool features = digits.consume_back("a");
+    std::vector<std::string> arguments{clang, "-x", "c++", "-std=c++20", "-c", place(source), "-o", object, "-fPIC",
+                                       "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+                                       "-fno-stack-protector", "-fno-exceptions", "-fno-rtti", "-g",
+                                       "-march=x86-64-v3", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function",
+                                       "-Wno-unused-const-variable", "-Wno-pass-failed", "-I", folder, "-I", place("device"),
+                                       "-DDEVICE_ARCH=" + digits.str() + "0",
+                                       "-ffile-prefix-map=" + folder + "/="};
+    if (features)
+      arguments.push_back("-DDEVICE_ARCH_FEATURES");
+    if (options.checked) // our own hooks answer the sanitizer's calls: see runtime/device/cuda_emulator
+      llvm::append_range(arguments, std::vector<std::string>{
+                                        "-O1", "-fsanitize=thread", "-fno-vectorize", "-fno-slp-vectorize", "-mllvm",
+                                        "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write"});
+    else
+      arguments.push_back("-O2");
+    return run(arguments, program.name);
+  }
+
+  LogicalResult run(const std::vector<std::string> &arguments, const std::string &what) {
+    llvm::SmallVector<llvm::StringRef> views(arguments.begin(), arguments.end());
+    std::string log = place(what + ".log"), error;
+    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+    if (llvm::sys::ExecuteAndWait(clang, views, std::nullopt, redirects, 0, 0, &error) == 0)
+      return success();
+    auto text = llvm::MemoryBuffer::getFile(log);
+    return fail(what + " cannot be compiled for the emulator\n" + (text ? (*text)->getBuffer().str() : error));
+  }
+
+  const EmulatorOptions &options;
+  std::string &problem;
+  std::string clang, folder;
+  std::mutex mutex;
+};
+
+} // namespace
+
+FailureOr<std::vector<char>> ingot::cuda::compileForEmulator(ArrayRef<CudaProgram> programs, const EmulatorOptions &options,
+                                                             std::string &problem) {
+  return HostCompiler(options, problem).compile(programs);
+}

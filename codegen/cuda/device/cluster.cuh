@@ -1,0 +1,63 @@
+//===- cluster.cuh - Blocks that share their shared memory ------------------===//
+//
+// A launch names the cluster's extents. A block may touch a peer's memory after the cluster's
+// first barrier and must not leave while a peer still may touch its own.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#if DEVICE_HAS_TMA
+DEVICE u32 cluster_rank() {
+  u32 r;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+DEVICE u32 cluster_size() {
+  u32 r;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
+  return r;
+}
+/// All threads of all blocks; memory written before arrive is seen after wait.
+DEVICE void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+DEVICE void cluster_sync() {
+  cluster_arrive();
+  cluster_wait();
+}
+/// The same object in the shared memory of block `rank`: to be read and written plainly.
+template <class T> DEVICE T *cluster_map(T *shared, u32 rank) {
+  u64 peer;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(peer) : "l"((u64)shared), "r"(rank));
+  return (T *)peer;
+}
+/// Arrives at the mbarrier at bar's place in block `rank`; releases to the cluster.
+DEVICE void mbar_arrive_remote(u64 *bar, u32 rank) {
+  asm volatile(
+      "{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(shared_address(bar)),
+      "r"(rank)
+      : "memory");
+}
+/// mbar_wait for a barrier at which blocks of the cluster arrive: acquires from the cluster.
+DEVICE void mbar_wait_cluster(u64 *bar, u32 parity) {
+  u32 done = 0;
+  while (!done)
+    asm volatile(
+        "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
+        "selp.u32 %0, 1, 0, p;}"
+        : "=r"(done)
+        : "r"(shared_address(bar)), "r"(parity)
+        : "memory");
+}
+#endif
+
+#if DEVICE_HAS_MAXNREG
+/// Moves registers between the warpgroups of a block: all its warps call it. Multiples of 8.
+template <int Registers> DEVICE void setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers> DEVICE void setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+#endif

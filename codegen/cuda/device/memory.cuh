@@ -1,0 +1,97 @@
+//===- memory.cuh - Global memory: streams, atomics, counters, launches ----===//
+#pragma once
+
+/// Reads what no thread of this launch writes and nobody reads twice (weights): past L1, first
+/// to leave L2.
+DEVICE u64 evict_first_policy() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+DEVICE u32 ld_stream(const u32 *p) {
+  u32 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
+               : "=r"(v)
+               : "l"(p), "l"(evict_first_policy()));
+  return v;
+}
+DEVICE uint2 ld_stream(const uint2 *p) {
+  uint2 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+               : "=r"(v.x), "=r"(v.y)
+               : "l"(p), "l"(evict_first_policy()));
+  return v;
+}
+DEVICE uint4 ld_stream(const uint4 *p) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p), "l"(evict_first_policy()));
+  return v;
+}
+/// Writes what this GPU does not read again soon.
+DEVICE void st_stream(u32 *p, u32 v) {
+  asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+DEVICE void st_stream(uint4 *p, uint4 v) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
+/// Brings a line of 128 bytes into L2.
+DEVICE void prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
+// Atomics on shared or global memory; they order nothing. The old value comes back. There are
+// none on floats: their sums would depend on the order of arrival.
+DEVICE u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
+DEVICE i32 atomic_add(i32 *p, i32 v) { return atomicAdd(p, v); }
+DEVICE u32 atomic_max(u32 *p, u32 v) { return atomicMax(p, v); }
+DEVICE i32 atomic_max(i32 *p, i32 v) { return atomicMax(p, v); }
+DEVICE u64 atomic_max(u64 *p, u64 v) { return atomicMax(p, v); }
+DEVICE u32 atomic_cas(u32 *p, u32 expected, u32 v) { return atomicCAS(p, expected, v); }
+DEVICE i32 atomic_cas(i32 *p, i32 expected, i32 v) { return atomicCAS(p, expected, v); }
+
+// Counters between blocks, in global memory. The release covers what the thread wrote or, since
+// a barrier, what its block wrote; the acquire covers what follows.
+DEVICE void add_release(u32 *p, u32 v) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+/// For the last block to arrive: releases and acquires; the old value.
+DEVICE u32 add_acq_rel(u32 *p, u32 v) {
+  u32 old;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(old)
+               : "l"(p), "r"(v)
+               : "memory");
+  return old;
+}
+DEVICE void store_release(u32 *p, u32 v) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+DEVICE u32 load_acquire(const u32 *p) {
+  u32 v;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+/// Waits until *p >= v; acquires. The launch must be resident: all its blocks at once.
+DEVICE void spin_until(const u32 *p, u32 v) {
+  while (load_acquire(p) < v)
+    __nanosleep(20);
+}
+/// Orders this thread's accesses before and after it for the whole GPU.
+DEVICE void thread_fence() { __threadfence(); }
+
+/// Programmatic dependent launch: the next kernel may start; and: every kernel before this one
+/// has finished and its writes are seen. Before pdl_wait a kernel writes no global memory and
+/// reads none that an earlier launch writes; every kernel calls it, or the next one's wait
+/// would not cover what came before.
+DEVICE void pdl_launch() {
+#if DEVICE_HAS_TMA
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+DEVICE void pdl_wait() {
+#if DEVICE_HAS_TMA
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}

@@ -1,0 +1,131 @@
+//===- rope.cuh - Rotary tables, and heads on their way to the cache --------===//
+//
+// Same formulas as the CPU's (RopeTable.cpp, RopeAppend.cpp), one rounding per operation:
+//
+//   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
+//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
+//   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "batch.cuh"
+
+#ifdef __CUDACC__
+DEVICE double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
+#else
+DEVICE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#endif
+
+/// Cosine and sine of an f32, right to the last bit but one: reduced in f64 by pi/2 in two parts, Taylor sums in f64.
+DEVICE void cos_sin(float x, float &cosine, float &sine) {
+  const double a = x, shifted = fma_f64(a, 0.63661977236758134308, 6755399441055744.0); // 1.5 * 2^52 rounds
+  const double n = shifted - 6755399441055744.0;
+  double r = fma_f64(n, -1.57079632679489655800, a);
+  r = fma_f64(n, -6.12323399573676603587e-17, r);
+  const double s = r * r;
+  double p = -1.0 / 39916800;
+  p = fma_f64(p, s, 1.0 / 362880);
+  p = fma_f64(p, s, -1.0 / 5040);
+  p = fma_f64(p, s, 1.0 / 120);
+  p = fma_f64(p, s, -1.0 / 6);
+  const float ofSine = (float)fma_f64(p * s, r, r);
+  double q = 1.0 / 479001600;
+  q = fma_f64(q, s, -1.0 / 3628800);
+  q = fma_f64(q, s, 1.0 / 40320);
+  q = fma_f64(q, s, -1.0 / 720);
+  q = fma_f64(q, s, 1.0 / 24);
+  q = fma_f64(q, s, -0.5);
+  q = fma_f64(q, s, 1.0);
+  const float ofCosine = (float)q;
+  const i32 quarter = (i32)(i64)n; // odd quarters swap the two, the upper half of the circle is negative
+  const float c = quarter & 1 ? ofSine : ofCosine, t = quarter & 1 ? ofCosine : ofSine;
+  cosine = (quarter + 1) & 2 ? -c : c;
+  sine = quarter & 2 ? -t : t;
+}
+
+/// A block a token.
+template <i32 Count> DEVICE void rope_table(const float *frequencies, float *table, const BatchView *batch, float factor) {
+  constexpr i32 stride = round_up(2 * Count, 32);
+  pdl_wait();
+  const i32 token = blockIdx.x;
+  if (token >= batch->tokens)
+    return;
+  const float position = (float)batch->positions[token];
+  float *row = table + (i64)token * stride;
+  for (i32 i = threadIdx.x; i < Count; i += blockDim.x) {
+    float cosine, sine;
+    cos_sin(position * frequencies[i], cosine, sine);
+    row[i] = cosine * factor, row[Count + i] = sine * factor;
+  }
+  for (i32 i = 2 * Count + threadIdx.x; i < stride; i += blockDim.x)
+    row[i] = 0.0f;
+}
+
+/// One head by a warp: normed, rotated, each element handed to `store(d, value)`. Lanes read what they store, so that
+/// it may be in place. S: headDim, rotary (0: none), interleaved, eps, weightOffset.
+template <class S, bool Norm, class Store>
+DEVICE void rope_head(const float *x, const float *table, const float *weight, Store store) {
+  const i32 lane = threadIdx.x % 32;
+  float inverse = 1.0f;
+  if constexpr (Norm) {
+    float squares = 0.0f;
+    for (i32 d = lane; d < S::headDim; d += 32)
+      squares += x[d] * x[d];
+    inverse = div_f32(1.0f, sqrt_f32(div_f32(warp_sum(squares), (float)S::headDim) + S::eps));
+    sync_warp(); // all have read before any writes
+  }
+  auto normed = [&](i32 d) {
+    if constexpr (Norm)
+      return x[d] * inverse * (weight[d] + S::weightOffset);
+    else
+      return x[d];
+  };
+  for (i32 i = lane; i < S::rotary / 2; i += 32) {
+    const i32 first = S::interleaved ? 2 * i : i, second = S::interleaved ? 2 * i + 1 : i + S::rotary / 2;
+    const float a = normed(first), b = normed(second), cosine = table[i], sine = table[S::rotary / 2 + i];
+    store(first, a * cosine - b * sine);
+    store(second, b * cosine + a * sine);
+  }
+  for (i32 d = S::rotary + lane; d < S::headDim; d += 32)
+    store(d, normed(d));
+}
+
+constexpr i32 kRopeWarps = 4;
+/// Heads of q, k and v, a warp each: blocks per token.
+constexpr i32 rope_blocks(i32 heads, i32 kvHeads) { return divide_up(heads + 2 * kvHeads, kRopeWarps); }
+
+template <class S>
+DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, const float *table, const float *qNorm,
+                        const float *kNorm, const BatchView *batch) {
+  constexpr i32 blocks = rope_blocks(S::heads, S::kvHeads), pageElements = S::kvHeads * kPageTokens * S::headDim,
+                pageBytes = round_up(4 * pageElements, 64), kStride = round_up(S::kvHeads * S::headDim, 32);
+  pdl_wait();
+  const i32 token = blockIdx.x / blocks;
+  i32 head = blockIdx.x % blocks * kRopeWarps + threadIdx.x / 32;
+  if (token >= batch->tokens || head >= S::heads + 2 * S::kvHeads)
+    return;
+  if constexpr (S::rotary > 0)
+    table += (i64)token * round_up(S::rotary, 32);
+  if (head < S::heads) {
+    float *row = q + (i64)token * round_up(S::heads * S::headDim, 32) + head * S::headDim;
+    if constexpr (S::rotary > 0 || S::qNormed)
+      rope_head<S, S::qNormed>(row, table, qNorm, [&](i32 d, float value) { row[d] = value; });
+    return;
+  }
+  const i32 position = batch->positions[token];
+  const i64 page = batch->blockTable[batch->sequenceOf[token] * batch->blockTableStride + position / kPageTokens];
+  u16 *keys = (u16 *)(pool + page * pageBytes);
+  const i32 slot = position % kPageTokens;
+  head -= S::heads;
+  if (head < S::kvHeads) {
+    u16 *to = keys + (head * kPageTokens + slot) * S::headDim;
+    rope_head<S, S::kNormed>(k + (i64)token * kStride + head * S::headDim, table, kNorm,
+                             [&](i32 d, float value) { to[d] = f32_to_bf16(value); });
+    return;
+  }
+  head -= S::kvHeads;
+  u16 *to = keys + pageElements + (head * kPageTokens + slot) * S::headDim;
+  const float *from = v + (i64)token * kStride + head * S::headDim;
+  for (i32 d = threadIdx.x % 32; d < S::headDim; d += 32)
+    to[d] = f32_to_bf16(from[d]);
+}

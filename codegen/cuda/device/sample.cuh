@@ -1,0 +1,55 @@
+//===- sample.cuh - The most likely token, on the device ---------------------===//
+//
+// Two launches. Blocks of the first take pieces of a row and meet in one 64-bit maximum per row, which does not depend on
+// their order:
+//
+//   key = (bits of the logit, made to sort as unsigned) << 32 | ~index     equal logits: the lower index wins
+//
+// The second turns keys into ids and sets the keys back to 0, as the first wants them.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "batch.cuh"
+
+constexpr i32 kArgmaxPieces = 16, kArgmaxWarps = 8;
+
+DEVICE u64 argmax_key(float logit, i32 index) {
+  const u32 bits = as_u32(logit), sorted = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
+}
+
+template <i32 Width> DEVICE void argmax_piece(const float *logits, u64 *keys, const BatchView *batch, u64 (&best)[kArgmaxWarps]) {
+  constexpr i32 stride = round_up(Width, 32), threads = 32 * kArgmaxWarps;
+  pdl_wait();
+  const i32 row = blockIdx.x / kArgmaxPieces, piece = blockIdx.x % kArgmaxPieces;
+  if (row >= batch->rows)
+    return;
+  u64 most = 0;
+  for (i32 i = piece * threads + threadIdx.x; i < Width; i += kArgmaxPieces * threads) {
+    const u64 key = argmax_key(logits[(i64)row * stride + i], i);
+    most = key > most ? key : most;
+  }
+  UNROLL
+  for (i32 distance = 16; distance; distance /= 2) {
+    const u32 hi = shfl_xor((u32)(most >> 32), distance), lo = shfl_xor((u32)most, distance);
+    const u64 other = (u64)hi << 32 | lo;
+    most = other > most ? other : most;
+  }
+  if (threadIdx.x % 32 == 0)
+    best[threadIdx.x / 32] = most;
+  sync_block();
+  if (threadIdx.x == 0) {
+    for (i32 w = 1; w < kArgmaxWarps; w++)
+      most = best[w] > most ? best[w] : most;
+    atomic_max(keys + row, most);
+  }
+}
+
+template <i32 Threads> DEVICE void argmax_ids(u64 *keys, i32 *ids, const BatchView *batch) {
+  pdl_wait();
+  const i32 row = blockIdx.x * Threads + threadIdx.x;
+  if (row >= batch->rows)
+    return;
+  ids[row] = (i32)~(u32)keys[row];
+  keys[row] = 0;
+}

@@ -1,0 +1,137 @@
+//===- GpuCode.cpp --------------------------------------------------------===//
+#include "compiler/driver/GpuCode.h"
+#include "codegen/cuda/CudaCodegen.h"
+#include "runtime/engine/GpuTarget.h"
+#include "runtime/formats/PanelLayout.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+using runtime::GpuTarget;
+
+static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp> kernels) {
+  std::vector<cuda::CudaProgram> programs;
+  for (kernel::FuncOp fn : kernels) {
+    auto program = cuda::emitKernel(fn);
+    if (failed(program))
+      return Error{ExitCode::Internal, "E0460", "kernel " + fn.getSymName().str() + " cannot be made for GPUs", "",
+                   "leave GPU targets out, and please report it with the checkpoint's config"};
+    programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+/// The three lines that a code generator gives: what, why, way out.
+static Error problemError(const char *code, const std::string &problem) {
+  Error error{ExitCode::File, code, "", "", ""};
+  StringRef rest = problem;
+  for (std::string *line : {&error.what, &error.why, &error.fix}) {
+    auto [first, more] = rest.split('\n');
+    *line = first.trim().str();
+    rest = more;
+  }
+  return error;
+}
+
+static std::unique_ptr<fb::Extent> extentOf(const cuda::LaunchExtent &extent) {
+  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens, fb::GridBase::Rows, fb::GridBase::Tiles};
+  return std::make_unique<fb::Extent>(bases[extent.base], extent.multiply, extent.divide);
+}
+
+static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, uint32_t module, bool overlap) {
+  auto to = std::make_unique<fb::VariantT>();
+  to->module_ = module;
+  to->symbol = from.symbol;
+  if (from.maxCount != cuda::kUnlimited)
+    (from.guardBase == cuda::LaunchExtent::Rows ? to->max_rows : to->max_tokens) = from.maxCount;
+  if (from.maxTileTokens != cuda::kUnlimited)
+    to->max_tile_tokens = from.maxTileTokens;
+  to->x = extentOf(from.grid[0]);
+  to->y = extentOf(from.grid[1]);
+  to->z = extentOf({});
+  to->threads = from.threads;
+  to->shared_bytes = from.sharedBytes;
+  to->overlap = overlap && from.pdl;
+  return to;
+}
+
+/// `modules`: the compiled files; program p is in module p, or all are in the only one.
+static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> programs, ArrayRef<std::string> modules,
+                        fb::EngineT &table, std::vector<SegmentSource> &segments) {
+  auto code = std::make_unique<fb::CodeObjectT>();
+  code->target = target;
+  code->segment = segments.size();
+  std::string bytes;
+  for (const std::string &module : modules) {
+    bytes.resize(roundUp(bytes.size(), 64));
+    auto entry = std::make_unique<fb::ModuleT>();
+    entry->offset = bytes.size();
+    entry->size = module.size();
+    bytes += module;
+    code->modules.push_back(std::move(entry));
+  }
+  // Programmatic launch came with 9.0. PTX may run on older GPUs.
+  bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
+  for (auto [index, program] : llvm::enumerate(programs)) {
+    auto list = std::make_unique<fb::KernelVariantsT>();
+    for (const cuda::CudaVariant &variant : program.variants)
+      list->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
+    code->variants.push_back(std::move(list));
+  }
+  uint64_t size = bytes.size();
+  table.code.push_back(std::move(code));
+  segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(bytes)));
+  return size;
+}
+
+Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, int threads,
+                                      fb::EngineT &table, std::vector<SegmentSource> &segments) {
+  auto programs = programsOf(kernels);
+  if (!programs)
+    return programs.error();
+  std::vector<std::string> architectures, named;
+  for (const std::string &target : targets)
+    if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator) {
+      named.push_back(target);
+      architectures.push_back(target.substr(target.find(':') + 1));
+    }
+  uint64_t size = 0;
+  std::string problem;
+  if (!architectures.empty()) {
+    auto compiled = cuda::compilePrograms(*programs, architectures, threads, problem);
+    if (failed(compiled))
+      return problemError("E0461", problem);
+    for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
+      std::vector<std::string> files;
+      for (const cuda::CompiledProgram &module : modules) {
+        files.emplace_back(module.code.begin(), module.code.end());
+        if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx && !files.back().ends_with('\0'))
+          files.back() += '\0'; // the driver looks for the end of the text
+      }
+      size += addCode(target, *programs, files, table, segments);
+    }
+  }
+  for (const std::string &target : targets) {
+    if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator)
+      continue;
+    cuda::EmulatorOptions how;
+    how.architecture = target.substr(target.find(':') + 1);
+    how.threads = threads;
+    auto object = cuda::compileForEmulator(*programs, how, problem);
+    if (failed(object))
+      return problemError("E0462", problem);
+    size += addCode(target, *programs, std::string(object->begin(), object->end()), table, segments);
+  }
+  return size;
+}
+
+Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels) {
+  auto programs = programsOf(kernels);
+  if (!programs)
+    return programs.error();
+  std::string text;
+  for (const cuda::CudaProgram &program : *programs)
+    text += program.source + "\n";
+  return text;
+}

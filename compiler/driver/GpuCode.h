@@ -1,0 +1,23 @@
+//===- GpuCode.h - Kernels of a GPU program into an engine -----------------===//
+#pragma once
+
+#include "compiler/engine/EngineWriter.h"
+#include "dialects/kernel/KernelDialect.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+#include <vector>
+
+namespace ingot::compiler {
+
+/// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
+/// program `table`, whose kernels these are. The bytes of all code. Errors: E0460 a kernel cannot be printed (our bug),
+/// E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
+Result<uint64_t> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets, int threads,
+                            fb::EngineT &table, std::vector<SegmentSource> &segments);
+
+/// `--emit cuda`: the kernels as CUDA C++, one after the other. E0460.
+Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels);
+
+} // namespace ingot::compiler

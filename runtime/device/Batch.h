@@ -1,0 +1,50 @@
+//===- Batch.h - What one step works on: a ragged batch -------------------===//
+//
+// The scheduler builds it, an executor runs the program over it, kernels of every device
+// read it at these offsets. Rows of one step, of three sequences:
+//
+//   row         0   1   2   3   4   5   6        A decodes, B begins its prompt, C goes on
+//   sequence    A   B   B   B   B   C   C
+//   position   17   0   1   2   3  64  65
+//   tiles      [A] [B . . .       ] [C . ]       at most kAttentionTile rows each
+//
+// Memory belongs to whoever built the batch. On a GPU the batch and what it points to are
+// copied to the device for each step; the pointers there are device addresses.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ingot {
+
+constexpr int64_t kPageTokens = 32;    ///< positions per KV page
+constexpr int64_t kAttentionTile = 16; ///< most query tokens of one attention tile
+
+/// Up to kAttentionTile consecutive tokens of one sequence.
+struct AttentionTile {
+  int32_t firstToken; ///< row of the batch
+  int32_t tokens;
+  int32_t sequence;      ///< row of the block table
+  int32_t firstPosition; ///< absolute position of firstToken
+};
+
+/// What one step works on.
+struct BatchView {
+  int64_t tokens;                      // 0   T: rows of activations
+  int64_t sequences;                   // 8
+  int64_t rows;                        // 16  R: rows of logits
+  int64_t tiles;                       // 24
+  const int32_t *ids;                  // 32  [T] token ids
+  const int32_t *positions;            // 40  [T] absolute position in the sequence
+  const int32_t *sequenceOf;           // 48  [T] row of the block table
+  const int32_t *rowTokens;            // 56  [R] token of each logits row
+  const AttentionTile *attentionTiles; // 64  [tiles]
+  const int32_t *blockTable;           // 72  [sequences][blockTableStride] page numbers
+  int64_t blockTableStride;            // 80
+};
+static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
+              offsetof(BatchView, blockTableStride) == 80 && sizeof(BatchView) == 88 &&
+              sizeof(AttentionTile) == 16);
+
+} // namespace ingot

@@ -1,0 +1,59 @@
+//===- Executor.h - A program of an engine, ready to run on some device ---===//
+//
+// What a session knows of a device. An executor is made from an engine file and limits:
+// it takes all memory, puts weights where its kernels read them and resolves the program;
+// from then on a step allocates nothing.
+//
+//   session                   executor              device
+//   plan a batch   --step-->  run the program  -->  cpu: threads over the mapped file
+//   sample         <-logits-  rows on the host  <-  cuda: graphs and launches, one copy each way
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/Batch.h"
+#include "runtime/device/Trace.h"
+#include "runtime/engine/Inspect.h"
+
+#include <string>
+#include <string_view>
+
+namespace ingot::runtime {
+
+class Executor {
+public:
+  Executor() = default;
+  Executor(const Executor &) = delete;
+  Executor &operator=(const Executor &) = delete;
+  virtual ~Executor() = default;
+
+  /// Runs the program once over the batch, whose memory is the caller's and in reach of the
+  /// host. The logits rows are valid until the next step. E0901 if the batch exceeds the
+  /// limits (a bug of the caller); a device may fail on its own (E07xx).
+  virtual Result<void> step(const BatchView &batch) = 0;
+
+  /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
+  virtual const float *logits() const = 0;
+  virtual int64_t logitsStride() const = 0;
+
+  /// What was taken, by part.
+  virtual const MemoryStatement &memory() const = 0;
+  /// KV pages of each slot's pool.
+  int64_t pages() const { return int64_t(memory().pages); }
+  /// The program of the engine that runs.
+  virtual const fb::Engine &program() const = 0;
+  /// "cpu:avx512", "cuda:sm_90a": the code that runs.
+  virtual std::string_view target() const = 0;
+  /// Who runs it, for people: "2 threads", "NVIDIA H200".
+  virtual std::string device() const = 0;
+  /// What the user should know of the choice of code; mostly empty.
+  virtual std::string remark() const { return ""; }
+  /// Of the host that work on a step.
+  virtual int threads() const = 0;
+
+  /// Starts (or ends) taking times. `keepEvents` for a Chrome trace.
+  virtual void startTrace(bool keepEvents) = 0;
+  virtual void stopTrace() = 0;
+  virtual const Trace *trace() const = 0; ///< null unless started
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,76 @@
+//===- BatchImage.cpp - See BatchImage.h ------------------------------------===//
+#include "runtime/device/cuda/BatchImage.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ingot::cuda {
+
+namespace {
+
+constexpr uint64_t kLine = 256;
+
+class Packer {
+public:
+  Packer(Address device, std::span<std::byte> host) : device(device), host(host) {}
+
+  /// Room for `count` values; null if there is none left. `address` becomes theirs on the device.
+  template <typename T> T *take(uint64_t count, const T *&address) {
+    at = (at + kLine - 1) / kLine * kLine;
+    if (at > host.size() || count > (host.size() - at) / sizeof(T)) {
+      full = true;
+      return nullptr;
+    }
+    address = reinterpret_cast<const T *>(device + at);
+    T *memory = reinterpret_cast<T *>(host.data() + at);
+    at += count * sizeof(T);
+    return memory;
+  }
+
+  template <typename T> void copy(const T *from, int64_t count, const T *&address) {
+    if (T *to = take(uint64_t(count), address); to && count)
+      std::memcpy(to, from, size_t(count) * sizeof(T));
+  }
+
+  uint64_t bytes() const { return full ? 0 : at; }
+
+private:
+  Address device;
+  std::span<std::byte> host;
+  uint64_t at = 0;
+  bool full = false;
+};
+
+} // namespace
+
+uint64_t packBatch(const BatchView &batch, Address device, std::span<std::byte> host) {
+  // Rows and pages of the block table that the step can reach.
+  int64_t sequences = 0, pages = 0;
+  for (int64_t i = 0; i < batch.tiles; ++i) {
+    const AttentionTile &tile = batch.attentionTiles[i];
+    sequences = std::max<int64_t>(sequences, tile.sequence + 1);
+    pages = std::max(pages, (tile.firstPosition + tile.tokens + kPageTokens - 1) / kPageTokens);
+  }
+  pages = std::min(pages, batch.blockTableStride);
+
+  BatchView view = batch;
+  const BatchView *self = nullptr;
+  Packer packer(device, host);
+  BatchView *head = packer.take(1, self);
+  packer.copy(batch.ids, batch.tokens, view.ids);
+  packer.copy(batch.positions, batch.tokens, view.positions);
+  packer.copy(batch.sequenceOf, batch.tokens, view.sequenceOf);
+  packer.copy(batch.rowTokens, batch.rows, view.rowTokens);
+  packer.copy(batch.attentionTiles, batch.tiles, view.attentionTiles);
+  view.sequences = sequences;
+  view.blockTableStride = pages;
+  if (int32_t *table = packer.take(uint64_t(sequences * pages), view.blockTable))
+    for (int64_t row = 0; row < sequences; ++row)
+      std::memcpy(table + row * pages, batch.blockTable + row * batch.blockTableStride,
+                  size_t(pages) * sizeof(int32_t));
+  if (packer.bytes() != 0)
+    *head = view;
+  return packer.bytes();
+}
+
+} // namespace ingot::cuda

@@ -1,0 +1,25 @@
+//===- BatchImage.h - A batch as one piece of device memory ------------------===//
+//
+//   +-----------+-----+-----------+------------+-----------+-------+-------------+
+//   | BatchView | ids | positions | sequenceOf | rowTokens | tiles | block table |
+//   +-----------+-----+-----------+------------+-----------+-------+-------------+
+//   0           256 … each on a 256-byte line
+//
+// One copy per step takes it over. Lists lie where this step's sizes put them, and the block
+// table is cut to the pages that the step's sequences have reached, so little is copied; its
+// pointers are addresses on the device, whose first byte never moves, so graphs need not change.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/Batch.h"
+#include "runtime/device/cuda/Driver.h"
+
+#include <span>
+
+namespace ingot::cuda {
+
+/// Writes the image of `batch` for device memory at `device`, a 256-byte line, into `host`. The
+/// bytes of the image; 0 if `host` is too small.
+uint64_t packBatch(const BatchView &batch, Address device, std::span<std::byte> host);
+
+} // namespace ingot::cuda

@@ -1,0 +1,115 @@
+//===- Executor.h - An engine's program, ready to run on a GPU ---------------===//
+//
+// Creating it picks the code for the GPU, takes all memory, copies the weights over and
+// resolves the program to a flat list of launches with their operands' addresses. A step is
+//
+//   pack the batch --1 copy--> [ graph of the bucket ]        decode: one token a sequence
+//                              [ launch, launch, …   ]        everything else
+//                  <--1 copy-- logits rows
+//
+// Graphs are made from the program's edges when a bucket is first met, never captured: a
+// launch waits for all launches of the group before it (groups end at barriers). Where a kernel
+// and the one before it know programmatic launch, the edge says so and the kernel's prologue
+// overlaps the other's end. Nothing else is allocated in a step.
+//
+// Where things lie is as on the CPU (cpu/Executor.h): an arena per class of buffer,
+// `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per KV slot.
+//
+// Sampling is the caller's, from logits on the host. Sampling on the device belongs behind
+// step(): a kernel over the logits buffer whose ids stay there as the next batch's.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/device/Executor.h"
+#include "runtime/device/cuda/DeviceMemory.h"
+#include "runtime/device/cuda/PickCode.h"
+#include "runtime/device/cuda/StepShape.h"
+#include "runtime/engine/EngineFile.h"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace ingot::cuda {
+
+struct ExecutorOptions {
+  bool emulated = false;     ///< the driver is the emulator's
+  uint64_t allowedBytes = 0; ///< of device memory; 0: what is free
+};
+
+class Executor final : public runtime::Executor {
+public:
+  /// Errors, exit 4: E0714 no code for the GPU; E0715 the memory statement exceeds the device's
+  /// free memory (before any is taken); E0716 … E0719, and E0386.
+  static Result<std::unique_ptr<Executor>> create(std::unique_ptr<Driver> driver,
+                                                  std::shared_ptr<runtime::EngineFile> engine,
+                                                  const runtime::MemoryLimits &limits,
+                                                  const ExecutorOptions &options = {});
+
+  Result<void> step(const BatchView &batch) override;
+
+  const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
+  int64_t logitsStride() const override { return logitsRowStride; }
+  const runtime::MemoryStatement &memory() const override { return statement; }
+  const fb::Engine &program() const override { return *picked.program; }
+  std::string_view target() const override { return picked.code->target()->string_view(); }
+  std::string device() const override { return driver->device().name; }
+  std::string remark() const override { return picked.remark; }
+  int threads() const override { return 1; }
+
+  void startTrace(bool keepEvents) override;
+  void stopTrace() override { tracing.reset(); }
+  const runtime::Trace *trace() const override { return tracing.get(); }
+
+  size_t graphs() const { return graphOfBucket.size(); } ///< made so far
+  /// Address of row 0 of a buffer of the program: for tests and numeric debugging.
+  Address buffer(size_t index) const { return bufferAddress(index); }
+
+private:
+  struct PlannedLaunch {
+    uint32_t kernel;
+    int32_t layer; ///< -1: none
+    void *const *arguments;
+    bool barrier; ///< ends a group
+  };
+
+  Executor() = default;
+  Result<void> allocate();
+  Result<void> uploadWeights();
+  Result<void> makeWeights();
+  Result<void> uploadSegment(std::span<const std::byte> bytes, Address to);
+  Result<void> loadModules();
+  Result<void> checkGrids() const;
+  void resolve();
+  Address bufferAddress(size_t index) const;
+  Address operandAddress(const fb::Arg &arg, const fb::Step &step) const;
+  const fb::Variant &variantOf(uint32_t kernel, const StepShape &shape, Kernel &function) const;
+  Result<Graph> graphFor(uint64_t bucket);
+  Result<void> launchAll(const StepShape &shape);
+  Result<void> collectTimes(int64_t tokens);
+
+  std::shared_ptr<runtime::EngineFile> file;
+  std::unique_ptr<Driver> driver; ///< before all that is given back to it
+  PickedCode picked{};
+  runtime::MemoryStatement statement;
+
+  std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
+  DeviceMemory seeded;                       ///< weights made from the seed
+  DeviceMemory fixedArena, tokenArena, rowArena, kv, batchMemory;
+  PinnedMemory pieces[2], batchImage, logitsRows;
+  Event pieceDone[2] = {};
+  std::vector<uint64_t> kvOffset; ///< of each slot's pool
+
+  std::vector<std::vector<Kernel>> functions; ///< [kernel][variant]
+  std::vector<Address> operands;              ///< of all launches, one after the other
+  std::vector<void *> arguments;              ///< pointers to them, as drivers take them
+  std::vector<PlannedLaunch> launches;
+  std::map<uint64_t, Graph> graphOfBucket;
+  int64_t logitsRowStride = 0;
+
+  std::unique_ptr<runtime::Trace> tracing;
+  std::vector<Event> events; ///< one before each launch, one at the end
+  std::vector<bool> launched;
+};
+
+} // namespace ingot::cuda

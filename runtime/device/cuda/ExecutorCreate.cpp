@@ -1,0 +1,293 @@
+//===- ExecutorCreate.cpp - Memory, weights, modules, the resolved program ---===//
+#include "runtime/device/cuda/Executor.h"
+
+#include "runtime/device/cuda/SeededWeight.h"
+#include "runtime/engine/Inspect.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace ingot::cuda {
+
+using runtime::humanBytes;
+using std::to_string;
+
+static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &device,
+                         uint64_t allowed) {
+  const runtime::MemoryLimits &limits = s.limits;
+  return {ExitCode::Device, "E0715", "the GPU has less memory than this needs",
+          "needs " + humanBytes(s.taken()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
+              " + activations and logits " + humanBytes(s.arena) + " (" +
+              to_string(limits.maxBatchTokens) + " tokens, " + to_string(limits.logitsRows) +
+              " rows) + KV " + humanBytes(s.kv) + " (" + to_string(s.pages) + " pages) + batch " +
+              humanBytes(s.batch) + "; free on " + device.name + ": " + humanBytes(allowed) +
+              " of " + humanBytes(device.totalMemory),
+          s.uploaded + s.seeded > allowed
+              ? "the weights alone are too large: compile with --quantize int4-g64"
+              : "lower --context (" + to_string(limits.context) + "), --max-seqs (" +
+                    to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
+                    to_string(limits.maxBatchTokens) + ") or --kv-memory"};
+}
+
+Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> driver,
+                                                   std::shared_ptr<runtime::EngineFile> engine,
+                                                   const runtime::MemoryLimits &limits,
+                                                   const ExecutorOptions &options) {
+  std::unique_ptr<Executor> executor(new Executor());
+  Executor &e = *executor;
+  e.file = std::move(engine);
+  e.driver = std::move(driver);
+  auto picked = pickGpuCode(e.file->table(), e.driver->device(), options.emulated);
+  if (!picked)
+    return picked.error();
+  e.picked = *picked;
+  auto statement = runtime::memoryStatement(*e.file, limits, *e.picked.program);
+  if (!statement)
+    return statement.error();
+  e.statement = *statement;
+  auto free = e.driver->freeMemory();
+  if (!free)
+    return free.error();
+  uint64_t allowed = options.allowedBytes ? options.allowedBytes : *free;
+  if (e.statement.taken() > allowed)
+    return memoryError(e.statement, e.driver->device(), allowed);
+  for (auto part : {&Executor::loadModules, &Executor::allocate, &Executor::uploadWeights})
+    if (auto ok = (e.*part)(); !ok)
+      return ok.error();
+  if (auto ok = e.checkGrids(); !ok)
+    return ok.error();
+  e.resolve();
+  return executor;
+}
+
+Result<void> Executor::loadModules() {
+  const fb::CodeObject &code = *picked.code;
+  std::span<const std::byte> bytes = file->segment(code.segment());
+  std::vector<Module> modules;
+  for (const fb::Module *module : *code.modules()) {
+    auto loaded = driver->load(bytes.subspan(module->offset(), module->size()), file->path());
+    if (!loaded)
+      return loaded.error();
+    modules.push_back(*loaded);
+  }
+  for (const fb::KernelVariants *list : *code.variants()) {
+    std::vector<Kernel> &own = functions.emplace_back();
+    for (const fb::Variant *v : *list->variants()) {
+      auto kernel = driver->find(modules[v->module_()], v->symbol()->str(), v->shared_bytes());
+      if (!kernel)
+        return kernel.error();
+      own.push_back(*kernel);
+    }
+  }
+  return {};
+}
+
+/// No step within the limits may ask for a grid that cannot be launched.
+Result<void> Executor::checkGrids() const {
+  const runtime::MemoryLimits &limits = statement.limits;
+  uint64_t tokens = std::max(limits.maxBatchTokens, bucketOf(limits.maxSeqs));
+  StepShape most{tokens, std::max(limits.logitsRows, tokens), tokens, kAttentionTile};
+  const fb::CodeObject &code = *picked.code;
+  for (unsigned k = 0; k < code.variants()->size(); ++k)
+    for (const fb::Variant *v : *code.variants()->Get(k)->variants()) {
+      StepShape shape = most;
+      if (v->max_tokens())
+        shape.tokens = shape.tiles = shape.rows = std::min(shape.tokens, v->max_tokens());
+      if (v->max_rows())
+        shape.rows = std::min(shape.rows, v->max_rows());
+      if (!launchOf(*v, shape))
+        return Error{ExitCode::Device, "E0719", "the limits ask for more blocks than a GPU takes",
+                     "kernel '" + picked.program->kernels()->Get(k)->name()->str() + "' with " +
+                         to_string(shape.tokens) + " tokens",
+                     "lower --max-batch-tokens (" + to_string(limits.maxBatchTokens) + ")"};
+    }
+  return {};
+}
+
+Result<void> Executor::allocate() {
+  const fb::Engine &table = *picked.program;
+  const runtime::MemoryLimits &limits = statement.limits;
+  auto take = [&](DeviceMemory &memory, uint64_t bytes, const char *what) -> Result<void> {
+    auto taken = DeviceMemory::allocate(*driver, bytes, what);
+    if (!taken)
+      return taken.error();
+    memory = std::move(*taken);
+    return bytes ? driver->clear(memory.address(), bytes) : Result<void>();
+  };
+  auto pin = [&](PinnedMemory &memory, uint64_t bytes) -> Result<void> {
+    auto taken = PinnedMemory::allocate(*driver, std::max<uint64_t>(bytes, 1));
+    if (!taken)
+      return taken.error();
+    memory = std::move(*taken);
+    return {};
+  };
+  uint64_t kvBytes = 0;
+  for (const fb::KvSlot *slot : *table.kv_slots()) {
+    kvOffset.push_back(kvBytes);
+    kvBytes += slot->page_bytes() * statement.pages;
+  }
+  if (auto ok = take(fixedArena, table.bytes_fixed(), "fixed buffers"); !ok)
+    return ok;
+  if (auto ok = take(tokenArena, table.bytes_per_token() * limits.maxBatchTokens, "activations");
+      !ok)
+    return ok;
+  if (auto ok = take(rowArena, table.bytes_per_row() * limits.logitsRows, "logits"); !ok)
+    return ok;
+  if (auto ok = take(kv, kvBytes, "KV pages"); !ok)
+    return ok;
+  if (auto ok = take(batchMemory, statement.batch, "the batch"); !ok)
+    return ok;
+  if (auto ok = pin(batchImage, statement.batch); !ok)
+    return ok;
+  return pin(logitsRows, table.bytes_per_row() * limits.logitsRows);
+}
+
+Result<void> Executor::uploadWeights() {
+  for (int i = 0; i < 2; ++i) {
+    auto piece = PinnedMemory::allocate(*driver, runtime::kUploadPiece);
+    if (!piece)
+      return piece.error();
+    pieces[i] = std::move(*piece);
+    auto event = driver->createEvent();
+    if (!event)
+      return event.error();
+    pieceDone[i] = *event;
+  }
+  for (uint32_t index : runtime::weightSegments(*picked.program)) {
+    std::span<const std::byte> bytes = file->segment(index);
+    auto memory = DeviceMemory::allocate(*driver, bytes.size(), "weights");
+    if (!memory)
+      return memory.error();
+    Address to = memory->address();
+    segments.emplace(index, std::move(*memory));
+    if (auto ok = uploadSegment(bytes, to); !ok)
+      return ok;
+  }
+  if (auto ok = makeWeights(); !ok)
+    return ok;
+  if (auto ok = driver->wait(); !ok)
+    return ok;
+  for (PinnedMemory &piece : pieces)
+    piece = {};
+  return {};
+}
+
+/// Weights from the seed: made on the host, on all its threads, piece by piece. A piece is whole
+/// tiles, and what was rounded up behind a weight stays zero.
+Result<void> Executor::makeWeights() {
+  const fb::Engine &table = *picked.program;
+  auto memory = DeviceMemory::allocate(*driver, table.seed_bytes(), "weights from the seed");
+  if (!memory)
+    return memory.error();
+  seeded = std::move(*memory);
+  size_t turn = 0;
+  for (const fb::Weight *weight : *table.weights()) {
+    if (weight->source() != fb::WeightSource::Seed)
+      continue;
+    SeededWeight pieceMaker(table.seed(), *weight);
+    uint64_t step = std::max<uint64_t>(1, runtime::kUploadPiece / pieceMaker.unitBytes());
+    for (uint64_t first = 0; first < pieceMaker.units(); first += step, ++turn) {
+      uint64_t size = std::min(step, pieceMaker.units() - first) * pieceMaker.unitBytes();
+      PinnedMemory &piece = pieces[turn % 2];
+      if (size > piece.size())
+        return Error{ExitCode::Device, "E0716", "a row of weight '" + weight->name()->str() +
+                         "' is larger than the memory for copies",
+                     to_string(size) + " bytes, there are " + to_string(piece.size()),
+                     "compile it with --weights random"};
+      if (turn >= 2)
+        if (auto ok = driver->wait(pieceDone[turn % 2]); !ok)
+          return ok;
+      pieceMaker.fill(first, {piece.data(), size}, int(statement.limits.threads));
+      Address to = seeded.address() + weight->offset() + first * pieceMaker.unitBytes();
+      if (auto ok = driver->copyToDevice(to, piece.data(), size); !ok)
+        return ok;
+      if (auto ok = driver->record(pieceDone[turn % 2]); !ok)
+        return ok;
+    }
+  }
+  return {};
+}
+
+/// Through two page-locked pieces in turn: one is filled from the file while the other travels.
+Result<void> Executor::uploadSegment(std::span<const std::byte> bytes, Address to) {
+  size_t turn = 0;
+  for (uint64_t at = 0; at < bytes.size(); at += runtime::kUploadPiece, ++turn) {
+    uint64_t size = std::min<uint64_t>(runtime::kUploadPiece, bytes.size() - at);
+    PinnedMemory &piece = pieces[turn % 2];
+    Event done = pieceDone[turn % 2];
+    if (turn >= 2)
+      if (auto ok = driver->wait(done); !ok)
+        return ok;
+    std::memcpy(piece.data(), bytes.data() + at, size);
+    if (auto ok = driver->copyToDevice(to + at, piece.data(), size); !ok)
+      return ok;
+    if (auto ok = driver->record(done); !ok)
+      return ok;
+  }
+  return driver->wait(); // the next segment begins with the first piece
+}
+
+Address Executor::bufferAddress(size_t index) const {
+  const fb::Buffer &buffer = *picked.program->buffers()->Get(flatbuffers::uoffset_t(index));
+  switch (buffer.class_()) {
+  case fb::BufferClass::PerToken:
+    return tokenArena.address() + buffer.offset() * statement.limits.maxBatchTokens;
+  case fb::BufferClass::PerRow:
+    return rowArena.address() + buffer.offset() * statement.limits.logitsRows;
+  case fb::BufferClass::Fixed:
+    break;
+  }
+  return fixedArena.address() + buffer.offset();
+}
+
+Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
+  auto weight = [&](uint32_t index) {
+    const fb::Weight &entry = *picked.program->weights()->Get(index);
+    if (entry.source() == fb::WeightSource::Seed)
+      return seeded.address() + entry.offset();
+    return segments.at(entry.segment()).address() + entry.offset();
+  };
+  switch (arg.kind()) {
+  case fb::ArgKind::Buffer:
+    return bufferAddress(arg.index());
+  case fb::ArgKind::Weight:
+    return weight(arg.index());
+  case fb::ArgKind::LayerWeight:
+    return weight(step.weights()->Get(arg.index()));
+  case fb::ArgKind::Kv:
+    break;
+  }
+  return kv.address() + kvOffset[size_t(step.kv_slot())];
+}
+
+void Executor::resolve() {
+  const fb::Engine &table = *picked.program;
+  // Count first: pointers into these must not move.
+  size_t operandCount = 0, launchCount = 0;
+  for (const fb::Step *step : *table.steps())
+    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
+      operandCount += (launch->args() ? launch->args()->size() : 0) + 1;
+      ++launchCount;
+    }
+  operands.reserve(operandCount);
+  arguments.reserve(operandCount);
+  launches.reserve(launchCount);
+  auto add = [&](Address address) {
+    operands.push_back(address);
+    arguments.push_back(&operands.back());
+  };
+  for (const fb::Step *step : *table.steps())
+    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
+      launches.push_back({launch->kernel(), step->layer(), arguments.data() + arguments.size(),
+                         launch->barrier()});
+      if (launch->args())
+        for (const fb::Arg *arg : *launch->args())
+          add(operandAddress(*arg, *step));
+      add(batchMemory.address());
+    }
+  logitsRowStride =
+      int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+}
+
+} // namespace ingot::cuda

@@ -1,0 +1,338 @@
+//===- LibcudaDriver.cpp - The driver API behind Driver.h -------------------===//
+#include "runtime/device/cuda/LibcudaDriver.h"
+
+#include "runtime/device/cuda/LibcudaApi.h"
+#include "runtime/engine/Inspect.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+
+namespace ingot::cuda {
+
+namespace {
+
+using std::to_string;
+
+Error deviceError(const char *code, std::string what, std::string why, std::string fix) {
+  return {ExitCode::Device, code, std::move(what), std::move(why), std::move(fix)};
+}
+
+/// "13.0" for 13000.
+std::string cudaVersion(int version) {
+  return to_string(version / 1000) + "." + to_string(version % 1000 / 10);
+}
+
+constexpr const char *kUpdate = "install NVIDIA driver 580 or newer, or give --device cpu";
+
+Result<LibcudaApi> openLibrary(const std::string &name) {
+  void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); // stays: drivers do not unload well
+  if (!library)
+    return deviceError("E0710", "there is no NVIDIA driver on this machine", dlerror(), kUpdate);
+  LibcudaApi api;
+  std::string missing;
+  auto look = [&](auto &member, const char *symbol) {
+    member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(dlsym(library, symbol));
+    if (!member && missing.empty())
+      missing = symbol;
+  };
+#define INGOT_LOOK(member, symbol, parameters) look(api.member, symbol);
+  INGOT_LIBCUDA(INGOT_LOOK)
+#undef INGOT_LOOK
+  if (!missing.empty())
+    return deviceError("E0711", "the NVIDIA driver is too old", name + " has no " + missing,
+                       kUpdate);
+  return api;
+}
+
+class LibcudaDriver final : public Driver {
+public:
+  explicit LibcudaDriver(const LibcudaApi &api) : cu(api) {}
+  ~LibcudaDriver() override;
+
+  Result<void> open(int ordinal);
+
+  const DeviceInfo &device() const override { return info; }
+  Result<uint64_t> freeMemory() override;
+  Result<Address> allocate(uint64_t bytes, const std::string &what) override;
+  void release(Address address) override { (void)cu.release(address); }
+  Result<std::byte *> allocateHost(uint64_t bytes) override;
+  void releaseHost(std::byte *memory) override { (void)cu.releaseHost(memory); }
+  Result<void> copyToDevice(Address to, const void *from, uint64_t bytes) override {
+    return check(cu.copyToDevice(to, from, bytes, stream), "cuMemcpyHtoDAsync");
+  }
+  Result<void> copyToHost(void *to, Address from, uint64_t bytes) override {
+    return check(cu.copyToHost(to, from, bytes, stream), "cuMemcpyDtoHAsync");
+  }
+  Result<void> clear(Address to, uint64_t bytes) override {
+    return check(cu.clear(to, 0, bytes, stream), "cuMemsetD8Async");
+  }
+  Result<void> launch(Kernel kernel, const Launch &launch, void *const *arguments) override;
+  Result<void> launch(Graph graph) override {
+    return check(cu.graphLaunch(graph, stream), "cuGraphLaunch");
+  }
+  Result<void> record(Event event) override {
+    return check(cu.eventRecord(event, stream), "cuEventRecord");
+  }
+  Result<void> wait() override { return check(cu.streamWait(stream), "cuStreamSynchronize"); }
+  Result<Module> load(std::span<const std::byte> image, const std::string &what) override;
+  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) override;
+  Result<Event> createEvent() override;
+  Result<void> wait(Event event) override {
+    return check(cu.eventWait(event), "cuEventSynchronize");
+  }
+  Result<double> secondsBetween(Event begin, Event end) override;
+  Result<Graph> createGraph(std::span<const GraphNode> nodes) override;
+
+private:
+  /// "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected"
+  std::string text(CuResult code) const;
+  /// E0718 for what goes wrong while the device works.
+  Result<void> check(CuResult code, const char *call) const;
+  Result<void> addNode(CuHandle graph, std::span<const GraphNode> nodes, size_t index,
+                       std::vector<CuHandle> &made);
+
+  LibcudaApi cu;
+  DeviceInfo info;
+  CuDevice gpu = 0;
+  CuHandle context = nullptr, stream = nullptr;
+  std::vector<CuHandle> modules, events, graphs;
+};
+
+std::string LibcudaDriver::text(CuResult code) const {
+  const char *name = nullptr, *words = nullptr;
+  (void)cu.errorName(code, &name);
+  (void)cu.errorText(code, &words);
+  return std::string(name ? name : "error") + " (" + to_string(code) + ")" +
+         (words ? std::string(": ") + words : std::string());
+}
+
+Result<void> LibcudaDriver::check(CuResult code, const char *call) const {
+  if (code == kCuSuccess)
+    return {};
+  return deviceError(
+      "E0718", "the GPU failed", std::string(call) + ": " + text(code),
+      "try again; if it persists, see `dmesg` and `nvidia-smi`, or give --device cpu");
+}
+
+Result<void> LibcudaDriver::open(int ordinal) {
+  // The version first: an old driver may refuse to start, and should be told as old.
+  if (CuResult code = cu.driverVersion(&info.driverVersion); code != kCuSuccess)
+    return deviceError("E0713", "the NVIDIA driver does not start", text(code), kUpdate);
+  if (info.driverVersion < kLeastDriver)
+    return deviceError("E0711", "the NVIDIA driver is too old",
+                       "it knows CUDA " + cudaVersion(info.driverVersion) +
+                           ", kernels of this ingot need " + cudaVersion(kLeastDriver),
+                       kUpdate);
+  const std::string noGpu = "this machine has none, or none is visible to this process";
+  CuResult code = cu.init(0);
+  if (code == kCuNoDevice)
+    return deviceError("E0712", "there is no NVIDIA GPU", noGpu,
+                       "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or give --device cpu");
+  if (code != kCuSuccess)
+    return deviceError("E0713", "the NVIDIA driver does not start", text(code),
+                       code == kCuDriverMismatch
+                           ? "driver and library differ: restart the machine, or the container"
+                           : "check `nvidia-smi`, or give --device cpu");
+  int count = 0;
+  if (auto ok = check(cu.deviceCount(&count), "cuDeviceGetCount"); !ok)
+    return ok;
+  if (ordinal >= count)
+    return deviceError("E0712", "there is no NVIDIA GPU",
+                       count ? "there are " + to_string(count) : noGpu,
+                       "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or give --device cpu");
+
+  char name[256] = {};
+  int major = 0, minor = 0, processors = 0, shared = 0;
+  size_t memory = 0;
+  Result<void> ok;
+  auto did = [&](CuResult result, const char *call) {
+    ok = check(result, call);
+    return bool(ok);
+  };
+  auto attribute = [&](int &value, int which) {
+    return did(cu.deviceAttribute(&value, which, gpu), "cuDeviceGetAttribute");
+  };
+  if (!did(cu.deviceGet(&gpu, ordinal), "cuDeviceGet") ||
+      !did(cu.deviceName(name, sizeof name - 1, gpu), "cuDeviceGetName") ||
+      !attribute(major, kCuCapabilityMajor) || !attribute(minor, kCuCapabilityMinor) ||
+      !attribute(processors, kCuMultiprocessorCount) || !attribute(shared, kCuSharedPerBlockOptin) ||
+      !did(cu.deviceMemory(&memory, gpu), "cuDeviceTotalMem") ||
+      !did(cu.contextRetain(&context, gpu), "cuDevicePrimaryCtxRetain") ||
+      !did(cu.contextSet(context), "cuCtxSetCurrent") ||
+      !did(cu.streamCreate(&stream, kCuStreamNonBlocking), "cuStreamCreate"))
+    return ok;
+  info.name = name;
+  info.capability = major * 10 + minor;
+  info.totalMemory = memory;
+  info.processors = uint32_t(processors);
+  info.sharedPerBlock = uint32_t(shared);
+  return {};
+}
+
+LibcudaDriver::~LibcudaDriver() {
+  if (!context)
+    return;
+  (void)cu.contextSet(context);
+  if (stream)
+    (void)cu.streamWait(stream);
+  for (CuHandle graph : graphs)
+    (void)cu.graphExecDestroy(graph);
+  for (CuHandle event : events)
+    (void)cu.eventDestroy(event);
+  for (CuHandle module : modules)
+    (void)cu.moduleUnload(module);
+  if (stream)
+    (void)cu.streamDestroy(stream);
+  (void)cu.contextRelease(gpu);
+}
+
+Result<uint64_t> LibcudaDriver::freeMemory() {
+  size_t free = 0, total = 0;
+  if (auto ok = check(cu.memoryInfo(&free, &total), "cuMemGetInfo"); !ok)
+    return ok.error();
+  return uint64_t(free);
+}
+
+Result<Address> LibcudaDriver::allocate(uint64_t bytes, const std::string &what) {
+  CuAddress address = 0;
+  if (CuResult code = cu.allocate(&address, bytes); code != kCuSuccess)
+    return deviceError("E0716", "the GPU gives no memory for " + what,
+                       runtime::humanBytes(bytes) + ": " + text(code),
+                       "lower --context, --max-seqs or --max-batch-tokens");
+  return Address(address);
+}
+
+Result<std::byte *> LibcudaDriver::allocateHost(uint64_t bytes) {
+  void *memory = nullptr;
+  if (CuResult code = cu.allocateHost(&memory, bytes); code != kCuSuccess)
+    return deviceError("E0716", "there is no page-locked memory",
+                       runtime::humanBytes(bytes) + ": " + text(code),
+                       "raise the limit: ulimit -l, or lower --max-seqs");
+  return static_cast<std::byte *>(memory);
+}
+
+Result<void> LibcudaDriver::launch(Kernel kernel, const Launch &launch, void *const *arguments) {
+  CuLaunchAttribute overlap{};
+  overlap.id = kCuProgrammaticStreamSerialization;
+  overlap.value.flag = 1;
+  CuLaunchConfig config{};
+  std::copy_n(launch.grid, 3, config.grid);
+  config.block[0] = launch.threads;
+  config.block[1] = config.block[2] = 1;
+  config.sharedBytes = launch.sharedBytes;
+  config.stream = stream;
+  config.attributes = launch.overlap ? &overlap : nullptr;
+  config.attributeCount = launch.overlap;
+  return check(cu.launch(&config, kernel, const_cast<void **>(arguments), nullptr),
+               "cuLaunchKernelEx");
+}
+
+Result<Module> LibcudaDriver::load(std::span<const std::byte> image, const std::string &what) {
+  char log[1024] = {};
+  int options[] = {kCuJitErrorLog, kCuJitErrorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
+  CuHandle module = nullptr;
+  if (CuResult code = cu.moduleLoad(&module, image.data(), 2, options, values);
+      code != kCuSuccess) {
+    std::string_view words(log);
+    words = words.substr(0, words.find('\n'));
+    return deviceError("E0717", "the GPU cannot load the code of " + what,
+                       text(code) + (words.empty() ? "" : "; " + std::string(words)),
+                       "rebuild it for this GPU: ingot compile MODEL --target cuda:" +
+                           runtime::capabilityName(info.capability) +
+                           (info.capability >= 90 ? "a" : "") + " -o E");
+  }
+  modules.push_back(module);
+  return reinterpret_cast<Module>(module);
+}
+
+Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uint32_t sharedBytes) {
+  CuHandle function = nullptr;
+  if (CuResult code = cu.moduleFunction(&function, module, symbol.c_str()); code != kCuSuccess)
+    return deviceError("E0717", "the GPU code has no kernel '" + symbol + "'", text(code),
+                       "rebuild the engine: ingot compile MODEL -o E");
+  if (sharedBytes > info.sharedPerBlock)
+    return deviceError("E0717", "kernel '" + symbol + "' needs more shared memory than the GPU has",
+                       to_string(sharedBytes) + " bytes for a block, " + info.name + " has " +
+                           to_string(info.sharedPerBlock),
+                       "rebuild it for this GPU: ingot compile MODEL --target cuda:" +
+                           runtime::capabilityName(info.capability) + " -o E");
+  if (auto ok = check(cu.functionSet(function, kCuFunctionMaxDynamicShared, int(sharedBytes)),
+                      "cuFuncSetAttribute");
+      !ok)
+    return ok.error();
+  return reinterpret_cast<Kernel>(function);
+}
+
+Result<Event> LibcudaDriver::createEvent() {
+  CuHandle event = nullptr;
+  if (auto ok = check(cu.eventCreate(&event, kCuEventDefault), "cuEventCreate"); !ok)
+    return ok.error();
+  events.push_back(event);
+  return reinterpret_cast<Event>(event);
+}
+
+Result<double> LibcudaDriver::secondsBetween(Event begin, Event end) {
+  float milliseconds = 0;
+  if (auto ok = check(cu.eventElapsed(&milliseconds, begin, end), "cuEventElapsedTime"); !ok)
+    return ok.error();
+  return double(milliseconds) * 1e-3;
+}
+
+Result<void> LibcudaDriver::addNode(CuHandle graph, std::span<const GraphNode> nodes, size_t index,
+                                    std::vector<CuHandle> &made) {
+  const GraphNode &node = nodes[index];
+  CuGraphNodeParams params{};
+  params.kernel.function = node.kernel;
+  std::copy_n(node.launch.grid, 3, params.kernel.grid);
+  params.kernel.block[0] = node.launch.threads;
+  params.kernel.block[1] = params.kernel.block[2] = 1;
+  params.kernel.sharedBytes = node.launch.sharedBytes;
+  params.kernel.arguments = const_cast<void **>(node.arguments);
+  std::vector<CuHandle> after;
+  std::vector<CuGraphEdge> edges;
+  for (uint32_t before : node.after) {
+    after.push_back(made[before]);
+    CuGraphEdge edge{};
+    if (overlaps(nodes[before], node)) {
+      edge.fromPort = kCuPortProgrammatic;
+      edge.type = kCuEdgeProgrammatic;
+    }
+    edges.push_back(edge);
+  }
+  made.push_back(nullptr);
+  return check(
+      cu.graphAddNode(&made.back(), graph, after.data(), edges.data(), after.size(), &params),
+      "cuGraphAddNode");
+}
+
+Result<Graph> LibcudaDriver::createGraph(std::span<const GraphNode> nodes) {
+  CuHandle graph = nullptr, executable = nullptr;
+  if (auto ok = check(cu.graphCreate(&graph, 0), "cuGraphCreate"); !ok)
+    return ok.error();
+  std::vector<CuHandle> made;
+  Result<void> ok;
+  for (size_t i = 0; ok && i < nodes.size(); ++i)
+    ok = addNode(graph, nodes, i, made);
+  if (ok)
+    ok = check(cu.graphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
+  (void)cu.graphDestroy(graph);
+  if (!ok)
+    return ok.error();
+  graphs.push_back(executable);
+  return reinterpret_cast<Graph>(executable);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Driver>> openLibcuda(const LibcudaOptions &options) {
+  Result<LibcudaApi> api = openLibrary(options.library);
+  if (!api)
+    return api.error();
+  auto driver = std::make_unique<LibcudaDriver>(*api);
+  if (Result<void> ok = driver->open(options.ordinal); !ok)
+    return ok.error();
+  return std::unique_ptr<Driver>(std::move(driver));
+}
+
+} // namespace ingot::cuda

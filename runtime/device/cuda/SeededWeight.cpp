@@ -1,0 +1,56 @@
+//===- SeededWeight.cpp - See SeededWeight.h --------------------------------===//
+#include "runtime/device/cuda/SeededWeight.h"
+
+#include "runtime/formats/SeedWeights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace ingot::cuda {
+
+static FragmentLayout fragmentsOf(const fb::Weight &weight) {
+  return fragmentLayout(*weightFormatNamed(weight.format()->string_view()),
+                        int64_t(weight.shape()->Get(0)), int64_t(weight.shape()->Get(1)));
+}
+
+static PanelLayout panelsOf(const fb::Weight &weight) {
+  return panelLayout(*weightFormatNamed(weight.format()->string_view()),
+                     int64_t(weight.shape()->Get(0)), int64_t(weight.shape()->Get(1)));
+}
+
+SeededWeight::SeededWeight(uint64_t seed, const fb::Weight &weight) : seed(seed), weight(weight) {
+  switch (weight.layout()) {
+  case fb::WeightLayout::VectorF32:
+    unit = weight.size();
+    break;
+  case fb::WeightLayout::Panel32:
+    unit = uint64_t(panelsOf(weight).panelBytes());
+    break;
+  case fb::WeightLayout::Fragment16:
+    unit = uint64_t(fragmentsOf(weight).tileBytes());
+    break;
+  }
+}
+
+void SeededWeight::fill(uint64_t first, std::span<std::byte> out, int threads) const {
+  std::memset(out.data(), 0, out.size());
+  if (weight.layout() == fb::WeightLayout::VectorF32)
+    return fillSeedVector(int64_t(weight.shape()->Get(0)), out);
+  uint64_t count = out.size() / unit;
+  uint64_t share = (count + uint64_t(threads) - 1) / uint64_t(std::max(threads, 1));
+  auto some = [&, this](uint64_t from) {
+    std::span<std::byte> part = out.subspan(from * unit, std::min(share, count - from) * unit);
+    if (weight.layout() == fb::WeightLayout::Fragment16)
+      fillSeedFragments(seed, weight.tensor(), fragmentsOf(weight), int64_t(first + from), part);
+    else
+      fillSeedPanels(seed, weight.tensor(), panelsOf(weight), int64_t(first + from), part);
+  };
+  std::vector<std::jthread> others;
+  for (uint64_t from = share; from < count; from += share)
+    others.emplace_back(some, from);
+  some(0);
+}
+
+} // namespace ingot::cuda

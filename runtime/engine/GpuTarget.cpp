@@ -1,0 +1,51 @@
+//===- GpuTarget.cpp - See GpuTarget.h ------------------------------------===//
+#include "runtime/engine/GpuTarget.h"
+
+#include <charconv>
+
+namespace ingot::runtime {
+
+static bool take(std::string_view &text, std::string_view prefix) {
+  if (!text.starts_with(prefix))
+    return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+std::optional<GpuTarget> gpuTargetNamed(std::string_view name) {
+  GpuTarget target{};
+  if (take(name, "cuda:sm_"))
+    target.kind = GpuTarget::Kind::Cubin;
+  else if (take(name, "cuda:compute_"))
+    target.kind = GpuTarget::Kind::Ptx;
+  else if (take(name, "cuda-emulator:sm_"))
+    target.kind = GpuTarget::Kind::Emulator;
+  else
+    return std::nullopt;
+  const char *end = name.data() + name.size();
+  auto [rest, failure] = std::from_chars(name.data(), end, target.capability);
+  target.specific = rest + 1 == end && *rest == 'a';
+  bool whole = rest == end || (target.specific && target.kind != GpuTarget::Kind::Ptx);
+  if (failure != std::errc() || !whole || name[0] == '0' || target.capability < 50 ||
+      target.capability > 999)
+    return std::nullopt;
+  return target;
+}
+
+bool GpuTarget::runsOn(ComputeCapability gpu) const {
+  switch (kind) {
+  case Kind::Cubin:
+    return specific ? gpu == capability : gpu / 10 == capability / 10 && gpu >= capability;
+  case Kind::Ptx:
+    return gpu >= capability;
+  case Kind::Emulator:
+    break;
+  }
+  return true;
+}
+
+std::string capabilityName(ComputeCapability capability) {
+  return "sm_" + std::to_string(capability);
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,188 @@
+//===- CudaRunner.h - Compiles GPU kernels for the emulator and launches them ===//
+//
+// Kernel IR in; buffers of the emulated device; launches of one variant or of the one whose guards hold. Every launch is a
+// programmatic one on sm_90a, as the runtime makes them.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "CudaKernels.h"
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/device/cuda_emulator/Emulator.h"
+
+#include <dlfcn.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ingot::cuda::test {
+
+using cpu::AttentionTile;
+using cpu::BatchView;
+
+/// How a build is run: the numbers must be the same for all of them.
+struct Build {
+  bool checked;
+  uint32_t seed;
+};
+inline std::string nameOf(Build run) { return (run.checked ? "checked, seed " : "fast, seed ") + std::to_string(run.seed); }
+
+/// Programs as a shared object of host code.
+class HostKernels {
+public:
+  HostKernels(std::vector<CudaProgram> programs, bool checked, const char *architecture = "sm_90a")
+      : programs(std::move(programs)), checked(checked) {
+    std::string problem;
+    auto image = compileForEmulator(this->programs, {architecture, checked, std::thread::hardware_concurrency()}, problem);
+    EXPECT_TRUE(succeeded(image)) << problem;
+    if (failed(image))
+      return;
+    // A file of its own, and for as long as it is loaded: addr2line reads lines of findings from it.
+    path = testing::TempDir() + "ingot-kernels-XXXXXX";
+    int fd = mkstemp(path.data());
+    EXPECT_EQ(write(fd, image->data(), image->size()), ssize_t(image->size()));
+    close(fd);
+    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_TRUE(handle) << dlerror();
+  }
+  ~HostKernels() {
+    if (handle)
+      dlclose(handle);
+    unlink(path.c_str());
+  }
+  HostKernels(const HostKernels &) = delete;
+  static std::vector<CudaProgram> emit(const std::string &text) {
+    KernelModule module(text);
+    std::vector<CudaProgram> programs;
+    for (kernel::FuncOp kernel : module.kernels) {
+      auto program = emitKernel(kernel);
+      EXPECT_TRUE(succeeded(program)) << text;
+      if (succeeded(program))
+        programs.push_back(std::move(*program));
+    }
+    return programs;
+  }
+  explicit operator bool() const { return handle != nullptr; }
+
+  const CudaProgram &program(const std::string &name) const {
+    for (const CudaProgram &program : programs)
+      if (program.name == name)
+        return program;
+    ADD_FAILURE() << "no program " << name;
+    return programs.front();
+  }
+  const CudaVariant &variant(const std::string &symbol) const {
+    for (const CudaProgram &program : programs)
+      for (const CudaVariant &variant : program.variants)
+        if (variant.symbol == symbol)
+          return variant;
+    ADD_FAILURE() << "no symbol " << symbol;
+    return programs.front().variants.front();
+  }
+  using Entry = void (*)(void *const *);
+  Entry entry(const std::string &symbol) const { return reinterpret_cast<Entry>(dlsym(handle, (symbol + "__launch").c_str())); }
+
+  std::vector<CudaProgram> programs;
+  const bool checked;
+
+private:
+  std::string path;
+  void *handle = nullptr;
+};
+
+/// The emulated device and what lies in its memory.
+class Emulated {
+public:
+  explicit Emulated(const HostKernels &kernels, uint32_t seed = 0) : kernels(kernels) {
+    emulator::Options options;
+    options.workers = 2, options.seed = seed, options.checked = kernels.checked;
+    device.reset(ingotCreateCudaEmulator(options));
+  }
+
+  template <typename T> T *put(const std::vector<T> &values, const char *name = "input", bool constant = true) {
+    auto made = device->allocate(values.size() * sizeof(T), name, constant);
+    EXPECT_TRUE(bool(made));
+    device->upload(*made, values.data(), values.size() * sizeof(T));
+    return static_cast<T *>(*made);
+  }
+  /// Memory that nobody has written.
+  template <typename T> T *make(size_t count, const char *name = "output") {
+    auto made = device->allocate(count * sizeof(T), name, false);
+    EXPECT_TRUE(bool(made));
+    return static_cast<T *>(*made);
+  }
+  template <typename T> std::vector<T> get(const T *from, size_t count) {
+    std::vector<T> values(count);
+    device->download(values.data(), from, count * sizeof(T));
+    return values;
+  }
+
+  /// The batch's counts, with device addresses already in it; becomes the last argument.
+  void launch(const std::string &symbol, std::vector<const void *> operands, const BatchView &batch) {
+    const CudaVariant &variant = kernels.variant(symbol);
+    operands.push_back(put(std::vector<BatchView>{batch}, "batch"));
+    std::vector<void *> arguments;
+    for (const void *&operand : operands)
+      arguments.push_back(const_cast<void **>(&operand));
+    emulator::Launch launch;
+    launch.name = symbol, launch.entry = kernels.entry(symbol), launch.arguments = arguments.data();
+    ASSERT_TRUE(launch.entry) << symbol;
+    launch.grid.x = uint32_t(variant.grid[0](batch.tokens, batch.rows, batch.tiles));
+    launch.grid.y = uint32_t(variant.grid[1](batch.tokens, batch.rows, batch.tiles));
+    launch.block.x = variant.threads;
+    launch.dynamicShared = variant.sharedBytes;
+    launch.pdl = variant.pdl;
+    auto done = device->launch(launch);
+    EXPECT_TRUE(bool(done)) << symbol;
+    for (const emulator::Finding &finding : device->findings())
+      ADD_FAILURE() << finding.format();
+    device->clearFindings();
+    device->synchronize();
+  }
+
+  std::unique_ptr<emulator::Device> device;
+
+private:
+  const HostKernels &kernels;
+};
+
+inline float fromBf16(uint16_t bits) {
+  uint32_t wide = uint32_t(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, 4);
+  return value;
+}
+inline uint16_t toBf16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/// Numbers that repeat themselves in every run.
+class Numbers {
+public:
+  explicit Numbers(uint32_t seed) : state(seed * 2654435761u + 1) {}
+  uint32_t bits() { return (state = state * 1664525u + 1013904223u) >> 8; }
+  float uniform() { return float(bits()) / 8388608.0f - 1; }
+
+private:
+  uint32_t state;
+};
+
+/// Rows of random bf16 numbers, padded with zeros to a multiple of 64.
+inline std::vector<uint16_t> bf16Rows(int64_t rows, int64_t n, uint32_t seed) {
+  Numbers random(seed);
+  std::vector<uint16_t> values(rows * roundUp(n, 64));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < n; ++i)
+      values[r * roundUp(n, 64) + i] = toBf16(random.uniform());
+  return values;
+}
+inline std::vector<float> f32Rows(int64_t rows, int64_t n, uint32_t seed) {
+  Numbers random(seed);
+  std::vector<float> values(rows * roundUp(n, 32));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < n; ++i)
+      values[r * roundUp(n, 32) + i] = random.uniform();
+  return values;
+}
+
+} // namespace ingot::cuda::test

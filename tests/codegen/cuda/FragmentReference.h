@@ -1,0 +1,135 @@
+//===- FragmentReference.h - gpu-frag16 read by coordinates ------------------===//
+//
+// Written from the text of FragmentLayout.h and NumericFormat.h, not from the packer or the kernels: where the
+// bits of w[row][k] lie, one number at a time.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/formats/FragmentLayout.h"
+
+#include <cstring>
+#include <vector>
+
+namespace ingot::cuda::test {
+
+class FragmentReader {
+public:
+  FragmentReader(const FragmentLayout &layout, const void *bytes)
+      : layout(layout), format(numericFormat(layout.format)), bytes(static_cast<const char *>(bytes)) {}
+
+  int code(int64_t row, int64_t k) const {
+    int64_t r = row % 16, g = r % 8, in16 = k % 16, c = in16 % 8 / 2;
+    int64_t lane = 4 * g + c, v = (in16 >= 8 ? 4 : 0) + (r >= 8 ? 2 : 0) + in16 % 2, j = v / 2, odd = v % 2;
+    int64_t run = k % layout.blockK / 64, s = k % 64 / 16;
+    const char *at = block(row, k) + run * layout.runBytes;
+    auto bitsOf = [&](int64_t byte, int64_t shift, int width) { return int(read<uint32_t>(at + byte) >> shift & ((1u << width) - 1)); };
+    if (format.bits == 8)
+      return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j / 2), 8 * (j % 2) + 16 * odd, 8);
+    int q = bitsOf(16 * lane + 4 * s, 4 * j + 16 * odd, 4);
+    if (format.bits == 5)
+      q += 16 * bitsOf(512 + 4 * lane, 4 * s + j + 16 * odd, 1);
+    if (format.bits == 6)
+      q += 16 * bitsOf(512 + 8 * lane + 4 * (s / 2), 8 * (s % 2) + 2 * j + 16 * odd, 2);
+    return q;
+  }
+  float d(int64_t row, int64_t k) const { return half(row, k, layout.scaleOffset); }
+  float m(int64_t row, int64_t k) const { return half(row, k, layout.minOffset); }
+  int s(int64_t row, int64_t k) const {
+    char raw = block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 16 + row % 16];
+    return format.hasMin ? int(uint8_t(raw)) : int(int8_t(raw));
+  }
+  int t(int64_t row, int64_t k) const {
+    return uint8_t(block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 16 + row % 16]);
+  }
+
+  float value(int64_t row, int64_t k) const {
+    if (format.isFloat()) {
+      int64_t r = row % 16, in16 = k % 16, lane = 4 * (r % 8) + in16 % 8 / 2,
+              v = (in16 >= 8 ? 4 : 0) + (r >= 8 ? 2 : 0) + in16 % 2;
+      const char *at = bytes + row / 16 * layout.tileBytes() + k / 16 * 512 + lane * 16 + v * 2;
+      if (layout.format == WeightFormat::F16)
+        return float(read<_Float16>(at));
+      uint32_t wide = uint32_t(read<uint16_t>(at)) << 16;
+      return read<float>(reinterpret_cast<const char *>(&wide));
+    }
+    float scale = d(row, k), q = float(code(row, k) - format.zeroPoint);
+    if (format.superGroup) {
+      float ds = scale * float(s(row, k)), w = ds * q;
+      return format.hasMin ? w - m(row, k) * float(t(row, k)) : w;
+    }
+    float w = scale * q;
+    return format.hasMin ? w + m(row, k) : w;
+  }
+
+private:
+  template <typename T> static T read(const char *from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  const char *block(int64_t row, int64_t k) const {
+    return bytes + row / 16 * layout.tileBytes() + k / layout.blockK * layout.blockBytes;
+  }
+  float half(int64_t row, int64_t k, int64_t offset) const {
+    int64_t index = format.superGroup ? 0 : k % layout.blockK / format.group;
+    return float(read<_Float16>(block(row, k) + offset + 2 * (16 * index + row % 16)));
+  }
+
+  const FragmentLayout &layout;
+  const NumericFormat &format;
+  const char *bytes;
+};
+
+/// A weight of random bits. Padding rows have scales (floats: values) of 0, as the packer leaves them.
+struct RandomFragments {
+  FragmentLayout layout;
+  std::vector<uint8_t> bytes;
+
+  RandomFragments(WeightFormat id, int64_t n, int64_t k, uint32_t seed) : layout(fragmentLayout(id, n, k)), bytes(layout.bytes()) {
+    const NumericFormat &format = numericFormat(id);
+    uint32_t state = seed * 747796405u + 1;
+    auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
+    auto putHalf = [&](uint8_t *to, float value) {
+      _Float16 h = _Float16(value);
+      std::memcpy(to, &h, 2);
+    };
+    for (int64_t tile = 0; tile < layout.tiles; ++tile)
+      for (int64_t b = 0; b < layout.blocks; ++b) {
+        uint8_t *block = bytes.data() + tile * layout.tileBytes() + b * layout.blockBytes;
+        if (format.isFloat()) {
+          for (int64_t i = 0; i < 256; ++i) {
+            int64_t lane = i / 8, v = i % 8, row = tile * 16 + lane / 4 + (v / 2 % 2) * 8,
+                    at = b * 16 + lane % 4 * 2 + v % 2 + v / 4 * 8;
+            float value = row < n && at < k ? float(int(random() % 2001) - 1000) / 1000 : 0;
+            if (id == WeightFormat::F16) {
+              putHalf(block + 2 * i, value);
+            } else {
+              uint32_t wide;
+              std::memcpy(&wide, &value, 4);
+              uint16_t upper = uint16_t(wide >> 16);
+              std::memcpy(block + 2 * i, &upper, 2);
+            }
+          }
+          continue;
+        }
+        for (int64_t i = 0; i < layout.scaleOffset; ++i)
+          block[i] = uint8_t(random());
+        int64_t scales = format.superGroup ? 1 : layout.blockK / format.group;
+        for (int64_t i = 0; i < scales * 16; ++i) {
+          bool inside = tile * 16 + i % 16 < n;
+          float unit = format.superGroup ? 1.0f / 64 : 1.0f;
+          putHalf(block + layout.scaleOffset + 2 * i, inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);
+          if (format.hasMin)
+            putHalf(block + layout.minOffset + 2 * i, inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);
+        }
+        for (int64_t i = 0; format.superGroup && i < format.superGroup / format.group * 16; ++i) {
+          block[layout.subScaleOffset + i] = uint8_t(format.hasMin ? random() % 64 : random());
+          if (format.hasMin)
+            block[layout.subMinOffset + i] = uint8_t(random() % 64);
+        }
+      }
+  }
+  FragmentReader reader() const { return FragmentReader(layout, bytes.data()); }
+};
+
+} // namespace ingot::cuda::test

@@ -1,0 +1,187 @@
+//===- MatmulTest.cpp - Projections on the emulator against scalar C++ ------===//
+#include "CudaRunner.h"
+#include "FragmentReference.h"
+
+#include <cmath>
+
+using namespace ingot;
+using namespace ingot::cuda;
+using namespace ingot::cuda::test;
+
+namespace {
+
+/// Σ w x in f64, and Σ |w x| to measure errors by.
+struct Product {
+  double value = 0, size = 0;
+};
+Product productOf(const FragmentReader &w, int64_t row, const uint16_t *x, int64_t k) {
+  Product p;
+  for (int64_t i = 0; i < k; ++i) {
+    double term = double(w.value(row, i)) * fromBf16(x[i]);
+    p.value += term, p.size += std::abs(term);
+  }
+  return p;
+}
+
+BatchView tokensOf(int64_t tokens) {
+  BatchView batch{};
+  batch.tokens = tokens;
+  batch.rows = -1; // not to be used
+  return batch;
+}
+
+struct Shape {
+  int64_t n, k;
+};
+
+class CudaMatmul : public testing::TestWithParam<int> {};
+
+/// Every variant, at token counts around its own, gives the numbers of the reference and the bits of the others.
+TEST_P(CudaMatmul, EveryVariantEveryBatch) {
+  WeightFormat format = WeightFormat(GetParam());
+  const NumericFormat &numeric = numericFormat(format);
+  // N and K off every tile; K of super-blocks is whole. Seven blocks of 64 in four parts; group 128 cut in the middle.
+  std::vector<Shape> shapes = numeric.superGroup ? std::vector<Shape>{{35, 1280}, {16, 256}}
+                                                 : std::vector<Shape>{{35, 420}, {16, 37}};
+  std::string text;
+  for (Shape shape : shapes)
+    text += plainMatmul("k" + std::to_string(shape.k), format, shape.n, shape.k);
+  std::vector<CudaProgram> programs = HostKernels::emit(text);
+  for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
+    static std::unique_ptr<HostKernels> built; // one build serves several seeds
+    if (!built || built->checked != run.checked || built->programs[0].source != programs[0].source)
+      built = std::make_unique<HostKernels>(programs, run.checked);
+    ASSERT_TRUE(bool(*built));
+    for (Shape shape : shapes) {
+      int64_t most = run.seed == 2 ? 67 : 11, width = roundUp(shape.n, 32), rowWidth = roundUp(shape.k, 64);
+      RandomFragments weight(format, shape.n, shape.k, 5);
+      std::vector<uint16_t> x = bf16Rows(most, shape.k, 6);
+      Emulated gpu(*built, run.seed);
+      auto *w = gpu.put(weight.bytes, "w");
+      auto *xs = gpu.put(x, "x");
+      std::vector<float> first;
+      const CudaProgram &program = built->program("k" + std::to_string(shape.k));
+      for (const CudaVariant &variant : program.variants) {
+        int64_t tokens = variant.maxCount == kUnlimited ? most : std::min(most, variant.maxCount + 3);
+        float *y = gpu.make<float>(tokens * width, "y");
+        gpu.launch(variant.symbol, {xs, w, y}, tokensOf(tokens));
+        std::vector<float> got = gpu.get(y, tokens * width);
+        for (int64_t t = 0; t < tokens; ++t)
+          for (int64_t row = 0; row < width; ++row) {
+            float value = got[t * width + row];
+            if (row >= shape.n) {
+              ASSERT_EQ(value, 0.0f) << variant.symbol << " pads with zeros";
+            } else if (first.size() > size_t(t * width + row)) {
+              ASSERT_EQ(value, first[t * width + row]) << nameOf(run) << " " << variant.symbol << " token " << t << " row " << row
+                                                       << ": not the bits of " << program.variants.front().symbol;
+            } else {
+              Product want = productOf(weight.reader(), row, x.data() + t * rowWidth, shape.k);
+              ASSERT_NEAR(value, want.value, 2e-6 * want.size + 1e-9)
+                  << nameOf(run) << " " << variant.symbol << " " << shape.n << "x" << shape.k << " token " << t << " row " << row;
+            }
+          }
+        if (got.size() > first.size())
+          first = got;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, kWeightFormatCount),
+                         [](const auto &info) { return std::string(numericFormat(WeightFormat(info.param)).name); });
+
+TEST(CudaMatmulFusion, ResidualInPlace) {
+  int64_t n = 48, k = 192, tokens = 9;
+  std::vector<CudaProgram> programs = HostKernels::emit(residualMatmul("residual", WeightFormat::Q4_0, n, k));
+  for (bool checked : {true, false}) {
+    HostKernels kernels(programs, checked);
+    ASSERT_TRUE(bool(kernels));
+    RandomFragments weight(WeightFormat::Q4_0, n, k, 5);
+    std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+    std::vector<float> rows = f32Rows(tokens, n, 7);
+    for (const CudaVariant &variant : kernels.programs[0].variants) {
+      Emulated gpu(kernels);
+      float *y = gpu.put(rows, "y", false);
+      gpu.launch(variant.symbol, {gpu.put(x), gpu.put(weight.bytes), y, y}, tokensOf(tokens));
+      std::vector<float> got = gpu.get(y, rows.size());
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t row = 0; row < n; ++row) {
+          Product want = productOf(weight.reader(), row, x.data() + t * roundUp(k, 64), k);
+          ASSERT_NEAR(got[t * 64 + row], want.value + rows[t * 64 + row], 2e-6 * (want.size + 1)) << variant.symbol;
+        }
+    }
+  }
+}
+
+/// A pair, bf16 rows out, N no multiple of 64; and what SiLU makes of it.
+TEST(CudaMatmulFusion, PairToBf16) {
+  int64_t n = 88, k = 320, tokens = 10;
+  for (WeightFormat format : {WeightFormat::Q4_1, WeightFormat::Int4G128, WeightFormat::BF16}) {
+    std::vector<CudaProgram> programs = HostKernels::emit(gateUp("pair", format, n, k, true));
+    for (bool checked : {true, false}) {
+      HostKernels kernels(programs, checked);
+      ASSERT_TRUE(bool(kernels));
+      RandomFragments gate(format, n, k, 5), up(format, n, k, 8);
+      std::vector<uint16_t> x = bf16Rows(tokens, k, 6), first;
+      for (const CudaVariant &variant : kernels.programs[0].variants) {
+        Emulated gpu(kernels);
+        uint16_t *y = gpu.make<uint16_t>(tokens * 128, "y");
+        gpu.launch(variant.symbol, {gpu.put(x), gpu.put(gate.bytes), gpu.put(up.bytes), y}, tokensOf(tokens));
+        std::vector<uint16_t> got = gpu.get(y, tokens * 128);
+        if (!first.empty())
+          ASSERT_EQ(got, first) << variant.symbol;
+        first = got;
+        for (int64_t t = 0; t < tokens; ++t)
+          for (int64_t row = 0; row < 128; ++row) {
+            if (row >= n) {
+              ASSERT_EQ(got[t * 128 + row], 0) << variant.symbol;
+              continue;
+            }
+            Product g = productOf(gate.reader(), row, x.data() + t * roundUp(k, 64), k);
+            Product u = productOf(up.reader(), row, x.data() + t * roundUp(k, 64), k);
+            double want = g.value / (1 + std::exp(-g.value)) * u.value;
+            ASSERT_NEAR(fromBf16(got[t * 128 + row]), want, std::abs(want) / 200 + 1e-5 * (g.size * std::abs(u.value) + u.size))
+                << variant.symbol;
+          }
+      }
+    }
+  }
+}
+
+/// Segments of several widths and formats in one launch.
+TEST(CudaMatmulFusion, Segments) {
+  int64_t k = 256, tokens = 5;
+  std::vector<std::pair<WeightFormat, int64_t>> outputs = {{WeightFormat::Q4_K, 40}, {WeightFormat::Q6_K, 24}, {WeightFormat::Q4_K, 17}};
+  std::vector<CudaProgram> programs = HostKernels::emit(projections("qkv", k, outputs));
+  for (bool checked : {true, false}) {
+    HostKernels kernels(programs, checked);
+    ASSERT_TRUE(bool(kernels));
+    std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+    for (const CudaVariant &variant : kernels.programs[0].variants) {
+      Emulated gpu(kernels);
+      std::vector<RandomFragments> weights;
+      std::vector<const void *> operands{gpu.put(x)};
+      std::vector<float *> ys;
+      for (auto [format, n] : outputs) {
+        weights.emplace_back(format, n, k, 10 + n);
+        operands.push_back(gpu.put(weights.back().bytes));
+      }
+      for (auto [format, n] : outputs) {
+        ys.push_back(gpu.make<float>(tokens * roundUp(n, 32)));
+        operands.push_back(ys.back());
+      }
+      gpu.launch(variant.symbol, operands, tokensOf(tokens));
+      for (size_t s = 0; s < outputs.size(); ++s) {
+        int64_t n = outputs[s].second, width = roundUp(n, 32);
+        std::vector<float> got = gpu.get(ys[s], tokens * width);
+        for (int64_t t = 0; t < tokens; ++t)
+          for (int64_t row = 0; row < width; ++row) {
+            Product want = row < n ? productOf(weights[s].reader(), row, x.data() + t * k, k) : Product();
+            ASSERT_NEAR(got[t * width + row], want.value, 2e-6 * want.size) << variant.symbol << " segment " << s << " row " << row;
+          }
+      }
+    }
+  }
+}
+
+} // namespace

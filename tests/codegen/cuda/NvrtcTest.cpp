@@ -1,0 +1,107 @@
+//===- NvrtcTest.cpp - Every kernel of two models, for every architecture ---===//
+//
+// Compiles with NVRTC, which needs no GPU, and locks what ptxas says: no spills anywhere, and registers and shared memory
+// inside what the launch and the smallest GPU of the architecture have.
+//===----------------------------------------------------------------------===//
+#include "CudaKernels.h"
+
+#include <cstdio>
+#include <thread>
+
+using namespace ingot;
+using namespace ingot::cuda;
+using namespace ingot::cuda::test;
+
+namespace {
+
+/// The kernels of a step of a llama-like model.
+std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim, int64_t inner, int64_t vocabulary,
+                         WeightFormat format) {
+  WeightFormat head = WeightFormat::Q8_0;
+  return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) + norm("norm_0", hidden, "bf16") +
+         norm("select_0", hidden, "bf16", true) +
+         projections("projections", hidden, {{format, heads * headDim}, {format, kvHeads * headDim}, {format, kvHeads * headDim}}) +
+         ropeAppend("rope_append", {heads, kvHeads, headDim, headDim, false, false}) +
+         attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) + residualMatmul("out", format, hidden, heads * headDim) +
+         gateUp("gate_up", format, inner, hidden, true) + residualMatmul("down", format, hidden, inner) +
+         plainMatmul("head", head, vocabulary, hidden, "f32", 1);
+}
+
+void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print) {
+  std::string problem;
+  if (!Nvrtc::get(problem))
+    GTEST_SKIP() << problem;
+  KernelModule module(text);
+  std::vector<CudaProgram> programs;
+  for (kernel::FuncOp kernel : module.kernels) {
+    auto program = emitKernel(kernel);
+    ASSERT_TRUE(succeeded(program));
+    programs.push_back(std::move(*program));
+  }
+  auto compiled = compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
+  ASSERT_TRUE(succeeded(compiled)) << problem;
+  for (size_t a = 0; a < architectures.size(); ++a)
+    for (size_t p = 0; p < programs.size(); ++p)
+      for (const CudaVariant &variant : programs[p].variants) {
+        const KernelResources *found = nullptr;
+        for (const KernelResources &kernel : (*compiled)[a][p].kernels)
+          if (kernel.symbol == variant.symbol)
+            found = &kernel;
+        ASSERT_TRUE(found) << variant.symbol << "\n" << (*compiled)[a][p].log;
+        if (print)
+          std::printf("%-8s %-24s %3d registers %4d+%4d spilled %6d + %6u shared\n", architectures[a].c_str(),
+                      variant.symbol.c_str(), found->registers, found->spillStores, found->spillLoads, found->sharedBytes,
+                      variant.sharedBytes);
+        EXPECT_EQ(found->spillStores + found->spillLoads, 0) << architectures[a] << " " << variant.symbol;
+        EXPECT_LE(found->registers * variant.threads, 65536u) << architectures[a] << " " << variant.symbol;
+        // sm_89 and sm_120 have 99 KB a block.
+        EXPECT_LE(found->sharedBytes + int64_t(variant.sharedBytes), 99 * 1024) << architectures[a] << " " << variant.symbol;
+      }
+}
+
+const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
+
+TEST(Nvrtc, SmallModel) {
+  compileEverywhere(modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1), kArchitectures, printing());
+}
+TEST(Nvrtc, LargeModel) {
+  compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128), kArchitectures, printing());
+}
+
+class NvrtcFormats : public testing::TestWithParam<int> {};
+TEST_P(NvrtcFormats, Matmuls) {
+  WeightFormat format = WeightFormat(GetParam());
+  compileEverywhere(plainMatmul("plain", format, 1024, 2048) + gateUp("pair", format, 1024, 1024, true), {"sm_90a"}, printing());
+}
+INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, kWeightFormatCount),
+                         [](const auto &info) { return std::string(numericFormat(WeightFormat(info.param)).name); });
+
+TEST(NvrtcHeads, WideAndOdd) {
+  compileEverywhere(attention("wide", {4, 1, 256, 512, 50, "bf16"}) + attention("odd", {6, 2, 80, 0, 0, "f32"}) +
+                        ropeAppend("norms", {4, 1, 256, 256, false, true}),
+                    {"sm_80", "sm_90a"}, printing());
+}
+
+TEST(Nvrtc, ErrorsSayWhere) {
+  std::string problem;
+  const Nvrtc *nvrtc = Nvrtc::get(problem);
+  if (!nvrtc)
+    GTEST_SKIP() << problem;
+  NvrtcResult result = nvrtc->compile("#include \"device.cuh\"\nKERNEL void f(float *x) { x[0] = y; }\n", "broken", "sm_80");
+  EXPECT_FALSE(result.ok);
+  EXPECT_NE(result.log.find("broken.cu(2)"), std::string::npos) << result.log;
+}
+
+TEST(Nvrtc, PtxForGpusThatAreNotListed) {
+  std::string problem;
+  if (!Nvrtc::get(problem))
+    GTEST_SKIP() << problem;
+  std::vector<CudaProgram> programs{argmaxProgram(1000)};
+  auto compiled = compilePrograms(programs, {"compute_80"}, 1, problem);
+  ASSERT_TRUE(succeeded(compiled)) << problem;
+  std::string text((*compiled)[0][0].code.begin(), (*compiled)[0][0].code.end());
+  EXPECT_NE(text.find(".target sm_80"), std::string::npos);
+}
+
+} // namespace

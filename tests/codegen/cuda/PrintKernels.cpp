@@ -1,0 +1,49 @@
+//===- PrintKernels.cpp - CUDA C++ of kernels in a file of kernel IR --------===//
+//
+// print-cuda-kernels FILE.mlir: what the lit tests of emitted text look at.
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/CudaCodegen.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace ingot;
+
+static void print(const cuda::LaunchExtent &extent) {
+  const char *bases[] = {"1", "tokens", "rows", "tiles"};
+  llvm::outs() << bases[extent.base] << " * " << extent.multiply << " / " << extent.divide;
+}
+
+int main(int count, char **arguments) {
+  mlir::MLIRContext context;
+  context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(count > 1 ? arguments[1] : "-", &context);
+  if (!module)
+    return 1;
+  bool failed = false;
+  for (auto kernel : module->getOps<kernel::FuncOp>()) {
+    auto program = cuda::emitKernel(kernel);
+    if (mlir::failed(program)) {
+      failed = true;
+      continue;
+    }
+    llvm::outs() << program->source;
+    for (const cuda::CudaVariant &variant : program->variants) {
+      llvm::outs() << "// " << variant.symbol << ": grid ";
+      print(variant.grid[0]);
+      llvm::outs() << ", ";
+      print(variant.grid[1]);
+      llvm::outs() << "; " << variant.threads << " threads, " << variant.sharedBytes << " bytes";
+      if (variant.maxCount != cuda::kUnlimited)
+        llvm::outs() << ", at most " << variant.maxCount;
+      if (variant.maxTileTokens != cuda::kUnlimited)
+        llvm::outs() << ", tiles of " << variant.maxTileTokens;
+      llvm::outs() << "\n";
+    }
+    llvm::outs() << "\n";
+  }
+  return failed;
+}

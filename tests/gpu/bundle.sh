@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes one folder that runs on another x86-64 Linux with an NVIDIA driver: `ingot`, the libraries it
+# needs beside the C library, engines whose weights are made at load, and run.sh.
+#
+#   bundle.sh INGOT FOLDER [TARGET…]       targets: cpu and cuda:sm_90a unless others are given
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ingot=$1 folder=$2; shift 2
+targets=("$@"); [ ${#targets[@]} -gt 0 ] || targets=(cpu cuda:sm_90a cuda:compute_80)
+rm -rf "$folder"
+mkdir -p "$folder"/{bin,lib,engines,configs}
+cp "$ingot" "$folder/bin/ingot"
+strip "$folder/bin/ingot" 2>/dev/null || true
+# The C library is the machine's own; everything else travels.
+ldd "$ingot" | awk '$3 ~ /^\// {print $3}' | grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
+  while read -r library; do cp -L "$library" "$folder/lib/"; done
+cp "$here/run.sh" "$folder/"
+
+flags=(); for target in "${targets[@]}"; do flags+=(--target "$target"); done
+gpu=(); for target in "${targets[@]}"; do case $target in cpu*) ;; *) gpu+=(--target "$target") ;; esac; done
+
+# config NAME HIDDEN FFN LAYERS HEADS KV_HEADS VOCABULARY: a Llama of that shape
+config() {
+  cat >"$folder/configs/$1.json" <<JSON
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "bfloat16", "hidden_size": $2,
+ "intermediate_size": $3, "num_hidden_layers": $4, "num_attention_heads": $5, "num_key_value_heads": $6,
+ "head_dim": $(($2 / $5)), "vocab_size": $7, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5,
+ "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
+ "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": 2}
+JSON
+}
+# engine CONFIG SUFFIX OPTION…
+engine() {
+  local config=$1 name=$1$2; shift 2
+  echo "==> $name"
+  "$ingot" compile "$folder/configs/$config.json" -o "$folder/engines/$name.ingot" --weights seed --seed 1 --quiet "$@"
+}
+config tiny 256 768 2 4 2 1024
+config 135m 576 1536 30 9 3 49152
+config 1b 2048 8192 16 32 8 128256
+config 8b 4096 14336 32 32 8 128256
+engine tiny "" "${flags[@]}"
+engine tiny -int4 "${flags[@]}" --quantize int4-g64
+engine 135m "" "${flags[@]}"
+engine 135m -int8 "${flags[@]}" --quantize int8
+engine 1b -int4 "${flags[@]}" --quantize int4-g64
+engine 8b -gpu "${gpu[@]}"
+engine 8b -int4-gpu "${gpu[@]}" --quantize int4-g64
+rm -r "$folder/configs"
+
+bytes=$(du -sb "$folder" | cut -f1)
+echo "==> $folder: $((bytes / 1000000)) MB"
+[ "$bytes" -le 60000000 ] || { echo "bundle.sh: more than 60 MB" >&2; exit 1; }

@@ -1,0 +1,325 @@
+//===- ExecutorTest.cpp - Steps on the fake GPU --------------------------------===//
+#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/LibcudaDriver.h"
+#include "runtime/kv/KvPool.h"
+#include "runtime/schedule/Scheduler.h"
+#include "tests/runtime/device/cuda/FakeGpuProgram.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace ingot;
+using namespace ingot::cuda;
+using namespace ingot::test;
+
+namespace {
+
+const runtime::MemoryLimits kLimits = {.context = 256, .maxSeqs = 5, .maxBatchTokens = 40};
+
+Result<std::unique_ptr<Executor>> tryOpen(const std::string &path,
+                                          const runtime::MemoryLimits &limits = kLimits,
+                                          const ExecutorOptions &options = {}) {
+  auto file = runtime::EngineFile::open(path);
+  EXPECT_TRUE(file) << file.error().format();
+  auto driver = openLibcuda({fakeLibcuda(), 0});
+  if (!driver)
+    return driver.error();
+  return Executor::create(std::move(*driver), *file, limits, options);
+}
+
+std::unique_ptr<Executor> open(const std::string &path,
+                               const runtime::MemoryLimits &limits = kLimits) {
+  auto executor = tryOpen(path, limits);
+  EXPECT_TRUE(executor) << executor.error().format();
+  return executor ? std::move(*executor) : nullptr;
+}
+
+/// Greedy answers of several prompts at once, checking every row of logits.
+struct Answers {
+  explicit Answers(Executor &executor)
+      : executor(executor), pool(executor.pages(), int64_t(kLimits.maxSeqs), 256, kPageTokens),
+        scheduler(pool, {int64_t(kLimits.maxBatchTokens), int64_t(kLimits.maxSeqs), 40}) {}
+
+  void add(std::vector<int32_t> prompt, int64_t count) {
+    ids[scheduler.add(prompt, count)] = {prompt, count};
+  }
+
+  /// False when nothing is left.
+  bool step() {
+    const BatchView *batch = scheduler.plan();
+    if (!batch)
+      return false;
+    auto ran = executor.step(*batch);
+    EXPECT_TRUE(ran) << ran.error().format();
+    scheduler.complete();
+    const float *row = executor.logits();
+    for (auto owner : scheduler.rows()) {
+      auto &[tokens, left] = ids[owner.sequence];
+      std::vector<float> expected = fakeLogits(tokens);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), row))
+          << "sequence " << owner.sequence;
+      int32_t id = int32_t(std::max_element(row, row + kFakeVocab) - row);
+      tokens.push_back(id);
+      if (--left)
+        scheduler.append(owner.sequence, id);
+      else
+        scheduler.finish(owner.sequence);
+      row += executor.logitsStride();
+    }
+    return true;
+  }
+
+  Executor &executor;
+  runtime::KvPool pool;
+  runtime::Scheduler scheduler;
+  std::map<int64_t, std::pair<std::vector<int32_t>, int64_t>> ids;
+};
+
+class CudaExecutor : public testing::Test {
+protected:
+  static const std::string &path() {
+    static const std::string written =
+        writeFakeEngine("gpu.ingot", withGpuProgram({"cuda:sm_90a", "cuda:compute_80"}));
+    return written;
+  }
+  std::vector<std::string> ran() { return {fake.names, fake.names + fake.ran}; }
+  FakeCuda &fake = freshFakeCuda();
+};
+
+TEST_F(CudaExecutor, AnswersAsTheModelDoes) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  EXPECT_EQ(executor->target(), "cuda:sm_90a");
+  EXPECT_EQ(executor->device(), "Fake GPU");
+  EXPECT_EQ(executor->remark(), "");
+  Answers run(*executor);
+  for (int i = 0; i < 7; ++i) // more than fit at once: chunks of prompts beside decoding rows
+    run.add(fakePrompt(3 + 23 * i, i), 4 + i);
+  while (run.step())
+    ;
+  EXPECT_GT(fake.launches, 0);
+  EXPECT_GT(fake.graphLaunches, 0);
+}
+
+TEST_F(CudaExecutor, DecodeStepsAreGraphsOfTheirBucket) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  Answers run(*executor);
+  for (int i = 0; i < 3; ++i)
+    run.add(fakePrompt(5, i), 6);
+  run.step(); // the prompts
+  EXPECT_EQ(fake.graphLaunches, 0);
+  EXPECT_EQ(executor->graphs(), 0u);
+  int launches = fake.launches;
+  while (run.step())
+    ;
+  EXPECT_EQ(fake.graphLaunches, 5);
+  EXPECT_EQ(executor->graphs(), 1u) << "three sequences: the bucket of four";
+  EXPECT_EQ(fake.launches, launches);
+  // embed, constants | append | attend | residual | append | attend | residual | head
+  EXPECT_EQ(fake.graphNodes, 9);
+  EXPECT_EQ(fake.fullEdges, 2) << "the first append waits for two kernels";
+  EXPECT_EQ(fake.programmaticEdges, 6);
+}
+
+TEST_F(CudaExecutor, StepsChooseTheirVariants) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  Answers run(*executor);
+  run.add(fakePrompt(6, 1), 2);
+  run.step();
+  const std::vector<std::string> prompt = {"embed_any",  "constants", "append",
+                                           "attend_any", "residual",  "append",
+                                           "attend_any", "residual",  "head"};
+  EXPECT_EQ(ran(), prompt);
+  EXPECT_EQ(fake.overlapped, fake.launches - 1) << "the first kernel is behind a copy";
+  fake.ran = 0;
+  run.step();
+  auto decode = ran();
+  EXPECT_EQ(std::count(decode.begin(), decode.end(), "embed_4"), 1);
+  EXPECT_EQ(std::count(decode.begin(), decode.end(), "attend_1"), 2);
+}
+
+/// A chunk of a prompt that no row is asked for: the head has no blocks.
+TEST_F(CudaExecutor, LaunchesWithoutBlocksAreLeftOut) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  Answers run(*executor);
+  run.add(fakePrompt(60, 1), 1);
+  run.step();
+  auto first = ran();
+  EXPECT_EQ(std::count(first.begin(), first.end(), "head"), 0);
+  EXPECT_EQ(fake.copiesToHost, 0);
+  while (run.step())
+    ;
+  EXPECT_EQ(fake.copiesToHost, 1);
+}
+
+TEST_F(CudaExecutor, OneCopyToTheDeviceAStep) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  Answers run(*executor);
+  run.add(fakePrompt(6, 1), 3);
+  int before = fake.copiesToDevice;
+  size_t bytes = fake.bytesToDevice;
+  int steps = 0;
+  while (run.step())
+    ++steps;
+  EXPECT_EQ(fake.copiesToDevice - before, steps);
+  EXPECT_LT(fake.bytesToDevice - bytes, size_t(steps) * 2048);
+}
+
+TEST_F(CudaExecutor, GivesEverythingBack) {
+  {
+    auto executor = open(path());
+    ASSERT_TRUE(executor);
+    EXPECT_EQ(fake.taken,
+              executor->memory().taken() - executor->memory().uploaded + executor->memory().weights)
+        << "what the statement says";
+    Answers run(*executor);
+    run.add(fakePrompt(6, 1), 3);
+    while (run.step())
+      ;
+  }
+  EXPECT_EQ(fake.allocations, 0);
+  EXPECT_EQ(fake.pinned, 0);
+  EXPECT_EQ(fake.graphs, 0);
+  EXPECT_EQ(fake.events, 0);
+  EXPECT_EQ(fake.loads, fake.unloads);
+}
+
+TEST_F(CudaExecutor, TakesPtxWhereNoCubinFits) {
+  fake.major = 10;
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  EXPECT_EQ(executor->target(), "cuda:compute_80");
+  EXPECT_EQ(executor->remark(),
+            "the engine has no code for Fake GPU (sm_100): the driver compiles its "
+            "compute_80 now; --target cuda:sm_100a would be faster");
+  Answers run(*executor);
+  run.add(fakePrompt(6, 1), 3);
+  while (run.step())
+    ;
+}
+
+TEST_F(CudaExecutor, AnEngineOfGpuCodeAlone) {
+  auto executor = open(writeFakeEngine("gpu-alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)));
+  ASSERT_TRUE(executor);
+  Answers run(*executor);
+  run.add(fakePrompt(6, 1), 3);
+  while (run.step())
+    ;
+}
+
+TEST_F(CudaExecutor, RefusesGpusThatItHasNoCodeFor) {
+  fake.major = 7;
+  fake.minor = 5;
+  auto executor = tryOpen(path());
+  ASSERT_FALSE(executor);
+  EXPECT_EQ(executor.error().code, "E0714");
+  EXPECT_EQ(executor.error().exit, ExitCode::Device);
+  EXPECT_EQ(executor.error().why,
+            "Fake GPU is sm_75; built for cpu:avx2, cuda:sm_90a, cuda:compute_80");
+  EXPECT_EQ(fake.allocations, 0);
+}
+
+TEST_F(CudaExecutor, RefusesLimitsThatDoNotFitBeforeTakingAnything) {
+  fake.memory = 1 << 20;
+  runtime::MemoryLimits limits = kLimits;
+  limits.context = 2048;
+  limits.maxSeqs = 20;
+  auto executor = tryOpen(path(), limits);
+  ASSERT_FALSE(executor);
+  EXPECT_EQ(executor.error().code, "E0715");
+  EXPECT_EQ(executor.error().exit, ExitCode::Device);
+  EXPECT_NE(executor.error().why.find("KV 10.0 MiB (1280 pages)"), std::string::npos)
+      << executor.error().why;
+  EXPECT_NE(executor.error().why.find("free on Fake GPU: 1.0 MiB of 1.0 MiB"), std::string::npos)
+      << executor.error().why;
+  EXPECT_EQ(fake.highest, 0u);
+}
+
+TEST_F(CudaExecutor, RefusesKernelsThatAskForMoreThanTheGpuHas) {
+  auto options = withGpuProgram({"cuda:sm_90a"});
+  options.change = [](fb::EngineT &t) {
+    t.programs[0]->code[0]->variants[2]->variants[0]->shared_bytes = 200000;
+  };
+  auto executor = tryOpen(writeFakeEngine("shared.ingot", options));
+  ASSERT_FALSE(executor);
+  EXPECT_EQ(executor.error().code, "E0717") << executor.error().format();
+}
+
+TEST_F(CudaExecutor, RefusesGridsThatCannotBeLaunched) {
+  auto options = withGpuProgram({"cuda:sm_90a"});
+  options.change = [](fb::EngineT &t) {
+    auto &v = *t.programs[0]->code[0]->variants[5]->variants[0];
+    v.y = std::make_unique<fb::Extent>(fb::GridBase::Rows, 40000, 1);
+  };
+  auto executor = tryOpen(writeFakeEngine("grid.ingot", options));
+  ASSERT_FALSE(executor);
+  EXPECT_EQ(executor.error().code, "E0719") << executor.error().format();
+}
+
+/// Whatever fails while a session is opened or runs comes back as an error.
+TEST_F(CudaExecutor, EveryCallCanFail) {
+  for (const char *call :
+       {"cuMemGetInfo", "cuMemAlloc", "cuMemAllocHost", "cuMemsetD8Async", "cuMemcpyHtoDAsync",
+        "cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncSetAttribute", "cuEventCreate"}) {
+    freshFakeCuda();
+    fake.failCall = call;
+    auto executor = tryOpen(path());
+    ASSERT_FALSE(executor) << call;
+    EXPECT_EQ(executor.error().exit, ExitCode::Device) << call;
+    EXPECT_EQ(fake.allocations, 0) << call;
+    EXPECT_EQ(fake.pinned, 0) << call;
+  }
+  const std::vector<int32_t> prompt = fakePrompt(3, 1);
+  for (const char *call :
+       {"cuMemcpyHtoDAsync", "cuLaunchKernelEx", "cuMemcpyDtoHAsync", "cuStreamSynchronize",
+        "cuGraphCreate", "cuGraphAddNode", "cuGraphInstantiate", "cuGraphLaunch"}) {
+    freshFakeCuda();
+    auto executor = open(path());
+    ASSERT_TRUE(executor);
+    runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
+    runtime::Scheduler scheduler(pool, {40, 5, 40});
+    auto id = scheduler.add(prompt, 2);
+    fake.failCall = call;
+    auto ran = executor->step(*scheduler.plan());
+    if (ran) { // a call of graphs
+      scheduler.complete();
+      scheduler.append(id, 1);
+      ran = executor->step(*scheduler.plan());
+    }
+    ASSERT_FALSE(ran) << call;
+    EXPECT_EQ(ran.error().code, "E0718") << call;
+    EXPECT_NE(ran.error().why.find(call), std::string::npos) << ran.error().why;
+  }
+}
+
+TEST_F(CudaExecutor, BatchesBeyondTheLimitsAreOurBug) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  BatchView batch{};
+  batch.tokens = 41;
+  auto ran = executor->step(batch);
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().code, "E0901");
+}
+
+TEST_F(CudaExecutor, TraceHasTheDevicesTimes) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  executor->startTrace(false);
+  Answers run(*executor);
+  run.add(fakePrompt(6, 1), 3);
+  while (run.step())
+    ;
+  const runtime::Trace &trace = *executor->trace();
+  ASSERT_EQ(trace.kernelNames().size(), 6u);
+  EXPECT_EQ(trace.kernelTimes()[2].launches, 6u) << "append: two layers, three steps";
+  EXPECT_NEAR(trace.kernelTimes()[2].seconds, 6e-3, 1e-6);
+  EXPECT_EQ(fake.graphLaunches, 0);
+}
+
+} // namespace

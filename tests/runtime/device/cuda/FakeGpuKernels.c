@@ -1,0 +1,106 @@
+/*===- FakeGpuKernels.c - The fake model's kernels for the fake GPU ------------===
+ *
+ * The model of ../FakeKernels.c with the GPU's shape of kernels: arguments by address, the
+ * batch last, blocks beyond its counts do nothing, K not transposed in a page. Each comes
+ * in the variants that FakeGpuProgram.cpp names; a variant marks what it writes by nothing:
+ * the record of the fake driver says which one ran.
+ *===----------------------------------------------------------------------===*/
+#include <stdint.h>
+
+struct Tile {
+  int32_t firstToken, tokens, sequence, firstPosition;
+};
+struct Batch {
+  int64_t tokens, sequences, rows, tiles;
+  const int32_t *ids, *positions, *sequenceOf, *rowTokens;
+  const struct Tile *attentionTiles;
+  const int32_t *blockTable;
+  int64_t blockTableStride;
+};
+enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16 };
+
+#define KERNEL __attribute__((visibility("default"))) void
+#define ARGS void *const *args, const unsigned *grid
+#define POINTER(i) (*(void *const *)args[i])
+#define BATCH(i) const struct Batch *batch = POINTER(i)
+
+static float *page(void *pool, const struct Batch *batch, int32_t sequence, int64_t position) {
+  int64_t number = batch->blockTable[sequence * batch->blockTableStride + position / PAGE];
+  return (float *)pool + number * (2 * HEAD_DIM * PAGE);
+}
+
+/* A block per token. */
+static void embedTokens(ARGS) {
+  float *hidden = POINTER(0);
+  BATCH(1);
+  for (int64_t t = 0; t < grid[0]; ++t)
+    if (t < batch->tokens)
+      hidden[t * LINE] = (float)batch->ids[t];
+}
+KERNEL embed_4(ARGS) { embedTokens(args, grid); }
+KERNEL embed_any(ARGS) { embedTokens(args, grid); }
+
+/* One block. */
+KERNEL constants(ARGS) {
+  float *out = POINTER(0);
+  for (int i = 0; i < 5; ++i)
+    out[i] = (float)(i * 11 + 1);
+}
+
+/* A block for two tokens. */
+KERNEL append(ARGS) {
+  const float *hidden = POINTER(0);
+  BATCH(2);
+  for (int64_t t = 0; t < 2 * (int64_t)grid[0] && t < batch->tokens; ++t) {
+    int64_t position = batch->positions[t], slot = position % PAGE;
+    float *to = page(POINTER(1), batch, batch->sequenceOf[t], position);
+    to[slot * HEAD_DIM + 3] = hidden[t * LINE];
+    to[HEAD_DIM * PAGE + slot * HEAD_DIM + 5] = hidden[t * LINE] + (float)(position % 5);
+  }
+}
+
+/* A block per tile; attend_1 for tiles of one token. */
+static void attendTiles(ARGS, int64_t most) {
+  float *attended = POINTER(0);
+  int64_t weight = (int64_t)((const float *)POINTER(2))[7];
+  BATCH(3);
+  for (int64_t i = 0; i < grid[0] && i < batch->tiles; ++i) {
+    const struct Tile tile = batch->attentionTiles[i];
+    for (int64_t row = 0; row < tile.tokens && row < most; ++row) {
+      int64_t h = 0;
+      for (int64_t q = 0; q <= tile.firstPosition + row; ++q) {
+        const float *from = page(POINTER(1), batch, tile.sequence, q);
+        int64_t k = (int64_t)from[(q % PAGE) * HEAD_DIM + 3];
+        int64_t v = (int64_t)from[HEAD_DIM * PAGE + (q % PAGE) * HEAD_DIM + 5];
+        h = (h * 31 + k * 3 + v + q * 7 + weight) % MODULUS;
+      }
+      attended[(tile.firstToken + row) * LINE] = (float)h;
+    }
+  }
+}
+KERNEL attend_1(ARGS) { attendTiles(args, grid, 1); }
+KERNEL attend_any(ARGS) { attendTiles(args, grid, 16); }
+
+KERNEL residual(ARGS) {
+  const float *attended = POINTER(0);
+  float *hidden = POINTER(1);
+  BATCH(2);
+  for (int64_t t = 0; t < grid[0] && t < batch->tokens; ++t)
+    hidden[t * LINE] = attended[t * LINE];
+}
+
+/* Blocks of (a quarter of the vocabulary, row). */
+KERNEL head(ARGS) {
+  const float *hidden = POINTER(0), *constant = POINTER(1), *weight = POINTER(2);
+  float *logits = POINTER(3);
+  BATCH(4);
+  int64_t vocab = (int64_t)weight[0], stride = (vocab + 31) / 32 * 32, sum = 0;
+  for (int i = 0; i < 5; ++i)
+    sum += (int64_t)constant[i];
+  for (int64_t row = 0; row < grid[1] && row < batch->rows; ++row) {
+    int64_t h = (int64_t)hidden[batch->rowTokens[row] * LINE];
+    for (int64_t part = 0; part < grid[0]; ++part)
+      for (int64_t v = vocab * part / 4; v < vocab * (part + 1) / 4; ++v)
+        logits[row * stride + v] = (float)((h * (v + 3) + v * v * 7 + sum) % 1009) / 64.0f;
+  }
+}

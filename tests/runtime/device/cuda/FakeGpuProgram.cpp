@@ -1,0 +1,113 @@
+//===- FakeGpuProgram.cpp - See FakeGpuProgram.h -------------------------------===//
+#include "tests/runtime/device/cuda/FakeGpuProgram.h"
+
+#include <dlfcn.h>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace ingot::test {
+
+namespace {
+
+using Base = fb::GridBase;
+
+std::string objectBytes() {
+  std::ifstream file(INGOT_FAKE_GPU_KERNELS, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+std::unique_ptr<fb::VariantT> variant(const char *symbol, fb::Extent x,
+                                      fb::Extent y = {Base::Constant, 1, 1}) {
+  auto v = std::make_unique<fb::VariantT>();
+  v->symbol = symbol;
+  v->x = std::make_unique<fb::Extent>(x);
+  v->y = std::make_unique<fb::Extent>(y);
+  v->z = std::make_unique<fb::Extent>(Base::Constant, 1, 1);
+  v->threads = 64;
+  v->shared_bytes = 1024;
+  v->overlap = true;
+  return v;
+}
+
+/// One list per kernel of FakeEngine.cpp, in its order.
+void addVariants(fb::CodeObjectT &code) {
+  auto list = [&]() -> std::vector<std::unique_ptr<fb::VariantT>> & {
+    code.variants.push_back(std::make_unique<fb::KernelVariantsT>());
+    return code.variants.back()->variants;
+  };
+  const fb::Extent tokens(Base::Tokens, 1, 1), tiles(Base::Tiles, 1, 1), one(Base::Constant, 1, 1);
+  auto &embed = list();
+  embed.push_back(variant("embed_4", tokens));
+  embed.back()->max_tokens = 4;
+  embed.push_back(variant("embed_any", tokens));
+  list().push_back(variant("constants", one));
+  list().push_back(variant("append", fb::Extent(Base::Tokens, 1, 2)));
+  auto &attend = list();
+  attend.push_back(variant("attend_1", tiles));
+  attend.back()->max_tile_tokens = 1;
+  attend.push_back(variant("attend_any", tiles));
+  list().push_back(variant("residual", tokens));
+  list().push_back(variant("head", fb::Extent(Base::Constant, 4, 1), fb::Extent(Base::Rows, 1, 1)));
+}
+
+std::string moduleFor(const std::string &target) {
+  if (target.find("compute_") != target.npos) {
+    std::string text = ".version 8.0\n// object " INGOT_FAKE_GPU_KERNELS "\n";
+    for (const char *name : {"embed_4", "embed_any", "constants", "append", "attend_1",
+                             "attend_any", "residual", "head"})
+      text += std::string(".entry ") + name + "()\n";
+    return text + '\0';
+  }
+  std::string bytes = objectBytes();
+  bytes[18] = char(190); // EM_CUDA; the fake driver turns it back
+  return bytes;
+}
+
+std::unique_ptr<fb::EngineT> copyOf(const fb::EngineT &engine) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fb::Engine::Pack(builder, &engine));
+  return std::unique_ptr<fb::EngineT>(
+      flatbuffers::GetRoot<fb::Engine>(builder.GetBufferPointer())->UnPack());
+}
+
+} // namespace
+
+FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone) {
+  FakeOptions options;
+  options.addCode = [=](fb::EngineT &engine, std::vector<compiler::SegmentSource> &sources) {
+    std::unique_ptr<fb::EngineT> program = copyOf(engine);
+    program->text.reset();
+    program->code.clear();
+    for (const std::string &target : targets) {
+      auto code = std::make_unique<fb::CodeObjectT>();
+      code->target = target;
+      code->segment = uint32_t(sources.size());
+      std::string bytes = moduleFor(target);
+      code->modules.push_back(std::make_unique<fb::ModuleT>());
+      code->modules.back()->size = bytes.size();
+      addVariants(*code);
+      sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, std::move(bytes)));
+      program->code.push_back(std::move(code));
+    }
+    if (alone)
+      engine.code = std::move(program->code);
+    else
+      engine.programs.push_back(std::move(program));
+  };
+  return options;
+}
+
+std::string fakeLibcuda() { return INGOT_FAKE_LIBCUDA; }
+
+FakeCuda &fakeCuda() {
+  static void *library = dlopen(INGOT_FAKE_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
+  return *static_cast<FakeCuda *>(dlsym(library, "fakeCuda"));
+}
+
+FakeCuda &freshFakeCuda() { return fakeCuda() = FakeCuda(); }
+
+} // namespace ingot::test

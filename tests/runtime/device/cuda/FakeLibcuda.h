@@ -1,0 +1,33 @@
+/*===- FakeLibcuda.h - What a test sees of the fake driver -------------------===*/
+#ifndef INGOT_FAKE_LIBCUDA_H
+#define INGOT_FAKE_LIBCUDA_H
+
+#include <stddef.h>
+
+enum { FAKE_MOST_NAMES = 4096 };
+
+/* Found by dlsym(library, "fakeCuda"). Zero it to begin again; then set what differs. */
+struct FakeCuda {
+  /* The machine. */
+  int version;          /* 0: 13000 */
+  int devices;          /* 0: one; -1: none */
+  int major, minor;     /* 0.0: 9.0 */
+  size_t memory;        /* 0: 1 GiB */
+  const char *failCall; /* "cuLaunchKernelEx": this call fails … */
+  int failCode;         /* … with this code … */
+  int failAfter;        /* … after so many that do not */
+
+  /* What happened. */
+  size_t taken, highest;   /* device memory */
+  int allocations, pinned; /* that live */
+  int loads, unloads;
+  int launches, overlapped; /* on the stream; with programmatic serialisation */
+  int graphs, graphNodes, fullEdges, programmaticEdges, graphLaunches;
+  int copiesToDevice, copiesToHost;
+  size_t bytesToDevice;
+  int contexts, streams, events;
+  int ran;                            /* kernels, also in graphs */
+  const char *names[FAKE_MOST_NAMES]; /* of the kernels that ran, in order */
+};
+
+#endif

@@ -1,0 +1,118 @@
+//===- SessionTest.cpp - A session on the fake GPU ------------------------------===//
+//
+// The fake library has the name that drivers have. Once it is loaded, whoever opens
+// libcuda.so.1 gets it.
+//===----------------------------------------------------------------------===//
+#include "runtime/engine/Inspect.h"
+#include "runtime/service/Session.h"
+#include "tests/runtime/device/cuda/FakeGpuProgram.h"
+
+#include <gtest/gtest.h>
+
+using namespace ingot;
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+class CudaSession : public testing::Test {
+protected:
+  static std::unique_ptr<Session> open(const std::string &path, const std::string &device) {
+    SessionOptions options;
+    options.device = device;
+    options.maxSeqs = 4;
+    options.context = 200;
+    options.loadTokenizer = false;
+    auto session = Session::open(path, options);
+    EXPECT_TRUE(session) << session.error().format();
+    return session ? std::move(*session) : nullptr;
+  }
+  static RequestId submit(Session &session, int seed) {
+    Request request;
+    request.promptIds = fakePrompt(5 + seed, seed);
+    request.maxTokens = 10;
+    request.ignoreEos = true;
+    auto id = session.submit(std::move(request));
+    EXPECT_TRUE(id) << id.error().format();
+    return id ? *id : -1;
+  }
+  FakeCuda &fake = freshFakeCuda();
+};
+
+TEST_F(CudaSession, AnswersOnBothDevices) {
+  std::string path = writeFakeEngine("both.ingot", withGpuProgram({"cuda:sm_90a"}));
+  for (const char *device : {"", "cpu", "cuda"}) {
+    auto session = open(path, device);
+    ASSERT_TRUE(session);
+    EXPECT_EQ(session->target(), std::string_view(device) == "cuda" ? "cuda:sm_90a" : "cpu:avx2");
+    std::vector<RequestId> ids;
+    for (int seed = 0; seed < 6; ++seed)
+      ids.push_back(submit(*session, seed));
+    session->runUntilDone();
+    for (int seed = 0; seed < 6; ++seed)
+      EXPECT_EQ(session->take(ids[size_t(seed)]).ids,
+                fakeGreedy(fakePrompt(5 + seed, seed), 10, false));
+    EXPECT_EQ(session->failure(), nullptr);
+  }
+}
+
+TEST_F(CudaSession, GpuCodeAloneNeedsNoOption) {
+  auto session = open(writeFakeEngine("alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)), "");
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->target(), "cuda:sm_90a");
+  EXPECT_EQ(session->device(), "Fake GPU");
+}
+
+TEST_F(CudaSession, RefusesDevicesThatTheEngineHasNoCodeFor) {
+  SessionOptions options;
+  options.device = "cuda";
+  auto none = Session::open(writeFakeEngine("cpu-only.ingot"), options);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, "E0714");
+  EXPECT_EQ(none.error().exit, ExitCode::Device);
+  options.device = "cpu";
+  auto gpu = Session::open(writeFakeEngine("alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)),
+                           options);
+  ASSERT_FALSE(gpu);
+  EXPECT_EQ(gpu.error().code, "E0381");
+  options.device = "tpu";
+  EXPECT_EQ(Session::open(writeFakeEngine("cpu-only.ingot"), options).error().code, "E0501");
+}
+
+TEST_F(CudaSession, TakesAContextThatFits) {
+  fake.memory = 300'000;
+  SessionOptions options;
+  options.device = "cuda";
+  options.maxBatchTokens = 16;
+  auto session =
+      Session::open(writeFakeEngine("fit.ingot", withGpuProgram({"cuda:sm_90a"})), options);
+  ASSERT_TRUE(session) << session.error().format();
+  EXPECT_LT((*session)->context(), 2048);
+  EXPECT_LE((*session)->memory().taken(), 300'000u);
+}
+
+TEST_F(CudaSession, AFailureOfTheDeviceEndsWhatIsUnderWay) {
+  auto session = open(writeFakeEngine("fails.ingot", withGpuProgram({"cuda:sm_90a"})), "cuda");
+  ASSERT_TRUE(session);
+  RequestId first = submit(*session, 1), second = submit(*session, 2);
+  ASSERT_TRUE(session->step());
+  ASSERT_TRUE(session->step());
+  fake.failCall = "cuStreamSynchronize";
+  EXPECT_FALSE(session->step());
+  fake.failCall = nullptr;
+  EXPECT_FALSE(session->step());
+  ASSERT_TRUE(session->failure());
+  EXPECT_EQ(session->failure()->code, "E0718");
+  for (RequestId id : {first, second}) {
+    ASSERT_TRUE(session->finished(id));
+    Completion answer = session->take(id);
+    EXPECT_EQ(answer.finishReason, FinishReason::Cancelled);
+    EXPECT_EQ(answer.ids.size(), 2u);
+  }
+  Request request;
+  request.promptIds = {1};
+  EXPECT_EQ(session->submit(std::move(request)).error().code, "E0718");
+  EXPECT_EQ(session->logits(std::vector<int32_t>{1, 2}, [](auto...) {}).error().code, "E0718");
+}
+
+} // namespace

@@ -1,0 +1,130 @@
+//===- StepShapeTest.cpp - Buckets, variants, grids, batch images, code choice -===//
+#include "runtime/device/cuda/StepShape.h"
+#include "runtime/device/cuda/BatchImage.h"
+#include "runtime/engine/GpuTarget.h"
+
+#include <array>
+#include <gtest/gtest.h>
+
+using namespace ingot;
+using namespace ingot::cuda;
+
+namespace {
+
+TEST(StepShape, BucketsHoldTheirTokens) {
+  const std::pair<uint64_t, uint64_t> expected[] = {{1, 1},   {2, 2},    {3, 4},    {5, 8},
+                                                    {9, 16},  {17, 24},  {25, 32},  {33, 48},
+                                                    {49, 64}, {65, 128}, {129, 192}};
+  for (auto [tokens, bucket] : expected)
+    EXPECT_EQ(bucketOf(tokens), bucket) << tokens;
+  for (uint64_t tokens = 1; tokens < 300; ++tokens) {
+    EXPECT_GE(bucketOf(tokens), tokens);
+    EXPECT_EQ(bucketOf(bucketOf(tokens)), bucketOf(tokens));
+  }
+}
+
+TEST(StepShape, GridsRoundUp) {
+  StepShape shape{10, 3, 7, 1};
+  EXPECT_EQ(blocks({fb::GridBase::Constant, 5, 2}, shape), 3u);
+  EXPECT_EQ(blocks({fb::GridBase::Tokens, 1, 8}, shape), 2u);
+  EXPECT_EQ(blocks({fb::GridBase::Rows, 4, 1}, shape), 12u);
+  EXPECT_EQ(blocks({fb::GridBase::Tiles, 3, 7}, shape), 3u);
+  shape.rows = 0;
+  EXPECT_EQ(blocks({fb::GridBase::Rows, 4, 3}, shape), 0u);
+  shape.tokens = uint64_t(1) << 40;
+  EXPECT_EQ(blocks({fb::GridBase::Tokens, uint64_t(1) << 40, 1}, shape), std::nullopt);
+}
+
+TEST(StepShape, CountsABatch) {
+  AttentionTile tiles[] = {{0, 1, 0, 17}, {1, 4, 1, 0}};
+  BatchView batch{};
+  batch.tokens = 5;
+  batch.rows = 2;
+  batch.tiles = 2;
+  batch.attentionTiles = tiles;
+  StepShape shape = StepShape::of(batch);
+  EXPECT_EQ(shape.tileTokens, 4u);
+  EXPECT_FALSE(shape.decodes());
+  batch.tokens = batch.tiles = 1;
+  EXPECT_TRUE(StepShape::of(batch).decodes());
+}
+
+struct Fixture {
+  std::array<int32_t, 5> ids = {9, 8, 7, 6, 5}, positions = {64, 0, 1, 2, 3},
+                         sequences = {1, 0, 0, 0, 0};
+  std::array<int32_t, 2> rows = {0, 4};
+  std::array<AttentionTile, 2> tiles = {{{0, 1, 1, 64}, {1, 4, 0, 0}}};
+  std::array<int32_t, 30> table{}; // three rows of ten
+  BatchView batch{};
+  Fixture() {
+    for (int i = 0; i < 30; ++i)
+      table[size_t(i)] = 100 + i;
+    batch = {5,
+             3,
+             2,
+             2,
+             ids.data(),
+             positions.data(),
+             sequences.data(),
+             rows.data(),
+             tiles.data(),
+             table.data(),
+             10};
+  }
+};
+
+TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
+  Fixture f;
+  alignas(256) std::array<std::byte, 4096> image{};
+  const Address device = 0x7f0000000000;
+  uint64_t bytes = packBatch(f.batch, device, image);
+  ASSERT_GT(bytes, 0u);
+  ASSERT_LE(bytes, image.size());
+  BatchView view;
+  std::memcpy(&view, image.data(), sizeof view);
+  auto host = [&](const auto *address) {
+    return reinterpret_cast<decltype(address)>(image.data() +
+                                               (reinterpret_cast<Address>(address) - device));
+  };
+  EXPECT_EQ(view.tokens, 5);
+  EXPECT_EQ(view.rows, 2);
+  EXPECT_EQ(view.tiles, 2);
+  EXPECT_EQ(view.sequences, 2) << "the third row is not used";
+  EXPECT_EQ(view.blockTableStride, 3) << "position 64 is in the third page";
+  for (const int32_t *list :
+       {view.ids, view.positions, view.sequenceOf, view.rowTokens, view.blockTable})
+    EXPECT_EQ(reinterpret_cast<Address>(list) % 256, 0u);
+  EXPECT_EQ(host(view.ids)[4], 5);
+  EXPECT_EQ(host(view.positions)[0], 64);
+  EXPECT_EQ(host(view.sequenceOf)[0], 1);
+  EXPECT_EQ(host(view.rowTokens)[1], 4);
+  EXPECT_EQ(host(view.attentionTiles)[0].firstPosition, 64);
+  EXPECT_EQ(host(view.blockTable)[0], 100);
+  EXPECT_EQ(host(view.blockTable)[3 + 2], 112);
+}
+
+TEST(BatchImage, SaysWhenThereIsNoRoom) {
+  Fixture f;
+  alignas(256) std::array<std::byte, 4096> image{};
+  uint64_t bytes = packBatch(f.batch, 4096, image);
+  EXPECT_EQ(packBatch(f.batch, 4096, std::span(image).first(bytes)), bytes);
+  for (uint64_t less = 0; less < bytes; less += 4)
+    EXPECT_EQ(packBatch(f.batch, 4096, std::span(image).first(less)), 0u) << less;
+}
+
+TEST(GpuTarget, NamesAndWhatTheyRunOn) {
+  using runtime::gpuTargetNamed;
+  for (const char *bad :
+       {"", "cuda", "cuda:", "cuda:sm_", "cuda:sm_9", "cuda:sm_090", "cuda:sm_90b", "cuda:sm_90aa",
+        "cuda:compute_80a", "cuda:sm_-90", "cuda:sm_9999", "cpu:avx2", "cuda-emulator:compute_80"})
+    EXPECT_FALSE(gpuTargetNamed(bad)) << bad;
+  EXPECT_TRUE(gpuTargetNamed("cuda:sm_90a")->runsOn(90));
+  EXPECT_FALSE(gpuTargetNamed("cuda:sm_90a")->runsOn(100));
+  EXPECT_TRUE(gpuTargetNamed("cuda:sm_80")->runsOn(89));
+  EXPECT_FALSE(gpuTargetNamed("cuda:sm_89")->runsOn(80));
+  EXPECT_FALSE(gpuTargetNamed("cuda:sm_80")->runsOn(90));
+  EXPECT_TRUE(gpuTargetNamed("cuda:compute_80")->runsOn(120));
+  EXPECT_FALSE(gpuTargetNamed("cuda:compute_90")->runsOn(89));
+}
+
+} // namespace
