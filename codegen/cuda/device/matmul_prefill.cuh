@@ -43,13 +43,14 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   }
 
   auto fetch = [&](i32 r) { // x of run r into its stage; rows beyond the last token become 0
-    if (r < Cut::runs)
+    if (r < Cut::runs) {
       UNROLL
-    for (i32 i = thread; i < tokens * 8; i += kPrefillThreads) {
-      const i32 token = i / 8, chunk = i % 8;
-      const bool inside = first + token < count;
-      cp_async16(shared + r % 2 * stageBytes + swizzle128(token * 128 + chunk * 16),
-                 x + (i64)(inside ? first + token : first) * rowBytes + r * 128 + chunk * 16, inside ? 16 : 0);
+      for (i32 i = 0; i < tokens * 8 / kPrefillThreads; i++) {
+        const i32 token = i * kPrefillThreads / 8 + thread / 8, chunk = thread % 8;
+        const bool inside = first + token < count;
+        cp_async16(shared + r % 2 * stageBytes + swizzle128(token * 128 + chunk * 16),
+                   x + (i64)(inside ? first + token : first) * rowBytes + r * 128 + chunk * 16, inside ? 16 : 0);
+      }
     }
     cp_async_commit();
   };
