@@ -29,12 +29,15 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
   StringRef element = elementText(output);
   k.line("");
   k.line("struct Shape {{");
-  k.line("static constexpr i32 headDim = {0}, heads = {1}, kvHeads = {2}, window = {3}, qStride = {4};", kv.getHeadDim(),
-         op.getHeads(), kv.getKvHeads(), op.getWindow(), rowStride(op.getQ().getType()));
-  k.line("static constexpr float scale = {0}, softcap = {1};", floatText(op.getScale().convertToDouble()),
-         floatText(op.getSoftcap().convertToDouble()));
+  k.line("static constexpr i32 headDim = {0}, heads = {1}, kvHeads = {2}, window = {3}, qStride = "
+         "{4};",
+         kv.getHeadDim(), op.getHeads(), kv.getKvHeads(), op.getWindow(),
+         rowStride(op.getQ().getType()));
+  k.line("static constexpr float scale = {0}, softcap = {1};",
+         floatText(op.getScale().convertToDouble()), floatText(op.getSoftcap().convertToDouble()));
   k.line("static MEMBER void store({0} *y, i32 token, i32 i, float value) {{", element);
-  k.line("y[(i64)token * {0} + i] = {1};", rowStride(output), bf16 ? "f32_to_bf16(value)" : "value");
+  k.line("y[(i64)token * {0} + i] = {1};", rowStride(output),
+         bf16 ? "f32_to_bf16(value)" : "value");
   k.write("}");
   k.line("static MEMBER void pad({0} *y, i32 first, i32 end) {{", element);
   k.line("pad_rows<{0}, {1}>(y, first, end);", output.getN(), rowStride(output));
@@ -47,10 +50,11 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
     CudaVariant &variant = k.open(decode ? "_decode" : "_prefill", decode ? 256 : 128);
     variant.grid[0] = {LaunchExtent::Tiles, kv.getKvHeads(), 1};
     variant.maxTileTokens = decode ? 1 : kUnlimited;
-    variant.sharedBytes = decode ? qBytes + 8 * std::min<int64_t>(group, 16) * (headDim + 2) * 4 : 4 * qBytes;
+    variant.sharedBytes =
+        decode ? qBytes + 8 * std::min<int64_t>(group, 16) * (headDim + 2) * 4 : 4 * qBytes;
     k.line("DYNAMIC_SHARED(shared);");
-    k.line("static_assert({0} == attention_{1}_shared<Shape>(), \"what the launch asks for\");", variant.sharedBytes,
-           decode ? "decode" : "prefill");
+    k.line("static_assert({0} == attention_{1}_shared<Shape>(), \"what the launch asks for\");",
+           variant.sharedBytes, decode ? "decode" : "prefill");
     k.line("attention_{0}<Shape>(q, pool, y, batch, shared);", decode ? "decode" : "prefill");
     k.close();
   }

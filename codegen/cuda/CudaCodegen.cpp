@@ -14,19 +14,21 @@ using namespace ingot;
 using namespace ingot::cuda;
 
 // device/batch.cuh repeats these layouts.
-static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 && sizeof(cpu::BatchView) == 88 &&
-              offsetof(cpu::BatchView, ids) == 32 && offsetof(cpu::BatchView, blockTable) == 72);
+static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
+              sizeof(cpu::BatchView) == 88 && offsetof(cpu::BatchView, ids) == 32 &&
+              offsetof(cpu::BatchView, blockTable) == 72);
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel) {
   KernelText k(kernel);
-  LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
-                           .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op); })
-                           .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
-                           .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
-                           .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })
-                           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
-                           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
-                           .Default([](Operation *op) { return op->emitOpError("has no CUDA code generator"); });
+  LogicalResult done =
+      llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
+          .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op); })
+          .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
+          .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
+          .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })
+          .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
+          .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
+          .Default([](Operation *op) { return op->emitOpError("has no CUDA code generator"); });
   if (failed(done))
     return failure();
   return k.finish();
@@ -61,13 +63,14 @@ EXPORT_KERNEL(argmax_finish)
   return program;
 }
 
-FailureOr<std::vector<std::vector<CompiledProgram>>> ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs,
-                                                                                  ArrayRef<std::string> architectures,
-                                                                                  unsigned threads, std::string &problem) {
+FailureOr<std::vector<std::vector<CompiledProgram>>>
+ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::string> architectures,
+                             unsigned threads, std::string &problem) {
   const Nvrtc *nvrtc = Nvrtc::get(problem);
   if (!nvrtc)
     return failure();
-  std::vector<std::vector<CompiledProgram>> compiled(architectures.size(), std::vector<CompiledProgram>(programs.size()));
+  std::vector<std::vector<CompiledProgram>> compiled(architectures.size(),
+                                                     std::vector<CompiledProgram>(programs.size()));
   size_t jobs = architectures.size() * programs.size();
   std::vector<std::string> problems(jobs);
   std::atomic<size_t> next = 0;
@@ -77,9 +80,10 @@ FailureOr<std::vector<std::vector<CompiledProgram>>> ingot::cuda::compileProgram
       const CudaProgram &program = programs[job % programs.size()];
       NvrtcResult result = nvrtc->compile(program.source, program.name, architecture);
       if (!result.ok)
-        problems[job] = "kernel " + program.name + " cannot be compiled for " + architecture + "\n" + result.log;
-      compiled[job / programs.size()][job % programs.size()] = {std::move(result.code), std::move(result.kernels),
-                                                                std::move(result.log)};
+        problems[job] = "kernel " + program.name + " cannot be compiled for " + architecture +
+                        "\n" + result.log;
+      compiled[job / programs.size()][job % programs.size()] = {
+          std::move(result.code), std::move(result.kernels), std::move(result.log)};
     }
   };
   std::vector<std::thread> others;

@@ -1,10 +1,13 @@
 //===- CudaCodegen.h - From kernels to CUDA C++, cubins and host objects -----===//
 //
-//   kernel.func ──emitKernel──▶ CudaProgram: text + variants ──compileKernels──▶ a cubin per architecture     (NVRTC)
-//                                                            └─compileForEmulator──▶ a shared object          (clang)
+//   kernel.func ──emitKernel──▶ CudaProgram: text + variants ──compileKernels──▶ a cubin per
+//   architecture     (NVRTC)
+//                                                            └─compileForEmulator──▶ a shared
+//                                                            object          (clang)
 //
-// docs/gpu.md has the ABI: a symbol takes the address of each operand of the kernel.func, in order, and last the address
-// of the batch. Programs are compiled apart from each other, in parallel; the same kernels give the same bytes.
+// docs/gpu.md has the ABI: a symbol takes the address of each operand of the kernel.func, in order,
+// and last the address of the batch. Programs are compiled apart from each other, in parallel; the
+// same kernels give the same bytes.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -31,8 +34,9 @@ struct LaunchExtent {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// One symbol of a program and when to launch it: the first variant whose guards hold. Guards say where a variant is
-/// fast: each is right for every batch (a grid covers it), so that a step may also use a later one.
+/// One symbol of a program and when to launch it: the first variant whose guards hold. Guards say
+/// where a variant is fast: each is right for every batch (a grid covers it), so that a step may
+/// also use a later one.
 struct CudaVariant {
   std::string symbol;
   LaunchExtent::Base guardBase = LaunchExtent::Constant; ///< what maxCount bounds (Tokens or Rows)
@@ -41,7 +45,7 @@ struct CudaVariant {
   LaunchExtent grid[2];               ///< x and y
   uint32_t threads = 0;
   uint32_t sharedBytes = 0; ///< dynamic; beyond 48 KB the function's attribute must be raised
-  bool pdl = true;          ///< may be launched with programmatic stream serialisation (sm_90 and newer)
+  bool pdl = true; ///< may be launched with programmatic stream serialisation (sm_90 and newer)
 };
 
 /// A kernel as text.
@@ -54,9 +58,10 @@ struct CudaProgram {
 /// Errors are reported at the kernel.
 mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel);
 
-/// Argmax of logits rows<vocabulary, f32> on the device (device/sample.cuh), not made from IR. Symbols `argmax`
-/// (logits, u64 keys[rows], batch) and, to be launched after it, `argmax_finish` (keys, i32 ids[rows], batch); keys are 0
-/// before the first step. Each symbol is one entry of `variants`.
+/// Argmax of logits rows<vocabulary, f32> on the device (device/sample.cuh), not made from IR.
+/// Symbols `argmax` (logits, u64 keys[rows], batch) and, to be launched after it, `argmax_finish`
+/// (keys, i32 ids[rows], batch); keys are 0 before the first step. Each symbol is one entry of
+/// `variants`.
 CudaProgram argmaxProgram(int64_t vocabulary);
 
 /// Machine code of one program, for one architecture.
@@ -66,11 +71,11 @@ struct CompiledProgram {
   std::string log;
 };
 
-/// result[a][p]: program p for architectures[a] ("sm_80" … "sm_120a"; "compute_80": PTX that the driver compiles where
-/// no cubin fits). `problem` says what went wrong.
-mlir::FailureOr<std::vector<std::vector<CompiledProgram>>> compilePrograms(llvm::ArrayRef<CudaProgram> programs,
-                                                                           llvm::ArrayRef<std::string> architectures,
-                                                                           unsigned threads, std::string &problem);
+/// result[a][p]: program p for architectures[a] ("sm_80" … "sm_120a"; "compute_80": PTX that the
+/// driver compiles where no cubin fits). `problem` says what went wrong.
+mlir::FailureOr<std::vector<std::vector<CompiledProgram>>>
+compilePrograms(llvm::ArrayRef<CudaProgram> programs, llvm::ArrayRef<std::string> architectures,
+                unsigned threads, std::string &problem);
 
 /// Options of a host build.
 struct EmulatorOptions {
@@ -78,9 +83,10 @@ struct EmulatorOptions {
   bool checked = false;                ///< every access of memory is watched (slow)
   unsigned threads = 1;
 };
-/// One ELF shared object that exports SYMBOL and SYMBOL__launch for every variant; it takes what it calls from
-/// libingot-cuda-emulator.so.
-mlir::FailureOr<std::vector<char>> compileForEmulator(llvm::ArrayRef<CudaProgram> programs, const EmulatorOptions &options,
+/// One ELF shared object that exports SYMBOL and SYMBOL__launch for every variant; it takes what it
+/// calls from libingot-cuda-emulator.so.
+mlir::FailureOr<std::vector<char>> compileForEmulator(llvm::ArrayRef<CudaProgram> programs,
+                                                      const EmulatorOptions &options,
                                                       std::string &problem);
 
 } // namespace ingot::cuda

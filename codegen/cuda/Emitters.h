@@ -1,7 +1,7 @@
 //===- Emitters.h - One generator per structured op -----------------------===//
 //
-// Main loops are templates of the device library; a generator prints the constants, the epilogue and a wrapper for each
-// variant. Emitters report what they cannot do as an error of the op.
+// Main loops are templates of the device library; a generator prints the constants, the epilogue
+// and a wrapper for each variant. Emitters report what they cannot do as an error of the op.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- HostCompile.cpp - Kernels as host code over the emulator ------------===//
 //
-// clang runs as a child, once per program and once to link, in a temporary folder that holds the embedded headers. No shell
-// is involved.
+// clang runs as a child, once per program and once to link, in a temporary folder that holds the
+// embedded headers. No shell is involved.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 #include "codegen/cuda/EmbeddedHeaders.h"
@@ -28,7 +28,8 @@ namespace {
 
 class HostCompiler {
 public:
-  HostCompiler(const EmulatorOptions &options, std::string &problem) : options(options), problem(problem) {}
+  HostCompiler(const EmulatorOptions &options, std::string &problem)
+      : options(options), problem(problem) {}
   ~HostCompiler() {
     if (!folder.empty())
       llvm::sys::fs::remove_directories(folder);
@@ -54,7 +55,8 @@ public:
     if (bad)
       return failure();
     std::string library = place("kernels.so");
-    std::vector<std::string> arguments{clang, "-shared", "-nostdlib", "-fuse-ld=lld", "-o", library};
+    std::vector<std::string> arguments{clang,          "-shared", "-nostdlib",
+                                       "-fuse-ld=lld", "-o",      library};
     llvm::append_range(arguments, objects);
     if (failed(run(arguments, "link")))
       return failure();
@@ -82,7 +84,8 @@ private:
         clang = *found;
         return success();
       }
-    return fail("clang++, which compiles kernels for the emulator, was not found\nneither where Ingot was configured nor in "
+    return fail("clang++, which compiles kernels for the emulator, was not found\nneither where "
+                "Ingot was configured nor in "
                 "PATH\ninstall clang-22 (apt install clang-22)");
   }
 
@@ -115,19 +118,43 @@ private:
       return failure();
     llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);
     bool features = digits.consume_back("a");
-    std::vector<std::string> arguments{clang, "-x", "c++", "-std=c++20", "-c", place(source), "-o", object, "-fPIC",
-                                       "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
-                                       "-fno-stack-protector", "-fno-exceptions", "-fno-rtti", "-g",
-                                       "-march=x86-64-v3", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function",
-                                       "-Wno-unused-const-variable", "-Wno-pass-failed", "-I", folder, "-I", place("device"),
+    std::vector<std::string> arguments{clang,
+                                       "-x",
+                                       "c++",
+                                       "-std=c++20",
+                                       "-c",
+                                       place(source),
+                                       "-o",
+                                       object,
+                                       "-fPIC",
+                                       "-fvisibility=hidden",
+                                       "-ffp-contract=off",
+                                       "-fno-math-errno",
+                                       "-fno-stack-protector",
+                                       "-fno-exceptions",
+                                       "-fno-rtti",
+                                       "-g",
+                                       "-march=x86-64-v3",
+                                       "-Wall",
+                                       "-Wno-unknown-pragmas",
+                                       "-Wno-unused-function",
+                                       "-Wno-unused-const-variable",
+                                       "-Wno-pass-failed",
+                                       "-I",
+                                       folder,
+                                       "-I",
+                                       place("device"),
                                        "-DDEVICE_ARCH=" + digits.str() + "0",
                                        "-ffile-prefix-map=" + folder + "/="};
     if (features)
       arguments.push_back("-DDEVICE_ARCH_FEATURES");
-    if (options.checked) // our own hooks answer the sanitizer's calls: see runtime/device/cuda_emulator
-      llvm::append_range(arguments, std::vector<std::string>{
-                                        "-O1", "-fsanitize=thread", "-fno-vectorize", "-fno-slp-vectorize", "-mllvm",
-                                        "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-instrument-read-before-write"});
+    if (options.checked) // our own hooks answer the sanitizer's calls: see
+                         // runtime/device/cuda_emulator
+      llvm::append_range(arguments,
+                         std::vector<std::string>{"-O1", "-fsanitize=thread", "-fno-vectorize",
+                                                  "-fno-slp-vectorize", "-mllvm",
+                                                  "-tsan-instrument-func-entry-exit=0", "-mllvm",
+                                                  "-tsan-instrument-read-before-write"});
     else
       arguments.push_back("-O2");
     return run(arguments, program.name);
@@ -136,11 +163,13 @@ private:
   LogicalResult run(const std::vector<std::string> &arguments, const std::string &what) {
     llvm::SmallVector<llvm::StringRef> views(arguments.begin(), arguments.end());
     std::string log = place(what + ".log"), error;
-    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log),
+                                                  llvm::StringRef(log)};
     if (llvm::sys::ExecuteAndWait(clang, views, std::nullopt, redirects, 0, 0, &error) == 0)
       return success();
     auto text = llvm::MemoryBuffer::getFile(log);
-    return fail(what + " cannot be compiled for the emulator\n" + (text ? (*text)->getBuffer().str() : error));
+    return fail(what + " cannot be compiled for the emulator\n" +
+                (text ? (*text)->getBuffer().str() : error));
   }
 
   const EmulatorOptions &options;
@@ -151,7 +180,8 @@ private:
 
 } // namespace
 
-FailureOr<std::vector<char>> ingot::cuda::compileForEmulator(ArrayRef<CudaProgram> programs, const EmulatorOptions &options,
+FailureOr<std::vector<char>> ingot::cuda::compileForEmulator(ArrayRef<CudaProgram> programs,
+                                                             const EmulatorOptions &options,
                                                              std::string &problem) {
   return HostCompiler(options, problem).compile(programs);
 }

@@ -50,12 +50,14 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
   for (BlockArgument argument : kernel.getBody().getArguments()) {
     auto it = names.find(argument);
     bool written = writtenOperands.contains(argument);
-    parameters += llvm::formatv("{0}{1} *{2}, ", written ? "" : "const ", elementText(argument.getType()),
-                                it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
+    parameters += llvm::formatv(
+        "{0}{1} *{2}, ", written ? "" : "const ", elementText(argument.getType()),
+        it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
   }
   write("");
   line("KERNEL void __launch_bounds__({0}) {1}({2}const BatchView *batch) {{",
-       allRegisters ? std::to_string(threads) + ", 1" : std::to_string(threads), variant.symbol, parameters);
+       allRegisters ? std::to_string(threads) + ", 1" : std::to_string(threads), variant.symbol,
+       parameters);
   line("pdl_launch();");
   program.variants.push_back(variant);
   return program.variants.back();
@@ -102,8 +104,9 @@ std::string KernelText::expression(Operation *op, ArrayRef<std::string> v) {
       .Default([](Operation *) { return std::string(); });
 }
 
-FailureOr<KernelText::Texts> KernelText::region(Region &region, ArrayRef<std::string> arguments,
-                                                llvm::function_ref<std::string(Operation *)> special) {
+FailureOr<KernelText::Texts>
+KernelText::region(Region &region, ArrayRef<std::string> arguments,
+                   llvm::function_ref<std::string(Operation *)> special) {
   llvm::DenseMap<Value, std::string> texts;
   Block &block = region.front();
   for (auto [argument, text] : llvm::zip(block.getArguments(), arguments))
@@ -111,7 +114,8 @@ FailureOr<KernelText::Texts> KernelText::region(Region &region, ArrayRef<std::st
   int count = 0;
   for (Operation &op : block.without_terminator()) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      texts[constant.getResult()] = floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
+      texts[constant.getResult()] =
+          floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
       continue;
     }
     if (std::string known = special ? special(&op) : std::string(); !known.empty()) {
@@ -153,31 +157,50 @@ std::string ingot::cuda::floatText(double value) {
 
 StringRef ingot::cuda::formatText(WeightFormat format) {
   switch (format) {
-  case WeightFormat::F32: return "BF16"; // packed so
-  case WeightFormat::F16: return "F16";
-  case WeightFormat::BF16: return "BF16";
-  case WeightFormat::Q4_0: return "Q4_0";
-  case WeightFormat::Q4_1: return "Q4_1";
-  case WeightFormat::Q5_0: return "Q5_0";
-  case WeightFormat::Q5_1: return "Q5_1";
-  case WeightFormat::Q8_0: return "Q8_0";
-  case WeightFormat::Q4_K: return "Q4_K";
-  case WeightFormat::Q5_K: return "Q5_K";
-  case WeightFormat::Q6_K: return "Q6_K";
-  case WeightFormat::Int8: return "Int8";
-  case WeightFormat::Int4G32: return "Int4G32";
-  case WeightFormat::Int4G64: return "Int4G64";
-  case WeightFormat::Int4G128: return "Int4G128";
+  case WeightFormat::F32:
+    return "BF16"; // packed so
+  case WeightFormat::F16:
+    return "F16";
+  case WeightFormat::BF16:
+    return "BF16";
+  case WeightFormat::Q4_0:
+    return "Q4_0";
+  case WeightFormat::Q4_1:
+    return "Q4_1";
+  case WeightFormat::Q5_0:
+    return "Q5_0";
+  case WeightFormat::Q5_1:
+    return "Q5_1";
+  case WeightFormat::Q8_0:
+    return "Q8_0";
+  case WeightFormat::Q4_K:
+    return "Q4_K";
+  case WeightFormat::Q5_K:
+    return "Q5_K";
+  case WeightFormat::Q6_K:
+    return "Q6_K";
+  case WeightFormat::Int8:
+    return "Int8";
+  case WeightFormat::Int4G32:
+    return "Int4G32";
+  case WeightFormat::Int4G64:
+    return "Int4G64";
+  case WeightFormat::Int4G128:
+    return "Int4G128";
   }
   llvm_unreachable("all formats are covered");
 }
 
 StringRef ingot::cuda::elementText(Type type) {
   if (auto rows = dyn_cast<RowsType>(type))
-    return rows.getKind() == RowKind::F32 ? "float" : rows.getKind() == RowKind::BF16 ? "u16" : "u8";
+    return rows.getKind() == RowKind::F32    ? "float"
+           : rows.getKind() == RowKind::BF16 ? "u16"
+                                             : "u8";
   if (auto weight = dyn_cast<lm::WeightType>(type))
     return weight.isVector() ? "float" : "u8";
   return "u8";
 }
 
-int64_t ingot::cuda::rowStride(RowsType rows) { return rows.rowBytes() / (rows.getKind() == RowKind::F32 ? 4 : 2); }
+int64_t ingot::cuda::rowStride(RowsType rows) {
+  return rows.rowBytes() / (rows.getKind() == RowKind::F32 ? 4 : 2);
+}

@@ -1,7 +1,7 @@
 //===- KernelText.h - The vocabulary that GPU generators are written in -----===//
 //
-// A generator appends lines of CUDA C++ and declares variants. Operands have names that say what they are: x, w0, y0;
-// values of regions are printed by one walker (`region`), scalar by scalar.
+// A generator appends lines of CUDA C++ and declares variants. Operands have names that say what
+// they are: x, w0, y0; values of regions are printed by one walker (`region`), scalar by scalar.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,11 +14,14 @@ namespace ingot::cuda {
 
 class KernelText {
 public:
-  explicit KernelText(kernel::FuncOp kernel) : kernel(kernel) { program.name = kernel.getName().str(); }
+  explicit KernelText(kernel::FuncOp kernel) : kernel(kernel) {
+    program.name = kernel.getName().str();
+  }
 
   /// `#include "header"` of the device library, once.
   void include(llvm::StringRef header);
-  /// A line at the present indentation; lines that end in { indent, lines that start with } go back.
+  /// A line at the present indentation; lines that end in { indent, lines that start with } go
+  /// back.
   template <typename... Args> void line(const char *format, Args &&...args) {
     write(llvm::formatv(format, std::forward<Args>(args)...).str());
   }
@@ -28,13 +31,15 @@ public:
   void name(mlir::Value operand, llvm::StringRef name, bool written = false);
   llvm::StringRef nameOf(mlir::Value operand) const;
 
-  /// Starts the `__global__` function of a variant: `KERNEL void __launch_bounds__(threads) NAME_suffix(operands…, batch) {`
-  /// allRegisters: ptxas need not save any for a second block on the processor.
+  /// Starts the `__global__` function of a variant: `KERNEL void __launch_bounds__(threads)
+  /// NAME_suffix(operands…, batch) {` allRegisters: ptxas need not save any for a second block on
+  /// the processor.
   CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false);
   void close();
 
-  /// Prints the operations of a region, its arguments being `arguments`, and returns the texts of what it yields.
-  /// `special` renders operations that only the caller knows; an empty text is an error.
+  /// Prints the operations of a region, its arguments being `arguments`, and returns the texts of
+  /// what it yields. `special` renders operations that only the caller knows; an empty text is an
+  /// error.
   using Texts = llvm::SmallVector<std::string>;
   mlir::FailureOr<Texts> region(mlir::Region &region, llvm::ArrayRef<std::string> arguments,
                                 llvm::function_ref<std::string(mlir::Operation *)> special = {});
@@ -59,7 +64,8 @@ std::string floatText(double value);
 /// The type of the device library's formats: "Q4_0".
 llvm::StringRef formatText(WeightFormat format);
 
-/// C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u8 for matrices and the KV pool.
+/// C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u8 for
+/// matrices and the KV pool.
 llvm::StringRef elementText(mlir::Type type);
 
 /// Values from one row to the next.

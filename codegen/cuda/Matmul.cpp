@@ -1,7 +1,8 @@
 //===- Matmul.cpp - kernel.matmul for GPUs ---------------------------------===//
 //
-// The grid's x goes over the tiles of all segments, its y over the tokens. A block finds its segment; segments of
-// one format share one instance of the main loop (device/matmul_*.cuh) and part again at the epilogue.
+// The grid's x goes over the tiles of all segments, its y over the tokens. A block finds its
+// segment; segments of one format share one instance of the main loop (device/matmul_*.cuh) and
+// part again at the epilogue.
 //
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more
@@ -33,7 +34,8 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
     minimums |= format.hasMin;
     group = format.isFloat() ? group : std::min<int64_t>(group, format.group);
   }
-  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have many scales.
+  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have
+  // many scales.
   mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
   prefillEights = minimums || group < 32 ? 4 : group < 64 ? 6 : 8;
 }
@@ -85,7 +87,8 @@ private:
       }
       segment.format = cast<lm::WeightType>(segment.weights[0].getType()).getFormat();
       for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux) {
-        k.name(*aux, ((isa<RowsType>((*aux).getType()) ? "rows" : "vector") + Twine(auxNumber++)).str());
+        k.name(*aux,
+               ((isa<RowsType>((*aux).getType()) ? "rows" : "vector") + Twine(auxNumber++)).str());
         segment.aux.push_back(*aux);
       }
       segments.push_back(std::move(segment));
@@ -103,12 +106,13 @@ private:
     for (auto [i, value] : llvm::enumerate(segment.aux)) {
       auto rows = dyn_cast<RowsType>(value.getType());
       parameters += llvm::formatv(", const float *aux{0}", i);
-      arguments.push_back(rows ? llvm::formatv("aux{0}[(i64)token * {1} + row]", i, rowStride(rows)).str()
-                               : llvm::formatv("aux{0}[row]", i).str());
+      arguments.push_back(
+          rows ? llvm::formatv("aux{0}[(i64)token * {1} + row]", i, rowStride(rows)).str()
+               : llvm::formatv("aux{0}[row]", i).str());
     }
     k.line("");
-    k.line("DEVICE void store_{0}({1} *y, i32 token, i32 row, const float (&sum)[{2}]{3}) {{", s, elementText(segment.type),
-           shape.weights, parameters);
+    k.line("DEVICE void store_{0}({1} *y, i32 token, i32 row, const float (&sum)[{2}]{3}) {{", s,
+           elementText(segment.type), shape.weights, parameters);
     FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
     if (failed(yielded))
       return failure();
@@ -124,7 +128,8 @@ private:
     std::string text;
     bool same = llvm::all_of(among, [&](size_t s) { return value(s) == value(among.front()); });
     for (size_t s : same ? among.take_back() : among)
-      text += (text.empty() ? "" : " : ") + (s == among.back() ? "" : "segment == " + std::to_string(s) + " ? ") + value(s);
+      text += (text.empty() ? "" : " : ") +
+              (s == among.back() ? "" : "segment == " + std::to_string(s) + " ? ") + value(s);
     return text;
   }
 
@@ -142,8 +147,9 @@ private:
     variant.grid[1] = {base(), 1, tokens};
     variant.guardBase = base();
     variant.maxCount = prefill ? kUnlimited : tokens;
-    variant.sharedBytes = prefill ? 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0)
-                                  : shape.parts * shape.weights * tokens * 20 * 4;
+    variant.sharedBytes =
+        prefill ? 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0)
+                : shape.parts * shape.weights * tokens * 20 * 4;
     k.line("DYNAMIC_SHARED(shared);");
     k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
     if (segments.size() > 1) {
@@ -160,7 +166,8 @@ private:
     // Formats in the order in which they come.
     SmallVector<SmallVector<size_t>> groups;
     for (size_t s : all) {
-      auto same = llvm::find_if(groups, [&](auto &group) { return segments[group[0]].format == segments[s].format; });
+      auto same = llvm::find_if(
+          groups, [&](auto &group) { return segments[group[0]].format == segments[s].format; });
       (same == groups.end() ? groups.emplace_back() : *same).push_back(s);
     }
     for (auto [g, group] : llvm::enumerate(groups)) {
@@ -168,7 +175,10 @@ private:
       for (size_t s : group)
         test += (test.empty() ? "" : " || ") + ("segment == " + std::to_string(s));
       if (groups.size() > 1)
-        k.line(g == 0 ? "if ({0}) {{" : g + 1 < groups.size() ? "} else if ({0}) {{" : "} else {{", test);
+        k.line(g == 0                  ? "if ({0}) {{"
+               : g + 1 < groups.size() ? "} else if ({0}) {{"
+                                       : "} else {{",
+               test);
       emitGroup(group, tokens, prefill);
     }
     if (groups.size() > 1)
@@ -178,7 +188,8 @@ private:
       if (int64_t stride = rowStride(segment.type); stride != segment.type.getN()) {
         k.line("if (first < {0} && block == {1}) {{", count(), starts[s + 1] - 1);
         k.line("const i32 end = first + {0} < {1} ? first + {0} : (i32){1};", tokens, count());
-        k.line("pad_rows<{0}, {1}>({2}, first, end);", segment.type.getN(), stride, k.nameOf(segment.y));
+        k.line("pad_rows<{0}, {1}>({2}, first, end);", segment.type.getN(), stride,
+               k.nameOf(segment.y));
         k.write("}");
       }
     k.close();
@@ -187,19 +198,23 @@ private:
   void emitGroup(ArrayRef<size_t> group, int64_t tokens, bool prefill) {
     std::string weights;
     for (int64_t i = 0; i < shape.weights; ++i)
-      weights += (i ? ", " : "") + choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[i]).str(); });
+      weights += (i ? ", " : "") +
+                 choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[i]).str(); });
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
-    std::string rows = choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
+    std::string rows =
+        choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
     k.line("matmul_{0}<{1}, {2}, {3}, {4}>(weights, (const u8 *)x, {5}, tile, first, &{6}, shared,",
-           prefill ? "prefill" : "decode", formatText(segments[group[0]].format), shape.k, shape.parts,
-           prefill ? shape.prefillEights : tokens / 8, rows, count());
+           prefill ? "prefill" : "decode", formatText(segments[group[0]].format), shape.k,
+           shape.parts, prefill ? shape.prefillEights : tokens / 8, rows, count());
     k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]) {{", shape.weights);
     for (auto [i, s] : llvm::enumerate(group)) {
       std::string aux;
       for (Value value : segments[s].aux)
         aux += ", " + k.nameOf(value).str();
-      std::string test = i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", s).str();
-      k.line("{0}{1}store_{2}({3}, token, row, sum{4});", i ? "else " : "", test, s, k.nameOf(segments[s].y), aux);
+      std::string test =
+          i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", s).str();
+      k.line("{0}{1}store_{2}({3}, token, row, sum{4});", i ? "else " : "", test, s,
+             k.nameOf(segments[s].y), aux);
     }
     k.write("});");
   }
@@ -207,7 +222,9 @@ private:
   LaunchExtent::Base base() {
     return op.getExtent() == kernel::Extent::Rows ? LaunchExtent::Rows : LaunchExtent::Tokens;
   }
-  const char *count() { return op.getExtent() == kernel::Extent::Rows ? "batch->rows" : "batch->tokens"; }
+  const char *count() {
+    return op.getExtent() == kernel::Extent::Rows ? "batch->rows" : "batch->tokens";
+  }
 
   KernelText &k;
   kernel::MatmulOp op;
@@ -217,4 +234,6 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op) { return MatmulEmitter(k, op).emit(); }
+LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op) {
+  return MatmulEmitter(k, op).emit();
+}

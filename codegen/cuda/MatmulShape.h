@@ -10,7 +10,7 @@ namespace ingot::cuda {
 
 struct MatmulShape {
   explicit MatmulShape(kernel::MatmulOp op);
-  int64_t weights;          ///< per output: 1, or 2 of a pair
+  int64_t weights; ///< per output: 1, or 2 of a pair
   int64_t k;
   int64_t parts;            ///< of K: warps of a decode block
   int64_t mostDecodeTokens; ///< of a decode variant

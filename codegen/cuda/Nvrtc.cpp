@@ -21,7 +21,8 @@ struct Nvrtc::Functions {
   using Program = void *;
   int (*version)(int *, int *);
   const char *(*errorString)(int);
-  int (*create)(Program *, const char *, const char *, int, const char *const *, const char *const *);
+  int (*create)(Program *, const char *, const char *, int, const char *const *,
+                const char *const *);
   int (*destroy)(Program *);
   int (*compile)(Program, int, const char *const *);
   int (*logSize)(Program, size_t *);
@@ -36,10 +37,12 @@ struct Nvrtc::Functions {
       function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
       return function != nullptr;
     };
-    return find(version, "nvrtcVersion") && find(errorString, "nvrtcGetErrorString") && find(create, "nvrtcCreateProgram") &&
-           find(destroy, "nvrtcDestroyProgram") && find(compile, "nvrtcCompileProgram") &&
-           find(logSize, "nvrtcGetProgramLogSize") && find(log, "nvrtcGetProgramLog") && find(cubinSize, "nvrtcGetCUBINSize") &&
-           find(cubin, "nvrtcGetCUBIN") && find(ptxSize, "nvrtcGetPTXSize") && find(ptx, "nvrtcGetPTX");
+    return find(version, "nvrtcVersion") && find(errorString, "nvrtcGetErrorString") &&
+           find(create, "nvrtcCreateProgram") && find(destroy, "nvrtcDestroyProgram") &&
+           find(compile, "nvrtcCompileProgram") && find(logSize, "nvrtcGetProgramLogSize") &&
+           find(log, "nvrtcGetProgramLog") && find(cubinSize, "nvrtcGetCUBINSize") &&
+           find(cubin, "nvrtcGetCUBIN") && find(ptxSize, "nvrtcGetPTXSize") &&
+           find(ptx, "nvrtcGetPTX");
   }
 };
 
@@ -54,7 +57,8 @@ static void addEnvironment(StringRef root, std::vector<std::string> &paths) {
   llvm::SmallString<256> lib(root);
   llvm::sys::path::append(lib, "venv", "lib");
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(lib, error), end; !error && it != end; it.increment(error))
+  for (llvm::sys::fs::directory_iterator it(lib, error), end; !error && it != end;
+       it.increment(error))
     if (llvm::sys::path::filename(it->path()).starts_with("python"))
       paths.push_back(it->path() + "/site-packages/nvidia/cu13/lib/" + kLibrary);
 }
@@ -74,12 +78,14 @@ static std::vector<std::string> candidates() {
   return paths;
 }
 
-/// NVRTC opens its built-in functions by name, from the loader's path alone: opened here first, they are found.
+/// NVRTC opens its built-in functions by name, from the loader's path alone: opened here first,
+/// they are found.
 static void *openWithBuiltins(const std::string &path) {
   StringRef folder = llvm::sys::path::parent_path(path);
   std::error_code error;
   if (!folder.empty())
-    for (llvm::sys::fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    for (llvm::sys::fs::directory_iterator it(folder, error), end; !error && it != end;
+         it.increment(error))
       if (llvm::sys::path::filename(it->path()).starts_with("libnvrtc-builtins.so"))
         dlopen(it->path().c_str(), RTLD_NOW | RTLD_GLOBAL);
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -104,8 +110,10 @@ const Nvrtc *Nvrtc::get(std::string &problem) {
     else
       return (opened = std::unique_ptr<Nvrtc>(new Nvrtc(functions, path))).get();
   }
-  problem = std::string("NVRTC, the compiler of CUDA kernels, was not found\n") + kLibrary + ": " + reason +
-            "\ninstall it with `pip install nvidia-cuda-nvrtc==13.0.88`, or name the library in INGOT_NVRTC";
+  problem = std::string("NVRTC, the compiler of CUDA kernels, was not found\n") + kLibrary + ": " +
+            reason +
+            "\ninstall it with `pip install nvidia-cuda-nvrtc==13.0.88`, or name the library in "
+            "INGOT_NVRTC";
   return nullptr;
 }
 
@@ -125,7 +133,8 @@ static int numberBefore(StringRef line, StringRef what) {
   return value;
 }
 
-/// ptxas -v: "Function properties for NAME", "… stack frame, … spill stores, … spill loads", "Used … registers, …"
+/// ptxas -v: "Function properties for NAME", "… stack frame, … spill stores, … spill loads", "Used
+/// … registers, …"
 static std::vector<KernelResources> parseResources(StringRef log) {
   std::vector<KernelResources> kernels;
   llvm::SmallVector<StringRef> lines;
@@ -158,7 +167,8 @@ static std::vector<KernelResources> parseResources(StringRef log) {
   return kernels;
 }
 
-NvrtcResult Nvrtc::compile(const std::string &source, const std::string &name, const std::string &arch) const {
+NvrtcResult Nvrtc::compile(const std::string &source, const std::string &name,
+                           const std::string &arch) const {
   const Functions &f = *functions;
   std::vector<const char *> texts, names;
   for (const EmbeddedHeader &header : deviceHeaders()) {
@@ -172,11 +182,13 @@ NvrtcResult Nvrtc::compile(const std::string &source, const std::string &name, c
       result.log += std::string(result.log.empty() ? "" : "\n") + f.errorString(code);
     return !code;
   };
-  if (!check(f.create(&program, source.c_str(), (name + ".cu").c_str(), int(texts.size()), texts.data(), names.data())))
+  if (!check(f.create(&program, source.c_str(), (name + ".cu").c_str(), int(texts.size()),
+                      texts.data(), names.data())))
     return result;
   bool ptx = StringRef(arch).starts_with("compute_");
   std::string archOption = "--gpu-architecture=" + arch;
-  std::vector<const char *> options{archOption.c_str(), "--std=c++17", "-default-device", "--fmad=false"};
+  std::vector<const char *> options{archOption.c_str(), "--std=c++17", "-default-device",
+                                    "--fmad=false"};
   if (!ptx)
     options.push_back("--ptxas-options=-v");
   int code = f.compile(program, int(options.size()), options.data());

@@ -31,12 +31,14 @@ struct NvrtcResult {
 
 class Nvrtc {
 public:
-  /// The library, opened once per process; null with `problem` set (three lines: what, why, way out).
+  /// The library, opened once per process; null with `problem` set (three lines: what, why, way
+  /// out).
   static const Nvrtc *get(std::string &problem);
 
-  /// Compiles `source`, which may include the device library (its headers are embedded). arch: sm_80,
-  /// sm_89, sm_90a, sm_100a, sm_120a; or compute_80 for PTX. Threads may call it at once.
-  NvrtcResult compile(const std::string &source, const std::string &name, const std::string &arch) const;
+  /// Compiles `source`, which may include the device library (its headers are embedded). arch:
+  /// sm_80, sm_89, sm_90a, sm_100a, sm_120a; or compute_80 for PTX. Threads may call it at once.
+  NvrtcResult compile(const std::string &source, const std::string &name,
+                      const std::string &arch) const;
 
   std::string version() const; ///< "13.0"
   const std::string &path() const { return libraryPath; }

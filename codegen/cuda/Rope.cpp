@@ -37,16 +37,18 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   int64_t heads = op.getHeads(), kvHeads = kv.getKvHeads();
   k.line("");
   k.line("struct Heads {{");
-  k.line("static constexpr i32 heads = {0}, kvHeads = {1}, headDim = {2}, rotary = {3};", heads, kvHeads, kv.getHeadDim(),
-         op.getTable() ? op.getTable().getType().getN() : 0);
+  k.line("static constexpr i32 heads = {0}, kvHeads = {1}, headDim = {2}, rotary = {3};", heads,
+         kvHeads, kv.getHeadDim(), op.getTable() ? op.getTable().getType().getN() : 0);
   k.line("static constexpr bool interleaved = {0}, qNormed = {1}, kNormed = {2};",
-         op.getStyle() == lm::RopeStyle::Interleaved ? "true" : "false", op.getQNorm() ? "true" : "false",
-         op.getKNorm() ? "true" : "false");
-  k.line("static constexpr float eps = {0}, weightOffset = {1};", floatText(op.getEps().convertToDouble()),
+         op.getStyle() == lm::RopeStyle::Interleaved ? "true" : "false",
+         op.getQNorm() ? "true" : "false", op.getKNorm() ? "true" : "false");
+  k.line("static constexpr float eps = {0}, weightOffset = {1};",
+         floatText(op.getEps().convertToDouble()),
          floatText(op.getWeightOffset().convertToDouble()));
   k.write("};");
   constexpr int64_t warps = 4; // kRopeWarps
-  k.open("", 32 * warps).grid[0] = {LaunchExtent::Tokens, int64_t(llvm::divideCeil(heads + 2 * kvHeads, warps)), 1};
+  k.open("", 32 * warps).grid[0] = {LaunchExtent::Tokens,
+                                    int64_t(llvm::divideCeil(heads + 2 * kvHeads, warps)), 1};
   k.line("rope_append<Heads>(q, k, v, pool, {0}, {1}, {2}, batch);", table, qNorm, kNorm);
   k.close();
   return success();

@@ -1,8 +1,8 @@
 //===- Rowwise.cpp - kernel.rowwise and kernel.gather for GPUs -------------===//
 //
-// A block a row. As on CPUs the row is walked once for each kernel.row_stat and once more to store; values that depend on
-// statistics alone are computed once, by every thread. A thread reads and writes its own elements, so that an
-// output may be one of the inputs.
+// A block a row. As on CPUs the row is walked once for each kernel.row_stat and once more to store;
+// values that depend on statistics alone are computed once, by every thread. A thread reads and
+// writes its own elements, so that an output may be one of the inputs.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 
@@ -20,16 +20,19 @@ namespace {
 class RowwiseEmitter {
 public:
   RowwiseEmitter(KernelText &k, kernel::RowwiseOp op)
-      : k(k), op(op), body(op.getBody().front()), n(cast<RowsType>(op.getOutputs().front().getType()).getN()) {
+      : k(k), op(op), body(op.getBody().front()),
+        n(cast<RowsType>(op.getOutputs().front().getType()).getN()) {
     for (Operation &inner : body.without_terminator())
-      if (isa<kernel::RowStatOp>(inner) || llvm::all_of(inner.getOperands(), [&](Value v) { return uniform.contains(v); }))
+      if (isa<kernel::RowStatOp>(inner) ||
+          llvm::all_of(inner.getOperands(), [&](Value v) { return uniform.contains(v); }))
         uniform.insert_range(inner.getResults());
     warps = n >= 1024 ? 8 : 4;
   }
 
   LogicalResult emit() {
     for (Value v : op.getOutputs())
-      if (RowKind kind = cast<RowsType>(v.getType()).getKind(); kind != RowKind::F32 && kind != RowKind::BF16)
+      if (RowKind kind = cast<RowsType>(v.getType()).getKind();
+          kind != RowKind::F32 && kind != RowKind::BF16)
         return op.emitOpError("expects outputs of f32 or bf16 on GPUs, got ") << v.getType();
     k.include("batch.cuh");
     k.include("region_math.cuh");
@@ -73,7 +76,8 @@ private:
 
   LogicalResult emitOp(Operation &inner, Memo &memo, const std::string &name) {
     if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
-      memo[constant.getResult()] = floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
+      memo[constant.getResult()] =
+          floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
       return success();
     }
     KernelText::Texts operands;
@@ -119,7 +123,8 @@ private:
       return failure();
     k.line("sum{0} += {1};", number, memo.lookup(stat.getValue()));
     k.write("}");
-    k.line("const float s{0} = div_f32(block_sum<{1}>(sum{0}, partial{0}), {2});", number, warps, floatText(double(n)));
+    k.line("const float s{0} = div_f32(block_sum<{1}>(sum{0}, partial{0}), {2});", number, warps,
+           floatText(double(n)));
     texts[stat.getResult()] = "s" + std::to_string(number);
     return success();
   }
@@ -158,7 +163,9 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cuda::emitRowwise(KernelText &k, kernel::RowwiseOp op) { return RowwiseEmitter(k, op).emit(); }
+LogicalResult ingot::cuda::emitRowwise(KernelText &k, kernel::RowwiseOp op) {
+  return RowwiseEmitter(k, op).emit();
+}
 
 LogicalResult ingot::cuda::emitGather(KernelText &k, kernel::GatherOp op) {
   lm::WeightType weight = op.getWeight().getType();

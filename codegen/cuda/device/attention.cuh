@@ -1,39 +1,46 @@
 //===- attention.cuh - Paged attention --------------------------------------===//
 //
-// The rows of a block are a tile's tokens x the query heads that share a KV head: row = token * group + head. A warp takes
-// 16 rows and a *span* of 64 positions (two pages) at a fixed absolute place:
+// The rows of a block are a tile's tokens x the query heads that share a KV head: row = token *
+// group + head. A warp takes 16 rows and a *span* of 64 positions (two pages) at a fixed absolute
+// place:
 //
 //   S = q K^T            mma, q rounded to bf16
 //   m = max S, p = 2^(S - m), l = Σ p, o = p V          a span knows nothing of the others
 //   (M, L, O) <- merge of (M, L, O) and (m, l, o)        always in order of spans
 //
-// Since a span stands alone and merging is in order, it does not matter who computes it: in decode the warps of a block
-// take spans in turn and merge through shared memory; in prefill a warp walks all spans of its rows. Same bits. A span that
-// a row may not see at all merges as nothing.
+// Since a span stands alone and merging is in order, it does not matter who computes it: in decode
+// the warps of a block take spans in turn and merge through shared memory; in prefill a warp walks
+// all spans of its rows. Same bits. A span that a row may not see at all merges as nothing.
 //
-// K and V go from global memory to registers, 16 bytes a load, and neither passes through shared memory:
+// K and V go from global memory to registers, 16 bytes a load, and neither passes through shared
+// memory:
 //
-//   K   which k of the product a head dimension becomes is free, as long as q agrees: lane (g, c) loads dimensions
-//       32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t and b0, b1 of step 2t + 1
-//   V   which column of the product a dimension becomes is free too: lane (g, c) loads dimensions 64h + 8g … + 7 of
-//       positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g of product e, and a pair of positions
-//       is put together by a byte permutation
+//   K   which k of the product a head dimension becomes is free, as long as q agrees: lane (g, c)
+//   loads dimensions
+//       32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t and b0, b1 of step
+//       2t + 1
+//   V   which column of the product a dimension becomes is free too: lane (g, c) loads dimensions
+//   64h + 8g … + 7 of
+//       positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g of product e, and
+//       a pair of positions is put together by a byte permutation
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-constexpr i32 kSpan = 64;            ///< positions
-constexpr float kNoScore = -1e30f;   ///< below any score, finite
+constexpr i32 kSpan = 64;          ///< positions
+constexpr float kNoScore = -1e30f; ///< below any score, finite
 
-/// What the emitter says: struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0: none); y: type; … }
+/// What the emitter says: struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0:
+/// none); y: type; … }
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
   static constexpr i32 pageBytes = round_up(4 * S::kvHeads * S::headDim * kPageTokens, 64);
   static constexpr i32 decodeRows = group < 16 ? group : 16; ///< of a row tile, in shared memory
   static constexpr bool qInRegisters = S::headDim <= 64;
-  static constexpr i32 qBytes = qInRegisters ? 0 : kChunks * 2 * 512; ///< of 16 rows, in shared memory
+  static constexpr i32 qBytes =
+      qInRegisters ? 0 : kChunks * 2 * 512; ///< of 16 rows, in shared memory
 };
 constexpr i32 kDecodeWarps = 8, kPrefillWarps = 4;
 /// Bytes of shared memory.
@@ -41,7 +48,9 @@ template <class S> constexpr i32 attention_decode_shared() {
   using Shape = AttentionShape<S>;
   return Shape::qBytes + kDecodeWarps * Shape::decodeRows * (S::headDim + 2) * 4;
 }
-template <class S> constexpr i32 attention_prefill_shared() { return kPrefillWarps * AttentionShape<S>::qBytes; }
+template <class S> constexpr i32 attention_prefill_shared() {
+  return kPrefillWarps * AttentionShape<S>::qBytes;
+}
 
 /// Eight 16-bit values from dimension d on; what lies beyond the head is 0.
 template <i32 Dim> DEVICE uint4 load_eight(const u16 *row, i32 d) {
@@ -51,21 +60,25 @@ template <i32 Dim> DEVICE uint4 load_eight(const u16 *row, i32 d) {
     u32 w[4];
     UNROLL
     for (i32 i = 0; i < 4; i++) {
-      const u32 lo = d + 2 * i < Dim ? row[d + 2 * i] : 0, hi = d + 2 * i + 1 < Dim ? row[d + 2 * i + 1] : 0;
+      const u32 lo = d + 2 * i < Dim ? row[d + 2 * i] : 0,
+                hi = d + 2 * i + 1 < Dim ? row[d + 2 * i + 1] : 0;
       w[i] = lo | hi << 16;
     }
     return uint4{w[0], w[1], w[2], w[3]};
   }
 }
 
-/// 16 rows of queries, as A fragments: step 2t + s holds pairs 2s and 2s + 1 of a lane's eight dimensions of chunk t.
+/// 16 rows of queries, as A fragments: step 2t + s holds pairs 2s and 2s + 1 of a lane's eight
+/// dimensions of chunk t.
 template <class S> struct Queries {
   using Shape = AttentionShape<S>;
   u32 registers[Shape::qInRegisters ? 2 * Shape::kChunks : 1][4];
   const uint4 *shared;
 
-  /// Rows rowTile * 16 + … of the tile; lane (g, c) fetches rows g and g + 8. Steps from, from + by, …
-  MEMBER void load(const float *q, const AttentionTile &tile, i32 head, i32 rowTile, uint4 *to, i32 from, i32 by) {
+  /// Rows rowTile * 16 + … of the tile; lane (g, c) fetches rows g and g + 8. Steps from, from +
+  /// by, …
+  MEMBER void load(const float *q, const AttentionTile &tile, i32 head, i32 rowTile, uint4 *to,
+                   i32 from, i32 by) {
     const i32 lane = threadIdx.x % 32;
     const float *rows[2];
     UNROLL
@@ -86,7 +99,8 @@ template <class S> struct Queries {
       for (i32 j = 0; j < 4; j++) {
         const float *row = rows[j % 2];
         const i32 d = step / 2 * 32 + lane % 4 * 8 + step % 2 * 4 + j / 2 * 2;
-        a[j] = pack_bf16(row && d < S::headDim ? row[d] : 0.0f, row && d + 1 < S::headDim ? row[d + 1] : 0.0f);
+        a[j] = pack_bf16(row && d < S::headDim ? row[d] : 0.0f,
+                         row && d + 1 < S::headDim ? row[d + 1] : 0.0f);
       }
       if constexpr (Shape::qInRegisters) {
         UNROLL
@@ -127,7 +141,9 @@ template <class S> struct HeadPages {
     return (const u16 *)(pool + page * AttentionShape<S>::pageBytes) +
            (i64)(head * kPageTokens + position % kPageTokens) * S::headDim;
   }
-  MEMBER const u16 *values(i32 position) const { return keys(position) + (i64)S::kvHeads * kPageTokens * S::headDim; }
+  MEMBER const u16 *values(i32 position) const {
+    return keys(position) + (i64)S::kvHeads * kPageTokens * S::headDim;
+  }
 };
 
 /// A span of 16 rows: m, l of rows g and g + 8 and, 64 dimensions at a time, o.
@@ -136,23 +152,26 @@ template <class S> struct Span {
   float m[2], l[2];
   u32 p[4][1][4]; ///< A fragments: 16 rows x 64 positions
 
-  /// positionOf[half]: of the lane's rows; they see start … start + 63 as far as mask and window let them.
-  MEMBER void score(const Queries<S> &q, const HeadPages<S> &pages, i32 start, const i32 (&positionOf)[2]) {
+  /// positionOf[half]: of the lane's rows; they see start … start + 63 as far as mask and window
+  /// let them.
+  MEMBER void score(const Queries<S> &q, const HeadPages<S> &pages, i32 start,
+                    const i32 (&positionOf)[2]) {
     const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
     const u16 *rows[2]; // of the two pages, of this lane's first position there
     UNROLL
     for (i32 i = 0; i < 2; i++)
       rows[i] = pages.keys(start + 32 * i < pages.limit ? start + 32 * i : start) + g * S::headDim;
     float s[1][8][4] = {};
-    constexpr i32 together = S::headDim <= 128 ? Shape::kChunks : 1; // chunks whose loads are under way at once
-    _Pragma("unroll together")
-    for (i32 t = 0; t < Shape::kChunks; t++) {
+    constexpr i32 together =
+        S::headDim <= 128 ? Shape::kChunks : 1; // chunks whose loads are under way at once
+    _Pragma("unroll together") for (i32 t = 0; t < Shape::kChunks; t++) {
       u32 first[8][2], second[8][2], a[1][4];
       UNROLL
       for (i32 j = 0; j < 8; j++) {
-        const uint4 k = start + 8 * j + g < pages.limit
-                            ? load_eight<S::headDim>(rows[j / 4] + j % 4 * 8 * S::headDim, 32 * t + 8 * c)
-                            : uint4{0, 0, 0, 0};
+        const uint4 k =
+            start + 8 * j + g < pages.limit
+                ? load_eight<S::headDim>(rows[j / 4] + j % 4 * 8 * S::headDim, 32 * t + 8 * c)
+                : uint4{0, 0, 0, 0};
         first[j][0] = k.x, first[j][1] = k.y, second[j][0] = k.z, second[j][1] = k.w;
       }
       q.fragment(a[0], 2 * t);
@@ -172,7 +191,8 @@ template <class S> struct Span {
           v = tanh_f32(v * (S::scale / S::softcap)) * (S::softcap * log2e);
         else
           v *= S::scale * log2e;
-        const bool seen = position <= positionOf[half] && (!S::window || position > positionOf[half] - S::window);
+        const bool seen =
+            position <= positionOf[half] && (!S::window || position > positionOf[half] - S::window);
         v = seen ? v : 2.0f * kNoScore;
         most = max_f32(most, v);
       }
@@ -187,20 +207,23 @@ template <class S> struct Span {
       l[half] = warp_sum<2, 1>(sum);
     }
     UNROLL
-    for (i32 i = 0; i < 4; i++)
+    for (i32 i = 0; i < 4; i++) {
       UNROLL
-    for (i32 j = 0; j < 4; j++)
-      p[i][0][j] = pack_bf16(s[0][2 * i + j / 2][j % 2 * 2], s[0][2 * i + j / 2][j % 2 * 2 + 1]);
+      for (i32 j = 0; j < 4; j++)
+        p[i][0][j] = pack_bf16(s[0][2 * i + j / 2][j % 2 * 2], s[0][2 * i + j / 2][j % 2 * 2 + 1]);
+    }
   }
 
-  /// o of dimensions 64h … 64h + 63: o[e][v] is row g (+ 8 for v >= 2), dimension 64h + 16c + 8 (v % 2) + e.
+  /// o of dimensions 64h … 64h + 63: o[e][v] is row g (+ 8 for v >= 2), dimension 64h + 16c + 8 (v
+  /// % 2) + e.
   MEMBER void weigh(float (&o)[1][8][4], const HeadPages<S> &pages, i32 start, i32 h) const {
     const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
     UNROLL
-    for (i32 i = 0; i < 8; i++)
+    for (i32 i = 0; i < 8; i++) {
       UNROLL
-    for (i32 v = 0; v < 4; v++)
-      o[0][i][v] = 0.0f;
+      for (i32 v = 0; v < 4; v++)
+        o[0][i][v] = 0.0f;
+    }
     const u16 *rows[2];
     UNROLL
     for (i32 i = 0; i < 2; i++)
@@ -211,8 +234,10 @@ template <class S> struct Span {
       UNROLL
       for (i32 j = 0; j < 4; j++) {
         const i32 in = 16 * i + 2 * c + j % 2 + j / 2 * 8;
-        const uint4 v = start + in < pages.limit ? load_eight<S::headDim>(rows[i / 2] + in % 32 * S::headDim, 64 * h + 8 * g)
-                                                 : uint4{0, 0, 0, 0};
+        const uint4 v =
+            start + in < pages.limit
+                ? load_eight<S::headDim>(rows[i / 2] + in % 32 * S::headDim, 64 * h + 8 * g)
+                : uint4{0, 0, 0, 0};
         at[j][0] = v.x, at[j][1] = v.y, at[j][2] = v.z, at[j][3] = v.w;
       }
       u32 b[8][2];
@@ -237,17 +262,22 @@ template <class S> struct AttentionWork {
   MEMBER AttentionWork(const BatchView *batch, const u8 *pool, i32 item) {
     tile = batch->attentionTiles[item / S::kvHeads];
     head = item % S::kvHeads;
-    const i32 end = tile.firstPosition + tile.tokens, from = S::window ? tile.firstPosition - S::window + 1 : 0;
+    const i32 end = tile.firstPosition + tile.tokens,
+              from = S::window ? tile.firstPosition - S::window + 1 : 0;
     pages = {pool, batch->blockTable + tile.sequence * batch->blockTableStride, head, end};
     firstSpan = from > 0 ? from / kSpan : 0;
     endSpan = divide_up(end, kSpan);
   }
 };
 
-/// One token a tile. Warps take spans in turn and write them to shared memory; threads own elements of the total.
-template <class S, class Y> DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const BatchView *batch, u8 *shared) {
+/// One token a tile. Warps take spans in turn and write them to shared memory; threads own elements
+/// of the total.
+template <class S, class Y>
+DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const BatchView *batch,
+                             u8 *shared) {
   using Shape = AttentionShape<S>;
-  constexpr i32 threads = 32 * kDecodeWarps, rows = Shape::decodeRows, elements = divide_up(rows * S::headDim, threads);
+  constexpr i32 threads = 32 * kDecodeWarps, rows = Shape::decodeRows,
+                elements = divide_up(rows * S::headDim, threads);
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   pdl_wait();
   if (blockIdx.x >= batch->tiles * S::kvHeads)
@@ -265,13 +295,14 @@ template <class S, class Y> DEVICE void attention_decode(const float *q, const u
     i32 positionOf[2];
     UNROLL
     for (i32 half = 0; half < 2; half++)
-      positionOf[half] = work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
+      positionOf[half] =
+          work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
     float total[elements] = {}, most[elements], sum[elements] = {};
     UNROLL
     for (i32 e = 0; e < elements; e++)
       most[e] = kNoScore;
 
-    ROLL
+    NO_UNROLL
     for (i32 from = work.firstSpan; from < work.endSpan; from += kDecodeWarps) {
       if (from + warp < work.endSpan) {
         Span<S> span;
@@ -287,12 +318,13 @@ template <class S, class Y> DEVICE void attention_decode(const float *q, const u
           float o[1][8][4];
           span.weigh(o, work.pages, (from + warp) * kSpan, h);
           UNROLL
-          for (i32 v = 0; v < 4; v++)
+          for (i32 v = 0; v < 4; v++) {
             UNROLL
-          for (i32 e = 0; e < 8; e++) {
-            const i32 row = lane / 4 + v / 2 * 8, d = 64 * h + 16 * (lane % 4) + 8 * (v % 2) + e;
-            if (row < rows && d < S::headDim)
-              os[(warp * rows + row) * S::headDim + d] = o[0][e][v];
+            for (i32 e = 0; e < 8; e++) {
+              const i32 row = lane / 4 + v / 2 * 8, d = 64 * h + 16 * (lane % 4) + 8 * (v % 2) + e;
+              if (row < rows && d < S::headDim)
+                os[(warp * rows + row) * S::headDim + d] = o[0][e][v];
+            }
           }
         }
       }
@@ -317,7 +349,8 @@ template <class S, class Y> DEVICE void attention_decode(const float *q, const u
       const i32 at = thread + e * threads, row = rowTile * 16 + at / S::headDim;
       if (at >= rows * S::headDim || row >= rowsOfTile)
         continue;
-      const i32 token = work.tile.firstToken + row / Shape::group, head = work.head * Shape::group + row % Shape::group;
+      const i32 token = work.tile.firstToken + row / Shape::group,
+                head = work.head * Shape::group + row % Shape::group;
       S::store(y, token, head * S::headDim + at % S::headDim, div_f32(total[e], sum[e]));
     }
   }
@@ -326,7 +359,9 @@ template <class S, class Y> DEVICE void attention_decode(const float *q, const u
 }
 
 /// Any tile: each warp walks all spans of 16 rows.
-template <class S, class Y> DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchView *batch, u8 *shared) {
+template <class S, class Y>
+DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchView *batch,
+                              u8 *shared) {
   using Shape = AttentionShape<S>;
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   pdl_wait();
@@ -336,7 +371,7 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
   // Wide heads: an item is 16 rows and 128 dimensions of V; its scores are computed again for each.
   constexpr i32 parts = divide_up(Shape::vChunks, 2), chunks = Shape::vChunks < 2 ? 1 : 2;
   const i32 items = divide_up(work.tile.tokens * Shape::group, 16) * parts;
-  ROLL
+  NO_UNROLL
   for (i32 item = warp; item < items; item += kPrefillWarps) {
     const i32 rowTile = item / parts, firstChunk = item % parts * 2;
     Queries<S> queries;
@@ -346,9 +381,10 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
     i32 positionOf[2];
     UNROLL
     for (i32 half = 0; half < 2; half++)
-      positionOf[half] = work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
+      positionOf[half] =
+          work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
     float total[chunks][8][4] = {}, most[2] = {kNoScore, kNoScore}, sum[2] = {};
-    ROLL
+    NO_UNROLL
     for (i32 at = work.firstSpan; at < work.endSpan; at++) {
       Span<S> span;
       span.score(queries, work.pages, at * kSpan, positionOf);
@@ -356,7 +392,8 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
       UNROLL
       for (i32 half = 0; half < 2; half++) {
         const float higher = max_f32(most[half], span.m[half]);
-        weight[half] = weight_of(most[half], higher), weightOfSpan[half] = weight_of(span.m[half], higher);
+        weight[half] = weight_of(most[half], higher),
+        weightOfSpan[half] = weight_of(span.m[half], higher);
         sum[half] = merged(sum[half], weight[half], span.l[half], weightOfSpan[half]);
         most[half] = higher;
       }
@@ -365,10 +402,11 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
         float o[1][8][4];
         span.weigh(o, work.pages, at * kSpan, firstChunk + h);
         UNROLL
-        for (i32 e = 0; e < 8; e++)
+        for (i32 e = 0; e < 8; e++) {
           UNROLL
-        for (i32 v = 0; v < 4; v++)
-          total[h][e][v] = merged(total[h][e][v], weight[v / 2], o[0][e][v], weightOfSpan[v / 2]);
+          for (i32 v = 0; v < 4; v++)
+            total[h][e][v] = merged(total[h][e][v], weight[v / 2], o[0][e][v], weightOfSpan[v / 2]);
+        }
       }
     }
     UNROLL
@@ -376,14 +414,17 @@ template <class S, class Y> DEVICE void attention_prefill(const float *q, const 
       const i32 row = rowTile * 16 + lane / 4 + 8 * half;
       if (row >= work.tile.tokens * Shape::group)
         continue;
-      const i32 token = work.tile.firstToken + row / Shape::group, head = work.head * Shape::group + row % Shape::group;
+      const i32 token = work.tile.firstToken + row / Shape::group,
+                head = work.head * Shape::group + row % Shape::group;
       UNROLL
-      for (i32 h = 0; h < chunks; h++)
+      for (i32 h = 0; h < chunks; h++) {
         UNROLL
-      for (i32 i = 0; i < 16; i++) {
-        const i32 d = 64 * (firstChunk + h) + 16 * (lane % 4) + i;
-        if (d < S::headDim)
-          S::store(y, token, head * S::headDim + d, div_f32(total[h][i % 8][2 * half + i / 8], sum[half]));
+        for (i32 i = 0; i < 16; i++) {
+          const i32 d = 64 * (firstChunk + h) + 16 * (lane % 4) + i;
+          if (d < S::headDim)
+            S::store(y, token, head * S::headDim + d,
+                     div_f32(total[h][i % 8][2 * half + i / 8], sum[half]));
+        }
       }
     }
     if constexpr (!Shape::qInRegisters)

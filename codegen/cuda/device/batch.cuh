@@ -1,15 +1,15 @@
 //===- batch.cuh - What a step works on, as kernels see it ------------------===//
 //
-// runtime/device/cpu/KernelAbi.h is the definition (CudaCodegen.cpp asserts that the layouts are one); here pointers
-// are addresses of the device. Rows of bf16 are padded with zeros to a multiple of 64 values, rows
-// of f32 to a multiple of 32.
+// runtime/device/cpu/KernelAbi.h is the definition (CudaCodegen.cpp asserts that the layouts are
+// one); here pointers are addresses of the device. Rows of bf16 are padded with zeros to a multiple
+// of 64 values, rows of f32 to a multiple of 32.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "device.cuh"
 
 /// A main loop: its body is unrolled by hand, and copies of it would only take registers.
-#define ROLL _Pragma("unroll 1")
+#define NO_UNROLL _Pragma("unroll 1")
 
 /// DEVICE for functions of a class.
 #ifdef __CUDACC__
@@ -27,10 +27,10 @@ struct AttentionTile {
 
 struct BatchView {
   i64 tokens, sequences, rows, tiles;
-  const i32 *ids;        ///< [tokens]
-  const i32 *positions;  ///< [tokens]
-  const i32 *sequenceOf; ///< [tokens] row of the block table
-  const i32 *rowTokens;  ///< [rows]
+  const i32 *ids;                      ///< [tokens]
+  const i32 *positions;                ///< [tokens]
+  const i32 *sequenceOf;               ///< [tokens] row of the block table
+  const i32 *rowTokens;                ///< [rows]
   const AttentionTile *attentionTiles; ///< [tiles]
   const i32 *blockTable;               ///< [sequences][blockTableStride]
   i64 blockTableStride;
@@ -52,7 +52,8 @@ template <i32 Warps> DEVICE float block_sum(float value, float (&partial)[Warps]
   return sum;
 }
 
-/// Zeros behind the values of rows first … end - 1: columns From … To - 1, which nobody else writes.
+/// Zeros behind the values of rows first … end - 1: columns From … To - 1, which nobody else
+/// writes.
 template <i32 From, i32 To, class T> DEVICE void pad_rows(T *y, i32 first, i32 end) {
   if constexpr (From < To)
     for (i32 i = threadIdx.x; i < (end - first) * (To - From); i += blockDim.x)

@@ -5,20 +5,23 @@
 //   F::Run run;
 //   F::load(run, tile, r, steps);         run r of the tile to registers: codes and scales
 //   F::fragment(a, run, step);            A of mma.m16n8k16 in bf16, exact
-//   F::scale(run, group, half)            f32, of the lane's rows l / 4 (half 0) and l / 4 + 8 (half 1)
-//   F::minimum(run, group, half)          what a group adds per unit of Σx (hasMin)
+//   F::scale(run, group, half)            f32, of the lane's rows l / 4 (half 0) and l / 4 + 8
+//   (half 1) F::minimum(run, group, half)          what a group adds per unit of Σx (hasMin)
 //   F::value(weight, tileBytes, n, k)     one weight by the formula of NumericFormat.h (gather)
 //
-// A code of up to 7 bits becomes a bf16 by two logic operations: the exponent of 128 is put above it, and as bf16 has
-// 7 bits of mantissa this *is* 128 + code. Subtracting 128 + zero point is exact, and is done for pairs.
+// A code of up to 7 bits becomes a bf16 by two logic operations: the exponent of 128 is put above
+// it, and as bf16 has 7 bits of mantissa this *is* 128 + code. Subtracting 128 + zero point is
+// exact, and is done for pairs.
 //
-//   word of a lane (4 bits)   p7 p3 …          (word >> 4j) & 000f000f | 43004300  =  128 + q of both values of pair j
+//   word of a lane (4 bits)   p7 p3 …          (word >> 4j) & 000f000f | 43004300  =  128 + q of
+//   both values of pair j
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-/// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one f16 per 256.
+/// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one
+/// f16 per 256.
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct CodeFormat {
   static constexpr bool isFloat = false, hasMin = HasMin;
   static constexpr i32 group = Group;
@@ -30,12 +33,14 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
   static constexpr i32 minOffset = scaleOffset + 32 * scales;
   static constexpr i32 subScaleOffset = minOffset + (HasMin ? 32 * scales : 0);
   static constexpr i32 subMinOffset = subScaleOffset + (Super ? 256 / Group * 16 : 0);
-  static constexpr i32 blockBytes = round_up(subMinOffset + (Super && HasMin ? 256 / Group * 16 : 0), 64);
+  static constexpr i32 blockBytes =
+      round_up(subMinOffset + (Super && HasMin ? 256 / Group * 16 : 0), 64);
   static constexpr i32 runGroups = Group >= 64 ? 1 : 64 / Group; ///< groups that a run touches
   static constexpr i32 runScales = Super ? 1 : runGroups;
   static constexpr i32 words = Bits; ///< 32-bit words of codes, per lane and run
   /// Registers of a run, about.
-  static constexpr i32 registers = words + (HasMin ? 4 : 2) * runScales + (Super ? (HasMin ? 4 : 2) * runGroups : 0);
+  static constexpr i32 registers =
+      words + (HasMin ? 4 : 2) * runScales + (Super ? (HasMin ? 4 : 2) * runGroups : 0);
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
 
@@ -57,7 +62,8 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
       run.code[4] = upper.x, run.code[5] = upper.y;
     } else if constexpr (Bits == 8) {
       const uint4 second = ld_stream((const uint4 *)(codes + 512 + lane * 16));
-      run.code[4] = second.x, run.code[5] = second.y, run.code[6] = second.z, run.code[7] = second.w;
+      run.code[4] = second.x, run.code[5] = second.y, run.code[6] = second.z,
+      run.code[7] = second.w;
     }
     UNROLL
     for (i32 half = 0; half < 2; half++) {
@@ -81,7 +87,8 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
   }
 
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
-    constexpr u32 both = 0x00010001u, magic = 0x4300 * both, back = (0xc300 | ZeroPoint % 128) * both;
+    constexpr u32 both = 0x00010001u, magic = 0x4300 * both,
+                  back = (0xc300 | ZeroPoint % 128) * both;
     UNROLL
     for (i32 j = 0; j < 4; j++) {
       if constexpr (Bits == 8) { // 7 bits as below; the eighth says which of -128 and -256 goes off
@@ -92,7 +99,8 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
       u32 q = mask_or(run.code[step] >> (4 * j), 0xf * both, magic);
       if constexpr (Bits == 5) {
         const i32 from = 4 * step + j;
-        q = mask_or(from < 4 ? run.code[4] << (4 - from) : run.code[4] >> (from - 4), 0x10 * both, q);
+        q = mask_or(from < 4 ? run.code[4] << (4 - from) : run.code[4] >> (from - 4), 0x10 * both,
+                    q);
       } else if constexpr (Bits == 6) {
         const i32 from = 8 * (step % 2) + 2 * j;
         const u32 upper = run.code[4 + step / 2];
@@ -106,7 +114,8 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     if constexpr (!Super)
       return f16_to_f32(run.d[i][half]);
     else
-      return f16_to_f32(run.d[0][half]) * (HasMin ? (float)run.s[i][half] : (float)(i8)run.s[i][half]);
+      return f16_to_f32(run.d[0][half]) *
+             (HasMin ? (float)run.s[i][half] : (float)(i8)run.s[i][half]);
   }
   static MEMBER float minimum(const Run &run, i32 i, i32 half) {
     if constexpr (!Super)
@@ -117,17 +126,23 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
 
   static MEMBER float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
     const i32 row = n % 16, in = k % blockK, step = k % 64 / 16;
-    const u8 *block = weight + n / 16 * tileBytes + (i64)(k / blockK) * blockBytes, *run = block + in / 64 * runBytes;
+    const u8 *block = weight + n / 16 * tileBytes + (i64)(k / blockK) * blockBytes,
+             *run = block + in / 64 * runBytes;
     const i32 lane = row % 8 * 4 + k % 8 / 2, j = k % 16 / 8 * 2 + row / 8, odd = 16 * (k % 2);
     i32 q;
     if constexpr (Bits == 8) {
-      q = *(const u32 *)(run + step / 2 * 512 + lane * 16 + (2 * (step % 2) + j / 2) * 4) >> (8 * (j % 2) + odd) & 255;
+      q = *(const u32 *)(run + step / 2 * 512 + lane * 16 + (2 * (step % 2) + j / 2) * 4) >>
+              (8 * (j % 2) + odd) &
+          255;
     } else {
       q = *(const u32 *)(run + lane * 16 + step * 4) >> (4 * j + odd) & 15;
       if constexpr (Bits == 5)
         q |= (*(const u32 *)(run + 512 + lane * 4) >> (4 * step + j + odd) & 1) << 4;
       else if constexpr (Bits == 6)
-        q |= (*(const u32 *)(run + 512 + lane * 8 + step / 2 * 4) >> (8 * (step % 2) + 2 * j + odd) & 3) << 4;
+        q |=
+            (*(const u32 *)(run + 512 + lane * 8 + step / 2 * 4) >> (8 * (step % 2) + 2 * j + odd) &
+             3)
+            << 4;
     }
     auto half = [&](i32 offset) {
       return f16_to_f32(*(const u16 *)(block + offset + 2 * ((Super ? 0 : in / Group * 16) + row)));
@@ -147,7 +162,8 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
   }
 };
 
-/// bf16, or f16 as the sum of two bf16: the upper 8 bits of its significand, and the other 3. Exact, for one more mma.
+/// bf16, or f16 as the sum of two bf16: the upper 8 bits of its significand, and the other 3.
+/// Exact, for one more mma.
 template <bool Half> struct FloatFormat {
   static constexpr bool isFloat = true, hasMin = false, split = Half;
   static constexpr i32 blockK = 64, runsPerBlock = 1, group = 64, registers = 16;
@@ -161,12 +177,14 @@ template <bool Half> struct FloatFormat {
   static MEMBER void load(Run &run, const u8 *tile, i32 r, i32 steps) {
     UNROLL
     for (i32 s = 0; s < 4; s++)
-      run.step[s] = 4 * r + s < steps
-                        ? ld_stream((const uint4 *)(tile + (i64)(4 * r + s) * 512 + threadIdx.x % 32 * 16))
-                        : uint4{0, 0, 0, 0};
+      run.step[s] =
+          4 * r + s < steps
+              ? ld_stream((const uint4 *)(tile + (i64)(4 * r + s) * 512 + threadIdx.x % 32 * 16))
+              : uint4{0, 0, 0, 0};
   }
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
-    a[0] = run.step[step].x, a[1] = run.step[step].y, a[2] = run.step[step].z, a[3] = run.step[step].w;
+    a[0] = run.step[step].x, a[1] = run.step[step].y, a[2] = run.step[step].z,
+    a[3] = run.step[step].w;
     if constexpr (Half) {
       UNROLL
       for (i32 j = 0; j < 4; j++)
@@ -179,12 +197,15 @@ template <bool Half> struct FloatFormat {
     UNROLL
     for (i32 j = 0; j < 4; j++) {
       const float lo = f16_lo(w[j]), hi = f16_hi(w[j]);
-      a[j] = pack_bf16(lo - as_f32(as_u32(lo) & 0xffff0000u), hi - as_f32(as_u32(hi) & 0xffff0000u));
+      a[j] =
+          pack_bf16(lo - as_f32(as_u32(lo) & 0xffff0000u), hi - as_f32(as_u32(hi) & 0xffff0000u));
     }
   }
   static MEMBER float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
-    const i32 row = n % 16, lane = row % 8 * 4 + k % 8 / 2, v = k % 16 / 8 * 4 + row / 8 * 2 + k % 2;
-    const u16 bits = *(const u16 *)(weight + n / 16 * tileBytes + (i64)(k / 16) * 512 + lane * 16 + v * 2);
+    const i32 row = n % 16, lane = row % 8 * 4 + k % 8 / 2,
+              v = k % 16 / 8 * 4 + row / 8 * 2 + k % 2;
+    const u16 bits =
+        *(const u16 *)(weight + n / 16 * tileBytes + (i64)(k / 16) * 512 + lane * 16 + v * 2);
     return Half ? f16_to_f32(bits) : bf16_to_f32(bits);
   }
 };

@@ -4,7 +4,8 @@
 #include "formats.cuh"
 
 /// y[t] = scale * row ids[t] of the weight. A block a token.
-template <class F, i32 K> DEVICE void gather(const u8 *weight, float *y, const BatchView *batch, float scale) {
+template <class F, i32 K>
+DEVICE void gather(const u8 *weight, float *y, const BatchView *batch, float scale) {
   constexpr i32 stride = round_up(K, 32);
   pdl_wait();
   const i32 token = blockIdx.x;

@@ -2,11 +2,12 @@
 //
 // One for every kernel, so that their results are the same bits:
 //
-//   K is cut into *parts* of whole blocks, the same for every batch (KParts). The sum of a part starts at 0 and goes
-//   through its groups in order of K:
+//   K is cut into *parts* of whole blocks, the same for every batch (KParts). The sum of a part
+//   starts at 0 and goes through its groups in order of K:
 //       dot = Σ (q - zero point) x        mma.sync, f32
 //       sum = fma(scale, dot, sum)        and with minimums  sum = fma(minimum, Σx, sum)
-//   The parts are added to 0 in order. A float weight adds its products to the sum of the part at once.
+//   The parts are added to 0 in order. A float weight adds its products to the sum of the part at
+//   once.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,7 +15,8 @@
 
 /// Which runs of 64 k a part holds.
 template <class F, i32 K, i32 Parts> struct KParts {
-  static constexpr i32 runs = divide_up(K, 64), steps = divide_up(K, 16), blocks = divide_up(K, F::blockK);
+  static constexpr i32 runs = divide_up(K, 64), steps = divide_up(K, 16),
+                       blocks = divide_up(K, F::blockK);
   static MEMBER i32 begin(i32 part) {
     const i32 run = part * blocks / Parts * F::runsPerBlock;
     return run < runs ? run : runs;
@@ -30,12 +32,14 @@ template <class F, i32 M, i32 N> struct GroupSums<F, M, N, true> {};
 
 /// sum += dot and Σx of group `i` of the run, scaled; the group's sums start again.
 template <class F, i32 M, i32 N>
-DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group, const typename F::Run (&run)[M], i32 i) {
+DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
+                      const typename F::Run (&run)[M], i32 i) {
   UNROLL
   for (i32 m = 0; m < M; m++) {
     UNROLL
     for (i32 v = 0; v < 4; v++) {
-      const float scale = F::scale(run[m], i, v / 2), minimum = F::hasMin ? F::minimum(run[m], i, v / 2) : 0.0f;
+      const float scale = F::scale(run[m], i, v / 2),
+                  minimum = F::hasMin ? F::minimum(run[m], i, v / 2) : 0.0f;
       UNROLL
       for (i32 n = 0; n < N; n++) {
         sum[m][n][v] = fma_f32(scale, group.dot[m][n][v], sum[m][n][v]);
@@ -49,8 +53,8 @@ DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group, const ty
 
 /// One run. `tokens(step, b)` brings the fragments of x; `last`: the part ends here.
 template <class F, i32 M, i32 N, class Tokens>
-DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group, const typename F::Run (&run)[M], i32 r,
-                         bool last, Tokens tokens) {
+DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
+                         const typename F::Run (&run)[M], i32 r, bool last, Tokens tokens) {
   UNROLL
   for (i32 step = 0; step < 4; step++) {
     u32 a[M][4], b[N][2];

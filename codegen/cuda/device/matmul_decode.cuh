@@ -1,13 +1,14 @@
 //===- matmul_decode.cuh - Projections of up to 64 tokens -------------------===//
 //
-// A block owns a tile of 16 rows (of a pair: the same tile of both weights); its warps own the parts of K. What
-// bounds it is the stream of weights, so that stream starts before everything else and is never waited for by more
-// than a warp:
+// A block owns a tile of 16 rows (of a pair: the same tile of both weights); its warps own the
+// parts of K. What bounds it is the stream of weights, so that stream starts before everything else
+// and is never waited for by more than a warp:
 //
 //   load the first runs of the part     weights: no other kernel writes them, so before pdl_wait
 //   pdl_wait
 //   for each run: multiply, load the run that is Depth further on into the same registers
-//   sums of the parts meet in shared memory, added in order; one thread per (row, token) runs the epilogue
+//   sums of the parts meet in shared memory, added in order; one thread per (row, token) runs the
+//   epilogue
 //
 // Fragments of x come straight from L2: every value is read once per block.
 //===----------------------------------------------------------------------===//
@@ -15,20 +16,25 @@
 
 #include "matmul.cuh"
 
-/// Floats per token of a part's sums in shared memory: 16 rows, and 4 so that lanes fall on different banks.
+/// Floats per token of a part's sums in shared memory: 16 rows, and 4 so that lanes fall on
+/// different banks.
 constexpr i32 kSumStride = 20;
 
 /// Bytes of shared memory. Weights: 1, or 2 of a pair.
-constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) { return parts * weights * tokens * kSumStride * 4; }
+constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) {
+  return parts * weights * tokens * kSumStride * 4;
+}
 
 /// Tokens first … first + 8N - 1 (those below count) of rows 16 tile … 16 tile + 15.
 /// `store(token, row, sums)` gets the finished sums of each weight. rows: of the weight.
 template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
-DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile, i32 first, const i64 *countOf,
-                          u8 *shared, Store store) {
+DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
+                          i32 first, const i64 *countOf, u8 *shared, Store store) {
   using Cut = KParts<F, K, Parts>;
   constexpr i32 rowBytes = round_up(K, 64) * 2, budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
-  constexpr i32 wanted = budget / (F::registers * Weights), depth = wanted < 2 ? 2 : wanted > 8 ? 8 : wanted;
+  constexpr i32 wanted = budget / (F::registers * Weights), depth = wanted < 2   ? 2
+                                                                    : wanted > 8 ? 8
+                                                                                 : wanted;
   const i32 lane = threadIdx.x % 32, part = threadIdx.x / 32;
   const i32 begin = Cut::begin(part), end = Cut::begin(part + 1);
   const u8 *streams[Weights];
@@ -39,10 +45,11 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
   typename F::Run runs[depth][Weights];
   UNROLL
   for (i32 s = 0; s < depth; s++)
-    if (begin + s < end)
+    if (begin + s < end) {
       UNROLL
-  for (i32 w = 0; w < Weights; w++)
-    F::load(runs[s][w], streams[w], begin + s, Cut::steps);
+      for (i32 w = 0; w < Weights; w++)
+        F::load(runs[s][w], streams[w], begin + s, Cut::steps);
+    }
   pdl_wait();
   const i32 count = (i32)*countOf;
   if (first >= count)
@@ -57,7 +64,7 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
   }
   float sum[Weights][N][4] = {};
   GroupSums<F, Weights, N> group;
-  ROLL
+  NO_UNROLL
   for (i32 from = begin; from < end; from += depth) {
     UNROLL
     for (i32 s = 0; s < depth; s++) {
@@ -71,21 +78,25 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
           b[n][0] = *(const u32 *)at, b[n][1] = *(const u32 *)(at + 16);
         }
       });
-      if (r + depth < end)
+      if (r + depth < end) {
         UNROLL
-      for (i32 w = 0; w < Weights; w++)
-        F::load(runs[s][w], streams[w], r + depth, Cut::steps);
+        for (i32 w = 0; w < Weights; w++)
+          F::load(runs[s][w], streams[w], r + depth, Cut::steps);
+      }
     }
   }
 
   float *partial = (float *)shared;
   UNROLL
-  for (i32 w = 0; w < Weights; w++)
+  for (i32 w = 0; w < Weights; w++) {
     UNROLL
-  for (i32 n = 0; n < N; n++)
-    UNROLL
-  for (i32 v = 0; v < 4; v++)
-    partial[((part * Weights + w) * 8 * N + 8 * n + 2 * (lane % 4) + v % 2) * kSumStride + lane / 4 + v / 2 * 8] = sum[w][n][v];
+    for (i32 n = 0; n < N; n++) {
+      UNROLL
+      for (i32 v = 0; v < 4; v++)
+        partial[((part * Weights + w) * 8 * N + 8 * n + 2 * (lane % 4) + v % 2) * kSumStride +
+                lane / 4 + v / 2 * 8] = sum[w][n][v];
+    }
+  }
   sync_block();
   for (i32 i = threadIdx.x; i < 16 * 8 * N; i += 32 * Parts) {
     const i32 token = i / 16, row = i % 16;

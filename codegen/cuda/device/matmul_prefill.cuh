@@ -2,14 +2,15 @@
 //
 // A block of 8 warps makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x 16 N tokens:
 //
-//   warp w:   tiles 2 (w % 4) and 2 (w % 4) + 1 (of a pair: tile w % 4 of both weights), token half w / 4
+//   warp w:   tiles 2 (w % 4) and 2 (w % 4) + 1 (of a pair: tile w % 4 of both weights), token half
+//   w / 4
 //
 //   shared memory   two stages of x: 16 N tokens x 64 k, swizzled, filled by cp.async a run ahead;
 //                   the sums of the parts before, private to the thread that owns them
 //   registers       codes of this run and the next; sums of this part and of this group
 //
-// Every value is made by the same instructions in the same order as in matmul_decode.cuh, so the bits do not depend on
-// which of the two ran.
+// Every value is made by the same instructions in the same order as in matmul_decode.cuh, so the
+// bits do not depend on which of the two ran.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,8 +24,8 @@ constexpr i32 matmul_prefill_shared(i32 parts, i32 n) {
 
 /// Tokens first … first + 16 N - 1 of tiles tile … tile + 7 (pairs: + 3).
 template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
-DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile, i32 first, const i64 *countOf,
-                           u8 *shared, Store store) {
+DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
+                           i32 first, const i64 *countOf, u8 *shared, Store store) {
   using Cut = KParts<F, K, Parts>;
   constexpr i32 rowBytes = round_up(K, 64) * 2, tokens = 16 * N, stageBytes = tokens * 128;
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
@@ -39,7 +40,8 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   UNROLL
   for (i32 m = 0; m < 2; m++) {
     tileOf[m] = Weights == 2 ? tile + warp % 4 : tile + 2 * (warp % 4) + m;
-    streams[m] = weights[Weights == 2 ? m : 0] + (tileOf[m] < tiles ? tileOf[m] : tiles - 1) * F::tileBytes(K);
+    streams[m] = weights[Weights == 2 ? m : 0] +
+                 (tileOf[m] < tiles ? tileOf[m] : tiles - 1) * F::tileBytes(K);
   }
 
   auto fetch = [&](i32 r) { // x of run r into its stage; rows beyond the last token become 0
@@ -49,7 +51,8 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
         const i32 token = i * kPrefillThreads / 8 + thread / 8, chunk = thread % 8;
         const bool inside = first + token < count;
         cp_async16(shared + r % 2 * stageBytes + swizzle128(token * 128 + chunk * 16),
-                   x + (i64)(inside ? first + token : first) * rowBytes + r * 128 + chunk * 16, inside ? 16 : 0);
+                   x + (i64)(inside ? first + token : first) * rowBytes + r * 128 + chunk * 16,
+                   inside ? 16 : 0);
       }
     }
     cp_async_commit();
@@ -68,7 +71,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   for (i32 m = 0; m < 2; m++)
     F::load(next[m], streams[m], 0, Cut::steps);
   i32 part = 0;
-  ROLL
+  NO_UNROLL
   for (i32 r = 0; r < Cut::runs; r++) {
     if constexpr (Parts > 1)
       while (r == Cut::begin(part + 1)) { // a part ends (several, if some are empty)
@@ -90,15 +93,16 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
         F::load(next[m], streams[m], r + 1, Cut::steps);
     }
     const u8 *stage = shared + r % 2 * stageBytes;
-    multiply_run<F>(sum, group, run, r, r + 1 == Cut::begin(part + 1), [&](i32 step, u32(&b)[N][2]) {
-      UNROLL
-      for (i32 n = 0; n < N; n += 2) {
-        const i32 token = warp / 4 * 8 * N + 8 * n + lane % 8 + lane / 16 * 8;
-        u32 both[4];
-        ldmatrix_x4(both, stage + swizzle128(token * 128 + step * 32 + lane / 8 % 2 * 16));
-        b[n][0] = both[0], b[n][1] = both[1], b[n + 1][0] = both[2], b[n + 1][1] = both[3];
-      }
-    });
+    multiply_run<F>(
+        sum, group, run, r, r + 1 == Cut::begin(part + 1), [&](i32 step, u32(&b)[N][2]) {
+          UNROLL
+          for (i32 n = 0; n < N; n += 2) {
+            const i32 token = warp / 4 * 8 * N + 8 * n + lane % 8 + lane / 16 * 8;
+            u32 both[4];
+            ldmatrix_x4(both, stage + swizzle128(token * 128 + step * 32 + lane / 8 % 2 * 16));
+            b[n][0] = both[0], b[n][1] = both[1], b[n + 1][0] = both[2], b[n + 1][1] = both[3];
+          }
+        });
   }
   if constexpr (Parts > 1) {
     UNROLL
@@ -107,24 +111,25 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   }
 
   UNROLL
-  for (i32 n = 0; n < N; n++)
+  for (i32 n = 0; n < N; n++) {
     UNROLL
-  for (i32 v = 0; v < 4; v++) {
-    const i32 token = first + warp / 4 * 8 * N + 8 * n + 2 * (lane % 4) + v % 2;
-    if (token >= count)
-      continue;
-    if constexpr (Weights == 2) {
-      const i32 row = tileOf[0] * 16 + lane / 4 + v / 2 * 8;
-      const float sums[2] = {sum[0][n][v], sum[1][n][v]};
-      if (row < rows)
-        store(token, row, sums);
-    } else {
-      UNROLL
-      for (i32 m = 0; m < 2; m++) {
-        const i32 row = tileOf[m] * 16 + lane / 4 + v / 2 * 8;
-        const float sums[1] = {sum[m][n][v]};
+    for (i32 v = 0; v < 4; v++) {
+      const i32 token = first + warp / 4 * 8 * N + 8 * n + 2 * (lane % 4) + v % 2;
+      if (token >= count)
+        continue;
+      if constexpr (Weights == 2) {
+        const i32 row = tileOf[0] * 16 + lane / 4 + v / 2 * 8;
+        const float sums[2] = {sum[0][n][v], sum[1][n][v]};
         if (row < rows)
           store(token, row, sums);
+      } else {
+        UNROLL
+        for (i32 m = 0; m < 2; m++) {
+          const i32 row = tileOf[m] * 16 + lane / 4 + v / 2 * 8;
+          const float sums[1] = {sum[m][n][v]};
+          if (row < rows)
+            store(token, row, sums);
+        }
       }
     }
   }

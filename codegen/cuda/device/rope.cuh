@@ -16,9 +16,11 @@ DEVICE double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); 
 DEVICE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #endif
 
-/// Cosine and sine of an f32, right to the last bit but one: reduced in f64 by pi/2 in two parts, Taylor sums in f64.
+/// Cosine and sine of an f32, right to the last bit but one: reduced in f64 by pi/2 in two parts,
+/// Taylor sums in f64.
 DEVICE void cos_sin(float x, float &cosine, float &sine) {
-  const double a = x, shifted = fma_f64(a, 0.63661977236758134308, 6755399441055744.0); // 1.5 * 2^52 rounds
+  const double a = x, shifted = fma_f64(a, 0.63661977236758134308,
+                                        6755399441055744.0); // 1.5 * 2^52 rounds
   const double n = shifted - 6755399441055744.0;
   double r = fma_f64(n, -1.57079632679489655800, a);
   r = fma_f64(n, -6.12323399573676603587e-17, r);
@@ -37,14 +39,17 @@ DEVICE void cos_sin(float x, float &cosine, float &sine) {
   q = fma_f64(q, s, -0.5);
   q = fma_f64(q, s, 1.0);
   const float ofCosine = (float)q;
-  const i32 quarter = (i32)(i64)n; // odd quarters swap the two, the upper half of the circle is negative
+  const i32 quarter =
+      (i32)(i64)n; // odd quarters swap the two, the upper half of the circle is negative
   const float c = quarter & 1 ? ofSine : ofCosine, t = quarter & 1 ? ofCosine : ofSine;
   cosine = (quarter + 1) & 2 ? -c : c;
   sine = quarter & 2 ? -t : t;
 }
 
 /// A block a token.
-template <i32 Count> DEVICE void rope_table(const float *frequencies, float *table, const BatchView *batch, float factor) {
+template <i32 Count>
+DEVICE void rope_table(const float *frequencies, float *table, const BatchView *batch,
+                       float factor) {
   constexpr i32 stride = round_up(2 * Count, 32);
   pdl_wait();
   const i32 token = blockIdx.x;
@@ -61,8 +66,9 @@ template <i32 Count> DEVICE void rope_table(const float *frequencies, float *tab
     row[i] = 0.0f;
 }
 
-/// One head by a warp: normed, rotated, each element handed to `store(d, value)`. Lanes read what they store, so that
-/// it may be in place. S: headDim, rotary (0: none), interleaved, eps, weightOffset.
+/// One head by a warp: normed, rotated, each element handed to `store(d, value)`. Lanes read what
+/// they store, so that it may be in place. S: headDim, rotary (0: none), interleaved, eps,
+/// weightOffset.
 template <class S, bool Norm, class Store>
 DEVICE void rope_head(const float *x, const float *table, const float *weight, Store store) {
   const i32 lane = threadIdx.x % 32;
@@ -81,8 +87,10 @@ DEVICE void rope_head(const float *x, const float *table, const float *weight, S
       return x[d];
   };
   for (i32 i = lane; i < S::rotary / 2; i += 32) {
-    const i32 first = S::interleaved ? 2 * i : i, second = S::interleaved ? 2 * i + 1 : i + S::rotary / 2;
-    const float a = normed(first), b = normed(second), cosine = table[i], sine = table[S::rotary / 2 + i];
+    const i32 first = S::interleaved ? 2 * i : i,
+              second = S::interleaved ? 2 * i + 1 : i + S::rotary / 2;
+    const float a = normed(first), b = normed(second), cosine = table[i],
+                sine = table[S::rotary / 2 + i];
     store(first, a * cosine - b * sine);
     store(second, b * cosine + a * sine);
   }
@@ -92,13 +100,17 @@ DEVICE void rope_head(const float *x, const float *table, const float *weight, S
 
 constexpr i32 kRopeWarps = 4;
 /// Heads of q, k and v, a warp each: blocks per token.
-constexpr i32 rope_blocks(i32 heads, i32 kvHeads) { return divide_up(heads + 2 * kvHeads, kRopeWarps); }
+constexpr i32 rope_blocks(i32 heads, i32 kvHeads) {
+  return divide_up(heads + 2 * kvHeads, kRopeWarps);
+}
 
 template <class S>
-DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, const float *table, const float *qNorm,
-                        const float *kNorm, const BatchView *batch) {
-  constexpr i32 blocks = rope_blocks(S::heads, S::kvHeads), pageElements = S::kvHeads * kPageTokens * S::headDim,
-                pageBytes = round_up(4 * pageElements, 64), kStride = round_up(S::kvHeads * S::headDim, 32);
+DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, const float *table,
+                        const float *qNorm, const float *kNorm, const BatchView *batch) {
+  constexpr i32 blocks = rope_blocks(S::heads, S::kvHeads),
+                pageElements = S::kvHeads * kPageTokens * S::headDim,
+                pageBytes = round_up(4 * pageElements, 64),
+                kStride = round_up(S::kvHeads * S::headDim, 32);
   pdl_wait();
   const i32 token = blockIdx.x / blocks;
   i32 head = blockIdx.x % blocks * kRopeWarps + threadIdx.x / 32;
@@ -113,7 +125,9 @@ DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, cons
     return;
   }
   const i32 position = batch->positions[token];
-  const i64 page = batch->blockTable[batch->sequenceOf[token] * batch->blockTableStride + position / kPageTokens];
+  const i64 page =
+      batch
+          ->blockTable[batch->sequenceOf[token] * batch->blockTableStride + position / kPageTokens];
   u16 *keys = (u16 *)(pool + page * pageBytes);
   const i32 slot = position % kPageTokens;
   head -= S::heads;

@@ -1,9 +1,10 @@
 //===- sample.cuh - The most likely token, on the device ---------------------===//
 //
-// Two launches. Blocks of the first take pieces of a row and meet in one 64-bit maximum per row, which does not depend on
-// their order:
+// Two launches. Blocks of the first take pieces of a row and meet in one 64-bit maximum per row,
+// which does not depend on their order:
 //
-//   key = (bits of the logit, made to sort as unsigned) << 32 | ~index     equal logits: the lower index wins
+//   key = (bits of the logit, made to sort as unsigned) << 32 | ~index     equal logits: the lower
+//   index wins
 //
 // The second turns keys into ids and sets the keys back to 0, as the first wants them.
 //===----------------------------------------------------------------------===//
@@ -18,7 +19,9 @@ DEVICE u64 argmax_key(float logit, i32 index) {
   return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
 }
 
-template <i32 Width> DEVICE void argmax_piece(const float *logits, u64 *keys, const BatchView *batch, u64 (&best)[kArgmaxWarps]) {
+template <i32 Width>
+DEVICE void argmax_piece(const float *logits, u64 *keys, const BatchView *batch,
+                         u64 (&best)[kArgmaxWarps]) {
   constexpr i32 stride = round_up(Width, 32), threads = 32 * kArgmaxWarps;
   pdl_wait();
   const i32 row = blockIdx.x / kArgmaxPieces, piece = blockIdx.x % kArgmaxPieces;
@@ -50,6 +53,6 @@ template <i32 Threads> DEVICE void argmax_ids(u64 *keys, i32 *ids, const BatchVi
   const i32 row = blockIdx.x * Threads + threadIdx.x;
   if (row >= batch->rows)
     return;
-  ids[row] = (i32)~(u32)keys[row];
+  ids[row] = (i32) ~(u32)keys[row];
   keys[row] = 0;
 }

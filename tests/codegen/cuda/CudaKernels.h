@@ -2,54 +2,71 @@
 #pragma once
 
 #include "codegen/cuda/CudaCodegen.h"
-#include "tests/codegen/KernelModule.h"
 #include "runtime/formats/FragmentLayout.h"
+#include "tests/codegen/KernelModule.h"
 
 namespace ingot::cuda::test {
 
 using ingot::test::KernelModule;
 
-inline std::string rowsType(const char *kind, int64_t n) { return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">"; }
+inline std::string rowsType(const char *kind, int64_t n) {
+  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+}
 inline std::string weightType(WeightFormat format, int64_t n, int64_t k) {
-  return "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " + std::string(numericFormat(format).name) + ">";
+  return "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " +
+         std::string(numericFormat(format).name) + ">";
 }
 inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
 /// One output of one weight: y = x w^T.
-inline std::string plainMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k, const char *output = "f32",
-                               int extent = 0) {
+inline std::string plainMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k,
+                               const char *output = "f32", int extent = 0) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType(output, n);
-  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y + ") {\n  kernel.matmul %x : " + x +
-         " weights(%w : " + w + ") outs(%y : " + y + ") attributes {aux_counts = array<i64: 0>, extent = " +
-         std::to_string(extent) + " : i32} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
+  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
+         ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w + ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = " + std::to_string(extent) +
+         " : i32} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
 
 /// y = y + x w^T, in place.
-inline std::string residualMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k) {
+inline std::string residualMatmul(const std::string &name, WeightFormat format, int64_t n,
+                                  int64_t k) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType("f32", n);
-  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %r: " + y + ", %y: " + y + ") {\n  kernel.matmul %x : " + x +
-         " weights(%w : " + w + ") aux(%r : " + y + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {\n  ^bb0(%acc: f32, %r0: f32):\n"
-         "    %s = arith.addf %acc, %r0 : f32\n    kernel.yield %s : f32\n  }\n  kernel.return\n}\n";
+  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %r: " + y + ", %y: " + y +
+         ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w + ") aux(%r : " + y +
+         ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {\n  ^bb0(%acc: f32, %r0: "
+         "f32):\n"
+         "    %s = arith.addf %acc, %r0 : f32\n    kernel.yield %s : f32\n  }\n  "
+         "kernel.return\n}\n";
 }
 
-/// y = gate * up, bf16 rows (SiLU left out: its accuracy is tested elsewhere; with `silu` it is there).
-inline std::string gateUp(const std::string &name, WeightFormat format, int64_t n, int64_t k, bool silu) {
+/// y = gate * up, bf16 rows (SiLU left out: its accuracy is tested elsewhere; with `silu` it is
+/// there).
+inline std::string gateUp(const std::string &name, WeightFormat format, int64_t n, int64_t k,
+                          bool silu) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType("bf16", n);
-  std::string body = silu ? "    %n = arith.negf %g : f32\n    %e = math.exp %n : f32\n    %one = arith.constant 1.0 : f32\n"
-                            "    %d = arith.addf %e, %one : f32\n    %a = arith.divf %g, %d : f32\n    %m = arith.mulf %a, %u : f32\n"
+  std::string body = silu ? "    %n = arith.negf %g : f32\n    %e = math.exp %n : f32\n    %one = "
+                            "arith.constant 1.0 : f32\n"
+                            "    %d = arith.addf %e, %one : f32\n    %a = arith.divf %g, %d : "
+                            "f32\n    %m = arith.mulf %a, %u : f32\n"
                           : "    %m = arith.mulf %g, %u : f32\n";
-  return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w + ", %w1: " + w + ", %y: " + y + ") {\n  kernel.matmul %x : " + x +
-         " weights(%w0, %w1 : " + w + ", " + w + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {\n  ^bb0(%g: f32, %u: f32):\n" + body +
-         "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
+  return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w + ", %w1: " + w + ", %y: " + y +
+         ") {\n  kernel.matmul %x : " + x + " weights(%w0, %w1 : " + w + ", " + w +
+         ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {\n  ^bb0(%g: f32, %u: "
+         "f32):\n" +
+         body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
 
 /// q, k and v, each with its format; f32 rows.
-inline std::string projections(const std::string &name, int64_t k, std::vector<std::pair<WeightFormat, int64_t>> outputs) {
-  std::string x = rowsType("bf16", k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes, counts, regions;
+inline std::string projections(const std::string &name, int64_t k,
+                               std::vector<std::pair<WeightFormat, int64_t>> outputs) {
+  std::string x = rowsType("bf16", k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes,
+              counts, regions;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    std::string comma = i ? ", " : "", n = std::to_string(i), w = weightType(outputs[i].first, outputs[i].second, k);
+    std::string comma = i ? ", " : "", n = std::to_string(i),
+                w = weightType(outputs[i].first, outputs[i].second, k);
     arguments += ", %w" + n + ": " + w;
     weights += comma + "%w" + n, weightTypes += comma + w;
     ys += comma + "%y" + n, yTypes += comma + rowsType("f32", outputs[i].second);
@@ -58,31 +75,39 @@ inline std::string projections(const std::string &name, int64_t k, std::vector<s
   }
   for (size_t i = 0; i < outputs.size(); ++i)
     arguments += ", %y" + std::to_string(i) + ": " + rowsType("f32", outputs[i].second);
-  return "kernel.func @" + name + "(" + arguments + ") {\n  kernel.matmul %x : " + x + " weights(" + weights + " : " + weightTypes +
-         ") outs(" + ys + " : " + yTypes + ") attributes {aux_counts = array<i64: " + counts + ">, extent = 0 : i32} " + regions +
+  return "kernel.func @" + name + "(" + arguments + ") {\n  kernel.matmul %x : " + x + " weights(" +
+         weights + " : " + weightTypes + ") outs(" + ys + " : " + yTypes +
+         ") attributes {aux_counts = array<i64: " + counts + ">, extent = 0 : i32} " + regions +
          "\n  kernel.return\n}\n";
 }
 
 /// RMS norm, to f32 or bf16 rows.
-inline std::string norm(const std::string &name, int64_t n, const char *output, bool gather = false) {
+inline std::string norm(const std::string &name, int64_t n, const char *output,
+                        bool gather = false) {
   std::string x = rowsType("f32", n), w = vectorType(n), y = rowsType(output, n);
-  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y + ") {\n  kernel.rowwise ins(%x, %w : " + x + ", " + w +
-         ") outs(%y : " + y + ") attributes {extent = " + (gather ? "1 : i32, gather" : "0 : i32") +
-         "} {\n  ^bb0(%a: f32, %b: f32):\n    %s = arith.mulf %a, %a : f32\n    %m = kernel.row_stat mean %s : f32\n"
-         "    %eps = arith.constant 1.0e-5 : f32\n    %t = arith.addf %m, %eps : f32\n    %r = math.sqrt %t : f32\n"
-         "    %one = arith.constant 1.0 : f32\n    %i = arith.divf %one, %r : f32\n    %u = arith.mulf %a, %i : f32\n"
+  return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
+         ") {\n  kernel.rowwise ins(%x, %w : " + x + ", " + w + ") outs(%y : " + y +
+         ") attributes {extent = " + (gather ? "1 : i32, gather" : "0 : i32") +
+         "} {\n  ^bb0(%a: f32, %b: f32):\n    %s = arith.mulf %a, %a : f32\n    %m = "
+         "kernel.row_stat mean %s : f32\n"
+         "    %eps = arith.constant 1.0e-5 : f32\n    %t = arith.addf %m, %eps : f32\n    %r = "
+         "math.sqrt %t : f32\n"
+         "    %one = arith.constant 1.0 : f32\n    %i = arith.divf %one, %r : f32\n    %u = "
+         "arith.mulf %a, %i : f32\n"
          "    %v = arith.mulf %u, %b : f32\n    kernel.yield %v : f32\n  }\n  kernel.return\n}\n";
 }
 
-inline std::string gatherKernel(const std::string &name, WeightFormat format, int64_t n, int64_t k) {
+inline std::string gatherKernel(const std::string &name, WeightFormat format, int64_t n,
+                                int64_t k) {
   std::string w = weightType(format, n, k), y = rowsType("f32", k);
-  return "kernel.func @" + name + "(%w: " + w + ", %y: " + y + ") {\n  kernel.gather %w : " + w + " outs(%y : " + y +
-         ") {scale = 1.25 : f32}\n  kernel.return\n}\n";
+  return "kernel.func @" + name + "(%w: " + w + ", %y: " + y + ") {\n  kernel.gather %w : " + w +
+         " outs(%y : " + y + ") {scale = 1.25 : f32}\n  kernel.return\n}\n";
 }
 
 inline std::string ropeTable(const std::string &name, int64_t count) {
   std::string f = vectorType(count), y = rowsType("f32", 2 * count);
-  return "kernel.func @" + name + "(%f: " + f + ", %y: " + y + ") {\n  kernel.rope_table %f : " + f + " outs(%y : " + y +
+  return "kernel.func @" + name + "(%f: " + f + ", %y: " + y +
+         ") {\n  kernel.rope_table %f : " + f + " outs(%y : " + y +
          ") {factor = 1.25 : f32}\n  kernel.return\n}\n";
 }
 
@@ -93,8 +118,10 @@ struct RopeProblem {
 inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
   std::string q = rowsType("f32", p.heads * p.headDim), k = rowsType("f32", p.kvHeads * p.headDim);
   std::string table = rowsType("f32", p.rotary), w = vectorType(p.headDim);
-  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", bf16>";
-  std::string text = "kernel.func @" + name + "(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
+  std::string kv =
+      "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", bf16>";
+  std::string text =
+      "kernel.func @" + name + "(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
   if (p.rotary)
     text += ", %t: " + table;
   if (p.norm)
@@ -104,8 +131,10 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
     text += " table %t : " + table;
   if (p.norm)
     text += " q_norm %qn : " + w + " k_norm %kn : " + w;
-  return text + " into %kv {heads = " + std::to_string(p.heads) + " : i64, style = " + (p.interleaved ? "1" : "0") +
-         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " + kv + "\n  kernel.return\n}\n";
+  return text + " into %kv {heads = " + std::to_string(p.heads) +
+         " : i64, style = " + (p.interleaved ? "1" : "0") +
+         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
+         ", " + kv + "\n  kernel.return\n}\n";
 }
 
 struct AttentionProblem {
@@ -115,10 +144,13 @@ struct AttentionProblem {
 };
 inline std::string attention(const std::string &name, const AttentionProblem &p) {
   std::string q = rowsType("f32", p.heads * p.headDim), y = rowsType(p.output, p.heads * p.headDim);
-  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", bf16>";
-  return "kernel.func @" + name + "(%q: " + q + ", %kv: " + kv + ", %y: " + y + ") {\n  kernel.attention %q, %kv : " + q + ", " + kv +
-         " outs(%y : " + y + ") {heads = " + std::to_string(p.heads) + " : i64, scale = 0.125 : f32, window = " +
-         std::to_string(p.window) + " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
+  std::string kv =
+      "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", bf16>";
+  return "kernel.func @" + name + "(%q: " + q + ", %kv: " + kv + ", %y: " + y +
+         ") {\n  kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y +
+         ") {heads = " + std::to_string(p.heads) +
+         " : i64, scale = 0.125 : f32, window = " + std::to_string(p.window) +
+         " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
 }
 
 } // namespace ingot::cuda::test

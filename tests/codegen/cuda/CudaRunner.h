@@ -1,7 +1,7 @@
 //===- CudaRunner.h - Compiles GPU kernels for the emulator and launches them ===//
 //
-// Kernel IR in; buffers of the emulated device; launches of one variant or of the one whose guards hold. Every launch is a
-// programmatic one on sm_90a, as the runtime makes them.
+// Kernel IR in; buffers of the emulated device; launches of one variant or of the one whose guards
+// hold. Every launch is a programmatic one on sm_90a, as the runtime makes them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,7 +23,9 @@ struct Build {
   bool checked;
   uint32_t seed;
 };
-inline std::string nameOf(Build run) { return (run.checked ? "checked, seed " : "fast, seed ") + std::to_string(run.seed); }
+inline std::string nameOf(Build run) {
+  return (run.checked ? "checked, seed " : "fast, seed ") + std::to_string(run.seed);
+}
 
 /// Programs as a shared object of host code.
 class HostKernels {
@@ -31,11 +33,13 @@ public:
   HostKernels(std::vector<CudaProgram> programs, bool checked, const char *architecture = "sm_90a")
       : programs(std::move(programs)), checked(checked) {
     std::string problem;
-    auto image = compileForEmulator(this->programs, {architecture, checked, std::thread::hardware_concurrency()}, problem);
+    auto image = compileForEmulator(
+        this->programs, {architecture, checked, std::thread::hardware_concurrency()}, problem);
     EXPECT_TRUE(succeeded(image)) << problem;
     if (failed(image))
       return;
-    // A file of its own, and for as long as it is loaded: addr2line reads lines of findings from it.
+    // A file of its own, and for as long as it is loaded: addr2line reads lines of findings from
+    // it.
     path = testing::TempDir() + "ingot-kernels-XXXXXX";
     int fd = mkstemp(path.data());
     EXPECT_EQ(write(fd, image->data(), image->size()), ssize_t(image->size()));
@@ -78,7 +82,9 @@ public:
     return programs.front().variants.front();
   }
   using Entry = void (*)(void *const *);
-  Entry entry(const std::string &symbol) const { return reinterpret_cast<Entry>(dlsym(handle, (symbol + "__launch").c_str())); }
+  Entry entry(const std::string &symbol) const {
+    return reinterpret_cast<Entry>(dlsym(handle, (symbol + "__launch").c_str()));
+  }
 
   std::vector<CudaProgram> programs;
   const bool checked;
@@ -97,7 +103,8 @@ public:
     device.reset(ingotCreateCudaEmulator(options));
   }
 
-  template <typename T> T *put(const std::vector<T> &values, const char *name = "input", bool constant = true) {
+  template <typename T>
+  T *put(const std::vector<T> &values, const char *name = "input", bool constant = true) {
     auto made = device->allocate(values.size() * sizeof(T), name, constant);
     EXPECT_TRUE(bool(made));
     device->upload(*made, values.data(), values.size() * sizeof(T));
@@ -116,7 +123,8 @@ public:
   }
 
   /// The batch's counts, with device addresses already in it; becomes the last argument.
-  void launch(const std::string &symbol, std::vector<const void *> operands, const BatchView &batch) {
+  void launch(const std::string &symbol, std::vector<const void *> operands,
+              const BatchView &batch) {
     const CudaVariant &variant = kernels.variant(symbol);
     operands.push_back(put(std::vector<BatchView>{batch}, "batch"));
     std::vector<void *> arguments;

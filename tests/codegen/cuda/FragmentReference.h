@@ -1,7 +1,7 @@
 //===- FragmentReference.h - gpu-frag16 read by coordinates ------------------===//
 //
-// Written from the text of FragmentLayout.h and NumericFormat.h, not from the packer or the kernels: where the
-// bits of w[row][k] lie, one number at a time.
+// Written from the text of FragmentLayout.h and NumericFormat.h, not from the packer or the
+// kernels: where the bits of w[row][k] lie, one number at a time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,16 +15,21 @@ namespace ingot::cuda::test {
 class FragmentReader {
 public:
   FragmentReader(const FragmentLayout &layout, const void *bytes)
-      : layout(layout), format(numericFormat(layout.format)), bytes(static_cast<const char *>(bytes)) {}
+      : layout(layout), format(numericFormat(layout.format)),
+        bytes(static_cast<const char *>(bytes)) {}
 
   int code(int64_t row, int64_t k) const {
     int64_t r = row % 16, g = r % 8, in16 = k % 16, c = in16 % 8 / 2;
-    int64_t lane = 4 * g + c, v = (in16 >= 8 ? 4 : 0) + (r >= 8 ? 2 : 0) + in16 % 2, j = v / 2, odd = v % 2;
+    int64_t lane = 4 * g + c, v = (in16 >= 8 ? 4 : 0) + (r >= 8 ? 2 : 0) + in16 % 2, j = v / 2,
+            odd = v % 2;
     int64_t run = k % layout.blockK / 64, s = k % 64 / 16;
     const char *at = block(row, k) + run * layout.runBytes;
-    auto bitsOf = [&](int64_t byte, int64_t shift, int width) { return int(read<uint32_t>(at + byte) >> shift & ((1u << width) - 1)); };
+    auto bitsOf = [&](int64_t byte, int64_t shift, int width) {
+      return int(read<uint32_t>(at + byte) >> shift & ((1u << width) - 1));
+    };
     if (format.bits == 8)
-      return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j / 2), 8 * (j % 2) + 16 * odd, 8);
+      return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j / 2), 8 * (j % 2) + 16 * odd,
+                    8);
     int q = bitsOf(16 * lane + 4 * s, 4 * j + 16 * odd, 4);
     if (format.bits == 5)
       q += 16 * bitsOf(512 + 4 * lane, 4 * s + j + 16 * odd, 1);
@@ -35,11 +40,13 @@ public:
   float d(int64_t row, int64_t k) const { return half(row, k, layout.scaleOffset); }
   float m(int64_t row, int64_t k) const { return half(row, k, layout.minOffset); }
   int s(int64_t row, int64_t k) const {
-    char raw = block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 16 + row % 16];
+    char raw =
+        block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 16 + row % 16];
     return format.hasMin ? int(uint8_t(raw)) : int(int8_t(raw));
   }
   int t(int64_t row, int64_t k) const {
-    return uint8_t(block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 16 + row % 16]);
+    return uint8_t(
+        block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 16 + row % 16]);
   }
 
   float value(int64_t row, int64_t k) const {
@@ -80,12 +87,14 @@ private:
   const char *bytes;
 };
 
-/// A weight of random bits. Padding rows have scales (floats: values) of 0, as the packer leaves them.
+/// A weight of random bits. Padding rows have scales (floats: values) of 0, as the packer leaves
+/// them.
 struct RandomFragments {
   FragmentLayout layout;
   std::vector<uint8_t> bytes;
 
-  RandomFragments(WeightFormat id, int64_t n, int64_t k, uint32_t seed) : layout(fragmentLayout(id, n, k)), bytes(layout.bytes()) {
+  RandomFragments(WeightFormat id, int64_t n, int64_t k, uint32_t seed)
+      : layout(fragmentLayout(id, n, k)), bytes(layout.bytes()) {
     const NumericFormat &format = numericFormat(id);
     uint32_t state = seed * 747796405u + 1;
     auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
@@ -118,9 +127,11 @@ struct RandomFragments {
         for (int64_t i = 0; i < scales * 16; ++i) {
           bool inside = tile * 16 + i % 16 < n;
           float unit = format.superGroup ? 1.0f / 64 : 1.0f;
-          putHalf(block + layout.scaleOffset + 2 * i, inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);
+          putHalf(block + layout.scaleOffset + 2 * i,
+                  inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);
           if (format.hasMin)
-            putHalf(block + layout.minOffset + 2 * i, inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);
+            putHalf(block + layout.minOffset + 2 * i,
+                    inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);
         }
         for (int64_t i = 0; format.superGroup && i < format.superGroup / format.group * 16; ++i) {
           block[layout.subScaleOffset + i] = uint8_t(format.hasMin ? random() % 64 : random());

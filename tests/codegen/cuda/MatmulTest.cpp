@@ -36,11 +36,13 @@ struct Shape {
 
 class CudaMatmul : public testing::TestWithParam<int> {};
 
-/// Every variant, at token counts around its own, gives the numbers of the reference and the bits of the others.
+/// Every variant, at token counts around its own, gives the numbers of the reference and the bits
+/// of the others.
 TEST_P(CudaMatmul, EveryVariantEveryBatch) {
   WeightFormat format = WeightFormat(GetParam());
   const NumericFormat &numeric = numericFormat(format);
-  // N and K off every tile; K of super-blocks is whole. Seven blocks of 64 in four parts; group 128 cut in the middle.
+  // N and K off every tile; K of super-blocks is whole. Seven blocks of 64 in four parts; group 128
+  // cut in the middle.
   std::vector<Shape> shapes{numeric.superGroup ? Shape{35, 1280} : Shape{35, 420}};
   // One block for four parts: three of them are empty.
   if (format == WeightFormat::BF16 || format == WeightFormat::Int4G128)
@@ -57,7 +59,8 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
       built = std::make_unique<HostKernels>(programs, run.checked);
     ASSERT_TRUE(bool(*built));
     for (Shape shape : shapes) {
-      int64_t most = run.seed == 2 ? 67 : 11, width = roundUp(shape.n, 32), rowWidth = roundUp(shape.k, 64);
+      int64_t most = run.seed == 2 ? 67 : 11, width = roundUp(shape.n, 32),
+              rowWidth = roundUp(shape.k, 64);
       RandomFragments weight(format, shape.n, shape.k, 5);
       std::vector<uint16_t> x = bf16Rows(most, shape.k, 6);
       Emulated gpu(*built, run.seed);
@@ -66,7 +69,8 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
       std::vector<float> first;
       const CudaProgram &program = built->program("k" + std::to_string(shape.k));
       for (const CudaVariant &variant : program.variants) {
-        int64_t tokens = variant.maxCount == kUnlimited ? most : std::min(most, variant.maxCount + 3);
+        int64_t tokens =
+            variant.maxCount == kUnlimited ? most : std::min(most, variant.maxCount + 3);
         float *y = gpu.make<float>(tokens * width, "y");
         gpu.launch(variant.symbol, {xs, w, y}, tokensOf(tokens));
         std::vector<float> got = gpu.get(y, tokens * width);
@@ -76,12 +80,14 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
             if (row >= shape.n) {
               ASSERT_EQ(value, 0.0f) << variant.symbol << " pads with zeros";
             } else if (first.size() > size_t(t * width + row)) {
-              ASSERT_EQ(value, first[t * width + row]) << nameOf(run) << " " << variant.symbol << " token " << t << " row " << row
-                                                       << ": not the bits of " << program.variants.front().symbol;
+              ASSERT_EQ(value, first[t * width + row])
+                  << nameOf(run) << " " << variant.symbol << " token " << t << " row " << row
+                  << ": not the bits of " << program.variants.front().symbol;
             } else {
               Product want = productOf(weight.reader(), row, x.data() + t * rowWidth, shape.k);
               ASSERT_NEAR(value, want.value, 2e-6 * want.size + 1e-9)
-                  << nameOf(run) << " " << variant.symbol << " " << shape.n << "x" << shape.k << " token " << t << " row " << row;
+                  << nameOf(run) << " " << variant.symbol << " " << shape.n << "x" << shape.k
+                  << " token " << t << " row " << row;
             }
           }
         if (got.size() > first.size())
@@ -92,11 +98,14 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, kWeightFormatCount),
-                         [](const auto &info) { return std::string(numericFormat(WeightFormat(info.param)).name); });
+                         [](const auto &info) {
+                           return std::string(numericFormat(WeightFormat(info.param)).name);
+                         });
 
 TEST(CudaMatmulFusion, ResidualInPlace) {
   int64_t n = 48, k = 192, tokens = 9;
-  std::vector<CudaProgram> programs = HostKernels::emit(residualMatmul("residual", WeightFormat::Q4_0, n, k));
+  std::vector<CudaProgram> programs =
+      HostKernels::emit(residualMatmul("residual", WeightFormat::Q4_0, n, k));
   for (bool checked : {true, false}) {
     HostKernels kernels(programs, checked);
     ASSERT_TRUE(bool(kernels));
@@ -111,7 +120,8 @@ TEST(CudaMatmulFusion, ResidualInPlace) {
       for (int64_t t = 0; t < tokens; ++t)
         for (int64_t row = 0; row < n; ++row) {
           Product want = productOf(weight.reader(), row, x.data() + t * roundUp(k, 64), k);
-          ASSERT_NEAR(got[t * 64 + row], want.value + rows[t * 64 + row], 2e-6 * (want.size + 1)) << variant.symbol;
+          ASSERT_NEAR(got[t * 64 + row], want.value + rows[t * 64 + row], 2e-6 * (want.size + 1))
+              << variant.symbol;
         }
     }
   }
@@ -130,7 +140,8 @@ TEST(CudaMatmulFusion, PairToBf16) {
       for (const CudaVariant &variant : kernels.programs[0].variants) {
         Emulated gpu(kernels);
         uint16_t *y = gpu.make<uint16_t>(tokens * 128, "y");
-        gpu.launch(variant.symbol, {gpu.put(x), gpu.put(gate.bytes), gpu.put(up.bytes), y}, tokensOf(tokens));
+        gpu.launch(variant.symbol, {gpu.put(x), gpu.put(gate.bytes), gpu.put(up.bytes), y},
+                   tokensOf(tokens));
         std::vector<uint16_t> got = gpu.get(y, tokens * 128);
         if (!first.empty())
           ASSERT_EQ(got, first) << variant.symbol;
@@ -144,7 +155,8 @@ TEST(CudaMatmulFusion, PairToBf16) {
             Product g = productOf(gate.reader(), row, x.data() + t * roundUp(k, 64), k);
             Product u = productOf(up.reader(), row, x.data() + t * roundUp(k, 64), k);
             double want = g.value / (1 + std::exp(-g.value)) * u.value;
-            ASSERT_NEAR(fromBf16(got[t * 128 + row]), want, std::abs(want) / 200 + 1e-5 * (g.size * std::abs(u.value) + u.size))
+            ASSERT_NEAR(fromBf16(got[t * 128 + row]), want,
+                        std::abs(want) / 200 + 1e-5 * (g.size * std::abs(u.value) + u.size))
                 << variant.symbol;
           }
       }
@@ -155,7 +167,8 @@ TEST(CudaMatmulFusion, PairToBf16) {
 /// Segments of several widths and formats in one launch.
 TEST(CudaMatmulFusion, Segments) {
   int64_t k = 256, tokens = 5;
-  std::vector<std::pair<WeightFormat, int64_t>> outputs = {{WeightFormat::Q4_K, 40}, {WeightFormat::Q6_K, 24}, {WeightFormat::Q4_K, 17}};
+  std::vector<std::pair<WeightFormat, int64_t>> outputs = {
+      {WeightFormat::Q4_K, 40}, {WeightFormat::Q6_K, 24}, {WeightFormat::Q4_K, 17}};
   std::vector<CudaProgram> programs = HostKernels::emit(projections("qkv", k, outputs));
   for (bool checked : {true, false}) {
     HostKernels kernels(programs, checked);
@@ -180,8 +193,10 @@ TEST(CudaMatmulFusion, Segments) {
         std::vector<float> got = gpu.get(ys[s], tokens * width);
         for (int64_t t = 0; t < tokens; ++t)
           for (int64_t row = 0; row < width; ++row) {
-            Product want = row < n ? productOf(weights[s].reader(), row, x.data() + t * k, k) : Product();
-            ASSERT_NEAR(got[t * width + row], want.value, 2e-6 * want.size) << variant.symbol << " segment " << s << " row " << row;
+            Product want =
+                row < n ? productOf(weights[s].reader(), row, x.data() + t * k, k) : Product();
+            ASSERT_NEAR(got[t * width + row], want.value, 2e-6 * want.size)
+                << variant.symbol << " segment " << s << " row " << row;
           }
       }
     }

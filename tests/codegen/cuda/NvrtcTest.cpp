@@ -1,7 +1,7 @@
 //===- NvrtcTest.cpp - Every kernel of two models, for every architecture ---===//
 //
-// Compiles with NVRTC, which needs no GPU, and locks what ptxas says: no spills anywhere, and registers and shared memory
-// inside what the launch and the smallest GPU of the architecture have.
+// Compiles with NVRTC, which needs no GPU, and locks what ptxas says: no spills anywhere, and
+// registers and shared memory inside what the launch and the smallest GPU of the architecture have.
 //===----------------------------------------------------------------------===//
 #include "CudaKernels.h"
 
@@ -15,19 +15,25 @@ using namespace ingot::cuda::test;
 namespace {
 
 /// The kernels of a step of a llama-like model.
-std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim, int64_t inner, int64_t vocabulary,
-                         WeightFormat format) {
+std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim,
+                         int64_t inner, int64_t vocabulary, WeightFormat format) {
   WeightFormat head = WeightFormat::Q8_0;
-  return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) + norm("norm_0", hidden, "bf16") +
-         norm("select_0", hidden, "bf16", true) +
-         projections("projections", hidden, {{format, heads * headDim}, {format, kvHeads * headDim}, {format, kvHeads * headDim}}) +
+  return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) +
+         norm("norm_0", hidden, "bf16") + norm("select_0", hidden, "bf16", true) +
+         projections("projections", hidden,
+                     {{format, heads * headDim},
+                      {format, kvHeads * headDim},
+                      {format, kvHeads * headDim}}) +
          ropeAppend("rope_append", {heads, kvHeads, headDim, headDim, false, false}) +
-         attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) + residualMatmul("out", format, hidden, heads * headDim) +
-         gateUp("gate_up", format, inner, hidden, true) + residualMatmul("down", format, hidden, inner) +
+         attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) +
+         residualMatmul("out", format, hidden, heads * headDim) +
+         gateUp("gate_up", format, inner, hidden, true) +
+         residualMatmul("down", format, hidden, inner) +
          plainMatmul("head", head, vocabulary, hidden, "f32", 1);
 }
 
-void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print) {
+void compileEverywhere(const std::string &text, std::vector<std::string> architectures,
+                       bool print) {
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
@@ -38,7 +44,8 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
     ASSERT_TRUE(succeeded(program));
     programs.push_back(std::move(*program));
   }
-  auto compiled = compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
+  auto compiled =
+      compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (size_t a = 0; a < architectures.size(); ++a)
     for (size_t p = 0; p < programs.size(); ++p)
@@ -49,13 +56,17 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
             found = &kernel;
         ASSERT_TRUE(found) << variant.symbol << "\n" << (*compiled)[a][p].log;
         if (print)
-          std::printf("%-8s %-24s %3d registers %4d+%4d spilled %6d + %6u shared\n", architectures[a].c_str(),
-                      variant.symbol.c_str(), found->registers, found->spillStores, found->spillLoads, found->sharedBytes,
+          std::printf("%-8s %-24s %3d registers %4d+%4d spilled %6d + %6u shared\n",
+                      architectures[a].c_str(), variant.symbol.c_str(), found->registers,
+                      found->spillStores, found->spillLoads, found->sharedBytes,
                       variant.sharedBytes);
-        EXPECT_EQ(found->spillStores + found->spillLoads, 0) << architectures[a] << " " << variant.symbol;
-        EXPECT_LE(found->registers * variant.threads, 65536u) << architectures[a] << " " << variant.symbol;
+        EXPECT_EQ(found->spillStores + found->spillLoads, 0)
+            << architectures[a] << " " << variant.symbol;
+        EXPECT_LE(found->registers * variant.threads, 65536u)
+            << architectures[a] << " " << variant.symbol;
         // sm_89 and sm_120 have 99 KB a block.
-        EXPECT_LE(found->sharedBytes + int64_t(variant.sharedBytes), 99 * 1024) << architectures[a] << " " << variant.symbol;
+        EXPECT_LE(found->sharedBytes + int64_t(variant.sharedBytes), 99 * 1024)
+            << architectures[a] << " " << variant.symbol;
       }
 }
 
@@ -63,22 +74,29 @@ const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
 TEST(Nvrtc, SmallModel) {
-  compileEverywhere(modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1), kArchitectures, printing());
+  compileEverywhere(modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1), kArchitectures,
+                    printing());
 }
 TEST(Nvrtc, LargeModel) {
-  compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128), kArchitectures, printing());
+  compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128),
+                    kArchitectures, printing());
 }
 
 class NvrtcFormats : public testing::TestWithParam<int> {};
 TEST_P(NvrtcFormats, Matmuls) {
   WeightFormat format = WeightFormat(GetParam());
-  compileEverywhere(plainMatmul("plain", format, 1024, 2048) + gateUp("pair", format, 1024, 1024, true), {"sm_90a"}, printing());
+  compileEverywhere(plainMatmul("plain", format, 1024, 2048) +
+                        gateUp("pair", format, 1024, 1024, true),
+                    {"sm_90a"}, printing());
 }
 INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, kWeightFormatCount),
-                         [](const auto &info) { return std::string(numericFormat(WeightFormat(info.param)).name); });
+                         [](const auto &info) {
+                           return std::string(numericFormat(WeightFormat(info.param)).name);
+                         });
 
 TEST(NvrtcHeads, WideAndOdd) {
-  compileEverywhere(attention("wide", {4, 1, 256, 512, 50, "bf16"}) + attention("odd", {6, 2, 80, 0, 0, "f32"}) +
+  compileEverywhere(attention("wide", {4, 1, 256, 512, 50, "bf16"}) +
+                        attention("odd", {6, 2, 80, 0, 0, "f32"}) +
                         ropeAppend("norms", {4, 1, 256, 256, false, true}),
                     {"sm_80", "sm_90a"}, printing());
 }
@@ -88,7 +106,8 @@ TEST(Nvrtc, ErrorsSayWhere) {
   const Nvrtc *nvrtc = Nvrtc::get(problem);
   if (!nvrtc)
     GTEST_SKIP() << problem;
-  NvrtcResult result = nvrtc->compile("#include \"device.cuh\"\nKERNEL void f(float *x) { x[0] = y; }\n", "broken", "sm_80");
+  NvrtcResult result = nvrtc->compile(
+      "#include \"device.cuh\"\nKERNEL void f(float *x) { x[0] = y; }\n", "broken", "sm_80");
   EXPECT_FALSE(result.ok);
   EXPECT_NE(result.log.find("broken.cu(2)"), std::string::npos) << result.log;
 }

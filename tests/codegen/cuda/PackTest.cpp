@@ -34,7 +34,8 @@ struct Stored {
         if (format == WeightFormat::F32)
           std::memcpy(bytes.data() + 4 * i, &value, 4);
         else
-          std::memcpy(bytes.data() + 2 * i, format == WeightFormat::F16 ? static_cast<void *>(&half) : &upper, 2);
+          std::memcpy(bytes.data() + 2 * i,
+                      format == WeightFormat::F16 ? static_cast<void *>(&half) : &upper, 2);
       }
     } else {
       for (std::byte &b : bytes)
@@ -51,14 +52,17 @@ TEST_P(Fragments, ReadByCoordinates) {
   bool made = format >= WeightFormat::Int8; // by --quantize, from floats
   WeightFormat source = made ? WeightFormat::F32 : format;
   int64_t block = made || numericFormat(format).isFloat() ? 1 : import::storedBlockValues(format);
-  for (auto [n, k] : {std::pair<int64_t, int64_t>{35, 5 * block + (block == 1 ? 95 : 0)}, {1, block}, {16, 3 * block}}) {
+  for (auto [n, k] : {std::pair<int64_t, int64_t>{35, 5 * block + (block == 1 ? 95 : 0)},
+                      {1, block},
+                      {16, 3 * block}}) {
     Stored stored(source, n, k);
     FragmentLayout layout = fragmentLayout(format, n, k);
     std::vector<std::byte> packed(layout.bytes());
     // Tile by tile, as the driver does, and out of order.
     for (int64_t tile = layout.tiles; tile-- > 0;)
-      ASSERT_TRUE(bool(compiler::packFragments(stored.tensor, layout, tile,
-                                               std::span(packed).subspan(tile * layout.tileBytes(), layout.tileBytes()))));
+      ASSERT_TRUE(bool(compiler::packFragments(
+          stored.tensor, layout, tile,
+          std::span(packed).subspan(tile * layout.tileBytes(), layout.tileBytes()))));
     FragmentReader reader(layout, packed.data());
     std::vector<float> row(k);
     for (int64_t r = 0; r < n; ++r) {
@@ -82,6 +86,8 @@ TEST_P(Fragments, ReadByCoordinates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Fragments, testing::Range(0, kWeightFormatCount),
-                         [](const auto &info) { return std::string(numericFormat(WeightFormat(info.param)).name); });
+                         [](const auto &info) {
+                           return std::string(numericFormat(WeightFormat(info.param)).name);
+                         });
 
 } // namespace

@@ -19,7 +19,8 @@ static void print(const cuda::LaunchExtent &extent) {
 
 int main(int count, char **arguments) {
   mlir::MLIRContext context;
-  context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect, mlir::math::MathDialect>();
+  context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
+                      mlir::math::MathDialect>();
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(count > 1 ? arguments[1] : "-", &context);
   if (!module)
     return 1;

@@ -47,44 +47,52 @@ TEST(CudaGather, EveryFormat) {
 
 TEST(CudaRowwise, Norms) {
   int64_t n = 100, tokens = 3;
-  onEveryBuild(norm("round_0", n, "bf16") + norm("keep_0", n, "f32") + norm("select_0", n, "bf16", true), [&](Emulated &gpu) {
-    std::vector<float> x = f32Rows(tokens, n, 1), w = f32Rows(1, n, 2);
-    std::vector<int32_t> rowTokens{2, 0};
-    BatchView batch{};
-    batch.tokens = tokens, batch.rows = 2, batch.rowTokens = gpu.put(rowTokens);
-    auto want = [&](int64_t t, int64_t i) {
-      double squares = 0;
-      for (int64_t j = 0; j < n; ++j)
-        squares += double(x[t * 128 + j]) * x[t * 128 + j];
-      return x[t * 128 + i] / std::sqrt(squares / n + 1e-5) * w[i];
-    };
-    auto *xs = gpu.put(x);
-    auto *ws = gpu.put(w);
-    uint16_t *rounded = gpu.make<uint16_t>(tokens * 128), *selected = gpu.make<uint16_t>(2 * 128);
-    float *kept = gpu.make<float>(tokens * 128);
-    gpu.launch("round_0", {xs, ws, rounded}, batch);
-    gpu.launch("keep_0", {xs, ws, kept}, batch);
-    gpu.launch("select_0", {xs, ws, selected}, batch);
-    for (int64_t i = 0; i < 128; ++i) {
-      for (int64_t t = 0; t < tokens; ++t) {
-        float f = gpu.get(kept + t * 128 + i, 1)[0];
-        EXPECT_NEAR(f, i < n ? want(t, i) : 0, 1e-6);
-        EXPECT_EQ(gpu.get(rounded + t * 128 + i, 1)[0], toBf16(f));
-      }
-      for (int64_t r = 0; r < 2; ++r)
-        EXPECT_EQ(gpu.get(selected + r * 128 + i, 1)[0], gpu.get(rounded + rowTokens[r] * 128 + i, 1)[0]);
-    }
-  });
+  onEveryBuild(norm("round_0", n, "bf16") + norm("keep_0", n, "f32") +
+                   norm("select_0", n, "bf16", true),
+               [&](Emulated &gpu) {
+                 std::vector<float> x = f32Rows(tokens, n, 1), w = f32Rows(1, n, 2);
+                 std::vector<int32_t> rowTokens{2, 0};
+                 BatchView batch{};
+                 batch.tokens = tokens, batch.rows = 2, batch.rowTokens = gpu.put(rowTokens);
+                 auto want = [&](int64_t t, int64_t i) {
+                   double squares = 0;
+                   for (int64_t j = 0; j < n; ++j)
+                     squares += double(x[t * 128 + j]) * x[t * 128 + j];
+                   return x[t * 128 + i] / std::sqrt(squares / n + 1e-5) * w[i];
+                 };
+                 auto *xs = gpu.put(x);
+                 auto *ws = gpu.put(w);
+                 uint16_t *rounded = gpu.make<uint16_t>(tokens * 128),
+                          *selected = gpu.make<uint16_t>(2 * 128);
+                 float *kept = gpu.make<float>(tokens * 128);
+                 gpu.launch("round_0", {xs, ws, rounded}, batch);
+                 gpu.launch("keep_0", {xs, ws, kept}, batch);
+                 gpu.launch("select_0", {xs, ws, selected}, batch);
+                 for (int64_t i = 0; i < 128; ++i) {
+                   for (int64_t t = 0; t < tokens; ++t) {
+                     float f = gpu.get(kept + t * 128 + i, 1)[0];
+                     EXPECT_NEAR(f, i < n ? want(t, i) : 0, 1e-6);
+                     EXPECT_EQ(gpu.get(rounded + t * 128 + i, 1)[0], toBf16(f));
+                   }
+                   for (int64_t r = 0; r < 2; ++r)
+                     EXPECT_EQ(gpu.get(selected + r * 128 + i, 1)[0],
+                               gpu.get(rounded + rowTokens[r] * 128 + i, 1)[0]);
+                 }
+               });
 }
 
 /// Everything a region may hold, in place.
 TEST(CudaRowwise, RegionOps) {
   int64_t n = 70, tokens = 2;
   std::string rows = rowsType("f32", n);
-  std::string text = "kernel.func @ops(%x: " + rows + ", %y: " + rows + ") {\n  kernel.rowwise ins(%x : " + rows + ") outs(%y : " + rows +
-                     ") attributes {extent = 0 : i32} {\n  ^bb0(%a: f32):\n    %e = math.erf %a : f32\n    %t = math.tanh %a : f32\n"
-                     "    %c = arith.constant 0.1 : f32\n    %s = arith.subf %e, %c : f32\n    %f = math.fma %s, %t, %a : f32\n"
-                     "    %m = arith.maximumf %f, %c : f32\n    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
+  std::string text =
+      "kernel.func @ops(%x: " + rows + ", %y: " + rows + ") {\n  kernel.rowwise ins(%x : " + rows +
+      ") outs(%y : " + rows +
+      ") attributes {extent = 0 : i32} {\n  ^bb0(%a: f32):\n    %e = math.erf %a : f32\n    %t = "
+      "math.tanh %a : f32\n"
+      "    %c = arith.constant 0.1 : f32\n    %s = arith.subf %e, %c : f32\n    %f = math.fma %s, "
+      "%t, %a : f32\n"
+      "    %m = arith.maximumf %f, %c : f32\n    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
   onEveryBuild(text, [&](Emulated &gpu) {
     std::vector<float> x = f32Rows(tokens, n, 1);
     for (float &v : x)
@@ -118,7 +126,9 @@ TEST(CudaRope, Tables) {
       for (size_t t = 0; t < positions.size(); ++t)
         for (int64_t i = 0; i < width; ++i) {
           double angle = float(positions[t]) * f[i % count];
-          float want = i < count ? float(std::cos(angle)) * 1.25f : i < 2 * count ? float(std::sin(angle)) * 1.25f : 0;
+          float want = i < count       ? float(std::cos(angle)) * 1.25f
+                       : i < 2 * count ? float(std::sin(angle)) * 1.25f
+                                       : 0;
           EXPECT_NEAR(got[t * width + i], want, 1.2e-7) << positions[t] << " at " << i;
         }
     }
@@ -141,24 +151,30 @@ void rotate(double *x, const float *table, int64_t rotary, bool interleaved) {
 }
 
 TEST(CudaRope, Append) {
-  const RopeProblem problems[] = {{9, 3, 64, 64, false, false}, {4, 1, 256, 256, false, true}, {4, 2, 80, 32, true, false},
-                                  {3, 1, 80, 20, true, true},   {2, 2, 7, 6, false, true},     {2, 1, 72, 0, false, false},
+  const RopeProblem problems[] = {{9, 3, 64, 64, false, false}, {4, 1, 256, 256, false, true},
+                                  {4, 2, 80, 32, true, false},  {3, 1, 80, 20, true, true},
+                                  {2, 2, 7, 6, false, true},    {2, 1, 72, 0, false, false},
                                   {2, 1, 72, 0, false, true}};
   std::string text;
   for (size_t i = 0; i < std::size(problems); ++i)
     text += ropeAppend("r" + std::to_string(i), problems[i]);
   onEveryBuild(text, [&](Emulated &gpu) {
-    std::vector<int32_t> positions{31, 32, 0, 64, 65}, sequenceOf{0, 0, 1, 1, 1}, blockTable{4, 2, 6, 0, 1, 5};
+    std::vector<int32_t> positions{31, 32, 0, 64, 65}, sequenceOf{0, 0, 1, 1, 1},
+        blockTable{4, 2, 6, 0, 1, 5};
     int64_t tokens = 5, pages = 7;
     BatchView batch{};
-    batch.tokens = tokens, batch.positions = gpu.put(positions), batch.sequenceOf = gpu.put(sequenceOf);
+    batch.tokens = tokens, batch.positions = gpu.put(positions),
+    batch.sequenceOf = gpu.put(sequenceOf);
     batch.blockTable = gpu.put(blockTable), batch.blockTableStride = 3;
     for (size_t number = 0; number < std::size(problems); ++number) {
       const RopeProblem &p = problems[number];
-      int64_t d = p.headDim, qWidth = roundUp(p.heads * d, 32), kWidth = roundUp(p.kvHeads * d, 32), tWidth = roundUp(p.rotary, 32);
+      int64_t d = p.headDim, qWidth = roundUp(p.heads * d, 32), kWidth = roundUp(p.kvHeads * d, 32),
+              tWidth = roundUp(p.rotary, 32);
       int64_t pageBytes = roundUp(4 * p.kvHeads * d * 32, 64);
-      std::vector<float> q = f32Rows(tokens, p.heads * d, 1), k = f32Rows(tokens, p.kvHeads * d, 2), v = f32Rows(tokens, p.kvHeads * d, 3),
-                         table = f32Rows(tokens, p.rotary, 4), qn = f32Rows(1, d, 5), kn = f32Rows(1, d, 6);
+      std::vector<float> q = f32Rows(tokens, p.heads * d, 1), k = f32Rows(tokens, p.kvHeads * d, 2),
+                         v = f32Rows(tokens, p.kvHeads * d, 3),
+                         table = f32Rows(tokens, p.rotary, 4), qn = f32Rows(1, d, 5),
+                         kn = f32Rows(1, d, 6);
       float *qs = gpu.put(q, "q", false);
       std::vector<uint8_t> empty(pages * pageBytes, 0xee);
       uint8_t *pool = gpu.put(empty, "pool", false);
@@ -172,8 +188,10 @@ TEST(CudaRope, Append) {
       std::vector<uint8_t> gotPool = gpu.get(pool, empty.size());
       size_t written = 0;
       for (int64_t t = 0; t < tokens; ++t) {
-        auto head = [&](const std::vector<float> &rows, int64_t width, int64_t h, const std::vector<float> &norm) {
-          std::vector<double> x(rows.begin() + t * width + h * d, rows.begin() + t * width + (h + 1) * d);
+        auto head = [&](const std::vector<float> &rows, int64_t width, int64_t h,
+                        const std::vector<float> &norm) {
+          std::vector<double> x(rows.begin() + t * width + h * d,
+                                rows.begin() + t * width + (h + 1) * d);
           if (p.norm)
             normalise(x.data(), norm.data(), d);
           if (p.rotary)
@@ -186,16 +204,21 @@ TEST(CudaRope, Append) {
             ASSERT_NEAR(gotQ[t * qWidth + h * d + i], want[i], 1e-5) << number << " token " << t;
         }
         int64_t page = blockTable[sequenceOf[t] * 3 + positions[t] / 32], slot = positions[t] % 32;
-        const uint16_t *keys = reinterpret_cast<const uint16_t *>(gotPool.data() + page * pageBytes), *values = keys + p.kvHeads * 32 * d;
+        const uint16_t *keys =
+                           reinterpret_cast<const uint16_t *>(gotPool.data() + page * pageBytes),
+                       *values = keys + p.kvHeads * 32 * d;
         for (int64_t h = 0; h < p.kvHeads; ++h) {
           std::vector<double> want = head(k, kWidth, h, kn);
           for (int64_t i = 0; i < d; ++i, written += 4) {
-            ASSERT_NEAR(fromBf16(keys[(h * 32 + slot) * d + i]), want[i], 1e-5 + std::abs(want[i]) / 255) << number << " token " << t;
+            ASSERT_NEAR(fromBf16(keys[(h * 32 + slot) * d + i]), want[i],
+                        1e-5 + std::abs(want[i]) / 255)
+                << number << " token " << t;
             ASSERT_EQ(values[(h * 32 + slot) * d + i], toBf16(v[t * kWidth + h * d + i]));
           }
         }
       }
-      EXPECT_GE(size_t(std::count(gotPool.begin(), gotPool.end(), 0xee)), empty.size() - written) << "wrote elsewhere";
+      EXPECT_GE(size_t(std::count(gotPool.begin(), gotPool.end(), 0xee)), empty.size() - written)
+          << "wrote elsewhere";
     }
   });
 }
