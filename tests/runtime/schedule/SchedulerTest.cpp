@@ -31,7 +31,7 @@ struct Expected {
 class Driver {
 public:
   Driver(int64_t pages, int64_t seqs, int64_t context, ScheduleLimits limits)
-      : pool(pages, seqs, context, cpu::kPageTokens), scheduler(pool, limits), limits(limits) {}
+      : pool(pages, seqs, context, kPageTokens), scheduler(pool, limits), limits(limits) {}
 
   SequenceId add(int64_t prompt, int64_t maxNew, bool everyPosition = false) {
     std::vector<int32_t> ids;
@@ -44,7 +44,7 @@ public:
 
   /// One step; false if there was nothing to do.
   bool step() {
-    const cpu::BatchView *batch = scheduler.plan();
+    const BatchView *batch = scheduler.plan();
     if (!batch)
       return false;
     check(*batch);
@@ -84,7 +84,7 @@ public:
   int64_t mostTokens = 0;
 
 private:
-  void check(const cpu::BatchView &batch) {
+  void check(const BatchView &batch) {
     ASSERT_GT(batch.tokens, 0);
     ASSERT_LE(batch.tokens, limits.maxBatchTokens);
     ASSERT_LE(batch.rows, limits.logitsRows);
@@ -105,7 +105,7 @@ private:
         ASSERT_EQ(batch.sequenceOf[token], tableRow);
         ASSERT_EQ(batch.ids[token], own.tokens[size_t(position)]);
         int32_t page =
-            batch.blockTable[tableRow * batch.blockTableStride + position / cpu::kPageTokens];
+            batch.blockTable[tableRow * batch.blockTableStride + position / kPageTokens];
         ASSERT_GE(page, 0);
         ASSERT_LT(page, pool.totalPages());
         if (own.everyPosition || position + 1 == int64_t(own.tokens.size())) {
@@ -118,9 +118,9 @@ private:
       }
       for (int64_t i = 0; i < share.tokens; ++tile) {
         ASSERT_LT(tile, batch.tiles);
-        const cpu::AttentionTile &t = batch.attentionTiles[tile];
+        const AttentionTile &t = batch.attentionTiles[tile];
         ASSERT_GE(t.tokens, 1);
-        ASSERT_LE(t.tokens, cpu::kAttentionTile);
+        ASSERT_LE(t.tokens, kAttentionTile);
         ASSERT_EQ(t.firstToken, token - share.tokens + i);
         ASSERT_EQ(t.sequence, tableRow);
         ASSERT_EQ(t.firstPosition, own.fed + i);
