@@ -47,6 +47,8 @@ def little_memory(ingot, checkpoint):
         with open(prompt) as stdin:
             done = limited(600, "run", str(engine), "-n", "1", "--quiet", stdin=stdin)
         assert done.returncode == 3 and said(done) == "E0507" and "600 MiB" in done.stderr, (done.returncode, done.stderr)
+    done = limited(100, "compile", str(checkpoint.path), "-o", str(ingot.work / "none.ingot"), "--quiet")
+    assert done.returncode == 3 and said(done) == "E0114", (done.returncode, done.stderr)
     return ", ".join(f"{code} at {sizes[0]} to {sizes[-1]} MiB" for code, sizes in sorted(codes.items())) + \
         f", an answer at {mebibytes:.0f}"
 
