@@ -14,6 +14,7 @@ mod template;
 use pipeline::Tokenizer;
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Mutex, Once};
 use template::{Failure, Template};
 
 /// Takes bytes; called any number of times before the function that got it returns.
@@ -67,7 +68,34 @@ const LIMIT: i32 = 5;
 const INPUT: i32 = 6;
 const PANIC: i32 = 7;
 
+/// Where the last panic happened: "minijinja-3.0.5/src/value/ops.rs:185".
+static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
+
+/// Panics are caught and told as errors, so nothing is printed; the place is kept for the message.
+fn keep_place_of_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        std::panic::set_hook(Box::new(|info| {
+            let place = info.location().map_or_else(String::new, |at| {
+                let parts: Vec<&str> = at.file().split('/').collect();
+                // From the crate's folder on: what stands before is a path of the build machine.
+                let source = parts.iter().rposition(|part| *part == "src").unwrap_or(0);
+                format!("{}:{}", parts[source.saturating_sub(1)..].join("/"), at.line())
+            });
+            if let Ok(mut kept) = PANICKED_AT.lock() {
+                *kept = place;
+            }
+        }));
+    });
+}
+
+fn panic_text() -> String {
+    let place = PANICKED_AT.lock().map_or_else(|_| String::new(), |kept| kept.clone());
+    format!("a panic in the text library, at {place}")
+}
+
 fn guarded(error: Output, call: impl FnOnce() -> Result<(), (i32, String)>) -> i32 {
+    keep_place_of_panics();
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => OK,
         Ok(Err((status, why))) => {
@@ -75,7 +103,7 @@ fn guarded(error: Output, call: impl FnOnce() -> Result<(), (i32, String)>) -> i
             status
         }
         Err(_) => {
-            error.put(b"a panic in the text library");
+            error.put(panic_text().as_bytes());
             PANIC
         }
     }
@@ -185,7 +213,7 @@ fn failure(failure: Failure) -> (i32, String) {
         Failure::Render(why) => (FAILED, why),
         Failure::Limit(why) => (LIMIT, why),
         Failure::Input(why) => (INPUT, why),
-        Failure::Panic => (PANIC, "a panic in the template library".into()),
+        Failure::Panic => (PANIC, panic_text()),
     }
 }
 

@@ -28,7 +28,9 @@ __attribute__((visibility("default"))) struct FakeCuda fakeCuda;
 struct Function {
   KernelFn code;
   char name[64];
+  struct Function *next;
 };
+static struct Function *functions;
 
 static int failing(const char *call) {
   if (!fakeCuda.failCall || strcmp(fakeCuda.failCall, call) != 0)
@@ -206,7 +208,9 @@ API cuModuleGetFunction(void **function, void *module, const char *name) {
   void *code = dlsym(module, name);
   if (!code)
     return 500;
-  struct Function *made = calloc(1, sizeof *made); /* kept for the names in the record */
+  struct Function *made = calloc(1, sizeof *made);
+  made->next = functions; /* kept for the names in the record */
+  functions = made;
   made->code = (KernelFn)code;
   snprintf(made->name, sizeof made->name, "%s", name);
   *function = made;
