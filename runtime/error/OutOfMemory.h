@@ -8,14 +8,24 @@
 
 #include "runtime/error/Error.h"
 
+#include <atomic>
 #include <cstdio>
 #include <sys/resource.h>
 #include <unistd.h>
 
 namespace ingot {
 
+/// The thread that comes first speaks and ends the process; others wait for the end.
+inline void onlyOneHasLastWords() {
+  static std::atomic_flag taken;
+  if (taken.test_and_set())
+    for (;;)
+      ::pause();
+}
+
 /// Prints E0507 and ends the process with exit code 3. Allocates nothing.
 [[noreturn]] inline void endOutOfMemory() {
+  onlyOneHasLastWords();
   char text[320];
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);

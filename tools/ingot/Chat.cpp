@@ -31,11 +31,12 @@ std::atomic<bool> terminated = false;
 void onInterrupt(int signal) {
   interrupted = true;
   terminated = terminated || signal != SIGINT;
+  LineEditor::wake();
 }
 
 void catchInterrupts() {
   struct sigaction action = {};
-  action.sa_handler = onInterrupt; // without SA_RESTART: the prompt's read must end as well
+  action.sa_handler = onInterrupt;
   sigaction(SIGINT, &action, nullptr);
   if (!isTerminal(STDIN_FILENO))
     return; // std::getline would go on reading
@@ -69,6 +70,9 @@ public:
 
   void loop() {
     while (!terminated) {
+      interrupted = false; // what stopped an answer does not end the next line
+      if (terminated)
+        break;
       LineEditor::Input input = editor.read(">>> ");
       if (input.event == LineEditor::Event::End || terminated)
         break;
@@ -262,7 +266,7 @@ private:
   const ChatPrompt &prompt;
   ChatSettings settings;
   bool json;
-  LineEditor editor;
+  LineEditor editor{interrupted};
   std::vector<ChatMessage> history;
   int64_t contextUsed = 0;
 };

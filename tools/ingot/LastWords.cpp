@@ -29,7 +29,8 @@ const char *pathIfCovers(const char *line, uintptr_t address) {
   return from <= address && address < to ? std::strchr(end, '/') : nullptr;
 }
 
-/// The file that is mapped at `address`; empty if there is none. Without memory or stdio.
+/// The file that is mapped at `address`; empty if there is none. Takes no memory; snprintf of %s and %llx takes
+/// none and no lock in glibc.
 void mappedFile(uintptr_t address, std::span<char> path) {
   path[0] = '\0';
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -58,11 +59,12 @@ void onFileFault(int signal, siginfo_t *info, void *) {
     ::signal(signal, SIG_DFL);
     return;
   }
+  onlyOneHasLastWords();
   const int length = std::snprintf(
       text, sizeof text,
       "\nerror[E0388]: %s changed while it was in use\n"
       "  a page of it can no longer be read (at 0x%llx): the file was cut, or its disk failed\n"
-      "  put it back whole and start again; ingot compile never cuts an engine that is in use\n",
+      "  put it back whole and start again\n",
       path, static_cast<unsigned long long>(address));
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, static_cast<size_t>(length));
   ::_exit(static_cast<int>(ExitCode::File));

@@ -8,6 +8,8 @@
 #include <cwchar>
 #include <histedit.h>
 #include <iostream>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 namespace ingot::cli {
@@ -16,30 +18,55 @@ struct LineEditor::State {
   EditLine *line = nullptr;
   History *history = nullptr;
   std::string prompt;
+  const std::atomic<bool> *flag = nullptr;
   bool interrupted = false;
 };
 
 namespace {
 
-char *promptOf(EditLine *line) {
+/// Readable after a wake().
+const int wakeUps = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+LineEditor::State &stateOf(EditLine *line) {
   void *data = nullptr;
   el_get(line, EL_CLIENTDATA, &data);
-  return static_cast<LineEditor::State *>(data)->prompt.data();
+  return *static_cast<LineEditor::State *>(data);
+}
+
+/// Waits for a byte; false if the flag is set first.
+bool waitForInput(const std::atomic<bool> &flag) {
+  pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {wakeUps, POLLIN, 0}};
+  while (!flag) {
+    if (::poll(files, std::size(files), -1) < 0)
+      continue; // a signal
+    uint64_t count;
+    if (files[1].revents && ::read(wakeUps, &count, sizeof count) > 0)
+      continue; // the flag may have been taken back since
+    if (files[0].revents)
+      return true;
+  }
+  return false;
+}
+
+char *promptOf(EditLine *line) {
+  return stateOf(line).prompt.data();
 }
 
 /// One character. libedit's own reader goes on after a signal, so that Ctrl-C would be lost;
-/// this one ends the line.
+/// this one ends the line. A signal may come before the wait begins, or to another thread: so
+/// the wait is for the flag as well, not for EINTR.
 int readCharacter(EditLine *line, wchar_t *out) {
   std::mbstate_t shift{};
   for (;;) {
-    char byte = 0;
-    const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
-    if (n < 0 && errno == EINTR) {
-      void *data = nullptr;
-      el_get(line, EL_CLIENTDATA, &data);
-      static_cast<LineEditor::State *>(data)->interrupted = true;
+    LineEditor::State &state = stateOf(line);
+    if (!waitForInput(*state.flag)) {
+      state.interrupted = true;
       return -1;
     }
+    char byte = 0;
+    const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+    if (n < 0 && errno == EINTR)
+      continue;
     if (n <= 0)
       return 0;
     const size_t used = std::mbrtowc(out, &byte, 1, &shift);
@@ -54,12 +81,18 @@ int readCharacter(EditLine *line, wchar_t *out) {
 
 } // namespace
 
-LineEditor::LineEditor() {
+void LineEditor::wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = ::write(wakeUps, &one, sizeof one);
+}
+
+LineEditor::LineEditor(const std::atomic<bool> &interrupted) {
   if (!isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO))
     return;
   if (!std::setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1)
     std::setlocale(LC_CTYPE, "C.UTF-8");
   state = std::make_unique<State>();
+  state->flag = &interrupted;
   state->line = el_init("ingot", stdin, stdout, stderr);
   state->history = history_init();
   HistEvent event;

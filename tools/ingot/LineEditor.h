@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,8 @@ namespace ingot::cli {
 
 class LineEditor {
 public:
-  LineEditor();
+  /// `interrupted`: set by signal handlers, which then call wake(). It must outlive this.
+  explicit LineEditor(const std::atomic<bool> &interrupted);
   ~LineEditor();
   LineEditor(const LineEditor &) = delete;
   LineEditor &operator=(const LineEditor &) = delete;
@@ -21,9 +23,12 @@ public:
     Event event;
     std::string line; ///< without its newline
   };
-  /// `prompt` is shown on a terminal only. Interrupted: Ctrl-C at the prompt, which
-  /// needs a SIGINT handler without SA_RESTART.
+  /// `prompt` is shown on a terminal only. Interrupted: the flag is set, or gets set while
+  /// the user types; whichever thread the signal came to.
   Input read(const std::string &prompt);
+
+  /// Lets read() look at the flag. For signal handlers.
+  static void wake();
 
   bool interactive() const { return state != nullptr; }
 

@@ -37,7 +37,7 @@ Result<HostMemory> HostMemory::allocate(uint64_t bytes, const std::string &what,
   if (base == MAP_FAILED)
     return Error{ExitCode::Device, "E0702", "the system gives no memory for " + what,
                  std::to_string(bytes) + " bytes asked for: " + std::strerror(errno),
-                 "lower --context, --max-seqs or --max-batch-tokens"};
+                 "end other programs, or lower --context, --max-seqs or --max-batch-tokens"};
   auto *start = static_cast<std::byte *>(base);
   if (huge) {
     // Cut the surplus off both ends.
@@ -97,7 +97,7 @@ uint64_t leftInTheGroup() {
     if (key == "inactive_file" || key == "active_file")
       cache += value;
   uint64_t left = limit > used ? limit - used : 0;
-  return std::min(limit, left + std::min(cache, used));
+  return std::max<uint64_t>(1, std::min(limit, left + std::min(cache, used))); // 0 would say: unknown
 }
 
 /// What `ulimit -v` leaves of the address space.

@@ -254,38 +254,39 @@ std::vector<BadEngine> allBad() {
       {"weights_overlap", "E0353", [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
       {"weight_twice", "E0354", [](Table &t) { t.weights[2]->name = t.weights[1]->name; }},
       // Weights from a seed.
-    {"weight_source", "E0380", [](Table &t) { t.weights[0]->source = fb::WeightSource(2); }},
-    {"seed_memory_without_weights", "E0387", {}, [](Table &t) { t.seed_bytes = 4096; }},
-    {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { t.seed_bytes += 64; }},
-    {"seed_memory_absurd", "E0387", seedMatrices, [](Table &t) { t.seed_bytes = uint64_t(1) << 62; }},
-    {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { t.seed_bytes -= 64; }},
-    {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { t.seed_bytes = 0; }},
-    {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { t.weights[0]->offset = -64; }},
-    {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { t.weights[0]->offset = 32; }},
-    {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { t.weights[0]->size = 64; }},
-    {"seed_weight_huge", "E0352", seedMatrices,
-     [](Table &t) {
-       t.weights[0]->format = "f32";
-       t.weights[0]->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
-       t.weights[0]->size = uint64_t(1) << 58;
-     }},
-    {"seed_weight_shape_overflow", "E0348", seedMatrices,
-     [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
-    {"seed_weights_overlap", "E0353", seedMatrices,
-     [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
-    {"seed_weights_sum_overflows", "E0387",
-     [](Table &t) {
-       seedMatrices(t);
-       for (int i = 0; i < 40; ++i) {
-         t.weights.push_back(std::make_unique<fb::WeightT>(*t.weights[0]));
-         t.weights.back()->name += std::to_string(i);
-         t.weights.back()->format = "f32";
-         t.weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
-         t.weights.back()->size = uint64_t(1) << 58;
-       }
-       t.seed_bytes = uint64_t(1) << 62;
-     }},
-    // KV.
+      {"weight_source", "E0380", [](Table &t) { t.weights[0]->source = fb::WeightSource(2); }},
+      {"seed_memory_without_weights", "E0387", {}, [](Table &t) { t.seed_bytes = 4096; }},
+      {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { t.seed_bytes += 64; }},
+      {"seed_memory_absurd", "E0387", seedMatrices,
+       [](Table &t) { t.seed_bytes = uint64_t(1) << 62; }},
+      {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { t.seed_bytes -= 64; }},
+      {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { t.seed_bytes = 0; }},
+      {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { t.weights[0]->offset = -64; }},
+      {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { t.weights[0]->offset = 32; }},
+      {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { t.weights[0]->size = 64; }},
+      {"seed_weight_huge", "E0352", seedMatrices,
+       [](Table &t) {
+         t.weights[0]->format = "f32";
+         t.weights[0]->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+         t.weights[0]->size = uint64_t(1) << 58;
+       }},
+      {"seed_weight_shape_overflow", "E0348", seedMatrices,
+       [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
+      {"seed_weights_overlap", "E0353", seedMatrices,
+       [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
+      {"seed_weights_sum_overflows", "E0387",
+       [](Table &t) {
+         seedMatrices(t);
+         for (int i = 0; i < 40; ++i) {
+           t.weights.push_back(std::make_unique<fb::WeightT>(*t.weights[0]));
+           t.weights.back()->name += std::to_string(i);
+           t.weights.back()->format = "f32";
+           t.weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+           t.weights.back()->size = uint64_t(1) << 58;
+         }
+         t.seed_bytes = uint64_t(1) << 62;
+       }},
+      // KV.
       {"kv_type", "E0355", [](Table &t) { t.kv_slots[0]->type = fb::ElementType(5); }},
       {"kv_without_heads", "E0355", [](Table &t) { t.kv_slots[0]->kv_heads = 0; }},
       {"kv_overflow", "E0355",
@@ -338,64 +339,68 @@ std::vector<BadEngine> allBad() {
       {"top_k", "E0378", [](Table &t) { t.generation->top_k = -1; }},
       {"penalty", "E0378", [](Table &t) { t.generation->repetition_penalty = 0; }},
       {"cost_kernel", "E0379", [](Table &t) { t.costs[0]->kernel = 2; }},
-    // Programs for GPUs.
-    {"program_in_a_program", "E0801",
-     [](Table &t) { gpuProgram(t).programs.push_back(copyOfTable(gpuProgram(t))); }},
-    {"program_with_text", "E0801",
-     [](Table &t) { gpuProgram(t).text = std::make_unique<fb::TextT>(); }},
-    {"program_with_segments", "E0801",
-     [](Table &t) { gpuProgram(t).segments.push_back(std::make_unique<fb::SegmentT>()); }},
-    {"program_of_another_model", "E0801", [](Table &t) { gpuProgram(t).model->context = 128; }},
-    {"second_cpu_program", "E0801", [](Table &t) { gpuProgram(t).code.clear(); }},
-    {"cpu_code_in_a_gpu_program", "E0801",
-     [](Table &t) {
-       auto code = std::make_unique<fb::CodeObjectT>();
-       code->target = "cpu:avx2";
-       gpuProgram(t).code.push_back(std::move(code));
-     }},
-    {"gpu_code_in_a_cpu_program", "E0801", [](Table &t) { t.code[1]->target = "cuda:sm_90a"; }},
-    {"gpu_weight_size", "E0351",
-     [](Table &t) { gpuProgram(t).weights[0]->layout = fb::WeightLayout::Fragment16; }},
-    {"gpu_launch_kernel", "E0359", [](Table &t) { launch(gpuProgram(t), 0).kernel = 2; }},
-    {"gpu_memory", "E0345", [](Table &t) { gpuProgram(t).bytes_per_token += 64; }},
-    {"gpu_target_twice", "E0333", [](Table &t) { gpuCode(t, 1).target = "cuda:sm_90a"; }},
-    {"gpu_code_in_weights", "E0334", [](Table &t) { gpuCode(t).segment = 2; }},
-    {"no_modules", "E0802", [](Table &t) { gpuCode(t).modules.clear(); }},
-    {"module_beyond", "E0802", [](Table &t) { gpuCode(t).modules[0]->size += 1; }},
-    {"module_wraps", "E0802", [](Table &t) { gpuCode(t).modules[0]->size = -1; }},
-    {"module_empty", "E0802", [](Table &t) { gpuCode(t).modules[0]->size = 0; }},
-    {"module_alignment", "E0802", [](Table &t) { gpuCode(t).modules[0]->offset = 8; }},
-    {"modules_overlap", "E0802",
-     [](Table &t) {
-       gpuCode(t).modules.push_back(std::make_unique<fb::ModuleT>(*gpuCode(t).modules[0]));
-     }},
-    {"cubin_for_the_host", "E0803", [](Table &t) { gpuCode(t).target = "cuda-emulator:sm_80"; }},
-    {"cubin_as_ptx", "E0803", [](Table &t) { gpuCode(t).target = "cuda:compute_90"; }},
-    {"ptx_as_cubin", "E0803", [](Table &t) { gpuCode(t, 1).target = "cuda:sm_80"; }},
-    {"ptx_without_end", "E0803", [](Table &t) { gpuCode(t, 1).modules[0]->size -= 1; }},
-    {"gpu_kernel_symbols", "E0804", [](Table &t) { gpuCode(t).kernel_symbols = {"a"}; }},
-    {"too_few_variants", "E0804", [](Table &t) { gpuCode(t).variants.pop_back(); }},
-    {"variants_missing", "E0804", [](Table &t) { gpuCode(t).variants.clear(); }},
-    {"kernel_without_variants", "E0804", [](Table &t) { gpuCode(t).variants[0]->variants.clear(); }},
-    {"variant_module", "E0805", [](Table &t) { variant(t).module_ = 1; }},
-    {"variant_symbol_missing", "E0806", [](Table &t) { variant(t).symbol = "copy_row"; }},
-    {"variant_symbol_part", "E0806", [](Table &t) { variant(t).symbol = "opy_rows"; }},
-    {"variant_symbol_empty", "E0806", [](Table &t) { variant(t).symbol = ""; }},
-    {"variant_grid_zero", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase::Tokens, 0, 1}; }},
-    {"variant_grid_by_zero", "E0807", [](Table &t) { *variant(t).y = {fb::GridBase::Tokens, 1, 0}; }},
-    {"variant_grid_huge", "E0807", [](Table &t) { *variant(t).z = {fb::GridBase::Tokens, uint64_t(-1), 1}; }},
-    {"variant_grid_base", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase(4), 1, 1}; }},
-    {"variant_without_threads", "E0808", [](Table &t) { variant(t).threads = 0; }},
-    {"variant_half_a_warp", "E0808", [](Table &t) { variant(t).threads = 48; }},
-    {"variant_too_many_threads", "E0808", [](Table &t) { variant(t).threads = 2048; }},
-    {"variant_shared", "E0808", [](Table &t) { variant(t).shared_bytes = 1 << 20; }},
-    {"steps_without_variant", "E0809",
-     [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tokens = 64; }},
-    {"rows_without_variant", "E0809",
-     [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_rows = 8; }},
-    {"tiles_without_variant", "E0809",
-     [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tile_tokens = 8; }},
-    {"variant_never_used", "E0809", [](Table &t) { variant(t).max_tokens = 0; }},
+      // Programs for GPUs.
+      {"program_in_a_program", "E0801",
+       [](Table &t) { gpuProgram(t).programs.push_back(copyOfTable(gpuProgram(t))); }},
+      {"program_with_text", "E0801",
+       [](Table &t) { gpuProgram(t).text = std::make_unique<fb::TextT>(); }},
+      {"program_with_segments", "E0801",
+       [](Table &t) { gpuProgram(t).segments.push_back(std::make_unique<fb::SegmentT>()); }},
+      {"program_of_another_model", "E0801", [](Table &t) { gpuProgram(t).model->context = 128; }},
+      {"second_cpu_program", "E0801", [](Table &t) { gpuProgram(t).code.clear(); }},
+      {"cpu_code_in_a_gpu_program", "E0801",
+       [](Table &t) {
+         auto code = std::make_unique<fb::CodeObjectT>();
+         code->target = "cpu:avx2";
+         gpuProgram(t).code.push_back(std::move(code));
+       }},
+      {"gpu_code_in_a_cpu_program", "E0801", [](Table &t) { t.code[1]->target = "cuda:sm_90a"; }},
+      {"gpu_weight_size", "E0351",
+       [](Table &t) { gpuProgram(t).weights[0]->layout = fb::WeightLayout::Fragment16; }},
+      {"gpu_launch_kernel", "E0359", [](Table &t) { launch(gpuProgram(t), 0).kernel = 2; }},
+      {"gpu_memory", "E0345", [](Table &t) { gpuProgram(t).bytes_per_token += 64; }},
+      {"gpu_target_twice", "E0333", [](Table &t) { gpuCode(t, 1).target = "cuda:sm_90a"; }},
+      {"gpu_code_in_weights", "E0334", [](Table &t) { gpuCode(t).segment = 2; }},
+      {"no_modules", "E0802", [](Table &t) { gpuCode(t).modules.clear(); }},
+      {"module_beyond", "E0802", [](Table &t) { gpuCode(t).modules[0]->size += 1; }},
+      {"module_wraps", "E0802", [](Table &t) { gpuCode(t).modules[0]->size = -1; }},
+      {"module_empty", "E0802", [](Table &t) { gpuCode(t).modules[0]->size = 0; }},
+      {"module_alignment", "E0802", [](Table &t) { gpuCode(t).modules[0]->offset = 8; }},
+      {"modules_overlap", "E0802",
+       [](Table &t) {
+         gpuCode(t).modules.push_back(std::make_unique<fb::ModuleT>(*gpuCode(t).modules[0]));
+       }},
+      {"cubin_for_the_host", "E0803", [](Table &t) { gpuCode(t).target = "cuda-emulator:sm_80"; }},
+      {"cubin_as_ptx", "E0803", [](Table &t) { gpuCode(t).target = "cuda:compute_90"; }},
+      {"ptx_as_cubin", "E0803", [](Table &t) { gpuCode(t, 1).target = "cuda:sm_80"; }},
+      {"ptx_without_end", "E0803", [](Table &t) { gpuCode(t, 1).modules[0]->size -= 1; }},
+      {"gpu_kernel_symbols", "E0804", [](Table &t) { gpuCode(t).kernel_symbols = {"a"}; }},
+      {"too_few_variants", "E0804", [](Table &t) { gpuCode(t).variants.pop_back(); }},
+      {"variants_missing", "E0804", [](Table &t) { gpuCode(t).variants.clear(); }},
+      {"kernel_without_variants", "E0804",
+       [](Table &t) { gpuCode(t).variants[0]->variants.clear(); }},
+      {"variant_module", "E0805", [](Table &t) { variant(t).module_ = 1; }},
+      {"variant_symbol_missing", "E0806", [](Table &t) { variant(t).symbol = "copy_row"; }},
+      {"variant_symbol_part", "E0806", [](Table &t) { variant(t).symbol = "opy_rows"; }},
+      {"variant_symbol_empty", "E0806", [](Table &t) { variant(t).symbol = ""; }},
+      {"variant_grid_zero", "E0807",
+       [](Table &t) { *variant(t).x = {fb::GridBase::Tokens, 0, 1}; }},
+      {"variant_grid_by_zero", "E0807",
+       [](Table &t) { *variant(t).y = {fb::GridBase::Tokens, 1, 0}; }},
+      {"variant_grid_huge", "E0807",
+       [](Table &t) { *variant(t).z = {fb::GridBase::Tokens, uint64_t(-1), 1}; }},
+      {"variant_grid_base", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase(4), 1, 1}; }},
+      {"variant_without_threads", "E0808", [](Table &t) { variant(t).threads = 0; }},
+      {"variant_half_a_warp", "E0808", [](Table &t) { variant(t).threads = 48; }},
+      {"variant_too_many_threads", "E0808", [](Table &t) { variant(t).threads = 2048; }},
+      {"variant_shared", "E0808", [](Table &t) { variant(t).shared_bytes = 1 << 20; }},
+      {"steps_without_variant", "E0809",
+       [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tokens = 64; }},
+      {"rows_without_variant", "E0809",
+       [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_rows = 8; }},
+      {"tiles_without_variant", "E0809",
+       [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tile_tokens = 8; }},
+      {"variant_never_used", "E0809", [](Table &t) { variant(t).max_tokens = 0; }},
   };
 }
 
