@@ -48,7 +48,11 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
       compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (size_t a = 0; a < architectures.size(); ++a)
-    for (size_t p = 0; p < programs.size(); ++p)
+    for (size_t p = 0; p < programs.size(); ++p) {
+      // "Potential Performance Loss: wgmma.mma_async instructions are serialized"
+      EXPECT_EQ((*compiled)[a][p].log.find("Performance Loss"), std::string::npos)
+          << programs[p].name << "\n"
+          << (*compiled)[a][p].log;
       for (const CudaVariant &variant : programs[p].variants) {
         const KernelResources *found = nullptr;
         for (const KernelResources &kernel : (*compiled)[a][p].kernels)
@@ -69,6 +73,7 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
                   (options.wgmma ? 227 : 99) * 1024)
             << architectures[a] << " " << variant.symbol;
       }
+    }
 }
 
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
