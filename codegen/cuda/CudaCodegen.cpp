@@ -18,11 +18,11 @@ static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               sizeof(cpu::BatchView) == 88 && offsetof(cpu::BatchView, ids) == 32 &&
               offsetof(cpu::BatchView, blockTable) == 72);
 
-FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel) {
+FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
   KernelText k(kernel);
   LogicalResult done =
       llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
-          .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op); })
+          .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op, options); })
           .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
           .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
           .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })

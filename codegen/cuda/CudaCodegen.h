@@ -55,8 +55,15 @@ struct CudaProgram {
   std::vector<CudaVariant> variants;
 };
 
+/// What a program may be made of.
+struct EmitOptions {
+  /// wgmma for projections of many tokens: for sm_90a alone. Its variants need not give the bits of
+  /// the others (docs/gpu.md, Arithmetic).
+  bool wgmma = false;
+};
+
 /// Errors are reported at the kernel.
-mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel);
+mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions &options = {});
 
 /// Argmax of logits rows<vocabulary, f32> on the device (device/sample.cuh), not made from IR.
 /// Symbols `argmax` (logits, u64 keys[rows], batch) and, to be launched after it, `argmax_finish`

@@ -9,7 +9,7 @@
 
 namespace ingot::cuda {
 
-mlir::LogicalResult emitMatmul(KernelText &k, kernel::MatmulOp op);
+mlir::LogicalResult emitMatmul(KernelText &k, kernel::MatmulOp op, const EmitOptions &options);
 mlir::LogicalResult emitRowwise(KernelText &k, kernel::RowwiseOp op);
 mlir::LogicalResult emitGather(KernelText &k, kernel::GatherOp op);
 mlir::LogicalResult emitRopeTable(KernelText &k, kernel::RopeTableOp op);

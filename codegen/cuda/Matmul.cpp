@@ -5,7 +5,8 @@
 // part again at the epilogue.
 //
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
-//   NAME_prefill                more
+//   NAME_prefill                more; where there is wgmma, up to 64
+//   NAME_wgmma                  more yet
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulShape.h"
@@ -42,6 +43,12 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
 
 namespace {
 
+/// A family of main loops: matmul_decode, matmul_prefill, matmul_wgmma.
+enum class Loop { Decode, Prefill, Wgmma };
+
+/// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
+constexpr int64_t kFewTokens = 64;
+
 struct Segment {
   SmallVector<Value, 2> weights;
   SmallVector<Value> aux;
@@ -53,7 +60,8 @@ struct Segment {
 
 class MatmulEmitter {
 public:
-  MatmulEmitter(KernelText &k, kernel::MatmulOp op) : k(k), op(op), shape(op) {}
+  MatmulEmitter(KernelText &k, kernel::MatmulOp op, const EmitOptions &options)
+      : k(k), op(op), options(options), shape(op) {}
 
   LogicalResult emit() {
     if (op.getX().getType().getKind() != RowKind::BF16)
@@ -61,13 +69,19 @@ public:
     collectSegments();
     k.include("matmul_decode.cuh");
     k.include("matmul_prefill.cuh");
+    if (options.wgmma)
+      k.include("matmul_wgmma.cuh");
     k.include("region_math.cuh");
     for (auto [s, segment] : llvm::enumerate(segments))
       if (failed(emitEpilogue(s, segment)))
         return failure();
     for (int64_t tokens = 8; tokens <= shape.mostDecodeTokens; tokens *= 2)
-      emitVariant(("_t" + Twine(tokens)).str(), tokens, /*tilesPerBlock=*/1);
-    emitVariant("_prefill", 16 * shape.prefillEights, shape.weights == 2 ? 4 : 8);
+      emitVariant(("_t" + Twine(tokens)).str(), Loop::Decode, tokens, /*maxCount=*/tokens);
+    if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
+      emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
+                  options.wgmma ? kFewTokens : kUnlimited);
+    if (options.wgmma)
+      emitVariant("_wgmma", Loop::Wgmma, 128, kUnlimited);
     return success();
   }
 
@@ -133,9 +147,27 @@ private:
     return text;
   }
 
-  void emitVariant(StringRef suffix, int64_t tokens, int64_t tilesPerBlock) {
-    bool prefill = tilesPerBlock > 1;
-    int64_t threads = prefill ? 256 : 32 * shape.parts;
+  int64_t threadsOf(Loop loop) {
+    return loop == Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
+  }
+
+  /// As the functions matmul_…_shared of the main loops say.
+  int64_t sharedBytesOf(Loop loop, int64_t tokens) {
+    switch (loop) {
+    case Loop::Decode:
+      return shape.parts * shape.weights * tokens * 20 * 4;
+    case Loop::Prefill:
+      return 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0);
+    case Loop::Wgmma:
+      return 4 * (tokens * 128 + 2 * tokens * 4) + 256 * (tokens / 2) * 4 + 2 * 4 * 8;
+    }
+    llvm_unreachable("all loops are covered");
+  }
+
+  /// `tokens` of a block; it is used for steps of up to `maxCount`.
+  void emitVariant(StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount) {
+    int64_t threads = threadsOf(loop);
+    int64_t tilesPerBlock = loop == Loop::Decode ? 1 : shape.weights == 2 ? 4 : 8;
     SmallVector<size_t> all;
     SmallVector<int64_t> starts{0};
     for (auto [s, segment] : llvm::enumerate(segments)) {
@@ -146,10 +178,8 @@ private:
     variant.grid[0] = {LaunchExtent::Constant, starts.back(), 1};
     variant.grid[1] = {base(), 1, tokens};
     variant.guardBase = base();
-    variant.maxCount = prefill ? kUnlimited : tokens;
-    variant.sharedBytes =
-        prefill ? 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0)
-                : shape.parts * shape.weights * tokens * 20 * 4;
+    variant.maxCount = maxCount;
+    variant.sharedBytes = sharedBytesOf(loop, tokens);
     k.line("DYNAMIC_SHARED(shared);");
     k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
     if (segments.size() > 1) {
@@ -160,7 +190,8 @@ private:
     }
     std::string start = choose(all, [&](size_t s) { return std::to_string(starts[s]); });
     bool shifted = segments.size() > 1;
-    k.line(prefill ? "const i32 tile = (block - {0}) * {1};" : "const i32 tile = block - {0};",
+    k.line(tilesPerBlock > 1 ? "const i32 tile = (block - {0}) * {1};"
+                             : "const i32 tile = block - {0};",
            shifted ? "(" + start + ")" : start, tilesPerBlock);
 
     // Formats in the order in which they come.
@@ -179,7 +210,7 @@ private:
                : g + 1 < groups.size() ? "} else if ({0}) {{"
                                        : "} else {{",
                test);
-      emitGroup(group, tokens, prefill);
+      emitGroup(group, loop, tokens);
     }
     if (groups.size() > 1)
       k.write("}");
@@ -195,7 +226,7 @@ private:
     k.close();
   }
 
-  void emitGroup(ArrayRef<size_t> group, int64_t tokens, bool prefill) {
+  void emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens) {
     std::string weights;
     for (int64_t i = 0; i < shape.weights; ++i)
       weights += (i ? ", " : "") +
@@ -203,9 +234,15 @@ private:
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
     std::string rows =
         choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
-    k.line("matmul_{0}<{1}, {2}, {3}, {4}>(weights, (const u8 *)x, {5}, tile, first, &{6}, shared,",
-           prefill ? "prefill" : "decode", formatText(segments[group[0]].format), shape.k,
-           shape.parts, prefill ? shape.prefillEights : tokens / 8, rows, count());
+    const char *name = loop == Loop::Decode    ? "decode"
+                       : loop == Loop::Prefill ? "prefill"
+                                               : "wgmma";
+    std::string eights = loop == Loop::Decode    ? ", " + std::to_string(tokens / 8)
+                         : loop == Loop::Prefill ? ", " + std::to_string(shape.prefillEights)
+                                                 : "";
+    k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, (const u8 *)x, {5}, tile, first, &{6}, shared,",
+           name, formatText(segments[group[0]].format), shape.k, shape.parts, eights, rows,
+           count());
     k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]) {{", shape.weights);
     for (auto [i, s] : llvm::enumerate(group)) {
       std::string aux;
@@ -228,12 +265,14 @@ private:
 
   KernelText &k;
   kernel::MatmulOp op;
+  const EmitOptions &options;
   MatmulShape shape;
   SmallVector<Segment> segments;
 };
 
 } // namespace
 
-LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op) {
-  return MatmulEmitter(k, op).emit();
+LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op,
+                                      const EmitOptions &options) {
+  return MatmulEmitter(k, op, options).emit();
 }

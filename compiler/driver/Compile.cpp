@@ -364,7 +364,7 @@ Result<void> Compilation::buildGpuProgram() {
   uint64_t weightBytes = planToTable(program, *built, choices, kernels);
   built->seed = choices.seeded ? options.seed : 0;
   if (options.emit == Emit::Cuda) {
-    auto printed = printCuda(kernels);
+    auto printed = printCuda(kernels, options.gpuTargets, options.batchInvariant);
     if (!printed)
       return printed.error();
     llvm::outs() << *printed;
@@ -374,7 +374,7 @@ Result<void> Compilation::buildGpuProgram() {
   weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
-  auto codeBytes = addGpuCode(kernels, options.gpuTargets, threads, *built, segments);
+  auto codeBytes = addGpuCode(kernels, options.gpuTargets, options.batchInvariant, threads, *built, segments);
   if (!codeBytes)
     return codeBytes.error();
   progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
@@ -410,6 +410,8 @@ Result<void> Compilation::write() {
   attribute("source.architecture", checkpoint->architecture);
   attribute("precision", options.exact ? "exact" : "fast");
   attribute("kv", options.kv);
+  if (!options.gpuTargets.empty())
+    attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
   if (!options.gpuTargets.empty() && !options.targets.empty())
     attribute("kv.cuda", "bf16");
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);

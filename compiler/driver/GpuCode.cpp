@@ -10,10 +10,18 @@ using namespace ingot::compiler;
 
 using runtime::GpuTarget;
 
-static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp> kernels) {
+/// wgmma exists on sm_90a alone, and its bits may differ from mma.sync's.
+static cuda::EmitOptions optionsFor(StringRef target, bool batchInvariant) {
+  cuda::EmitOptions options;
+  options.wgmma = !batchInvariant && target.ends_with(":sm_90a");
+  return options;
+}
+
+static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp> kernels,
+                                                         const cuda::EmitOptions &options) {
   std::vector<cuda::CudaProgram> programs;
   for (kernel::FuncOp fn : kernels) {
-    auto program = cuda::emitKernel(fn);
+    auto program = cuda::emitKernel(fn, options);
     if (failed(program))
       return Error{ExitCode::Internal, "E0460", "kernel " + fn.getSymName().str() + " cannot be made for GPUs", "",
                    "leave GPU targets out, and please report it with the checkpoint's config"};
@@ -85,9 +93,11 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
   return size;
 }
 
-Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, int threads,
-                                      fb::EngineT &table, std::vector<SegmentSource> &segments) {
-  auto programs = programsOf(kernels);
+/// Code for targets that share one text.
+static Result<uint64_t> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
+                                  const cuda::EmitOptions &options, int threads, fb::EngineT &table,
+                                  std::vector<SegmentSource> &segments) {
+  auto programs = programsOf(kernels, options);
   if (!programs)
     return programs.error();
   std::vector<std::string> architectures, named;
@@ -126,8 +136,27 @@ Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef
   return size;
 }
 
-Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels) {
-  auto programs = programsOf(kernels);
+Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, bool batchInvariant,
+                                      int threads, fb::EngineT &table, std::vector<SegmentSource> &segments) {
+  uint64_t size = 0;
+  for (bool wgmma : {false, true}) {
+    std::vector<std::string> alike;
+    for (const std::string &target : targets)
+      if (optionsFor(target, batchInvariant).wgmma == wgmma)
+        alike.push_back(target);
+    if (alike.empty())
+      continue;
+    auto added = addCodeOf(kernels, alike, {wgmma}, threads, table, segments);
+    if (!added)
+      return added.error();
+    size += *added;
+  }
+  return size;
+}
+
+Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
+                                        bool batchInvariant) {
+  auto programs = programsOf(kernels, optionsFor(targets.front(), batchInvariant));
   if (!programs)
     return programs.error();
   std::string text;

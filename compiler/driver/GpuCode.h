@@ -12,12 +12,14 @@
 namespace ingot::compiler {
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
-/// program `table`, whose kernels these are. The bytes of all code. Errors: E0460 a kernel cannot be printed (our bug),
+/// program `table`, whose kernels these are. batchInvariant: no variant whose bits may differ from another's. The bytes of
+/// all code. Errors: E0460 a kernel cannot be printed (our bug),
 /// E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
-Result<uint64_t> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets, int threads,
+Result<uint64_t> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets, bool batchInvariant, int threads,
                             fb::EngineT &table, std::vector<SegmentSource> &segments);
 
-/// `--emit cuda`: the kernels as CUDA C++, one after the other. E0460.
-Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels);
+/// `--emit cuda`: the kernels as CUDA C++ for the first of the targets, one after the other. E0460.
+Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets,
+                              bool batchInvariant);
 
 } // namespace ingot::compiler

@@ -107,6 +107,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact)");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
+  app.add_flag("--batch-invariant", o.batchInvariant,
+               "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
   app.add_option("--weights", weights, "made up from --seed: random packs them, seed leaves them to the device at load")
       ->check(CLI::IsMember({"random", "seed"}));
   app.add_option("--seed", o.seed, "of --weights (default: 0)");

@@ -32,6 +32,7 @@ struct CompileOptions {
   std::string cache;                  ///< folder that keeps generated code, or empty
   std::string kv;                     ///< "f32", "bf16", "f16"
   bool exact = false;
+  bool batchInvariant = false;        ///< GPU code whose bits do not depend on the batch: no wgmma
   bool verify = false;                ///< check passes with the real weights as well
   WeightOrigin weights = WeightOrigin::Checkpoint;
   uint64_t seed = 0;

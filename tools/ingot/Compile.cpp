@@ -13,7 +13,7 @@ Action defineCompile(CLI::App &app) {
                            "--cache", "--recipe", "--patterns", "--plugin", "--insert", "--disable",
                            "--dump-after", "--emit", "--remarks", "-o", "-j", "--chat-template"})
     app.add_option(flag);
-  for (const char *flag : {"--verify", "--quiet", "--json"})
+  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant"})
     app.add_flag(flag);
   return nullptr;
 }

@@ -53,11 +53,11 @@ public:
     unlink(path.c_str());
   }
   HostKernels(const HostKernels &) = delete;
-  static std::vector<CudaProgram> emit(const std::string &text) {
+  static std::vector<CudaProgram> emit(const std::string &text, const EmitOptions &options = {}) {
     KernelModule module(text);
     std::vector<CudaProgram> programs;
     for (kernel::FuncOp kernel : module.kernels) {
-      auto program = emitKernel(kernel);
+      auto program = emitKernel(kernel, options);
       EXPECT_TRUE(succeeded(program)) << text;
       if (succeeded(program))
         programs.push_back(std::move(*program));

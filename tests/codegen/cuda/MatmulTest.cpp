@@ -34,10 +34,64 @@ struct Shape {
   int64_t n, k;
 };
 
+/// Every variant of y = x w^T, with up to `most` tokens: the numbers of the reference and the bits
+/// of the variants before.
+void expectVariants(const HostKernels &kernels, Build run, WeightFormat format, Shape shape,
+                    int64_t most) {
+  int64_t width = roundUp(shape.n, 32), rowWidth = roundUp(shape.k, 64);
+  RandomFragments weight(format, shape.n, shape.k, 5);
+  std::vector<uint16_t> x = bf16Rows(most, shape.k, 6);
+  Emulated gpu(kernels, run.seed);
+  auto *w = gpu.put(weight.bytes, "w");
+  auto *xs = gpu.put(x, "x");
+  std::vector<float> first;
+  const CudaProgram &program = kernels.program("k" + std::to_string(shape.k));
+  for (const CudaVariant &variant : program.variants) {
+    int64_t tokens = variant.maxCount == kUnlimited ? most : std::min(most, variant.maxCount + 3);
+    float *y = gpu.make<float>(tokens * width, "y");
+    gpu.launch(variant.symbol, {xs, w, y}, tokensOf(tokens));
+    std::vector<float> got = gpu.get(y, tokens * width);
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t row = 0; row < width; ++row) {
+        float value = got[t * width + row];
+        if (row >= shape.n) {
+          ASSERT_EQ(value, 0.0f) << variant.symbol << " pads with zeros";
+        } else if (first.size() > size_t(t * width + row)) {
+          ASSERT_EQ(value, first[t * width + row])
+              << nameOf(run) << " " << variant.symbol << " token " << t << " row " << row
+              << ": not the bits of " << program.variants.front().symbol;
+        } else {
+          Product want = productOf(weight.reader(), row, x.data() + t * rowWidth, shape.k);
+          ASSERT_NEAR(value, want.value, 2e-6 * want.size + 1e-9)
+              << nameOf(run) << " " << variant.symbol << " " << shape.n << "x" << shape.k
+              << " token " << t << " row " << row;
+        }
+      }
+    if (got.size() > first.size())
+      first = got;
+  }
+}
+
 class CudaMatmul : public testing::TestWithParam<int> {};
 
-/// Every variant, at token counts around its own, gives the numbers of the reference and the bits
-/// of the others.
+/// All builds and schedules; `most` tokens in the second build's first schedule and `few` else.
+void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, EmitOptions options,
+                      int64_t most, int64_t few) {
+  std::string text;
+  for (Shape shape : shapes)
+    text += plainMatmul("k" + std::to_string(shape.k), format, shape.n, shape.k);
+  std::vector<CudaProgram> programs = HostKernels::emit(text, options);
+  std::unique_ptr<HostKernels> built; // one build serves several seeds
+  for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
+    if (!built || built->checked != run.checked)
+      built = std::make_unique<HostKernels>(programs, run.checked);
+    ASSERT_TRUE(bool(*built));
+    for (Shape shape : shapes)
+      expectVariants(*built, run, format, shape, run.seed == 2 ? most : few);
+  }
+}
+
+/// At token counts around a variant's own.
 TEST_P(CudaMatmul, EveryVariantEveryBatch) {
   WeightFormat format = WeightFormat(GetParam());
   const NumericFormat &numeric = numericFormat(format);
@@ -49,52 +103,22 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
     shapes.push_back({16, 37});
   if (format == WeightFormat::Q6_K)
     shapes.push_back({16, 256});
-  std::string text;
-  for (Shape shape : shapes)
-    text += plainMatmul("k" + std::to_string(shape.k), format, shape.n, shape.k);
-  std::vector<CudaProgram> programs = HostKernels::emit(text);
-  for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
-    static std::unique_ptr<HostKernels> built; // one build serves several seeds
-    if (!built || built->checked != run.checked || built->programs[0].source != programs[0].source)
-      built = std::make_unique<HostKernels>(programs, run.checked);
-    ASSERT_TRUE(bool(*built));
-    for (Shape shape : shapes) {
-      int64_t most = run.seed == 2 ? 67 : 11, width = roundUp(shape.n, 32),
-              rowWidth = roundUp(shape.k, 64);
-      RandomFragments weight(format, shape.n, shape.k, 5);
-      std::vector<uint16_t> x = bf16Rows(most, shape.k, 6);
-      Emulated gpu(*built, run.seed);
-      auto *w = gpu.put(weight.bytes, "w");
-      auto *xs = gpu.put(x, "x");
-      std::vector<float> first;
-      const CudaProgram &program = built->program("k" + std::to_string(shape.k));
-      for (const CudaVariant &variant : program.variants) {
-        int64_t tokens =
-            variant.maxCount == kUnlimited ? most : std::min(most, variant.maxCount + 3);
-        float *y = gpu.make<float>(tokens * width, "y");
-        gpu.launch(variant.symbol, {xs, w, y}, tokensOf(tokens));
-        std::vector<float> got = gpu.get(y, tokens * width);
-        for (int64_t t = 0; t < tokens; ++t)
-          for (int64_t row = 0; row < width; ++row) {
-            float value = got[t * width + row];
-            if (row >= shape.n) {
-              ASSERT_EQ(value, 0.0f) << variant.symbol << " pads with zeros";
-            } else if (first.size() > size_t(t * width + row)) {
-              ASSERT_EQ(value, first[t * width + row])
-                  << nameOf(run) << " " << variant.symbol << " token " << t << " row " << row
-                  << ": not the bits of " << program.variants.front().symbol;
-            } else {
-              Product want = productOf(weight.reader(), row, x.data() + t * rowWidth, shape.k);
-              ASSERT_NEAR(value, want.value, 2e-6 * want.size + 1e-9)
-                  << nameOf(run) << " " << variant.symbol << " " << shape.n << "x" << shape.k
-                  << " token " << t << " row " << row;
-            }
-          }
-        if (got.size() > first.size())
-          first = got;
-      }
-    }
-  }
+  expectEveryBuild(format, shapes, {}, /*most=*/67, /*few=*/11);
+}
+
+/// wgmma: K that goes around the ring of stages twice and ends in half a group of 128, two blocks
+/// in each direction. The last shape has fewer runs than there are stages.
+TEST_P(CudaMatmul, Wgmma) {
+  WeightFormat format = WeightFormat(GetParam());
+  bool super = numericFormat(format).superGroup;
+  std::vector<Shape> shapes{super ? Shape{147, 1280} : Shape{147, 557}};
+  if (format == WeightFormat::BF16 || format == WeightFormat::Int4G128)
+    shapes.push_back({16, 37});
+  if (format == WeightFormat::Q6_K)
+    shapes.push_back({16, 256});
+  EmitOptions options;
+  options.wgmma = true;
+  expectEveryBuild(format, shapes, options, /*most=*/131, /*few=*/73);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, kWeightFormatCount),
@@ -102,10 +126,17 @@ INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, kWeightFormatCount),
                            return std::string(numericFormat(WeightFormat(info.param)).name);
                          });
 
+/// Decode, prefill and wgmma in one program: each is right for every batch.
+std::vector<CudaProgram> everyLoop(const std::string &text) {
+  EmitOptions options;
+  options.wgmma = true;
+  return HostKernels::emit(text, options);
+}
+
 TEST(CudaMatmulFusion, ResidualInPlace) {
   int64_t n = 48, k = 192, tokens = 9;
   std::vector<CudaProgram> programs =
-      HostKernels::emit(residualMatmul("residual", WeightFormat::Q4_0, n, k));
+      everyLoop(residualMatmul("residual", WeightFormat::Q4_0, n, k));
   for (bool checked : {true, false}) {
     HostKernels kernels(programs, checked);
     ASSERT_TRUE(bool(kernels));
@@ -131,7 +162,7 @@ TEST(CudaMatmulFusion, ResidualInPlace) {
 TEST(CudaMatmulFusion, PairToBf16) {
   int64_t n = 88, k = 320, tokens = 10;
   for (WeightFormat format : {WeightFormat::Q4_1, WeightFormat::Int4G128, WeightFormat::BF16}) {
-    std::vector<CudaProgram> programs = HostKernels::emit(gateUp("pair", format, n, k, true));
+    std::vector<CudaProgram> programs = everyLoop(gateUp("pair", format, n, k, true));
     for (bool checked : {true, false}) {
       HostKernels kernels(programs, checked);
       ASSERT_TRUE(bool(kernels));
@@ -169,7 +200,7 @@ TEST(CudaMatmulFusion, Segments) {
   int64_t k = 256, tokens = 5;
   std::vector<std::pair<WeightFormat, int64_t>> outputs = {
       {WeightFormat::Q4_K, 40}, {WeightFormat::Q6_K, 24}, {WeightFormat::Q4_K, 17}};
-  std::vector<CudaProgram> programs = HostKernels::emit(projections("qkv", k, outputs));
+  std::vector<CudaProgram> programs = everyLoop(projections("qkv", k, outputs));
   for (bool checked : {true, false}) {
     HostKernels kernels(programs, checked);
     ASSERT_TRUE(bool(kernels));

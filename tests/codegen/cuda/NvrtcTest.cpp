@@ -32,15 +32,15 @@ std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t
          plainMatmul("head", head, vocabulary, hidden, "f32", 1);
 }
 
-void compileEverywhere(const std::string &text, std::vector<std::string> architectures,
-                       bool print) {
+void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print,
+                       EmitOptions options = {}) {
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
   KernelModule module(text);
   std::vector<CudaProgram> programs;
   for (kernel::FuncOp kernel : module.kernels) {
-    auto program = emitKernel(kernel);
+    auto program = emitKernel(kernel, options);
     ASSERT_TRUE(succeeded(program));
     programs.push_back(std::move(*program));
   }
@@ -48,7 +48,11 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
       compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (size_t a = 0; a < architectures.size(); ++a)
-    for (size_t p = 0; p < programs.size(); ++p)
+    for (size_t p = 0; p < programs.size(); ++p) {
+      // "Potential Performance Loss: wgmma.mma_async instructions are serialized"
+      EXPECT_EQ((*compiled)[a][p].log.find("Performance Loss"), std::string::npos)
+          << programs[p].name << "\n"
+          << (*compiled)[a][p].log;
       for (const CudaVariant &variant : programs[p].variants) {
         const KernelResources *found = nullptr;
         for (const KernelResources &kernel : (*compiled)[a][p].kernels)
@@ -64,10 +68,12 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
             << architectures[a] << " " << variant.symbol;
         EXPECT_LE(found->registers * variant.threads, 65536u)
             << architectures[a] << " " << variant.symbol;
-        // sm_89 and sm_120 have 99 KB a block.
-        EXPECT_LE(found->sharedBytes + int64_t(variant.sharedBytes), 99 * 1024)
+        // sm_89 and sm_120 have 99 KB a block, sm_90 227 KB.
+        EXPECT_LE(found->sharedBytes + int64_t(variant.sharedBytes),
+                  (options.wgmma ? 227 : 99) * 1024)
             << architectures[a] << " " << variant.symbol;
       }
+    }
 }
 
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
@@ -99,6 +105,26 @@ TEST(NvrtcHeads, WideAndOdd) {
                         attention("odd", {6, 2, 80, 0, 0, "f32"}) +
                         ropeAppend("norms", {4, 1, 256, 256, false, true}),
                     {"sm_80", "sm_90a"}, printing());
+}
+
+EmitOptions withWgmma() {
+  EmitOptions options;
+  options.wgmma = true;
+  return options;
+}
+TEST_P(NvrtcFormats, Wgmma) {
+  WeightFormat format = WeightFormat(GetParam());
+  compileEverywhere(plainMatmul("plain", format, 4096, 14336) +
+                        gateUp("pair", format, 14336, 4096, true),
+                    {"sm_90a"}, printing(), withWgmma());
+}
+/// Two main loops in one kernel, and rows that are padded.
+TEST(NvrtcWgmma, Segments) {
+  compileEverywhere(
+      projections(
+          "projections", 4096,
+          {{WeightFormat::Q4_K, 4096}, {WeightFormat::Q4_K, 1000}, {WeightFormat::Q6_K, 1024}}),
+      {"sm_90a"}, printing(), withWgmma());
 }
 
 TEST(Nvrtc, ErrorsSayWhere) {

@@ -1,6 +1,6 @@
 //===- PrintKernels.cpp - CUDA C++ of kernels in a file of kernel IR --------===//
 //
-// print-cuda-kernels FILE.mlir: what the lit tests of emitted text look at.
+// print-cuda-kernels FILE.mlir [wgmma]: what the lit tests of emitted text look at.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 
@@ -25,8 +25,10 @@ int main(int count, char **arguments) {
   if (!module)
     return 1;
   bool failed = false;
+  cuda::EmitOptions options;
+  options.wgmma = count > 2 && llvm::StringRef(arguments[2]) == "wgmma";
   for (auto kernel : module->getOps<kernel::FuncOp>()) {
-    auto program = cuda::emitKernel(kernel);
+    auto program = cuda::emitKernel(kernel, options);
     if (mlir::failed(program)) {
       failed = true;
       continue;

@@ -1,0 +1,47 @@
+// The variant of sm_90a: above 64 tokens it takes the place of prefill, which stays for what is between.
+// RUN: print-cuda-kernels %s wgmma | FileCheck %s
+
+// Decode goes up to 64 tokens: no prefill. Two main loops, and the rows of y1 end in zeros.
+// CHECK-LABEL: // projections: matmul
+// CHECK:       #include "matmul_wgmma.cuh"
+// CHECK-NOT:   matmul_prefill<
+// CHECK:       KERNEL void __launch_bounds__(384, 1) projections_wgmma(const u16 *x, const u8 *w0, const u8 *w1, float *y0, float *y1, const BatchView *batch) {
+// CHECK-NEXT:    pdl_launch();
+// CHECK-NEXT:    DYNAMIC_SHARED(shared);
+// CHECK-NEXT:    const i32 block = blockIdx.x, first = blockIdx.y * 128;
+// CHECK-NEXT:    const i32 segment = block < 2 ? 0 : 1;
+// CHECK-NEXT:    const i32 tile = (block - (segment == 0 ? 0 : 2)) * 8;
+// CHECK:         matmul_wgmma<Int4G128, 256, 4>(weights, (const u8 *)x, 144, tile, first, &batch->tokens, shared,
+// CHECK:         } else {
+// CHECK:           matmul_wgmma<BF16, 256, 4>(weights, (const u8 *)x, 20, tile, first, &batch->tokens, shared,
+// CHECK:         pad_rows<20, 32>(y1, first, end);
+// CHECK:       // projections_t64: {{.*}}, at most 64
+// CHECK-NEXT:  // projections_wgmma: grid 1 * 3 / 1, tokens * 1 / 128; 384 threads, 135232 bytes{{$}}
+kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, int4_g128>, %w1: !lm.weight<20x256, bf16>, %y0: !kernel.rows<144, f32>, %y1: !kernel.rows<20, f32>) {
+  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1 : !lm.weight<144x256, int4_g128>, !lm.weight<20x256, bf16>) outs(%y0, %y1 : !kernel.rows<144, f32>, !kernel.rows<20, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// A pair: four tiles of both weights a block; decode ends at 32 tokens.
+// CHECK-LABEL: // gate_up: matmul
+// CHECK:       gate_up_prefill(
+// CHECK:       gate_up_wgmma(
+// CHECK:         const u8 *const weights[2] = {w0, w1};
+// CHECK-NEXT:    matmul_wgmma<Q4_0, 64, 4>(weights, (const u8 *)x, 96, tile, first, &batch->tokens, shared,
+// CHECK-NEXT:        [&](i32 token, i32 row, const float (&sum)[2]) {
+// CHECK:       // gate_up_prefill: {{.*}}, at most 64
+// CHECK-NEXT:  // gate_up_wgmma: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 135232 bytes{{$}}
+kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %w1: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, bf16>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>) outs(%y : !kernel.rows<96, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
