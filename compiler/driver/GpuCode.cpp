@@ -1,6 +1,7 @@
 //===- GpuCode.cpp --------------------------------------------------------===//
 #include "compiler/driver/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
+#include "compiler/driver/CompilerIdentity.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/formats/PanelLayout.h"
 
@@ -21,6 +22,29 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
   }
   return programs;
 }
+
+namespace {
+/// The cache as code generators see it: they say what decides the code, this adds which build of Ingot asks.
+class Cached : public cuda::KeptCode {
+public:
+  explicit Cached(CodeCache &cache) : cache(cache), identity(compilerIdentity()) {}
+
+  std::optional<std::string> lookup(ArrayRef<std::string> texts) override { return cache.lookup(keyOf(texts)); }
+  void store(ArrayRef<std::string> texts, StringRef code) override {
+    (void)cache.store(keyOf(texts), code); // a full disk costs the next run time, not this one its engine
+  }
+
+private:
+  CodeCache::Key keyOf(ArrayRef<std::string> texts) const {
+    std::vector<std::string> all{identity};
+    llvm::append_range(all, texts);
+    return CodeCache::keyOf(all);
+  }
+
+  CodeCache &cache;
+  std::string identity;
+};
+} // namespace
 
 /// The three lines that a code generator gives: what, why, way out.
 static Error problemError(const char *code, const std::string &problem) {
@@ -86,7 +110,7 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
 }
 
 Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, int threads,
-                                      fb::EngineT &table, std::vector<SegmentSource> &segments) {
+                                      CodeCache *cache, fb::EngineT &table, std::vector<SegmentSource> &segments) {
   auto programs = programsOf(kernels);
   if (!programs)
     return programs.error();
@@ -98,8 +122,9 @@ Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef
     }
   uint64_t size = 0;
   std::string problem;
+  std::unique_ptr<Cached> kept = cache ? std::make_unique<Cached>(*cache) : nullptr;
   if (!architectures.empty()) {
-    auto compiled = cuda::compilePrograms(*programs, architectures, threads, problem);
+    auto compiled = cuda::compilePrograms(*programs, architectures, threads, problem, kept.get());
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
@@ -118,6 +143,7 @@ Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef
     cuda::EmulatorOptions how;
     how.architecture = target.substr(target.find(':') + 1);
     how.threads = threads;
+    how.kept = kept.get();
     auto object = cuda::compileForEmulator(*programs, how, problem);
     if (failed(object))
       return problemError("E0462", problem);

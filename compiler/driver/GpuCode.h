@@ -1,6 +1,7 @@
 //===- GpuCode.h - Kernels of a GPU program into an engine -----------------===//
 #pragma once
 
+#include "compiler/engine/CodeCache.h"
 #include "compiler/engine/EngineWriter.h"
 #include "dialects/kernel/KernelDialect.h"
 
@@ -13,9 +14,10 @@ namespace ingot::compiler {
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
 /// program `table`, whose kernels these are. The bytes of all code. Errors: E0460 a kernel cannot be printed (our bug),
-/// E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
+/// E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses. `cache` may be null; it holds the
+/// kernels one by one, so that another model finds those it shares.
 Result<uint64_t> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets, int threads,
-                            fb::EngineT &table, std::vector<SegmentSource> &segments);
+                            CodeCache *cache, fb::EngineT &table, std::vector<SegmentSource> &segments);
 
 /// `--emit cuda`: the kernels as CUDA C++, one after the other. E0460.
 Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels);
