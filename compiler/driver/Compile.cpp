@@ -382,11 +382,11 @@ Result<void> Compilation::buildGpuProgram() {
   weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
-  auto codeBytes = addGpuCode(kernels, options.gpuTargets, threads, cache ? &*cache : nullptr, *built, segments);
-  if (!codeBytes)
-    return codeBytes.error();
-  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
-                std::to_string(*codeBytes / 1000) + " kB" + cacheNote(kernels.size() * options.gpuTargets.size()) + "; " +
+  auto code = addGpuCode(kernels, program.getVocab(), options.gpuTargets, threads, cache ? &*cache : nullptr, *built, segments);
+  if (!code)
+    return code.error();
+  progress.note(std::to_string(code->programs) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
+                std::to_string(code->bytes / 1000) + " kB" + cacheNote(code->programs * options.gpuTargets.size()) + "; " +
                 std::to_string(weightBytes / 1000000) + " MB of weights");
   if (options.targets.empty())
     table = std::move(*built);

@@ -80,7 +80,48 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   return to;
 }
 
-/// `modules`: the compiled files; program p is in module p, or all are in the only one.
+/// Behind the logits: `argmax` with its keys, then `argmax_finish` with the ids. Both buffers are a line for each row, apart
+/// from all others: keys outlive the step.
+static void addGreedySection(fb::EngineT &table) {
+  uint64_t end = 0;
+  for (const auto &buffer : table.buffers)
+    if (buffer->class_ == fb::BufferClass::PerRow)
+      end = std::max(end, buffer->offset + buffer->per_unit);
+  auto buffer = [&](const char *name) {
+    auto entry = std::make_unique<fb::BufferT>();
+    entry->name = name;
+    entry->class_ = fb::BufferClass::PerRow;
+    entry->per_unit = 64;
+    entry->offset = std::exchange(end, end + 64);
+    table.buffers.push_back(std::move(entry));
+    return fb::Arg(fb::ArgKind::Buffer, table.buffers.size() - 1);
+  };
+  fb::Arg keys = buffer("greedy_keys"), ids = buffer("greedy_ids");
+  auto section = std::make_unique<fb::SectionT>();
+  section->name = "greedy";
+  auto launch = [&](const char *name, std::vector<fb::Arg> args) {
+    auto kernel = std::make_unique<fb::KernelT>();
+    kernel->name = name;
+    kernel->family = "argmax";
+    kernel->grid = std::make_unique<fb::GridT>();
+    kernel->grid->base = fb::GridBase::Rows;
+    kernel->grid->factor = 1;
+    kernel->args = args.size();
+    auto entry = std::make_unique<fb::LaunchT>();
+    entry->kernel = table.kernels.size();
+    entry->args = std::move(args);
+    table.kernels.push_back(std::move(kernel));
+    section->launches.push_back(std::move(entry));
+  };
+  launch("argmax", {fb::Arg(fb::ArgKind::Buffer, table.logits_buffer), keys});
+  launch("argmax_finish", {keys, ids});
+  table.greedy_section = table.sections.size();
+  table.greedy_ids = ids.index();
+  table.sections.push_back(std::move(section));
+}
+
+/// `modules`: the compiled files; program p is in module p, or all are in the only one. The last program is
+/// argmaxProgram(), whose symbols are kernels of their own.
 static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> programs, ArrayRef<std::string> modules,
                         fb::EngineT &table, std::vector<SegmentSource> &segments) {
   auto code = std::make_unique<fb::CodeObjectT>();
@@ -97,23 +138,25 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
   }
   // Programmatic launch came with 9.0. PTX may run on older GPUs.
   bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
-  for (auto [index, program] : llvm::enumerate(programs)) {
-    auto list = std::make_unique<fb::KernelVariantsT>();
-    for (const cuda::CudaVariant &variant : program.variants)
-      list->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
-    code->variants.push_back(std::move(list));
-  }
+  for (auto [index, program] : llvm::enumerate(programs))
+    for (const cuda::CudaVariant &variant : program.variants) {
+      if (&variant == program.variants.data() || index + 1 == programs.size())
+        code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
+      code->variants.back()->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
+    }
   uint64_t size = bytes.size();
   table.code.push_back(std::move(code));
   segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(bytes)));
   return size;
 }
 
-Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, int threads,
-                                      CodeCache *cache, fb::EngineT &table, std::vector<SegmentSource> &segments) {
+Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, int64_t vocabulary, ArrayRef<std::string> targets,
+                                     int threads, CodeCache *cache, fb::EngineT &table, std::vector<SegmentSource> &segments) {
   auto programs = programsOf(kernels);
   if (!programs)
     return programs.error();
+  programs->push_back(cuda::argmaxProgram(vocabulary));
+  addGreedySection(table);
   std::vector<std::string> architectures, named;
   for (const std::string &target : targets)
     if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator) {
@@ -149,7 +192,7 @@ Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef
       return problemError("E0462", problem);
     size += addCode(target, *programs, std::string(object->begin(), object->end()), table, segments);
   }
-  return size;
+  return GpuCode{size, programs->size()};
 }
 
 Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels) {
