@@ -1,9 +1,11 @@
 //===- CudaCodegen.cpp - See CudaCodegen.h --------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
+#include "codegen/cuda/EmbeddedHeaders.h"
 #include "codegen/cuda/Emitters.h"
 
 #include "runtime/device/cpu/KernelAbi.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <atomic>
@@ -63,39 +65,67 @@ EXPORT_KERNEL(argmax_finish)
   return program;
 }
 
+/// What decides the code of a program.
+static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc &nvrtc,
+                                        const std::string &architecture) {
+  std::vector<std::string> texts{nvrtc.identity(), program.name, program.source};
+  llvm::append_range(texts, Nvrtc::options(architecture));
+  for (const EmbeddedHeader &header : deviceHeaders()) {
+    texts.push_back(header.name);
+    texts.push_back(header.text);
+  }
+  return texts;
+}
+
 FailureOr<std::vector<std::vector<CompiledProgram>>>
 ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::string> architectures,
-                             unsigned threads, std::string &problem) {
+                             unsigned threads, std::string &problem, KeptCode *kept) {
   const Nvrtc *nvrtc = Nvrtc::get(problem);
   if (!nvrtc)
     return failure();
+  struct Job {
+    const CudaProgram &program;
+    const std::string &architecture;
+    CompiledProgram &compiled;
+    std::string problem;
+  };
   std::vector<std::vector<CompiledProgram>> compiled(architectures.size(),
                                                      std::vector<CompiledProgram>(programs.size()));
-  size_t jobs = architectures.size() * programs.size();
-  std::vector<std::string> problems(jobs);
+  std::vector<Job> jobs; // what is not there yet
+  for (auto [architecture, list] : llvm::zip_equal(architectures, compiled))
+    for (auto [program, one] : llvm::zip_equal(programs, list)) {
+      if (kept)
+        if (auto code = kept->lookup(textsOf(program, *nvrtc, architecture))) {
+          one.code.assign(code->begin(), code->end());
+          continue;
+        }
+      jobs.push_back({program, architecture, one, ""});
+    }
   std::atomic<size_t> next = 0;
   auto work = [&] {
-    for (size_t job; (job = next++) < jobs;) {
-      const std::string &architecture = architectures[job / programs.size()];
-      const CudaProgram &program = programs[job % programs.size()];
-      NvrtcResult result = nvrtc->compile(program.source, program.name, architecture);
+    for (size_t i; (i = next++) < jobs.size();) {
+      Job &job = jobs[i];
+      NvrtcResult result = nvrtc->compile(job.program.source, job.program.name, job.architecture);
       if (!result.ok)
-        problems[job] = "kernel " + program.name + " cannot be compiled for " + architecture +
-                        "\n" + result.log;
-      compiled[job / programs.size()][job % programs.size()] = {
-          std::move(result.code), std::move(result.kernels), std::move(result.log)};
+        job.problem = "kernel " + job.program.name + " cannot be compiled for " + job.architecture +
+                      "\n" + result.log;
+      job.compiled = {std::move(result.code), std::move(result.kernels), std::move(result.log)};
     }
   };
   std::vector<std::thread> others;
-  for (size_t i = 1; i < std::min<size_t>(threads, jobs); ++i)
+  for (size_t i = 1; i < std::min<size_t>(threads, jobs.size()); ++i)
     others.emplace_back(work);
   work();
   for (std::thread &thread : others)
     thread.join();
-  for (const std::string &one : problems)
-    if (!one.empty()) {
-      problem = one;
+  for (const Job &job : jobs)
+    if (!job.problem.empty()) {
+      problem = job.problem;
       return failure();
     }
+  if (kept)
+    for (const Job &job : jobs)
+      kept->store(textsOf(job.program, *nvrtc, job.architecture),
+                  StringRef(job.compiled.code.data(), job.compiled.code.size()));
   return compiled;
 }

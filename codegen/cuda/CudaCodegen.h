@@ -15,6 +15,7 @@
 #include "dialects/kernel/KernelDialect.h"
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,24 +72,36 @@ mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions
 /// `variants`.
 CudaProgram argmaxProgram(int64_t vocabulary);
 
+/// Code from earlier compilations, by the texts that decide it: the program's whole source, the
+/// headers it may include, options, and which compiler it is. Called from one thread at a time.
+class KeptCode {
+public:
+  virtual ~KeptCode() = default;
+  virtual std::optional<std::string> lookup(llvm::ArrayRef<std::string> texts) = 0;
+  virtual void store(llvm::ArrayRef<std::string> texts, llvm::StringRef code) = 0;
+};
+
 /// Machine code of one program, for one architecture.
 struct CompiledProgram {
   std::vector<char> code; ///< a cubin; PTX for an architecture "compute_XX"
+  // Of code that was kept nobody says these:
   std::vector<KernelResources> kernels;
   std::string log;
 };
 
 /// result[a][p]: program p for architectures[a] ("sm_80" … "sm_120a"; "compute_80": PTX that the
-/// driver compiles where no cubin fits). `problem` says what went wrong.
+/// driver compiles where no cubin fits). `problem` says what went wrong. What `kept` has is not
+/// compiled, and what it lacks is given to it.
 mlir::FailureOr<std::vector<std::vector<CompiledProgram>>>
 compilePrograms(llvm::ArrayRef<CudaProgram> programs, llvm::ArrayRef<std::string> architectures,
-                unsigned threads, std::string &problem);
+                unsigned threads, std::string &problem, KeptCode *kept = nullptr);
 
 /// Options of a host build.
 struct EmulatorOptions {
   std::string architecture = "sm_90a"; ///< which words the source sees
   bool checked = false;                ///< every access of memory is watched (slow)
   unsigned threads = 1;
+  KeptCode *kept = nullptr; ///< of objects, a program each; linking is always done
 };
 /// One ELF shared object that exports SYMBOL and SYMBOL__launch for every variant; it takes what it
 /// calls from libingot-cuda-emulator.so.

@@ -38,22 +38,35 @@ public:
   FailureOr<std::vector<char>> compile(ArrayRef<CudaProgram> programs) {
     if (failed(findClang()) || failed(writeHeaders()))
       return failure();
-    std::vector<std::string> objects(programs.size());
+    std::vector<std::string> objects;
+    std::vector<const CudaProgram *> missing;
+    for (const CudaProgram &program : programs) {
+      objects.push_back(objectOf(program));
+      auto known = options.kept ? options.kept->lookup(textsOf(program)) : std::nullopt;
+      if (!known)
+        missing.push_back(&program);
+      else if (failed(write(program.name + ".o", *known)))
+        return failure();
+    }
     std::atomic<size_t> next = 0;
     std::atomic<bool> bad = false;
     auto work = [&] {
-      for (size_t i; (i = next++) < programs.size() && !bad;)
-        if (failed(compileOne(programs[i], objects[i] = place(programs[i].name + ".o"))))
+      for (size_t i; (i = next++) < missing.size() && !bad;)
+        if (failed(compileOne(*missing[i])))
           bad = true;
     };
     std::vector<std::thread> others;
-    for (size_t i = 1; i < std::min<size_t>(options.threads, programs.size()); ++i)
+    for (size_t i = 1; i < std::min<size_t>(options.threads, missing.size()); ++i)
       others.emplace_back(work);
     work();
     for (std::thread &thread : others)
       thread.join();
     if (bad)
       return failure();
+    if (options.kept)
+      for (const CudaProgram *program : missing)
+        if (auto bytes = llvm::MemoryBuffer::getFile(objectOf(*program)))
+          options.kept->store(textsOf(*program), (*bytes)->getBuffer());
     std::string library = place("kernels.so");
     std::vector<std::string> arguments{clang,          "-shared", "-nostdlib",
                                        "-fuse-ld=lld", "-o",      library};
@@ -112,52 +125,78 @@ private:
     return success();
   }
 
-  LogicalResult compileOne(const CudaProgram &program, const std::string &object) {
-    std::string source = program.name + ".cu";
-    if (failed(write(source, program.source)))
-      return failure();
+  std::string objectOf(const CudaProgram &program) const { return place(program.name + ".o"); }
+
+  /// What decides the object, but for paths, which `-ffile-prefix-map` keeps out of it.
+  std::vector<std::string> flags() const {
     llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);
     bool features = digits.consume_back("a");
-    std::vector<std::string> arguments{clang,
-                                       "-x",
-                                       "c++",
-                                       "-std=c++20",
-                                       "-c",
-                                       place(source),
-                                       "-o",
-                                       object,
-                                       "-fPIC",
-                                       "-fvisibility=hidden",
-                                       "-ffp-contract=off",
-                                       "-fno-math-errno",
-                                       "-fno-stack-protector",
-                                       "-fno-exceptions",
-                                       "-fno-rtti",
-                                       "-g",
-                                       "-march=x86-64-v3",
-                                       "-Wall",
-                                       "-Wno-unknown-pragmas",
-                                       "-Wno-unused-function",
-                                       "-Wno-unused-const-variable",
-                                       "-Wno-pass-failed",
-                                       "-I",
-                                       folder,
-                                       "-I",
-                                       place("device"),
-                                       "-DDEVICE_ARCH=" + digits.str() + "0",
-                                       "-ffile-prefix-map=" + folder + "/="};
+    std::vector<std::string> flags{"-x",
+                                   "c++",
+                                   "-std=c++20",
+                                   "-c",
+                                   "-fPIC",
+                                   "-fvisibility=hidden",
+                                   "-ffp-contract=off",
+                                   "-fno-math-errno",
+                                   "-fno-stack-protector",
+                                   "-fno-exceptions",
+                                   "-fno-rtti",
+                                   "-g",
+                                   "-march=x86-64-v3",
+                                   "-Wall",
+                                   "-Wno-unknown-pragmas",
+                                   "-Wno-unused-function",
+                                   "-Wno-unused-const-variable",
+                                   "-Wno-pass-failed",
+                                   "-DDEVICE_ARCH=" + digits.str() + "0"};
     if (features)
-      arguments.push_back("-DDEVICE_ARCH_FEATURES");
+      flags.push_back("-DDEVICE_ARCH_FEATURES");
     if (options.checked) // our own hooks answer the sanitizer's calls: see
                          // runtime/device/cuda_emulator
-      llvm::append_range(arguments,
+      llvm::append_range(flags,
                          std::vector<std::string>{"-O1", "-fsanitize=thread", "-fno-vectorize",
                                                   "-fno-slp-vectorize", "-mllvm",
                                                   "-tsan-instrument-func-entry-exit=0", "-mllvm",
                                                   "-tsan-instrument-read-before-write"});
     else
-      arguments.push_back("-O2");
+      flags.push_back("-O2");
+    return flags;
+  }
+
+  std::vector<std::string> textsOf(const CudaProgram &program) {
+    if (identity.empty())
+      identity = clangIdentity();
+    std::vector<std::string> texts{identity, program.name, program.source};
+    llvm::append_range(texts, flags());
+    for (auto headers : {deviceHeaders(), emulatorHeaders()})
+      for (const EmbeddedHeader &header : headers) {
+        texts.push_back(header.name);
+        texts.push_back(header.text);
+      }
+    return texts;
+  }
+
+  LogicalResult compileOne(const CudaProgram &program) {
+    std::string source = program.name + ".cu";
+    if (failed(write(source, program.source)))
+      return failure();
+    std::vector<std::string> arguments{clang};
+    llvm::append_range(arguments, flags());
+    llvm::append_range(arguments, std::vector<std::string>{place(source), "-o", objectOf(program),
+                                                           "-I", folder, "-I", place("device"),
+                                                           "-ffile-prefix-map=" + folder + "/="});
     return run(arguments, program.name);
+  }
+
+  /// What the compiler says it is: version, build, target.
+  std::string clangIdentity() const {
+    std::string file = place("clang.version");
+    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(file),
+                                                  llvm::StringRef("")};
+    llvm::sys::ExecuteAndWait(clang, {clang, "--version"}, std::nullopt, redirects);
+    auto text = llvm::MemoryBuffer::getFile(file);
+    return clang + "\n" + (text ? (*text)->getBuffer().str() : "");
   }
 
   LogicalResult run(const std::vector<std::string> &arguments, const std::string &what) {
@@ -174,7 +213,7 @@ private:
 
   const EmulatorOptions &options;
   std::string &problem;
-  std::string clang, folder;
+  std::string clang, folder, identity;
   std::mutex mutex;
 };
 

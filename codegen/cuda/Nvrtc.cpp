@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
+#include <sys/stat.h>
 
 using namespace ingot;
 using namespace ingot::cuda;
@@ -167,6 +168,14 @@ static std::vector<KernelResources> parseResources(StringRef log) {
   return kernels;
 }
 
+std::vector<std::string> Nvrtc::options(const std::string &arch) {
+  std::vector<std::string> options{"--gpu-architecture=" + arch, "--std=c++17", "-default-device",
+                                   "--fmad=false"};
+  if (!StringRef(arch).starts_with("compute_"))
+    options.push_back("--ptxas-options=-v");
+  return options;
+}
+
 NvrtcResult Nvrtc::compile(const std::string &source, const std::string &name,
                            const std::string &arch) const {
   const Functions &f = *functions;
@@ -186,12 +195,11 @@ NvrtcResult Nvrtc::compile(const std::string &source, const std::string &name,
                       texts.data(), names.data())))
     return result;
   bool ptx = StringRef(arch).starts_with("compute_");
-  std::string archOption = "--gpu-architecture=" + arch;
-  std::vector<const char *> options{archOption.c_str(), "--std=c++17", "-default-device",
-                                    "--fmad=false"};
-  if (!ptx)
-    options.push_back("--ptxas-options=-v");
-  int code = f.compile(program, int(options.size()), options.data());
+  const std::vector<std::string> chosen = options(arch);
+  std::vector<const char *> pointers;
+  for (const std::string &option : chosen)
+    pointers.push_back(option.c_str());
+  int code = f.compile(program, int(pointers.size()), pointers.data());
   size_t size = 0;
   if (!f.logSize(program, &size) && size > 1) {
     result.log.resize(size);
@@ -211,4 +219,12 @@ std::string Nvrtc::version() const {
   int major = 0, minor = 0;
   functions->version(&major, &minor);
   return std::to_string(major) + "." + std::to_string(minor);
+}
+
+std::string Nvrtc::identity() const {
+  struct stat file{};
+  Dl_info where{}; // the path may be a name that the loader looked up
+  if (dladdr(reinterpret_cast<void *>(functions->version), &where))
+    (void)::stat(where.dli_fname, &file);
+  return "nvrtc " + version() + ", " + std::to_string(file.st_size) + " bytes";
 }

@@ -40,7 +40,12 @@ public:
   NvrtcResult compile(const std::string &source, const std::string &name,
                       const std::string &arch) const;
 
+  /// What it is compiled with.
+  static std::vector<std::string> options(const std::string &arch);
+
   std::string version() const; ///< "13.0"
+  /// Version and size of the library: builds of one version are told apart.
+  std::string identity() const;
   const std::string &path() const { return libraryPath; }
 
 private:

@@ -24,6 +24,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
+#include <utility>
 
 using namespace mlir;
 using namespace ingot;
@@ -96,6 +97,8 @@ private:
   std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program, const fb::EngineT &table) const;
   /// The code of all kernels for a level: from the cache, if it is there.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
+  /// How many of these objects the cache had, since it was last asked; empty without a cache.
+  std::string cacheNote(size_t objects);
   Result<void> write();
 
   bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
@@ -122,6 +125,7 @@ private:
   PipelineOptions pipeline;
   std::vector<std::pair<std::string, FrozenRewritePatternSet>> patterns; ///< of each file
   std::optional<CodeCache> cache;
+  int foundBefore = 0, damagedBefore = 0; ///< in the cache, when it was last told of
   std::shared_ptr<import::Checkpoint> checkpoint;
   OwningOpRef<ModuleOp> module;
   std::vector<PassEvidence> evidence;
@@ -290,6 +294,15 @@ FailureOr<std::string> Compilation::codeFor(ArrayRef<kernel::FuncOp> kernels, co
   return code;
 }
 
+std::string Compilation::cacheNote(size_t objects) {
+  if (!cache)
+    return "";
+  int found = cache->found() - std::exchange(foundBefore, cache->found());
+  int damaged = cache->damaged() - std::exchange(damagedBefore, cache->damaged());
+  std::string note = ", " + std::to_string(found) + " of " + std::to_string(objects) + " from the cache";
+  return damaged ? note + " (" + std::to_string(damaged) + " damaged there)" : note;
+}
+
 Result<void> Compilation::generateCode() {
   progress.phase("kernels");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
@@ -324,13 +337,8 @@ Result<void> Compilation::generateCode() {
     table.code.push_back(std::move(entry));
     segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
   }
-  std::string note = std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
-                     std::to_string(codeBytes / 1000) + " kB";
-  if (cache)
-    note += ", " + std::to_string(cache->found()) + " of " + std::to_string(options.targets.size()) + " from the cache";
-  if (cache && cache->damaged())
-    note += " (" + std::to_string(cache->damaged()) + " damaged there)";
-  progress.note(std::move(note));
+  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
+                std::to_string(codeBytes / 1000) + " kB" + cacheNote(options.targets.size()));
   return {};
 }
 
@@ -374,11 +382,14 @@ Result<void> Compilation::buildGpuProgram() {
   weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
-  auto codeBytes = addGpuCode(kernels, options.gpuTargets, options.batchInvariant, threads, *built, segments);
-  if (!codeBytes)
-    return codeBytes.error();
-  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
-                std::to_string(*codeBytes / 1000) + " kB; " + std::to_string(weightBytes / 1000000) + " MB of weights");
+  GpuCodeOptions how{options.gpuTargets, static_cast<int64_t>(program.getVocab()), options.batchInvariant, threads,
+                     cache ? &*cache : nullptr};
+  auto code = addGpuCode(kernels, how, *built, segments);
+  if (!code)
+    return code.error();
+  progress.note(std::to_string(code->programs) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
+                std::to_string(code->bytes / 1000) + " kB" + cacheNote(code->programs * options.gpuTargets.size()) + "; " +
+                std::to_string(weightBytes / 1000000) + " MB of weights");
   if (options.targets.empty())
     table = std::move(*built);
   else

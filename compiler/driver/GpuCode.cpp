@@ -1,6 +1,7 @@
 //===- GpuCode.cpp --------------------------------------------------------===//
 #include "compiler/driver/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
+#include "compiler/driver/CompilerIdentity.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/formats/PanelLayout.h"
 
@@ -29,6 +30,29 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
   }
   return programs;
 }
+
+namespace {
+/// The cache as code generators see it: they say what decides the code, this adds which build of Ingot asks.
+class Cached : public cuda::KeptCode {
+public:
+  explicit Cached(CodeCache &cache) : cache(cache), identity(compilerIdentity()) {}
+
+  std::optional<std::string> lookup(ArrayRef<std::string> texts) override { return cache.lookup(keyOf(texts)); }
+  void store(ArrayRef<std::string> texts, StringRef code) override {
+    (void)cache.store(keyOf(texts), code); // a full disk costs the next run time, not this one its engine
+  }
+
+private:
+  CodeCache::Key keyOf(ArrayRef<std::string> texts) const {
+    std::vector<std::string> all{identity};
+    llvm::append_range(all, texts);
+    return CodeCache::keyOf(all);
+  }
+
+  CodeCache &cache;
+  std::string identity;
+};
+} // namespace
 
 /// The three lines that a code generator gives: what, why, way out.
 static Error problemError(const char *code, const std::string &problem) {
@@ -64,7 +88,48 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   return to;
 }
 
-/// `modules`: the compiled files; program p is in module p, or all are in the only one.
+/// Behind the logits: `argmax` with its keys, then `argmax_finish` with the ids. Both buffers are a line for each row, apart
+/// from all others: keys outlive the step.
+static void addGreedySection(fb::EngineT &table) {
+  uint64_t end = 0;
+  for (const auto &buffer : table.buffers)
+    if (buffer->class_ == fb::BufferClass::PerRow)
+      end = std::max(end, buffer->offset + buffer->per_unit);
+  auto buffer = [&](const char *name) {
+    auto entry = std::make_unique<fb::BufferT>();
+    entry->name = name;
+    entry->class_ = fb::BufferClass::PerRow;
+    entry->per_unit = 64;
+    entry->offset = std::exchange(end, end + 64);
+    table.buffers.push_back(std::move(entry));
+    return fb::Arg(fb::ArgKind::Buffer, table.buffers.size() - 1);
+  };
+  fb::Arg keys = buffer("greedy_keys"), ids = buffer("greedy_ids");
+  auto section = std::make_unique<fb::SectionT>();
+  section->name = "greedy";
+  auto launch = [&](const char *name, std::vector<fb::Arg> args) {
+    auto kernel = std::make_unique<fb::KernelT>();
+    kernel->name = name;
+    kernel->family = "argmax";
+    kernel->grid = std::make_unique<fb::GridT>();
+    kernel->grid->base = fb::GridBase::Rows;
+    kernel->grid->factor = 1;
+    kernel->args = args.size();
+    auto entry = std::make_unique<fb::LaunchT>();
+    entry->kernel = table.kernels.size();
+    entry->args = std::move(args);
+    table.kernels.push_back(std::move(kernel));
+    section->launches.push_back(std::move(entry));
+  };
+  launch("argmax", {fb::Arg(fb::ArgKind::Buffer, table.logits_buffer), keys});
+  launch("argmax_finish", {keys, ids});
+  table.greedy_section = table.sections.size();
+  table.greedy_ids = ids.index();
+  table.sections.push_back(std::move(section));
+}
+
+/// `modules`: the compiled files; program p is in module p, or all are in the only one. The last program is
+/// argmaxProgram(), whose symbols are kernels of their own.
 static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> programs, ArrayRef<std::string> modules,
                         fb::EngineT &table, std::vector<SegmentSource> &segments) {
   auto code = std::make_unique<fb::CodeObjectT>();
@@ -81,35 +146,36 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
   }
   // Programmatic launch came with 9.0. PTX may run on older GPUs.
   bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
-  for (auto [index, program] : llvm::enumerate(programs)) {
-    auto list = std::make_unique<fb::KernelVariantsT>();
-    for (const cuda::CudaVariant &variant : program.variants)
-      list->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
-    code->variants.push_back(std::move(list));
-  }
+  for (auto [index, program] : llvm::enumerate(programs))
+    for (const cuda::CudaVariant &variant : program.variants) {
+      if (&variant == program.variants.data() || index + 1 == programs.size())
+        code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
+      code->variants.back()->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
+    }
   uint64_t size = bytes.size();
   table.code.push_back(std::move(code));
   segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(bytes)));
   return size;
 }
 
-/// Code for targets that share one text.
-static Result<uint64_t> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
-                                  const cuda::EmitOptions &options, int threads, fb::EngineT &table,
-                                  std::vector<SegmentSource> &segments) {
-  auto programs = programsOf(kernels, options);
+/// Code for targets that share one text; adds to `sum`.
+static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, const cuda::EmitOptions &text,
+                              const GpuCodeOptions &options, fb::EngineT &table, std::vector<SegmentSource> &segments,
+                              GpuCode &sum) {
+  auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
+  programs->push_back(cuda::argmaxProgram(options.vocabulary));
   std::vector<std::string> architectures, named;
   for (const std::string &target : targets)
     if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator) {
       named.push_back(target);
       architectures.push_back(target.substr(target.find(':') + 1));
     }
-  uint64_t size = 0;
   std::string problem;
+  std::unique_ptr<Cached> kept = options.cache ? std::make_unique<Cached>(*options.cache) : nullptr;
   if (!architectures.empty()) {
-    auto compiled = cuda::compilePrograms(*programs, architectures, threads, problem);
+    auto compiled = cuda::compilePrograms(*programs, architectures, options.threads, problem, kept.get());
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
@@ -119,7 +185,7 @@ static Result<uint64_t> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std
         if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx && !files.back().ends_with('\0'))
           files.back() += '\0'; // the driver looks for the end of the text
       }
-      size += addCode(target, *programs, files, table, segments);
+      sum.bytes += addCode(target, *programs, files, table, segments);
     }
   }
   for (const std::string &target : targets) {
@@ -127,31 +193,32 @@ static Result<uint64_t> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std
       continue;
     cuda::EmulatorOptions how;
     how.architecture = target.substr(target.find(':') + 1);
-    how.threads = threads;
+    how.threads = options.threads;
+    how.kept = kept.get();
     auto object = cuda::compileForEmulator(*programs, how, problem);
     if (failed(object))
       return problemError("E0462", problem);
-    size += addCode(target, *programs, std::string(object->begin(), object->end()), table, segments);
+    sum.bytes += addCode(target, *programs, std::string(object->begin(), object->end()), table, segments);
   }
-  return size;
+  sum.programs = programs->size();
+  return {};
 }
 
-Result<uint64_t> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, bool batchInvariant,
-                                      int threads, fb::EngineT &table, std::vector<SegmentSource> &segments) {
-  uint64_t size = 0;
+Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
+                                     std::vector<SegmentSource> &segments) {
+  addGreedySection(table);
+  GpuCode sum;
   for (bool wgmma : {false, true}) {
     std::vector<std::string> alike;
-    for (const std::string &target : targets)
-      if (optionsFor(target, batchInvariant).wgmma == wgmma)
+    for (const std::string &target : options.targets)
+      if (optionsFor(target, options.batchInvariant).wgmma == wgmma)
         alike.push_back(target);
     if (alike.empty())
       continue;
-    auto added = addCodeOf(kernels, alike, {wgmma}, threads, table, segments);
-    if (!added)
+    if (auto added = addCodeOf(kernels, alike, {wgmma}, options, table, segments, sum); !added)
       return added.error();
-    size += *added;
   }
-  return size;
+  return sum;
 }
 
 Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,

@@ -1,6 +1,7 @@
 //===- GpuCode.h - Kernels of a GPU program into an engine -----------------===//
 #pragma once
 
+#include "compiler/engine/CodeCache.h"
 #include "compiler/engine/EngineWriter.h"
 #include "dialects/kernel/KernelDialect.h"
 
@@ -11,12 +12,25 @@
 
 namespace ingot::compiler {
 
+struct GpuCodeOptions {
+  llvm::ArrayRef<std::string> targets;
+  int64_t vocabulary;          ///< width of a logits row
+  bool batchInvariant = false; ///< no variant whose bits may differ from another's
+  int threads = 1;
+  CodeCache *cache = nullptr; ///< holds programs one by one, so that another model finds those it shares; may be null
+};
+
+/// What was added.
+struct GpuCode {
+  uint64_t bytes = 0;   ///< of all code
+  size_t programs = 0;  ///< of one target: the kernels, and the choice of greedy ids
+};
+
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
-/// program `table`, whose kernels these are. batchInvariant: no variant whose bits may differ from another's. The bytes of
-/// all code. Errors: E0460 a kernel cannot be printed (our bug),
-/// E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
-Result<uint64_t> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets, bool batchInvariant, int threads,
-                            fb::EngineT &table, std::vector<SegmentSource> &segments);
+/// program `table`, whose kernels these are, and the section that finds the greedy ids of logits rows. Errors: E0460 a
+/// kernel cannot be printed (our bug), E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
+Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
+                           std::vector<SegmentSource> &segments);
 
 /// `--emit cuda`: the kernels as CUDA C++ for the first of the targets, one after the other. E0460.
 Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets,

@@ -7,6 +7,7 @@
 //   session                   executor              device
 //   plan a batch   --step-->  run the program  -->  cpu: threads over the mapped file
 //   sample         <-logits-  rows on the host  <-  cuda: graphs and launches, one copy each way
+//                  <-ids-----  greedyStep(), where the device finds them
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,6 +15,8 @@
 #include "runtime/device/Trace.h"
 #include "runtime/engine/Inspect.h"
 
+#include <cassert>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,6 +33,16 @@ public:
   /// host. The logits rows are valid until the next step. E0901 if the batch exceeds the
   /// limits (a bug of the caller); a device may fail on its own (E07xx).
   virtual Result<void> step(const BatchView &batch) = 0;
+
+  /// Whether greedyStep() may be called.
+  virtual bool findsGreedyIds() const { return false; }
+  /// As step(), but what comes back is the id of each row's largest logit, as `argmax` of
+  /// sample/Sampler.h finds it, and no logits. Valid until the next step.
+  virtual Result<std::span<const int32_t>> greedyStep(const BatchView &batch) {
+    (void)batch;
+    assert(false && "findsGreedyIds() says no");
+    return std::span<const int32_t>();
+  }
 
   /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
   virtual const float *logits() const = 0;

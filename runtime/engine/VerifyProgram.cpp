@@ -20,8 +20,8 @@ public:
   ProgramVerifier(const fb::Engine &engine, const std::string &name) : engine(engine), name(name) {}
 
   Result<void> verify() {
-    for (auto part :
-         {&ProgramVerifier::sections, &ProgramVerifier::steps, &ProgramVerifier::logits})
+    for (auto part : {&ProgramVerifier::sections, &ProgramVerifier::steps, &ProgramVerifier::logits,
+                      &ProgramVerifier::greedy})
       if (Result<void> ok = (this->*part)(); !ok)
         return ok;
     return {};
@@ -44,6 +44,7 @@ private:
   Result<void> alike(const fb::Step &a, const fb::Step &b, const Needs &needs,
                      const std::string &label);
   Result<void> logits();
+  Result<void> greedy();
 
   const fb::Engine &engine;
   const std::string &name;
@@ -172,6 +173,23 @@ Result<void> ProgramVerifier::logits() {
     return bad("E0374", "its logits buffer has " + to_string(buffer->per_unit()) +
                             " bytes per unit, " + to_string(engine.model()->vocab()) +
                             " tokens make " + to_string(bytes) + " per row");
+  return {};
+}
+
+/// Its launches have no step that could bring weights or a KV slot.
+Result<void> ProgramVerifier::greedy() {
+  int64_t section = engine.greedy_section();
+  if (section == -1)
+    return {};
+  if (section < 0 || section >= int64_t(engine.sections()->size()))
+    return bad("E0810", "its greedy ids come from section " + to_string(section) + " of " +
+                            to_string(engine.sections()->size()));
+  if (needs[size_t(section)].layerWeights || needs[size_t(section)].kv)
+    return bad("E0810", "the section of its greedy ids uses what only a step has");
+  if (engine.greedy_ids() >= engine.buffers()->size() ||
+      engine.buffers()->Get(engine.greedy_ids())->class_() != fb::BufferClass::PerRow)
+    return bad("E0810", "its greedy ids are in buffer " + to_string(engine.greedy_ids()) +
+                            ", which is none of rows");
   return {};
 }
 

@@ -37,6 +37,10 @@ struct SamplingParams {
       -1; ///< -1: no log-probabilities; 0: of the chosen id; k: and the k likeliest
 
   bool greedy() const { return temperature == 0.0f; }
+  /// The id of the largest logit as it is, and nothing else.
+  bool plainGreedy() const {
+    return greedy() && !needsHistory() && logitBias.empty() && topLogprobs < 0;
+  }
   bool needsHistory() const {
     return repetitionPenalty != 1.0f || presencePenalty != 0.0f || frequencyPenalty != 0.0f;
   }

@@ -4,6 +4,7 @@
 #include "runtime/sample/Softmax.h"
 #include "runtime/service/SessionImpl.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdio>
@@ -102,8 +103,21 @@ void Session::Impl::endCancelled() {
   }
 }
 
-bool Session::Impl::runStep(const BatchView &batch) {
-  auto ran = executor->step(batch);
+bool Session::Impl::wantsGreedyIds() const {
+  return executor->findsGreedyIds() &&
+         std::ranges::all_of(scheduler->rows(), [&](const Scheduler::Row &row) {
+           return answers.at(row.sequence)->sampling().plainGreedy();
+         });
+}
+
+bool Session::Impl::runStep(const BatchView &batch, std::span<const int32_t> *greedy) {
+  Result<void> ran;
+  if (!greedy)
+    ran = executor->step(batch);
+  else if (auto ids = executor->greedyStep(batch))
+    *greedy = *ids;
+  else
+    ran = ids.error();
   if (!ran && ran.error().exit == ExitCode::Internal) { // a bug of the scheduler
     std::fputs(ran.error().format().c_str(), stderr);
     std::abort();
@@ -128,18 +142,24 @@ bool Session::step() {
     return false;
   for (const Scheduler::Share &share : impl->scheduler->shares())
     impl->answers.at(share.sequence)->markStarted();
-  if (!impl->runStep(*batch))
+  bool greedy = impl->wantsGreedyIds();
+  std::span<const int32_t> ids;
+  if (!impl->runStep(*batch, greedy ? &ids : nullptr))
     return false;
-  const float *logits = impl->executor->logits();
-  for (const Scheduler::Row &row : impl->scheduler->rows()) {
+  const float *logits = greedy ? nullptr : impl->executor->logits();
+  std::span<const Scheduler::Row> rows = impl->scheduler->rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Scheduler::Row &row = rows[i];
     Answer &answer = *impl->answers.at(row.sequence);
-    Sampler::Choice choice = impl->sampler->choose(logits, answer.sampling(), answer.history(),
-                                                   uint64_t(row.position) + 1);
+    Sampler::Choice choice{greedy ? ids[i] : 0, {}};
+    if (!greedy)
+      choice =
+          impl->sampler->choose(logits + int64_t(i) * impl->executor->logitsStride(),
+                                answer.sampling(), answer.history(), uint64_t(row.position) + 1);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else
       impl->scheduler->finish(row.sequence);
-    logits += impl->executor->logitsStride();
   }
   return true;
 }

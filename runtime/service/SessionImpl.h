@@ -32,8 +32,12 @@ struct Session::Impl {
   std::optional<Error> failure; ///< of the device
 
   void endCancelled();
-  /// Runs the planned batch; false if the device failed.
-  bool runStep(const BatchView &batch);
+  /// Runs the planned batch; false if the device failed. With `greedy` the ids of its rows come
+  /// back instead of logits.
+  bool runStep(const BatchView &batch, std::span<const int32_t> *greedy = nullptr);
+  /// Whether all rows of the planned batch want no more than the id of the largest logit, and the
+  /// device finds it.
+  bool wantsGreedyIds() const;
 };
 
 } // namespace ingot::runtime

@@ -6,6 +6,7 @@
 //   key = (bits of the logit, made to sort as unsigned) << 32 | ~index     equal logits: the lower
 //   index wins
 //
+// Ids are those of `argmax` in runtime/sample/Sampler.h, zeros of both signs and NaN included.
 // The second turns keys into ids and sets the keys back to 0, as the first wants them.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +16,8 @@
 constexpr i32 kArgmaxPieces = 16, kArgmaxWarps = 8;
 
 DEVICE u64 argmax_key(float logit, i32 index) {
-  const u32 bits = as_u32(logit), sorted = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  // -0 + 0 is 0: the two are equal.
+  const u32 bits = as_u32(logit + 0.0f), sorted = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
 }
 
@@ -53,6 +55,6 @@ template <i32 Threads> DEVICE void argmax_ids(u64 *keys, i32 *ids, const BatchVi
   const i32 row = blockIdx.x * Threads + threadIdx.x;
   if (row >= batch->rows)
     return;
-  ids[row] = (i32) ~(u32)keys[row];
+  ids[row] = keys[row] ? (i32) ~(u32)keys[row] : 0; // nothing but NaN: the first
   keys[row] = 0;
 }

@@ -24,13 +24,14 @@ static bool isEmpty(const Launch &launch) {
   return launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0;
 }
 
-Result<Graph> Executor::graphFor(uint64_t bucket) {
-  if (auto found = graphOfBucket.find(bucket); found != graphOfBucket.end())
+Result<Graph> Executor::graphFor(uint64_t bucket, bool greedy) {
+  if (auto found = graphOfBucket.find({bucket, greedy}); found != graphOfBucket.end())
     return found->second;
   StepShape shape{bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), bucket, 1};
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
-  for (const PlannedLaunch &planned : launches) {
+  for (const PlannedLaunch &planned :
+       std::span(launches).first(greedy ? launches.size() : greedyFrom)) {
     GraphNode node{};
     node.launch = *launchOf(variantOf(planned.kernel, shape, node.kernel), shape); // checkGrids()
     node.arguments = planned.arguments;
@@ -44,22 +45,23 @@ Result<Graph> Executor::graphFor(uint64_t bucket) {
   }
   Result<Graph> graph = driver->createGraph(nodes);
   if (graph)
-    graphOfBucket.emplace(bucket, *graph);
+    graphOfBucket.emplace(std::pair(bucket, greedy), *graph);
   return graph;
 }
 
-Result<void> Executor::launchAll(const StepShape &shape) {
+Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
   bool first = true; // behind a copy there is nothing to overlap with
   for (size_t i = 0; i < launches.size(); ++i) {
     const PlannedLaunch &planned = launches[i];
     Kernel function;
     Launch launch = *launchOf(variantOf(planned.kernel, shape, function), shape);
+    bool wanted = !isEmpty(launch) && (greedy || i < greedyFrom);
     if (tracing) {
-      launched[i] = !isEmpty(launch);
+      launched[i] = wanted;
       if (auto ok = driver->record(events[i]); !ok)
         return ok;
     }
-    if (isEmpty(launch))
+    if (!wanted)
       continue;
     launch.overlap = launch.overlap && !first && !tracing;
     first = false;
@@ -69,7 +71,13 @@ Result<void> Executor::launchAll(const StepShape &shape) {
   return tracing ? driver->record(events.back()) : Result<void>();
 }
 
-Result<void> Executor::step(const BatchView &batch) {
+Result<std::span<const int32_t>> Executor::greedyStep(const BatchView &batch) {
+  if (auto ok = run(batch, /*greedy=*/true); !ok)
+    return ok.error();
+  return std::span(reinterpret_cast<const int32_t *>(logitsRows.data()), size_t(batch.rows));
+}
+
+Result<void> Executor::run(const BatchView &batch, bool greedy) {
   const runtime::MemoryLimits &limits = statement.limits;
   uint64_t bytes = 0;
   if (batch.tokens >= 0 && uint64_t(batch.tokens) <= limits.maxBatchTokens && batch.rows >= 0 &&
@@ -87,21 +95,22 @@ Result<void> Executor::step(const BatchView &batch) {
 
   StepShape shape = StepShape::of(batch);
   if (shape.decodes() && shape.rows <= shape.tokens && !tracing) {
-    auto graph = graphFor(bucketOf(shape.tokens));
+    auto graph = graphFor(bucketOf(shape.tokens), greedy);
     if (!graph)
       return graph.error();
     if (auto ok = driver->launch(*graph); !ok)
       return ok;
-  } else if (auto ok = launchAll(shape); !ok) {
+  } else if (auto ok = launchAll(shape, greedy); !ok) {
     return ok;
   }
 
-  if (batch.rows > 0)
-    if (auto ok =
-            driver->copyToHost(logitsRows.data(), bufferAddress(picked.program->logits_buffer()),
-                               shape.rows * uint64_t(logitsRowStride) * sizeof(float));
-        !ok)
+  if (batch.rows > 0) {
+    const fb::Engine &table = *picked.program;
+    Address from = bufferAddress(greedy ? table.greedy_ids() : table.logits_buffer());
+    uint64_t rowBytes = greedy ? sizeof(int32_t) : uint64_t(logitsRowStride) * sizeof(float);
+    if (auto ok = driver->copyToHost(logitsRows.data(), from, shape.rows * rowBytes); !ok)
       return ok;
+  }
   if (auto ok = driver->wait(); !ok)
     return ok;
   return tracing ? collectTimes(batch.tokens) : Result<void>();

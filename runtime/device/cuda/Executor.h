@@ -5,7 +5,7 @@
 //
 //   pack the batch --1 copy--> [ graph of the bucket ]        decode: one token a sequence
 //                              [ launch, launch, …   ]        everything else
-//                  <--1 copy-- logits rows
+//                  <--1 copy-- logits rows, or greedy ids
 //
 // Graphs are made from the program's edges when a bucket is first met, never captured: a
 // launch waits for all launches of the group before it (groups end at barriers). Where a kernel
@@ -15,8 +15,9 @@
 // Where things lie is as on the CPU (cpu/Executor.h): an arena per class of buffer,
 // `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per KV slot.
 //
-// Sampling is the caller's, from logits on the host. Sampling on the device belongs behind
-// step(): a kernel over the logits buffer whose ids stay there as the next batch's.
+// Sampling is the caller's, from logits on the host, but for greedy ids: a section of the program
+// finds them behind the logits, and ids come back alone. (They could stay on the device as the
+// next batch's; today the host puts them there.)
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -46,7 +47,9 @@ public:
                                                   const runtime::MemoryLimits &limits,
                                                   const ExecutorOptions &options = {});
 
-  Result<void> step(const BatchView &batch) override;
+  Result<void> step(const BatchView &batch) override { return run(batch, /*greedy=*/false); }
+  bool findsGreedyIds() const override { return picked.program->greedy_section() >= 0; }
+  Result<std::span<const int32_t>> greedyStep(const BatchView &batch) override;
 
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
@@ -82,10 +85,11 @@ private:
   Result<void> checkGrids() const;
   void resolve();
   Address bufferAddress(size_t index) const;
-  Address operandAddress(const fb::Arg &arg, const fb::Step &step) const;
+  Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
   const fb::Variant &variantOf(uint32_t kernel, const StepShape &shape, Kernel &function) const;
-  Result<Graph> graphFor(uint64_t bucket);
-  Result<void> launchAll(const StepShape &shape);
+  Result<void> run(const BatchView &batch, bool greedy);
+  Result<Graph> graphFor(uint64_t bucket, bool greedy);
+  Result<void> launchAll(const StepShape &shape, bool greedy);
   Result<void> collectTimes(int64_t tokens);
 
   std::shared_ptr<runtime::EngineFile> file;
@@ -103,8 +107,9 @@ private:
   std::vector<std::vector<Kernel>> functions; ///< [kernel][variant]
   std::vector<Address> operands;              ///< of all launches, one after the other
   std::vector<void *> arguments;              ///< pointers to them, as drivers take them
-  std::vector<PlannedLaunch> launches;
-  std::map<uint64_t, Graph> graphOfBucket;
+  std::vector<PlannedLaunch> launches;        ///< of the steps, then of the greedy section
+  size_t greedyFrom = 0;                      ///< the latter's first
+  std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids
   int64_t logitsRowStride = 0;
 
   std::unique_ptr<runtime::Trace> tracing;

@@ -191,7 +191,8 @@ Result<void> Executor::makeWeights() {
       uint64_t size = std::min(step, pieceMaker.units() - first) * pieceMaker.unitBytes();
       PinnedMemory &piece = pieces[turn % 2];
       if (size > piece.size())
-        return Error{ExitCode::Device, "E0716", "a row of weight '" + weight->name()->str() +
+        return Error{ExitCode::Device, "E0716",
+                     "a row of weight '" + weight->name()->str() +
                          "' is larger than the memory for copies",
                      to_string(size) + " bytes, there are " + to_string(piece.size()),
                      "compile it with --weights random"};
@@ -241,7 +242,8 @@ Address Executor::bufferAddress(size_t index) const {
   return fixedArena.address() + buffer.offset();
 }
 
-Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
+/// `step` is null in the greedy section, which uses nothing of one.
+Address Executor::operandAddress(const fb::Arg &arg, const fb::Step *step) const {
   auto weight = [&](uint32_t index) {
     const fb::Weight &entry = *picked.program->weights()->Get(index);
     if (entry.source() == fb::WeightSource::Seed)
@@ -254,19 +256,24 @@ Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const
   case fb::ArgKind::Weight:
     return weight(arg.index());
   case fb::ArgKind::LayerWeight:
-    return weight(step.weights()->Get(arg.index()));
+    return weight(step->weights()->Get(arg.index()));
   case fb::ArgKind::Kv:
     break;
   }
-  return kv.address() + kvOffset[size_t(step.kv_slot())];
+  return kv.address() + kvOffset[size_t(step->kv_slot())];
 }
 
 void Executor::resolve() {
   const fb::Engine &table = *picked.program;
+  std::vector<std::pair<const fb::Section *, const fb::Step *>> runs;
+  for (const fb::Step *step : *table.steps())
+    runs.emplace_back(table.sections()->Get(step->section()), step);
+  if (table.greedy_section() >= 0)
+    runs.emplace_back(table.sections()->Get(unsigned(table.greedy_section())), nullptr);
   // Count first: pointers into these must not move.
   size_t operandCount = 0, launchCount = 0;
-  for (const fb::Step *step : *table.steps())
-    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
+  for (auto [section, step] : runs)
+    for (const fb::Launch *launch : *section->launches()) {
       operandCount += (launch->args() ? launch->args()->size() : 0) + 1;
       ++launchCount;
     }
@@ -277,15 +284,20 @@ void Executor::resolve() {
     operands.push_back(address);
     arguments.push_back(&operands.back());
   };
-  for (const fb::Step *step : *table.steps())
-    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
-      launches.push_back({launch->kernel(), step->layer(), arguments.data() + arguments.size(),
-                         launch->barrier()});
+  for (auto [section, step] : runs) {
+    if (!step) // whatever ends the last section: it wants the logits
+      launches.back().barrier = true;
+    else
+      greedyFrom += section->launches()->size();
+    for (const fb::Launch *launch : *section->launches()) {
+      launches.push_back({launch->kernel(), step ? step->layer() : -1,
+                          arguments.data() + arguments.size(), launch->barrier()});
       if (launch->args())
         for (const fb::Arg *arg : *launch->args())
-          add(operandAddress(*arg, *step));
+          add(operandAddress(*arg, step));
       add(batchMemory.address());
     }
+  }
   logitsRowStride =
       int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
 }

@@ -224,7 +224,7 @@ TEST(CudaRope, Append) {
 }
 
 TEST(CudaSample, Argmax) {
-  int64_t width = 5003, stride = roundUp(width, 32), rows = 3;
+  int64_t width = 5003, stride = roundUp(width, 32), rows = 7;
   std::vector<CudaProgram> programs{argmaxProgram(width)};
   for (bool checked : {true, false}) {
     HostKernels kernels(programs, checked);
@@ -237,6 +237,13 @@ TEST(CudaSample, Argmax) {
     logits[stride + 2500] = -1.0f;
     logits[2 * stride] = NAN;
     logits[2 * stride + 5002] = 1.5f;
+    auto fill = [&](int64_t row, float value) {
+      std::fill_n(logits.begin() + row * stride, width, value);
+    };
+    fill(3, NAN);
+    fill(4, -INFINITY), logits[4 * stride] = NAN;
+    fill(5, -1.0f), logits[5 * stride + 70] = -0.0f, logits[5 * stride + 90] = 0.0f;
+    fill(6, -0.0f), logits[6 * stride + 4000] = INFINITY, logits[6 * stride + 4001] = INFINITY;
     uint64_t *keys = gpu.put(std::vector<uint64_t>(rows), "keys", false);
     int32_t *ids = gpu.make<int32_t>(rows);
     BatchView batch{};
@@ -244,7 +251,7 @@ TEST(CudaSample, Argmax) {
     for (int step = 0; step < 2; ++step) { // keys are ready for the next step
       gpu.launch("argmax", {gpu.put(logits), keys}, batch);
       gpu.launch("argmax_finish", {keys, ids}, batch);
-      EXPECT_EQ(gpu.get(ids, rows), (std::vector<int32_t>{17, 2500, 5002}));
+      EXPECT_EQ(gpu.get(ids, rows), (std::vector<int32_t>{17, 2500, 5002, 0, 1, 70, 4000}));
     }
   }
 }

@@ -323,6 +323,13 @@ std::vector<BadEngine> allBad() {
       {"logits_buffer", "E0373", [](Table &t) { t.logits_buffer = 4; }},
       {"logits_size", "E0374", [](Table &t) { t.model->vocab = 400; }},
       {"logits_class", "E0374", [](Table &t) { t.logits_buffer = 0; }},
+      {"greedy_section", "E0810", [](Table &t) { t.greedy_section = int(t.sections.size()); }},
+      {"greedy_section_negative", "E0810", [](Table &t) { t.greedy_section = -2; }},
+      {"greedy_with_layer_weights", "E0810",
+       [](Table &t) { t.greedy_section = 1, t.greedy_ids = t.logits_buffer; }},
+      {"greedy_ids", "E0810",
+       [](Table &t) { t.greedy_section = 0, t.greedy_ids = uint32_t(t.buffers.size()); }},
+      {"greedy_ids_class", "E0810", [](Table &t) { t.greedy_section = t.greedy_ids = 0; }},
       // Text and defaults.
       {"tokenizer_out_of_range", "E0375", [](Table &t) { t.text->tokenizer_segment = 9; }},
       {"tokenizer_in_code", "E0375", [](Table &t) { t.text->tokenizer_segment = 0; }},

@@ -170,6 +170,40 @@ TEST_F(CudaExecutor, OneCopyToTheDeviceAStep) {
   EXPECT_LT(fake.bytesToDevice - bytes, size_t(steps) * 2048);
 }
 
+/// Steps of both kinds in turn: each has its graph, and the greedy launches follow the head.
+TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
+  auto executor = open(writeFakeEngine("greedy-steps.ingot",
+                                       withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
+  ASSERT_TRUE(executor);
+  EXPECT_TRUE(executor->findsGreedyIds());
+  EXPECT_FALSE(open(path())->findsGreedyIds());
+  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  std::vector<int32_t> tokens = fakePrompt(5, 1);
+  auto id = scheduler.add(tokens, 9);
+  for (int step = 0; step < 8; ++step) {
+    fake.ran = 0;
+    int32_t next = -1;
+    std::vector<float> expected = fakeLogits(tokens);
+    if (step % 2 == 0) {
+      auto ids = executor->greedyStep(*scheduler.plan());
+      ASSERT_TRUE(ids) << ids.error().format();
+      ASSERT_EQ(ids->size(), 1u);
+      next = ids->front();
+    } else {
+      ASSERT_TRUE(executor->step(*scheduler.plan()));
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), executor->logits()));
+      next = int32_t(std::ranges::max_element(expected) - expected.begin());
+    }
+    EXPECT_EQ(next, std::ranges::max_element(expected) - expected.begin());
+    EXPECT_EQ(ran().back(), step % 2 == 0 ? "argmax_finish" : "head");
+    scheduler.complete();
+    tokens.push_back(next);
+    scheduler.append(id, next);
+  }
+  EXPECT_EQ(executor->graphs(), 2u);
+}
+
 TEST_F(CudaExecutor, GivesEverythingBack) {
   {
     auto executor = open(path());

@@ -17,7 +17,7 @@ struct Batch {
   const int32_t *blockTable;
   int64_t blockTableStride;
 };
-enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16 };
+enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16, VOCAB = 97, STRIDE = 128 };
 
 #define KERNEL __attribute__((visibility("default"))) void
 #define ARGS void *const *args, const unsigned *grid
@@ -102,5 +102,29 @@ KERNEL head(ARGS) {
     for (int64_t part = 0; part < grid[0]; ++part)
       for (int64_t v = vocab * part / 4; v < vocab * (part + 1) / 4; ++v)
         logits[row * stride + v] = (float)((h * (v + 3) + v * v * 7 + sum) % 1009) / 64.0f;
+  }
+}
+
+/* A block per row: the key is the id of the largest logit plus one; keys must be 0 before. */
+KERNEL argmax(ARGS) {
+  const float *logits = POINTER(0);
+  uint64_t *keys = POINTER(1);
+  BATCH(2);
+  for (int64_t row = 0; row < grid[0] && row < batch->rows; ++row) {
+    uint64_t best = 0;
+    for (uint64_t v = 1; v < VOCAB; ++v)
+      if (logits[row * STRIDE + v] > logits[row * STRIDE + best])
+        best = v;
+    keys[row] += best + 1;
+  }
+}
+
+KERNEL argmax_finish(ARGS) {
+  uint64_t *keys = POINTER(0);
+  int32_t *ids = POINTER(1);
+  BATCH(2);
+  for (int64_t row = 0; row < grid[0] && row < batch->rows; ++row) {
+    ids[row] = (int32_t)keys[row] - 1;
+    keys[row] = 0;
   }
 }

@@ -34,7 +34,7 @@ std::unique_ptr<fb::VariantT> variant(const char *symbol, fb::Extent x,
 }
 
 /// One list per kernel of FakeEngine.cpp, in its order.
-void addVariants(fb::CodeObjectT &code) {
+void addVariants(fb::CodeObjectT &code, bool greedy) {
   auto list = [&]() -> std::vector<std::unique_ptr<fb::VariantT>> & {
     code.variants.push_back(std::make_unique<fb::KernelVariantsT>());
     return code.variants.back()->variants;
@@ -52,13 +52,46 @@ void addVariants(fb::CodeObjectT &code) {
   attend.push_back(variant("attend_any", tiles));
   list().push_back(variant("residual", tokens));
   list().push_back(variant("head", fb::Extent(Base::Constant, 4, 1), fb::Extent(Base::Rows, 1, 1)));
+  if (greedy)
+    for (const char *name : {"argmax", "argmax_finish"})
+      list().push_back(variant(name, fb::Extent(Base::Rows, 1, 1)));
+}
+
+/// Behind the logits, with a line a row for keys and for ids.
+void addGreedySection(fb::EngineT &program) {
+  auto section = std::make_unique<fb::SectionT>();
+  section->name = "greedy";
+  const uint32_t logits = program.logits_buffer, keys = uint32_t(program.buffers.size());
+  for (uint64_t i = 0; i < 2; ++i) {
+    auto buffer = std::make_unique<fb::BufferT>();
+    buffer->name = i ? "ids" : "keys";
+    buffer->class_ = fb::BufferClass::PerRow;
+    buffer->per_unit = 64;
+    buffer->offset = program.buffers[logits]->per_unit + 64 * i;
+    program.buffers.push_back(std::move(buffer));
+    auto kernel = std::make_unique<fb::KernelT>();
+    kernel->name = i ? "argmax_finish" : "argmax";
+    kernel->grid = std::make_unique<fb::GridT>();
+    kernel->grid->base = Base::Rows;
+    kernel->grid->factor = 1;
+    kernel->args = 2;
+    auto launch = std::make_unique<fb::LaunchT>();
+    launch->kernel = uint32_t(program.kernels.size());
+    launch->args = {fb::Arg(fb::ArgKind::Buffer, i ? keys : logits),
+                    fb::Arg(fb::ArgKind::Buffer, i ? keys + 1 : keys)};
+    program.kernels.push_back(std::move(kernel));
+    section->launches.push_back(std::move(launch));
+  }
+  program.greedy_section = int32_t(program.sections.size());
+  program.greedy_ids = keys + 1;
+  program.sections.push_back(std::move(section));
 }
 
 std::string moduleFor(const std::string &target) {
   if (target.find("compute_") != target.npos) {
     std::string text = ".version 8.0\n// object " INGOT_FAKE_GPU_KERNELS "\n";
     for (const char *name : {"embed_4", "embed_any", "constants", "append", "attend_1",
-                             "attend_any", "residual", "head"})
+                             "attend_any", "residual", "head", "argmax", "argmax_finish"})
       text += std::string(".entry ") + name + "()\n";
     return text + '\0';
   }
@@ -76,12 +109,14 @@ std::unique_ptr<fb::EngineT> copyOf(const fb::EngineT &engine) {
 
 } // namespace
 
-FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone) {
+FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool greedy) {
   FakeOptions options;
   options.addCode = [=](fb::EngineT &engine, std::vector<compiler::SegmentSource> &sources) {
     std::unique_ptr<fb::EngineT> program = copyOf(engine);
     program->text.reset();
     program->code.clear();
+    if (greedy)
+      addGreedySection(alone ? engine : *program);
     for (const std::string &target : targets) {
       auto code = std::make_unique<fb::CodeObjectT>();
       code->target = target;
@@ -89,7 +124,7 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone) {
       std::string bytes = moduleFor(target);
       code->modules.push_back(std::make_unique<fb::ModuleT>());
       code->modules.back()->size = bytes.size();
-      addVariants(*code);
+      addVariants(*code, greedy);
       sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, std::move(bytes)));
       program->code.push_back(std::move(code));
     }

@@ -11,8 +11,10 @@
 
 namespace ingot::test {
 
-/// `targets`: "cuda:sm_90a", "cuda:compute_80". With `alone` the engine has no CPU code.
-FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone = false);
+/// `targets`: "cuda:sm_90a", "cuda:compute_80". With `alone` the engine has no CPU code,
+/// with `greedy` its GPU program finds greedy ids.
+FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone = false,
+                           bool greedy = false);
 
 /// The library, for openLibcuda().
 std::string fakeLibcuda();

@@ -158,6 +158,7 @@ API cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, 
 API cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream) {
   TRY("cuMemcpyDtoHAsync");
   ++fakeCuda.copiesToHost;
+  fakeCuda.bytesToHost += bytes;
   memcpy(to, (const void *)(uintptr_t)from, bytes);
   return 0;
 }

@@ -24,7 +24,7 @@ struct FakeCuda {
   int launches, overlapped; /* on the stream; with programmatic serialisation */
   int graphs, graphNodes, fullEdges, programmaticEdges, graphLaunches;
   int copiesToDevice, copiesToHost;
-  size_t bytesToDevice;
+  size_t bytesToDevice, bytesToHost;
   int contexts, streams, events;
   int ran;                            /* kernels, also in graphs */
   const char *names[FAKE_MOST_NAMES]; /* of the kernels that ran, in order */

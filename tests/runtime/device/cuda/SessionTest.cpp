@@ -3,8 +3,8 @@
 // The fake library has the name that drivers have. Once it is loaded, whoever opens
 // libcuda.so.1 gets it.
 //===----------------------------------------------------------------------===//
-#include "runtime/engine/Inspect.h"
 #include "runtime/service/Session.h"
+#include "runtime/engine/Inspect.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
 #include <gtest/gtest.h>
@@ -56,6 +56,61 @@ TEST_F(CudaSession, AnswersOnBothDevices) {
   }
 }
 
+/// Ids come back instead of logits where nobody wants more: in graphs and beside prompts.
+TEST_F(CudaSession, GreedyIdsComeFromTheDevice) {
+  for (bool alone : {false, true}) {
+    auto session = open(
+        writeFakeEngine("greedy.ingot", withGpuProgram({"cuda:sm_90a"}, alone, /*greedy=*/true)),
+        "cuda");
+    ASSERT_TRUE(session);
+    fake.bytesToHost = 0;
+    std::vector<RequestId> ids;
+    for (int seed = 0; seed < 6; ++seed)
+      ids.push_back(submit(*session, seed));
+    session->runUntilDone();
+    for (int seed = 0; seed < 6; ++seed)
+      EXPECT_EQ(session->take(ids[size_t(seed)]).ids,
+                fakeGreedy(fakePrompt(5 + seed, seed), 10, false));
+    EXPECT_EQ(fake.bytesToHost, 6 * 10 * sizeof(int32_t));
+    EXPECT_GT(fake.graphLaunches, 0);
+  }
+}
+
+/// One row that wants more brings all rows of its steps back as logits.
+TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
+  auto session =
+      open(writeFakeEngine("mixed.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)),
+           "cuda");
+  ASSERT_TRUE(session);
+  auto bytesOf = [&](std::function<void(SamplingParams &)> change) {
+    fake.bytesToHost = 0;
+    RequestId plain = submit(*session, 1);
+    Request request;
+    request.promptIds = fakePrompt(7, 2);
+    request.maxTokens = 4;
+    request.ignoreEos = true;
+    change(request.sampling);
+    auto id = session->submit(std::move(request));
+    EXPECT_TRUE(id);
+    session->runUntilDone();
+    session->take(*id);
+    EXPECT_EQ(session->take(plain).ids, fakeGreedy(fakePrompt(6, 1), 10, false));
+    return fake.bytesToHost;
+  };
+  const size_t ids = 14 * sizeof(int32_t);
+  const size_t logits = 8 * 128 * sizeof(float) + 6 * sizeof(int32_t); // four steps with two rows
+  EXPECT_EQ(bytesOf([](SamplingParams &) {}), ids);
+  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.temperature = 0.7f; }), logits);
+  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.repetitionPenalty = 1.2f; }), logits);
+  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.presencePenalty = 0.5f; }), logits);
+  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.logitBias = {{3, 1.0f}}; }), logits);
+  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.topLogprobs = 0; }), logits);
+  // Scores are of logits.
+  fake.bytesToHost = 0;
+  ASSERT_TRUE(session->score(fakePrompt(9, 4)));
+  EXPECT_EQ(fake.bytesToHost, 8 * 128 * sizeof(float));
+}
+
 TEST_F(CudaSession, GpuCodeAloneNeedsNoOption) {
   auto session = open(writeFakeEngine("alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)), "");
   ASSERT_TRUE(session);
@@ -71,8 +126,8 @@ TEST_F(CudaSession, RefusesDevicesThatTheEngineHasNoCodeFor) {
   EXPECT_EQ(none.error().code, "E0714");
   EXPECT_EQ(none.error().exit, ExitCode::Device);
   options.device = "cpu";
-  auto gpu = Session::open(writeFakeEngine("alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)),
-                           options);
+  auto gpu =
+      Session::open(writeFakeEngine("alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)), options);
   ASSERT_FALSE(gpu);
   EXPECT_EQ(gpu.error().code, "E0381");
   options.device = "tpu";

@@ -1,0 +1,116 @@
+//===- KeptCodeTest.cpp - Code is compiled once, and the same with and without what was kept ===//
+#include "CudaKernels.h"
+
+#include "codegen/cuda/EmbeddedHeaders.h"
+
+#include <map>
+
+using namespace ingot;
+using namespace ingot::cuda;
+
+namespace {
+
+/// Counts what is asked for.
+class Memory : public KeptCode {
+public:
+  std::optional<std::string> lookup(llvm::ArrayRef<std::string> texts) override {
+    last = texts.vec();
+    auto found = code.find(texts.vec());
+    if (found == code.end())
+      return std::nullopt;
+    ++hits;
+    return found->second;
+  }
+  void store(llvm::ArrayRef<std::string> texts, llvm::StringRef bytes) override {
+    EXPECT_TRUE(code.emplace(texts.vec(), bytes.str()).second) << "stored twice";
+  }
+
+  std::map<std::vector<std::string>, std::string> code;
+  std::vector<std::string> last;
+  size_t hits = 0;
+};
+
+std::vector<CudaProgram> programs() {
+  std::vector<CudaProgram> list{argmaxProgram(1000), argmaxProgram(2000)};
+  list[1].name = "other";
+  for (char from = 'a'; CudaVariant &variant : list[1].variants) { // symbols of their own
+    std::string symbol = variant.symbol, to = std::string("other_") + from++;
+    for (size_t at; (at = list[1].source.find(symbol + "(")) != std::string::npos;)
+      list[1].source.replace(at, symbol.size(), to);
+    for (size_t at; (at = list[1].source.find("(" + symbol + ")")) != std::string::npos;)
+      list[1].source.replace(at + 1, symbol.size(), to);
+    variant.symbol = to;
+  }
+  return list;
+}
+
+TEST(KeptCode, ObjectsForTheEmulator) {
+  std::vector<CudaProgram> list = programs();
+  std::string problem;
+  auto compile = [&](KeptCode *kept, const char *architecture = "sm_90a") {
+    auto image = compileForEmulator(list, {architecture, false, 2, kept}, problem);
+    EXPECT_TRUE(succeeded(image)) << problem;
+    return succeeded(image) ? *image : std::vector<char>();
+  };
+  Memory kept;
+  std::vector<char> plain = compile(nullptr);
+  EXPECT_EQ(compile(&kept), plain);
+  EXPECT_EQ(kept.hits, 0u);
+  EXPECT_EQ(kept.code.size(), 2u);
+  EXPECT_EQ(compile(&kept), plain);
+  EXPECT_EQ(kept.hits, 2u);
+  list[0].source += "// changed\n";
+  compile(&kept);
+  EXPECT_EQ(kept.hits, 3u);
+  compile(&kept, "sm_80");
+  EXPECT_EQ(kept.hits, 3u) << "another architecture";
+  for (auto headers : {deviceHeaders(), emulatorHeaders()})
+    for (const EmbeddedHeader &header : headers)
+      EXPECT_TRUE(llvm::is_contained(kept.last, header.text)) << header.name;
+  for (const std::string &text : kept.last)
+    EXPECT_EQ(text.find("/ingot-emulator-"), std::string::npos)
+        << "the folder of one run: " << text;
+}
+
+TEST(KeptCode, CubinsAndPtx) {
+  std::vector<CudaProgram> list = programs();
+  std::string problem;
+  if (!Nvrtc::get(problem))
+    GTEST_SKIP() << problem;
+  const std::vector<std::string> architectures = {"sm_90a", "compute_80"};
+  auto compile = [&](KeptCode *kept) {
+    auto compiled = compilePrograms(list, architectures, 2, problem, kept);
+    EXPECT_TRUE(succeeded(compiled)) << problem;
+    std::vector<std::vector<char>> code;
+    if (succeeded(compiled))
+      for (std::vector<CompiledProgram> &of : *compiled)
+        for (CompiledProgram &one : of)
+          code.push_back(one.code);
+    return code;
+  };
+  Memory kept;
+  std::vector<std::vector<char>> plain = compile(nullptr);
+  EXPECT_EQ(compile(&kept), plain);
+  EXPECT_EQ(kept.hits, 0u);
+  EXPECT_EQ(kept.code.size(), 4u);
+  EXPECT_EQ(compile(&kept), plain);
+  EXPECT_EQ(kept.hits, 4u);
+  for (const EmbeddedHeader &header : deviceHeaders())
+    EXPECT_TRUE(llvm::is_contained(kept.last, header.text)) << header.name;
+  list[1].source += "// changed\n";
+  compile(&kept);
+  EXPECT_EQ(kept.hits, 6u);
+}
+
+/// A program that does not compile leaves nothing behind.
+TEST(KeptCode, NothingOfWhatFails) {
+  std::vector<CudaProgram> list = programs();
+  list[0].source += "KERNEL void broken( {\n";
+  std::string problem;
+  Memory kept;
+  EXPECT_TRUE(failed(compileForEmulator(list, {"sm_90a", false, 1, &kept}, problem)));
+  EXPECT_NE(problem.find("argmax cannot be compiled"), std::string::npos) << problem;
+  EXPECT_EQ(kept.code.size(), 0u);
+}
+
+} // namespace
