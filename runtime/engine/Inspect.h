@@ -77,5 +77,7 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits);
 /// `ingot inspect E --evidence`: the error of every pass against the interpreter.
 std::string evidenceText(const EngineFile &engine);
+/// With --json: {"evidence"}, and {"seed_weights"} where there are any, as in the whole table.
+std::string evidenceJson(const EngineFile &engine);
 
 } // namespace ingot::runtime

@@ -183,17 +183,22 @@ void writeText(JsonText &j, const EngineFile &engine) {
   }
 }
 
-void writeOrigin(JsonText &j, const fb::Engine &e) {
-  j.key("provenance").open('{');
-  for (unsigned i = 0; e.provenance() && i < e.provenance()->size(); ++i)
-    j.key(view(e.provenance()->Get(i)->key())).value(view(e.provenance()->Get(i)->value()));
-  j.close().key("evidence").open('[');
+void writeEvidence(JsonText &j, const fb::Engine &e) {
+  j.key("evidence").open('[');
   for (unsigned i = 0; e.evidence() && i < e.evidence()->size(); ++i) {
     const fb::Evidence *x = e.evidence()->Get(i);
     j.open('{').key("pass").value(view(x->pass())).key("inputs").value(view(x->inputs()));
     j.key("max_abs").value(x->max_abs()).key("max_rel").value(x->max_rel()).close();
   }
   j.close();
+}
+
+void writeOrigin(JsonText &j, const fb::Engine &e) {
+  j.key("provenance").open('{');
+  for (unsigned i = 0; e.provenance() && i < e.provenance()->size(); ++i)
+    j.key(view(e.provenance()->Get(i)->key())).value(view(e.provenance()->Get(i)->value()));
+  j.close();
+  writeEvidence(j, e);
 }
 
 /// What an engine holds for GPUs beside the CPU's program.
@@ -236,6 +241,14 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
   writeOtherPrograms(j, engine, limits);
   writeSegments(j, e);
   writeOrigin(j, e);
+  return j.close().text() + "\n";
+}
+
+std::string evidenceJson(const EngineFile &engine) {
+  JsonText j;
+  j.open('{');
+  writeSeed(j, engine.table());
+  writeEvidence(j, engine.table());
   return j.close().text() + "\n";
 }
 

@@ -68,7 +68,8 @@ public:
   Chat(runtime::Session &session, const ChatPrompt &prompt, ChatSettings settings, bool json)
       : session(session), prompt(prompt), settings(std::move(settings)), json(json) {}
 
-  void loop() {
+  /// The exit code: 0, or from a pipe that of the first error, which nobody was there to mend.
+  int loop() {
     while (!terminated) {
       interrupted = false; // what stopped an answer does not end the next line
       if (terminated)
@@ -87,16 +88,23 @@ public:
         continue;
       if (input.line[0] == '/') {
         if (!command(input.line))
-          return;
+          return code;
       } else if (auto fine = turn(input.line); !fine) {
-        printError(fine.error());
+        report(fine.error());
       }
     }
     if (editor.interactive())
       emit("\n");
+    return code;
   }
 
 private:
+  void report(const Error &error) {
+    const int exit = printError(error);
+    if (!code && !isTerminal(STDIN_FILENO))
+      code = exit;
+  }
+
   /// The rest of a """ message; false if it was given up.
   bool readBlock(std::string &text) {
     text.erase(0, 3);
@@ -219,7 +227,7 @@ private:
       done = Error{ExitCode::Usage, "E0106", "unknown command " + name, "",
                    "/help lists the commands"};
     if (!done)
-      printError(done.error());
+      report(done.error());
     return true;
   }
 
@@ -269,6 +277,7 @@ private:
   LineEditor editor{interrupted};
   std::vector<ChatMessage> history;
   int64_t contextUsed = 0;
+  int code = 0;
 };
 
 Result<int> chat(const ChatOptions &options) {
@@ -294,8 +303,10 @@ Result<int> chat(const ChatOptions &options) {
   catchInterrupts();
   if (isTerminal(STDIN_FILENO))
     options.engine.common.say("/help lists what you can type, Ctrl-C stops an answer, /bye leaves");
-  Chat(**session, **prompt, std::move(settings), options.engine.common.json).loop();
-  return options.engine.close(**session);
+  const int code =
+      Chat(**session, **prompt, std::move(settings), options.engine.common.json).loop();
+  auto closed = options.engine.close(**session);
+  return closed && code ? code : closed;
 }
 
 } // namespace

@@ -1,10 +1,11 @@
 //===- Compile.cpp - ingot compile and ingot passes ------------------------===//
 //
-// Both are forwarded whole to the compiler library by main; what is defined here is
+// `compile` is forwarded whole to the compiler library by main; what is defined here is
 // for `ingot completion` alone. The compiler's own --help is the reference.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
+#include "tools/ingot/EngineOptions.h"
 
 namespace ingot::cli {
 
@@ -19,8 +20,15 @@ Action defineCompile(CLI::App &app) {
 }
 
 Action definePasses(CLI::App &app) {
-  app.add_flag("--json");
-  return nullptr;
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "the passes as JSON");
+  examples(app,
+           "  ingot passes\n"
+           "Those marked (--disable) may be left out: ingot compile MODEL --disable PASS -o E\n");
+  return [json] {
+    const char *const arguments[] = {"ingot", "passes", "--json"};
+    return callCompiler(*json ? 3 : 2, arguments);
+  };
 }
 
 } // namespace ingot::cli

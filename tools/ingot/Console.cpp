@@ -1,10 +1,20 @@
 #include "tools/ingot/Console.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <unistd.h>
 
 namespace ingot::cli {
+
+/// errno of the first write to stdout that failed.
+static int outputFailure = 0;
+
+static void flushOutput() {
+  if (std::fflush(stdout) != 0 && !outputFailure)
+    outputFailure = errno;
+}
 
 bool isTerminal(int descriptor) { return isatty(descriptor) == 1; }
 
@@ -21,7 +31,7 @@ int printError(const Error &error) {
     size_t head = text.find(':');
     text = "\033[1;31m" + text.substr(0, head) + "\033[0m" + text.substr(head);
   }
-  std::fflush(stdout);
+  flushOutput();
   std::fputs(text.c_str(), stderr);
   return static_cast<int>(error.exit);
 }
@@ -31,8 +41,19 @@ void note(std::string_view line) {
 }
 
 void emit(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !outputFailure)
+    outputFailure = errno;
+  flushOutput();
+}
+
+int finishOutput(int code) {
+  flushOutput();
+  if (!outputFailure && std::ferror(stdout)) // lost on the way, in a printf
+    outputFailure = EIO;
+  if (!outputFailure || outputFailure == EPIPE || code != 0)
+    return code;
+  return printError({ExitCode::File, "E0124", "the answer could not be written to stdout",
+                     std::strerror(outputFailure), "free some space, or send it elsewhere"});
 }
 
 std::string grouped(uint64_t number) {

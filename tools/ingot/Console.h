@@ -24,6 +24,10 @@ void note(std::string_view line);
 /// Text to stdout, at once (streamed answers).
 void emit(std::string_view text);
 
+/// At the end of a command: `code`, or 3 after E0124 if what went to stdout was not all taken.
+/// A reader that has left (`| head`) is no error.
+int finishOutput(int code);
+
 /// "1,234,567"
 std::string grouped(uint64_t number);
 /// "412.3" with the digits that matter: three at least.

@@ -3,6 +3,7 @@
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/Files.h"
 
 #include <charconv>
 #include <filesystem>
@@ -63,6 +64,9 @@ void EngineOptions::define(CLI::App &app) {
 }
 
 Result<std::string> EngineOptions::enginePath() const {
+  if (!common.trace.empty())
+    if (auto fine = checkWritable(common.trace); !fine)
+      return fine.error();
   return resolveEngine(model, compile, common.quiet || common.json);
 }
 

@@ -48,7 +48,8 @@ struct EngineOptions {
 
   /// The positional MODEL, then everything above.
   void define(CLI::App &app);
-  /// The engine's path; compiles a checkpoint if it is not in the cache.
+  /// The engine's path; compiles a checkpoint if it is not in the cache. E0121 before that
+  /// where the trace could not be written.
   Result<std::string> enginePath() const;
   /// A session with the limits given; `defaults` holds what the command would like.
   /// Says what memory is taken.

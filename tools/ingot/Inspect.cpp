@@ -75,7 +75,7 @@ Result<int> inspect(const InspectOptions &options) {
       return written.error();
     options.common.say("wrote " + options.html);
   } else if (options.evidence) {
-    emit(runtime::evidenceText(**engine));
+    emit(options.common.json ? runtime::evidenceJson(**engine) : runtime::evidenceText(**engine));
   } else {
     emit(options.common.json ? runtime::inspectJson(**engine, limits)
                              : runtime::inspectText(**engine, limits));

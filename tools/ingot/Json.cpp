@@ -117,6 +117,11 @@ Result<std::vector<ChatMessage>> parseMessages(std::string_view json, const std:
     if (item["role"].get(role) || item["content"].get(content))
       return notJson(
           where, "message " + std::to_string(messages.size()) + " lacks a role or a content", fix);
+    if (role != "system" && role != "user" && role != "assistant")
+      return notJson(where,
+                     "message " + std::to_string(messages.size()) + " has the role " +
+                         jsonQuote(role) + "; there are system, user and assistant",
+                     fix);
     messages.push_back({std::string(role), std::string(content)});
   }
   return messages;

@@ -2,14 +2,13 @@
 //
 // Version 1.0 of the format: a magic, a Python dict in text padded to 64 bytes, then
 // the values in C order. Rows are written as they come, so that a matrix of any
-// size needs no memory. Nothing is left behind at `path` unless finish() succeeds.
+// size needs no memory. A file at `path` stays as it is unless finish() succeeds.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/error/Error.h"
+#include "tools/ingot/Files.h"
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -20,9 +19,6 @@ public:
   /// f32 [rows, columns]. E0121, exit 3.
   static Result<std::unique_ptr<NpyWriter>> create(const std::string &path, uint64_t rows,
                                                    uint64_t columns);
-  ~NpyWriter();
-  NpyWriter(const NpyWriter &) = delete;
-  NpyWriter &operator=(const NpyWriter &) = delete;
 
   void row(const float *values);
   /// E0121 if anything could not be written (a full disk).
@@ -30,8 +26,7 @@ public:
 
 private:
   NpyWriter() = default;
-  std::string path, temporary;
-  FILE *file = nullptr;
+  std::unique_ptr<OutputFile> file;
   uint64_t columns = 0;
 };
 

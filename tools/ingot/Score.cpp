@@ -91,6 +91,8 @@ Result<int> score(const IdsOptions &options) {
 }
 
 Result<int> logits(const IdsOptions &options) {
+  if (auto fine = checkWritable(options.out); !fine)
+    return fine.error();
   auto ids = readIds(options);
   if (!ids)
     return ids.error();

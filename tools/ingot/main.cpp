@@ -1,8 +1,8 @@
 //===- main.cpp - The `ingot` command line ---------------------------------===//
 //
 // Thin: finds the subcommand, parses its options, runs it, prints errors. The exit codes
-// are those of runtime/error/Error.h. `compile` and `passes` are forwarded whole to
-// libingot-compiler.so, so that this binary needs no LLVM.
+// are those of runtime/error/Error.h. `compile` is forwarded whole to libingot-compiler.so,
+// so that this binary needs no LLVM.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
@@ -149,7 +149,7 @@ int dispatch(int argc, const char *const *argv) {
   const Command *command = findCommand(argv[1]);
   if (!command)
     return printError(unknownCommand(argv[1]));
-  if (command->define == defineCompile || command->define == definePasses) {
+  if (command->define == defineCompile) {
     Result<int> code = callCompiler(argc, argv);
     return code ? *code : printError(code.error());
   }
@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
   // What a library throws is our bug or the machine's state, never a stack trace for the user.
   ingot::cli::prepareLastWords();
   try {
-    return ingot::cli::dispatch(argc, argv);
+    return ingot::cli::finishOutput(ingot::cli::dispatch(argc, argv));
   } catch (const std::system_error &error) {
     return ingot::cli::printError(
         {ingot::ExitCode::File, "E0508", "the system refused what is needed", error.what(),
