@@ -26,9 +26,13 @@
 
 namespace ingot::runtime {
 
+/// The most positions of a sequence when nobody says how many: more costs memory that most runs
+/// do not use.
+constexpr uint64_t kDefaultContext = 4096;
+
 /// Limits chosen at load time.
 struct MemoryLimits {
-  uint64_t context = 0;          ///< positions per sequence; 0: the model's own
+  uint64_t context = 0;          ///< positions per sequence; 0: the model's, at most the default
   uint64_t maxSeqs = 1;          ///< sequences at once
   uint64_t maxBatchTokens = 512; ///< rows of one step
   uint64_t logitsRows = 0;       ///< rows of logits of one step; 0: maxSeqs

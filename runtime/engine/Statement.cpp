@@ -53,7 +53,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   s.kind = kind;
   s.limits = limits;
   if (s.limits.context == 0)
-    s.limits.context = table.model()->context();
+    s.limits.context = std::min<uint64_t>(table.model()->context(), kDefaultContext);
   if (s.limits.logitsRows == 0)
     s.limits.logitsRows = s.limits.maxSeqs;
   s.mapped = engine.fileBytes();

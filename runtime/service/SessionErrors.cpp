@@ -28,7 +28,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
   std::string needs = std::to_string(prompt) + " prompt ids";
   if (newTokens > 1)
     needs += " + " + std::to_string(newTokens) + " new ones take " + std::to_string(positions) +
-             " positions";
+             " positions (the last takes none)";
   if (positions > limits.context)
     return Error{ExitCode::Usage, "E0505",
                  prompt > limits.context ? "the prompt is longer than the context"

@@ -13,9 +13,6 @@ namespace ingot::runtime {
 
 namespace {
 
-/// The most positions a session takes when nobody says how many: more costs memory
-/// that most runs do not use.
-constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kLeastDefaultContext = 256;
 
 Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table) {
@@ -62,7 +59,7 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
     limits.kvBytes = options.kvMemoryBytes;
   limits.context = uint64_t(options.context);
   if (options.context == 0)
-    limits.context = uint64_t(std::min<int64_t>(table.model()->context(), kDefaultContext));
+    limits.context = std::min<uint64_t>(table.model()->context(), kDefaultContext);
   return limits;
 }
 

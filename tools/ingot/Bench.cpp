@@ -9,6 +9,7 @@
 // One warm-up, then --repeat times; the figure is the median. Ids are random but the
 // same in every run. `samples` holds every measurement.
 //===----------------------------------------------------------------------===//
+#include "runtime/engine/EngineFile.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
@@ -29,6 +30,7 @@ using runtime::Request;
 using runtime::Session;
 
 constexpr int64_t kParallelPrompt = 128, kParallelNew = 64;
+constexpr int64_t kLeastPrompt = 8; ///< before the new ids of a decode test
 
 struct BenchOptions {
   EngineOptions engine;
@@ -91,7 +93,7 @@ public:
   }
 
   Result<double> decode(int64_t tokens, int64_t depth) {
-    auto id = session.submit(request(std::max<int64_t>(depth, 8), tokens + 1));
+    auto id = session.submit(request(std::max(depth, kLeastPrompt), tokens + 1));
     if (!id)
       return id.error();
     session.runUntilDone();
@@ -183,11 +185,27 @@ Result<int> bench(const BenchOptions &options) {
   limits.loadTokenizer = false;
   limits.maxSeqs = std::max<int64_t>(1, most);
   limits.maxBatchTokens = chunk;
-  limits.context = whole(highest(options.depths)) +
-                   std::max(highest(options.prompts), highest(options.news)) + 16;
+  const int64_t depth = highest(options.depths);
+  if (!options.prompts.empty())
+    limits.context = whole(depth) + highest(options.prompts);
+  if (!options.news.empty())
+    limits.context =
+        std::max(limits.context, std::max(depth, kLeastPrompt) + highest(options.news));
   if (most)
     limits.context = std::max(limits.context, kParallelPrompt + kParallelNew);
-  auto session = options.engine.open(limits);
+  auto path = options.engine.enginePath();
+  if (!path)
+    return path.error();
+  auto engine = runtime::EngineFile::open(*path);
+  if (!engine)
+    return engine.error();
+  if (const int64_t model = (*engine)->table().model()->context();
+      !given.context && limits.context > model)
+    return Error{ExitCode::Usage, "E0135", "the measurements are longer than the model's context",
+                 "they take " + grouped(static_cast<uint64_t>(limits.context)) +
+                     " positions, it was made for " + grouped(static_cast<uint64_t>(model)),
+                 "give smaller numbers: -p 512 -n 128 --depth 0"};
+  auto session = options.engine.open(*path, limits);
   if (!session)
     return session.error();
 
@@ -200,16 +218,20 @@ Result<int> bench(const BenchOptions &options) {
     rows.push_back(std::move(*row));
     return {};
   };
-  for (int64_t wanted : options.depths) {
-    const int64_t depth = whole(wanted);
-    const std::string at = depth ? " @ d" + std::to_string(depth) : "";
+  auto at = [](int64_t depth) { return depth ? " @ d" + std::to_string(depth) : ""; };
+  for (int64_t depth : options.depths) {
+    const int64_t before = whole(depth);
+    if (before != depth && !options.prompts.empty())
+      options.engine.common.say("prompts at depth " + std::to_string(depth) + " are measured at " +
+                                std::to_string(before) + ": whole steps of " +
+                                std::to_string(chunk) + " tokens (--max-batch-tokens)");
     for (int64_t n : options.prompts)
-      if (auto r = add("pp" + std::to_string(n) + at, static_cast<double>(n),
-                       [&] { return run.prompt(n, depth); });
+      if (auto r = add("pp" + std::to_string(n) + at(before), static_cast<double>(n),
+                       [&] { return run.prompt(n, before); });
           !r)
         return r.error();
     for (int64_t n : options.news)
-      if (auto r = add("tg" + std::to_string(n) + at, static_cast<double>(n),
+      if (auto r = add("tg" + std::to_string(n) + at(depth), static_cast<double>(n),
                        [&] { return run.decode(n, depth); });
           !r)
         return r.error();
@@ -234,7 +256,8 @@ Action defineBench(CLI::App &app) {
   };
   list("-p,--prompt", options->prompts, "prompt lengths (default: 512)");
   list("-n,--new", options->news, "numbers of new ids (default: 128)");
-  list("-d,--depth", options->depths, "positions in the KV before (rounded up to whole steps)");
+  list("-d,--depth", options->depths,
+       "positions in the KV before (of prompts: rounded up to whole steps)");
   list("--parallel", options->parallel, "numbers of requests at once");
   app.add_option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
       ->check(CLI::Range(1, 1000));

@@ -2,6 +2,8 @@
 
 #include "tools/ingot/Files.h"
 
+#include <array>
+#include <csignal>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -69,6 +71,59 @@ Result<int> callCompiler(int argc, const char *const *argv) {
   return reinterpret_cast<int (*)(int, const char *const *)>(symbol)(argc, argv);
 }
 
+namespace {
+
+volatile pid_t childOfOurs = 0;
+volatile std::sig_atomic_t endedBy = 0;
+
+/// Whoever ends this process means its child too.
+void passOn(int signal) {
+  const int before = errno;
+  endedBy = signal;
+  if (childOfOurs > 0)
+    ::kill(childOfOurs, signal);
+  errno = before;
+}
+
+/// While it lives, what would end this process ends the child first; its destructor then ends
+/// this process by the same signal.
+class SignalsPassedOn {
+public:
+  SignalsPassedOn() {
+    sigemptyset(&ours);
+    struct sigaction action = {};
+    action.sa_handler = passOn;
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], nullptr, &before[i]);
+      if (before[i].sa_handler == SIG_IGN) // as nohup wants it
+        continue;
+      sigaction(kSignals[i], &action, nullptr);
+      sigaddset(&ours, kSignals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &ours, &mask); // until there is a child to pass them on to
+  }
+  void start(pid_t child) {
+    childOfOurs = child;
+    sigprocmask(SIG_SETMASK, &mask, nullptr);
+  }
+  ~SignalsPassedOn() {
+    childOfOurs = 0;
+    for (size_t i = 0; i < kSignals.size(); ++i)
+      sigaction(kSignals[i], &before[i], nullptr);
+    sigprocmask(SIG_SETMASK, &mask, nullptr);
+    if (endedBy)
+      std::raise(endedBy);
+  }
+  const sigset_t &maskOfChild() const { return mask; }
+
+private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before = {};
+  sigset_t ours = {}, mask = {};
+};
+
+} // namespace
+
 Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
   std::string self = ownPath().string();
   std::vector<char *> argv = {const_cast<char *>("ingot")};
@@ -81,12 +136,19 @@ Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
   if (silent)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  SignalsPassedOn signals;
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &signals.maskOfChild());
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
-  int failure = posix_spawn(&child, self.c_str(), &actions, nullptr, argv.data(), environ);
+  int failure = posix_spawn(&child, self.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (failure)
     return Error{ExitCode::Internal, "E0112", "the compiler could not be started",
-                 std::strerror(failure), ""};
+                 std::strerror(failure), "end other programs, or raise ulimit -u"};
+  signals.start(child);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

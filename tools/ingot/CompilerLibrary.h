@@ -26,7 +26,8 @@ Result<int> callCompiler(int argc, const char *const *argv);
 
 /// Runs `ingot ARGUMENTS…` as a child, so that LLVM's memory is gone before the model is
 /// served. Its stdout goes to stderr, which keeps an answer's stdout clean, or, with
-/// `silent`, nowhere, and its stderr too. The exit code; E0112, E0113.
+/// `silent`, nowhere, and its stderr too. SIGINT, SIGTERM and SIGHUP end both. The exit code;
+/// E0112, E0113.
 Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent = false);
 
 } // namespace ingot::cli

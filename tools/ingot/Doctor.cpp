@@ -131,6 +131,7 @@ Action defineDoctor(CLI::App &app) {
   auto common = std::make_shared<CommonOptions>();
   auto compile = std::make_shared<CompileOptions>();
   common->define(app);
+  app.remove_option(app.get_option("--trace")); // nothing runs
   app.add_option("--cache", compile->cacheFolder, "the cache folder to look at");
   examples(app, "  ingot doctor\n");
   return [=] { return doctor(*common, *compile); };

@@ -5,6 +5,7 @@
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +17,17 @@ namespace ingot::cli {
 
 namespace fs = std::filesystem;
 
+CLI::Validator seedRange() {
+  return {[](std::string &text) {
+            uint64_t seed = 0;
+            auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
+            return failure == std::errc() && end == text.data() + text.size()
+                       ? std::string()
+                       : text + " is no whole number from 0 to 18446744073709551615";
+          },
+          ""};
+}
+
 void CompileOptions::define(CLI::App &app) {
   const char *group = "Where MODEL is a checkpoint (see ingot compile --help)";
   app.add_option("--target", targets, "cpu, cpu:avx2, cpu:avx512 (repeatable)")
@@ -26,9 +38,12 @@ void CompileOptions::define(CLI::App &app) {
       ->group(group);
   app.add_option("--kv", kv, "f32, bf16 or f16")->group(group);
   app.add_option("--precision", precision, "fast (default) or exact")->group(group);
-  app.add_option("--weights", weights, "random (packed) or seed (made at load): weights made up, as for a config.json")
+  app.add_option("--weights", weights,
+                 "random (packed) or seed (made at load): weights made up, as for a config.json")
       ->group(group);
-  app.add_option("--weights-seed", weightsSeed, "the seed of --weights (default: 0)")->group(group);
+  app.add_option("--weights-seed", weightsSeed, "the seed of --weights (default: 0)")
+      ->check(seedRange())
+      ->group(group);
   app.add_option("--cache", cacheFolder, "folder for compiled engines (default: ~/.cache/ingot)")
       ->group(group);
 }
@@ -90,23 +105,32 @@ static Result<std::string> cacheName(const std::string &model, const CompileOpti
   return (stem.empty() ? "model" : stem) + "-" + hash + ".ingot";
 }
 
-Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
+Result<std::string> resolveEngine(const std::string &named, const CompileOptions &options,
                                   bool quiet) {
+  std::string model = named;
+  while (model.size() > 1 && model.ends_with('/')) // errors show the last part of the path
+    model.pop_back();
   std::error_code failure;
   const fs::file_status status = fs::status(model, failure);
   if (!fs::exists(status))
     return Error{ExitCode::File, "E0130", "there is no file or folder " + model, "",
                  "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
   const bool folder = fs::is_directory(status);
-  if (!folder && fs::is_regular_file(status) && hasEngineMagic(model))
+  if (!folder && fs::is_regular_file(status) && hasEngineMagic(model)) {
+    if (const auto given = options.arguments(); !given.empty())
+      return Error{
+          ExitCode::Usage, "E0134", given[0] + " is of no use here: " + model + " is an engine",
+          "formats, targets and weights are chosen when it is compiled",
+          "leave it out, or: ingot compile CHECKPOINT " + given[0] + " " + given[1] + " -o E"};
     return model;
+  }
   if (!folder && !namesCheckpoint(model)) {
     if (fs::path(model).extension() == ".ingot")
       return model; // the loader says what is wrong with it
     return Error{
         ExitCode::File, "E0131", model + " is neither an engine nor a checkpoint",
         "it does not start as an engine does, and is no folder, .gguf, .safetensors or config.json",
-        ""};
+        "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
   }
 
   const fs::path cache = cacheFolder(options);

@@ -22,6 +22,9 @@
 
 namespace ingot::cli {
 
+/// Of a seed: 0 to 2^64-1. CLI11 alone lets a sign and an overflow pass.
+CLI::Validator seedRange();
+
 /// The options of `ingot compile` that `run` and its like pass on.
 struct CompileOptions {
   std::vector<std::string> targets;
@@ -34,8 +37,9 @@ struct CompileOptions {
 };
 
 /// The engine for MODEL. Errors: E0130 nothing there, E0131 neither engine nor checkpoint
-/// (exit 3), E0132 no place for the cache, what the importer says, or E0133 with the
-/// compiler's exit code after it has printed its own error.
+/// (exit 3), E0132 no place for the cache, E0134 compile options for an engine (exit 2),
+/// what the importer says, or E0133 with the compiler's exit code after it has printed its
+/// own error.
 Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
                                   bool quiet);
 

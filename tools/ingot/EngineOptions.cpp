@@ -42,7 +42,8 @@ void LimitOptions::define(CLI::App &app) {
   const char *group = "Limits (all memory is taken at the start)";
   const auto atLeastOne = CLI::Range(int64_t{1}, int64_t{1} << 40);
   app.add_option("--context", context,
-                 "positions a sequence may have (default: the model's, at most 4096)")
+                 "positions a sequence may have (default: the model's, at most 4096, halved until "
+                 "--max-seqs of them fit the free memory)")
       ->check(atLeastOne)
       ->group(group);
   app.add_option("--max-seqs", maxSeqs, "sequences in one step")->check(atLeastOne)->group(group);
@@ -78,6 +79,26 @@ EngineOptions::open(runtime::SessionOptions defaults) const {
   return open(*path, std::move(defaults));
 }
 
+/// The way out of E0502: what the user gave is what can be lowered.
+static std::string smallerLimits(const LimitOptions &given,
+                                 const runtime::SessionOptions &options) {
+  std::string lower;
+  auto add = [&](const char *flag, bool isGiven, const std::string &value) {
+    if (isGiven)
+      lower += (lower.empty() ? "lower " : " or ") + std::string(flag) + " (" + value + ")";
+  };
+  add("--context", given.context != 0, std::to_string(given.context));
+  add("--max-seqs", given.maxSeqs != 0, std::to_string(given.maxSeqs));
+  add("--max-batch-tokens", given.maxBatchTokens != 0, std::to_string(given.maxBatchTokens));
+  add("--kv-memory", given.kvMemory != 0, runtime::humanBytes(given.kvMemory));
+  if (!lower.empty())
+    return lower;
+  return options.maxSeqs > 1 ? "give --max-seqs N below " + std::to_string(options.maxSeqs) +
+                                   ", or end other programs"
+                             : "end other programs, or give --max-batch-tokens N below " +
+                                   std::to_string(options.maxBatchTokens);
+}
+
 Result<std::unique_ptr<runtime::Session>>
 EngineOptions::open(const std::string &path, runtime::SessionOptions options) const {
   if (limits.context)
@@ -92,7 +113,15 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
   options.isa = common.isa;
   options.traceFile = common.trace;
   auto session = runtime::Session::open(path, options);
+  if (!session && session.error().code == "E0502")
+    session.error().fix = smallerLimits(limits, options);
   if (session) {
+    const uint64_t model = (*session)->engine().table().model()->context();
+    const auto context = static_cast<uint64_t>((*session)->context());
+    if (!options.context && context < std::min(model, runtime::kDefaultContext) && !common.quiet)
+      note("context " + grouped(context) + " of " + grouped(model) + ": more does not fit the free "
+           "memory with --max-seqs " + std::to_string(options.maxSeqs) +
+           "; --context N asks for it all the same");
     common.say(std::filesystem::path(path).filename().string() + ": " + memoryLine(**session));
     if (std::string remark = (*session)->remark(); !remark.empty())
       common.say(remark);
@@ -142,6 +171,7 @@ void SamplingOptions::define(CLI::App &app) {
       ->allow_extra_args(false)
       ->group(group);
   app.add_option("--seed", seed, "the same seed gives the same text (default: a new one each time)")
+      ->check(seedRange())
       ->group(group);
   app.add_option("--stop", stopStrings, "end before this text (repeatable)")
       ->allow_extra_args(false)

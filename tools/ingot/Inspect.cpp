@@ -96,12 +96,13 @@ Action defineInspect(CLI::App &app) {
                                 "the error of each pass against the interpreter")
                        ->excludes(html)
                        ->excludes(verify);
-  app.add_flag("--roofline", options->roofline,
-               "run it: each kernel's time and the rate of its weights")
-      ->excludes(html)
-      ->excludes(verify)
-      ->excludes(evidence);
+  auto *roofline = app.add_flag("--roofline", options->roofline,
+                                "run it: each kernel's time and the rate of its weights")
+                       ->excludes(html)
+                       ->excludes(verify)
+                       ->excludes(evidence);
   options->common.define(app);
+  app.get_option("--trace")->needs(roofline); // nothing else runs it
   options->limits.define(app);
   examples(
       app,
@@ -115,6 +116,7 @@ Action defineVerify(CLI::App &app) {
   auto options = std::make_shared<InspectOptions>();
   app.add_option("ENGINE", options->path, "an engine file")->required();
   options->common.define(app);
+  app.remove_option(app.get_option("--trace")); // nothing runs
   examples(app, "  ingot verify smollm2.ingot\n"
                 "Hashes find damage, not attackers: an engine holds native code, so run only "
                 "engines that you built.\n");

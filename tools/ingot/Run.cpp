@@ -268,13 +268,17 @@ Action defineRun(CLI::App &app) {
   app.add_option("-n,--max-tokens", options->newIds,
                  "new tokens at most (default: 256; with --chat until the answer ends)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  app.add_flag("--chat", options->chat, "the prompt is a user's message: apply the chat template");
-  app.add_option("--system", options->system, "a system message before it (with --chat)");
+  auto *chat = app.add_flag("--chat", options->chat,
+                            "the prompt is a user's message: apply the chat template");
+  app.add_option("--system", options->system, "a system message before it (with --chat)")
+      ->needs(chat);
   app.add_option("--chat-template", options->chatTemplate,
-                 "a Jinja file instead of the engine's template");
+                 "a Jinja file instead of the engine's template (with --chat)")
+      ->needs(chat);
   app.add_option("--logprobs", options->logprobs,
                  "log-probabilities of each id and the k likeliest (with --json)")
-      ->check(CLI::Range(0, runtime::kMaxTopLogprobs));
+      ->check(CLI::Range(0, runtime::kMaxTopLogprobs))
+      ->needs(app.get_option("--json"));
   app.add_flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
   examples(app,
            "  ingot run smollm2.gguf \"The capital of France is\" -n 16\n"

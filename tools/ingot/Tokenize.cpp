@@ -61,6 +61,7 @@ Result<int> tokenize(const TokenizeOptions &options) {
 Action defineTokenize(CLI::App &app) {
   auto options = std::make_shared<TokenizeOptions>();
   options->engine.define(app);
+  app.remove_option(app.get_option("--trace")); // nothing runs
   auto *text = app.add_option("--text", options->text, "the text");
   app.add_option("--text-file", options->textFile, "a file of text; - is stdin (default)")
       ->excludes(text);
