@@ -40,7 +40,6 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Eng
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
-    auto tensor = static_cast<uint32_t>(entry - table.weights.begin());
     const fb::WeightT &weight = **entry++;
     if (op.getValuesAttr()) {
       jobs.push_back(valuesJob(weight, op.getValuesAttr()));
@@ -80,6 +79,7 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
+    auto tensor = static_cast<uint32_t>(entry - table.weights.begin());
     const fb::WeightT &weight = **entry++;
     if (op.getValuesAttr()) {
       jobs.push_back(valuesJob(weight, op.getValuesAttr()));
