@@ -46,11 +46,11 @@ template <typename T> T Config::keep(Result<T> result, T otherwise) {
   return otherwise;
 }
 
-int64_t Config::count(llvm::StringRef key) {
+int64_t Config::count(llvm::StringRef key, int64_t most) {
   int64_t value = keep<int64_t>(checkpoint.integer(full(key)), 1);
-  if (value >= 1 && value <= std::numeric_limits<int32_t>::max())
+  if (value >= 1 && value <= most)
     return value;
-  refuseValue(key, line(value), "1 to 2147483647");
+  refuseValue(key, line(value), line("1 to ", most));
   return 1;
 }
 

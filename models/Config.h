@@ -12,6 +12,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -29,8 +30,8 @@ public:
   /// Whether there is any key that begins so ("rope_parameters.").
   bool hasScope(llvm::StringRef scope) const;
 
-  /// An integer of 1 to 2^31 - 1.
-  int64_t count(llvm::StringRef key);
+  /// An integer of 1 to `most`.
+  int64_t count(llvm::StringRef key, int64_t most = std::numeric_limits<int32_t>::max());
   int64_t countOr(llvm::StringRef key, int64_t otherwise);
   /// A finite number above 0.
   double positive(llvm::StringRef key);

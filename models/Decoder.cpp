@@ -5,7 +5,7 @@ using namespace ingot;
 using namespace ingot::models;
 
 void models::readGgufSizes(Config &config, const import::Checkpoint &checkpoint, Decoder &to) {
-  to.layers = config.count("block_count");
+  to.layers = config.count("block_count", kMostLayers);
   to.context = config.count("context_length");
   to.hidden = config.count("embedding_length");
   to.feedForward = config.count("feed_forward_length");

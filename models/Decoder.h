@@ -9,6 +9,9 @@
 
 namespace ingot::models {
 
+/// Far more than any model has: what says more is no model, and would take minutes to plan.
+constexpr int64_t kMostLayers = 10'000;
+
 struct Decoder {
   int64_t layers, hidden, feedForward, heads, kvHeads, headDim, context, vocab;
   double eps; ///< of all norms

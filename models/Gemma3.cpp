@@ -103,7 +103,7 @@ static void readHfRopes(Config &config, Gemma3 &m) {
 
 static Gemma3 readHf(Config &config) {
   Gemma3 m{};
-  m.layers = config.count("num_hidden_layers");
+  m.layers = config.count("num_hidden_layers", kMostLayers);
   m.context = config.countOr("max_position_embeddings", 131072);
   m.hidden = config.count("hidden_size");
   m.feedForward = config.count("intermediate_size");

@@ -43,7 +43,7 @@ static Llama readGguf(Config &config, const import::Checkpoint &checkpoint) {
 
 static Llama readHf(Config &config) {
   Llama m{};
-  m.layers = config.count("num_hidden_layers");
+  m.layers = config.count("num_hidden_layers", kMostLayers);
   m.context = config.count("max_position_embeddings");
   m.hidden = config.count("hidden_size");
   m.feedForward = config.count("intermediate_size");

@@ -2,6 +2,7 @@
 #include "codegen/cpu/CpuCodegen.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/ObjectCode.h"
+#include "codegen/cpu/Threads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,7 +13,6 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <atomic>
-#include <thread>
 
 using namespace mlir;
 using namespace ingot;
@@ -118,12 +118,7 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
         objects[i] = std::move(*object);
     }
   };
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < std::min<size_t>(options.threads, kernels.size()); ++i)
-    others.emplace_back(work);
-  work();
-  for (std::thread &thread : others)
-    thread.join();
+  runOnThreads(std::min<size_t>(options.threads, kernels.size()), work);
 
   bool bad = false;
   for (size_t i = 0; i < texts.size(); ++i)

@@ -5,6 +5,7 @@
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/EngineText.h"
 #include "compiler/driver/GpuCode.h"
+#include "compiler/driver/OutputPlace.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Summary.h"
@@ -20,6 +21,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -86,6 +89,15 @@ public:
 private:
   Result<void> read();
   Result<void> loadExtensions();
+  Result<void> noteInserted(const std::string &point, const std::string &text, OpPassManager &pm);
+  Result<void> checkRecipe();
+  /// Says which rules, and which --quantize, have nothing to do.
+  Result<void> checkFormats();
+  /// A line for people that a compilation has done nothing wrong with.
+  void warn(const std::string &line) const {
+    if (!options.quiet)
+      llvm::errs() << "warning: " << line << "\n";
+  }
   /// Adds what the user wants to run at this point.
   LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
@@ -122,8 +134,10 @@ private:
   DialectRegistry registry;
   MLIRContext context{MLIRContext::Threading::DISABLED};
   std::string diagnostics;
+  llvm::StringSet<> inserted; ///< names of the passes that --insert brings
   PipelineOptions pipeline;
   std::vector<std::pair<std::string, FrozenRewritePatternSet>> patterns; ///< of each file
+  std::vector<llvm::GlobPattern> globs; ///< of the recipe
   std::optional<CodeCache> cache;
   int foundBefore = 0, damagedBefore = 0; ///< in the cache, when it was last told of
   std::shared_ptr<import::Checkpoint> checkpoint;
@@ -136,6 +150,10 @@ private:
 
 Result<void> Compilation::read() {
   progress.phase("read");
+  if (isEngineFile(options.model))
+    return Error{ExitCode::Usage, "E0417", options.model + " is an engine already",
+                 "compile makes one from a checkpoint: a folder, a .gguf, a .safetensors or a config.json",
+                 "ingot run " + options.model};
   auto opened = import::openCheckpoint(options.model);
   if (!opened)
     return opened.error();
@@ -156,6 +174,43 @@ Result<void> Compilation::read() {
   if (failed(imported))
     return why;
   module = std::move(*imported);
+  return checkFormats();
+}
+
+Result<void> Compilation::checkRecipe() {
+  for (auto [rule, line] : llvm::zip(options.recipe, options.recipeLines)) {
+    StringRef glob = StringRef(rule).rsplit(':').first;
+    auto parsed = llvm::GlobPattern::create(glob);
+    if (!parsed)
+      return Error{ExitCode::File, "E0435", options.recipeFile + ", line " + std::to_string(line) + ": '" + glob.str() + "' is no glob",
+                   llvm::toString(parsed.takeError()), "[ ] hold the characters of one place: blk.[01].ffn_down"};
+    globs.push_back(std::move(*parsed));
+  }
+  return {};
+}
+
+Result<void> Compilation::checkFormats() {
+  bool floats = false, any = globs.empty();
+  std::vector<char> used(globs.size());
+  lm::ModelOp model = *module->getOps<lm::ModelOp>().begin();
+  for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>()) {
+    if (weight.getType().isVector())
+      continue;
+    floats |= weight.getType().numeric().isFloat();
+    for (auto [glob, matches] : llvm::zip(globs, used))
+      matches |= glob.match(weight.getSymName());
+  }
+  for (auto [matches, line] : llvm::zip(used, options.recipeLines)) {
+    any |= matches;
+    if (!matches)
+      warn(options.recipeFile + ", line " + std::to_string(line) + " matches no weight");
+  }
+  if (!any)
+    return Error{ExitCode::File, "E0436", "the recipe matches no weight: " + options.recipeFile,
+                 "its globs are over the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
+                 "correct the globs, or drop --recipe"};
+  if (!options.quantize.empty() && !floats)
+    warn("--quantize changes nothing: no matrix of " + options.model + " is floating (as stored: drop it)");
   return {};
 }
 
@@ -171,15 +226,43 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
   std::string failedName, failedText;
   pm.addInstrumentation(std::make_unique<FailedPass>(failedName, failedText));
   if (check)
-    pm.addInstrumentation(std::make_unique<PassChecks>(*module, evidence, broken));
+    pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken));
   if (failed(pm.run(*module))) {
     if (failedName == extend::applyPatternsName())
       return Error{ExitCode::File, "E0427", "a pattern leaves no valid program: " + failedText,
                    diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
+    // A pass without a name failed before it ran; ours do not.
+    if ((failedName.empty() && !options.insertions.empty()) || inserted.contains(failedName))
+      return Error{ExitCode::File, "E0433",
+                   failedName.empty() ? "a pass of --insert cannot start" : "the pass " + failedText + " of --insert failed",
+                   diagnostics.substr(0, diagnostics.find('\n')), "correct the pass, or drop --insert"};
     return compilerError("the pass " + failedText + " failed");
   }
   if (broken)
     return *broken;
+  return {};
+}
+
+/// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
+Result<void> Compilation::noteInserted(const std::string &point, const std::string &text, OpPassManager &pm) {
+  bool lowered = point == "pre-plan" || point == "pre-codegen";
+  std::string printed;
+  llvm::raw_string_ostream stream(printed);
+  pm.printAsTextualPipeline(stream);
+  SmallVector<StringRef> words;
+  llvm::SplitString(printed, words, "(),{} ");
+  for (StringRef word : words) {
+    if (PassInfo::lookup(word))
+      inserted.insert(word);
+    auto op = RegisteredOperationName::lookup(word, &context);
+    if (!op)
+      continue;
+    StringRef dialect = op->getDialectNamespace();
+    if (lowered ? dialect == "lm" : dialect == "kernel" || dialect == "plan")
+      return Error{ExitCode::Usage, "E0434", "there is no " + word.str() + " at " + point + ": " + text,
+                   lowered ? "it has become kernel.func and plan.program" : "the model is one lm.model until it is lowered",
+                   lowered ? "--insert 'post-fusion=" + text + "'" : "--insert 'pre-plan=" + text + "'"};
+  }
   return {};
 }
 
@@ -190,6 +273,12 @@ Result<void> Compilation::loadExtensions() {
   for (const std::string &path : options.plugins)
     if (auto ok = extend::loadPlugin(path); !ok)
       return ok;
+  for (const std::string &pass : options.dumpAfter)
+    if (!PassInfo::lookup(pass))
+      return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after", "",
+                   "see the passes and their order: ingot passes"};
+  if (auto ok = checkRecipe(); !ok)
+    return ok;
   for (const std::string &path : options.patterns) {
     auto read = extend::readPatterns(context, path);
     if (!read)
@@ -209,6 +298,8 @@ Result<void> Compilation::loadExtensions() {
     if (failed(parsePassPipeline(text, pm, stream)))
       return Error{ExitCode::Usage, "E0409", "cannot parse the pipeline for " + point + ": " + text,
                    why.substr(0, why.find('\n')), "--insert '" + point + "=lm.model(my-pass)'"};
+    if (auto ok = noteInserted(point, text, pm); !ok)
+      return ok;
   }
   return {};
 }
@@ -462,6 +553,8 @@ Result<void> Compilation::write() {
 }
 
 Result<void> Compilation::run() {
+  if (auto ok = checkOutput(options); !ok)
+    return ok;
   pipeline = {options.exact, options.kv, options.quantize, options.recipe, options.disabled};
   if (auto ok = loadExtensions(); !ok)
     return ok;

@@ -60,7 +60,7 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   weight->size = weight->layout == fb::WeightLayout::Fragment16
                      ? fragmentLayout(type.getFormat(), type.rows(), type.columns()).bytes()
                      : kernel::packedBytes(type);
-  weight->tensor = number;
+  weight->tensor = made ? number : 0;
   weight->source = made ? fb::WeightSource::Seed : fb::WeightSource::Stored;
   weight->segment = made ? 0 : choices.weightSegment;
   weight->offset = at;

@@ -37,11 +37,17 @@ static void onInterrupt(int number) {
   raise(number);
 }
 
+/// Memory ends: what was being written goes as well.
+[[noreturn]] static void onOutOfMemory() {
+  TemporaryFile::removeUnfinished();
+  endOutOfMemory();
+}
+
 /// What may end a compilation from outside.
 static void prepareForTheEnd() {
-  std::set_new_handler(endOutOfMemory);
-  text::onOutOfMemory(endOutOfMemory);
-  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { endOutOfMemory(); });
+  std::set_new_handler(onOutOfMemory);
+  text::onOutOfMemory(onOutOfMemory);
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { onOutOfMemory(); });
   for (int number : {SIGINT, SIGTERM, SIGHUP})
     if (signal(number, onInterrupt) == SIG_IGN)
       signal(number, SIG_IGN); // as nohup wants it

@@ -52,11 +52,10 @@ static Result<void> addTarget(const std::string &target, CompileOptions &options
 }
 
 /// Lines `GLOB FORMAT`; '#' starts a comment. As the pass takes them: "GLOB:FORMAT".
-static Result<std::vector<std::string>> readRecipe(const std::string &path) {
+static Result<void> readRecipe(const std::string &path, CompileOptions &options) {
   std::ifstream in(path);
   if (!in)
     return Error{ExitCode::File, "E0413", "cannot read the recipe", path, "--recipe names a file of lines: GLOB FORMAT"};
-  std::vector<std::string> rules;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -69,9 +68,19 @@ static Result<std::vector<std::string>> readRecipe(const std::string &path) {
     if (!more.empty() || std::find(std::begin(formats), std::end(formats), format) == std::end(formats))
       return Error{ExitCode::File, "E0414", path + ", line " + std::to_string(number) + ": '" + line + "'",
                    "a line is a glob over weight names and int8, int4-g32, int4-g64, int4-g128 or bf16", "blk.*.ffn_down int8"};
-    rules.push_back(glob + ":" + format);
+    options.recipe.push_back(glob + ":" + format);
+    options.recipeLines.push_back(number);
   }
-  return rules;
+  if (options.recipe.empty())
+    return Error{ExitCode::File, "E0418", "the recipe has no rules", path,
+                 "write lines of GLOB FORMAT into it (blk.*.ffn_down int8), or drop --recipe"};
+  options.recipeFile = path;
+  return {};
+}
+
+/// CLI11 takes -1 for the largest number.
+static std::string notNegative(const std::string &text) {
+  return text.starts_with("-") ? "expected a number from 0 to 2^64 - 1, got " + text : "";
 }
 
 const char *compiler::weightOriginName(WeightOrigin origin) {
@@ -111,7 +120,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
                "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
   app.add_option("--weights", weights, "made up from --seed: random packs them, seed leaves them to the device at load")
       ->check(CLI::IsMember({"random", "seed"}));
-  app.add_option("--seed", o.seed, "of --weights (default: 0)");
+  CLI::Option *seed = app.add_option("--seed", o.seed, "of --weights (default: 0)")->check(notNegative);
   app.add_option("--chat-template", o.chatTemplate, "a Jinja file for a checkpoint that has none, or instead of its own");
   app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")->type_name("PASS");
   app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr")->type_name("PASS");
@@ -155,12 +164,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
                    "--quantize int4-g64");
     o.quantize = quantize;
   }
-  if (!recipe.empty()) {
-    auto rules = readRecipe(recipe);
-    if (!rules)
-      return rules.error();
-    o.recipe = std::move(*rules);
-  }
+  if (!recipe.empty())
+    if (auto ok = readRecipe(recipe, o); !ok)
+      return ok.error();
   for (const std::string &insertion : insertions) {
     size_t equals = insertion.find('=');
     std::string point = insertion.substr(0, equals);
@@ -173,6 +179,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
     if (weights == weightOriginName(origin))
       o.weights = origin;
+  if (seed->count() && o.weights == WeightOrigin::Checkpoint)
+    return usage("E0407", "--seed has nothing to seed", "the weights are the checkpoint's own",
+                 "add --weights random or --weights seed, or drop --seed");
   const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},
                                                  {"plan", Emit::Plan}, {"llvm", Emit::Llvm}, {"cuda", Emit::Cuda}};
   for (auto [name, kind] : emits)

@@ -26,6 +26,8 @@ struct CompileOptions {
   std::vector<std::string> gpuTargets; ///< "cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a"
   std::string quantize;               ///< numeric format ("int4_g64"), or empty
   std::vector<std::string> recipe;    ///< "GLOB:FORMAT" over weight symbols, from --recipe
+  std::vector<int> recipeLines;       ///< of recipeFile, one per rule
+  std::string recipeFile;
   std::vector<std::string> patterns;  ///< files of rewrite patterns, applied in this order
   std::vector<std::string> plugins;   ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>> insertions; ///< extension point, textual pipeline

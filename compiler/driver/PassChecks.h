@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -32,16 +33,21 @@ std::string asText(mlir::Pass *pass);
 
 class PassChecks : public mlir::PassInstrumentation {
 public:
-  /// Appends to `evidence`; the first failure (an error larger than rewriting can excuse, or a program
-  /// that cannot be run) is kept in `failure`. Both must outlive the pass manager.
-  PassChecks(mlir::ModuleOp module, std::vector<PassEvidence> &evidence, std::optional<Error> &failure)
-      : checker(module), module(module), evidence(evidence), failure(failure) {}
+  /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than rewriting can excuse, or a program
+  /// that cannot be run) is kept in `failure`. All must outlive the pass manager.
+  PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users, std::vector<PassEvidence> &evidence,
+             std::optional<Error> &failure)
+      : checker(module), module(module), users(users), evidence(evidence), failure(failure) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
 
 private:
+  /// A pass changed what is computed, or left nothing that can be run.
+  Error changed(mlir::Pass *pass, const std::string &why) const;
+
   reference::PassChecker checker;
   mlir::ModuleOp module;
+  const llvm::StringSet<> &users;
   std::vector<PassEvidence> &evidence;
   std::optional<Error> &failure;
 };

@@ -79,6 +79,7 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
+    auto tensor = static_cast<uint32_t>(entry - table.weights.begin());
     const fb::WeightT &weight = **entry++;
     if (op.getValuesAttr()) {
       jobs.push_back(valuesJob(weight, op.getValuesAttr()));
@@ -97,7 +98,7 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
     if (weight.layout == fb::WeightLayout::Fragment16) {
       FragmentLayout layout = fragmentLayout(format, n, k);
       addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
-                [=, tensor = weight.tensor](int64_t first, std::span<std::byte> out) -> Result<void> {
+                [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                   fillSeedFragments(seed, tensor, layout, first, out);
                   return {};
                 });
@@ -105,7 +106,7 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
     }
     PanelLayout layout = panelLayout(format, n, k);
     addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
-              [=, tensor = weight.tensor](int64_t first, std::span<std::byte> out) -> Result<void> {
+              [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                 fillSeedPanels(seed, tensor, layout, first, out);
                 return {};
               });

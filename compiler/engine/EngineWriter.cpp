@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <xxhash.h>
 
@@ -144,8 +145,11 @@ public:
   Result<void> run() {
     size_t threads = std::clamp<size_t>(options.threads, 1, std::max<size_t>(jobs.size(), 1));
     std::vector<std::jthread> others;
-    for (size_t i = 1; i < threads; ++i)
-      others.emplace_back([this] { work(); });
+    try {
+      for (size_t i = 1; i < threads; ++i)
+        others.emplace_back([this] { work(); });
+    } catch (const std::system_error &) { // those that there are do it all
+    }
     work();
     others.clear(); // joins
     return failure;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <dirent.h>
@@ -57,14 +58,43 @@ std::string randomName(const std::string &folder, const std::string &stem) {
   return folder + "/." + stem.substr(0, kMostStem) + "." + digits + std::string(kSuffix);
 }
 
-/// Names of this process's temporary files. More writers at once than this (only tests have
-/// more than one) leave theirs to the next run.
-std::atomic<const char *> unfinished[8];
+/// The name of one of this process's temporary files, where a signal handler can read it
+/// whatever other threads free meanwhile.
+struct Unfinished {
+  enum State { Free, Changing, Named };
+  std::atomic<State> state = Free;
+  char name[PATH_MAX];
+};
 
-void replaceUnfinished(const char *from, const char *to) {
-  for (std::atomic<const char *> &place : unfinished)
-    if (const char *found = from; place.compare_exchange_strong(found, to))
-      return;
+/// More writers at once than this (only tests have more than one) leave theirs to the next run.
+Unfinished unfinished[8];
+
+void addUnfinished(const std::string &name) {
+  for (Unfinished &slot : unfinished) {
+    auto expected = Unfinished::Free;
+    if (name.size() >= sizeof slot.name ||
+        !slot.state.compare_exchange_strong(expected, Unfinished::Changing))
+      continue;
+    std::memcpy(slot.name, name.c_str(), name.size() + 1);
+    slot.state = Unfinished::Named;
+    return;
+  }
+}
+
+void dropUnfinished(const std::string &name) { // names are random: each is there once
+  for (Unfinished &slot : unfinished)
+    if (slot.state == Unfinished::Named && name == slot.name)
+      slot.state = Unfinished::Free;
+}
+
+std::string folderOf(const std::string &target) {
+  size_t slash = target.rfind('/');
+  return slash == target.npos ? "." : slash == 0 ? "/" : target.substr(0, slash);
+}
+
+Error noFolder(const std::string &folder) { // as errno says
+  return {ExitCode::File, "E0390", "cannot write to the folder " + folder, std::strerror(errno),
+          "give another place: -o E"};
 }
 
 bool isOutOfSpace(int reason) { return reason == ENOSPC || reason == EDQUOT || reason == EFBIG; }
@@ -84,14 +114,24 @@ Error TemporaryFile::failed(const std::string &action, int reason) const {
           "free some space, or write to another disk: -o E"};
 }
 
-Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &target) {
-  size_t slash = target.rfind('/');
-  std::string stem = slash == target.npos ? target : target.substr(slash + 1);
-  std::string folder = slash == target.npos ? "." : slash == 0 ? "/" : target.substr(0, slash);
+Result<void> TemporaryFile::checkTarget(const std::string &target) {
   struct stat info;
-  if (stem.empty() || (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)))
+  if (target.empty() || target.ends_with('/') ||
+      (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)))
     return Error{ExitCode::File, "E0391", target + " is not a regular file",
                  "an engine replaces the file of its name", "give another name: -o E"};
+  std::string folder = folderOf(target);
+  if (::stat(folder.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
+    errno = ENOTDIR;
+  else if (::access(folder.c_str(), W_OK | X_OK) == 0)
+    return {};
+  return noFolder(folder);
+}
+
+Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &target) {
+  if (Result<void> ok = checkTarget(target); !ok)
+    return ok.error();
+  std::string folder = folderOf(target), stem = target.substr(target.rfind('/') + 1);
   removeAbandoned(folder);
 
   std::unique_ptr<TemporaryFile> file(new TemporaryFile); // the constructor is private
@@ -103,13 +143,12 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &
     if (fd < 0 && errno == EEXIST)
       continue;
     if (fd < 0)
-      return Error{ExitCode::File, "E0390", "cannot write to the folder " + folder,
-                   std::strerror(errno), "give another place: -o E"};
+      return noFolder(folder);
     // Another run may have taken it for abandoned before it was locked.
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && sameFile(fd, name)) {
       file->fd = fd;
       file->temporary = name;
-      replaceUnfinished(nullptr, file->temporary.c_str());
+      addUnfinished(name);
       return file;
     }
     ::close(fd);
@@ -118,14 +157,14 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &
 }
 
 void TemporaryFile::removeUnfinished() noexcept {
-  for (std::atomic<const char *> &place : unfinished)
-    if (const char *name = place.load())
-      ::unlink(name);
+  for (Unfinished &slot : unfinished)
+    if (slot.state == Unfinished::Named)
+      ::unlink(slot.name);
 }
 
 TemporaryFile::~TemporaryFile() {
   if (fd >= 0)
-    replaceUnfinished(temporary.c_str(), nullptr);
+    dropUnfinished(temporary);
   if (!committed && fd >= 0)
     ::unlink(temporary.c_str());
   if (fd >= 0)

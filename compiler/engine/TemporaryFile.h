@@ -20,8 +20,12 @@ namespace ingot::compiler {
 
 class TemporaryFile {
 public:
-  /// Makes a temporary file beside `target` and removes those of dead writers. Errors: E0390 the
-  /// folder is missing or not writable, E0391 the target exists and is no regular file.
+  /// Whether a file can be written there, as far as can be told without writing. Errors: E0390
+  /// the folder is missing or not writable, E0391 the target exists and is no regular file.
+  static Result<void> checkTarget(const std::string &target);
+
+  /// Makes a temporary file beside `target` and removes those of dead writers. Errors: those of
+  /// checkTarget.
   static Result<std::unique_ptr<TemporaryFile>> create(const std::string &target);
 
   /// Removes the temporary file unless it was committed.
@@ -42,8 +46,8 @@ public:
 
   const std::string &path() const { return temporary; }
 
-  /// Removes the temporary files of this process that are not committed. For signal handlers:
-  /// the process ends after it.
+  /// Removes the temporary files of this process that are not committed. For signal handlers
+  /// and the like: the process ends after it.
   static void removeUnfinished() noexcept;
 
 private:

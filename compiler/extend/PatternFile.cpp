@@ -61,6 +61,17 @@ static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::stri
 
 // What the verifier of PDL does not look at.
 
+/// "lm.scale has factor"
+static std::string attributesOf(RegisteredOperationName info) {
+  std::string text = info.getStringRef().str() + " has ";
+  if (info.getAttributeNames().empty())
+    return text + "no attributes";
+  llvm::raw_string_ostream out(text);
+  llvm::interleaveComma(info.getAttributeNames(), out,
+                        [&](StringAttr name) { out << name.getValue(); });
+  return text;
+}
+
 static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &path) {
   std::optional<llvm::StringRef> name = op.getOpName();
   if (!name)
@@ -70,12 +81,49 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
     return Error{ExitCode::File, "E0426",
                  "a pattern names the op '" + name->str() + "', and there is none",
                  asText(op.getLoc()), "the ops are those of dialects/SPEC.md: lm.add, lm.scale …"};
+  for (Attribute attribute : op.getAttributeValueNames())
+    if (auto given = cast<StringAttr>(attribute);
+        !given.getValue().contains('.') && !llvm::is_contained(info->getAttributeNames(), given))
+      return Error{ExitCode::File, "E0429",
+                   "a pattern names the attribute '" + given.str() + "' of " + name->str() +
+                       ", and there is none",
+                   asText(op.getLoc()), attributesOf(*info)};
   // The type would be that of an operand; MLIR reads it without a look at their number.
-  if (isa<pdl::RewriteOp>(op->getParentOp()) && op.getOperandValues().empty() &&
-      op.getTypeValues().empty() && info->hasInterface<InferTypeOpInterface>())
+  if (!isa<pdl::RewriteOp>(op->getParentOp()) || !op.getTypeValues().empty() ||
+      !info->hasInterface<InferTypeOpInterface>())
+    return std::nullopt;
+  if (op.getOperandValues().empty())
     return notPatterns(path,
                        asText(op.getLoc()) + ": " + name->str() + " is made without operands");
+  for (Value operand : op.getOperandValues())
+    if (!isa<pdl::ValueType>(operand.getType()))
+      return notPatterns(path, asText(op.getLoc()) + ": " + name->str() +
+                                   " is made of a range of values, which may be empty");
   return std::nullopt;
+}
+
+/// Results that an op has for certain; of an op that is not named, or has as many as its types,
+/// those that the pattern lists.
+static uint64_t knownResults(pdl::OperationOp op) {
+  std::optional<llvm::StringRef> name = op.getOpName();
+  if (name)
+    if (auto info = RegisteredOperationName::lookup(*name, op.getContext());
+        info && info->hasTrait<OpTrait::OneResult>())
+      return 1;
+  uint64_t known = 0;
+  for (Value type : op.getTypeValues())
+    known += isa<pdl::TypeType>(type.getType());
+  return known;
+}
+
+/// MLIR takes a result that an op does not have for a null pointer, and a rewrite uses it.
+static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp of, uint64_t index,
+                                            const std::string &path) {
+  if (!isa<pdl::RewriteOp>(result->getParentOp()) || index < knownResults(of))
+    return std::nullopt;
+  return notPatterns(path, asText(result->getLoc()) + ": " +
+                               of.getOpName().value_or("an op").str() + " is not known to have a result " +
+                               std::to_string(index));
 }
 
 static std::optional<Error> mistakeInCall(Operation *op) {
@@ -92,6 +140,12 @@ static std::optional<Error> mistakeInCall(Operation *op) {
 static std::optional<Error> mistakeIn(Operation *op, const std::string &path) {
   if (auto operation = dyn_cast<pdl::OperationOp>(op))
     return mistakeIn(operation, path);
+  if (auto result = dyn_cast<pdl::ResultOp>(op))
+    return mistakeInResult(op, result.getParent().getDefiningOp<pdl::OperationOp>(),
+                           result.getIndex(), path);
+  if (auto group = dyn_cast<pdl::ResultsOp>(op); group && group.getIndex())
+    return mistakeInResult(op, group.getParent().getDefiningOp<pdl::OperationOp>(),
+                           *group.getIndex(), path);
   auto rewrite = dyn_cast<pdl::RewriteOp>(op);
   if (isa<pdl::ApplyNativeConstraintOp, pdl::ApplyNativeRewriteOp>(op) ||
       (rewrite && rewrite.getName()))

@@ -6,7 +6,8 @@
 //
 // MLIR takes PDL at its word: what it cannot run ends the process, or is undefined once
 // assertions are off, and a misspelt op just never matches. So a file is checked whole
-// before anything runs, and each mistake is an error that names its line.
+// before anything runs, and a mistake found there is an error that names its line. What only
+// shows when the patterns run (E0427, E0428) names the file.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,7 +23,8 @@ llvm::StringRef applyPatternsName();
 
 /// The patterns of a .pdll, .pdl.mlir or .mlir file. Errors: E0421 it cannot be read, E0422 and
 /// E0423 of PdllTool.h, E0424 it is no PDL IR or has no patterns, E0425 it calls a function that
-/// there is none of, E0426 it names an op that there is none of.
+/// there is none of, E0426 it names an op that there is none of, E0429 an attribute that its op has not, E0430
+/// mlir-pdll crashed or took too long.
 Result<mlir::FrozenRewritePatternSet> readPatterns(mlir::MLIRContext &context,
                                                    const std::string &path);
 

@@ -75,6 +75,11 @@ Result<std::string> extend::translatePdll(const std::string &file) {
   int code =
       llvm::sys::ExecuteAndWait(*tool, arguments, /*Env=*/std::nullopt, streams, kMostSeconds,
                                 /*MemoryLimit=*/0, &problem);
+  if (code == -2)
+    return Error{ExitCode::File, "E0430", "mlir-pdll did not finish with " + file,
+                 *tool + ": " + problem,
+                 "correct the file, or translate it elsewhere with mlir-pdll -x=mlir and give the "
+                 ".pdl.mlir"};
   if (code < 0)
     return cannotRun(*tool + ": " + problem);
   if (code != 0)

@@ -14,7 +14,7 @@
 namespace ingot::extend {
 
 /// The PDL IR of a .pdll file, as text. Errors: E0422 there is no mlir-pdll or it cannot be run,
-/// E0423 it refuses the file.
+/// E0423 it refuses the file, E0430 it crashes or takes too long.
 Result<std::string> translatePdll(const std::string &path);
 
 } // namespace ingot::extend

@@ -32,8 +32,12 @@ std::string inQuotes(std::string_view text, size_t limit) {
 std::string wholePath(std::string_view path) { return inQuotes(path, 4096); }
 
 std::string fileName(const std::string &path) {
-  size_t slash = path.find_last_of('/');
-  return inQuotes(slash == std::string::npos ? path : path.substr(slash + 1));
+  size_t end = path.find_last_not_of('/'); // a folder may be named with a slash behind it
+  if (end == std::string::npos)
+    return inQuotes(path);
+  size_t slash = path.find_last_of('/', end);
+  size_t start = slash == std::string::npos ? 0 : slash + 1;
+  return inQuotes(std::string_view(path).substr(start, end + 1 - start));
 }
 
 bool isPlainName(std::string_view text) {

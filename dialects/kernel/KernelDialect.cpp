@@ -4,6 +4,7 @@
 #include "runtime/formats/FragmentLayout.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -17,7 +18,19 @@ using namespace ingot::kernel;
 #define GET_TYPEDEF_CLASSES
 #include "dialects/kernel/KernelTypes.cpp.inc"
 
+namespace {
+/// Constants that a fold leaves stay in the region of the structured op: a kernel holds that op
+/// alone, and canonicalize would hoist them beside it.
+struct KernelFoldInterface : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const override {
+    return !isa<FuncOp>(region->getParentOp());
+  }
+};
+} // namespace
+
 void KernelDialect::initialize() {
+  addInterfaces<KernelFoldInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/kernel/KernelAttrs.cpp.inc"

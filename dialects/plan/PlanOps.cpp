@@ -22,11 +22,15 @@ LogicalResult BufferOp::verify() {
 LogicalResult ProgramOp::verify() {
   auto slots = getBody().getOps<KvSlotOp>();
   int64_t slotCount = std::distance(slots.begin(), slots.end());
+  // A look-up would walk all weights, once per layer.
+  llvm::DenseMap<Attribute, SectionOp> sections;
+  for (SectionOp section : getBody().getOps<SectionOp>())
+    sections[section.getSymNameAttr()] = section;
   for (StepOp step : getBody().getOps<StepOp>()) {
-    auto section = dyn_cast_or_null<SectionOp>(mlir::SymbolTable::lookupSymbolIn(*this, step.getSectionAttr()));
+    SectionOp section = sections.lookup(step.getSectionAttr().getAttr());
     if (!section) // step_c1
       return step.emitOpError("names no section: ") << step.getSectionAttr();
-    if (step.getKvSlot() && (*step.getKvSlot() < 0 || *step.getKvSlot() >= slotCount)) // step_c2
+    if (step.getKvSlot() && (int64_t(*step.getKvSlot()) < 0 || int64_t(*step.getKvSlot()) >= slotCount)) // step_c2
       return step.emitOpError("expects a KV slot below ") << slotCount << ", got " << *step.getKvSlot();
     int64_t weights = step.getWeights() ? step.getWeights()->size() : 0;
     for (LaunchOp launch : section.getBody().getOps<LaunchOp>())
@@ -60,7 +64,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return emitOpError("passes ") << operand << " for an operand of type " << type;
     if (auto ref = dyn_cast<BufferRefAttr>(operand)) {
       auto buffer = symbols.lookupSymbolIn<BufferOp>(program, ref.getSymbol());
-      if (!buffer || buffer.getBytes() < cast<kernel::RowsType>(type).rowBytes()) // launch_c4
+      if (!buffer || int64_t(buffer.getBytes()) < cast<kernel::RowsType>(type).rowBytes()) // launch_c4
         return emitOpError("expects ") << ref << " to be a buffer of at least " << cast<kernel::RowsType>(type).rowBytes()
                                        << " bytes a row";
     }

@@ -21,7 +21,12 @@ using namespace ingot;
 namespace {
 
 struct Traffic {
-  int64_t step = 0, token = 0, row = 0;
+  int64_t step = 0, token = 0, row = 0, launches = 0;
+
+  Traffic &operator+=(const Traffic &other) {
+    step += other.step, token += other.token, row += other.row, launches += other.launches;
+    return *this;
+  }
 };
 
 /// What one launch moves.
@@ -47,19 +52,19 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
   void runOnOperation() override {
     plan::ProgramOp program = getOperation();
     auto module = program->getParentOfType<ModuleOp>();
-    int64_t launches = 0;
-    Traffic total;
-    for (plan::StepOp step : program.getBody().getOps<plan::StepOp>()) {
-      auto section =
-          cast<plan::SectionOp>(SymbolTable::lookupSymbolIn(program, step.getSectionAttr()));
+    llvm::DenseMap<Attribute, Traffic> sections; // most are those of many layers
+    for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
+      Traffic &sum = sections[section.getSymNameAttr()];
       for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
-        Traffic moved = trafficOf(module.lookupSymbol<kernel::FuncOp>(launch.getKernel()));
-        total.step += moved.step, total.token += moved.token, total.row += moved.row;
-        ++launches;
+        sum += trafficOf(module.lookupSymbol<kernel::FuncOp>(launch.getKernel()));
+        ++sum.launches;
       }
     }
+    Traffic total;
+    for (plan::StepOp step : program.getBody().getOps<plan::StepOp>())
+      total += sections.lookup(step.getSectionAttr().getAttr());
     Builder b(&getContext());
-    program.setLaunchesAttr(b.getI64IntegerAttr(launches));
+    program.setLaunchesAttr(b.getI64IntegerAttr(total.launches));
     program.setBytesPerStepAttr(b.getDenseI64ArrayAttr({total.step, total.token, total.row}));
   }
 };

@@ -78,7 +78,10 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
 
   static int64_t pack(MutableArrayRef<Interval> intervals) {
     SmallVector<Interval *> order(llvm::make_pointer_range(intervals));
-    llvm::stable_sort(order, [](Interval *a, Interval *b) { return a->buffer.getBytes() > b->buffer.getBytes(); });
+    llvm::sort(order, [](Interval *a, Interval *b) {
+      uint64_t first = a->buffer.getBytes(), second = b->buffer.getBytes();
+      return first != second ? first > second : a < b; // of one array: in its order
+    });
     int64_t peak = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       SmallVector<Interval *> neighbours;

@@ -64,8 +64,6 @@ struct FragmentLayout {
   int64_t bytes() const { return tiles * tileBytes(); }
 };
 
-constexpr int64_t runBytesOf(int bits) { return bits == 4 ? 512 : bits == 5 ? 640 : bits == 6 ? 768 : bits == 8 ? 1024 : 0; }
-
 /// The layout of a weight of `n` rows and `k` columns. f32 has none: it is stored as bf16.
 inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
   const NumericFormat &f = numericFormat(id);
@@ -75,7 +73,7 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
     l.runBytes = l.blockBytes = 512;
   } else {
     l.blockK = f.block() > kRunK ? f.block() : kRunK;
-    l.runBytes = runBytesOf(f.bits);
+    l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32;
     int64_t at = l.blockK / kRunK * l.runBytes;
     auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
     int64_t scales = f.superGroup ? 1 : l.blockK / f.group;

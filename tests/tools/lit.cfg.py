@@ -3,7 +3,7 @@
 #   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
-#   %plugins   the folder of ingot-sample-plugin.so and ingot-old-plugin.so (tests/plugins)
+#   %plugins   the folder of ingot-sample-plugin.so, ingot-bad-plugin.so and ingot-old-plugin.so (tests/plugins)
 import os
 import subprocess
 

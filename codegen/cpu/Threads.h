@@ -1,0 +1,14 @@
+//===- Threads.h - Work on as many threads as there are to have -----------===//
+#pragma once
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <cstddef>
+
+namespace ingot::cpu {
+
+/// Runs `work` on this thread and on up to `threads` - 1 others, and waits for all. Where the
+/// system gives fewer threads, fewer run: each must take its work from a common counter.
+void runOnThreads(size_t threads, llvm::function_ref<void()> work);
+
+} // namespace ingot::cpu

@@ -1,0 +1,71 @@
+//===- OutputPlace.cpp - See OutputPlace.h --------------------------------===//
+#include "compiler/driver/OutputPlace.h"
+#include "compiler/engine/TemporaryFile.h"
+#include "runtime/engine/Header.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+
+namespace fs = std::filesystem;
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+bool compiler::isEngineFile(const std::string &path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored))
+    return false;
+  char start[sizeof runtime::kMagic] = {};
+  std::ifstream(path, std::ios::binary).read(start, sizeof start);
+  return std::memcmp(start, runtime::kMagic, sizeof start) == 0;
+}
+
+/// The same file under whatever name: links and ./ are followed.
+static bool isSameFile(const std::string &path, const struct stat &file) {
+  struct stat other;
+  return ::stat(path.c_str(), &other) == 0 && other.st_dev == file.st_dev &&
+         other.st_ino == file.st_ino;
+}
+
+/// The folder whose files make up the checkpoint; empty for a GGUF, which is one file.
+static fs::path folderOf(const std::string &model) {
+  std::error_code ignored;
+  if (fs::is_directory(model, ignored))
+    return model;
+  if (model.ends_with(".gguf"))
+    return {};
+  fs::path parent = fs::path(model).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+static bool isInput(const CompileOptions &options, const struct stat &file) {
+  std::vector<std::string> inputs = {options.model, options.chatTemplate, options.recipeFile};
+  inputs.insert(inputs.end(), options.patterns.begin(), options.patterns.end());
+  inputs.insert(inputs.end(), options.plugins.begin(), options.plugins.end());
+  for (const std::string &input : inputs)
+    if (isSameFile(input, file))
+      return true;
+  // An engine that lies beside the checkpoint is no part of it.
+  fs::path folder = folderOf(options.model);
+  if (folder.empty() || isEngineFile(options.output))
+    return false;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (isSameFile(entry->path().string(), file))
+      return true;
+  return false;
+}
+
+Result<void> compiler::checkOutput(const CompileOptions &options) {
+  if (options.emit != Emit::Engine)
+    return {};
+  struct stat file;
+  if (::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode) && isInput(options, file))
+    return Error{ExitCode::Usage, "E0416", "-o names a file that is read: " + options.output,
+                 "the engine would replace it; " + options.model + " is what it is made from",
+                 "give another name: -o model.ingot"};
+  return TemporaryFile::checkTarget(options.output);
+}

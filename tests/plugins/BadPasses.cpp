@@ -1,0 +1,64 @@
+//===- BadPasses.cpp - A plugin whose passes are wrong, each in its way ---===//
+//
+//   bad-changes   doubles one side of every sum: another model
+//   bad-fails     signals failure, with a diagnostic
+//   bad-invalid   leaves what the verifier refuses
+//   bad-start     fails in initialize
+//===----------------------------------------------------------------------===//
+#include "dialects/lm/LmDialect.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
+#include "llvm/Config/llvm-config.h"
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+template <typename Derived> using ModelPass = PassWrapper<Derived, OperationPass<lm::ModelOp>>;
+
+struct Changes : ModelPass<Changes> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Changes)
+  StringRef getArgument() const override { return "bad-changes"; }
+  void runOnOperation() override {
+    getOperation().walk([](lm::AddOp op) { op->setOperand(1, op->getOperand(0)); });
+  }
+};
+
+struct Fails : ModelPass<Fails> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fails)
+  StringRef getArgument() const override { return "bad-fails"; }
+  void runOnOperation() override {
+    getOperation().emitError("not today");
+    signalPassFailure();
+  }
+};
+
+struct Invalid : ModelPass<Invalid> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Invalid)
+  StringRef getArgument() const override { return "bad-invalid"; }
+  void runOnOperation() override {
+    getOperation().walk([](lm::WeightOp op) { op->removeAttr("type"); });
+  }
+};
+
+struct Start : ModelPass<Start> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Start)
+  StringRef getArgument() const override { return "bad-start"; }
+  LogicalResult initialize(MLIRContext *context) override {
+    return emitError(UnknownLoc::get(context), "no table to start from");
+  }
+  void runOnOperation() override {}
+};
+
+} // namespace
+
+extern "C" PassPluginLibraryInfo mlirGetPassPluginInfo() {
+  return {MLIR_PLUGIN_API_VERSION, "ingot-bad", LLVM_VERSION_STRING, [] {
+            PassRegistration<Changes>();
+            PassRegistration<Fails>();
+            PassRegistration<Invalid>();
+            PassRegistration<Start>();
+          }};
+}
