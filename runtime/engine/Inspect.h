@@ -40,6 +40,9 @@ struct MemoryLimits {
   std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
 };
 
+/// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
+uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits);
+
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;

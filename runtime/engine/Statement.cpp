@@ -157,4 +157,16 @@ std::string MemoryStatement::json() const {
   return j.close().close().text();
 }
 
+uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits) {
+  switch (buffer.class_()) {
+  case fb::BufferClass::PerToken:
+    return buffer.offset() * limits.maxBatchTokens;
+  case fb::BufferClass::PerRow:
+    return buffer.offset() * limits.logitsRows;
+  case fb::BufferClass::Fixed:
+    break;
+  }
+  return buffer.offset();
+}
+
 } // namespace ingot::runtime

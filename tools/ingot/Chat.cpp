@@ -70,7 +70,7 @@ public:
 
   /// The exit code: 0, or from a pipe that of the first error, which nobody was there to mend.
   int loop() {
-    while (!terminated) {
+    for (;;) {
       interrupted = false; // what stopped an answer does not end the next line
       if (terminated)
         break;

@@ -114,15 +114,10 @@ Result<void> Executor::allocate() {
 
 std::byte *Executor::bufferAddress(size_t index) const {
   const fb::Buffer &buffer = *file->table().buffers()->Get(flatbuffers::uoffset_t(index));
-  switch (buffer.class_()) {
-  case fb::BufferClass::PerToken:
-    return tokenArena.data() + buffer.offset() * statement.limits.maxBatchTokens;
-  case fb::BufferClass::PerRow:
-    return rowArena.data() + buffer.offset() * statement.limits.logitsRows;
-  case fb::BufferClass::Fixed:
-    break;
-  }
-  return fixedArena.data() + buffer.offset();
+  const HostMemory &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
+                            : buffer.class_() == fb::BufferClass::PerRow ? rowArena
+                                                                         : fixedArena;
+  return arena.data() + runtime::placeInArena(buffer, statement.limits);
 }
 
 std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {

@@ -231,15 +231,10 @@ Result<void> Executor::uploadSegment(std::span<const std::byte> bytes, Address t
 
 Address Executor::bufferAddress(size_t index) const {
   const fb::Buffer &buffer = *picked.program->buffers()->Get(flatbuffers::uoffset_t(index));
-  switch (buffer.class_()) {
-  case fb::BufferClass::PerToken:
-    return tokenArena.address() + buffer.offset() * statement.limits.maxBatchTokens;
-  case fb::BufferClass::PerRow:
-    return rowArena.address() + buffer.offset() * statement.limits.logitsRows;
-  case fb::BufferClass::Fixed:
-    break;
-  }
-  return fixedArena.address() + buffer.offset();
+  const auto &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
+                      : buffer.class_() == fb::BufferClass::PerRow ? rowArena
+                                                                   : fixedArena;
+  return arena.address() + runtime::placeInArena(buffer, statement.limits);
 }
 
 /// `step` is null in the greedy section, which uses nothing of one.
