@@ -2,8 +2,10 @@
 #include "codegen/cuda/CudaCodegen.h"
 #include "codegen/cuda/EmbeddedHeaders.h"
 #include "codegen/cuda/Emitters.h"
+#include "codegen/cuda/KernelText.h"
 
 #include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/formats/SeedWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,8 +19,9 @@ using namespace ingot::cuda;
 
 // device/batch.cuh repeats these layouts.
 static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
-              sizeof(cpu::BatchView) == 88 && offsetof(cpu::BatchView, ids) == 32 &&
-              offsetof(cpu::BatchView, blockTable) == 72);
+              sizeof(cpu::BatchView) == 96 && offsetof(cpu::BatchView, ids) == 32 &&
+              offsetof(cpu::BatchView, blockTable) == 72 &&
+              offsetof(cpu::BatchView, earlierIds) == 88);
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
   KernelText k(kernel);
@@ -62,6 +65,28 @@ EXPORT_KERNEL(argmax_finish)
   first.grid[0] = {LaunchExtent::Rows, 16, 1};
   second.grid[0] = {LaunchExtent::Rows, 1, 32};
   program.variants = {first, second};
+  return program;
+}
+
+CudaProgram ingot::cuda::seedProgram(WeightFormat format) {
+  const SeedScales made = seedScales(format);
+  CudaProgram program;
+  program.name = "seed_" + std::string(numericFormat(format).name);
+  program.source = llvm::formatv(R"(// made-up weights: {0}
+#include "seed.cuh"
+
+KERNEL void __launch_bounds__(256) {1}(u8 *out, u64 seed, u64 tensor, i64 n, i64 k) {{
+  seed_weight<{2}>(out, seed, tensor, n, k, {{{3}, {4}, {5}, {6}});
+}
+EXPORT_KERNEL({1})
+)",
+                                 numericFormat(format).name, program.name, formatText(format),
+                                 made.d, made.m, made.s, made.t);
+  CudaVariant only;
+  only.symbol = program.name;
+  only.threads = 256;
+  only.pdl = false;
+  program.variants = {only};
   return program;
 }
 

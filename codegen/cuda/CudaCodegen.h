@@ -72,6 +72,11 @@ mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions
 /// `variants`.
 CudaProgram argmaxProgram(int64_t vocabulary);
 
+/// Fills a weight of that format from a seed (device/seed.cuh), not made from IR. One symbol:
+/// (u8 *out, u64 seed, u64 tensor, i64 n, i64 k), a block for each tile of the layout, over memory
+/// that is zero.
+CudaProgram seedProgram(WeightFormat format);
+
 /// Code from earlier compilations, by the texts that decide it: the program's whole source, the
 /// headers it may include, options, and which compiler it is. Called from one thread at a time.
 class KeptCode {

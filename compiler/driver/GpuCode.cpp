@@ -125,12 +125,42 @@ static void addGreedySection(fb::EngineT &table) {
   launch("argmax_finish", {keys, ids});
   table.greedy_section = table.sections.size();
   table.greedy_ids = ids.index();
+  table.takes_earlier_ids = true; // gather.cuh
   table.sections.push_back(std::move(section));
 }
 
-/// `modules`: the compiled files; program p is in module p, or all are in the only one. The last program is
-/// argmaxProgram(), whose symbols are kernels of their own.
-static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> programs, ArrayRef<std::string> modules,
+namespace {
+/// All programs of an engine: the kernels', argmaxProgram() whose symbols are kernels of their own, and one for each format
+/// of weights that the device makes.
+struct ProgramList {
+  std::vector<cuda::CudaProgram> all;
+  size_t argmax = 0;                ///< its place; seeded[i] is at argmax + 1 + i
+  std::vector<WeightFormat> seeded;
+};
+} // namespace
+
+static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text, int64_t vocabulary,
+                                  const fb::EngineT &table) {
+  auto programs = programsOf(kernels, text);
+  if (!programs)
+    return programs.error();
+  ProgramList list{std::move(*programs), 0, {}};
+  list.argmax = list.all.size();
+  list.all.push_back(cuda::argmaxProgram(vocabulary));
+  for (const auto &weight : table.weights) {
+    if (weight->source != fb::WeightSource::Seed || weight->layout != fb::WeightLayout::Fragment16)
+      continue;
+    WeightFormat format = *weightFormatNamed(weight->format);
+    if (llvm::is_contained(list.seeded, format))
+      continue;
+    list.seeded.push_back(format);
+    list.all.push_back(cuda::seedProgram(format));
+  }
+  return list;
+}
+
+/// `modules`: the compiled files; program p is in module p, or all are in the only one.
+static uint64_t addCode(const std::string &target, const ProgramList &programs, ArrayRef<std::string> modules,
                         fb::EngineT &table, std::vector<SegmentSource> &segments) {
   auto code = std::make_unique<fb::CodeObjectT>();
   code->target = target;
@@ -146,12 +176,21 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
   }
   // Programmatic launch came with 9.0. PTX may run on older GPUs.
   bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
-  for (auto [index, program] : llvm::enumerate(programs))
-    for (const cuda::CudaVariant &variant : program.variants) {
-      if (&variant == program.variants.data() || index + 1 == programs.size())
-        code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
-      code->variants.back()->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
+  for (auto [index, program] : llvm::enumerate(programs.all)) {
+    uint32_t module = modules.size() == 1 ? 0 : index;
+    if (index > programs.argmax) {
+      auto fill = std::make_unique<fb::SeedFillT>();
+      fill->format = numericFormat(programs.seeded[index - programs.argmax - 1]).name;
+      fill->variant = variantOf(program.variants.front(), module, /*overlap=*/false);
+      code->seed_fills.push_back(std::move(fill));
+      continue;
     }
+    for (const cuda::CudaVariant &variant : program.variants) {
+      if (&variant == program.variants.data() || index == programs.argmax)
+        code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
+      code->variants.back()->variants.push_back(variantOf(variant, module, overlap));
+    }
+  }
   uint64_t size = bytes.size();
   table.code.push_back(std::move(code));
   segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(bytes)));
@@ -162,10 +201,9 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, const cuda::EmitOptions &text,
                               const GpuCodeOptions &options, fb::EngineT &table, std::vector<SegmentSource> &segments,
                               GpuCode &sum) {
-  auto programs = programsOf(kernels, text);
+  auto programs = listOf(kernels, text, options.vocabulary, table);
   if (!programs)
     return programs.error();
-  programs->push_back(cuda::argmaxProgram(options.vocabulary));
   std::vector<std::string> architectures, named;
   for (const std::string &target : targets)
     if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator) {
@@ -175,7 +213,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   std::string problem;
   std::unique_ptr<Cached> kept = options.cache ? std::make_unique<Cached>(*options.cache) : nullptr;
   if (!architectures.empty()) {
-    auto compiled = cuda::compilePrograms(*programs, architectures, options.threads, problem, kept.get());
+    auto compiled = cuda::compilePrograms(programs->all, architectures, options.threads, problem, kept.get());
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
@@ -195,12 +233,12 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
     how.architecture = target.substr(target.find(':') + 1);
     how.threads = options.threads;
     how.kept = kept.get();
-    auto object = cuda::compileForEmulator(*programs, how, problem);
+    auto object = cuda::compileForEmulator(programs->all, how, problem);
     if (failed(object))
       return problemError("E0462", problem);
     sum.bytes += addCode(target, *programs, std::string(object->begin(), object->end()), table, segments);
   }
-  sum.programs = programs->size();
+  sum.programs = programs->all.size();
   return {};
 }
 

@@ -9,7 +9,8 @@
 //   tiles      [A] [B . . .       ] [C . ]       at most kAttentionTile rows each
 //
 // Memory belongs to whoever built the batch. On a GPU the batch and what it points to are
-// copied to the device for each step; the pointers there are device addresses.
+// copied to the device for each step; the pointers there are device addresses. New fields go
+// last: engines hold kernels that know the older ones.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -35,16 +36,19 @@ struct BatchView {
   int64_t sequences;                   // 8
   int64_t rows;                        // 16  R: rows of logits
   int64_t tiles;                       // 24
-  const int32_t *ids;                  // 32  [T] token ids
+  const int32_t *ids;                  // 32  [T] token ids; ~r: the one in earlierIds[r]
   const int32_t *positions;            // 40  [T] absolute position in the sequence
   const int32_t *sequenceOf;           // 48  [T] row of the block table
   const int32_t *rowTokens;            // 56  [R] token of each logits row
   const AttentionTile *attentionTiles; // 64  [tiles]
   const int32_t *blockTable;           // 72  [sequences][blockTableStride] page numbers
   int64_t blockTableStride;            // 80
+  // Ids that the step before found, by its logits rows. Set by executors that run ahead
+  // (Executor.h); for others all ids are known.
+  const int32_t *earlierIds; // 88
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
-              offsetof(BatchView, blockTableStride) == 80 && sizeof(BatchView) == 88 &&
+              offsetof(BatchView, earlierIds) == 88 && sizeof(BatchView) == 96 &&
               sizeof(AttentionTile) == 16);
 
 } // namespace ingot

@@ -7,7 +7,13 @@
 //   session                   executor              device
 //   plan a batch   --step-->  run the program  -->  cpu: threads over the mapped file
 //   sample         <-logits-  rows on the host  <-  cuda: graphs and launches, one copy each way
-//                  <-ids-----  greedyStep(), where the device finds them
+//                  <-ids-----  endGreedy(), where the device finds them
+//
+// Greedy steps may overlap with what the host does: while one is under way, the next is queued with
+// ids that are not known yet.
+//
+//   beginGreedy(1)  beginGreedy(2)  endGreedy() = ids of 1  beginGreedy(3)  endGreedy() = ids of 2
+//   …
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -34,15 +40,20 @@ public:
   /// limits (a bug of the caller); a device may fail on its own (E07xx).
   virtual Result<void> step(const BatchView &batch) = 0;
 
-  /// Whether greedyStep() may be called.
+  /// Whether beginGreedy() may be called.
   virtual bool findsGreedyIds() const { return false; }
-  /// As step(), but what comes back is the id of each row's largest logit, as `argmax` of
-  /// sample/Sampler.h finds it, and no logits. Valid until the next step.
-  virtual Result<std::span<const int32_t>> greedyStep(const BatchView &batch) {
+  /// Whether a second step may be begun before the first has ended, with ids of `~r` for what row r
+  /// of that first one will find.
+  virtual bool runsAhead() const { return false; }
+  /// As step(), but what comes back by endGreedy() is the id of each row's largest logit, as
+  /// `argmax` of sample/Sampler.h finds it, and no logits. The batch is the caller's again.
+  virtual Result<void> beginGreedy(const BatchView &batch) {
     (void)batch;
     assert(false && "findsGreedyIds() says no");
-    return std::span<const int32_t>();
+    return {};
   }
+  /// Ids of the oldest step that was begun, which it waits for; valid until the next endGreedy().
+  virtual Result<std::span<const int32_t>> endGreedy() { return std::span<const int32_t>(); }
 
   /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
   virtual const float *logits() const = 0;

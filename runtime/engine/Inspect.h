@@ -14,7 +14,7 @@
 // On a GPU weights are copied to the device, and arena, KV and batch lie there:
 //
 //   uploaded = the segments that hold the program's weights
-//   staging  = page-locked host memory: a batch, its logits, pieces of weights on their way
+//   staging  = page-locked host memory: two batches, ids and logits, pieces of weights on their way
 //===----------------------------------------------------------------------===//
 #pragma once
 

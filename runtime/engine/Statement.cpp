@@ -94,7 +94,8 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
     batch.add(sizeof(BatchView) + 7 * 256); // each list starts on a line of its own
     staging.add(2, kUploadPiece)
-        .add(batch.total.value_or(UINT64_MAX))
+        .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
+        .add(2 * sizeof(int32_t), s.limits.logitsRows)
         .add(table.bytes_per_row(), s.limits.logitsRows);
   }
   for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})

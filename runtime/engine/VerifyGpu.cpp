@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/formats/NumericFormat.h"
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace ingot::runtime {
 namespace {
@@ -30,7 +32,9 @@ public:
   Result<void> verify() {
     if (Result<void> ok = modules(); !ok)
       return ok;
-    return variants();
+    if (Result<void> ok = variants(); !ok)
+      return ok;
+    return seedFills();
   }
 
 private:
@@ -43,6 +47,7 @@ private:
   Result<void> variants();
   Result<void> variant(const fb::Variant &variant, const std::string &label);
   Result<void> guards(const fb::KernelVariants &list, const std::string &label);
+  Result<void> seedFills();
 
   std::span<const std::byte> moduleBytes(uint32_t index) const {
     const fb::Module *module = code.modules()->Get(index);
@@ -170,6 +175,21 @@ Result<void> GpuVerifier::variants() {
       if (Result<void> ok = variant(*v, label); !ok)
         return ok;
     if (Result<void> ok = guards(*list, label); !ok)
+      return ok;
+  }
+  return {};
+}
+
+/// One for each format at most, and each a function that can be launched.
+Result<void> GpuVerifier::seedFills() {
+  std::set<std::string_view> seen;
+  for (unsigned i = 0; code.seed_fills() && i < code.seed_fills()->size(); ++i) {
+    const fb::SeedFill *fill = code.seed_fills()->Get(i);
+    std::string_view format = fill->format()->string_view();
+    if (!weightFormatNamed(format) || !seen.insert(format).second)
+      return bad("E0811", "a fill of weights in '" + std::string(format) +
+                              "', which is no format or has one already");
+    if (Result<void> ok = variant(*fill->variant(), "fill of " + std::string(format) + ": "); !ok)
       return ok;
   }
   return {};

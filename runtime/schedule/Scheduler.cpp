@@ -60,6 +60,12 @@ void Scheduler::append(SequenceId id, int32_t token) {
   sequence.tokens.push_back(token);
 }
 
+void Scheduler::resolve(SequenceId id, int32_t token) {
+  Sequence &sequence = *sequences.at(id);
+  assert(sequence.tokens.back() < 0 && token >= 0);
+  sequence.tokens.back() = token;
+}
+
 void Scheduler::admit() {
   while (!queue.empty()) {
     Sequence *first = queue.front();

@@ -56,12 +56,14 @@ public:
   SequenceId add(std::span<const int32_t> prompt, int64_t maxNew, bool everyPosition = false);
   /// Ends a sequence, queued or running; its pages are free at once.
   void finish(SequenceId id);
-  /// The new token of a sequence whose prompt is through, to be fed in the next step.
+  /// The new token of a sequence whose prompt is through, to be fed in the next step. A token that
+  /// the device alone knows yet is `~row` (Batch.h): resolve() says later which one it was.
   void append(SequenceId id, int32_t token);
+  void resolve(SequenceId id, int32_t token);
 
   /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan().
   const BatchView *plan();
-  /// Marks the planned tokens as computed. After the step, before append() and finish().
+  /// Marks the planned tokens as computed. After the step has begun, before append() and finish().
   void complete();
 
   struct Row {

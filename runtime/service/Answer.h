@@ -30,6 +30,8 @@ public:
     return request.cancel && request.cancel->load(std::memory_order_relaxed);
   }
 
+  /// Whether an id may follow the one that is taken next.
+  bool mayGoOn() const { return !done && sampled + 1 < maxTokens; }
   /// Takes the next id. True: it is to be fed to the model; false: the answer is finished.
   bool take(int32_t id, std::span<const TokenLogprob> logprobs);
   /// Ends it before its time: what was held back is given out.

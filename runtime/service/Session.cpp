@@ -110,52 +110,119 @@ bool Session::Impl::wantsGreedyIds() const {
          });
 }
 
-bool Session::Impl::runStep(const BatchView &batch, std::span<const int32_t> *greedy) {
-  Result<void> ran;
-  if (!greedy)
-    ran = executor->step(batch);
-  else if (auto ids = executor->greedyStep(batch))
-    *greedy = *ids;
-  else
-    ran = ids.error();
-  if (!ran && ran.error().exit == ExitCode::Internal) { // a bug of the scheduler
+bool Session::Impl::succeeded(const Result<void> &ran) {
+  if (ran)
+    return true;
+  if (ran.error().exit == ExitCode::Internal) { // a bug of the scheduler
     std::fputs(ran.error().format().c_str(), stderr);
     std::abort();
   }
-  if (!ran) {
-    failure = ran.error();
-    for (auto &[id, answer] : answers)
-      if (!answer->finished()) {
-        answer->cancel();
-        scheduler->finish(id);
-      }
+  failure = ran.error();
+  for (auto &[id, answer] : answers)
+    if (!answer->finished()) {
+      answer->cancel();
+      scheduler->finish(id);
+    }
+  return false;
+}
+
+bool Session::Impl::runStep(const BatchView &batch) {
+  if (!succeeded(executor->step(batch)))
     return false;
-  }
   scheduler->complete();
+  return true;
+}
+
+std::optional<Session::Impl::Rows> Session::Impl::beginGreedy(const BatchView &batch) {
+  if (!succeeded(executor->beginGreedy(batch)))
+    return std::nullopt;
+  scheduler->complete();
+  auto rows = scheduler->rows();
+  return Rows(rows.begin(), rows.end());
+}
+
+Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
+  auto found = answers.find(row.sequence);
+  return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
+}
+
+/// While the greedy step with these rows is under way: begins the next, with ids that it will find.
+/// An answer that ends with one of them has then been computed a token too far. Its pages may go to
+/// another at once: the device does one step after the other, so that whoever gets them writes
+/// later.
+std::optional<Session::Impl::Rows> Session::Impl::runAhead(const Rows &rows) {
+  if (!executor->runsAhead())
+    return std::nullopt;
+  bool any = false;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (Answer *answer = answerOf(rows[i]); answer && answer->mayGoOn()) {
+      scheduler->append(rows[i].sequence, ~int32_t(i));
+      any = true;
+    }
+  const BatchView *batch = any ? scheduler->plan() : nullptr;
+  if (!batch || !wantsGreedyIds()) // then it is planned again when the ids are there
+    return std::nullopt;
+  for (const Scheduler::Share &share : scheduler->shares())
+    answers.at(share.sequence)->markStarted();
+  return beginGreedy(*batch);
+}
+
+/// Waits for the greedy step under way and gives its ids out; the next may have begun meanwhile.
+bool Session::Impl::finishGreedy() {
+  Rows rows = std::move(*underWay);
+  underWay.reset();
+  std::vector<bool> appended(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i)
+    appended[i] = executor->runsAhead() && answerOf(rows[i]) && answerOf(rows[i])->mayGoOn();
+  std::optional<Rows> next = runAhead(rows);
+  if (failure)
+    return false;
+  auto ids = executor->endGreedy();
+  if (!succeeded(ids ? Result<void>() : ids.error()))
+    return false;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Answer *answer = answerOf(rows[i]);
+    if (!answer) // cancelled, or it ended with the id before
+      continue;
+    if (!answer->take((*ids)[i], {}))
+      scheduler->finish(rows[i].sequence);
+    else if (appended[i])
+      scheduler->resolve(rows[i].sequence, (*ids)[i]);
+    else
+      scheduler->append(rows[i].sequence, (*ids)[i]);
+  }
+  bool wanted = next && std::ranges::any_of(*next, [&](const auto &row) { return answerOf(row); });
+  if (next && !wanted) { // for nobody; nothing may be under way when all have finished
+    auto unused = executor->endGreedy();
+    return succeeded(unused ? Result<void>() : unused.error());
+  }
+  underWay = std::move(next);
   return true;
 }
 
 bool Session::step() {
   impl->endCancelled();
+  if (impl->underWay)
+    return impl->finishGreedy();
   const BatchView *batch = impl->scheduler->plan();
   if (!batch)
     return false;
   for (const Scheduler::Share &share : impl->scheduler->shares())
     impl->answers.at(share.sequence)->markStarted();
-  bool greedy = impl->wantsGreedyIds();
-  std::span<const int32_t> ids;
-  if (!impl->runStep(*batch, greedy ? &ids : nullptr))
+  if (impl->wantsGreedyIds()) {
+    impl->underWay = impl->beginGreedy(*batch);
+    return impl->underWay && impl->finishGreedy();
+  }
+  if (!impl->runStep(*batch))
     return false;
-  const float *logits = greedy ? nullptr : impl->executor->logits();
+  const float *logits = impl->executor->logits();
   std::span<const Scheduler::Row> rows = impl->scheduler->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     const Scheduler::Row &row = rows[i];
     Answer &answer = *impl->answers.at(row.sequence);
-    Sampler::Choice choice{greedy ? ids[i] : 0, {}};
-    if (!greedy)
-      choice =
-          impl->sampler->choose(logits + int64_t(i) * impl->executor->logitsStride(),
-                                answer.sampling(), answer.history(), uint64_t(row.position) + 1);
+    Sampler::Choice choice =
+        impl->sampler->choose(logits + int64_t(i) * impl->executor->logitsStride(),
+                              answer.sampling(), answer.history(), uint64_t(row.position) + 1);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else

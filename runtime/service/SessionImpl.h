@@ -31,13 +31,23 @@ struct Session::Impl {
 
   std::optional<Error> failure; ///< of the device
 
+  /// Owners of the rows of a greedy step that has begun. Some may have finished since.
+  using Rows = std::vector<Scheduler::Row>;
+  std::optional<Rows> underWay;
+
   void endCancelled();
-  /// Runs the planned batch; false if the device failed. With `greedy` the ids of its rows come
-  /// back instead of logits.
-  bool runStep(const BatchView &batch, std::span<const int32_t> *greedy = nullptr);
+  /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
+  bool succeeded(const Result<void> &ran);
+  /// Runs the planned batch for its logits, to the end.
+  bool runStep(const BatchView &batch);
   /// Whether all rows of the planned batch want no more than the id of the largest logit, and the
   /// device finds it.
   bool wantsGreedyIds() const;
+  std::optional<Rows> beginGreedy(const BatchView &batch);
+  std::optional<Rows> runAhead(const Rows &rows);
+  bool finishGreedy();
+  /// The answer that a row is for, unless it has finished.
+  Answer *answerOf(const Scheduler::Row &row);
 };
 
 } // namespace ingot::runtime

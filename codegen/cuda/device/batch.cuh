@@ -27,13 +27,14 @@ struct AttentionTile {
 
 struct BatchView {
   i64 tokens, sequences, rows, tiles;
-  const i32 *ids;                      ///< [tokens]
+  const i32 *ids;                      ///< [tokens]; ~r: earlierIds[r]
   const i32 *positions;                ///< [tokens]
   const i32 *sequenceOf;               ///< [tokens] row of the block table
   const i32 *rowTokens;                ///< [rows]
   const AttentionTile *attentionTiles; ///< [tiles]
   const i32 *blockTable;               ///< [sequences][blockTableStride]
   i64 blockTableStride;
+  const i32 *earlierIds; ///< of the step before, by its logits rows
 };
 
 constexpr i32 round_up(i32 value, i32 to) { return (value + to - 1) / to * to; }

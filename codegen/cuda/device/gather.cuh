@@ -11,7 +11,9 @@ DEVICE void gather(const u8 *weight, float *y, const BatchView *batch, float sca
   const i32 token = blockIdx.x;
   if (token >= batch->tokens)
     return;
-  const i32 id = batch->ids[token];
+  i32 id = batch->ids[token];
+  if (id < 0) // found by the step before, and not seen by the host yet
+    id = batch->earlierIds[~id];
   for (i32 k = threadIdx.x; k < stride; k += blockDim.x)
     y[(i64)token * stride + k] = k < K ? F::value(weight, F::tileBytes(K), id, k) * scale : 0.0f;
 }

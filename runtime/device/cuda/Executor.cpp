@@ -7,6 +7,7 @@
 #include "runtime/device/cuda/BatchImage.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::cuda {
 
@@ -71,18 +72,18 @@ Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
   return tracing ? driver->record(events.back()) : Result<void>();
 }
 
-Result<std::span<const int32_t>> Executor::greedyStep(const BatchView &batch) {
-  if (auto ok = run(batch, /*greedy=*/true); !ok)
-    return ok.error();
-  return std::span(reinterpret_cast<const int32_t *>(logitsRows.data()), size_t(batch.rows));
-}
-
-Result<void> Executor::run(const BatchView &batch, bool greedy) {
+/// Puts the step into the driver's queue. `image`: page-locked, of `statement.batch` bytes, and not
+/// to be written before the step is done.
+Result<void> Executor::queueStep(const BatchView &batch, bool greedy, std::byte *image) {
   const runtime::MemoryLimits &limits = statement.limits;
+  BatchView view = batch;
+  if (runsAhead())
+    view.earlierIds =
+        reinterpret_cast<const int32_t *>(bufferAddress(picked.program->greedy_ids()));
   uint64_t bytes = 0;
   if (batch.tokens >= 0 && uint64_t(batch.tokens) <= limits.maxBatchTokens && batch.rows >= 0 &&
       uint64_t(batch.rows) <= limits.logitsRows)
-    bytes = packBatch(batch, batchMemory.address(), {batchImage.data(), batchImage.size()});
+    bytes = packBatch(view, batchMemory.address(), {image, statement.batch});
   if (bytes == 0)
     return Error{ExitCode::Internal, "E0901", "a batch exceeds the executor's limits",
                  to_string(batch.tokens) + " tokens of " + to_string(limits.maxBatchTokens) + ", " +
@@ -90,30 +91,57 @@ Result<void> Executor::run(const BatchView &batch, bool greedy) {
                  "please report this"};
   if (batch.tokens == 0)
     return {};
-  if (auto ok = driver->copyToDevice(batchMemory.address(), batchImage.data(), bytes); !ok)
+  if (auto ok = driver->copyToDevice(batchMemory.address(), image, bytes); !ok)
     return ok;
-
   StepShape shape = StepShape::of(batch);
-  if (shape.decodes() && shape.rows <= shape.tokens && !tracing) {
-    auto graph = graphFor(bucketOf(shape.tokens), greedy);
-    if (!graph)
-      return graph.error();
-    if (auto ok = driver->launch(*graph); !ok)
-      return ok;
-  } else if (auto ok = launchAll(shape, greedy); !ok) {
-    return ok;
-  }
+  if (!shape.decodes() || shape.rows > shape.tokens || tracing)
+    return launchAll(shape, greedy);
+  auto graph = graphFor(bucketOf(shape.tokens), greedy);
+  return graph ? driver->launch(*graph) : Result<void>(graph.error());
+}
 
-  if (batch.rows > 0) {
-    const fb::Engine &table = *picked.program;
-    Address from = bufferAddress(greedy ? table.greedy_ids() : table.logits_buffer());
-    uint64_t rowBytes = greedy ? sizeof(int32_t) : uint64_t(logitsRowStride) * sizeof(float);
-    if (auto ok = driver->copyToHost(logitsRows.data(), from, shape.rows * rowBytes); !ok)
+Result<void> Executor::step(const BatchView &batch) {
+  assert(begun == ended && "greedy steps are under way");
+  if (auto ok = queueStep(batch, /*greedy=*/false, flights[0].batch.data()); !ok)
+    return ok;
+  if (batch.rows > 0)
+    if (auto ok =
+            driver->copyToHost(logitsRows.data(), bufferAddress(picked.program->logits_buffer()),
+                               uint64_t(batch.rows * logitsRowStride) * sizeof(float));
+        !ok)
       return ok;
-  }
   if (auto ok = driver->wait(); !ok)
     return ok;
-  return tracing ? collectTimes(batch.tokens) : Result<void>();
+  return tracing && batch.tokens ? collectTimes(batch.tokens) : Result<void>();
+}
+
+Result<void> Executor::beginGreedy(const BatchView &batch) {
+  assert(begun - ended < (runsAhead() ? 2 : 1));
+  Flight &flight = flights[begun % 2];
+  if (auto ok = queueStep(batch, /*greedy=*/true, flight.batch.data()); !ok)
+    return ok;
+  flight.rows = size_t(batch.rows);
+  if (batch.rows > 0)
+    if (auto ok = driver->copyToHost(flight.ids.data(), bufferAddress(picked.program->greedy_ids()),
+                                     flight.rows * sizeof(int32_t));
+        !ok)
+      return ok;
+  if (auto ok = driver->record(flight.done); !ok)
+    return ok;
+  ++begun;
+  tracedTokens = tracing ? batch.tokens : 0;
+  return {};
+}
+
+Result<std::span<const int32_t>> Executor::endGreedy() {
+  assert(ended < begun);
+  Flight &flight = flights[ended++ % 2];
+  if (auto ok = driver->wait(flight.done); !ok)
+    return ok.error();
+  if (tracing && tracedTokens)
+    if (auto ok = collectTimes(tracedTokens); !ok)
+      return ok.error();
+  return std::span(reinterpret_cast<const int32_t *>(flight.ids.data()), flight.rows);
 }
 
 void Executor::startTrace(bool keepEvents) {
@@ -130,6 +158,7 @@ void Executor::startTrace(bool keepEvents) {
     events.push_back(*event);
   }
   launched.assign(launches.size(), false);
+  tracedTokens = 0; // a step under way was not recorded
   tracing = std::make_unique<runtime::Trace>(std::move(names), std::move(list), 1, keepEvents);
 }
 

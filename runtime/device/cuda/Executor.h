@@ -16,8 +16,9 @@
 // `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per KV slot.
 //
 // Sampling is the caller's, from logits on the host, but for greedy ids: a section of the program
-// finds them behind the logits, and ids come back alone. (They could stay on the device as the
-// next batch's; today the host puts them there.)
+// finds them behind the logits, and ids come back alone. They also stay on the device, where the
+// next step reads them: it is queued before the host has seen them. Each of the two steps that may
+// be under way has page-locked memory of its own for its batch and its ids.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -40,6 +41,8 @@ struct ExecutorOptions {
 
 class Executor final : public runtime::Executor {
 public:
+  /// Waits for what is under way: copies go to memory that goes now.
+  ~Executor() override;
   /// Errors, exit 4: E0714 no code for the GPU; E0715 the memory statement exceeds the device's
   /// free memory (before any is taken); E0716 … E0719, and E0386.
   static Result<std::unique_ptr<Executor>> create(std::unique_ptr<Driver> driver,
@@ -47,9 +50,11 @@ public:
                                                   const runtime::MemoryLimits &limits,
                                                   const ExecutorOptions &options = {});
 
-  Result<void> step(const BatchView &batch) override { return run(batch, /*greedy=*/false); }
+  Result<void> step(const BatchView &batch) override;
   bool findsGreedyIds() const override { return picked.program->greedy_section() >= 0; }
-  Result<std::span<const int32_t>> greedyStep(const BatchView &batch) override;
+  bool runsAhead() const override { return picked.program->takes_earlier_ids() && !tracing; }
+  Result<void> beginGreedy(const BatchView &batch) override;
+  Result<std::span<const int32_t>> endGreedy() override;
 
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
@@ -76,10 +81,17 @@ private:
     bool barrier; ///< ends a group
   };
 
+  /// Makes weights of one format from the seed.
+  struct SeedFill {
+    Kernel kernel;
+    const fb::Variant *variant;
+  };
+
   Executor() = default;
   Result<void> allocate();
   Result<void> uploadWeights();
   Result<void> makeWeights();
+  Result<void> fillOnDevice(const fb::Weight &weight, const SeedFill &fill);
   Result<void> uploadSegment(std::span<const std::byte> bytes, Address to);
   Result<void> loadModules();
   Result<void> checkGrids() const;
@@ -87,7 +99,7 @@ private:
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
   const fb::Variant &variantOf(uint32_t kernel, const StepShape &shape, Kernel &function) const;
-  Result<void> run(const BatchView &batch, bool greedy);
+  Result<void> queueStep(const BatchView &batch, bool greedy, std::byte *image);
   Result<Graph> graphFor(uint64_t bucket, bool greedy);
   Result<void> launchAll(const StepShape &shape, bool greedy);
   Result<void> collectTimes(int64_t tokens);
@@ -100,19 +112,30 @@ private:
   std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
   DeviceMemory seeded;                       ///< weights made from the seed
   DeviceMemory fixedArena, tokenArena, rowArena, kv, batchMemory;
-  PinnedMemory pieces[2], batchImage, logitsRows;
+  /// A greedy step under way.
+  struct Flight {
+    PinnedMemory batch, ids;
+    Event done;
+    size_t rows;
+  };
+
+  PinnedMemory pieces[2], logitsRows;
+  Flight flights[2];           ///< step() uses the first's batch
+  size_t begun = 0, ended = 0; ///< greedy steps; step i is flights[i % 2]
   Event pieceDone[2] = {};
   std::vector<uint64_t> kvOffset; ///< of each slot's pool
 
-  std::vector<std::vector<Kernel>> functions; ///< [kernel][variant]
-  std::vector<Address> operands;              ///< of all launches, one after the other
-  std::vector<void *> arguments;              ///< pointers to them, as drivers take them
-  std::vector<PlannedLaunch> launches;        ///< of the steps, then of the greedy section
-  size_t greedyFrom = 0;                      ///< the latter's first
+  std::vector<std::vector<Kernel>> functions;     ///< [kernel][variant]
+  std::map<std::string_view, SeedFill> seedFills; ///< by format
+  std::vector<Address> operands;                  ///< of all launches, one after the other
+  std::vector<void *> arguments;                  ///< pointers to them, as drivers take them
+  std::vector<PlannedLaunch> launches;            ///< of the steps, then of the greedy section
+  size_t greedyFrom = 0;                          ///< the latter's first
   std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids
   int64_t logitsRowStride = 0;
 
   std::unique_ptr<runtime::Trace> tracing;
+  int64_t tracedTokens = 0;  ///< of the greedy step under way
   std::vector<Event> events; ///< one before each launch, one at the end
   std::vector<bool> launched;
 };

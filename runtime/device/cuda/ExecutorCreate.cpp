@@ -61,6 +61,11 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
   return executor;
 }
 
+Executor::~Executor() {
+  if (driver)
+    (void)driver->wait();
+}
+
 Result<void> Executor::loadModules() {
   const fb::CodeObject &code = *picked.code;
   std::span<const std::byte> bytes = file->segment(code.segment());
@@ -79,6 +84,14 @@ Result<void> Executor::loadModules() {
         return kernel.error();
       own.push_back(*kernel);
     }
+  }
+  for (unsigned i = 0; code.seed_fills() && i < code.seed_fills()->size(); ++i) {
+    const fb::SeedFill &fill = *code.seed_fills()->Get(i);
+    const fb::Variant &v = *fill.variant();
+    auto kernel = driver->find(modules[v.module_()], v.symbol()->str(), v.shared_bytes());
+    if (!kernel)
+      return kernel.error();
+    seedFills[fill.format()->string_view()] = {*kernel, &v};
   }
   return {};
 }
@@ -138,8 +151,16 @@ Result<void> Executor::allocate() {
     return ok;
   if (auto ok = take(batchMemory, statement.batch, "the batch"); !ok)
     return ok;
-  if (auto ok = pin(batchImage, statement.batch); !ok)
-    return ok;
+  for (Flight &flight : flights) {
+    if (auto ok = pin(flight.batch, statement.batch); !ok)
+      return ok;
+    if (auto ok = pin(flight.ids, limits.logitsRows * sizeof(int32_t)); !ok)
+      return ok;
+    auto event = driver->createEvent();
+    if (!event)
+      return event.error();
+    flight.done = *event;
+  }
   return pin(logitsRows, table.bytes_per_row() * limits.logitsRows);
 }
 
@@ -173,18 +194,28 @@ Result<void> Executor::uploadWeights() {
   return {};
 }
 
-/// Weights from the seed: made on the host, on all its threads, piece by piece. A piece is whole
-/// tiles, and what was rounded up behind a weight stays zero.
+/// Weights from the seed: made by the device where the code has a fill for their format. What is
+/// left (vectors, engines older than fills) is made on the host, on all its threads, piece by
+/// piece: a piece is whole tiles. What was rounded up behind a weight stays zero.
 Result<void> Executor::makeWeights() {
   const fb::Engine &table = *picked.program;
   auto memory = DeviceMemory::allocate(*driver, table.seed_bytes(), "weights from the seed");
   if (!memory)
     return memory.error();
   seeded = std::move(*memory);
+  if (table.seed_bytes())
+    if (auto ok = driver->clear(seeded.address(), table.seed_bytes()); !ok)
+      return ok;
   size_t turn = 0;
   for (const fb::Weight *weight : *table.weights()) {
     if (weight->source() != fb::WeightSource::Seed)
       continue;
+    if (auto fill = seedFills.find(weight->format()->string_view());
+        fill != seedFills.end() && weight->layout() == fb::WeightLayout::Fragment16) {
+      if (auto ok = fillOnDevice(*weight, fill->second); !ok)
+        return ok;
+      continue;
+    }
     SeededWeight pieceMaker(table.seed(), *weight);
     uint64_t step = std::max<uint64_t>(1, runtime::kUploadPiece / pieceMaker.unitBytes());
     for (uint64_t first = 0; first < pieceMaker.units(); first += step, ++turn) {
@@ -208,6 +239,18 @@ Result<void> Executor::makeWeights() {
     }
   }
   return {};
+}
+
+Result<void> Executor::fillOnDevice(const fb::Weight &weight, const SeedFill &fill) {
+  Address out = seeded.address() + weight.offset();
+  uint64_t seed = picked.program->seed(), tensor = weight.tensor();
+  uint64_t n = weight.shape()->Get(0), k = weight.shape()->Get(1);
+  void *arguments[] = {&out, &seed, &tensor, &n, &k}; // read by the call, not by the launch
+  Launch launch;
+  launch.grid[0] = uint32_t(weight.size() / SeededWeight(seed, weight).unitBytes());
+  launch.threads = fill.variant->threads();
+  launch.sharedBytes = fill.variant->shared_bytes();
+  return driver->launch(fill.kernel, launch, arguments);
 }
 
 /// Through two page-locked pieces in turn: one is filled from the file while the other travels.

@@ -1,4 +1,7 @@
 //===- SeededWeight.h - Pieces of a weight that is made at load --------------===//
+//
+// On the host: what no kernel of the engine makes on the device (codegen/cuda/device/seed.cuh).
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/formats/FragmentLayout.h"

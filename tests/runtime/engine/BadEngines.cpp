@@ -28,6 +28,14 @@ Table &gpuProgram(Table &t) { return withGpuProgram(t); }
 fb::CodeObjectT &gpuCode(Table &t, size_t index = 0) { return *gpuProgram(t).code[index]; }
 /// The first of two of its first kernel: for at most 8 tokens.
 fb::VariantT &variant(Table &t) { return *gpuCode(t).variants[0]->variants[0]; }
+/// Adds a fill that is right but for what is changed.
+fb::VariantT &seedFill(Table &t, const char *format) {
+  auto fill = std::make_unique<fb::SeedFillT>();
+  fill->format = format;
+  fill->variant = std::make_unique<fb::VariantT>(variant(t));
+  gpuCode(t).seed_fills.push_back(std::move(fill));
+  return *gpuCode(t).seed_fills.back()->variant;
+}
 
 std::vector<BadEngine> allBad() {
   return {
@@ -408,6 +416,12 @@ std::vector<BadEngine> allBad() {
       {"tiles_without_variant", "E0809",
        [](Table &t) { gpuCode(t).variants[0]->variants[1]->max_tile_tokens = 8; }},
       {"variant_never_used", "E0809", [](Table &t) { variant(t).max_tokens = 0; }},
+      {"fill_of_no_format", "E0811", [](Table &t) { seedFill(t, "q9_9"); }},
+      {"fill_twice", "E0811",
+       [](Table &t) { seedFill(t, "q4_0"), seedFill(t, "q8_0"), seedFill(t, "q4_0"); }},
+      {"fill_module", "E0805", [](Table &t) { seedFill(t, "q4_0").module_ = 7; }},
+      {"fill_symbol", "E0806", [](Table &t) { seedFill(t, "q4_0").symbol = "fill"; }},
+      {"fill_threads", "E0808", [](Table &t) { seedFill(t, "q4_0").threads = 33; }},
   };
 }
 

@@ -186,7 +186,8 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
     int32_t next = -1;
     std::vector<float> expected = fakeLogits(tokens);
     if (step % 2 == 0) {
-      auto ids = executor->greedyStep(*scheduler.plan());
+      ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
+      auto ids = executor->endGreedy();
       ASSERT_TRUE(ids) << ids.error().format();
       ASSERT_EQ(ids->size(), 1u);
       next = ids->front();
@@ -202,6 +203,45 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
     scheduler.append(id, next);
   }
   EXPECT_EQ(executor->graphs(), 2u);
+}
+
+/// Two steps are under way: the second takes the first's ids on the device.
+TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
+  auto executor =
+      open(writeFakeEngine("ahead.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
+  ASSERT_TRUE(executor);
+  EXPECT_TRUE(executor->runsAhead());
+  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  std::vector<std::vector<int32_t>> tokens;
+  std::vector<runtime::SequenceId> sequences;
+  for (int seed = 0; seed < 3; ++seed) {
+    tokens.push_back(fakePrompt(4 + seed, seed));
+    sequences.push_back(scheduler.add(tokens.back(), 20));
+  }
+  ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
+  scheduler.complete();
+  for (int step = 0; step < 12; ++step) {
+    std::vector<runtime::SequenceId> owners;
+    for (auto row : scheduler.rows())
+      owners.push_back(row.sequence);
+    for (size_t row = 0; row < owners.size(); ++row)
+      scheduler.append(owners[row], ~int32_t(row));
+    ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
+    scheduler.complete();
+    auto ids = executor->endGreedy();
+    ASSERT_TRUE(ids);
+    ASSERT_EQ(ids->size(), 3u);
+    for (size_t row = 0; row < owners.size(); ++row) {
+      auto &mine = tokens[size_t(std::ranges::find(sequences, owners[row]) - sequences.begin())];
+      std::vector<float> expected = fakeLogits(mine);
+      EXPECT_EQ((*ids)[row], std::ranges::max_element(expected) - expected.begin()) << step;
+      mine.push_back((*ids)[row]);
+      scheduler.resolve(owners[row], (*ids)[row]);
+    }
+  }
+  ASSERT_TRUE(executor->endGreedy());
+  EXPECT_EQ(fake.torn, 0);
 }
 
 TEST_F(CudaExecutor, GivesEverythingBack) {

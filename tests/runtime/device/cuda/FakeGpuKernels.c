@@ -16,6 +16,7 @@ struct Batch {
   const struct Tile *attentionTiles;
   const int32_t *blockTable;
   int64_t blockTableStride;
+  const int32_t *earlierIds;
 };
 enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16, VOCAB = 97, STRIDE = 128 };
 
@@ -34,8 +35,10 @@ static void embedTokens(ARGS) {
   float *hidden = POINTER(0);
   BATCH(1);
   for (int64_t t = 0; t < grid[0]; ++t)
-    if (t < batch->tokens)
-      hidden[t * LINE] = (float)batch->ids[t];
+    if (t < batch->tokens) {
+      int32_t id = batch->ids[t];
+      hidden[t * LINE] = (float)(id < 0 ? batch->earlierIds[~id] : id);
+    }
 }
 KERNEL embed_4(ARGS) { embedTokens(args, grid); }
 KERNEL embed_any(ARGS) { embedTokens(args, grid); }

@@ -84,6 +84,7 @@ void addGreedySection(fb::EngineT &program) {
   }
   program.greedy_section = int32_t(program.sections.size());
   program.greedy_ids = keys + 1;
+  program.takes_earlier_ids = true;
   program.sections.push_back(std::move(section));
 }
 

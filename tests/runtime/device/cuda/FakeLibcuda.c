@@ -7,7 +7,9 @@
  *
  * that do the work of the whole grid. Device memory is host memory; what was not
  * allocated is not known here, so run under a sanitizer to find wild accesses. A graph's
- * nodes run as late as their edges allow, so that a missing edge changes results.
+ * nodes run as late as their edges allow, so that a missing edge changes results. Copies to
+ * the host arrive when they are waited for, and memory that a copy to the device reads must
+ * be the same until then (`torn` counts those that are not).
  *===----------------------------------------------------------------------===*/
 #define _GNU_SOURCE
 #include "FakeLibcuda.h"
@@ -85,10 +87,18 @@ API cuDeviceGetName(char *name, int bytes, int device) {
 API cuDeviceGetAttribute(int *value, int attribute, int device) {
   TRY("cuDeviceGetAttribute");
   switch (attribute) {
-  case 16: *value = 4; return 0;
-  case 75: *value = fakeCuda.major ? fakeCuda.major : 9; return 0;
-  case 76: *value = fakeCuda.minor; return 0;
-  case 97: *value = 100000; return 0;
+  case 16:
+    *value = 4;
+    return 0;
+  case 75:
+    *value = fakeCuda.major ? fakeCuda.major : 9;
+    return 0;
+  case 76:
+    *value = fakeCuda.minor;
+    return 0;
+  case 97:
+    *value = 100000;
+    return 0;
   }
   return 1;
 }
@@ -148,18 +158,62 @@ API cuMemFreeHost(void *memory) {
   free(memory);
   return 0;
 }
+/* Copies under way, in order; `sequence` counts everything that went into the stream. */
+struct Copy {
+  unsigned sequence;
+  void *host;
+  void *snapshot; /* what was there, or what is to be there, when the call was made */
+  size_t bytes;
+  int toHost;
+  struct Copy *next;
+};
+static struct Copy *copies, **lastCopy = &copies;
+static unsigned sequence;
+
+static void *remember(const void *host, const void *from, size_t bytes, int toHost) {
+  struct Copy *copy = malloc(sizeof *copy);
+  *copy = (struct Copy){++sequence, (void *)host, malloc(bytes + 1), bytes, toHost, NULL};
+  *lastCopy = copy;
+  lastCopy = &copy->next;
+  return memcpy(copy->snapshot, from, bytes);
+}
+static void finishUpTo(unsigned last) {
+  while (copies && copies->sequence <= last) {
+    struct Copy *copy = copies;
+    if (copy->toHost)
+      memcpy(copy->host, copy->snapshot, copy->bytes);
+    else if (memcmp(copy->host, copy->snapshot, copy->bytes) != 0)
+      ++fakeCuda.torn;
+    copies = copy->next;
+    free(copy->snapshot);
+    free(copy);
+  }
+  if (!copies)
+    lastCopy = &copies;
+}
+
+static void forgetCopies(void) { /* of a stream that failed: the memory may be gone */
+  while (copies) {
+    struct Copy *copy = copies;
+    copies = copy->next;
+    free(copy->snapshot);
+    free(copy);
+  }
+  lastCopy = &copies;
+}
+
 API cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream) {
   TRY("cuMemcpyHtoDAsync");
   ++fakeCuda.copiesToDevice;
   fakeCuda.bytesToDevice += bytes;
-  memcpy((void *)(uintptr_t)to, from, bytes);
+  memcpy((void *)(uintptr_t)to, remember(from, from, bytes, 0), bytes);
   return 0;
 }
 API cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream) {
   TRY("cuMemcpyDtoHAsync");
   ++fakeCuda.copiesToHost;
   fakeCuda.bytesToHost += bytes;
-  memcpy(to, (const void *)(uintptr_t)from, bytes);
+  remember(to, (const void *)(uintptr_t)from, bytes, 1);
   return 0;
 }
 API cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void *stream) {
@@ -178,7 +232,10 @@ API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
     return code;
   }
   char path[256] = "";
-  if (memcmp(image, "\x7f" "ELF", 4) == 0) {
+  if (memcmp(image,
+             "\x7f"
+             "ELF",
+             4) == 0) {
     /* An ELF file tells its size: section headers are last. */
     uint64_t sections;
     uint16_t number, x86 = 62;
@@ -259,16 +316,22 @@ API cuStreamCreate(void **stream, unsigned flags) {
 }
 API cuStreamDestroy_v2(void *stream) {
   --fakeCuda.streams;
+  forgetCopies();
   free(stream);
   return 0;
 }
 API cuStreamSynchronize(void *stream) {
   TRY("cuStreamSynchronize");
+  finishUpTo(sequence);
   return 0;
 }
+struct Event {
+  int ran;
+  unsigned sequence;
+};
 API cuEventCreate(void **event, unsigned flags) {
   TRY("cuEventCreate");
-  *event = calloc(1, sizeof(int));
+  *event = calloc(1, sizeof(struct Event));
   ++fakeCuda.events;
   return 0;
 }
@@ -279,12 +342,16 @@ API cuEventDestroy_v2(void *event) {
 }
 API cuEventRecord(void *event, void *stream) {
   TRY("cuEventRecord");
-  *(int *)event = fakeCuda.ran;
+  *(struct Event *)event = (struct Event){fakeCuda.ran, sequence};
   return 0;
 }
-API cuEventSynchronize(void *event) { return 0; }
+API cuEventSynchronize(void *event) {
+  finishUpTo(((struct Event *)event)->sequence);
+  return 0;
+}
 API cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
-  *milliseconds = (float)(*(int *)end - *(int *)begin); /* a kernel takes a millisecond */
+  *milliseconds = /* a kernel takes a millisecond */
+      (float)(((struct Event *)end)->ran - ((struct Event *)begin)->ran);
   return 0;
 }
 

@@ -24,6 +24,7 @@ struct FakeCuda {
   int launches, overlapped; /* on the stream; with programmatic serialisation */
   int graphs, graphNodes, fullEdges, programmaticEdges, graphLaunches;
   int copiesToDevice, copiesToHost;
+  int torn; /* copies to the device whose source was written before they were waited for */
   size_t bytesToDevice, bytesToHost;
   int contexts, streams, events;
   int ran;                            /* kernels, also in graphs */

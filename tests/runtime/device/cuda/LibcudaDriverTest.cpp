@@ -136,6 +136,7 @@ TEST(LibcudaDriver, CopiesGoBothWaysAndFailWithTheirNames) {
   EXPECT_EQ(back[2], 3);
   EXPECT_TRUE((*driver)->clear(*memory, 8));
   EXPECT_TRUE((*driver)->copyToHost(back, *memory, sizeof back));
+  EXPECT_TRUE((*driver)->wait());
   EXPECT_EQ(back[0], 0);
   EXPECT_EQ(back[2], 3);
   struct {

@@ -76,6 +76,46 @@ TEST_F(CudaSession, GreedyIdsComeFromTheDevice) {
   }
 }
 
+/// A step is begun before the ids of the one before are seen: answers that end with one of them,
+/// that are cancelled, and requests that come meanwhile leave the others as they are.
+TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
+  auto session =
+      open(writeFakeEngine("ends.ingot", withGpuProgram({"cuda:sm_90a"}, true, /*greedy=*/true)),
+           "cuda");
+  ASSERT_TRUE(session);
+  std::vector<int32_t> whole = fakeGreedy(fakePrompt(6, 1), 10, false);
+  std::atomic<bool> cancel = false;
+  auto start = [&](std::vector<int32_t> stopIds, const std::atomic<bool> *flag = nullptr) {
+    Request request;
+    request.promptIds = fakePrompt(6, 1);
+    request.maxTokens = 10;
+    request.ignoreEos = true;
+    request.stopIds = std::move(stopIds);
+    request.cancel = flag;
+    auto id = session->submit(std::move(request));
+    EXPECT_TRUE(id);
+    return *id;
+  };
+  RequestId stopped = start({whole[4]}), cancelled = start({}, &cancel),
+            other = submit(*session, 3);
+  for (int step = 0; step < 3; ++step)
+    ASSERT_TRUE(session->step());
+  cancel = true;
+  RequestId late = submit(*session, 2);
+  session->runUntilDone();
+  size_t end = size_t(std::ranges::find(whole, whole[4]) - whole.begin());
+  EXPECT_EQ(session->take(stopped).ids, std::vector(whole.begin(), whole.begin() + long(end)));
+  EXPECT_EQ(session->take(cancelled).ids, std::vector(whole.begin(), whole.begin() + 3));
+  EXPECT_EQ(session->take(other).ids, fakeGreedy(fakePrompt(8, 3), 10, false));
+  EXPECT_EQ(session->take(late).ids, fakeGreedy(fakePrompt(7, 2), 10, false));
+  // The only one left ends with an id that the step after it did not wait for.
+  RequestId last = start({whole[0]});
+  session->runUntilDone();
+  EXPECT_TRUE(session->take(last).ids.empty());
+  ASSERT_TRUE(session->score(fakePrompt(9, 4)));
+  EXPECT_EQ(fake.torn, 0);
+}
+
 /// One row that wants more brings all rows of its steps back as logits.
 TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
   auto session =

@@ -69,7 +69,8 @@ struct Fixture {
              rows.data(),
              tiles.data(),
              table.data(),
-             10};
+             10,
+             nullptr};
   }
 };
 

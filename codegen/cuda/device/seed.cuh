@@ -1,0 +1,157 @@
+//===- seed.cuh - Made-up weights, filled on the device ----------------------===//
+//
+// runtime/formats/SeedWeights.h says which number weight (n, k) of a tensor is and
+// SeedFragments.cpp puts the same numbers in the same places on the host: the two give the same
+// bytes. A block makes a tile of 16 rows; its lanes hold the rows that they hold in a fragment, so
+// a thread needs the keys of two rows only. Memory is zero before: padding is not written.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "formats.cuh"
+
+/// splitmix64
+DEVICE u64 seed_mix(u64 z) {
+  z += 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+/// A row's two planes of words. In a step of 16 k, k = 16 step + in.
+struct SeedRow {
+  u64 keys[2];
+
+  MEMBER u64 word(i32 plane, i32 index) const {
+    return seed_mix(keys[plane] + (u64)index * 0x9e3779b97f4a7c15ull);
+  }
+  template <i32 Bits> MEMBER u32 code(i32 step, i32 in) const {
+    if constexpr (Bits == 8)
+      return word(0, 2 * step + in / 8) >> (8 * (in % 8)) & 255;
+    const u32 low = word(0, step) >> (8 * (in % 8) + 4 * (in / 8)) & 15;
+    if constexpr (Bits == 5) {
+      const i32 k = step % 4 * 16 + in; // of the 64 that share a word
+      return low | (word(1, step / 4) >> (32 * (k / 32) + 8 * (k % 4) + k % 32 / 4) & 1) << 4;
+    } else if constexpr (Bits == 6) {
+      return low | (word(1, step / 2) >> (32 * (step % 2) + 8 * (in % 4) + 2 * (in / 4)) & 3) << 4;
+    }
+    return low;
+  }
+  MEMBER float number(i32 step, i32 in) const {
+    const u64 fields = word(0, 4 * step + in / 4) >> (16 * (in % 4));
+    i32 sum = 0;
+    UNROLL
+    for (i32 field = 0; field < 5; field++)
+      sum += (i32)(fields >> (3 * field)) & 7;
+    return (float)(2 * sum - 35) / 512.0f;
+  }
+};
+
+/// Scales of every block of a format: `seedScales`.
+struct SeedScales {
+  u16 d, m;
+  u8 s, t;
+};
+
+/// The tile's two rows of this lane.
+struct SeedLane {
+  SeedRow rows[2];
+  i32 valid; ///< how many of the two exist
+
+  MEMBER SeedLane(u64 seed, u64 tensor, i32 n) {
+    const i32 first = blockIdx.x * 16 + threadIdx.x % 32 / 4;
+    UNROLL
+    for (i32 half = 0; half < 2; half++) {
+      UNROLL
+      for (i32 plane = 0; plane < 2; plane++)
+        rows[half].keys[plane] =
+            seed_mix(seed_mix(seed ^ seed_mix(tensor)) ^ (2 * (u64)(first + 8 * half) + plane));
+    }
+    valid = first + 8 < n ? 2 : first < n;
+  }
+  /// Row and place in a step of the fragment's value v.
+  MEMBER i32 half(i32 v) const { return v / 2 % 2; }
+  MEMBER i32 in(i32 v) const { return threadIdx.x % 4 * 2 + v % 2 + v / 4 * 8; }
+  MEMBER bool exists(i32 v, i32 step, i32 k) const {
+    return half(v) < valid && 16 * step + in(v) < k;
+  }
+};
+
+template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super>
+DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>, u8 *tile, u64 seed,
+                      u64 tensor, i32 n, i32 k, SeedScales made) {
+  using F = CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>;
+  const SeedLane mine(seed, tensor, n);
+  const i32 lane = threadIdx.x % 32;
+  for (i32 run = threadIdx.x / 32; run < divide_up(k, 64); run += blockDim.x / 32) {
+    u8 *codes =
+        tile + (i64)(run / F::runsPerBlock) * F::blockBytes + run % F::runsPerBlock * F::runBytes;
+    u32 words[Bits] = {};
+    UNROLL
+    for (i32 s = 0; s < 4; s++) {
+      UNROLL
+      for (i32 v = 0; v < 8; v++) {
+        const i32 step = 4 * run + s, j = v / 2, high = 16 * (v % 2);
+        const u32 q = mine.exists(v, step, k)
+                          ? mine.rows[mine.half(v)].template code<Bits>(step, mine.in(v))
+                          : 0;
+        if constexpr (Bits == 8) {
+          words[2 * s + j / 2] |= q << (8 * (j % 2) + high);
+        } else {
+          words[s] |= (q & 15) << (4 * j + high);
+          if constexpr (Bits == 5)
+            words[4] |= (q >> 4) << (4 * s + j + high);
+          else if constexpr (Bits == 6)
+            words[4 + s / 2] |= (q >> 4) << (8 * (s % 2) + 2 * j + high);
+        }
+      }
+    }
+    *(uint4 *)(codes + lane * 16) = uint4{words[0], words[1], words[2], words[3]};
+    if constexpr (Bits == 5)
+      *(u32 *)(codes + 512 + lane * 4) = words[4];
+    else if constexpr (Bits == 6)
+      *(uint2 *)(codes + 512 + lane * 8) = uint2{words[4], words[5]};
+    else if constexpr (Bits == 8)
+      *(uint4 *)(codes + 512 + lane * 16) = uint4{words[4], words[5], words[6], words[7]};
+  }
+  constexpr i32 block = Super ? 256 : Group; // of the format; the layout's may hold several
+  for (i32 i = threadIdx.x; i < divide_up(k, block) * 16; i += blockDim.x) {
+    const i32 row = i % 16, b = i / 16, from = b * block, global = blockIdx.x * 16 + row;
+    if (global >= n)
+      continue;
+    u8 *at = tile + (i64)(from / F::blockK) * F::blockBytes;
+    const i32 slot = 2 * (16 * (from % F::blockK / block) + row);
+    const bool odd = ZeroPoint != 0 && (global + b) % 2 != 0;
+    *(u16 *)(at + F::scaleOffset + slot) = made.d ^ (odd ? 0x8000 : 0);
+    if constexpr (HasMin)
+      *(u16 *)(at + F::minOffset + slot) = made.m;
+    if constexpr (Super) {
+      for (i32 g = 0; g < 256 / Group; g++) {
+        at[F::subScaleOffset + 16 * g + row] = made.s;
+        if constexpr (HasMin)
+          at[F::subMinOffset + 16 * g + row] = made.t;
+      }
+    }
+  }
+}
+
+template <bool Half>
+DEVICE void seed_tile(FloatFormat<Half>, u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, SeedScales) {
+  const SeedLane mine(seed, tensor, n);
+  for (i32 step = threadIdx.x / 32; step < divide_up(k, 16); step += blockDim.x / 32) {
+    u32 words[4] = {};
+    UNROLL
+    for (i32 v = 0; v < 8; v++) {
+      const float w =
+          mine.exists(v, step, k) ? mine.rows[mine.half(v)].number(step, mine.in(v)) : 0.0f;
+      words[v / 2] |= (u32)(Half ? f32_to_f16(w) : f32_to_bf16(w)) << (16 * (v % 2));
+    }
+    *(uint4 *)(tile + (i64)step * 512 + threadIdx.x % 32 * 16) =
+        uint4{words[0], words[1], words[2], words[3]};
+  }
+}
+
+/// A weight [n][k] of tensor number `tensor` at `out`; a block a tile.
+template <class F>
+DEVICE void seed_weight(u8 *out, u64 seed, u64 tensor, i64 n, i64 k, SeedScales made) {
+  seed_tile(F(), out + blockIdx.x * F::tileBytes((i32)k), seed, tensor, (i32)n, (i32)k, made);
+}
