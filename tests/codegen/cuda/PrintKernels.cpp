@@ -1,6 +1,7 @@
 //===- PrintKernels.cpp - CUDA C++ of kernels in a file of kernel IR --------===//
 //
-// print-cuda-kernels FILE.mlir [wgmma]: what the lit tests of emitted text look at.
+// print-cuda-kernels FILE.mlir [wgmma]           what the lit tests of emitted text look at
+// print-cuda-kernels FILE.mlir resources ARCH    registers and memory of each variant, by ptxas
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 
@@ -17,6 +18,25 @@ static void print(const cuda::LaunchExtent &extent) {
   llvm::outs() << bases[extent.base] << " * " << extent.multiply << " / " << extent.divide;
 }
 
+/// Machine code by NVRTC for one architecture, sm_90a with wgmma: what ptxas says of it.
+static int printResources(llvm::ArrayRef<cuda::CudaProgram> programs,
+                          const std::string &architecture) {
+  std::string problem;
+  auto compiled = cuda::compilePrograms(programs, {architecture}, 2, problem);
+  if (mlir::failed(compiled)) {
+    llvm::errs() << problem << "\n";
+    return 1;
+  }
+  for (auto [program, code] : llvm::zip_equal(programs, compiled->front()))
+    for (const cuda::CudaVariant &variant : program.variants)
+      for (const cuda::KernelResources &found : code.kernels)
+        if (found.symbol == variant.symbol)
+          llvm::outs() << found.symbol << ": " << found.registers << " registers, "
+                       << found.spillStores + found.spillLoads << " bytes spilled, "
+                       << found.sharedBytes << " + " << variant.sharedBytes << " bytes shared\n";
+  return 0;
+}
+
 int main(int count, char **arguments) {
   mlir::MLIRContext context;
   context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
@@ -26,13 +46,19 @@ int main(int count, char **arguments) {
     return 1;
   bool failed = false;
   cuda::EmitOptions options;
-  options.wgmma = count > 2 && llvm::StringRef(arguments[2]) == "wgmma";
+  bool resources = count > 3 && llvm::StringRef(arguments[2]) == "resources";
+  options.wgmma = resources ? llvm::StringRef(arguments[3]) == "sm_90a"
+                            : count > 2 && llvm::StringRef(arguments[2]) == "wgmma";
+  std::vector<cuda::CudaProgram> programs;
   for (auto kernel : module->getOps<kernel::FuncOp>()) {
     auto program = cuda::emitKernel(kernel, options);
     if (mlir::failed(program)) {
       failed = true;
       continue;
     }
+    programs.push_back(*program);
+    if (resources)
+      continue;
     llvm::outs() << program->source;
     for (const cuda::CudaVariant &variant : program->variants) {
       llvm::outs() << "// " << variant.symbol << ": grid ";
@@ -48,5 +74,7 @@ int main(int count, char **arguments) {
     }
     llvm::outs() << "\n";
   }
+  if (resources && !failed)
+    return printResources(programs, arguments[3]);
   return failed;
 }
