@@ -1,20 +1,31 @@
 #!/usr/bin/env bash
 # Makes one folder that runs on another x86-64 Linux with an NVIDIA driver: `ingot`, the libraries it
-# needs beside the C library, engines whose weights are made at load, and run.sh.
+# needs beside the C library, the GPU unit tests' launches, engines whose weights are made at load, and
+# run.sh.
 #
 #   bundle.sh INGOT FOLDER [TARGET…]       targets: cpu and cuda:sm_90a unless others are given
+#
+# Unit tests and replay-launches lie beside INGOT; launches are recorded for sm_90a.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ingot=$1 folder=$2; shift 2
 targets=("$@"); [ ${#targets[@]} -gt 0 ] || targets=(cpu cuda:sm_90a cuda:compute_80)
 rm -rf "$folder"
-mkdir -p "$folder"/{bin,lib,engines,configs}
-cp "$ingot" "$folder/bin/ingot"
-strip "$folder/bin/ingot" 2>/dev/null || true
-# The C library is the machine's own; everything else travels.
-ldd "$ingot" | awk '$3 ~ /^\// {print $3}' | grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
-  while read -r library; do cp -L "$library" "$folder/lib/"; done
-cp "$here/run.sh" "$folder/"
+mkdir -p "$folder"/{bin,lib/gcc,engines,configs,launches}
+built=$(dirname "$ingot")
+cp "$ingot" "$built/replay-launches" "$folder/bin/"
+strip "$folder"/bin/* 2>/dev/null || true
+# The C library is the machine's own (2.34 or newer); everything else travels. GCC's libraries of this
+# machine may want a newer C library than that one has: they lie apart, for machines without.
+ldd "$ingot" "$built/replay-launches" | awk '$3 ~ /^\// {print $3}' | grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
+  sort -u | while read -r library; do
+    case $library in */libstdc++.* | */libgcc_s.*) cp -L "$library" "$folder/lib/gcc/" ;; *) cp -L "$library" "$folder/lib/" ;; esac
+  done
+cp "$here"/{run.sh,torch_peer.py} "$folder/"
+for test in Matmul Attention Rows Seed; do
+  echo "==> launches of ${test}Test"
+  INGOT_RECORD_LAUNCHES=$folder/launches/$test.bin "$built/codegen-cuda-${test}Test" --gtest_brief=1 --gtest_filter='-*Slow*' </dev/null
+done
 
 flags=(); for target in "${targets[@]}"; do flags+=(--target "$target"); done
 gpu=(); for target in "${targets[@]}"; do case $target in cpu*) ;; *) gpu+=(--target "$target") ;; esac; done
@@ -41,11 +52,16 @@ config 1b 2048 8192 16 32 8 128256
 config 8b 4096 14336 32 32 8 128256
 engine tiny "" "${flags[@]}"
 engine tiny -int4 "${flags[@]}" --quantize int4-g64
+engine tiny -fp8 "${flags[@]}" --quantize fp8
 engine 135m "" "${flags[@]}"
 engine 135m -int8 "${flags[@]}" --quantize int8
+engine 1b -gpu "${gpu[@]}"
 engine 1b -int4 "${flags[@]}" --quantize int4-g64
 engine 8b -gpu "${gpu[@]}"
+engine 8b -fp8-gpu "${gpu[@]}" --quantize fp8
+engine 8b -fp8-kv8-gpu "${gpu[@]}" --quantize fp8 --kv fp8
 engine 8b -int4-gpu "${gpu[@]}" --quantize int4-g64
+engine 8b -int4-invariant-gpu "${gpu[@]}" --quantize int4-g64 --batch-invariant
 rm -r "$folder/configs"
 
 bytes=$(du -sb "$folder" | cut -f1)

@@ -2,12 +2,15 @@
 # Everything that a GPU can tell, in one JSON file. Needs an NVIDIA driver (release 580 or newer) and
 # nothing else: no CUDA, no compiler, no Python. `./dev gpu-bundle` makes the folder that this lies in.
 #
-#   ./run.sh [RESULTS.json]      all engines: answers of the GPU beside the CPU's, speed, launches
+#   ./run.sh [RESULTS.json]      the unit tests' launches repeated; all engines: answers of the GPU beside
+#                                the CPU's, start, speed, launches; and, where python3 has torch, the same
+#                                shapes in torch and the limits of the machine
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 results=${1:-$here/results.json}
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 ingot=$here/bin/ingot
+"$ingot" --version >/dev/null 2>&1 || export LD_LIBRARY_PATH=$here/lib/gcc:$LD_LIBRARY_PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,7 +25,7 @@ quoted() { # stdin as a JSON string
 measure() {
   local name=$1 start end code; shift
   start=$(date +%s.%N)
-  timeout 300 "$@" >"$work/out" 2>"$work/err" </dev/null; code=$?
+  timeout "${limit:-300}" "$@" >"$work/out" 2>"$work/err" </dev/null; code=$?
   end=$(date +%s.%N)
   printf '"%s":{"exit":%d,"seconds":%s,"result":' "$name" "$code" "$(awk "BEGIN{print $end-$start}")"
   if [ "$code" = 0 ] && head -c1 "$work/out" | grep -q '[[{]'; then cat "$work/out"; else quoted <"$work/out"; fi
@@ -30,10 +33,15 @@ measure() {
 }
 
 ids=1,2,3,40,5,6,70,8,9,10,11,12
+echo "{\"prompt_ids\":[$ids]}" >"$work/one.jsonl"
 {
   printf '{'
   measure gpu nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory --format=csv
   printf ',\n'; measure version "$ingot" --version
+  printf ',\n'; measure unit_tests "$here/bin/replay-launches" "$here"/launches/*.bin
+  if python3 -c 'import torch' 2>/dev/null; then
+    printf ',\n'; limit=540 measure torch python3 "$here/torch_peer.py"
+  fi
   printf ',\n"engines":{'
   separator=
   for engine in "$here"/engines/*.ingot; do
@@ -44,7 +52,11 @@ ids=1,2,3,40,5,6,70,8,9,10,11,12
     case $engine in *-gpu.ingot) ;; # too large for a CPU to answer in time
       *) measure cpu_score "$ingot" score "$engine" --ids "$ids" --json --device cpu --context 512; printf ',\n' ;;
     esac
-    measure bench "$ingot" bench "$engine" --device cuda -p 512 -n 128 --parallel 8,64 -r 3 --format json
+    measure start "$ingot" run "$engine" --device cuda --prompts-file "$work/one.jsonl" -n 1 --json
+    printf ',\n'
+    measure bench "$ingot" bench "$engine" --device cuda -p 512,2048 -n 128 --parallel 8,64 -r 3 --format json
+    printf ',\n'
+    measure bench_deep "$ingot" bench "$engine" --device cuda -p 64 -n 64 --depth 7936 -r 3 --format json
     printf ',\n'
     measure roofline "$ingot" inspect "$engine" --roofline --json --device cuda
     printf '}'
