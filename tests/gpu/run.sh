@@ -8,6 +8,7 @@
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 results=${1:-$here/results.json}
+libraries=${LD_LIBRARY_PATH:-} # torch wants its own
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 ingot=$here/bin/ingot
 "$ingot" --version >/dev/null 2>&1 || export LD_LIBRARY_PATH=$here/lib/gcc:$LD_LIBRARY_PATH
@@ -40,7 +41,7 @@ echo "{\"prompt_ids\":[$ids]}" >"$work/one.jsonl"
   printf ',\n'; measure version "$ingot" --version
   printf ',\n'; measure unit_tests "$here/bin/replay-launches" "$here"/launches/*.bin
   if python3 -c 'import torch' 2>/dev/null; then
-    printf ',\n'; limit=540 measure torch python3 "$here/torch_peer.py"
+    printf ',\n'; limit=540 measure torch env LD_LIBRARY_PATH="$libraries" python3 "$here/torch_peer.py"
   fi
   printf ',\n"engines":{'
   separator=
