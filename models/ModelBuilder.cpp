@@ -105,8 +105,11 @@ lm::WeightOp ModelBuilder::addWeight(StringRef symbol, ArrayRef<int64_t> extents
 }
 
 lm::WeightOp ModelBuilder::weight(StringRef symbol, StringRef source, ArrayRef<int64_t> extents) {
-  if (checkpoint.tensors.empty())
-    return addWeight(symbol, extents, dtype, source);
+  if (checkpoint.tensors.empty()) {
+    bool ofLayer = extents.size() == 2 && source.starts_with("model.layers.");
+    return addWeight(symbol, extents, ofLayer ? checkpoint.layerFormat.value_or(dtype) : dtype,
+                     source);
+  }
   const import::Tensor *tensor = takeTensor(source, extents);
   return tensor ? addWeight(symbol, extents, tensor->format, source) : lm::WeightOp();
 }
@@ -156,7 +159,7 @@ std::vector<float> ModelBuilder::take(StringRef source, int64_t length) {
   std::vector<float> numbers(length, 1);
   if (!tensor)
     return numbers;
-  auto read = import::dequantizeRow(tensor->format, import::tensorRow(*tensor, 0), numbers);
+  auto read = import::dequantizeRow(*tensor, 0, numbers);
   if (!read)
     refuse(std::move(read.error()));
   return numbers;

@@ -27,7 +27,7 @@ def QuantizeWeightsPass : Pass<"lm-quantize-weights", "::ingot::lm::ModelOp"> {
     that matches decides. Layers that come to differ get kinds of their own.
     The numbers are rounded when the engine is packed; `stored` keeps the format of the checkpoint.
   }];
-  let options = [Option<"format", "format", "std::string", "\"\"", "of floating matrices: int8, int4_g32, int4_g64 or int4_g128">,
+  let options = [Option<"format", "format", "std::string", "\"\"", "of floating matrices: int8, int4_g32, int4_g64, int4_g128 or fp8">,
                  ListOption<"rules", "rules", "std::string", "GLOB:FORMAT, the first match decides">];
 }
 

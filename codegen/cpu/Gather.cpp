@@ -38,6 +38,9 @@ public:
       if (format.isFloat()) {
         emitPadding(out, padded); // first: its vectors may cover values
         emitFloats(k.at(panel, k.mul(row, format.id == WeightFormat::F16 ? 2 : 4)), out);
+      } else if (format.isScaledFloat()) {
+        emitPadding(out, padded);
+        emitScaledFloats(panel, out);
       } else {
         emitCodes(panel, out);
       }
@@ -76,6 +79,28 @@ private:
     Value value =
         k.load(format.id == WeightFormat::F16 ? k.f16 : k.f32, k.at(from, i * layout.blockBytes));
     return format.id == WeightFormat::F16 ? k.extend(value) : value;
+  }
+
+  //===--- Scaled floats: one code per 32 bytes, a scale per block ----------===//
+
+  void emitScaledFloats(Value panel, Value out) {
+    int64_t full = layout.k / layout.blockK, rest = layout.k % layout.blockK;
+    k.loop(0, full, 1, [&](Value block) { emitScaledBlock(panel, block, out, layout.blockK); });
+    if (rest)
+      emitScaledBlock(panel, k.word(full), out, rest);
+  }
+
+  void emitScaledBlock(Value panel, Value block, Value out, int64_t count) {
+    Value start = k.at(panel, k.mul(block, layout.blockBytes));
+    // A code in the place of an f16 is 2^-8 of its number (MatmulFp8.cpp).
+    Value s = k.fmul(k.load(k.f32, k.at(k.at(start, layout.scaleOffset), k.mul(row, 4))),
+                     k.splat(k.f32, 0x1p+8));
+    Value to = k.at(out, k.mul(block, layout.blockK * 4)), from = k.at(start, row);
+    k.loop(0, count, 1, [&](Value i) {
+      Value code = k.load(k.i8, k.at(from, k.mul(i, kPanelRows)));
+      Value half = k.bitAnd(k.shiftLeft(k.widen(code, k.i16), 7), int64_t(int16_t(0xbfff)));
+      k.store(scaled(k.fmul(s, k.extend(k.bitcast(k.f16, half)))), k.at(to, k.mul(i, 4)));
+    });
   }
 
   //===--- Codes ------------------------------------------------------------===//

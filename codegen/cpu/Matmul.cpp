@@ -118,7 +118,7 @@ private:
       Segment segment;
       auto weights = op.getWeights().slice(s * (pair ? 2 : 1), pair ? 2 : 1);
       auto weight = cast<lm::WeightType>(weights.front().getType());
-      if (xType.getKind() != RowKind::F32 && weight.numeric().isFloat())
+      if (xType.getKind() != RowKind::F32 && !weight.numeric().hasIntegerCodes())
         return op.emitOpError("cannot multiply quantised rows by ")
                << weight << " in segment " << s;
       segment.layout = panelLayout(weight.getFormat(), weight.rows(), weight.columns());
@@ -228,6 +228,8 @@ private:
   }
 
   KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout, bool bf16Dot) {
+    if (numericFormat(layout.format).isScaledFloat())
+      return emitFp8Loop(k, tile, layout);
     if (numericFormat(layout.format).isFloat())
       return bf16Dot ? emitBf16DotLoop(k, tile, layout) : emitFloatLoop(k, tile, layout);
     return xType.getKind() != RowKind::F32 ? emitFastLoop(k, tile, layout)

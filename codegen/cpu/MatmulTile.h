@@ -8,12 +8,13 @@
 //
 // A main loop walks K once and returns the sums, index t * vectors + v. What it computes for
 // one row and token does not depend on the tile: that is what makes a token's bits the
-// same in every batch. There are three main loops:
+// same in every batch. There are four main loops:
 //
 //   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
 //           q8x2:     the same for the first plane of a group, then for the second
 //   exact   f32 rows: the weight de-quantised as NumericFormat.h says, one fma per k
 //   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k
+//   fp8     f32 rows, E4M3 weights with scales: the weight as NumericFormat.h says, one fma per k
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -54,12 +55,14 @@ struct Tile {
   size_t sums() const { return vectors.size() * tokens; }
 };
 
-/// Weights of any quantised format, x of kind q8 or q8x2.
+/// Weights of any format with integer codes, x of kind q8 or q8x2.
 KernelBuilder::Values emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
-/// Weights of any quantised format, x of kind f32.
+/// Weights of any format with integer codes, x of kind f32.
 KernelBuilder::Values emitExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
 /// Float weights, x of kind f32.
 KernelBuilder::Values emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
+/// Scaled floats (fp8), x of kind f32.
+KernelBuilder::Values emitFp8Loop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
 /// bf16 weights, x rows of bf16 (as emitRoundRows leaves them), vdpbf16ps.
 KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
                                       const PanelLayout &layout);

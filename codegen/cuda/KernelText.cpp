@@ -187,6 +187,10 @@ StringRef ingot::cuda::formatText(WeightFormat format) {
     return "Int4G64";
   case WeightFormat::Int4G128:
     return "Int4G128";
+  case WeightFormat::Fp8Tensor:
+  case WeightFormat::Fp8:
+  case WeightFormat::Fp8Block128:
+    return "Fp8Format"; // scales are packed alike
   }
   llvm_unreachable("all formats are covered");
 }

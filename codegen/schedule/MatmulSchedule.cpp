@@ -29,8 +29,9 @@ static bool needsProducts(kernel::MatmulOp op) {
 /// De-quantising in f32 unrolls to long code: fewer tiles, and compiling takes half the time.
 static bool isExact(kernel::MatmulOp op) {
   return op.getX().getType().getKind() == kernel::RowKind::F32 &&
-         llvm::any_of(op.getWeights().getTypes(),
-                      [](Type type) { return !cast<lm::WeightType>(type).numeric().isFloat(); });
+         llvm::any_of(op.getWeights().getTypes(), [](Type type) {
+           return cast<lm::WeightType>(type).numeric().hasIntegerCodes();
+         });
 }
 
 static SmallVector<int64_t> tokenTiles(kernel::MatmulOp op, const Isa &isa) {

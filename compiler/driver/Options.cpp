@@ -64,10 +64,12 @@ static Result<void> readRecipe(const std::string &path, CompileOptions &options)
       continue;
     words >> format >> more;
     std::replace(format.begin(), format.end(), '-', '_');
-    const char *formats[] = {"int8", "int4_g32", "int4_g64", "int4_g128", "bf16"};
+    const char *formats[] = {"int8", "int4_g32", "int4_g64", "int4_g128", "fp8", "bf16"};
     if (!more.empty() || std::find(std::begin(formats), std::end(formats), format) == std::end(formats))
-      return Error{ExitCode::File, "E0414", path + ", line " + std::to_string(number) + ": '" + line + "'",
-                   "a line is a glob over weight names and int8, int4-g32, int4-g64, int4-g128 or bf16", "blk.*.ffn_down int8"};
+      return Error{
+          ExitCode::File, "E0414", path + ", line " + std::to_string(number) + ": '" + line + "'",
+          "a line is a glob over weight names and int8, int4-g32, int4-g64, int4-g128, fp8 or bf16",
+          "blk.*.ffn_down int8"};
     options.recipe.push_back(glob + ":" + format);
     options.recipeLines.push_back(number);
   }
@@ -102,7 +104,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("-o,--output", o.output, "the engine to write");
   app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
                                          "cuda-emulator:sm_90a; may be repeated")->type_name("T");
-  app.add_option("--quantize", quantize, "floating weights become int8, int4-g32, int4-g64 or int4-g128");
+  app.add_option("--quantize", quantize,
+                 "floating weights become int8, int4-g32, int4-g64, int4-g128 or fp8");
   app.add_option("--recipe", recipe, "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
   app.add_option("--patterns", o.patterns, "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
       ->type_name("F")
@@ -159,8 +162,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
     return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16 and f16", "--kv bf16");
   if (!quantize.empty()) {
     std::replace(quantize.begin(), quantize.end(), '-', '_');
-    if (quantize != "int8" && quantize != "int4_g32" && quantize != "int4_g64" && quantize != "int4_g128")
-      return usage("E0404", "unknown quantisation '" + quantize + "'", "formats are int8, int4-g32, int4-g64 and int4-g128",
+    if (quantize != "int8" && quantize != "int4_g32" && quantize != "int4_g64" &&
+        quantize != "int4_g128" && quantize != "fp8")
+      return usage("E0404", "unknown quantisation '" + quantize + "'",
+                   "formats are int8, int4-g32, int4-g64, int4-g128 and fp8",
                    "--quantize int4-g64");
     o.quantize = quantize;
   }

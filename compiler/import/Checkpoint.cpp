@@ -13,6 +13,19 @@ int64_t Tensor::elements() const {
   return count;
 }
 
+float Tensor::scale(int64_t row, int64_t k) const {
+  switch (format) {
+  case WeightFormat::Fp8Tensor:
+    return scales[0];
+  case WeightFormat::Fp8:
+    return scales[static_cast<size_t>(row)];
+  default: {
+    int64_t columns = (shape.back() + 127) / 128;
+    return scales[static_cast<size_t>(row / 128 * columns + k / 128)];
+  }
+  }
+}
+
 const Tensor *Checkpoint::find(std::string_view tensorName) const {
   auto tensor = std::lower_bound(
       tensors.begin(), tensors.end(), tensorName,

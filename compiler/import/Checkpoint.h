@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,8 +30,13 @@ struct Tensor {
   WeightFormat format;        ///< numeric format; the packing is the file's own (Dequantize.h)
   std::vector<int64_t> shape; ///< outermost first: a matrix is [rows n][columns k]
   std::span<const std::byte> data;
+  /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128)
+  /// numbers.
+  std::span<const float> scales = {};
 
   int64_t elements() const;
+  /// Of an fp8 tensor: what value (row, k) is multiplied by.
+  float scale(int64_t row, int64_t k) const;
 };
 
 /// A metadata value: GGUF keys and config.json fields. Integers are i64 (an u64 beyond
@@ -57,6 +63,9 @@ public:
   std::string name;
   std::map<std::string, MetaValue, std::less<>> metadata;
   std::vector<Tensor> tensors; ///< sorted by name; unique
+  /// What config.json says of the layers' matrices (quantization_config): for shapes without
+  /// tensors.
+  std::optional<WeightFormat> layerFormat;
   TextFiles text;              ///< safetensors only; GGUF keeps its vocabulary in metadata
   std::string contentHash;     ///< hex XXH3-128 over everything read (for caches and provenance)
 

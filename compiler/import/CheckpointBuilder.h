@@ -17,6 +17,9 @@ public:
   const MetaValue *metadata(std::string_view key) const;
   /// How many there are.
   size_t keys() const { return checkpoint->metadata.size(); }
+  const std::map<std::string, MetaValue, std::less<>> &allMetadata() const {
+    return checkpoint->metadata;
+  }
   /// The reader itself dealt with the key: families need not.
   void markUsed(std::string_view key);
 
@@ -24,10 +27,13 @@ public:
   /// tensor's record is trusted; every checked name must be added afterwards.
   Result<void> checkTensorName(std::string_view name, const std::string &path);
   void addTensor(Tensor tensor) { checkpoint->tensors.push_back(std::move(tensor)); }
+  /// All that were added, for what is only known when the last one is there (Float8.h).
+  std::vector<Tensor> &tensors() { return checkpoint->tensors; }
 
   void setArchitecture(std::string architecture) {
     checkpoint->architecture = std::move(architecture);
   }
+  void setLayerFormat(WeightFormat format) { checkpoint->layerFormat = format; }
   void setName(std::string name) { checkpoint->name = std::move(name); }
   TextFiles &text() { return checkpoint->text; }
   /// Keeps the memory under the tensors alive with the checkpoint.

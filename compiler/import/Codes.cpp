@@ -12,6 +12,9 @@ int64_t storedBlockValues(WeightFormat format) {
   case WeightFormat::F32:
   case WeightFormat::F16:
   case WeightFormat::BF16:
+  case WeightFormat::Fp8Tensor:
+  case WeightFormat::Fp8:
+  case WeightFormat::Fp8Block128:
     return 1;
   case WeightFormat::Q4_K:
   case WeightFormat::Q5_K:
@@ -29,6 +32,10 @@ int64_t storedBlockBytes(WeightFormat format) {
   case WeightFormat::F16:
   case WeightFormat::BF16:
     return 2;
+  case WeightFormat::Fp8Tensor:
+  case WeightFormat::Fp8:
+  case WeightFormat::Fp8Block128:
+    return 1;
   case WeightFormat::Q4_0:
     return 2 + 16;
   case WeightFormat::Q4_1:
@@ -167,7 +174,7 @@ void unpackBlock(WeightFormat format, const std::byte *stored, BlockParts &parts
       parts.q[k] |= static_cast<uint8_t>((block[16 + k % 32] >> k / 32 & 1) << 4);
     return;
   default:
-    assert(false && "floats and --quantize formats have no stored blocks");
+    assert(false && "floats, fp8 and --quantize formats have no stored blocks");
   }
 }
 

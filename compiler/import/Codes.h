@@ -35,7 +35,7 @@ struct BlockParts {
   uint8_t t[8];   ///< sub-minima 0..63 (q4_k, q5_k)
 };
 
-/// Values of K in a stored block (1 for floats), and its bytes in the file. Only formats
+/// Values of K in a stored block (1 for floats and fp8), and its bytes in the file. Only formats
 /// that files hold (not Int8 and Int4*, which --quantize makes).
 int64_t storedBlockValues(WeightFormat format);
 int64_t storedBlockBytes(WeightFormat format);

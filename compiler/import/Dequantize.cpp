@@ -1,6 +1,7 @@
 //===- Dequantize.cpp - The formulas of NumericFormat.h -------------------===//
 #include "compiler/import/Dequantize.h"
 #include "compiler/import/ImportErrors.h"
+#include "runtime/formats/E4M3.h"
 
 #include <bit>
 #include <cassert>
@@ -70,6 +71,17 @@ Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte>
   return {};
 }
 
+Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float> out) {
+  std::span<const std::byte> row = tensorRow(tensor, index);
+  if (!numericFormat(tensor.format).isScaledFloat())
+    return dequantizeRow(tensor.format, row, out);
+  assert(out.size() == row.size());
+  for (size_t k = 0; k < out.size(); ++k)
+    out[k] =
+        tensor.scale(index, static_cast<int64_t>(k)) * f32FromE4M3(static_cast<uint8_t>(row[k]));
+  return {};
+}
+
 std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index) {
   int64_t k = tensor.shape.back();
   int64_t bytes = storedRowBytes(tensor.format, k);
@@ -82,6 +94,7 @@ namespace {
 bool isFiniteF16(uint16_t bits) { return (bits & 0x7C00) != 0x7C00; }
 bool isFiniteBF16(uint16_t bits) { return (bits & 0x7F80) != 0x7F80; }
 bool isFiniteF32(uint32_t bits) { return (bits & 0x7F800000) != 0x7F800000; }
+bool isNumberE4M3(uint8_t code) { return !isE4M3NaN(code); }
 
 /// The first of `count` elements, `stride` bytes apart, that fails; -1 if none does.
 /// Chunked so that the inner loop has no exit and vectorises.
@@ -127,6 +140,11 @@ Result<void> checkFinite(const Tensor &tensor) {
     break;
   case WeightFormat::BF16:
     bad = firstBad<uint16_t>(data, blocks, 2, isFiniteBF16);
+    break;
+  case WeightFormat::Fp8Tensor:
+  case WeightFormat::Fp8:
+  case WeightFormat::Fp8Block128:
+    bad = firstBad<uint8_t>(data, blocks, 1, isNumberE4M3);
     break;
   default: {
     int64_t scaleAt = tensor.format == WeightFormat::Q6_K ? bytes - 2 : 0;

@@ -13,9 +13,13 @@
 namespace ingot::import {
 
 /// One row in the file's packing to out.size() numbers. The two lengths must fit each
-/// other (storedRowBytes); an error of code E0207 otherwise. No alignment is needed.
+/// other (storedRowBytes); an error of code E0207 otherwise. No alignment is needed. Not for
+/// fp8, whose scales lie elsewhere.
 Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte> row,
                            std::span<float> out);
+
+/// Row `index` of a tensor, counted as tensorRow does: the same, and fp8 formats too.
+Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float> out);
 
 /// The numbers of parts already taken apart (storedBlockValues(format) of them).
 void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out);
@@ -23,7 +27,8 @@ void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out);
 /// The bytes of row `index` of the last dimension: rows are counted over all outer ones.
 std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index);
 
-/// Refuses a tensor with a NaN or infinite value or scale, naming the first place (E0208).
+/// Refuses a tensor with a NaN or infinite value or scale, naming the first place (E0208; scales of
+/// fp8 were checked when they were read).
 /// One pass over the stored bytes (scales only for quantised formats); allocates nothing.
 Result<void> checkFinite(const Tensor &tensor);
 

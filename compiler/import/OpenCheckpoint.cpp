@@ -3,6 +3,7 @@
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
+#include "compiler/import/Float8.h"
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
@@ -158,6 +159,8 @@ Opened openFolder(const std::string &path) {
   } else if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, builder); !read) {
     return read.error();
   }
+  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+    return scaled.error();
   return builder.finish(hashContent(folder.opened()));
 }
 
@@ -178,6 +181,8 @@ Opened openSafetensors(const fs::path &path) {
     return texts.error();
   if (Result<std::vector<std::string>> read = readWeights(folder, name, builder); !read)
     return read.error();
+  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+    return scaled.error();
   return builder.finish(hashContent(folder.opened()));
 }
 
@@ -191,6 +196,8 @@ Opened openConfig(const fs::path &path) {
   builder.setName(name == kConfig ? folder.name() : path.stem().string());
   if (Result<void> texts = readTexts(folder, name, builder); !texts)
     return texts.error();
+  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+    return scaled.error();
   return builder.finish(hashContent(folder.opened()));
 }
 

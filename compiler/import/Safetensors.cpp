@@ -24,13 +24,26 @@ struct Dtype {
 };
 
 constexpr Dtype kDtypes[] = {
-    {"F32", WeightFormat::F32}, {"F16", WeightFormat::F16}, {"BF16", WeightFormat::BF16},
-    {"F64", std::nullopt},      {"F8_E4M3", std::nullopt},  {"F8_E5M2", std::nullopt},
-    {"F8_E8M0", std::nullopt},  {"F6_E2M3", std::nullopt},  {"F6_E3M2", std::nullopt},
-    {"F4", std::nullopt},       {"I64", std::nullopt},      {"I32", std::nullopt},
-    {"I16", std::nullopt},      {"I8", std::nullopt},       {"U64", std::nullopt},
-    {"U32", std::nullopt},      {"U16", std::nullopt},      {"U8", std::nullopt},
-    {"BOOL", std::nullopt},     {"C64", std::nullopt},
+    {"F32", WeightFormat::F32},
+    {"F16", WeightFormat::F16},
+    {"BF16", WeightFormat::BF16},
+    {"F64", std::nullopt},
+    {"F8_E4M3", WeightFormat::Fp8Tensor}, // which fp8 it is, its scales say
+    {"F8_E5M2", std::nullopt},
+    {"F8_E8M0", std::nullopt},
+    {"F6_E2M3", std::nullopt},
+    {"F6_E3M2", std::nullopt},
+    {"F4", std::nullopt},
+    {"I64", std::nullopt},
+    {"I32", std::nullopt},
+    {"I16", std::nullopt},
+    {"I8", std::nullopt},
+    {"U64", std::nullopt},
+    {"U32", std::nullopt},
+    {"U16", std::nullopt},
+    {"U8", std::nullopt},
+    {"BOOL", std::nullopt},
+    {"C64", std::nullopt},
 };
 
 struct Entry {
@@ -146,12 +159,12 @@ Result<WeightFormat> SafetensorsReader::dtype(const std::string &name, element v
                                    [&](const Dtype &dtype) { return dtype.name == text; });
   if (known == std::end(kDtypes))
     return refuse(cause::typeUnknown, line("tensor ", inQuotes(name), " has an unknown type"),
-                  line("dtype ", inQuotes(text), "; 3 are supported: F32 F16 BF16"),
+                  line("dtype ", inQuotes(text), "; 4 are supported: F32 F16 BF16 F8_E4M3"),
                   "save the checkpoint again as BF16, F16 or F32");
   if (!known->format)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(name), " has the type ", known->name),
-                  line(known->name, " is not supported; these 3 are: F32 F16 BF16"),
+                  line(known->name, " is not supported; these 4 are: F32 F16 BF16 F8_E4M3"),
                   "use the original checkpoint in BF16, F16 or F32");
   return *known->format;
 }

@@ -2,6 +2,7 @@
 #include "compiler/pack/Pack.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/Dequantize.h"
+#include "runtime/formats/E4M3.h"
 
 #include <algorithm>
 #include <bit>
@@ -32,6 +33,11 @@ public:
 
   /// Codes of 32 consecutive values of K, group `group` of block `block`.
   void codes(int64_t block, int64_t group, const uint8_t *q) {
+    if (format.isScaledFloat()) {
+      for (int i = 0; i < kGroupK; ++i)
+        at(block)[(group * kGroupK + i) * kPanelRows + row] = static_cast<std::byte>(q[i]);
+      return;
+    }
     std::byte *to = at(block) + group * layout.groupCodeBytes + row / 16 * (layout.groupCodeBytes / 2) + row % 16 * 4;
     if (format.bits == 8) {
       for (int s = 0; s < 8; ++s)
@@ -55,6 +61,7 @@ public:
       std::memcpy(to + 256 + 64 * line, bits + 4 * line, 4);
   }
   void scale(int64_t block, uint16_t bits) { put(at(block) + layout.scaleOffset + 2 * row, bits); }
+  void scale(int64_t block, float s) { put(at(block) + layout.scaleOffset + 4 * row, s); }
   void minimum(int64_t block, uint16_t bits) { put(at(block) + layout.minOffset + 2 * row, bits); }
   void subScale(int64_t block, int64_t i, int16_t s) {
     put(at(block) + layout.subScaleOffset + kPanelRows * i + row, static_cast<uint8_t>(s));
@@ -91,6 +98,7 @@ public:
       pair(k + i, q[i], q[i + 1]);
   }
   void scale(int64_t block, uint16_t bits) { put(scaleAt(block, layout.scaleOffset), bits); }
+  void scale(int64_t block, float s) { put(at(block) + layout.scaleOffset + 4 * row, s); }
   void minimum(int64_t block, uint16_t bits) { put(scaleAt(block, layout.minOffset), bits); }
   void subScale(int64_t block, int64_t i, int16_t s) {
     put(at(block) + layout.subScaleOffset + kFragmentRows * i + row, static_cast<uint8_t>(s));
@@ -121,8 +129,10 @@ private:
     std::byte *run = tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
     int64_t step = k % kRunK / kStepK, j = place.value / 2;
     if (format.bits == 8) {
-      std::byte *word = run + step / 2 * 512 + place.lane * 16 + (2 * (step % 2) + j / 2) * 4;
-      return orWord(word, (even | odd << 16) << (8 * (j % 2)));
+      int64_t inWord = format.isScaledFloat() ? j / 2 : j % 2,
+              ofStep = format.isScaledFloat() ? j % 2 : j / 2;
+      std::byte *word = run + step / 2 * 512 + place.lane * 16 + (2 * (step % 2) + ofStep) * 4;
+      return orWord(word, (even | odd << 16) << (8 * inWord));
     }
     orWord(run + place.lane * 16 + step * 4, ((even & 15) | (odd & 15) << 16) << (4 * j));
     uint32_t upper = even >> 4 | odd >> 4 << 16;
@@ -157,6 +167,39 @@ template <typename Row> void copyParts(WeightFormat format, std::span<const std:
       if (numeric.hasMin)
         to.subMinimum(block, i, parts.t[i]);
     }
+  }
+}
+
+/// Codes and scales of an fp8 row, as they are stored.
+template <typename Row> void copyFp8(const import::Tensor &tensor, int64_t n, Row to) {
+  std::span<const std::byte> stored = import::tensorRow(tensor, n);
+  const int64_t blockK = numericFormat(tensor.format).block(),
+                k = static_cast<int64_t>(stored.size());
+  uint8_t q[kGroupK];
+  for (int64_t from = 0; from < k; from += kGroupK) {
+    std::fill(std::begin(q), std::end(q), uint8_t(0));
+    std::memcpy(q, stored.data() + from, static_cast<size_t>(std::min(kGroupK, k - from)));
+    to.codes(from / blockK, from % blockK / kGroupK, q);
+    if (from % blockK == 0)
+      to.scale(from / blockK, tensor.scale(n, from));
+  }
+}
+
+/// One scale for the row, of which 448 is the largest value; codes of the nearest numbers.
+template <typename Row>
+void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Row to) {
+  float largest = 0;
+  for (float value : values)
+    largest = std::max(largest, std::abs(value));
+  const float scale = largest / kE4M3Largest;
+  const int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
+  uint8_t q[kGroupK];
+  for (int64_t from = 0; from < k; from += kGroupK) {
+    for (int64_t i = 0; i < kGroupK; ++i)
+      q[i] = from + i < k && scale != 0 ? e4m3FromF32(values[from + i] / scale) : uint8_t(0);
+    to.codes(from / blockK, from % blockK / kGroupK, q);
+    if (from % blockK == 0)
+      to.scale(from / blockK, scale);
   }
 }
 
@@ -200,16 +243,20 @@ Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_
       if (n >= layout.n)
         break;
       Row to(layout, out.data() + u * unitBytes, r);
-      std::span<const std::byte> stored = import::tensorRow(tensor, n);
       if (verbatim) {
-        copyParts(tensor.format, stored, layout.k, to);
+        if (numeric.isScaledFloat())
+          copyFp8(tensor, n, to);
+        else
+          copyParts(tensor.format, import::tensorRow(tensor, n), layout.k, to);
         continue;
       }
-      if (auto done = import::dequantizeRow(tensor.format, stored, values); !done)
+      if (auto done = import::dequantizeRow(tensor, n, values); !done)
         return done.error();
       if (numeric.isFloat())
         for (int64_t k = 0; k < layout.k; ++k)
           to.number(k, values[k]);
+      else if (numeric.isScaledFloat())
+        quantizeFp8(values, numeric, to);
       else
         quantizeRow(values, numeric, to);
     }

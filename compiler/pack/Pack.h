@@ -16,7 +16,8 @@ namespace ingot::compiler {
 
 /// Packs panels [first, first + out.size() / layout.panelBytes()) of a matrix. `out` is zeroed.
 /// The tensor is [layout.n][layout.k]; its stored format equals layout.format, or is converted:
-/// any format to a float or to int8 / int4_* (round to nearest, scale by the group's extreme value).
+/// any format to a float, to int8 / int4_* (round to nearest, scale by the group's extreme value)
+/// or to fp8 (a scale per row, largest |w| / 448).
 Result<void> packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
                         std::span<std::byte> out);
 

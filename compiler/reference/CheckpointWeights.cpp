@@ -32,8 +32,7 @@ Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::Tens
   size_t columns = static_cast<size_t>(type.columns());
   for (int64_t i = 0; i < count; ++i) {
     std::span<float> row(out + i * columns, columns);
-    if (auto read = import::dequantizeRow(tensor.format, import::tensorRow(tensor, first + i), row);
-        !read)
+    if (auto read = import::dequantizeRow(tensor, first + i, row); !read)
       return std::move(read.error());
     if (rounds)
       if (auto rounded = roundRow(type.getFormat(), row); !rounded)

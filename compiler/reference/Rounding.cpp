@@ -36,6 +36,24 @@ static void roundGroup(const NumericFormat &format, std::span<float> group) {
     value = scale * std::clamp(std::nearbyint(value * inverse), low, high);
 }
 
+/// The nearest E4M3 number, ties to even, by the spacing of numbers at `value`.
+static float roundToE4M3(float value) {
+  int exponent = 0;
+  std::frexp(value, &exponent); // |value| is in [2^(exponent-1), 2^exponent)
+  float step = std::ldexp(1.0f, std::max(exponent - 1, -6) - 3);
+  return std::clamp(std::nearbyint(value / step) * step, -448.0f, 448.0f);
+}
+
+/// A row under one scale.
+static void roundFp8(std::span<float> row) {
+  float largest = 0;
+  for (float value : row)
+    largest = std::max(largest, std::abs(value));
+  const float scale = largest / 448;
+  for (float &value : row)
+    value = scale != 0 ? scale * roundToE4M3(value / scale) : 0;
+}
+
 Result<void> reference::roundRow(WeightFormat id, std::span<float> row) {
   const NumericFormat &format = numericFormat(id);
   switch (id) {
@@ -56,9 +74,12 @@ Result<void> reference::roundRow(WeightFormat id, std::span<float> row) {
       roundGroup(format, row.subspan(at, std::min(width, row.size() - at)));
     return {};
   }
+  case WeightFormat::Fp8:
+    roundFp8(row);
+    return {};
   default:
     return Error{ExitCode::Internal, "E0452", "no weight is rounded to " + std::string(format.name),
-                 "checkpoints hold that format; --quantize makes int8 and int4 only",
+                 "checkpoints hold that format; --quantize makes int8, int4 and fp8 only",
                  "report this"};
   }
 }

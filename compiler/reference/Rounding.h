@@ -20,6 +20,7 @@ float roundToF16(float value);
 /// formats that --quantize makes:
 ///   int8    groups of 32: scale f16(largest |w| / 127), codes -127 … 127
 ///   int4_*  its groups: scale f16(w / -8), w the value of largest magnitude, codes -8 … 7
+///   fp8     the row: scale largest |w| / 448, the nearest E4M3 numbers
 /// Any other format is an error (E0452): files hold those, nobody makes them.
 Result<void> roundRow(WeightFormat format, std::span<float> row);
 

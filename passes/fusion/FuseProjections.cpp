@@ -16,11 +16,11 @@ using namespace ingot::lm;
 namespace {
 struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
   void runOnOperation() override {
-    // Float and quantised weights read the input in different forms: they are kept apart.
+    // Float (fp8 too) and integer weights read the input in different forms: they are kept apart.
     llvm::MapVector<std::pair<Value, unsigned>, OpGroup> byInput;
     getOperation().walk([&](LinearOp op) {
       if (!isa<FusedOp>(op->getParentOp()))
-        byInput[{op.getX(), op.getWeight().getType().numeric().isFloat()}].insert(op);
+        byInput[{op.getX(), !op.getWeight().getType().numeric().hasIntegerCodes()}].insert(op);
     });
     for (auto &[input, group] : byInput) {
       if (input.second && byInput.contains({input.first, false}))

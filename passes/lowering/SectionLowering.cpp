@@ -60,7 +60,7 @@ private:
   bool readsRounded(OpOperand &use) const {
     auto linear = dyn_cast<lm::LinearOp>(use.getOwner());
     return linear && use.getOperandNumber() == 0 && !program.choices.exact &&
-           (program.choices.cuda || !linear.getWeight().getType().numeric().isFloat());
+           (program.choices.cuda || linear.getWeight().getType().numeric().hasIntegerCodes());
   }
   bool needsRounded(Value value) const { return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsRounded(use); }); }
   bool needsF32(Value value) const {

@@ -47,10 +47,12 @@ private:
   /// A format that codes can be rounded to.
   std::optional<WeightFormat> target(StringRef name) {
     auto found = weightFormatNamed(std::string_view(name.data(), name.size()));
-    if (found && (*found == WeightFormat::Int8 || *found == WeightFormat::Int4G32 || *found == WeightFormat::Int4G64 ||
-                  *found == WeightFormat::Int4G128 || *found == WeightFormat::BF16))
+    if (found && (*found == WeightFormat::Int8 || *found == WeightFormat::Int4G32 ||
+                  *found == WeightFormat::Int4G64 || *found == WeightFormat::Int4G128 ||
+                  *found == WeightFormat::Fp8 || *found == WeightFormat::BF16))
       return found;
-    getOperation().emitError("cannot quantise to '") << name << "': expects int8, int4_g32, int4_g64, int4_g128 or bf16";
+    getOperation().emitError("cannot quantise to '")
+        << name << "': expects int8, int4_g32, int4_g64, int4_g128, fp8 or bf16";
     return std::nullopt;
   }
 

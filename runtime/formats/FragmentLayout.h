@@ -16,18 +16,29 @@
 // of a pair lies in the low half of a 32-bit word, the odd one 16 bits above it:
 //
 //   4 bits   512 B: lane x 4 words: word s, pair j at bits 4j and 16 + 4j
-//   5 bits   the 512 B, then 128 B: lane x 1 word: bit 4 of step s, pair j at bits 4s + j and 16 + 4s + j
-//   6 bits   the 512 B, then 256 B: lane x 2 words: bits 4,5 of step s, pair j in word s / 2 at
+//   5 bits   the 512 B, then 128 B: lane x 1 word: bit 4 of step s, pair j at bits 4s + j and 16 +
+//   4s + j 6 bits   the 512 B, then 256 B: lane x 2 words: bits 4,5 of step s, pair j in word s / 2
+//   at
 //            bits 8 (s % 2) + 2j and 16 + 8 (s % 2) + 2j
-//   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits 8 (j % 2) and 16 + 8 (j % 2)
+//   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits 8 (j %
+//   2) and 16 + 8 (j % 2)
 //
-// so that (word >> shift) & mask gives both values of a pair in the halves of a word.
+// so that (word >> shift) & mask gives both values of a pair in the halves of a word. E4M3 codes
+// lie like 8 bits, but for one exchange: a word holds values of one row alone, as the fp8 products
+// of tensor cores take them,
+//
+//   fp8    1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits 8 (j / 2)
+//   and 16 + 8 (j / 2)
+//
+// and so an fp8 product meets the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} of lanes c =
+// 0..3; its activations are stored in that order too (fp8Slot).
 //
 // A *block* covers blockK = max(64, the format's block) values of K:
 //
 //   codes    blockK / 64 runs as above
 //   then, for Affine:       f16 d[blockK / group][16 rows]
 //                           f16 m[blockK / group][16]     if hasMin
+//   then, for ScaledFloat:  f32 s[16]
 //   then, for SuperAffine:  f16 d[16]
 //                           f16 dmin[16]                  if hasMin
 //                           u8/s8 s[256 / group][16]      (q6_k: signed, group 16)
@@ -52,7 +63,7 @@ struct FragmentLayout {
   int64_t n, k;
   int64_t blockK;         ///< values of K per block
   int64_t runBytes;       ///< of 16 rows x 64 codes (floats: 16 rows x 16 values)
-  int64_t scaleOffset;    ///< of d, from the start of a block; -1 for floats
+  int64_t scaleOffset;    ///< of d or s, from the start of a block; -1 for floats
   int64_t minOffset;      ///< of m or dmin; -1 if none
   int64_t subScaleOffset; ///< of s; -1 if none
   int64_t subMinOffset;   ///< of t; -1 if none
@@ -77,7 +88,7 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
     int64_t at = l.blockK / kRunK * l.runBytes;
     auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
     int64_t scales = f.superGroup ? 1 : l.blockK / f.group;
-    l.scaleOffset = take(2 * scales * kFragmentRows);
+    l.scaleOffset = take((f.isScaledFloat() ? 4 : 2) * scales * kFragmentRows);
     if (f.hasMin)
       l.minOffset = take(2 * scales * kFragmentRows);
     if (f.superGroup)
@@ -97,6 +108,10 @@ struct FragmentPlace {
 constexpr FragmentPlace fragmentPlace(int64_t row, int64_t k) {
   return {row % 8 * 4 + k % 8 / 2, k / 8 * 4 + row / 8 * 2 + k % 2};
 }
+
+/// Where value k of a step lies among the 16 bytes that an fp8 product reads: lane c of four takes
+/// bytes 4c … 4c+3, which are its values of the step.
+constexpr int64_t fp8Slot(int64_t k) { return k % 8 / 2 * 4 + k % 2 * 2 + k / 8; }
 
 /// A row of bf16 activations, padded with zeros to whole runs.
 constexpr int64_t gpuRowBytes(int64_t n) { return roundUp(n, kRunK) * 2; }

@@ -21,6 +21,9 @@ static constexpr NumericFormat kFormats[kWeightFormatCount] = {
     {WeightFormat::Int4G32,  "int4_g32", Kind::Affine,      4,   32,   8,   false, 0},
     {WeightFormat::Int4G64,  "int4_g64", Kind::Affine,      4,   64,   8,   false, 0},
     {WeightFormat::Int4G128, "int4_g128", Kind::Affine,     4,   128,  8,   false, 0},
+    {WeightFormat::Fp8Tensor, "fp8_tensor", Kind::ScaledFloat, 8, 128, 0,   false, 0},
+    {WeightFormat::Fp8,      "fp8",      Kind::ScaledFloat, 8,   128,  0,   false, 0},
+    {WeightFormat::Fp8Block128, "fp8_block128", Kind::ScaledFloat, 8, 128, 0, false, 0},
 };
 
 const NumericFormat &ingot::numericFormat(WeightFormat format) {

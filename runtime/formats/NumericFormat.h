@@ -9,6 +9,11 @@
 //                w = d * q + m                  with hasMin: one f16 m as well
 //   SuperAffine  w = (d * s) * (q - zeroPoint)  d: f16 per `superGroup`; s: integer per `group`
 //                w = (d * s) * q - (dmin * t)   with hasMin (Q4_K, Q5_K): t like s
+//   ScaledFloat  w = s * e4m3(q)                s: f32, one per tensor, row of N or 128 x 128 block
+//
+// e4m3(q) is the OCP 8-bit float: sign, 4 bits of exponent (bias 7), 3 of mantissa; subnormal below
+// 2^-6, 448 the largest, no infinities; 0x7f and 0xff are NaN and no weight (E4M3.h). Kernels read
+// one form of the three: a scale per row for every 128 values of K.
 //
 // q is unsigned, `bits` wide. All arithmetic of the formulas is in f32 and
 // rounds once per written operation: that is what the reference
@@ -23,15 +28,29 @@
 namespace ingot {
 
 enum class WeightFormat : uint8_t {
-  F32, F16, BF16,
-  Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, // GGUF blocks of 32
-  Q4_K, Q5_K, Q6_K,             // GGUF super-blocks of 256
-  Int8, Int4G32, Int4G64, Int4G128, // made by --quantize: symmetric, f16 scales
+  F32,
+  F16,
+  BF16,
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q8_0, // GGUF blocks of 32
+  Q4_K,
+  Q5_K,
+  Q6_K, // GGUF super-blocks of 256
+  Int8,
+  Int4G32,
+  Int4G64,
+  Int4G128, // made by --quantize: symmetric, f16 scales
+  Fp8Tensor,
+  Fp8,
+  Fp8Block128, // E4M3, a scale per tensor, row (made by --quantize too), 128 x 128
 };
-constexpr int kWeightFormatCount = 15;
+constexpr int kWeightFormatCount = 18;
 
 struct NumericFormat {
-  enum class Kind : uint8_t { Float, Affine, SuperAffine };
+  enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
   WeightFormat id;
   std::string_view name; ///< as in IR (`#lm.format<q4_1>`), `inspect` and the engine
   Kind kind;
@@ -42,6 +61,9 @@ struct NumericFormat {
   int superGroup; ///< 256 for K-quants, else 0
 
   bool isFloat() const { return kind == Kind::Float; }
+  bool isScaledFloat() const { return kind == Kind::ScaledFloat; }
+  /// Do its codes make exact integer dots with quantised activations?
+  bool hasIntegerCodes() const { return kind == Kind::Affine || kind == Kind::SuperAffine; }
   /// Values of K that one self-contained run of a row covers.
   int block() const { return superGroup ? superGroup : group; }
 };

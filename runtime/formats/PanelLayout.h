@@ -34,6 +34,11 @@
 //   f16       64 B per k: f16 w[32 rows]
 //   bf16     128 B per k pair: 32 rows x {w[k], w[k+1]}; rows 0-15 in the first 64 B
 //
+// Scaled floats (fp8; blockK = 128): k after k, so that 16 rows are one load and one conversion
+//   32 B per k:  u8 q[32 rows]                     k = 0..127
+//   then         f32 s[32 rows]                    128 B, s of the tensor, the row or the 128 x 128
+//                                                  block of this row and these k
+//
 // Vectors (norm weights, biases, rope frequencies) are plain f32 arrays, padded
 // with zeros to a multiple of 32 values: layout class `vector-f32`.
 //
@@ -55,7 +60,7 @@ struct PanelLayout {
   int64_t n, k;
   int64_t blockK;         ///< values of K per block
   int64_t groupCodeBytes; ///< code bytes of 32 rows x 32 k (0 for floats)
-  int64_t scaleOffset;    ///< of d, from the start of a block
+  int64_t scaleOffset;    ///< of d (s of scaled floats), from the start of a block
   int64_t minOffset;      ///< of m or dmin; -1 if none
   int64_t subScaleOffset; ///< of s; -1 if none
   int64_t subMinOffset;   ///< of t; -1 if none
@@ -78,6 +83,11 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
   if (f.isFloat()) {
     l.blockK = id == WeightFormat::BF16 ? 2 : 1;
     l.blockBytes = l.blockK * kPanelRows * f.bits / 8;
+  } else if (f.isScaledFloat()) {
+    l.blockK = f.group;
+    l.groupCodeBytes = codeBytesOfGroup(f.bits);
+    l.scaleOffset = l.blockK / kGroupK * l.groupCodeBytes;
+    l.blockBytes = l.scaleOffset + 4 * kPanelRows;
   } else {
     l.blockK = f.superGroup ? f.superGroup : f.group;
     l.groupCodeBytes = codeBytesOfGroup(f.bits);

@@ -98,13 +98,16 @@ private:
 
   void codes(int64_t row, SeedRow &numbers) {
     for (int64_t k = 0; k < layout.k; ++k)
-      place(row, k, numbers.code(format.bits, k));
+      place(row, k, numbers.code(format.bits, k) & (format.isScaledFloat() ? kSeedFp8Mask : 0xff));
   }
 
   void place(int64_t row, int64_t k, uint32_t q) {
     FragmentPlace at = fragmentPlace(row, k % kStepK);
     std::byte *run = tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
     int64_t step = k % kRunK / kStepK, j = at.value / 2, half = 16 * (at.value % 2);
+    if (format.isScaledFloat())
+      return orWord(run + step / 2 * 512 + at.lane * 16 + (2 * (step % 2) + j % 2) * 4,
+                    q << (8 * (j / 2) + half));
     if (format.bits == 8)
       return orWord(run + step / 2 * 512 + at.lane * 16 + (2 * (step % 2) + j / 2) * 4, q << (8 * (j % 2) + half));
     orWord(run + at.lane * 16 + step * 4, (q & 15) << (4 * j + half));
@@ -121,6 +124,10 @@ private:
     for (int64_t block = 0; block < blocks; ++block) {
       int64_t k = block * format.block();
       std::byte *at = tile + k / layout.blockK * layout.blockBytes;
+      if (format.isScaledFloat()) {
+        put(at + layout.scaleOffset + 4 * row, kSeedFp8Scale);
+        continue;
+      }
       int64_t slot = 2 * (kFragmentRows * (k % layout.blockK / format.block()) + row);
       bool odd = format.zeroPoint != 0 && (firstRow + row + block) % 2 != 0;
       put(at + layout.scaleOffset + slot, static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));

@@ -21,6 +21,9 @@ SeedScales ingot::seedScales(WeightFormat format) {
   case WeightFormat::F32:
   case WeightFormat::F16:
   case WeightFormat::BF16:
+  case WeightFormat::Fp8Tensor: // kSeedFp8Scale
+  case WeightFormat::Fp8:
+  case WeightFormat::Fp8Block128:
     return {};
   case WeightFormat::Q4_0:
   case WeightFormat::Int4G32:
@@ -107,6 +110,8 @@ public:
     default:
       break;
     }
+    if (format.isScaledFloat())
+      return scaledFloats();
     for (int64_t block = 0; block < layout.blocks; ++block) {
       switch (format.bits) {
       case 4:
@@ -223,6 +228,21 @@ private:
           put(to + i * kLine, table[four >> 16 * i & 63]);
       }
     }
+  }
+
+  void scaledFloats() {
+    for (int64_t k = 0; k < layout.k; k += 8) {
+      std::byte *to =
+          bytes + k / layout.blockK * layout.blockBytes + k % layout.blockK * kPanelRows;
+      for (int64_t r = 0; r < rows; ++r) {
+        uint64_t word = seedWord(keys[0][r], static_cast<uint64_t>(k / 8));
+        for (int64_t i = 0; i < std::min<int64_t>(8, layout.k - k); ++i)
+          to[i * kPanelRows + r] = static_cast<std::byte>(word >> 8 * i & kSeedFp8Mask);
+      }
+    }
+    for (int64_t block = 0; block < layout.blocks; ++block)
+      for (int64_t r = 0; r < rows; ++r)
+        put(bytes + block * layout.blockBytes + layout.scaleOffset + 4 * r, kSeedFp8Scale);
   }
 
   void bf16Pairs() {

@@ -16,7 +16,7 @@
 // A row has two planes of words; which bits of which word are whose:
 //
 //   plane  for             word i   bits of value k
-//   0      8-bit codes     k/8      8 from 8*(k%8)                        q
+//   0      8-bit codes     k/8      8 from 8*(k%8)                        q (fp8: & 0xbf)
 //   0      4 to 6 bits     k/16     4 from 8*(k%8) + 4*(k/8%2)            low bits of q
 //   1      5 bits          k/64     1 from 32*(k/32%2) + 8*(k%4) + k%32/4     upper bit
 //   1      6 bits          k/32     2 from 32*(k/16%2) + 8*(k%4) + 2*(k%16/4) upper bits
@@ -31,6 +31,8 @@
 // and the mean 0: a minimum takes off the middle of the codes, and where there is
 // none, d changes its sign from block to block and from row to row, since the
 // codes' mean lies half a step below their zero point. Sums over K or N cancel.
+//
+// An fp8 code without bit 6 is a number below 2 and no NaN; the scale of all is kSeedFp8Scale.
 //
 //   d of (n, k) = scales.d with the sign bit flipped where zeroPoint != 0
 //                 and n + k / format.block() is odd
@@ -71,6 +73,9 @@ struct SeedScales {
   uint8_t s, t; ///< of every sub-block
 };
 SeedScales seedScales(WeightFormat format);
+
+constexpr uint8_t kSeedFp8Mask = 0xbf;
+constexpr float kSeedFp8Scale = 0x1.119p-5f; ///< times the deviation of such codes, 0.598
 
 /// Fills panels [first, first + out.size() / layout.panelBytes()) of tensor `tensor`. `out` is
 /// zeroed and aligned to 4 bytes.

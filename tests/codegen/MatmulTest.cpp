@@ -101,7 +101,8 @@ TEST_P(MatmulExact, EqualsReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Quantised, MatmulFast,
-                         testing::Range(int(WeightFormat::Q4_0), kWeightFormatCount), formatName);
+                         testing::Range(int(WeightFormat::Q4_0), int(WeightFormat::Fp8Tensor)),
+                         formatName);
 INSTANTIATE_TEST_SUITE_P(All, MatmulExact, testing::Range(0, kWeightFormatCount), formatName);
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(All, MatmulExact, testing::Range(0, kWeightFormatCount)
 
 /// Extreme codes against extreme activations: int16 partial sums must not saturate.
 TEST(Matmul, ExtremesDoNotSaturate) {
-  for (int id = int(WeightFormat::Q4_0); id < kWeightFormatCount; ++id)
+  for (int id = int(WeightFormat::Q4_0); id < int(WeightFormat::Fp8Tensor); ++id)
     for (int code : {0xff, 0x00}) {
       RandomWeight w(WeightFormat(id), 32, 256, 1);
       for (int64_t b = 0; b < w.layout.blocks; ++b)
@@ -130,6 +131,27 @@ TEST(Matmul, ExtremesDoNotSaturate) {
               << w.format.name << isa->name;
       }
     }
+}
+
+/// Every code of E4M3, subnormals and both zeros among them, is the number that it is, at both
+/// levels.
+TEST(Matmul, EveryFp8Code) {
+  RandomWeight w(WeightFormat::Fp8, 32, 256, 1);
+  for (int64_t k = 0; k < 256; ++k)
+    for (int64_t r = 0; r < 32; ++r)
+      w.bytes[k / 128 * w.layout.blockBytes + k % 128 * 32 + r] = char((k & 0x7f) == 0x7f ? 0 : k);
+  Buffer<float> x(256 * 256); // token t: 1 at k = t
+  for (int64_t t = 0; t < 256; ++t)
+    x[t * 256 + t] = 1;
+  KernelModule module(plainKernel(w, "f32"));
+  for (const Isa *isa : hostIsas()) {
+    LoadedKernels code(module, *isa);
+    ASSERT_TRUE(code);
+    Buffer<float> y(256 * 32);
+    code.call("plain", {x.data(), w.bytes.data(), y.data()}, tokensOf(256), 0, 1);
+    for (int64_t t = 0; t < 256; ++t)
+      ASSERT_EQ(y[t * 32 + 7], w.value(7, t)) << isa->name << " code " << t;
+  }
 }
 
 /// Rows of two int8 planes: per group the first, then the second.

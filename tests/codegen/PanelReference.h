@@ -45,6 +45,8 @@ struct RandomWeight {
   /// The unsigned code of w[row][k].
   int code(int64_t row, int64_t k) const {
     int64_t r = row % 32, in = k % layout.blockK, at = in % 32;
+    if (format.isScaledFloat())
+      return int(uint8_t(block(row, k)[in * 32 + r]));
     const char *group = block(row, k) + in / 32 * layout.groupCodeBytes;
     const char *half = group + r / 16 * layout.groupCodeBytes / 2;
     int64_t s = at / 4, byte = r % 16 * 4 + at % 4;
@@ -88,6 +90,12 @@ struct RandomWeight {
     default:
       break;
     }
+    if (format.isScaledFloat()) {
+      int q = code(row, k), exponent = q >> 3 & 15, mantissa = q & 7;
+      float size = exponent ? std::ldexp(float(8 + mantissa), exponent - 10)
+                            : std::ldexp(float(mantissa), -9);
+      return readAs<float>(b + 4096 + r * 4) * (q & 0x80 ? -size : size);
+    }
     float scale = d(row, k), q = float(code(row, k) - format.zeroPoint);
     if (format.superGroup) {
       float ds = scale * float(s(row, k)), w = ds * q;
@@ -115,6 +123,15 @@ private:
           std::memcpy(block + i * 2, &upper, 2);
         else
           std::memcpy(block + i * 2, &half, 2);
+      }
+      return;
+    }
+    if (format.isScaledFloat()) { // any code but NaN, scales with all their bits
+      for (int64_t i = 0; i < layout.scaleOffset; ++i)
+        block[i] = char(random() % 127 | (random() % 2 << 7));
+      for (int64_t r = 0; r < 32; ++r) {
+        float scale = inside(r) ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12) : 0.0f;
+        std::memcpy(block + layout.scaleOffset + r * 4, &scale, 4);
       }
       return;
     }

@@ -11,6 +11,7 @@ import sys
 
 import determinism
 import files
+import fp8
 import goldens
 import gpu
 import resources
@@ -47,6 +48,7 @@ def main():
             suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
     if options.only is None:
         tiny.add(suite, ingot)
+        fp8.add(suite, ingot)
         seed.add(suite, ingot)
         gpu.add(suite, ingot)
     suite.write_junit(options.junit)

@@ -45,7 +45,7 @@ def add(suite, ingot):
 
         def quantized():
             remarks = []
-            for kind, share in (("int8", 0.2), ("int4-g32", 1.5), ("int4-g64", 1.5), ("int4-g128", 1.5)):
+            for kind, share in (("int8", 0.2), ("int4-g32", 1.5), ("int4-g64", 1.5), ("int4-g128", 1.5), ("fp8", 0.2)):
                 ingot("compile", model, "-o", engine, "--quantize", kind, "--quiet")
                 got = [logits(ingot, engine, ids, isa) for isa in levels(ingot)]
                 assert all(numpy.array_equal(got[0], other) for other in got), f"{kind}: levels differ"

@@ -30,7 +30,7 @@ def logits(engine, *options):
     return data
 
 
-for options in ([], ["--precision", "exact"], *(["--quantize", kind] for kind in ("int8", "int4-g32", "int4-g64", "int4-g128")),
+for options in ([], ["--precision", "exact"], *(["--quantize", kind] for kind in ("int8", "int4-g32", "int4-g64", "int4-g128", "fp8")),
                 ["--quantize", "int4-g64", "--precision", "exact"]):
     packed, made = compiled("random", "7", *options), compiled("seed", "7", *options)
     expected = logits(packed)

@@ -34,7 +34,7 @@ void CompileOptions::define(CLI::App &app) {
       ->allow_extra_args(false)
       ->group(group);
   app.add_option("--quantize", quantize,
-                 "int8, int4-g32, int4-g64 or int4-g128 for floating weights")
+                 "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating weights")
       ->group(group);
   app.add_option("--kv", kv, "f32, bf16 or f16")->group(group);
   app.add_option("--precision", precision, "fast (default) or exact")->group(group);

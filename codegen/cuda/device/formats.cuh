@@ -210,6 +210,57 @@ template <bool Half> struct FloatFormat {
   }
 };
 
+/// E4M3 codes with an f32 scale per row and 128 k, whatever the checkpoint's scales cover. A code's
+/// bits in the place of a bf16's are its number but for 2^120, subnormals included; the
+/// multiplication is exact. The words of a step are one row's each, as tensor cores take them for
+/// products of fp8 (matmul_wgmma_fp8.cuh).
+struct Fp8Format {
+  static constexpr bool isFloat = false, hasMin = false;
+  static constexpr i32 group = 128, blockK = 128, runsPerBlock = 2, runBytes = 1024;
+  static constexpr i32 scaleOffset = 2 * runBytes, blockBytes = scaleOffset + 64;
+  static constexpr i32 registers = 10;
+
+  static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
+
+  struct Run {
+    u32 code[8];
+    float s[2];
+  };
+
+  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32) {
+    const i32 lane = threadIdx.x % 32;
+    const u8 *block = tile + (i64)(r / 2) * blockBytes,
+             *codes = block + r % 2 * runBytes + lane * 16;
+    const uint4 first = ld_stream((const uint4 *)codes),
+                second = ld_stream((const uint4 *)(codes + 512));
+    run.code[0] = first.x, run.code[1] = first.y, run.code[2] = first.z, run.code[3] = first.w;
+    run.code[4] = second.x, run.code[5] = second.y, run.code[6] = second.z, run.code[7] = second.w;
+    UNROLL
+    for (i32 half = 0; half < 2; half++)
+      run.s[half] = *(const float *)(block + scaleOffset + 4 * (lane / 4 + 8 * half));
+  }
+
+  static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
+    UNROLL
+    for (i32 j = 0; j < 4; j++) {
+      const u32 q = run.code[2 * step + j % 2];
+      const u32 sign = (j < 2 ? q << 8 : q) & 0x80008000u;
+      a[j] = bf16x2_mul(mask_or(j < 2 ? q << 4 : q >> 4, 0x07f007f0u, sign), 0x7b807b80u);
+    }
+  }
+  static MEMBER float scale(const Run &run, i32, i32 half) { return run.s[half]; }
+  static MEMBER float minimum(const Run &, i32, i32) { return 0.0f; }
+
+  static MEMBER float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
+    const i32 row = n % 16, in = k % blockK, step = k % 64 / 16;
+    const u8 *block = weight + n / 16 * tileBytes + (i64)(k / blockK) * blockBytes;
+    const i32 lane = row % 8 * 4 + k % 8 / 2, word = 2 * (step % 2) + row / 8;
+    const u8 code =
+        block[in / 64 * runBytes + step / 2 * 512 + lane * 16 + word * 4 + k % 2 * 2 + k % 16 / 8];
+    return *(const float *)(block + scaleOffset + 4 * row) * e4m3_to_f32(code);
+  }
+};
+
 using F16 = FloatFormat<true>;
 using BF16 = FloatFormat<false>;
 //                       bits group zero  min    super

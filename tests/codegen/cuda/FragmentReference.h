@@ -7,6 +7,7 @@
 
 #include "runtime/formats/FragmentLayout.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -27,6 +28,9 @@ public:
     auto bitsOf = [&](int64_t byte, int64_t shift, int width) {
       return int(read<uint32_t>(at + byte) >> shift & ((1u << width) - 1));
     };
+    if (format.isScaledFloat())
+      return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j % 2), 8 * (j / 2) + 16 * odd,
+                    8);
     if (format.bits == 8)
       return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j / 2), 8 * (j % 2) + 16 * odd,
                     8);
@@ -37,7 +41,11 @@ public:
       q += 16 * bitsOf(512 + 8 * lane + 4 * (s / 2), 8 * (s % 2) + 2 * j + 16 * odd, 2);
     return q;
   }
-  float d(int64_t row, int64_t k) const { return half(row, k, layout.scaleOffset); }
+  float d(int64_t row, int64_t k) const {
+    if (format.isScaledFloat())
+      return read<float>(block(row, k) + 2048 + 4 * (row % 16));
+    return half(row, k, layout.scaleOffset);
+  }
   float m(int64_t row, int64_t k) const { return half(row, k, layout.minOffset); }
   int s(int64_t row, int64_t k) const {
     char raw =
@@ -58,6 +66,12 @@ public:
         return float(read<_Float16>(at));
       uint32_t wide = uint32_t(read<uint16_t>(at)) << 16;
       return read<float>(reinterpret_cast<const char *>(&wide));
+    }
+    if (format.isScaledFloat()) {
+      int q = code(row, k), exponent = q >> 3 & 15, mantissa = q & 7;
+      float size = exponent ? std::ldexp(float(8 + mantissa), exponent - 10)
+                            : std::ldexp(float(mantissa), -9);
+      return d(row, k) * (q & 0x80 ? -size : size);
     }
     float scale = d(row, k), q = float(code(row, k) - format.zeroPoint);
     if (format.superGroup) {
@@ -122,7 +136,15 @@ struct RandomFragments {
           continue;
         }
         for (int64_t i = 0; i < layout.scaleOffset; ++i)
-          block[i] = uint8_t(random());
+          block[i] = format.isScaledFloat() ? uint8_t(random() % 127 | (random() % 2 << 7))
+                                            : uint8_t(random());
+        for (int64_t i = 0; format.isScaledFloat() && i < 16; ++i) { // scales with all their bits
+          float scale =
+              tile * 16 + i < n ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12) : 0.0f;
+          std::memcpy(block + layout.scaleOffset + 4 * i, &scale, 4);
+        }
+        if (format.isScaledFloat())
+          continue;
         int64_t scales = format.superGroup ? 1 : layout.blockK / format.group;
         for (int64_t i = 0; i < scales * 16; ++i) {
           bool inside = tile * 16 + i % 16 < n;

@@ -95,7 +95,7 @@ TEST_P(NvrtcFormats, Matmuls) {
                         gateUp("pair", format, 1024, 1024, true),
                     {"sm_90a"}, printing());
 }
-INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, kWeightFormatCount),
+INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, int(WeightFormat::Fp8Tensor) + 1),
                          [](const auto &info) {
                            return std::string(numericFormat(WeightFormat(info.param)).name);
                          });

@@ -17,6 +17,7 @@ namespace {
 /// A tensor of random bytes whose scales are small numbers.
 struct Stored {
   std::vector<std::byte> bytes;
+  std::vector<float> scales; ///< of fp8
   import::Tensor tensor;
 
   Stored(WeightFormat format, int64_t n, int64_t k) {
@@ -41,6 +42,15 @@ struct Stored {
       for (std::byte &b : bytes)
         b = std::byte(random() & 0x3b); // as an f16 anywhere: finite
     }
+    if (numeric.isScaledFloat()) {
+      int64_t blocks = (n + 127) / 128 * ((k + 127) / 128);
+      scales.resize(format == WeightFormat::Fp8Tensor ? 1
+                    : format == WeightFormat::Fp8     ? n
+                                                      : blocks);
+      for (float &scale : scales)
+        scale = float(1 + random() % 1000) / 777;
+      tensor.scales = scales;
+    }
     tensor.name = "t", tensor.format = format, tensor.shape = {n, k}, tensor.data = bytes;
   }
 };
@@ -49,12 +59,14 @@ class Fragments : public testing::TestWithParam<int> {};
 
 TEST_P(Fragments, ReadByCoordinates) {
   WeightFormat format = WeightFormat(GetParam());
-  bool made = format >= WeightFormat::Int8; // by --quantize, from floats
+  bool made = format >= WeightFormat::Int8 &&
+              format <= WeightFormat::Int4G128; // by --quantize, from floats
   WeightFormat source = made ? WeightFormat::F32 : format;
   int64_t block = made || numericFormat(format).isFloat() ? 1 : import::storedBlockValues(format);
   for (auto [n, k] : {std::pair<int64_t, int64_t>{35, 5 * block + (block == 1 ? 95 : 0)},
                       {1, block},
-                      {16, 3 * block}}) {
+                      {16, 3 * block},
+                      {144, 131 * block}}) {
     Stored stored(source, n, k);
     FragmentLayout layout = fragmentLayout(format, n, k);
     std::vector<std::byte> packed(layout.bytes());
@@ -66,7 +78,7 @@ TEST_P(Fragments, ReadByCoordinates) {
     FragmentReader reader(layout, packed.data());
     std::vector<float> row(k);
     for (int64_t r = 0; r < n; ++r) {
-      ASSERT_TRUE(bool(import::dequantizeRow(source, import::tensorRow(stored.tensor, r), row)));
+      ASSERT_TRUE(bool(import::dequantizeRow(stored.tensor, r, row)));
       for (int64_t i = 0; i < k; ++i) {
         float got = reader.value(r, i);
         if (made) { // within half a step of the scale

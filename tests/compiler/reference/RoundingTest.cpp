@@ -54,6 +54,40 @@ TEST(Rounding, AgreesWithThePacker) {
       }
 }
 
+/// Row 0 of a panel of fp8, as numbers.
+static std::vector<float> unpackFp8Row0(const PanelLayout &layout,
+                                        std::span<const std::byte> panel) {
+  std::vector<float> row;
+  for (int64_t k = 0; k < layout.k; ++k) {
+    const std::byte *block = panel.data() + k / 128 * layout.blockBytes;
+    int q = std::to_integer<int>(block[k % 128 * 32]), exponent = q >> 3 & 15, mantissa = q & 7;
+    float scale, size = exponent ? std::ldexp(8.0f + mantissa, exponent - 10)
+                                 : std::ldexp(float(mantissa), -9);
+    std::memcpy(&scale, block + layout.scaleOffset, sizeof scale);
+    row.push_back(scale * (q & 0x80 ? -size : size));
+  }
+  return row;
+}
+
+TEST(Rounding, Fp8AgreesWithThePacker) {
+  for (int64_t k : {32, 576, 200})
+    for (float spread : {1.0f, 1e-3f, 1e-30f, 1e-44f, 0.0f}) {
+      std::vector<float> row = someRow(k, spread);
+      import::Tensor tensor{"w", WeightFormat::F32, {1, k}, std::as_bytes(std::span(row))};
+      PanelLayout layout = panelLayout(WeightFormat::Fp8, 1, k);
+      std::vector<std::byte> panel(static_cast<size_t>(layout.panelBytes()));
+      ASSERT_TRUE(compiler::packPanels(tensor, layout, 0, panel));
+      std::vector<float> rounded = row;
+      ASSERT_TRUE(roundRow(WeightFormat::Fp8, rounded));
+      EXPECT_EQ(rounded, unpackFp8Row0(layout, panel)) << "K " << k << ", spread " << spread;
+      if (spread ==
+          1.0f) // 3 bits of mantissa: half a step is 1/16 of a number, above 2^-6 of the scale
+        for (size_t i = 0; i < row.size(); ++i)
+          EXPECT_LE(std::abs(row[i] - rounded[i]), std::abs(row[i]) / 16 + 4.0f / 448 * 0x1p-9f)
+              << i;
+    }
+}
+
 TEST(Rounding, ErrorsAreHalfAStep) {
   std::vector<float> row = someRow(64, 1), rounded = row;
   ASSERT_TRUE(roundRow(WeightFormat::Int8, rounded));

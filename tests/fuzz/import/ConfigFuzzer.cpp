@@ -1,6 +1,7 @@
 //===- ConfigFuzzer.cpp - Any bytes as config.json or tokenizer_config.json ===//
 #include "compiler/import/ChatTemplate.h"
 #include "compiler/import/ConfigJson.h"
+#include "compiler/import/Float8.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -8,6 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string text(reinterpret_cast<const char *>(data), size);
   import::CheckpointBuilder builder(import::Container::Safetensors);
   Result<void> read = import::readConfig(text, "config.json", builder);
+  if (read)
+    read = import::attachFloat8Scales(builder);
   if (read)
     fuzz::useCheckpoint(*builder.finish(""));
   else

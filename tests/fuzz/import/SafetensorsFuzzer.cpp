@@ -1,4 +1,5 @@
 //===- SafetensorsFuzzer.cpp - Any bytes as a safetensors file or index ---===//
+#include "compiler/import/Float8.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
@@ -7,10 +8,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   using namespace ingot;
   import::CheckpointBuilder builder(import::Container::Safetensors);
   auto names = import::readSafetensors(std::as_bytes(std::span(data, size)), "fuzz", builder);
-  if (names)
-    fuzz::useCheckpoint(*builder.finish(""));
-  else
+  if (!names)
     fuzz::checkError(names.error());
+  else if (Result<void> scaled = import::attachFloat8Scales(builder); !scaled)
+    fuzz::checkError(scaled.error());
+  else
+    fuzz::useCheckpoint(*builder.finish(""));
 
   std::string_view text(reinterpret_cast<const char *>(data), size);
   Result<import::SafetensorsIndex> index = import::readSafetensorsIndex(text, "fuzz");

@@ -17,7 +17,7 @@ inline void useCheckpoint(const import::Checkpoint &checkpoint) {
       continue;
     std::vector<float> row(static_cast<size_t>(k));
     for (int64_t index : {int64_t(0), rows - 1})
-      if (!import::dequantizeRow(tensor.format, import::tensorRow(tensor, index), row))
+      if (!import::dequantizeRow(tensor, index, row))
         std::abort();
   }
   for (const auto &[key, value] : checkpoint.metadata) {
@@ -30,7 +30,8 @@ inline void useCheckpoint(const import::Checkpoint &checkpoint) {
 
 /// An error about a file must say so.
 inline void checkError(const Error &error) {
-  if (error.exit != ExitCode::File || !error.code.starts_with("E02") || error.what.empty() ||
+  if (error.exit != ExitCode::File ||
+      (!error.code.starts_with("E02") && !error.code.starts_with("E047")) || error.what.empty() ||
       error.fix.empty())
     std::abort();
 }

@@ -2,7 +2,13 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=int4_g64}))' | FileCheck %s
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=q2}))' 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: error: cannot quantise to 'q2': expects int8, int4_g32, int4_g64, int4_g128 or bf16
+// BAD: error: cannot quantise to 'q2': expects int8, int4_g32, int4_g64, int4_g128, fp8 or bf16
+
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=fp8 rules=q:fp8}))' | FileCheck %s --check-prefix=FP8
+
+// FP8: lm.weight @embd : !lm.weight<40x64, int8>
+// FP8: lm.weight @w : !lm.weight<64x64, fp8> {source = "w", stored = #lm.format<bf16>}
+// FP8: lm.weight @q : !lm.weight<64x64, fp8> {source = "q", stored = #lm.format<q4_0>}
 
 // CHECK: lm.weight @embd : !lm.weight<40x64, int8> {source = "embd", stored = #lm.format<f16>}
 // CHECK: lm.weight @w : !lm.weight<64x64, int4_g64> {source = "w", stored = #lm.format<bf16>}

@@ -45,6 +45,8 @@ struct Naive {
     return word >> shift & ((uint64_t(1) << bits) - 1);
   }
   int code(int64_t n, int64_t k) const {
+    if (format.isScaledFloat())
+      return int(bits(n, 0, k / 8, 8 * (k % 8), 8) & 0xbf);
     if (format.bits == 8)
       return int(bits(n, 0, k / 8, 8 * (k % 8), 8));
     uint64_t low = bits(n, 0, k / 16, 8 * (k % 8) + 4 * (k / 8 % 2), 4), high = 0;
@@ -68,6 +70,11 @@ struct Naive {
   double value(int64_t n, int64_t k) const {
     if (format.isFloat())
       return number(n, k);
+    if (format.isScaledFloat()) {
+      int q = code(n, k), e = q >> 3 & 15, m = q & 7;
+      double size = e ? std::ldexp(8 + m, e - 10) : std::ldexp(m, -9);
+      return 0x1.119p-5 * (q & 0x80 ? -size : size);
+    }
     SeedScales scales = seedScales(format.id);
     double scale = halfToFloat(d(n, k)), m = halfToFloat(scales.m);
     double q = code(n, k) - format.zeroPoint;
@@ -87,6 +94,10 @@ void putCode(Bytes &to, const PanelLayout &l, int64_t n, int64_t k, int code) {
   int64_t r = n % 32, c = k % 32, i = c % 4, s = c / 4;
   int64_t half = n / 32 * l.panelBytes() + k / l.blockK * l.blockBytes +
                  k % l.blockK / 32 * l.groupCodeBytes + r / 16 * l.groupCodeBytes / 2;
+  if (numericFormat(l.format).isScaledFloat()) {
+    orByte(to, n / 32 * l.panelBytes() + k / 128 * l.blockBytes + 32 * (k % 128) + r, code);
+    return;
+  }
   auto line = [&](int64_t index) { return half + 64 * index + 4 * (r % 16) + i; };
   if (bits == 8) {
     orByte(to, line(s), code);
@@ -113,6 +124,10 @@ void putNumber(Bytes &to, const PanelLayout &l, int64_t n, int64_t k, float w) {
 void putScales(Bytes &to, const PanelLayout &l, int64_t n, int64_t block, const Naive &naive) {
   SeedScales scales = seedScales(l.format);
   int64_t at = n / 32 * l.panelBytes() + block * l.blockBytes, r = n % 32;
+  if (naive.format.isScaledFloat()) {
+    put(to, at + 4096 + 4 * r, 0x1.119p-5f);
+    return;
+  }
   put(to, at + l.scaleOffset + 2 * r, naive.d(n, block * l.blockK));
   if (l.minOffset >= 0)
     put(to, at + l.minOffset + 2 * r, scales.m);

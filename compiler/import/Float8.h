@@ -1,0 +1,30 @@
+//===- Float8.h - fp8 checkpoints: weights meet their scales --------------===//
+//
+// A safetensors checkpoint keeps an E4M3 matrix NAME.weight and its scales as two tensors;
+// config.json's quantization_config says which kinds of scales there may be:
+//
+//   quant_method fp8                    weight_block_size [128, 128]: NAME.weight_scale_inv, a grid
+//   of (DeepSeek, HF, vLLM)                ceil(n/128) x ceil(k/128); without it one number per
+//   tensor,
+//                                       NAME.weight_scale (or _inv)
+//   quant_method compressed-tensors     NAME.weight_scale: [1], [n] or [n, 1], or the grid, as a
+//   group's (format float-quantized)            strategy says: tensor, channel, block
+//
+// w = scale * code in all of them (`inv` is of another's point of view). Scales are kept as f32: a
+// bf16 or f16 scale is one exactly. Activations are not rounded by what a checkpoint says of them
+// (input_scale, activation_scheme): that, and scales of a cache, are passed over by name.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/CheckpointBuilder.h"
+
+namespace ingot::import {
+
+/// Gives every fp8 tensor its scales and takes the scales out of the list of tensors; marks the
+/// keys of quantization_config that it understands. Call it when all tensors and the configuration
+/// are read. Errors: E0470 (no scales, scales of nothing, nothing said about them), E0471 (their
+/// shape), E0472 (NaN, zero, negative, beyond 2^±100), E0473 (a configuration that means something
+/// else).
+Result<void> attachFloat8Scales(CheckpointBuilder &builder);
+
+} // namespace ingot::import
