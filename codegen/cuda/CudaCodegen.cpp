@@ -76,12 +76,12 @@ CudaProgram ingot::cuda::seedProgram(WeightFormat format) {
 #include "seed.cuh"
 
 KERNEL void __launch_bounds__(256) {1}(u8 *out, u64 seed, u64 tensor, i64 n, i64 k) {{
-  seed_weight<{2}>(out, seed, tensor, n, k, {{{3}, {4}, {5}, {6}});
+  seed_weight<{2}>(out, seed, tensor, n, k, {{{3}, {4}, {5}, {6}, {7}});
 }
 EXPORT_KERNEL({1})
 )",
                                  numericFormat(format).name, program.name, formatText(format),
-                                 made.d, made.m, made.s, made.t);
+                                 made.d, made.m, made.s, made.t, floatText(kSeedFp8Scale));
   CudaVariant only;
   only.symbol = program.name;
   only.threads = 256;

@@ -16,19 +16,19 @@
 // of a pair lies in the low half of a 32-bit word, the odd one 16 bits above it:
 //
 //   4 bits   512 B: lane x 4 words: word s, pair j at bits 4j and 16 + 4j
-//   5 bits   the 512 B, then 128 B: lane x 1 word: bit 4 of step s, pair j at bits 4s + j and 16 +
-//   4s + j 6 bits   the 512 B, then 256 B: lane x 2 words: bits 4,5 of step s, pair j in word s / 2
-//   at
-//            bits 8 (s % 2) + 2j and 16 + 8 (s % 2) + 2j
-//   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits 8 (j %
-//   2) and 16 + 8 (j % 2)
+//   5 bits   the 512 B, then 128 B: lane x 1 word: bit 4 of step s, pair j at bits 4s + j
+//            and 16 + 4s + j
+//   6 bits   the 512 B, then 256 B: lane x 2 words: bits 4,5 of step s, pair j in word s / 2
+//            at bits 8 (s % 2) + 2j and 16 + 8 (s % 2) + 2j
+//   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits
+//            8 (j % 2) and 16 + 8 (j % 2)
 //
 // so that (word >> shift) & mask gives both values of a pair in the halves of a word. E4M3 codes
 // lie like 8 bits, but for one exchange: a word holds values of one row alone, as the fp8 products
 // of tensor cores take them,
 //
-//   fp8    1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits 8 (j / 2)
-//   and 16 + 8 (j / 2)
+//   fp8      1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits
+//            8 (j / 2) and 16 + 8 (j / 2)
 //
 // and so an fp8 product meets the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} of lanes c =
 // 0..3; its activations are stored in that order too (fp8Slot).

@@ -28,24 +28,13 @@
 namespace ingot {
 
 enum class WeightFormat : uint8_t {
-  F32,
-  F16,
-  BF16,
-  Q4_0,
-  Q4_1,
-  Q5_0,
-  Q5_1,
-  Q8_0, // GGUF blocks of 32
-  Q4_K,
-  Q5_K,
-  Q6_K, // GGUF super-blocks of 256
-  Int8,
-  Int4G32,
-  Int4G64,
-  Int4G128, // made by --quantize: symmetric, f16 scales
-  Fp8Tensor,
-  Fp8,
-  Fp8Block128, // E4M3, a scale per tensor, row (made by --quantize too), 128 x 128
+  // clang-format off
+  F32, F16, BF16,
+  Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,     // GGUF blocks of 32
+  Q4_K, Q5_K, Q6_K,                 // GGUF super-blocks of 256
+  Int8, Int4G32, Int4G64, Int4G128, // made by --quantize: symmetric, f16 scales
+  Fp8Tensor, Fp8, Fp8Block128,      // E4M3, a scale per tensor, row (--quantize too), 128 x 128
+  // clang-format on
 };
 constexpr int kWeightFormatCount = 18;
 

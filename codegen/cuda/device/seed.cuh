@@ -46,10 +46,11 @@ struct SeedRow {
   }
 };
 
-/// Scales of every block of a format: `seedScales`.
+/// Scales of every block of a format: `seedScales` and kSeedFp8Scale.
 struct SeedScales {
   u16 d, m;
   u8 s, t;
+  float fp8;
 };
 
 /// The tile's two rows of this lane.
@@ -132,6 +133,34 @@ DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>, u8 *til
       }
     }
   }
+}
+
+/// Codes without bit 6: numbers below 2 and no NaN.
+DEVICE void seed_tile(Fp8Format, u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, SeedScales made) {
+  const SeedLane mine(seed, tensor, n);
+  const i32 lane = threadIdx.x % 32;
+  for (i32 run = threadIdx.x / 32; run < divide_up(k, 64); run += blockDim.x / 32) {
+    u8 *codes =
+        tile + (i64)(run / 2) * Fp8Format::blockBytes + run % 2 * Fp8Format::runBytes + lane * 16;
+    u32 words[8] = {};
+    UNROLL
+    for (i32 s = 0; s < 4; s++) {
+      UNROLL
+      for (i32 v = 0; v < 8; v++) {
+        const i32 step = 4 * run + s, j = v / 2;
+        if (mine.exists(v, step, k))
+          words[2 * s + j % 2] |=
+              (mine.rows[mine.half(v)].template code<8>(step, mine.in(v)) & 0xbf)
+              << (8 * (j / 2) + 16 * (v % 2));
+      }
+    }
+    *(uint4 *)codes = uint4{words[0], words[1], words[2], words[3]};
+    *(uint4 *)(codes + 512) = uint4{words[4], words[5], words[6], words[7]};
+  }
+  for (i32 i = threadIdx.x; i < divide_up(k, 128) * 16; i += blockDim.x)
+    if ((i32)blockIdx.x * 16 + i % 16 < n)
+      *(float *)(tile + (i64)(i / 16) * Fp8Format::blockBytes + Fp8Format::scaleOffset +
+                 4 * (i % 16)) = made.fp8;
 }
 
 template <bool Half>
