@@ -35,6 +35,14 @@ struct LaunchExtent {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
+/// A tensor map that a variant takes behind the batch: of an operand of bf16 rows, in boxes of
+/// `boxRows` rows x 64 values, with the 128-byte swizzle.
+struct TensorMapOf {
+  uint32_t operand = 0;
+  uint32_t boxRows = 0;
+  uint64_t rowBytes = 0; ///< from a row to the next; what the plan's buffer has a unit
+};
+
 /// One symbol of a program and when to launch it: the first variant whose guards hold. Guards say
 /// where a variant is fast: each is right for every batch (a grid covers it), so that a step may
 /// also use a later one.
@@ -46,6 +54,8 @@ struct CudaVariant {
   LaunchExtent grid[2];               ///< x and y
   uint32_t threads = 0;
   uint32_t sharedBytes = 0; ///< dynamic; beyond 48 KB the function's attribute must be raised
+  uint32_t cluster = 1;     ///< blocks along x of a cluster; a launch rounds x up to whole ones
+  std::vector<TensorMapOf> tensorMaps;
   bool pdl = true; ///< may be launched with programmatic stream serialisation (sm_90 and newer)
 };
 

@@ -42,7 +42,8 @@ StringRef KernelText::nameOf(Value operand) const {
   return it->second;
 }
 
-CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegisters) {
+CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegisters,
+                              ArrayRef<Value> mapped) {
   CudaVariant variant;
   variant.symbol = (kernel.getName() + suffix).str();
   variant.threads = threads;
@@ -54,8 +55,14 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
         "{0}{1} *{2}, ", written ? "" : "const ", elementText(argument.getType()),
         it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
   }
+  parameters += "const BatchView *batch";
+  for (Value operand : mapped) {
+    parameters += (", const __grid_constant__ TensorMap " + nameOf(operand) + "_map").str();
+    variant.tensorMaps.push_back({cast<BlockArgument>(operand).getArgNumber(), /*boxRows=*/0,
+                                  uint64_t(cast<RowsType>(operand.getType()).rowBytes())});
+  }
   write("");
-  line("KERNEL void __launch_bounds__({0}) {1}({2}const BatchView *batch) {{",
+  line("KERNEL void __launch_bounds__({0}) {1}({2}) {{",
        allRegisters ? std::to_string(threads) + ", 1" : std::to_string(threads), variant.symbol,
        parameters);
   line("pdl_launch();");

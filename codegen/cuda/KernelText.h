@@ -34,7 +34,9 @@ public:
   /// Starts the `__global__` function of a variant: `KERNEL void __launch_bounds__(threads)
   /// NAME_suffix(operands…, batch) {` allRegisters: ptxas need not save any for a second block on
   /// the processor.
-  CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false);
+  /// `mapped`: operands that it also gets tensor maps of, `OPERAND_map`, behind the batch.
+  CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false,
+                    llvm::ArrayRef<mlir::Value> mapped = {});
   void close();
 
   /// Prints the operations of a region, its arguments being `arguments`, and returns the texts of

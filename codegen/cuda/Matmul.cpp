@@ -48,6 +48,7 @@ enum class Loop { Decode, Prefill, Wgmma };
 
 /// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
 constexpr int64_t kFewTokens = 64;
+constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
 struct Segment {
   SmallVector<Value, 2> weights;
@@ -81,7 +82,7 @@ public:
       emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
                   options.wgmma ? kFewTokens : kUnlimited);
     if (options.wgmma)
-      emitVariant("_wgmma", Loop::Wgmma, 128, kUnlimited);
+      emitVariant("_wgmma", Loop::Wgmma, wgmmaTokens(), kUnlimited);
     return success();
   }
 
@@ -111,18 +112,30 @@ private:
       k.name(segment.y, ("y" + Twine(s)).str(), /*written=*/true);
   }
 
-  /// `store_0(token, row, sums, y, aux…)`: aux operands of the element, the region, the store.
+  /// A block's tokens: what group sums leave of the registers. Blocks of a cluster share x.
+  int64_t wgmmaTokens() const {
+    return llvm::all_of(segments,
+                        [](const Segment &s) { return numericFormat(s.format).isFloat(); })
+               ? 256
+               : 128;
+  }
+
+  /// What the epilogue takes from the i-th aux operand of a segment.
+  std::string auxText(const Segment &segment, size_t i) {
+    auto rows = dyn_cast<RowsType>(segment.aux[i].getType());
+    std::string at = rows ? llvm::formatv("(i64)token * {0} + row", rowStride(rows)).str() : "row";
+    return (k.nameOf(segment.aux[i]) + "[" + at + "]").str();
+  }
+
+  /// `store_0(y, token, row, sums, aux…)`: aux elements, the region, the store.
   LogicalResult emitEpilogue(size_t s, Segment &segment) {
     std::string parameters;
     KernelText::Texts arguments;
     for (int64_t i = 0; i < shape.weights; ++i)
       arguments.push_back(llvm::formatv("sum[{0}]", i));
-    for (auto [i, value] : llvm::enumerate(segment.aux)) {
-      auto rows = dyn_cast<RowsType>(value.getType());
-      parameters += llvm::formatv(", const float *aux{0}", i);
-      arguments.push_back(
-          rows ? llvm::formatv("aux{0}[(i64)token * {1} + row]", i, rowStride(rows)).str()
-               : llvm::formatv("aux{0}[row]", i).str());
+    for (size_t i = 0; i < segment.aux.size(); ++i) {
+      arguments.push_back("aux" + std::to_string(i));
+      parameters += ", float " + arguments.back();
     }
     k.line("");
     k.line("DEVICE void store_{0}({1} *y, i32 token, i32 row, const float (&sum)[{2}]{3}) {{", s,
@@ -159,7 +172,8 @@ private:
     case Loop::Prefill:
       return 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0);
     case Loop::Wgmma:
-      return 4 * (tokens * 128 + 2 * tokens * 4) + 256 * (tokens / 2) * 4 + 2 * 4 * 8;
+      return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4
+                           : 4 * (tokens * 128 + 2 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
     }
     llvm_unreachable("all loops are covered");
   }
@@ -174,14 +188,23 @@ private:
       all.push_back(s);
       starts.push_back(starts.back() + llvm::divideCeil(segment.tiles, tilesPerBlock));
     }
-    CudaVariant &variant = k.open(suffix, threads, /*allRegisters=*/true);
+    const bool wgmma = loop == Loop::Wgmma;
+    SmallVector<Value> mapped(wgmma ? 1 : 0, op.getX());
+    CudaVariant &variant = k.open(suffix, threads, /*allRegisters=*/true, mapped);
+    if (wgmma) {
+      variant.cluster = kWgmmaCluster;
+      variant.tensorMaps[0].boxRows = tokens / kWgmmaCluster;
+    }
     variant.grid[0] = {LaunchExtent::Constant, starts.back(), 1};
     variant.grid[1] = {base(), 1, tokens};
     variant.guardBase = base();
     variant.maxCount = maxCount;
     variant.sharedBytes = sharedBytesOf(loop, tokens);
     k.line("DYNAMIC_SHARED(shared);");
-    k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
+    if (wgmma)
+      k.line("const auto [block, first] = wgmma_place<{0}>();", tokens);
+    else
+      k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
     if (segments.size() > 1) {
       std::string text;
       for (size_t s = 0; s + 1 < segments.size(); ++s)
@@ -193,6 +216,12 @@ private:
     k.line(tilesPerBlock > 1 ? "const i32 tile = (block - {0}) * {1};"
                              : "const i32 tile = block - {0};",
            shifted ? "(" + start + ")" : start, tilesPerBlock);
+
+    // First, where there is wgmma: behind it the registers are few.
+    if (wgmma && llvm::any_of(segments, [&](auto &segment) { return isPadded(segment); })) {
+      k.line("pdl_wait();");
+      emitPadding(starts, tokens);
+    }
 
     // Formats in the order in which they come.
     SmallVector<SmallVector<size_t>> groups;
@@ -214,16 +243,26 @@ private:
     }
     if (groups.size() > 1)
       k.write("}");
-    // Rows end in zeros: the block of a segment's last tile writes them.
-    for (auto [s, segment] : llvm::enumerate(segments))
-      if (int64_t stride = rowStride(segment.type); stride != segment.type.getN()) {
-        k.line("if (first < {0} && block == {1}) {{", count(), starts[s + 1] - 1);
-        k.line("const i32 end = first + {0} < {1} ? first + {0} : (i32){1};", tokens, count());
-        k.line("pad_rows<{0}, {1}>({2}, first, end);", segment.type.getN(), stride,
-               k.nameOf(segment.y));
-        k.write("}");
-      }
+    if (!wgmma)
+      emitPadding(starts, tokens);
     k.close();
+  }
+
+  bool isPadded(const Segment &segment) const {
+    return rowStride(segment.type) != segment.type.getN();
+  }
+
+  /// Rows end in zeros: the block of a segment's last tile writes them.
+  void emitPadding(ArrayRef<int64_t> starts, int64_t tokens) {
+    for (auto [s, segment] : llvm::enumerate(segments)) {
+      if (!isPadded(segment))
+        continue;
+      k.line("if (first < {0} && block == {1}) {{", count(), starts[s + 1] - 1);
+      k.line("const i32 end = first + {0} < {1} ? first + {0} : (i32){1};", tokens, count());
+      k.line("pad_rows<{0}, {1}>({2}, first, end);", segment.type.getN(), rowStride(segment.type),
+             k.nameOf(segment.y));
+      k.write("}");
+    }
   }
 
   void emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens) {
@@ -240,20 +279,43 @@ private:
     std::string eights = loop == Loop::Decode    ? ", " + std::to_string(tokens / 8)
                          : loop == Loop::Prefill ? ", " + std::to_string(shape.prefillEights)
                                                  : "";
-    k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, (const u8 *)x, {5}, tile, first, &{6}, shared,",
-           name, formatText(segments[group[0]].format), shape.k, shape.parts, eights, rows,
-           count());
-    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]) {{", shape.weights);
+    const bool wgmma = loop == Loop::Wgmma;
+    if (wgmma)
+      eights = llvm::formatv(", {0}, {1}", tokens, heldOf(group));
+    k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, {5}, {6}, tile, first, &{7}, shared,", name,
+           formatText(segments[group[0]].format), shape.k, shape.parts, eights,
+           wgmma ? "&x_map" : "(const u8 *)x", rows, count());
+    auto whenSegment = [&](size_t i) {
+      return (i ? "else " : "") +
+             (i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", group[i]).str());
+    };
+    if (wgmma) {
+      k.line("    [&](i32 token, i32 row, float (&held)[{0}]) {{", heldOf(group));
+      for (auto [i, s] : llvm::enumerate(group))
+        for (size_t a = 0; a < segments[s].aux.size(); ++a)
+          k.line("{0}held[{1}] = {2};",
+                 group.size() > 1 ? llvm::formatv("if (segment == {0}) ", s).str() : "", a,
+                 auxText(segments[s], a));
+      k.write("},");
+    }
+    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]{1}) {{", shape.weights,
+           wgmma ? llvm::formatv(", const float (&held)[{0}]", heldOf(group)).str() : "");
     for (auto [i, s] : llvm::enumerate(group)) {
       std::string aux;
-      for (Value value : segments[s].aux)
-        aux += ", " + k.nameOf(value).str();
-      std::string test =
-          i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", s).str();
-      k.line("{0}{1}store_{2}({3}, token, row, sum{4});", i ? "else " : "", test, s,
-             k.nameOf(segments[s].y), aux);
+      for (size_t a = 0; a < segments[s].aux.size(); ++a)
+        aux += ", " + (wgmma ? llvm::formatv("held[{0}]", a).str() : auxText(segments[s], a));
+      k.line("{0}store_{1}({2}, token, row, sum{3});", whenSegment(i), s, k.nameOf(segments[s].y),
+             aux);
     }
     k.write("});");
+  }
+
+  /// Most aux elements that a result of these segments takes; 1 for none, as arrays want.
+  size_t heldOf(ArrayRef<size_t> group) const {
+    size_t most = 1;
+    for (size_t s : group)
+      most = std::max(most, segments[s].aux.size());
+    return most;
   }
 
   LaunchExtent::Base base() {

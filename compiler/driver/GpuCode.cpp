@@ -85,6 +85,16 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   to->threads = from.threads;
   to->shared_bytes = from.sharedBytes;
   to->overlap = overlap && from.pdl;
+  to->cluster = from.cluster > 1 ? from.cluster : 0;
+  for (const cuda::TensorMapOf &from : from.tensorMaps) {
+    auto map = std::make_unique<fb::TensorMapT>();
+    map->operand = from.operand;
+    map->element = fb::TensorElement::BF16;
+    map->box_rows = from.boxRows;
+    map->box_columns = 64;
+    map->swizzle = true;
+    to->tensor_maps.push_back(std::move(map));
+  }
   return to;
 }
 

@@ -224,7 +224,22 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
 /// The lowest version that can read it: Header.h.
 uint16_t minorVersion(const fb::EngineT &table) {
   auto isGpu = [](const auto &code) { return runtime::gpuTargetNamed(code->target).has_value(); };
-  if (!table.programs.empty() || std::any_of(table.code.begin(), table.code.end(), isGpu))
+  auto hasClusters = [](const auto &code) {
+    for (const auto &list : code->variants)
+      for (const auto &variant : list->variants)
+        if (variant->cluster || !variant->tensor_maps.empty())
+          return true;
+    return false;
+  };
+  auto isAny = [&](auto holds) {
+    return std::ranges::any_of(table.code, holds) ||
+           std::ranges::any_of(table.programs, [&](const auto &program) {
+             return std::ranges::any_of(program->code, holds);
+           });
+  };
+  if (isAny(hasClusters))
+    return 3;
+  if (!table.programs.empty() || isAny(isGpu))
     return 2;
   return table.seed_bytes != 0 ? 1 : 0;
 }

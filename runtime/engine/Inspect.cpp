@@ -87,12 +87,18 @@ std::string guardText(const fb::Variant &v) {
   std::string text;
   auto add = [&](const char *before, uint64_t most, const char *behind) {
     if (most)
-      text += (text.empty() ? "up to " : ", ") + std::string(before) + std::to_string(most) + behind;
+      text +=
+          (text.empty() ? "up to " : ", ") + std::string(before) + std::to_string(most) + behind;
   };
   add("", v.max_tokens(), " tokens");
   add("", v.max_rows(), " rows");
   add("tiles of ", v.max_tile_tokens(), "");
   return text.empty() ? "any step" : text;
+}
+
+/// "clusters of 2, ", or nothing.
+std::string clusterText(const fb::Variant &v) {
+  return v.cluster() > 1 ? "clusters of " + std::to_string(v.cluster()) + ", " : "";
 }
 
 /// The kernels of GPU code: each variant with its block.
@@ -101,8 +107,8 @@ void variantText(std::string &out, const fb::Engine &e) {
   print(out, "\nvariants of %s\n", shown(code.target()).c_str());
   for (unsigned k = 0; k < e.kernels()->size(); ++k)
     for (const fb::Variant *v : *code.variants()->Get(k)->variants())
-      print(out, "  %-40s %4u threads, %6u bytes shared, %s\n", shown(v->symbol()).c_str(),
-            v->threads(), v->shared_bytes(), guardText(*v).c_str());
+      print(out, "  %-40s %4u threads, %6u bytes shared, %s%s\n", shown(v->symbol()).c_str(),
+            v->threads(), v->shared_bytes(), clusterText(*v).c_str(), guardText(*v).c_str());
 }
 
 void programText(std::string &out, const fb::Engine &e) {

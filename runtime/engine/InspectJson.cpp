@@ -60,7 +60,16 @@ void writeVariants(JsonText &j, const fb::KernelVariants &list) {
     writeExtent(j, "y", *v->y());
     writeExtent(j, "z", *v->z());
     j.key("threads").value(v->threads()).key("shared_bytes").value(v->shared_bytes());
-    j.key("overlap").value(v->overlap()).close();
+    j.key("overlap").value(v->overlap()).key("cluster").value(v->cluster());
+    j.key("tensor_maps").open('[');
+    for (unsigned i = 0; v->tensor_maps() && i < v->tensor_maps()->size(); ++i) {
+      const fb::TensorMap *map = v->tensor_maps()->Get(i);
+      j.open('{').key("operand").value(map->operand());
+      j.key("element").value(fb::EnumNameTensorElement(map->element()));
+      j.key("box_rows").value(map->box_rows()).key("box_columns").value(map->box_columns());
+      j.key("swizzle").value(map->swizzle()).close();
+    }
+    j.close().close();
   }
   j.close();
 }

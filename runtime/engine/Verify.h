@@ -35,7 +35,10 @@
 //   GPU code E0802 modules' places  E0803 module of another kind  E0804 variants' count
 //            E0805 module  E0806 symbol  E0807 grid  E0808 threads or shared memory
 //            E0809 a step without a variant, or a variant without a step
-//            E0810 the section or the buffer of the greedy ids  E0811 fills of seeded weights
+//            E0810 the section or the buffer of the greedy ids
+//            E0811 a cluster
+//            E0812 a tensor map
+//            E0813 a fill of seeded weights
 //   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/LastWords.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
@@ -75,7 +78,8 @@ Result<void> verifyNested(const fb::Engine &root, const fb::Engine &program,
 /// E0375 … E0379, E0801.
 Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root,
                          const fb::Engine &program, const std::string &name);
-/// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809.
+/// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809,
+/// E0811 … E0813.
 Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Engine &program,
                            const fb::CodeObject &code, const std::string &name);
 /// VerifyProgram.cpp. E0358 … E0374.

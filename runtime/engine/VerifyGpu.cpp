@@ -21,6 +21,9 @@ constexpr uint64_t kMostFactor = uint64_t(1) << 40; ///< as of a CPU grid
 constexpr uint32_t kMostThreads = 1024;             ///< of a block, on every GPU
 constexpr uint32_t kMostShared = 232448;            ///< opt-in, of the GPUs that have most (9.0)
 constexpr uint32_t kMostVariants = 64;              ///< of a kernel
+constexpr uint32_t kMostCluster = 8;                ///< blocks, on every GPU that has clusters
+constexpr uint32_t kMostTensorMaps = 8;             ///< of a variant
+constexpr int kLeastTensorMaps = 90;                ///< capability that has them, and clusters
 constexpr uint16_t kElfX86 = 62, kElfCuda = 190;
 
 class GpuVerifier {
@@ -48,6 +51,8 @@ private:
   Result<void> variant(const fb::Variant &variant, const std::string &label);
   Result<void> guards(const fb::KernelVariants &list, const std::string &label);
   Result<void> seedFills();
+  Result<void> tensorMaps(const fb::Variant &variant, unsigned kernel, const std::string &label);
+  bool isRows(unsigned kernel, uint32_t operand) const;
 
   std::span<const std::byte> moduleBytes(uint32_t index) const {
     const fb::Module *module = code.modules()->Get(index);
@@ -139,6 +144,51 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label
       v.shared_bytes() > kMostShared)
     return bad("E0808", label + to_string(v.threads()) + " threads with " +
                             to_string(v.shared_bytes()) + " bytes of shared memory");
+  bool fits = gpuTargetNamed(target)->capability >= kLeastTensorMaps || v.cluster() <= 1;
+  if (v.cluster() > kMostCluster || !fits)
+    return bad("E0811", label + "clusters of " + to_string(v.cluster()) + " blocks");
+  return {};
+}
+
+/// In every launch of the kernel, the operand is a buffer of rows.
+bool GpuVerifier::isRows(unsigned kernel, uint32_t operand) const {
+  const auto &buffers = *program.buffers();
+  for (const fb::Section *section : *program.sections())
+    for (const fb::Launch *launch : *section->launches()) {
+      if (launch->kernel() != kernel)
+        continue;
+      if (!launch->args() || operand >= launch->args()->size())
+        return false;
+      const fb::Arg *arg = launch->args()->Get(operand);
+      if (arg->kind() != fb::ArgKind::Buffer || arg->index() >= buffers.size() ||
+          buffers[arg->index()]->class_() == fb::BufferClass::Fixed)
+        return false;
+    }
+  return operand < program.kernels()->Get(kernel)->args();
+}
+
+/// What the copy engine can be asked: "CUDA Driver API", cuTensorMapEncodeTiled. Rows are a
+/// multiple of 64 bytes long and lie on lines of 64, as all buffers do.
+Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
+                                     const std::string &label) {
+  if (!v.tensor_maps())
+    return {};
+  if (v.tensor_maps()->size() > kMostTensorMaps ||
+      gpuTargetNamed(target)->capability < kLeastTensorMaps)
+    return bad("E0812", label + to_string(v.tensor_maps()->size()) + " tensor maps");
+  for (const fb::TensorMap *map : *v.tensor_maps()) {
+    uint64_t rowBytes =
+        uint64_t(map->box_columns()) * (map->element() == fb::TensorElement::BF16 ? 2 : 1);
+    if (map->element() > fb::TensorElement::MAX || map->box_rows() == 0 || map->box_rows() > 256 ||
+        map->box_columns() == 0 || map->box_columns() > 256 || rowBytes % 16 != 0 ||
+        (map->swizzle() && rowBytes > 128))
+      return bad("E0812", label + "a tensor map with boxes of " + to_string(map->box_rows()) +
+                              " rows of " + to_string(map->box_columns()) + " elements of type " +
+                              to_string(int(map->element())));
+    if (!isRows(kernel, map->operand()))
+      return bad("E0812", label + "a tensor map of operand " + to_string(map->operand()) +
+                              ", which is no buffer of rows");
+  }
   return {};
 }
 
@@ -171,9 +221,12 @@ Result<void> GpuVerifier::variants() {
     std::string label = "kernel '" + program.kernels()->Get(k)->name()->str() + "': ";
     if (list->variants()->size() == 0 || list->variants()->size() > kMostVariants)
       return bad("E0804", label + to_string(list->variants()->size()) + " variants");
-    for (const fb::Variant *v : *list->variants())
+    for (const fb::Variant *v : *list->variants()) {
       if (Result<void> ok = variant(*v, label); !ok)
         return ok;
+      if (Result<void> ok = tensorMaps(*v, k, label); !ok)
+        return ok;
+    }
     if (Result<void> ok = guards(*list, label); !ok)
       return ok;
   }
@@ -187,7 +240,7 @@ Result<void> GpuVerifier::seedFills() {
     const fb::SeedFill *fill = code.seed_fills()->Get(i);
     std::string_view format = fill->format()->string_view();
     if (!weightFormatNamed(format) || !seen.insert(format).second)
-      return bad("E0811", "a fill of weights in '" + std::string(format) +
+      return bad("E0813", "a fill of weights in '" + std::string(format) +
                               "', which is no format or has one already");
     if (Result<void> ok = variant(*fill->variant(), "fill of " + std::string(format) + ": "); !ok)
       return ok;

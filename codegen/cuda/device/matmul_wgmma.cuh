@@ -1,165 +1,203 @@
 //===- matmul_wgmma.cuh - Projections of many tokens on sm_90a --------------===//
 //
-// A block of three warpgroups makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x 128
-// tokens:
+// A block of three warpgroups makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x
+// 256 tokens of a float weight, 128 of a quantised one, whose groups need sums of their own. Two
+// blocks with neighbouring tiles are a cluster: each brings half of x to both.
 //
-//   warpgroup 0      brings x: a ring of stages of 128 tokens x 64 k, swizzled, by cp.async; with
-//                    minimums it also sums x over each group, as it has nothing else to do
+//   warpgroup 0      brings x: a thread asks for boxes of half a stage x 64 k by multicast, a ring
+//                    of stages; with minimums all four warps sum x over each group
 //   warpgroup 1, 2   multiply: warp w takes a tile (of a pair: warpgroup 1 the first weight,
 //                    2 the second), whose fragment is A of wgmma as it is A of mma.sync
 //
-//   full[s]    128 arrivals: each thread that copied has waited for its copies and fenced them for
-//              the engine that wgmma reads with
-//   empty[s]   8 arrivals: each warp that multiplies is through with the stage
+//   full[s]    the own block's thread has announced the stage's bytes, and both halves have come
+//   sums[s]    128 arrivals: Σx of the stage's groups is there
+//   empty[s]   16 arrivals: each warp that multiplies, of both blocks, is through with the stage
 //
 //   shared memory   stages of x; Σx of groups; the sums of the parts before, private to the thread
-//                   that owns them; barriers
+//                   that owns them; barriers. At the end the results take the place of all that, so
+//                   that a warp stores (and reads what is added) along a row of y
 //   registers       codes of this run and the next two; A of four steps; sums of this part and of
 //                   this group
+//
+// Why this shape: a tensor core takes 16,384 products in 8 cycles, and 128 rows x 128 tokens of
+// bf16 need 512 bytes from L2 for them, twice what L2 gives (docs/gpu.md, Kernels, has the
+// figures). Blocks that run at the same time are a square of rows and tokens, not a line of rows
+// (`wgmma_place`), or all of a large weight would come from memory once for each 256 tokens.
 //
 // A fragment is unpacked while the products of the steps before are under way; a group ends with a
 // wait, which the other warpgroup fills. The order of every sum is that of matmul.cuh. Whether the
 // tensor cores round a wgmma as they round an mma.sync is not known, and Σx is summed by plain
 // additions: bits are those of the other variants on the emulator and need not be on a GPU.
+//
+// Rows of x beyond the last token are whatever lies there: a token's sums see no other's.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "matmul.cuh"
 
 USE_WGMMA(128)
+USE_WGMMA(256)
 
-constexpr i32 kWgmmaThreads = 384, kWgmmaTokens = 128, kWgmmaStages = 4;
-constexpr i32 kWgmmaStageBytes = kWgmmaTokens * 128;
-constexpr i32 kWgmmaSums = kWgmmaTokens / 2; ///< of a thread
-/// Floats of Σx in a stage: the smallest group with minimums has 32 values.
-constexpr i32 kWgmmaSumsOfX = 2 * kWgmmaTokens;
-/// Runs whose copies are under way while one is handed over.
-constexpr i32 kWgmmaLag = 2;
+constexpr i32 kWgmmaThreads = 384, kWgmmaCluster = 2;
+/// Tokens whose blocks run together, so that a weight read once serves all of them.
+constexpr i32 kWgmmaTokensTogether = 2048;
+/// Floats from a token to the next where results wait: four tokens x eight rows, which a warp
+/// writes at once, lie in 32 banks.
+constexpr i32 kWgmmaPitch = 132;
 
-/// What lies where in the block's shared memory.
-struct WgmmaShared {
-  u8 *stages;
-  float *sumsOfX, *totals;
-  u64 *full, *empty;
+/// What lies where in the block's shared memory: the same for all formats, since the blocks of a
+/// cluster may have different ones.
+template <i32 Tokens> struct WgmmaShared {
+  static constexpr i32 stages = Tokens == 256 ? 3 : 4, stageBytes = Tokens * 128;
+  static constexpr i32 sums = Tokens / 2; ///< of a thread
+  /// Floats of Σx in a stage: the smallest group with minimums has 32 values.
+  static constexpr i32 stageSums = Tokens == 256 ? 0 : 2 * Tokens;
+  static constexpr i32 bytes =
+      stages * (stageBytes + 4 * stageSums) + 256 * sums * 4 + 3 * stages * 8;
+  static_assert(Tokens * kWgmmaPitch * 4 <= stages * stageBytes + 256 * sums * 4,
+                "the results fit in the place of stages and totals");
+
+  u8 *stage;
+  float4 *totals; ///< [sums / 4][256 threads]
+  float *sumsOfX;
+  u64 *full, *sumsFull, *empty;
   MEMBER explicit WgmmaShared(u8 *shared)
-      : stages(shared), sumsOfX((float *)(shared + kWgmmaStages * kWgmmaStageBytes)),
-        totals(sumsOfX + kWgmmaStages * kWgmmaSumsOfX), full((u64 *)(totals + 256 * kWgmmaSums)),
-        empty(full + kWgmmaStages) {}
+      : stage(shared), totals((float4 *)(shared + stages * stageBytes)),
+        sumsOfX((float *)(totals + 256 * sums / 4)), full((u64 *)(sumsOfX + stages * stageSums)),
+        sumsFull(full + stages), empty(sumsFull + stages) {}
 };
-constexpr i32 matmul_wgmma_shared() {
-  return kWgmmaStages * (kWgmmaStageBytes + 4 * kWgmmaSumsOfX) + 256 * kWgmmaSums * 4 +
-         2 * kWgmmaStages * 8;
+
+/// What a block makes: its number along the row tiles, and its first token. Clusters are numbered
+/// as the GPU starts them; within kWgmmaTokensTogether tokens go first.
+struct WgmmaPlace {
+  i32 block, first;
+};
+template <i32 Tokens> DEVICE WgmmaPlace wgmma_place() {
+  constexpr u32 together = kWgmmaTokensTogether / Tokens;
+  const u32 across = gridDim.x / kWgmmaCluster;
+  const u32 number = blockIdx.x / kWgmmaCluster + across * blockIdx.y;
+  const u32 group = number / (across * together), in = number % (across * together);
+  const u32 left = gridDim.y - group * together, high = left < together ? left : together;
+  return {(i32)(in / high * kWgmmaCluster + blockIdx.x % kWgmmaCluster),
+          (i32)((group * together + in % high) * Tokens)};
 }
 
-/// Σx of each group of a stage, in order of k. A thread takes a token.
+/// Σx of each group of a stage, in order of k. A thread takes a token. (A loop: the thread has 24
+/// registers.)
 template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX) {
-  const i32 token = threadIdx.x % 128;
+  const u32 token = threadIdx.x % 128;
+  sumsOfX += token;
   float sum = 0.0f;
-  UNROLL
-  for (i32 chunk = 0; chunk < 8; chunk++) {
-    const uint4 v = *(const uint4 *)(stage + swizzle128(token * 128 + chunk * 16));
+  NO_UNROLL
+  for (u32 byte = token * 128; byte < token * 128 + 128; byte += 16) {
+    const uint4 v = *(const uint4 *)(stage + swizzle128(byte));
     const u32 words[4] = {v.x, v.y, v.z, v.w};
     UNROLL
     for (i32 i = 0; i < 4; i++)
       sum = sum + bf16_lo(words[i]) + bf16_hi(words[i]);
-    if ((chunk + 1) * 8 % F::group == 0) {
-      sumsOfX[chunk * 8 / F::group * kWgmmaTokens + token] = sum;
+    if ((byte + 16) % (2 * F::group) == 0) {
+      *sumsOfX = sum;
+      sumsOfX += 128;
       sum = 0.0f;
     }
   }
 }
 
-/// Warpgroup 0. Rows beyond the last token become 0.
-template <class F, i32 K>
-DEVICE void bring_tokens(const WgmmaShared &at, const u8 *x, i32 first, i32 count) {
-  constexpr i32 rowBytes = round_up(K, 64) * 2, runs = divide_up(K, 64);
-  const i32 thread = threadIdx.x % 128, token = thread / 8, chunk = thread % 8;
-  const u8 *from = x + (i64)(first + token) * rowBytes + chunk * 16;
-  const i32 left = count - first - token;
+/// Warpgroup 0.
+template <class F, i32 K, i32 Tokens>
+DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 first) {
+  using Shared = WgmmaShared<Tokens>;
+  constexpr i32 runs = divide_up(K, 64), lag = F::hasMin ? Shared::stages - 1 : 0;
+  const i32 thread = threadIdx.x, half = (i32)cluster_rank();
+  if (!F::hasMin && thread != 0)
+    return;
   NO_UNROLL
-  for (i32 r = 0; r < runs + kWgmmaLag; r++) {
-    if (r < runs) {
-      const i32 s = r % kWgmmaStages;
-      if (r >= kWgmmaStages)
-        mbar_wait(at.empty + s, (r / kWgmmaStages - 1) & 1);
-      u8 *stage = at.stages + s * kWgmmaStageBytes;
-      UNROLL
-      for (i32 i = 0; i < kWgmmaTokens / 16; i++) {
-        const bool inside = 16 * i < left;
-        cp_async16(stage + swizzle128((16 * i + token) * 128 + chunk * 16),
-                   inside ? from + 16 * i * rowBytes + r * 128 : x, inside ? 16 : 0);
-      }
+  for (i32 r = 0; r < runs + lag; r++) {
+    keep(r); // or what follows from it would take registers of its own
+    if (thread == 0 && r < runs) {
+      const i32 s = r % Shared::stages;
+      if (r >= Shared::stages)
+        mbar_wait_cluster(at.empty + s, (r / Shared::stages - 1) & 1);
+      mbar_arrive_expect_tx(at.full + s, Shared::stageBytes);
+      tensor_load_2d_multicast(at.stage + s * Shared::stageBytes + half * Shared::stageBytes / 2, x,
+                               r * 64, first + half * Tokens / 2, at.full + s, 3);
     }
-    cp_async_commit();
-    if (r >= kWgmmaLag) {
-      const i32 s = (r - kWgmmaLag) % kWgmmaStages;
-      cp_async_wait<kWgmmaLag>();
-      fence_proxy_async();
-      if constexpr (F::hasMin) {
-        sync_named(1, 128); // whole rows are there
-        sum_tokens<F>(at.stages + s * kWgmmaStageBytes, at.sumsOfX + s * kWgmmaSumsOfX);
-      }
-      mbar_arrive(at.full + s);
+    if constexpr (F::hasMin) {
+      static_assert(Tokens == 128, "a thread sums a token");
+      if (r < lag)
+        continue;
+      const i32 s = (r - lag) % Shared::stages;
+      mbar_wait(at.full + s, (r - lag) / Shared::stages & 1);
+      sum_tokens<F>(at.stage + s * Shared::stageBytes, at.sumsOfX + s * Shared::stageSums);
+      mbar_arrive(at.sumsFull + s);
     }
   }
 }
 
 /// sum += dot and Σx of group `i` of the run, scaled.
-template <class F>
-DEVICE void add_wgmma_group(float (&sum)[kWgmmaSums], const float (&dot)[kWgmmaSums],
+template <class F, i32 Sums>
+DEVICE void add_wgmma_group(float (&sum)[Sums], const float (&dot)[Sums],
                             const typename F::Run &run, i32 i, const float *sumsOfX) {
   UNROLL
   for (i32 half = 0; half < 2; half++) {
     const float scale = F::scale(run, i, half), minimum = F::hasMin ? F::minimum(run, i, half) : 0;
     UNROLL
-    for (i32 j = 0; j < kWgmmaSums / 4; j++) {
+    for (i32 j = 0; j < Sums / 4; j++) {
       UNROLL
       for (i32 odd = 0; odd < 2; odd++) {
         float &s = sum[4 * j + 2 * half + odd];
         s = fma_f32(scale, dot[4 * j + 2 * half + odd], s);
         if constexpr (F::hasMin)
-          s = fma_f32(minimum, sumsOfX[i * kWgmmaTokens + 8 * j + threadIdx.x % 4 * 2 + odd], s);
+          s = fma_f32(minimum, sumsOfX[i * 2 * Sums + 8 * j + threadIdx.x % 4 * 2 + odd], s);
       }
     }
   }
 }
 
-/// One run of 64 k. `last`: the part ends here.
-template <class F>
-DEVICE void multiply_wgmma_run(float (&sum)[kWgmmaSums], float (&dot)[kWgmmaSums],
-                               const typename F::Run &run, i32 r, bool last, const u8 *stage,
-                               const float *sumsOfX) {
+/// One run of 64 k of a float weight: products go to the part's sums at once.
+template <class F, i32 Sums>
+DEVICE void multiply_float_run(float (&sum)[Sums], const typename F::Run &run, const u8 *stage) {
   u32 a[4][4], rest[4][4];
   UNROLL
   for (i32 step = 0; step < 4; step++) {
-    const u64 b = wgmma_descriptor(stage + step * 32);
     F::fragment(a[step], run, step);
-    if constexpr (F::isFloat) {
-      if constexpr (F::split)
-        F::rest(rest[step], run, step);
-      wgmma_fence();
-      wgmma_rs<kWgmmaTokens>(sum, a[step], b);
-      if constexpr (F::split)
-        wgmma_rs<kWgmmaTokens>(sum, rest[step], b);
-      wgmma_commit();
-    } else {
-      const bool starts =
-          F::group > 64 ? step == 0 && r % (F::group / 64) == 0 : step * 16 % F::group == 0;
-      wgmma_fence();
-      wgmma_rs<kWgmmaTokens>(dot, a[step], b, !starts);
-      wgmma_commit();
-      if constexpr (F::group <= 64)
-        if ((step + 1) * 16 % F::group == 0) {
-          wgmma_wait<0>();
-          keep(dot);
-          add_wgmma_group<F>(sum, dot, run, step * 16 / F::group, sumsOfX);
-        }
-    }
+    if constexpr (F::split)
+      F::rest(rest[step], run, step);
   }
-  if constexpr (F::isFloat) {
-    wgmma_wait<0>();
-    keep(sum);
-  } else if constexpr (F::group > 64) {
+  wgmma_fence();
+  UNROLL
+  for (i32 step = 0; step < 4; step++) {
+    const u64 b = wgmma_descriptor(stage + step * 32);
+    wgmma_rs<2 * Sums>(sum, a[step], b);
+    if constexpr (F::split)
+      wgmma_rs<2 * Sums>(sum, rest[step], b);
+  }
+  wgmma_commit();
+  wgmma_wait<0>();
+  keep(sum);
+}
+
+/// One run of a quantised weight. `last`: the part ends here.
+template <class F, i32 Sums>
+DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const typename F::Run &run,
+                              i32 r, bool last, const u8 *stage, const float *sumsOfX) {
+  u32 a[4][4];
+  UNROLL
+  for (i32 step = 0; step < 4; step++) {
+    F::fragment(a[step], run, step);
+    const bool starts =
+        F::group > 64 ? step == 0 && r % (F::group / 64) == 0 : step * 16 % F::group == 0;
+    wgmma_fence();
+    wgmma_rs<2 * Sums>(dot, a[step], wgmma_descriptor(stage + step * 32), !starts);
+    wgmma_commit();
+    if constexpr (F::group <= 64)
+      if ((step + 1) * 16 % F::group == 0) {
+        wgmma_wait<0>();
+        keep(dot);
+        add_wgmma_group<F>(sum, dot, run, step * 16 / F::group, sumsOfX);
+      }
+  }
+  if constexpr (F::group > 64) {
     wgmma_wait<0>();
     keep(dot);
     if (last || (r + 1) % (F::group / 64) == 0)
@@ -168,103 +206,142 @@ DEVICE void multiply_wgmma_run(float (&sum)[kWgmmaSums], float (&dot)[kWgmmaSums
 }
 
 /// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
-template <class F, i32 K, i32 Parts>
-DEVICE void multiply_tokens(float (&sum)[kWgmmaSums], const WgmmaShared &at, const u8 *stream) {
+template <class F, i32 K, i32 Parts, i32 Tokens>
+DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at,
+                            const u8 *stream) {
   using Cut = KParts<F, K, Parts>;
-  float *const totals = at.totals + threadIdx.x - 128;
-  float dot[kWgmmaSums] = {};
+  using Shared = WgmmaShared<Tokens>;
+  constexpr i32 sums = Tokens / 2;
+  const i32 lane = threadIdx.x % 32;
+  float4 *const totals = at.totals + threadIdx.x - 128;
+  float dot[F::isFloat ? 1 : sums] = {};
   typename F::Run run, next, later;
   F::load(next, stream, 0, Cut::steps);
   if (Cut::runs > 1)
     F::load(later, stream, 1, Cut::steps);
   UNROLL
-  for (i32 i = 0; i < kWgmmaSums; i++)
-    sum[i] = 0.0f, totals[i * 256] = 0.0f;
+  for (i32 i = 0; i < sums; i++)
+    sum[i] = 0.0f;
   i32 part = 0;
   NO_UNROLL
   for (i32 r = 0; r < Cut::runs; r++) {
-    while (r == Cut::begin(part + 1)) { // a part ends (several, if some are empty)
-      UNROLL
-      for (i32 i = 0; i < kWgmmaSums; i++) {
-        totals[i * 256] += sum[i];
-        sum[i] = 0.0f;
+    if (r == Cut::begin(part + 1)) { // a part ends (several, if some are empty)
+      if (r > 0) {
+        UNROLL
+        for (i32 i = 0; i < sums; i += 4) {
+          float4 total = {sum[i], sum[i + 1], sum[i + 2], sum[i + 3]};
+          if (Cut::begin(part) > 0) { // 0 + the first is the first
+            const float4 before = totals[i / 4 * 256];
+            total.x = before.x + total.x, total.y = before.y + total.y;
+            total.z = before.z + total.z, total.w = before.w + total.w;
+          }
+          totals[i / 4 * 256] = total;
+          sum[i] = sum[i + 1] = sum[i + 2] = sum[i + 3] = 0.0f;
+        }
       }
-      part++;
+      do
+        part++;
+      while (r == Cut::begin(part + 1));
     }
     run = next, next = later;
     if (r + 2 < Cut::runs)
       F::load(later, stream, r + 2, Cut::steps);
-    const i32 s = r % kWgmmaStages;
-    mbar_wait(at.full + s, r / kWgmmaStages & 1);
-    multiply_wgmma_run<F>(sum, dot, run, r, r + 1 == Cut::begin(part + 1),
-                          at.stages + s * kWgmmaStageBytes, at.sumsOfX + s * kWgmmaSumsOfX);
+    const i32 s = r % Shared::stages;
+    const u8 *const stage = at.stage + s * Shared::stageBytes;
+    mbar_wait(at.full + s, r / Shared::stages & 1);
+    if constexpr (F::hasMin)
+      mbar_wait(at.sumsFull + s, r / Shared::stages & 1);
+    if constexpr (F::isFloat)
+      multiply_float_run<F>(sum, run, stage);
+    else
+      multiply_code_run<F>(sum, dot, run, r, r + 1 == Cut::begin(part + 1), stage,
+                           at.sumsOfX + s * Shared::stageSums);
     sync_warp();
-    if (threadIdx.x % 32 == 0)
-      mbar_arrive(at.empty + s);
+    if (lane < kWgmmaCluster)
+      mbar_arrive_remote(at.empty + s, lane);
   }
-  UNROLL
-  for (i32 i = 0; i < kWgmmaSums; i++)
-    sum[i] += totals[i * 256];
+  if (Cut::begin(part) > 0) {
+    UNROLL
+    for (i32 i = 0; i < sums; i += 4) {
+      const float4 before = totals[i / 4 * 256];
+      sum[i] = before.x + sum[i], sum[i + 1] = before.y + sum[i + 1];
+      sum[i + 2] = before.z + sum[i + 2], sum[i + 3] = before.w + sum[i + 3];
+    }
+  }
 }
 
-/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3).
-template <class F, i32 K, i32 Parts, i32 Weights, class Store>
-DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
-                         i32 first, const i64 *countOf, u8 *shared, Store store) {
+/// Tokens first … first + Tokens - 1 of tiles tile … tile + 7 (pairs: + 3). `load(token, row,
+/// held)` brings what the epilogue adds, for many results before the first is stored; `store(token,
+/// row, sum, held)`.
+template <class F, i32 K, i32 Parts, i32 Tokens, i32 Held, i32 Weights, class Load, class Store>
+DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x, i32 rows,
+                         i32 tile, i32 first, const i64 *countOf, u8 *shared, Load load,
+                         Store store) {
+  using Shared = WgmmaShared<Tokens>;
   const i32 thread = threadIdx.x, lane = thread % 32;
-  const WgmmaShared at(shared);
-  pdl_wait();
-  const i32 count = (i32)*countOf;
-  if (first >= count)
-    return;
+  const Shared at(shared);
   if (thread == 0) {
+    tensor_prefetch(x);
     UNROLL
-    for (i32 s = 0; s < kWgmmaStages; s++) {
-      mbar_init(at.full + s, 128);
-      mbar_init(at.empty + s, 8);
+    for (i32 s = 0; s < Shared::stages; s++) {
+      mbar_init(at.full + s, 1);
+      mbar_init(at.sumsFull + s, 128);
+      mbar_init(at.empty + s, 8 * kWgmmaCluster);
     }
     fence_mbar_init();
   }
-  sync_block();
+  cluster_sync();
+  pdl_wait();
+  if (first >= (i32)*countOf) // so do all blocks of the cluster
+    return;
   if (thread < 128) {
-    setmaxnreg_dec<40>();
-    bring_tokens<F, K>(at, x, first, count);
+    setmaxnreg_dec<Tokens == 256 ? 24 : 40>();
+    bring_tokens<F, K>(at, x, first);
     return;
   }
-  setmaxnreg_inc<232>();
-  const i32 warp = thread / 32 % 4, group = thread / 128 - 1, tiles = divide_up(rows, 16);
-  const i32 own = Weights == 2 ? tile + warp : tile + 4 * group + warp;
-  const u8 *weight = Weights == 2 && group ? weights[Weights - 1] : weights[0];
-  float sum[kWgmmaSums];
+  setmaxnreg_inc<Tokens == 256 ? 240 : 232>();
+  const i32 warp = thread / 32 - 4, tiles = divide_up(rows, 16);
+  const i32 own = tile + (Weights == 2 ? warp % 4 : warp);
+  const u8 *weight = Weights == 2 && warp >= 4 ? weights[Weights - 1] : weights[0];
+  float sum[Tokens / 2];
   multiply_tokens<F, K, Parts>(sum, at, weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K));
+  // The peer brings nothing more, and may still tell this block what it is through with.
+  cluster_arrive();
 
-  const i32 row = own * 16 + lane / 4, token = first + 2 * (lane % 4);
-  if constexpr (Weights == 1) {
+  float *const results = (float *)shared; // [Tokens][kWgmmaPitch]
+  sync_named(2, 256);
+  UNROLL
+  for (i32 i = 0; i < Tokens / 2; i++)
+    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kWgmmaPitch + 16 * warp + lane / 4 +
+            i / 2 % 2 * 8] = sum[i];
+  sync_named(2, 256);
+  const i32 count = (i32)*countOf; // read again: registers are scarce above
+  constexpr i32 across = 128 / Weights / 32, deep = 16 / across; ///< results of a thread at once
+  NO_UNROLL
+  for (i32 from = 0; from < Tokens; from += 8 * deep) {
+    float held[deep][across][Held];
     UNROLL
-    for (i32 i = 0; i < kWgmmaSums; i++) {
-      const i32 t = token + i / 4 * 8 + i % 2, n = row + i / 2 % 2 * 8;
-      const float sums[1] = {sum[i]};
-      if (t < count && n < rows)
-        store(t, n, sums);
-    }
-  } else {
-    // The same place of the two warpgroups is the same row and token: each finishes half of them.
-    float *const mine = at.totals + thread - 128, *const other = at.totals + ((thread - 128) ^ 128);
-    UNROLL
-    for (i32 i = 0; i < kWgmmaSums; i++)
-      mine[i * 256] = sum[i];
-    sync_named(2, 256);
-    NO_UNROLL
-    for (i32 from = 0; from < kWgmmaSums / 2; from += 4) {
+    for (i32 i = 0; i < deep; i++) {
       UNROLL
-      for (i32 v = 0; v < 4; v++) {
-        const i32 i = group * kWgmmaSums / 2 + from + v;
-        const i32 t = token + i / 4 * 8 + v % 2, n = row + v / 2 * 8;
-        const float own = mine[i * 256], theirs = other[i * 256];
-        const float sums[2] = {group ? theirs : own, group ? own : theirs};
-        if (t < count && n < rows)
-          store(t, n, sums);
+      for (i32 j = 0; j < across; j++) {
+        const i32 token = first + from + 8 * i + warp, row = tile * 16 + 32 * j + lane;
+        if (token < count && row < rows)
+          load(token, row, held[i][j]);
+      }
+    }
+    UNROLL
+    for (i32 i = 0; i < deep; i++) {
+      UNROLL
+      for (i32 j = 0; j < across; j++) {
+        const i32 t = from + 8 * i + warp, token = first + t, row = tile * 16 + 32 * j + lane;
+        float sums[Weights];
+        UNROLL
+        for (i32 w = 0; w < Weights; w++)
+          sums[w] = results[t * kWgmmaPitch + 64 * w + 32 * j + lane];
+        if (token < count && row < rows)
+          store(token, row, sums, held[i][j]);
       }
     }
   }
+  cluster_wait();
 }

@@ -49,6 +49,7 @@ struct Launch {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t threads = 32;
   uint32_t sharedBytes = 0;
+  uint32_t cluster = 1; ///< blocks of a cluster, along x; divides grid[0]
   /// Programmatic dependent launch: blocks may start when the kernel before lets them and
   /// wait for its end by themselves.
   bool overlap = false;
@@ -59,6 +60,21 @@ struct GraphNode {
   Launch launch;
   void *const *arguments;      ///< as of Driver::launch; stay as they are while the graph lives
   std::vector<uint32_t> after; ///< indices of earlier nodes
+};
+
+/// Rows in device memory, each behind the other, of which kernels copy boxes.
+struct TensorRows {
+  Address base; ///< 16-byte aligned
+  bool bf16;    ///< elements of 2 bytes; else of 1
+  uint64_t columns, rows;
+  uint32_t boxColumns, boxRows; ///< at most 256 each
+  bool swizzle;                 ///< 128 bytes: codegen/cuda/device/swizzle.cuh
+
+  uint64_t rowBytes() const { return columns * (bf16 ? 2 : 1); }
+};
+/// The copy engine's description of them; a parameter of kernels, by value.
+struct alignas(64) TensorMap {
+  std::byte opaque[128];
 };
 
 class Driver {
@@ -91,6 +107,9 @@ public:
   /// Its function, allowed to use `sharedBytes` of dynamic shared memory. E0717.
   virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) = 0;
 
+  /// E0724.
+  virtual Result<TensorMap> describe(const TensorRows &rows) = 0;
+
   virtual Result<Event> createEvent() = 0;
   /// Waits for what was put into the queue before the event was recorded.
   virtual Result<void> wait(Event event) = 0;
@@ -100,6 +119,16 @@ public:
   /// The nodes, ready to be launched as one.
   virtual Result<Graph> createGraph(std::span<const GraphNode> nodes) = 0;
 };
+
+/// E0724: the device cannot describe them.
+inline Error tensorMapError(const TensorRows &rows, std::string why) {
+  using std::to_string;
+  return {
+      ExitCode::Device, "E0724",
+      "the GPU cannot describe " + to_string(rows.rows) + " rows of " + to_string(rows.rowBytes()) +
+          " bytes in boxes of " + to_string(rows.boxRows) + " by " + to_string(rows.boxColumns),
+      std::move(why), "compile with --batch-invariant, which uses none, and please report this"};
+}
 
 /// The edge from `from` to `to` can be programmatic: both kernels know how, and `to` waits for
 /// nothing else, so that its own waiting covers all of its past.

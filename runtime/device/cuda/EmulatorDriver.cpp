@@ -94,6 +94,15 @@ public:
   }
   Result<Module> load(std::span<const std::byte> image, const std::string &what) override;
   Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) override;
+  Result<TensorMap> describe(const TensorRows &rows) override {
+    TensorMap map{};
+    auto ok = gpu->encodeTensorMap(
+        &map, {reinterpret_cast<const void *>(rows.base), rows.bf16 ? 2u : 1u, rows.columns,
+               rows.rows, rows.rowBytes(), rows.boxColumns, rows.boxRows, rows.swizzle});
+    if (!ok)
+      return tensorMapError(rows, ok.error().why);
+    return map;
+  }
   Result<Event> createEvent() override {
     return events.emplace_back(std::make_unique<EventHandle>()).get();
   }
@@ -124,6 +133,7 @@ Result<void> EmulatorDriver::launch(Kernel kernel, const Launch &launch, void *c
   what.arguments = arguments;
   what.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
   what.block = {launch.threads, 1, 1};
+  what.cluster = {launch.cluster, 1, 1};
   what.dynamicShared = launch.sharedBytes;
   what.pdl = launch.overlap;
   return gpu->launch(what);
@@ -186,8 +196,8 @@ Result<Kernel> EmulatorDriver::find(Module module, const std::string &symbol, ui
   if (!entry)
     return emulatorError("E0717", "the host code has no kernel '" + symbol + "'", dlerror(),
                          "rebuild the engine: ingot compile MODEL -o E");
-  kernels.push_back(std::make_unique<KernelHandle>(
-      symbol, reinterpret_cast<void (*)(void *const *)>(entry)));
+  kernels.push_back(
+      std::make_unique<KernelHandle>(symbol, reinterpret_cast<void (*)(void *const *)>(entry)));
   return kernels.back().get();
 }
 
@@ -219,8 +229,8 @@ Result<std::unique_ptr<Driver>> openEmulator(const EmulatorSetup &setup) {
   options.checked = setup.checked;
   options.arch = setup.capability;
   auto create = reinterpret_cast<emulator::Device *(*)(const emulator::Options &)>(symbol);
-  return std::unique_ptr<Driver>(std::make_unique<EmulatorDriver>(
-      std::unique_ptr<emulator::Device>(create(options)), setup));
+  return std::unique_ptr<Driver>(
+      std::make_unique<EmulatorDriver>(std::unique_ptr<emulator::Device>(create(options)), setup));
 }
 
 } // namespace ingot::cuda

@@ -13,12 +13,14 @@ namespace ingot::cuda {
 
 using std::to_string;
 
-const fb::Variant &Executor::variantOf(uint32_t kernel, const StepShape &shape,
-                                       Kernel &function) const {
-  const fb::KernelVariants &variants = *picked.code->variants()->Get(kernel);
+/// The variant for a step of that shape, after nothing.
+GraphNode Executor::nodeOf(const PlannedLaunch &planned, const StepShape &shape) const {
+  const fb::KernelVariants &variants = *picked.code->variants()->Get(planned.kernel);
   uint32_t index = variantFor(variants, shape);
-  function = functions[kernel][index];
-  return *variants.variants()->Get(index);
+  return {functions[planned.kernel][index],
+          *launchOf(*variants.variants()->Get(index), shape), // checkGrids()
+          planned.arguments[index],
+          {}};
 }
 
 static bool isEmpty(const Launch &launch) {
@@ -33,9 +35,7 @@ Result<Graph> Executor::graphFor(uint64_t bucket, bool greedy) {
   std::vector<uint32_t> before, group; // the group before this one, and this one
   for (const PlannedLaunch &planned :
        std::span(launches).first(greedy ? launches.size() : greedyFrom)) {
-    GraphNode node{};
-    node.launch = *launchOf(variantOf(planned.kernel, shape, node.kernel), shape); // checkGrids()
-    node.arguments = planned.arguments;
+    GraphNode node = nodeOf(planned, shape);
     node.after = before;
     if (!isEmpty(node.launch)) {
       group.push_back(uint32_t(nodes.size()));
@@ -53,9 +53,7 @@ Result<Graph> Executor::graphFor(uint64_t bucket, bool greedy) {
 Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
   bool first = true; // behind a copy there is nothing to overlap with
   for (size_t i = 0; i < launches.size(); ++i) {
-    const PlannedLaunch &planned = launches[i];
-    Kernel function;
-    Launch launch = *launchOf(variantOf(planned.kernel, shape, function), shape);
+    auto [function, launch, operandsOf, after] = nodeOf(launches[i], shape);
     bool wanted = !isEmpty(launch) && (greedy || i < greedyFrom);
     if (tracing) {
       launched[i] = wanted;
@@ -66,7 +64,7 @@ Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
       continue;
     launch.overlap = launch.overlap && !first && !tracing;
     first = false;
-    if (auto ok = driver->launch(function, launch, planned.arguments); !ok)
+    if (auto ok = driver->launch(function, launch, operandsOf); !ok)
       return ok;
   }
   return tracing ? driver->record(events.back()) : Result<void>();

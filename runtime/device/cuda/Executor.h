@@ -28,6 +28,7 @@
 #include "runtime/device/cuda/StepShape.h"
 #include "runtime/engine/EngineFile.h"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -76,9 +77,9 @@ public:
 private:
   struct PlannedLaunch {
     uint32_t kernel;
-    int32_t layer; ///< -1: none
-    void *const *arguments;
-    bool barrier; ///< ends a group
+    int32_t layer;                        ///< -1: none
+    std::vector<void *const *> arguments; ///< of each variant
+    bool barrier;                         ///< ends a group
   };
 
   /// Makes weights of one format from the seed.
@@ -95,10 +96,11 @@ private:
   Result<void> uploadSegment(std::span<const std::byte> bytes, Address to);
   Result<void> loadModules();
   Result<void> checkGrids() const;
-  void resolve();
+  Result<void> resolve();
+  Result<void *> tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch);
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
-  const fb::Variant &variantOf(uint32_t kernel, const StepShape &shape, Kernel &function) const;
+  GraphNode nodeOf(const PlannedLaunch &planned, const StepShape &shape) const;
   Result<void> queueStep(const BatchView &batch, bool greedy, std::byte *image);
   Result<Graph> graphFor(uint64_t bucket, bool greedy);
   Result<void> launchAll(const StepShape &shape, bool greedy);
@@ -128,9 +130,11 @@ private:
   std::vector<std::vector<Kernel>> functions;     ///< [kernel][variant]
   std::map<std::string_view, SeedFill> seedFills; ///< by format
   std::vector<Address> operands;                  ///< of all launches, one after the other
-  std::vector<void *> arguments;                  ///< pointers to them, as drivers take them
-  std::vector<PlannedLaunch> launches;            ///< of the steps, then of the greedy section
-  size_t greedyFrom = 0;                          ///< the latter's first
+  std::vector<std::vector<void *>> arguments;     ///< pointers to them, as drivers take them
+  /// By address, rows, operand's element, box and swizzle: launches share them.
+  std::map<std::array<uint64_t, 6>, TensorMap> tensorMaps;
+  std::vector<PlannedLaunch> launches; ///< of the steps, then of the greedy section
+  size_t greedyFrom = 0;               ///< the latter's first
   std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids
   int64_t logitsRowStride = 0;
 

@@ -57,7 +57,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
       return ok.error();
   if (auto ok = e.checkGrids(); !ok)
     return ok.error();
-  e.resolve();
+  if (auto ok = e.resolve(); !ok)
+    return ok.error();
   return executor;
 }
 
@@ -301,7 +302,31 @@ Address Executor::operandAddress(const fb::Arg &arg, const fb::Step *step) const
   return kv.address() + kvOffset[size_t(step->kv_slot())];
 }
 
-void Executor::resolve() {
+/// Rows as far as the limits go: what lies behind a step's last token is old, or zero.
+Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch) {
+  const uint32_t index = launch.args()->Get(map.operand())->index();
+  const fb::Buffer &buffer = *picked.program->buffers()->Get(index);
+  TensorRows rows{};
+  rows.base = bufferAddress(index);
+  rows.bf16 = map.element() == fb::TensorElement::BF16;
+  rows.columns = buffer.per_unit() / (rows.bf16 ? 2 : 1);
+  rows.rows = buffer.class_() == fb::BufferClass::PerRow ? statement.limits.logitsRows
+                                                         : statement.limits.maxBatchTokens;
+  rows.boxColumns = map.box_columns();
+  rows.boxRows = map.box_rows();
+  rows.swizzle = map.swizzle();
+  auto [at, isNew] = tensorMaps.try_emplace(
+      {rows.base, rows.rows, rows.bf16, rows.boxColumns, rows.boxRows, rows.swizzle});
+  if (isNew) {
+    auto described = driver->describe(rows);
+    if (!described)
+      return described.error();
+    at->second = *described;
+  }
+  return static_cast<void *>(&at->second);
+}
+
+Result<void> Executor::resolve() {
   const fb::Engine &table = *picked.program;
   std::vector<std::pair<const fb::Section *, const fb::Step *>> runs;
   for (const fb::Step *step : *table.steps())
@@ -316,28 +341,39 @@ void Executor::resolve() {
       ++launchCount;
     }
   operands.reserve(operandCount);
-  arguments.reserve(operandCount);
   launches.reserve(launchCount);
-  auto add = [&](Address address) {
-    operands.push_back(address);
-    arguments.push_back(&operands.back());
-  };
   for (auto [section, step] : runs) {
     if (!step) // whatever ends the last section: it wants the logits
       launches.back().barrier = true;
     else
       greedyFrom += section->launches()->size();
     for (const fb::Launch *launch : *section->launches()) {
-      launches.push_back({launch->kernel(), step ? step->layer() : -1,
-                          arguments.data() + arguments.size(), launch->barrier()});
+      std::vector<void *> plain;
+      auto add = [&](Address address) {
+        operands.push_back(address);
+        plain.push_back(&operands.back());
+      };
       if (launch->args())
         for (const fb::Arg *arg : *launch->args())
           add(operandAddress(*arg, step));
       add(batchMemory.address());
+      launches.push_back({launch->kernel(), step ? step->layer() : -1, {}, launch->barrier()});
+      for (const fb::Variant *v : *picked.code->variants()->Get(launch->kernel())->variants()) {
+        arguments.push_back(plain);
+        if (v->tensor_maps())
+          for (const fb::TensorMap *map : *v->tensor_maps()) {
+            auto described = tensorMapOf(*map, *launch);
+            if (!described)
+              return described.error();
+            arguments.back().push_back(*described);
+          }
+        launches.back().arguments.push_back(arguments.back().data());
+      }
     }
   }
   logitsRowStride =
       int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+  return {};
 }
 
 } // namespace ingot::cuda

@@ -40,9 +40,13 @@ struct CuLaunchAttribute {
   union {
     char bytes[64];
     int flag;
+    unsigned cluster[3];
   } value;
 };
-enum : int { kCuProgrammaticStreamSerialization = 6 }; // CUlaunchAttributeID
+enum : int {
+  kCuClusterDimension = 4,
+  kCuProgrammaticStreamSerialization = 6
+}; // CUlaunchAttributeID
 
 struct CuLaunchConfig {
   unsigned grid[3];
@@ -79,6 +83,11 @@ struct CuGraphEdge { // CUgraphEdgeData
 enum : unsigned char { kCuPortProgrammatic = 1, kCuEdgeProgrammatic = 1 };
 static_assert(sizeof(CuKernelNode) == 72 && sizeof(CuGraphNodeParams) == 256 &&
               offsetof(CuGraphNodeParams, kernel) == 16 && sizeof(CuGraphEdge) == 8);
+
+enum : int { kCuTensorU8 = 0, kCuTensorBf16 = 9 };        // CUtensorMapDataType
+enum : int { kCuSwizzleNone = 0, kCuSwizzle128 = 3 };     // CUtensorMapSwizzle
+enum : int { kCuInterleaveNone = 0, kCuOutsideZero = 0 }; // CUtensorMapInterleave, …FloatOOBfill
+enum : int { kCuPromote128 = 2 };                         // CUtensorMapL2promotion
 
 /// Every function, with its exported name: X(member, symbol, parameters). All return CuResult.
 #define INGOT_LIBCUDA(X)                                                                           \
@@ -124,6 +133,12 @@ static_assert(sizeof(CuKernelNode) == 72 && sizeof(CuGraphNodeParams) == 256 &&
   X(graphAddNode, "cuGraphAddNode_v2",                                                             \
     (CuHandle * node, CuHandle graph, const CuHandle *after, const CuGraphEdge *edges,             \
      size_t count, CuGraphNodeParams *params))                                                     \
+  X(nodeSetAttribute, "cuGraphKernelNodeSetAttribute",                                             \
+    (CuHandle node, int attribute, const void *value))                                             \
+  X(tensorMap, "cuTensorMapEncodeTiled",                                                           \
+    (void *map, int type, unsigned rank, void *base, const uint64_t *extents,                      \
+     const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,          \
+     int swizzle, int promotion, int outside))                                                     \
   X(graphInstantiate, "cuGraphInstantiateWithFlags",                                               \
     (CuHandle * executable, CuHandle graph, unsigned long long flags))                             \
   X(graphLaunch, "cuGraphLaunch", (CuHandle executable, CuHandle stream))                          \

@@ -76,6 +76,7 @@ public:
   Result<void> wait() override { return check(cu.streamWait(stream), "cuStreamSynchronize"); }
   Result<Module> load(std::span<const std::byte> image, const std::string &what) override;
   Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) override;
+  Result<TensorMap> describe(const TensorRows &rows) override;
   Result<Event> createEvent() override;
   Result<void> wait(Event event) override {
     return check(cu.eventWait(event), "cuEventSynchronize");
@@ -155,7 +156,8 @@ Result<void> LibcudaDriver::open(int ordinal) {
   if (!did(cu.deviceGet(&gpu, ordinal), "cuDeviceGet") ||
       !did(cu.deviceName(name, sizeof name - 1, gpu), "cuDeviceGetName") ||
       !attribute(major, kCuCapabilityMajor) || !attribute(minor, kCuCapabilityMinor) ||
-      !attribute(processors, kCuMultiprocessorCount) || !attribute(shared, kCuSharedPerBlockOptin) ||
+      !attribute(processors, kCuMultiprocessorCount) ||
+      !attribute(shared, kCuSharedPerBlockOptin) ||
       !did(cu.deviceMemory(&memory, gpu), "cuDeviceTotalMem") ||
       !did(cu.contextRetain(&context, gpu), "cuDevicePrimaryCtxRetain") ||
       !did(cu.contextSet(context), "cuCtxSetCurrent") ||
@@ -211,18 +213,31 @@ Result<std::byte *> LibcudaDriver::allocateHost(uint64_t bytes) {
   return static_cast<std::byte *>(memory);
 }
 
+CuLaunchAttribute clusterOf(const Launch &launch) {
+  CuLaunchAttribute attribute{};
+  attribute.id = kCuClusterDimension;
+  attribute.value.cluster[0] = launch.cluster;
+  attribute.value.cluster[1] = attribute.value.cluster[2] = 1;
+  return attribute;
+}
+
 Result<void> LibcudaDriver::launch(Kernel kernel, const Launch &launch, void *const *arguments) {
-  CuLaunchAttribute overlap{};
-  overlap.id = kCuProgrammaticStreamSerialization;
-  overlap.value.flag = 1;
+  CuLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (launch.overlap) {
+    attributes[count].id = kCuProgrammaticStreamSerialization;
+    attributes[count++].value.flag = 1;
+  }
+  if (launch.cluster > 1)
+    attributes[count++] = clusterOf(launch);
   CuLaunchConfig config{};
   std::copy_n(launch.grid, 3, config.grid);
   config.block[0] = launch.threads;
   config.block[1] = config.block[2] = 1;
   config.sharedBytes = launch.sharedBytes;
   config.stream = stream;
-  config.attributes = launch.overlap ? &overlap : nullptr;
-  config.attributeCount = launch.overlap;
+  config.attributes = count ? attributes : nullptr;
+  config.attributeCount = count;
   return check(cu.launch(&config, kernel, const_cast<void **>(arguments), nullptr),
                "cuLaunchKernelEx");
 }
@@ -264,6 +279,19 @@ Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uin
   return reinterpret_cast<Kernel>(function);
 }
 
+Result<TensorMap> LibcudaDriver::describe(const TensorRows &rows) {
+  TensorMap map{};
+  const uint64_t extents[] = {rows.columns, rows.rows}, strides[] = {rows.rowBytes()};
+  const uint32_t box[] = {rows.boxColumns, rows.boxRows}, steps[] = {1, 1};
+  CuResult code = cu.tensorMap(&map, rows.bf16 ? kCuTensorBf16 : kCuTensorU8, 2,
+                               reinterpret_cast<void *>(rows.base), extents, strides, box, steps,
+                               kCuInterleaveNone, rows.swizzle ? kCuSwizzle128 : kCuSwizzleNone,
+                               kCuPromote128, kCuOutsideZero);
+  if (code != kCuSuccess)
+    return tensorMapError(rows, "cuTensorMapEncodeTiled: " + text(code));
+  return map;
+}
+
 Result<Event> LibcudaDriver::createEvent() {
   CuHandle event = nullptr;
   if (auto ok = check(cu.eventCreate(&event, kCuEventDefault), "cuEventCreate"); !ok)
@@ -301,9 +329,14 @@ Result<void> LibcudaDriver::addNode(CuHandle graph, std::span<const GraphNode> n
     edges.push_back(edge);
   }
   made.push_back(nullptr);
-  return check(
-      cu.graphAddNode(&made.back(), graph, after.data(), edges.data(), after.size(), &params),
-      "cuGraphAddNode");
+  auto ok =
+      check(cu.graphAddNode(&made.back(), graph, after.data(), edges.data(), after.size(), &params),
+            "cuGraphAddNode");
+  if (!ok || node.launch.cluster <= 1)
+    return ok;
+  CuLaunchAttribute cluster = clusterOf(node.launch);
+  return check(cu.nodeSetAttribute(made.back(), cluster.id, &cluster.value),
+               "cuGraphKernelNodeSetAttribute");
 }
 
 Result<Graph> LibcudaDriver::createGraph(std::span<const GraphNode> nodes) {

@@ -42,12 +42,17 @@ std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape)
 std::optional<Launch> launchOf(const fb::Variant &variant, const StepShape &shape) {
   constexpr uint64_t kMost[] = {0x7FFFFFFF, 65535, 65535};
   Launch launch;
+  launch.cluster = std::max(variant.cluster(), 1u);
   const fb::Extent *extents[] = {variant.x(), variant.y(), variant.z()};
   for (int i = 0; i < 3; ++i) {
     auto count = blocks(*extents[i], shape);
     if (!count || *count > kMost[i])
       return std::nullopt;
-    launch.grid[i] = uint32_t(*count);
+    uint64_t whole = i == 0 ? launch.cluster : 1;
+    uint64_t rounded = (*count + whole - 1) / whole * whole;
+    if (rounded > kMost[i])
+      return std::nullopt;
+    launch.grid[i] = uint32_t(rounded);
   }
   launch.threads = variant.threads();
   launch.sharedBytes = variant.shared_bytes();

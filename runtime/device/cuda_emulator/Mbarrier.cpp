@@ -14,6 +14,9 @@
 namespace ingot::emulator {
 namespace {
 
+/// What is brought in the place of memory never written.
+const char kNever[16] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
 Mbarrier *findMbarrier(Cluster &cluster, u32 place) {
   for (Mbarrier &bar : cluster.mbarriers)
     if (bar.place == place)
@@ -249,10 +252,13 @@ void tensorLoad(void *shared, const void *map, int x, int y, u64 *bar, u32 block
       }
       if (first)
         pieces.push_back({to, nullptr, u32(first)});
-      pieces.push_back({to + u32(first), source + first, u32(end - first)});
+      // A box may take in rows that nobody has written, and that nothing may depend on: NaN.
+      const bool written =
+          !isChecked(fiber) || !neverWritten(fiber, source + first, u32(end - first));
+      pieces.push_back({to + u32(first), written ? source + first : kNever, u32(end - first)});
       if (end < 16)
         pieces.push_back({to + u32(end), nullptr, u32(16 - end)});
-      if (isChecked(fiber))
+      if (isChecked(fiber) && written)
         globalAccess(fiber, source + first, u32(end - first), false, Where(site));
     }
   startLoad(fiber, std::move(pieces), image.boxBytes(), bar, blocks, site);

@@ -300,4 +300,16 @@ void globalAccess(Fiber &fiber, const void *p, u32 bytes, bool write, Where wher
   }
 }
 
+bool neverWritten(Fiber &fiber, const void *p, u32 bytes) {
+  const char *at = static_cast<const char *>(p);
+  const Buffer *const buffer = bufferAt(*fiber.block->cluster, at, bytes);
+  if (!buffer || buffer->constant)
+    return false;
+  const size_t first = size_t(at - buffer->base);
+  for (size_t i = first / 2; i <= (first + bytes - 1) / 2; i++)
+    if (__atomic_load_n(&buffer->owner[i], __ATOMIC_RELAXED))
+      return false;
+  return true;
+}
+
 } // namespace ingot::emulator

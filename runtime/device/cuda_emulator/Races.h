@@ -47,6 +47,8 @@ inline bool inShared(const Fiber &fiber, const void *p, u32 &place) {
 void sharedAccess(Actor actor, u32 place, u32 bytes, bool write, Where where);
 void globalAccess(Fiber &fiber, const void *p, u32 bytes, bool write, Where where,
                   bool atomic = false);
+/// A buffer's bytes that nobody has written.
+bool neverWritten(Fiber &fiber, const void *p, u32 bytes);
 /// A new array: written by nobody.
 void declareCells(Block &block, u32 offset, u32 bytes);
 /// cp.async has begun to write, and has landed.

@@ -10,6 +10,7 @@
 #include "runtime/device/cuda_emulator/Emulator.h"
 
 #include <dlfcn.h>
+#include <map>
 #include <thread>
 #include <unistd.h>
 
@@ -107,6 +108,7 @@ public:
   T *put(const std::vector<T> &values, const char *name = "input", bool constant = true) {
     auto made = device->allocate(values.size() * sizeof(T), name, constant);
     EXPECT_TRUE(bool(made));
+    sizes[*made] = values.size() * sizeof(T);
     device->upload(*made, values.data(), values.size() * sizeof(T));
     return static_cast<T *>(*made);
   }
@@ -114,7 +116,14 @@ public:
   template <typename T> T *make(size_t count, const char *name = "output") {
     auto made = device->allocate(count * sizeof(T), name, false);
     EXPECT_TRUE(bool(made));
+    sizes[*made] = count * sizeof(T);
     return static_cast<T *>(*made);
+  }
+  /// Rows as in a step: behind them is memory that nobody has written.
+  template <typename T> T *putBefore(const std::vector<T> &values, size_t more, const char *name) {
+    T *made = make<T>(values.size() + more, name);
+    device->upload(made, values.data(), values.size() * sizeof(T));
+    return made;
   }
   template <typename T> std::vector<T> get(const T *from, size_t count) {
     std::vector<T> values(count);
@@ -130,10 +139,21 @@ public:
     std::vector<void *> arguments;
     for (const void *&operand : operands)
       arguments.push_back(const_cast<void **>(&operand));
+    std::vector<TensorMap> maps(variant.tensorMaps.size());
+    for (auto [map, of] : llvm::zip(maps, variant.tensorMaps)) {
+      const void *base = operands[of.operand];
+      auto described = device->encodeTensorMap(
+          &map, {base, 2, of.rowBytes / 2, sizes[base] / of.rowBytes, of.rowBytes, 64, of.boxRows,
+                 /*swizzle128=*/true});
+      ASSERT_TRUE(bool(described)) << symbol << ": " << described.error().why;
+      arguments.push_back(&map);
+    }
     emulator::Launch launch;
     launch.name = symbol, launch.entry = kernels.entry(symbol), launch.arguments = arguments.data();
     ASSERT_TRUE(launch.entry) << symbol;
-    launch.grid.x = uint32_t(variant.grid[0](batch.tokens, batch.rows, batch.tiles));
+    launch.cluster.x = variant.cluster;
+    launch.grid.x =
+        uint32_t(roundUp(variant.grid[0](batch.tokens, batch.rows, batch.tiles), variant.cluster));
     launch.grid.y = uint32_t(variant.grid[1](batch.tokens, batch.rows, batch.tiles));
     launch.block.x = variant.threads;
     launch.dynamicShared = variant.sharedBytes;
@@ -149,7 +169,11 @@ public:
   std::unique_ptr<emulator::Device> device;
 
 private:
+  struct alignas(64) TensorMap {
+    std::byte opaque[128];
+  };
   const HostKernels &kernels;
+  std::map<const void *, size_t> sizes; ///< of what was made, in bytes
 };
 
 inline float fromBf16(uint16_t bits) {

@@ -66,6 +66,10 @@ int main(int count, char **arguments) {
       llvm::outs() << ", ";
       print(variant.grid[1]);
       llvm::outs() << "; " << variant.threads << " threads, " << variant.sharedBytes << " bytes";
+      if (variant.cluster > 1)
+        llvm::outs() << ", clusters of " << variant.cluster;
+      for (const cuda::TensorMapOf &map : variant.tensorMaps)
+        llvm::outs() << ", boxes of " << map.boxRows << " rows of operand " << map.operand;
       if (variant.maxCount != cuda::kUnlimited)
         llvm::outs() << ", at most " << variant.maxCount;
       if (variant.maxTileTokens != cuda::kUnlimited)

@@ -33,13 +33,13 @@ kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<64x256, q4
 }
 
 // CHECK-LABEL: // gate_up: matmul
-// CHECK:       DEVICE void store_0(u16 *y, i32 token, i32 row, const float (&sum)[2], const float *aux0) {
+// CHECK:       DEVICE void store_0(u16 *y, i32 token, i32 row, const float (&sum)[2], float aux0) {
 // CHECK-NEXT:    const float v0 = -sum[0];
 // CHECK-NEXT:    const float v1 = exp_f32(v0);
 // CHECK-NEXT:    const float v2 = v1 + 1.0f;
 // CHECK-NEXT:    const float v3 = div_f32(sum[0], v2);
 // CHECK-NEXT:    const float v4 = v3 * sum[1];
-// CHECK-NEXT:    const float v5 = v4 + aux0[row];
+// CHECK-NEXT:    const float v5 = v4 + aux0;
 // CHECK-NEXT:    y[(i64)token * 64 + row] = f32_to_bf16(v5);
 // CHECK:         const u8 *const weights[2] = {w0, w1};
 kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %w1: !lm.weight<64x64, bf16>, %b: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {

@@ -5,18 +5,24 @@
 // CHECK-LABEL: // projections: matmul
 // CHECK:       #include "matmul_wgmma.cuh"
 // CHECK-NOT:   matmul_prefill<
-// CHECK:       KERNEL void __launch_bounds__(384, 1) projections_wgmma(const u16 *x, const u8 *w0, const u8 *w1, float *y0, float *y1, const BatchView *batch) {
+// CHECK:       KERNEL void __launch_bounds__(384, 1) projections_wgmma(const u16 *x, const u8 *w0, const u8 *w1, float *y0, float *y1, const BatchView *batch, const __grid_constant__ TensorMap x_map) {
 // CHECK-NEXT:    pdl_launch();
 // CHECK-NEXT:    DYNAMIC_SHARED(shared);
-// CHECK-NEXT:    const i32 block = blockIdx.x, first = blockIdx.y * 128;
+// CHECK-NEXT:    const auto [block, first] = wgmma_place<128>();
 // CHECK-NEXT:    const i32 segment = block < 2 ? 0 : 1;
 // CHECK-NEXT:    const i32 tile = (block - (segment == 0 ? 0 : 2)) * 8;
-// CHECK:         matmul_wgmma<Int4G128, 256, 4>(weights, (const u8 *)x, 144, tile, first, &batch->tokens, shared,
-// CHECK:         } else {
-// CHECK:           matmul_wgmma<BF16, 256, 4>(weights, (const u8 *)x, 20, tile, first, &batch->tokens, shared,
+// CHECK-NEXT:    pdl_wait();
 // CHECK:         pad_rows<20, 32>(y1, first, end);
+// CHECK:         if (segment == 0) {
+// CHECK:           matmul_wgmma<Int4G128, 256, 4, 128, 1>(weights, &x_map, 144, tile, first, &batch->tokens, shared,
+// CHECK-NEXT:          [&](i32 token, i32 row, float (&held)[1]) {
+// CHECK-NEXT:      },
+// CHECK-NEXT:          [&](i32 token, i32 row, const float (&sum)[1], const float (&held)[1]) {
+// CHECK-NEXT:        store_0(y0, token, row, sum);
+// CHECK:         } else {
+// CHECK:           matmul_wgmma<BF16, 256, 4, 128, 1>(weights, &x_map, 20, tile, first, &batch->tokens, shared,
 // CHECK:       // projections_t64: {{.*}}, at most 64
-// CHECK-NEXT:  // projections_wgmma: grid 1 * 3 / 1, tokens * 1 / 128; 384 threads, 135232 bytes{{$}}
+// CHECK-NEXT:  // projections_wgmma: grid 1 * 3 / 1, tokens * 1 / 128; 384 threads, 135264 bytes, clusters of 2, boxes of 64 rows of operand 0{{$}}
 kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, int4_g128>, %w1: !lm.weight<20x256, bf16>, %y0: !kernel.rows<144, f32>, %y1: !kernel.rows<20, f32>) {
   kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1 : !lm.weight<144x256, int4_g128>, !lm.weight<20x256, bf16>) outs(%y0, %y1 : !kernel.rows<144, f32>, !kernel.rows<20, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = 0 : i32} {
   ^bb0(%acc: f32):
@@ -33,15 +39,43 @@ kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, i
 // CHECK:       gate_up_prefill(
 // CHECK:       gate_up_wgmma(
 // CHECK:         const u8 *const weights[2] = {w0, w1};
-// CHECK-NEXT:    matmul_wgmma<Q4_0, 64, 4>(weights, (const u8 *)x, 96, tile, first, &batch->tokens, shared,
-// CHECK-NEXT:        [&](i32 token, i32 row, const float (&sum)[2]) {
+// CHECK-NEXT:    matmul_wgmma<Q4_0, 64, 4, 128, 1>(weights, &x_map, 96, tile, first, &batch->tokens, shared,
+// CHECK:             [&](i32 token, i32 row, const float (&sum)[2], const float (&held)[1]) {
 // CHECK:       // gate_up_prefill: {{.*}}, at most 64
-// CHECK-NEXT:  // gate_up_wgmma: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 135232 bytes{{$}}
+// CHECK-NEXT:  // gate_up_wgmma: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 135264 bytes, clusters of 2, boxes of 64 rows of operand 0{{$}}
 kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %w1: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, bf16>) {
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>) outs(%y : !kernel.rows<96, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// A float weight: 256 tokens, and no padding. What is added comes before the results that it is added to are stored.
+// CHECK-LABEL: // down: matmul
+// CHECK:       DEVICE void store_0(float *y, i32 token, i32 row, const float (&sum)[1], float aux0) {
+// CHECK-NEXT:    const float v0 = sum[0] + aux0;
+// CHECK:       KERNEL void __launch_bounds__(384, 1) down_wgmma(
+// CHECK-NEXT:    pdl_launch();
+// CHECK-NEXT:    DYNAMIC_SHARED(shared);
+// CHECK-NEXT:    const auto [block, first] = wgmma_place<256>();
+// CHECK-NEXT:    const i32 tile = (block - 0) * 8;
+// CHECK-NEXT:    const u8 *const weights[1] = {w0};
+// CHECK-NEXT:    matmul_wgmma<BF16, 64, 4, 256, 1>(weights, &x_map, 64, tile, first, &batch->tokens, shared,
+// CHECK-NEXT:        [&](i32 token, i32 row, float (&held)[1]) {
+// CHECK-NEXT:      held[0] = rows0[(i64)token * 64 + row];
+// CHECK-NEXT:    },
+// CHECK-NEXT:        [&](i32 token, i32 row, const float (&sum)[1], const float (&held)[1]) {
+// CHECK-NEXT:      store_0(rows0, token, row, sum, held[0]);
+// CHECK-NEXT:    });
+// CHECK-NEXT:  }
+// CHECK:       // down_wgmma: grid 1 * 1 / 1, tokens * 1 / 256; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0{{$}}
+kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0 : !lm.weight<64x64, bf16>) aux(%y : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %r: f32):
+    %s = arith.addf %acc, %r : f32
+    kernel.yield %s : f32
   }
   kernel.return
 }

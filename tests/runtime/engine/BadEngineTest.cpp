@@ -61,6 +61,12 @@ TEST(BadEngines, TheUnspoiledOneForAGpuIsFine) {
   EXPECT_TRUE(engine) << engine.error().format();
 }
 
+TEST(BadEngines, TheUnspoiledOneWithAClusterIsFine) {
+  AlignedBytes file(assemble(withCluster));
+  auto engine = EngineFile::fromMemory(file.span(), VerifyLevel::Everything);
+  EXPECT_TRUE(engine) << engine.error().format();
+}
+
 TEST(BadEngines, EveryCodeIsTested) {
   std::set<std::string> listed, tested = {"E0301", "E0302", "E0314"}; // below
   for (const BadEngine &bad : badEngines())

@@ -233,5 +233,8 @@ TEST(EngineWriter, DISABLED_KeepsASeededEngine) {
 TEST(EngineWriter, DISABLED_KeepsAGpuEngine) {
   writeFile("v1.2-gpu.ingot", assemble([](Table &t) { withGpuProgram(t); }));
 }
+TEST(EngineWriter, DISABLED_KeepsAClusterEngine) {
+  writeFile("v1.3-cluster.ingot", assemble(withCluster));
+}
 
 } // namespace

@@ -285,6 +285,23 @@ static std::unique_ptr<fb::VariantT> gpuVariant(const std::string &symbol, uint6
   return v;
 }
 
+fb::TensorMapT &addTensorMap(fb::VariantT &variant) {
+  auto map = std::make_unique<fb::TensorMapT>();
+  map->operand = 1;
+  map->element = fb::TensorElement::BF16;
+  map->box_rows = 64;
+  map->box_columns = 64;
+  map->swizzle = true;
+  variant.tensor_maps.push_back(std::move(map));
+  return *variant.tensor_maps.back();
+}
+
+void withCluster(Table &t) {
+  fb::VariantT &variant = *withGpuProgram(t).code[0]->variants[0]->variants[0];
+  variant.cluster = 2;
+  addTensorMap(variant);
+}
+
 Table &withGpuProgram(Table &t) {
   if (!t.programs.empty())
     return *t.programs[0];

@@ -34,6 +34,10 @@ void seedMatrices(Table &table);
 /// The program for GPUs of a finished table: added when first asked for, with a cubin and PTX in
 /// segments 5 and 6, which `assemble` fills. Kernel 0 has two variants, the first for 8 tokens.
 Table &withGpuProgram(Table &table);
+/// A good one, of rows of x, for a variant of its first kernel.
+fb::TensorMapT &addTensorMap(fb::VariantT &variant);
+/// Its first variant in clusters of two with a tensor map.
+void withCluster(Table &table);
 std::unique_ptr<Table> copyOfTable(const Table &table);
 
 /// An object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".

@@ -324,6 +324,72 @@ TEST_F(CudaExecutor, RefusesKernelsThatAskForMoreThanTheGpuHas) {
   EXPECT_EQ(executor.error().code, "E0717") << executor.error().format();
 }
 
+fb::TensorMapT boxesOf(uint32_t operand, fb::TensorElement element, uint32_t columns) {
+  fb::TensorMapT map;
+  map.operand = operand;
+  map.element = element;
+  map.box_rows = 8;
+  map.box_columns = columns;
+  map.swizzle = operand == 0;
+  return map;
+}
+
+/// The residual in clusters of two and through tensor maps, of bytes and of bf16; a step of one
+/// token takes the plain one, which has no maps.
+FakeOptions withTensorMaps() {
+  auto options = withGpuProgram({"cuda:sm_90a"});
+  options.change = [](fb::EngineT &t) {
+    auto &list = t.programs[0]->code[0]->variants[4]->variants;
+    list.push_back(std::make_unique<fb::VariantT>(*list[0]));
+    list[0]->max_tokens = 1;
+    list[1]->symbol = "residual_boxes";
+    list[1]->cluster = 2;
+    for (auto map : {boxesOf(0, fb::TensorElement::U8, 16), boxesOf(1, fb::TensorElement::BF16, 8)})
+      list[1]->tensor_maps.push_back(std::make_unique<fb::TensorMapT>(map));
+  };
+  return options;
+}
+
+TEST_F(CudaExecutor, KernelsGetTensorMapsAndClusters) {
+  const std::string boxes = writeFakeEngine("boxes.ingot", withTensorMaps());
+  EXPECT_EQ((*runtime::EngineFile::open(boxes))->header().minor, 3);
+  EXPECT_EQ((*runtime::EngineFile::open(path()))->header().minor, 2);
+  auto executor = open(boxes);
+  ASSERT_TRUE(executor);
+  EXPECT_EQ(fake.tensorMaps, 2) << "two layers share them";
+  Answers run(*executor);
+  for (int i = 0; i < 3; ++i)
+    run.add(fakePrompt(7, i), 4 + 3 * (i == 2));
+  while (run.step())
+    ;
+  EXPECT_GT(fake.graphLaunches, 0);
+  std::map<std::string, int> count;
+  for (int i = 0; i < fake.ran; ++i) {
+    ++count[fake.names[i]];
+    EXPECT_EQ(fake.clusters[i], fake.names[i] == std::string("residual_boxes") ? 2u : 1u);
+  }
+  EXPECT_GT(count["residual_boxes"], 2) << "in prompts and in graphs";
+  EXPECT_GT(count["residual"], 0) << "when one sequence is left";
+  EXPECT_EQ(fake.tensorMaps, 2) << "none is made in a step";
+}
+
+/// The map is of the limits' rows, at the operand's place.
+TEST_F(CudaExecutor, TensorMapsThatCannotBeMadeAreErrors) {
+  const std::string path = writeFakeEngine("boxes.ingot", withTensorMaps());
+  fake.failCall = "cuTensorMapEncodeTiled";
+  fake.failAfter = 1;
+  auto executor = tryOpen(path);
+  ASSERT_FALSE(executor);
+  EXPECT_EQ(executor.error().code, "E0724");
+  EXPECT_EQ(executor.error().exit, ExitCode::Device);
+  EXPECT_EQ(executor.error().what,
+            "the GPU cannot describe 40 rows of 64 bytes in boxes of 8 by 8");
+  EXPECT_EQ(executor.error().why,
+            "cuTensorMapEncodeTiled: CUDA_ERROR_FAKE (999): what the test asked for");
+  EXPECT_EQ(fake.allocations, 0);
+  EXPECT_EQ(fake.pinned, 0);
+}
+
 TEST_F(CudaExecutor, RefusesGridsThatCannotBeLaunched) {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {
@@ -348,12 +414,20 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
     EXPECT_EQ(fake.allocations, 0) << call;
     EXPECT_EQ(fake.pinned, 0) << call;
   }
+  auto alwaysClustered = withTensorMaps();
+  alwaysClustered.change = [change = alwaysClustered.change](fb::EngineT &t) {
+    change(t);
+    auto &list = t.programs[0]->code[0]->variants[4]->variants;
+    list.erase(list.begin());
+  };
+  const std::string clustered = writeFakeEngine("clustered.ingot", alwaysClustered);
   const std::vector<int32_t> prompt = fakePrompt(3, 1);
   for (const char *call :
        {"cuMemcpyHtoDAsync", "cuLaunchKernelEx", "cuMemcpyDtoHAsync", "cuStreamSynchronize",
-        "cuGraphCreate", "cuGraphAddNode", "cuGraphInstantiate", "cuGraphLaunch"}) {
+        "cuGraphCreate", "cuGraphAddNode", "cuGraphKernelNodeSetAttribute", "cuGraphInstantiate",
+        "cuGraphLaunch"}) {
     freshFakeCuda();
-    auto executor = open(path());
+    auto executor = open(clustered);
     ASSERT_TRUE(executor);
     runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
     runtime::Scheduler scheduler(pool, {40, 5, 40});

@@ -5,6 +5,8 @@
  * in the variants that FakeGpuProgram.cpp names; a variant marks what it writes by nothing:
  * the record of the fake driver says which one ran.
  *===----------------------------------------------------------------------===*/
+#include "FakeLibcuda.h"
+
 #include <stdint.h>
 
 struct Tile {
@@ -90,6 +92,15 @@ KERNEL residual(ARGS) {
   BATCH(2);
   for (int64_t t = 0; t < grid[0] && t < batch->tokens; ++t)
     hidden[t * LINE] = attended[t * LINE];
+}
+
+/* The same by tensor maps of both operands: nothing but what they say. */
+KERNEL residual_boxes(ARGS) {
+  const struct FakeTensorMap *from = args[3], *to = args[4];
+  BATCH(2);
+  for (int64_t t = 0; t < grid[0] && t < batch->tokens; ++t)
+    if ((uint64_t)t < from->rows && (uint64_t)t < to->rows)
+      *(float *)(to->base + t * to->rowBytes) = *(const float *)(from->base + t * from->rowBytes);
 }
 
 /* Blocks of (a quarter of the vocabulary, row). */

@@ -279,18 +279,44 @@ API cuFuncSetAttribute(void *function, int attribute, int value) {
   return 0;
 }
 
-static void run(struct Function *function, const unsigned *grid, void **arguments) {
-  if (fakeCuda.ran < FAKE_MOST_NAMES)
+static void run(struct Function *function, const unsigned *grid, unsigned cluster,
+                void **arguments) {
+  if (fakeCuda.ran < FAKE_MOST_NAMES) {
+    fakeCuda.clusters[fakeCuda.ran] = cluster;
     fakeCuda.names[fakeCuda.ran++] = function->name;
+  }
   function->code(arguments, grid);
+}
+
+/* "CUDA Driver API", cuTensorMapEncodeTiled: what it refuses with 1, for matrices of bytes (0) and
+ * of bf16 (9). */
+API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *extents,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                           int interleave, int swizzle, int promotion, int outside) {
+  TRY("cuTensorMapEncodeTiled");
+  unsigned bytes = type == 9 ? 2 : 1;
+  if ((type != 0 && type != 9) || rank != 2 || steps[0] != 1 || steps[1] != 1 || interleave != 0 ||
+      outside != 0 || promotion < 0 || promotion > 3 || (swizzle != 0 && swizzle != 3))
+    return 1;
+  if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || strides[0] % 16 || !extents[0] || !extents[1] ||
+      box[0] < 1 || box[0] > 256 || box[1] < 1 || box[1] > 256 || box[0] * bytes % 16 ||
+      (swizzle == 3 && box[0] * bytes > 128))
+    return 1;
+  struct FakeTensorMap made = {(uintptr_t)base, extents[0], extents[1], strides[0],
+                               bytes,           box[0],     box[1],     swizzle == 3};
+  memcpy(map, &made, sizeof made);
+  ++fakeCuda.tensorMaps;
+  return 0;
 }
 
 struct Attribute {
   int id;
   char padding[4];
-  int flag;
-  char rest[60];
+  int flag; /* or the cluster's x */
+  unsigned y, z;
+  char rest[52];
 };
+enum { CLUSTER = 4, OVERLAP = 6 };
 struct Config {
   unsigned grid[3], block[3], shared;
   void *stream;
@@ -301,10 +327,20 @@ API cuLaunchKernelEx(const struct Config *config, void *function, void **argumen
   TRY("cuLaunchKernelEx");
   if (!config->grid[0] || !config->grid[1] || !config->grid[2] || !config->block[0])
     return 1;
+  unsigned cluster = 1;
+  for (unsigned i = 0; i < config->count; ++i) {
+    const struct Attribute *attribute = config->attributes + i;
+    if (attribute->id == CLUSTER && attribute->y == 1 && attribute->z == 1)
+      cluster = (unsigned)attribute->flag;
+    else if (attribute->id == OVERLAP)
+      fakeCuda.overlapped += attribute->flag;
+    else
+      return 1;
+  }
+  if (config->grid[0] % cluster)
+    return 912;
   ++fakeCuda.launches;
-  if (config->count == 1 && config->attributes[0].id == 6 && config->attributes[0].flag == 1)
-    ++fakeCuda.overlapped;
-  run(function, config->grid, arguments);
+  run(function, config->grid, cluster, arguments);
   return 0;
 }
 
@@ -358,7 +394,7 @@ API cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
 enum { MOST_NODES = 256, MOST_EDGES = 16 };
 struct Node {
   struct Function *function;
-  unsigned grid[3];
+  unsigned grid[3], cluster;
   void **arguments; /* the driver takes the values when the node is made */
   int after[MOST_EDGES], afterCount;
 };
@@ -392,6 +428,7 @@ API cuGraphAddNode_v2(void **node, struct Graph *graph, void *const *after,
   struct Node *made = &graph->nodes[graph->count++];
   made->function = params->function;
   memcpy(made->grid, params->grid, sizeof made->grid);
+  made->cluster = 1;
   made->arguments = params->arguments;
   for (size_t i = 0; i < count; ++i) {
     made->after[made->afterCount++] = (int)((struct Node *)after[i] - graph->nodes);
@@ -402,6 +439,15 @@ API cuGraphAddNode_v2(void **node, struct Graph *graph, void *const *after,
   }
   ++fakeCuda.graphNodes;
   *node = made;
+  return 0;
+}
+API cuGraphKernelNodeSetAttribute(struct Node *node, int attribute, const unsigned *value) {
+  TRY("cuGraphKernelNodeSetAttribute");
+  if (attribute != CLUSTER || value[1] != 1 || value[2] != 1)
+    return 1;
+  if (node->grid[0] % value[0])
+    return 912;
+  node->cluster = value[0];
   return 0;
 }
 API cuGraphInstantiateWithFlags(void **executable, struct Graph *graph, unsigned long long flags) {
@@ -428,7 +474,8 @@ API cuGraphLaunch(struct Graph *graph, void *stream) {
         ready = ready && done[graph->nodes[i].after[j]];
       if (!ready)
         continue;
-      run(graph->nodes[i].function, graph->nodes[i].grid, graph->nodes[i].arguments);
+      run(graph->nodes[i].function, graph->nodes[i].grid, graph->nodes[i].cluster,
+          graph->nodes[i].arguments);
       done[i] = 1;
       break;
     }

@@ -6,6 +6,12 @@
 
 enum { FAKE_MOST_NAMES = 4096 };
 
+/* What the fake driver writes into the 128 bytes of a tensor map. */
+struct FakeTensorMap {
+  unsigned long long base, columns, rows, rowBytes;
+  unsigned elementBytes, boxColumns, boxRows, swizzle;
+};
+
 /* Found by dlsym(library, "fakeCuda"). Zero it to begin again; then set what differs. */
 struct FakeCuda {
   /* The machine. */
@@ -27,8 +33,10 @@ struct FakeCuda {
   int torn; /* copies to the device whose source was written before they were waited for */
   size_t bytesToDevice, bytesToHost;
   int contexts, streams, events;
+  int tensorMaps;                     /* encoded */
   int ran;                            /* kernels, also in graphs */
   const char *names[FAKE_MOST_NAMES]; /* of the kernels that ran, in order */
+  unsigned clusters[FAKE_MOST_NAMES]; /* and the blocks of their clusters */
 };
 
 #endif

@@ -3,6 +3,7 @@
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
 #include <algorithm>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace ingot;
@@ -121,6 +122,34 @@ TEST(LibcudaDriver, CodeThatDoesNotLoad) {
   expectError(module.error(), "E0717", "cannot load the code of model.ingot");
   expectError(module.error(), "E0717", "; ptxas fatal: what the test asked for");
   expectError(module.error(), "E0717", "--target cuda:sm_90a");
+}
+
+TEST(LibcudaDriver, DescribesRowsToTheCopyEngine) {
+  FakeCuda &fake = freshFakeCuda();
+  auto driver = open();
+  ASSERT_TRUE(driver);
+  const TensorRows rows{0x1000, /*bf16=*/true, 576, 2048, 64, 128, /*swizzle=*/true};
+  auto map = (*driver)->describe(rows);
+  ASSERT_TRUE(map) << map.error().format();
+  FakeTensorMap seen;
+  std::memcpy(&seen, &*map, sizeof seen);
+  EXPECT_EQ(seen.base, 0x1000u);
+  EXPECT_EQ(seen.columns, 576u);
+  EXPECT_EQ(seen.rows, 2048u);
+  EXPECT_EQ(seen.rowBytes, 1152u);
+  EXPECT_EQ(seen.elementBytes, 2u);
+  EXPECT_EQ(seen.boxColumns, 64u);
+  EXPECT_EQ(seen.boxRows, 128u);
+  EXPECT_EQ(seen.swizzle, 1u);
+  TensorRows odd = rows;
+  odd.base = 0x1008;
+  auto refused = (*driver)->describe(odd);
+  ASSERT_FALSE(refused);
+  expectError(refused.error(), "E0724", "2048 rows of 1152 bytes in boxes of 128 by 64");
+  fake.failCall = "cuTensorMapEncodeTiled";
+  refused = (*driver)->describe(rows);
+  ASSERT_FALSE(refused);
+  expectError(refused.error(), "E0724", "cuTensorMapEncodeTiled: CUDA_ERROR_FAKE (999)");
 }
 
 TEST(LibcudaDriver, CopiesGoBothWaysAndFailWithTheirNames) {
