@@ -89,7 +89,7 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
 }
 
 /// Behind the logits: `argmax` with its keys, then `argmax_finish` with the ids. Both buffers are a line for each row, apart
-/// from all others: keys outlive the step.
+/// from all others: keys outlive the step. The program has that of the keys already if its projections raise them.
 static void addGreedySection(fb::EngineT &table) {
   uint64_t end = 0;
   for (const auto &buffer : table.buffers)
@@ -104,7 +104,8 @@ static void addGreedySection(fb::EngineT &table) {
     table.buffers.push_back(std::move(entry));
     return fb::Arg(fb::ArgKind::Buffer, table.buffers.size() - 1);
   };
-  fb::Arg keys = buffer("greedy_keys"), ids = buffer("greedy_ids");
+  fb::Arg keys = table.greedy_keys < 0 ? buffer("greedy_keys") : fb::Arg(fb::ArgKind::Buffer, table.greedy_keys);
+  fb::Arg ids = buffer("greedy_ids");
   auto section = std::make_unique<fb::SectionT>();
   section->name = "greedy";
   auto launch = [&](const char *name, std::vector<fb::Arg> args) {
@@ -148,7 +149,8 @@ static uint64_t addCode(const std::string &target, ArrayRef<cuda::CudaProgram> p
   bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
   for (auto [index, program] : llvm::enumerate(programs))
     for (const cuda::CudaVariant &variant : program.variants) {
-      if (&variant == program.variants.data() || index + 1 == programs.size())
+      bool first = &variant == program.variants.data();
+      if (first || (index + 1 == programs.size() && variant.symbol != std::prev(&variant)->symbol))
         code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
       code->variants.back()->variants.push_back(variantOf(variant, modules.size() == 1 ? 0 : index, overlap));
     }
@@ -165,7 +167,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
-  programs->push_back(cuda::argmaxProgram(options.vocabulary));
+  programs->push_back(cuda::argmaxProgram(options.vocabulary, options.foldedRows));
   std::vector<std::string> architectures, named;
   for (const std::string &target : targets)
     if (runtime::gpuTargetNamed(target)->kind != GpuTarget::Kind::Emulator) {

@@ -224,9 +224,20 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
 /// The lowest version that can read it: Header.h.
 uint16_t minorVersion(const fb::EngineT &table) {
   auto isGpu = [](const auto &code) { return runtime::gpuTargetNamed(code->target).has_value(); };
+  auto isIdle = [](const auto &variant) { return variant->x && variant->x->multiply() == 0; };
+  auto mayIdle = [&](const auto &code) {
+    return std::any_of(code->variants.begin(), code->variants.end(), [&](const auto &kernel) {
+      return std::any_of(kernel->variants.begin(), kernel->variants.end(), isIdle);
+    });
+  };
+  uint16_t least = table.seed_bytes != 0 ? 1 : 0;
   if (!table.programs.empty() || std::any_of(table.code.begin(), table.code.end(), isGpu))
-    return 2;
-  return table.seed_bytes != 0 ? 1 : 0;
+    least = 2;
+  if (table.greedy_keys >= 0 || std::any_of(table.code.begin(), table.code.end(), mayIdle))
+    least = 3;
+  for (const auto &program : table.programs)
+    least = std::max(least, minorVersion(*program));
+  return least;
 }
 
 EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes, uint16_t minor) {

@@ -39,6 +39,7 @@
 //    1.0   all weights are in the file
 //    1.1   some are made at load from a seed (engine.fbs: WeightSource)
 //    1.2   code for GPUs (engine.fbs: programs, Module)
+//    1.3   launches that some steps leave out (engine.fbs: Extent, greedy_keys)
 //
 // Hashes find damage, not attackers: an engine holds native code, so run only
 // engines that you built.
@@ -55,7 +56,7 @@ namespace ingot::runtime {
 
 constexpr char kMagic[8] = {'I', 'N', 'G', 'O', 'T', 'E', 'N', 'G'};
 constexpr uint16_t kFormatMajor = 1;
-constexpr uint16_t kFormatMinor = 2;
+constexpr uint16_t kFormatMinor = 3;
 constexpr uint64_t kSegmentAlignment = 4096;
 constexpr uint64_t kWeightAlignment = 64;
 

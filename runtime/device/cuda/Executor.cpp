@@ -7,6 +7,7 @@
 #include "runtime/device/cuda/BatchImage.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ingot::cuda {
 
@@ -77,6 +78,23 @@ Result<std::span<const int32_t>> Executor::greedyStep(const BatchView &batch) {
   return std::span(reinterpret_cast<const int32_t *>(logitsRows.data()), size_t(batch.rows));
 }
 
+/// Kernels that make logits raise the keys of their rows in every step, and only the greedy section
+/// sets them back: other steps leave them raised.
+Result<void> Executor::prepareKeys(bool greedy, uint64_t rows) {
+  const fb::Engine &table = *picked.program;
+  if (table.greedy_keys() < 0)
+    return {};
+  if (!greedy) {
+    keysRaised |= rows > 0;
+    return {};
+  }
+  if (!std::exchange(keysRaised, false))
+    return {};
+  const fb::Buffer &keys = *table.buffers()->Get(unsigned(table.greedy_keys()));
+  return driver->clear(bufferAddress(size_t(table.greedy_keys())),
+                       keys.per_unit() * statement.limits.logitsRows);
+}
+
 Result<void> Executor::run(const BatchView &batch, bool greedy) {
   const runtime::MemoryLimits &limits = statement.limits;
   uint64_t bytes = 0;
@@ -94,6 +112,8 @@ Result<void> Executor::run(const BatchView &batch, bool greedy) {
     return ok;
 
   StepShape shape = StepShape::of(batch);
+  if (auto ok = prepareKeys(greedy, shape.rows); !ok)
+    return ok;
   if (shape.decodes() && shape.rows <= shape.tokens && !tracing) {
     auto graph = graphFor(bucketOf(shape.tokens), greedy);
     if (!graph)

@@ -87,6 +87,7 @@ private:
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
   const fb::Variant &variantOf(uint32_t kernel, const StepShape &shape, Kernel &function) const;
+  Result<void> prepareKeys(bool greedy, uint64_t rows);
   Result<void> run(const BatchView &batch, bool greedy);
   Result<Graph> graphFor(uint64_t bucket, bool greedy);
   Result<void> launchAll(const StepShape &shape, bool greedy);
@@ -111,6 +112,7 @@ private:
   size_t greedyFrom = 0;                      ///< the latter's first
   std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids
   int64_t logitsRowStride = 0;
+  bool keysRaised = false; ///< by a step without greedy ids, since they were cleared
 
   std::unique_ptr<runtime::Trace> tracing;
   std::vector<Event> events; ///< one before each launch, one at the end
