@@ -4,7 +4,7 @@
 //   quantize/   numeric formats of weights
 //   (extend)    patterns of the user's: compiler/extend, tests/passes/extend
 //   fusion/     which ops one launch computes (named patterns, then the grouper)
-//   lowering/   lm -> kernel + plan
+//   lowering/   lm -> kernel + plan, and what GPU kernels of few tokens take over from others
 //   planning/   buffers, barriers, traffic
 //
 // One pass is one .cpp file and one test tests/passes/<room>/<name>.mlir.
@@ -97,6 +97,22 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
                  Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
+  let summary = "GPUs: the projection that makes the logits finds the largest of each row";
+  let description = [{
+    The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its blocks raise to
+    the largest value and its index where a step has few rows. The program names the buffer (`greedy_keys`).
+  }];
+}
+def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
+  let summary = "GPUs: in steps of few tokens projections compute the norm before them themselves";
+  let description = [{
+    A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, becomes idle in
+    steps of few tokens: those projections get its inputs as operands and its region as their prologue. `few` is 1, 2, 4 or 8:
+    where reading the inputs stays under half of what a block reads of its weight, and the rows fit 16 KB of shared memory.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -25,7 +25,8 @@ void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &option
 }
 
 static constexpr llvm::StringLiteral kOptionalPasses[] = {
-    "lm-fuse-gate-up", "lm-fuse-projections", "lm-fuse-residual", "lm-fuse-norms", "lm-group-elementwise"};
+    "lm-fuse-gate-up", "lm-fuse-projections", "lm-fuse-residual", "lm-fuse-norms", "lm-group-elementwise",
+    "kernel-norm-prologues", "kernel-fold-argmax"};
 
 ArrayRef<llvm::StringLiteral> ingot::optionalPasses() { return kOptionalPasses; }
 
@@ -50,6 +51,16 @@ void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &option
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
   // Every region becomes a kernel, every function a list of launches.
   pm.addPass(createLowerToPlanPass({options.exact ? "exact" : "fast", options.kv, options.device}));
+  if (options.device != "cuda")
+    return;
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    if (!llvm::is_contained(options.disabled, pass->getArgument()))
+      pm.addPass(std::move(pass));
+  };
+  // A launch costs more than recomputing what it does, as long as tokens are few.
+  add(createNormProloguesPass());
+  // Who has the logits at hand looks for the largest.
+  add(createFoldArgmaxPass());
 }
 
 void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &) {

@@ -39,7 +39,7 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
   return k.finish();
 }
 
-CudaProgram ingot::cuda::argmaxProgram(int64_t vocabulary) {
+CudaProgram ingot::cuda::argmaxProgram(int64_t vocabulary, int64_t folded) {
   CudaProgram program;
   program.name = "argmax";
   program.source = llvm::formatv(R"(// argmax of rows of {0} logits
@@ -64,7 +64,14 @@ EXPORT_KERNEL(argmax_finish)
   first.threads = 256, second.threads = 32;
   first.grid[0] = {LaunchExtent::Rows, 16, 1};
   second.grid[0] = {LaunchExtent::Rows, 1, 32};
-  program.variants = {first, second};
+  if (folded) {
+    CudaVariant idle = first;
+    idle.guardBase = LaunchExtent::Rows, idle.maxCount = folded;
+    idle.grid[0] = {LaunchExtent::Constant, 0, 1};
+    program.variants.push_back(idle);
+  }
+  program.variants.push_back(first);
+  program.variants.push_back(second);
   return program;
 }
 

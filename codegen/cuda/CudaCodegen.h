@@ -21,7 +21,8 @@
 
 namespace ingot::cuda {
 
-/// ceil(base * multiply / divide) of the step's batch; base 1 for Constant.
+/// ceil(base * multiply / divide) of the step's batch; base 1 for Constant. Multiply 0: nothing is
+/// launched.
 struct LaunchExtent {
   enum Base : uint8_t { Constant, Tokens, Rows, Tiles } base = Constant;
   int64_t multiply = 1, divide = 1;
@@ -45,13 +46,15 @@ struct TensorMapOf {
 
 /// One symbol of a program and when to launch it: the first variant whose guards hold. Guards say
 /// where a variant is fast: each is right for every batch (a grid covers it), so that a step may
-/// also use a later one.
+/// also use a later one. The exception is a variant with a grid of 0: there the readers of what it
+/// would write have a first variant with the same guard that does its work.
 struct CudaVariant {
   std::string symbol;
   LaunchExtent::Base guardBase = LaunchExtent::Constant; ///< what maxCount bounds (Tokens or Rows)
   int64_t maxCount = kUnlimited;
   int64_t maxTileTokens = kUnlimited; ///< bounds the tokens of the step's largest attention tile
   LaunchExtent grid[2];               ///< x and y
+  bool isIdle() const { return grid[0].multiply == 0; }
   uint32_t threads = 0;
   uint32_t sharedBytes = 0; ///< dynamic; beyond 48 KB the function's attribute must be raised
   uint32_t cluster = 1;     ///< blocks along x of a cluster; a launch rounds x up to whole ones
@@ -78,9 +81,10 @@ mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions
 
 /// Argmax of logits rows<vocabulary, f32> on the device (device/sample.cuh), not made from IR.
 /// Symbols `argmax` (logits, u64 keys[rows], batch) and, to be launched after it, `argmax_finish`
-/// (keys, i32 ids[rows], batch); keys are 0 before the first step. Each symbol is one entry of
-/// `variants`.
-CudaProgram argmaxProgram(int64_t vocabulary);
+/// (keys, i32 ids[rows], batch); keys are 0 before the first step. Variants of both, in this order.
+/// `folded`: rows up to which the kernel that makes the logits raises the keys, so that `argmax` is
+/// idle; 0: it never does.
+CudaProgram argmaxProgram(int64_t vocabulary, int64_t folded = 0);
 
 /// Fills a weight of that format from a seed (device/seed.cuh), not made from IR. One symbol:
 /// (u8 *out, u64 seed, u64 tensor, i64 n, i64 k), a block for each tile of the layout, over memory

@@ -70,6 +70,17 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
   return program.variants.back();
 }
 
+void KernelText::addIdle(StringRef suffix, uint32_t threads, LaunchExtent::Base base,
+                         int64_t maxCount) {
+  CudaVariant variant;
+  variant.symbol = (kernel.getName() + suffix).str();
+  variant.threads = threads;
+  variant.guardBase = base;
+  variant.maxCount = maxCount;
+  variant.grid[0] = {LaunchExtent::Constant, 0, 1};
+  program.variants.push_back(variant);
+}
+
 void KernelText::close() {
   write("}");
   line("EXPORT_KERNEL({0})", program.variants.back().symbol);
@@ -206,6 +217,7 @@ StringRef ingot::cuda::elementText(Type type) {
   if (auto rows = dyn_cast<RowsType>(type))
     return rows.getKind() == RowKind::F32    ? "float"
            : rows.getKind() == RowKind::BF16 ? "u16"
+           : rows.getKind() == RowKind::Key  ? "u64"
                                              : "u8";
   if (auto weight = dyn_cast<lm::WeightType>(type))
     return weight.isVector() ? "float" : "u8";
@@ -213,5 +225,6 @@ StringRef ingot::cuda::elementText(Type type) {
 }
 
 int64_t ingot::cuda::rowStride(RowsType rows) {
-  return rows.rowBytes() / (rows.getKind() == RowKind::F32 ? 4 : 2);
+  int64_t bytes = rows.getKind() == RowKind::F32 ? 4 : rows.getKind() == RowKind::Key ? 8 : 2;
+  return rows.rowBytes() / bytes;
 }

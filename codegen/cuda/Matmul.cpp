@@ -4,12 +4,14 @@
 // segment; segments of one format share one instance of the main loop (device/matmul_*.cuh) and
 // part again at the epilogue.
 //
+//   NAME_few                    x is computed in each block (the op's prologue)
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more; where there is wgmma, up to 64
 //   NAME_wgmma                  more yet
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulShape.h"
+#include "codegen/cuda/RowRegion.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -43,8 +45,9 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
 
 namespace {
 
-/// A family of main loops: matmul_decode, matmul_prefill, matmul_wgmma.
-enum class Loop { Decode, Prefill, Wgmma };
+/// A family of main loops: matmul_decode (Few: of rows that the block computes), matmul_prefill,
+/// matmul_wgmma.
+enum class Loop { Few, Decode, Prefill, Wgmma };
 
 /// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
 constexpr int64_t kFewTokens = 64;
@@ -67,6 +70,9 @@ public:
   LogicalResult emit() {
     if (op.getX().getType().getKind() != RowKind::BF16)
       return op.emitOpError("expects bf16 rows on GPUs, got ") << op.getX().getType();
+    if (int64_t(op.getKeysUpTo().value_or(0)) > shape.mostDecodeTokens)
+      return op.emitOpError("expects keys of at most ")
+             << shape.mostDecodeTokens << " rows on GPUs";
     collectSegments();
     k.include("matmul_decode.cuh");
     k.include("matmul_prefill.cuh");
@@ -76,7 +82,16 @@ public:
     for (auto [s, segment] : llvm::enumerate(segments))
       if (failed(emitEpilogue(s, segment)))
         return failure();
-    for (int64_t tokens = 8; tokens <= shape.mostDecodeTokens; tokens *= 2)
+    int64_t few = 0;
+    if (!op.getPrologue().empty()) {
+      few = std::min<int64_t>(*op.getPrologueUpTo(), 8);
+      if (few != int64_t(*op.getPrologueUpTo()))
+        return op.emitOpError("expects a prologue of at most 8 tokens on GPUs");
+      if (failed(emitPrologue(few)))
+        return failure();
+      emitVariant("_few", Loop::Few, few, /*maxCount=*/few);
+    }
+    for (int64_t tokens = few == 8 ? 16 : 8; tokens <= shape.mostDecodeTokens; tokens *= 2)
       emitVariant(("_t" + Twine(tokens)).str(), Loop::Decode, tokens, /*maxCount=*/tokens);
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
       emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
@@ -110,6 +125,10 @@ private:
     }
     for (auto [s, segment] : llvm::enumerate(segments))
       k.name(segment.y, ("y" + Twine(s)).str(), /*written=*/true);
+    for (auto [i, value] : llvm::enumerate(op.getPrologue()))
+      k.name(value, ("in" + Twine(i)).str());
+    if (op.getKeys())
+      k.name(op.getKeys(), "keys", /*written=*/true);
   }
 
   /// A block's tokens: what group sums leave of the registers. Blocks of a cluster share x.
@@ -127,7 +146,89 @@ private:
     return (k.nameOf(segment.aux[i]) + "[" + at + "]").str();
   }
 
-  /// `store_0(y, token, row, sums, aux…)`: aux elements, the region, the store.
+  /// `compute_x(shared, first, rows, in0, …, batch)`: rows of x into shared memory, by all threads
+  /// of the block. The sums of a statistic are cut as RowRegion.h says, whatever warps there are.
+  LogicalResult emitPrologue(int64_t most) {
+    RowRegion region(k, op.getPrologueBody(), op.getPrologue());
+    int64_t n = shape.k, warps = rowWarps(n), stride = sharedRowBytes();
+    statistics = region.stats().size();
+    std::string parameters;
+    for (auto [i, value] : llvm::enumerate(op.getPrologue())) {
+      parameters += llvm::formatv(", const float *in{0}", i);
+      prologueArguments += llvm::formatv(", in{0}", i);
+    }
+    k.line("");
+    k.line(
+        "DEVICE TokenRows compute_x(u8 *shared, i32 first, i32 rows{0}, const BatchView *batch) {{",
+        parameters);
+    if (statistics) {
+      k.line("const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
+      k.line("float *sums = (float *)(shared + {0});", most * stride);
+    }
+    /// What is known of a row before its statistic `end`; null: all.
+    auto emitRow = [&](kernel::RowStatOp end) -> LogicalResult {
+      k.line("for (i32 t = 0; t < rows; t++) {{");
+      k.line(op.getPrologueGather() ? "const i32 row = batch->rowTokens[first + t];"
+                                    : "const i32 row = first + t;");
+      region.restart();
+      for (auto [i, stat] : llvm::enumerate(region.stats())) {
+        if (stat == end)
+          break;
+        if (failed(region.emitUniform(stat)))
+          return failure();
+        std::string name = "s" + std::to_string(region.nextNumber());
+        k.line("const float {0} = div_f32(sum_of_warps<{1}>(sums + ({2} + t) * {1}), {3});", name,
+               warps, int64_t(i) * most, floatText(double(n)));
+        region.setMean(stat, name);
+      }
+      return region.emitUniform(end ? end.getOperation() : nullptr);
+    };
+    RowRegion::Memo memo;
+    for (int64_t i = 0; i < statistics; ++i) {
+      kernel::RowStatOp stat = region.stats()[i];
+      if (failed(emitRow(stat)))
+        return failure();
+      k.line("for (i32 w = warp; w < {0}; w += {1}) {{", warps, shape.parts);
+      k.line("float sum = 0.0f;");
+      k.line("for (i32 i = 32 * w + lane; i < {0}; i += {1}) {{", n, 32 * warps);
+      memo.clear();
+      FailureOr<std::string> value = region.emitElement(stat.getValue(), "row", memo);
+      if (failed(value))
+        return failure();
+      k.line("sum += {0};", *value);
+      k.write("}");
+      k.line("sum = warp_sum(sum);");
+      k.line("if (lane == 0)");
+      k.line("  sums[({0} + t) * {1} + w] = sum;", i * most, warps);
+      k.write("}");
+      k.write("}");
+      k.line("sync_block();");
+    }
+    if (failed(emitRow({})))
+      return failure();
+    k.line("u16 *x = (u16 *)(shared + t * {0});", stride);
+    k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * shape.parts);
+    memo.clear();
+    FailureOr<std::string> value = region.emitElement(region.yielded().front(), "row", memo);
+    if (failed(value))
+      return failure();
+    k.line("x[i] = f32_to_bf16({0});", *value);
+    k.write("}");
+    if (int64_t padded = llvm::alignTo(n, 64); padded != n) {
+      k.line("for (i32 i = {0} + threadIdx.x; i < {1}; i += {2})", n, padded, 32 * shape.parts);
+      k.line("  x[i] = 0;");
+    }
+    k.write("}");
+    k.line("sync_block();");
+    k.line("return TokenRows{{shared, {0}};", stride);
+    k.write("}");
+    return success();
+  }
+  /// shared_row_bytes of matmul_decode.cuh.
+  int64_t sharedRowBytes() const { return llvm::alignTo(shape.k, 64) * 2 + 16; }
+
+  /// `store_0(y, token, row, sums, aux…)`: aux elements, the region, the store. It returns the
+  /// value where keys are made of it.
   LogicalResult emitEpilogue(size_t s, Segment &segment) {
     std::string parameters;
     KernelText::Texts arguments;
@@ -138,14 +239,17 @@ private:
       parameters += ", float " + arguments.back();
     }
     k.line("");
-    k.line("DEVICE void store_{0}({1} *y, i32 token, i32 row, const float (&sum)[{2}]{3}) {{", s,
-           elementText(segment.type), shape.weights, parameters);
+    k.line("DEVICE {0} store_{1}({2} *y, i32 token, i32 row, const float (&sum)[{3}]{4}) {{",
+           op.getKeys() ? "float" : "void", s, elementText(segment.type), shape.weights,
+           parameters);
     FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
     if (failed(yielded))
       return failure();
     bool bf16 = segment.type.getKind() == RowKind::BF16;
     k.line("y[(i64)token * {0} + row] = {1};", rowStride(segment.type),
            bf16 ? "f32_to_bf16(" + yielded->front() + ")" : yielded->front());
+    if (op.getKeys())
+      k.line("return {0};", yielded->front());
     k.write("}");
     return success();
   }
@@ -167,6 +271,9 @@ private:
   /// As the functions matmul_…_shared of the main loops say.
   int64_t sharedBytesOf(Loop loop, int64_t tokens) {
     switch (loop) {
+    case Loop::Few:
+      return shape.parts * shape.weights * 8 * 20 * 4 + tokens * sharedRowBytes() +
+             statistics * tokens * rowWarps(shape.k) * 4;
     case Loop::Decode:
       return shape.parts * shape.weights * tokens * 20 * 4;
     case Loop::Prefill:
@@ -181,7 +288,9 @@ private:
   /// `tokens` of a block; it is used for steps of up to `maxCount`.
   void emitVariant(StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount) {
     int64_t threads = threadsOf(loop);
-    int64_t tilesPerBlock = loop == Loop::Decode ? 1 : shape.weights == 2 ? 4 : 8;
+    bool decode = loop == Loop::Few || loop == Loop::Decode;
+    bool folds = decode && maxCount <= int64_t(op.getKeysUpTo().value_or(0));
+    int64_t tilesPerBlock = decode ? 1 : shape.weights == 2 ? 4 : 8;
     SmallVector<size_t> all;
     SmallVector<int64_t> starts{0};
     for (auto [s, segment] : llvm::enumerate(segments)) {
@@ -222,6 +331,11 @@ private:
       k.line("pdl_wait();");
       emitPadding(starts, tokens);
     }
+    // Vectors of the prologue are weights: they may be on their way before pdl_wait.
+    if (loop == Loop::Few)
+      for (Value input : op.getPrologue())
+        if (isa<lm::WeightType>(input.getType()))
+          k.line("prefetch_vector<{0}>({1});", shape.k, k.nameOf(input));
 
     // Formats in the order in which they come.
     SmallVector<SmallVector<size_t>> groups;
@@ -239,7 +353,7 @@ private:
                : g + 1 < groups.size() ? "} else if ({0}) {{"
                                        : "} else {{",
                test);
-      emitGroup(group, loop, tokens);
+      emitGroup(group, loop, tokens, folds);
     }
     if (groups.size() > 1)
       k.write("}");
@@ -265,7 +379,7 @@ private:
     }
   }
 
-  void emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens) {
+  void emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens, bool folds) {
     std::string weights;
     for (int64_t i = 0; i < shape.weights; ++i)
       weights += (i ? ", " : "") +
@@ -273,18 +387,23 @@ private:
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
     std::string rows =
         choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
-    const char *name = loop == Loop::Decode    ? "decode"
+    const char *name = loop == Loop::Few       ? "decode_of"
+                       : loop == Loop::Decode  ? "decode"
                        : loop == Loop::Prefill ? "prefill"
                                                : "wgmma";
-    std::string eights = loop == Loop::Decode    ? ", " + std::to_string(tokens / 8)
+    std::string eights = loop == Loop::Few       ? ", 1, " + std::to_string(tokens)
+                         : loop == Loop::Decode  ? ", " + std::to_string(tokens / 8)
                          : loop == Loop::Prefill ? ", " + std::to_string(shape.prefillEights)
                                                  : "";
     const bool wgmma = loop == Loop::Wgmma;
     if (wgmma)
       eights = llvm::formatv(", {0}, {1}", tokens, heldOf(group));
+    std::string x = wgmma ? "&x_map" : "(const u8 *)x";
+    if (loop == Loop::Few)
+      x = llvm::formatv("[&](i32 rows) {{ return compute_x(shared + {0}, first, rows{1}, batch); }",
+                        shape.parts * shape.weights * 8 * 20 * 4, prologueArguments);
     k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, {5}, {6}, tile, first, &{7}, shared,", name,
-           formatText(segments[group[0]].format), shape.k, shape.parts, eights,
-           wgmma ? "&x_map" : "(const u8 *)x", rows, count());
+           formatText(segments[group[0]].format), shape.k, shape.parts, eights, x, rows, count());
     auto whenSegment = [&](size_t i) {
       return (i ? "else " : "") +
              (i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", group[i]).str());
@@ -304,10 +423,10 @@ private:
       std::string aux;
       for (size_t a = 0; a < segments[s].aux.size(); ++a)
         aux += ", " + (wgmma ? llvm::formatv("held[{0}]", a).str() : auxText(segments[s], a));
-      k.line("{0}store_{1}({2}, token, row, sum{3});", whenSegment(i), s, k.nameOf(segments[s].y),
-             aux);
+      k.line("{0}{1}store_{2}({3}, token, row, sum{4});", whenSegment(i), folds ? "return " : "", s,
+             k.nameOf(segments[s].y), aux);
     }
-    k.write("});");
+    k.write(folds ? "}, FoldKeys{keys});" : "});");
   }
 
   /// Most aux elements that a result of these segments takes; 1 for none, as arrays want.
@@ -330,6 +449,8 @@ private:
   const EmitOptions &options;
   MatmulShape shape;
   SmallVector<Segment> segments;
+  int64_t statistics = 0;        ///< of the prologue
+  std::string prologueArguments; ///< ", in0, in1"
 };
 
 } // namespace

@@ -133,5 +133,7 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, cons
     table.steps.push_back(std::move(entry));
   }
   table.logits_buffer = lists.buffers.lookup(program.getLogits().value_or(""));
+  if (program.getGreedyKeys())
+    table.greedy_keys = lists.buffers.lookup(*program.getGreedyKeys());
   return weightBytes;
 }

@@ -99,7 +99,7 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
 }
 
 /// Behind the logits: `argmax` with its keys, then `argmax_finish` with the ids. Both buffers are a line for each row, apart
-/// from all others: keys outlive the step.
+/// from all others: keys outlive the step. The program has that of the keys already if its projections raise them.
 static void addGreedySection(fb::EngineT &table) {
   uint64_t end = 0;
   for (const auto &buffer : table.buffers)
@@ -114,7 +114,8 @@ static void addGreedySection(fb::EngineT &table) {
     table.buffers.push_back(std::move(entry));
     return fb::Arg(fb::ArgKind::Buffer, table.buffers.size() - 1);
   };
-  fb::Arg keys = buffer("greedy_keys"), ids = buffer("greedy_ids");
+  fb::Arg keys = table.greedy_keys < 0 ? buffer("greedy_keys") : fb::Arg(fb::ArgKind::Buffer, table.greedy_keys);
+  fb::Arg ids = buffer("greedy_ids");
   auto section = std::make_unique<fb::SectionT>();
   section->name = "greedy";
   auto launch = [&](const char *name, std::vector<fb::Arg> args) {
@@ -149,14 +150,14 @@ struct ProgramList {
 };
 } // namespace
 
-static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text, int64_t vocabulary,
+static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text, const GpuCodeOptions &options,
                                   const fb::EngineT &table) {
   auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
   ProgramList list{std::move(*programs), 0, {}};
   list.argmax = list.all.size();
-  list.all.push_back(cuda::argmaxProgram(vocabulary));
+  list.all.push_back(cuda::argmaxProgram(options.vocabulary, options.foldedRows));
   for (const auto &weight : table.weights) {
     if (weight->source != fb::WeightSource::Seed || weight->layout != fb::WeightLayout::Fragment16)
       continue;
@@ -196,7 +197,8 @@ static uint64_t addCode(const std::string &target, const ProgramList &programs, 
       continue;
     }
     for (const cuda::CudaVariant &variant : program.variants) {
-      if (&variant == program.variants.data() || index == programs.argmax)
+      bool first = &variant == program.variants.data();
+      if (first || (index == programs.argmax && variant.symbol != std::prev(&variant)->symbol))
         code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
       code->variants.back()->variants.push_back(variantOf(variant, module, overlap));
     }
@@ -211,7 +213,7 @@ static uint64_t addCode(const std::string &target, const ProgramList &programs, 
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, const cuda::EmitOptions &text,
                               const GpuCodeOptions &options, fb::EngineT &table, std::vector<SegmentSource> &segments,
                               GpuCode &sum) {
-  auto programs = listOf(kernels, text, options.vocabulary, table);
+  auto programs = listOf(kernels, text, options, table);
   if (!programs)
     return programs.error();
   std::vector<std::string> architectures, named;

@@ -15,6 +15,7 @@ namespace ingot::compiler {
 struct GpuCodeOptions {
   llvm::ArrayRef<std::string> targets;
   int64_t vocabulary;          ///< width of a logits row
+  int64_t foldedRows = 0;      ///< up to which projections raise the keys of logits rows
   bool batchInvariant = false; ///< no variant whose bits may differ from another's
   int threads = 1;
   CodeCache *cache = nullptr; ///< holds programs one by one, so that another model finds those it shares; may be null

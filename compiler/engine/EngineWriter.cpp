@@ -224,24 +224,24 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
 /// The lowest version that can read it: Header.h.
 uint16_t minorVersion(const fb::EngineT &table) {
   auto isGpu = [](const auto &code) { return runtime::gpuTargetNamed(code->target).has_value(); };
-  auto hasClusters = [](const auto &code) {
-    for (const auto &list : code->variants)
-      for (const auto &variant : list->variants)
-        if (variant->cluster || !variant->tensor_maps.empty())
-          return true;
-    return false;
+  // What a reader of 1.2 would launch wrongly.
+  auto isNew = [](const auto &variant) {
+    return variant->cluster || !variant->tensor_maps.empty() ||
+           (variant->x && variant->x->multiply() == 0);
   };
-  auto isAny = [&](auto holds) {
-    return std::ranges::any_of(table.code, holds) ||
-           std::ranges::any_of(table.programs, [&](const auto &program) {
-             return std::ranges::any_of(program->code, holds);
-           });
+  auto hasNew = [&](const auto &code) {
+    return std::ranges::any_of(code->variants, [&](const auto &kernel) {
+      return std::ranges::any_of(kernel->variants, isNew);
+    });
   };
-  if (isAny(hasClusters))
-    return 3;
-  if (!table.programs.empty() || isAny(isGpu))
-    return 2;
-  return table.seed_bytes != 0 ? 1 : 0;
+  uint16_t least = table.seed_bytes != 0 ? 1 : 0;
+  if (!table.programs.empty() || std::ranges::any_of(table.code, isGpu))
+    least = 2;
+  if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew))
+    least = 3;
+  for (const auto &program : table.programs)
+    least = std::max(least, minorVersion(*program));
+  return least;
 }
 
 EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes, uint16_t minor) {

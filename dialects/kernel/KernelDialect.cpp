@@ -51,6 +51,7 @@ int64_t RowsType::rowBytes() const {
   case RowKind::Q8: return q8Row(getN()).bytes;
   case RowKind::Q8x2: return q8x2RowBytes(getN());
   case RowKind::BF16: return gpuRowBytes(getN());
+  case RowKind::Key: return 8 * getN();
   }
   llvm_unreachable("all row kinds are covered");
 }
@@ -66,6 +67,14 @@ bool kernel::isPerRow(FuncOp fn) {
     return matmul.getExtent() == Extent::Rows;
   auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp());
   return rowwise && rowwise.getExtent() == Extent::Rows;
+}
+
+int64_t kernel::idleUpTo(FuncOp fn) {
+  if (auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp()))
+    return rowwise.getIdleUpTo().value_or(0);
+  if (auto append = dyn_cast<RopeAppendOp>(fn.structuredOp()))
+    return append.getIdleUpTo().value_or(0);
+  return 0;
 }
 
 int64_t kernel::packedBytes(lm::WeightType weight) {

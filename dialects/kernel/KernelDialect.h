@@ -29,6 +29,9 @@ bool isPerRow(FuncOp kernel);
 /// Bytes of a weight as it lies in an engine, padding included.
 int64_t packedBytes(lm::WeightType weight);
 
+/// Tokens (or rows) up to which the launch is left out, its work done by others; 0: it is not.
+int64_t idleUpTo(FuncOp kernel);
+
 /// "matmul", "rowwise", …: the mnemonic of the structured op.
 llvm::StringRef family(FuncOp kernel);
 

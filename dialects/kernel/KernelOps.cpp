@@ -59,6 +59,66 @@ static LogicalResult verifyRegion(Operation *op, Region &region, size_t argument
   return success();
 }
 
+/// f32 rows or a vector of n values: what a region reads an element of.
+static bool isInputOf(int64_t n, Type type) {
+  auto rows = dyn_cast<RowsType>(type);
+  auto vector = dyn_cast<WeightType>(type);
+  return (rows && rows.getKind() == RowKind::F32 && rows.getN() == n) || (vector && vector.isVector() && vector.rows() == n);
+}
+
+static LogicalResult verifyPrologue(MatmulOp op) {
+  if (op.getPrologue().empty() != !op.getPrologueUpTo() || op.getPrologueUpTo().value_or(1) == 0 ||
+      op.getPrologue().empty() != op.getPrologueBody().empty()) // matmul_c8
+    return op.emitOpError("expects a prologue with its region and the count up to which it is used, or nothing of it");
+  if (op.getPrologueGather() && (op.getPrologue().empty() || op.getExtent() != Extent::Rows)) // matmul_c9
+    return op.emitOpError("expects a prologue over logits rows to gather");
+  if (op.getPrologue().empty())
+    return success();
+  if (op.getX().getType().getKind() != RowKind::BF16) // matmul_c10
+    return op.emitOpError("expects bf16 rows to be computed in a prologue, got ") << op.getX().getType();
+  for (Type type : op.getPrologue().getTypes())
+    if (!isInputOf(op.getX().getType().getN(), type)) // matmul_c11
+      return op.emitOpError("expects a prologue of f32 rows or vectors of ") << op.getX().getType().getN() << " values, got " << type;
+  return verifyRegion(op, op.getPrologueBody(), op.getPrologue().size(), 1);
+}
+
+static LogicalResult verifyKeys(MatmulOp op) {
+  Value keys = op.getKeys();
+  if (bool(keys) != bool(op.getKeysUpTo()) || op.getKeysUpTo().value_or(1) == 0) // matmul_c12
+    return op.emitOpError("expects keys with the count of rows up to which they are folded, or nothing of it");
+  if (!keys)
+    return success();
+  auto type = cast<RowsType>(keys.getType());
+  if (type.getKind() != RowKind::Key || type.getN() != 1 || op.getExtent() != Extent::Rows || op.getOutputs().size() != 1 ||
+      cast<RowsType>(op.getOutputs()[0].getType()).getKind() != RowKind::F32) // matmul_c13
+    return op.emitOpError("expects one key for each logits row of one f32 output");
+  return success();
+}
+
+static LogicalResult verifyAppend(MatmulOp op) {
+  if (bool(op.getKv()) != bool(op.getAppendUpTo()) || op.getAppendUpTo().value_or(1) == 0 ||
+      bool(op.getTable()) != bool(op.getStyle()) || (op.getTable() && !op.getKv())) // matmul_c14
+    return op.emitOpError("expects a pool, the count up to which it is appended to, and a table with its style or neither");
+  if (!op.getKv())
+    return success();
+  auto kv = cast<KvPoolType>(op.getKv().getType());
+  int64_t width = kv.getKvHeads() * kv.getHeadDim();
+  SmallVector<int64_t> widths;
+  for (Type type : op.getOutputs().getTypes())
+    if (cast<RowsType>(type).getKind() == RowKind::F32)
+      widths.push_back(cast<RowsType>(type).getN());
+  if (op.getPair() || op.getExtent() != Extent::Tokens || op.getOutputs().size() != 3 || widths.size() != 3 ||
+      widths[0] % width || widths[1] != width || widths[2] != width) // matmul_c15
+    return op.emitOpError("expects f32 rows q, k and v of tokens that fit ") << kv;
+  if (op.getTable() && cast<RowsType>(op.getTable().getType()).getN() > kv.getHeadDim()) // matmul_c16
+    return op.emitOpError("expects a table of at most head_dim values");
+  return success();
+}
+
+bool MatmulOp::isForFewTokens(Value operand) {
+  return llvm::is_contained(getPrologue(), operand) || operand == getKv() || operand == getTable();
+}
+
 LogicalResult MatmulOp::verify() {
   size_t segments = getOutputs().size(), perSegment = getPair() ? 2 : 1;
   if (!segments || getWeights().size() != segments * perSegment || getAuxCounts().size() != segments ||
@@ -67,7 +127,7 @@ LogicalResult MatmulOp::verify() {
   int64_t used = 0;
   for (auto [s, y] : llvm::enumerate(getOutputs())) {
     int64_t n = cast<RowsType>(y.getType()).getN();
-    if (cast<RowsType>(y.getType()).getKind() == RowKind::Q8x2) // matmul_c7
+    if (RowKind kind = cast<RowsType>(y.getType()).getKind(); kind == RowKind::Q8x2 || kind == RowKind::Key) // matmul_c7
       return emitOpError("expects outputs to be f32, q8 or bf16");
     for (Value w : getWeights().slice(s * perSegment, perSegment)) {
       auto type = cast<WeightType>(w.getType());
@@ -79,32 +139,30 @@ LogicalResult MatmulOp::verify() {
     int64_t aux = getAuxCounts()[s];
     if (failed(verifyRegion(*this, getEpilogues()[s], perSegment + aux, 1))) // matmul_c4
       return failure();
-    for (Value operand : getAux().slice(used, std::min<int64_t>(aux, getAux().size() - used))) {
-      auto rows = dyn_cast<RowsType>(operand.getType());
-      auto vector = dyn_cast<WeightType>(operand.getType());
-      if (!(rows && rows.getKind() == RowKind::F32 && rows.getN() == n) && !(vector && vector.isVector() && vector.rows() == n)) // matmul_c5
+    for (Value operand : getAux().slice(used, std::min<int64_t>(aux, getAux().size() - used)))
+      if (!isInputOf(n, operand.getType())) // matmul_c5
         return emitOpError("expects aux operands of ") << n << " f32 values in segment " << s;
-    }
     used += aux;
   }
   if (used != int64_t(getAux().size())) // matmul_c6
     return emitOpError("expects ") << used << " aux operands, got " << getAux().size();
-  return success();
+  if (failed(verifyPrologue(*this)) || failed(verifyKeys(*this)))
+    return failure();
+  return verifyAppend(*this);
 }
 
 LogicalResult RowwiseOp::verify() {
   int64_t n = cast<RowsType>(getOutputs().front().getType()).getN();
-  for (Value v : getInputs()) {
-    auto rows = dyn_cast<RowsType>(v.getType());
-    auto vector = dyn_cast<WeightType>(v.getType());
-    if (!(rows && rows.getKind() == RowKind::F32 && rows.getN() == n) && !(vector && vector.isVector() && vector.rows() == n)) // rowwise_c1
+  for (Value v : getInputs())
+    if (!isInputOf(n, v.getType())) // rowwise_c1
       return emitOpError("expects inputs to be f32 rows or vectors of ") << n << " values, got " << v.getType();
-  }
   for (Value v : getOutputs())
     if (cast<RowsType>(v.getType()).getN() != n) // rowwise_c2
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");
+  if (getIdleUpTo().value_or(1) == 0) // rowwise_c5
+    return emitOpError("expects to be idle up to at least one row, or not at all");
   return verifyRegion(*this, getBody(), getInputs().size(), getOutputs().size()); // rowwise_c4
 }
 
@@ -134,6 +192,8 @@ LogicalResult RopeAppendOp::verify() {
   for (Value norm : {getQNorm(), getKNorm()})
     if (norm && cast<WeightType>(norm.getType()).getShape() != ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
       return emitOpError("expects norms to be vectors of head_dim values");
+  if (getIdleUpTo().value_or(1) == 0) // rope_append_c5
+    return emitOpError("expects to be idle up to at least one token, or not at all");
   return success();
 }
 
@@ -145,7 +205,7 @@ LogicalResult AttentionOp::verify() {
   if (getQ().getType().getN() != width || getOutput().getType().getN() != width || getQ().getType().getKind() != RowKind::F32) // attention_c2
     return emitOpError("expects f32 queries and an output of heads x head_dim values");
   RowKind output = getOutput().getType().getKind();
-  if (output == RowKind::Q8x2 || (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
+  if (output == RowKind::Q8x2 || output == RowKind::Key || (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
     return emitOpError("expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
   return success();
 }

@@ -105,14 +105,34 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     per 32 rows as PanelLayout.h says. Work items: panels of 32 rows, over all segments in order.
     x of kind q8: `fast` arithmetic (integer dot per group); kind f32: `exact` (f32 chain in order of k), or for bf16
     weights vdpbf16ps if `fast_float` is set; kind bf16: the GPU's arithmetic (docs/gpu.md).
+
+    `prologue` (GPUs): in a launch of at most `prologue_up_to` tokens (or rows, as `extent` says) nobody has written x: the
+    kernel computes its rows from these inputs, by the region of the kernel.rowwise whose output x is, to the same bits.
+    `prologue_gather` is that op's `gather`.
+
+    `keys` (GPUs): of each row of the only output, the largest value and its index are folded into keys[row] by a maximum.
+    Launches of more than `keys_up_to` rows do not: then the keys stay as they were.
+
+    `append` (GPUs): the outputs are q, k and v. In a launch of at most `append_up_to` tokens q and k are rotated (`table`,
+    `style`; without a table nothing is), q is written rotated, and k and v go into the pool `kv` instead of their rows, as a
+    kernel.rope_append without norms does it, to the same bits.
   }];
   let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
-                   Variadic<Kernel_RowsType>:$outputs, DenseI64ArrayAttr:$aux_counts, Kernel_Extent:$extent,
-                   UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule);
-  let regions = (region VariadicRegion<SizedRegion<1>>:$epilogues);
+                   Variadic<Kernel_RowsType>:$outputs, Variadic<Kernel_Memory>:$prologue, Optional<Kernel_RowsType>:$keys,
+                   Optional<Kernel_KvPoolType>:$kv, Optional<Kernel_RowsType>:$table, DenseI64ArrayAttr:$aux_counts,
+                   Kernel_Extent:$extent, UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule,
+                   OptionalAttr<I64Attr>:$prologue_up_to, UnitAttr:$prologue_gather, OptionalAttr<I64Attr>:$keys_up_to,
+                   OptionalAttr<I64Attr>:$append_up_to, OptionalAttr<Lm_RopeStyle>:$style);
+  let regions = (region AnyRegion:$prologue_body, VariadicRegion<SizedRegion<1>>:$epilogues);
   let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
-                          `outs` `(` $outputs `:` type($outputs) `)` attr-dict-with-keyword $epilogues }];
+                          `outs` `(` $outputs `:` type($outputs) `)` (`prologue` `(` $prologue^ `:` type($prologue) `)` $prologue_body)?
+                          (`keys` $keys^ `:` type($keys))? (`append` $kv^ `:` type($kv))? (`table` $table^ `:` type($table))?
+                          attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether only a launch of few tokens touches the operand.
+    bool isForFewTokens(::mlir::Value operand);
+  }];
 }
 
 def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {
@@ -122,15 +142,18 @@ def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {
     The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
     q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
     read at rowTokens[r]; outputs are written at r. Work items: rows.
+    `idle_up_to` (GPUs): with at most so many rows there is nothing to do; every reader computes the rows it reads (a
+    kernel.matmul with this op's region as its `prologue`).
   }];
-  let arguments = (ins Variadic<Kernel_Memory>:$inputs, Variadic<Kernel_RowsType>:$outputs, Kernel_Extent:$extent, UnitAttr:$gather);
+  let arguments = (ins Variadic<Kernel_Memory>:$inputs, Variadic<Kernel_RowsType>:$outputs, Kernel_Extent:$extent, UnitAttr:$gather,
+                   OptionalAttr<I64Attr>:$idle_up_to);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
                           attr-dict-with-keyword $body }];
   let hasVerifier = 1;
 }
 
-def Kernel_RowStatOp : Kernel_Op<"row_stat", [Pure, HasParent<"RowwiseOp">, SameOperandsAndResultType]> {
+def Kernel_RowStatOp : Kernel_Op<"row_stat", [Pure, ParentOneOf<["RowwiseOp", "MatmulOp"]>, SameOperandsAndResultType]> {
   let summary = "the mean of a value over the row (16 partial sums, then a tree)";
   let arguments = (ins F32:$value);
   let results = (outs F32:$result);
@@ -162,11 +185,13 @@ def Kernel_RopeAppendOp : Kernel_Op<"rope_append", [AttrSizedOperandSegments]> {
     Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation. `table` is
     the output of rope_table (absent: no rotation). k and v are rounded to the pool's type here. q may be absent when
     only k and v are given. Work items: tokens.
+    `idle_up_to` (GPUs): with at most so many tokens there is nothing to do; the projection that makes q, k and v does it
+    (`append` of kernel.matmul).
   }];
   let arguments = (ins Kernel_RowsType:$q, Kernel_RowsType:$k, Kernel_RowsType:$v, Optional<Kernel_RowsType>:$table,
                    Optional<Lm_WeightType>:$q_norm, Optional<Lm_WeightType>:$k_norm, Kernel_KvPoolType:$kv,
                    I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
-                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, OptionalAttr<I64Attr>:$idle_up_to);
   let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
                           (`k_norm` $k_norm^ `:` type($k_norm))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv) }];
   let hasVerifier = 1;

@@ -44,7 +44,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     auto program = plan::ProgramOp::create(b, model.getSymName(), model.getFamily(), model.getVocab(), model.getHidden(),
                                            model.getMaxPositions(), /*logits=*/FlatSymbolRefAttr(), /*peak=*/DenseI64ArrayAttr(),
                                            /*lower_bound=*/DenseI64ArrayAttr(), /*launches=*/IntegerAttr(),
-                                           /*bytes_per_step=*/DenseI64ArrayAttr());
+                                           /*bytes_per_step=*/DenseI64ArrayAttr(), /*decode_launches=*/IntegerAttr(),
+                                           /*greedy_keys=*/FlatSymbolRefAttr(), /*greedy_keys_up_to=*/IntegerAttr());
     b.setInsertionPointToStart(&program.getBody().emplaceBlock());
     for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
       plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(), weight.getStoredAttr(),

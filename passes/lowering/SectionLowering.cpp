@@ -121,7 +121,8 @@ void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands,
 
 void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand to, Extent extent) {
   launch(hint, {from, to}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), extent, /*gather=*/false);
+    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), extent, /*gather=*/false,
+                                        /*idle_up_to=*/IntegerAttr());
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc());
     kernel::YieldOp::create(b, op.getBody().getArguments());
@@ -283,8 +284,10 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     for (auto &list : aux)
       counts.push_back(list.size());
     auto op = kernel::MatmulOp::create(b, args[0], args.slice(1, firstAux - 1), args.slice(firstAux, firstOutput - firstAux),
-                                       args.drop_front(firstOutput), counts, extent, pair, fastFloat,
-                                       kernel::ScheduleAttr(), aux.size());
+                                       args.drop_front(firstOutput), /*prologue=*/ValueRange(), /*keys=*/Value(),
+                                       /*kv=*/Value(), /*table=*/Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
+                                       /*prologue_up_to=*/IntegerAttr(), /*prologue_gather=*/false, /*keys_up_to=*/IntegerAttr(),
+                                       /*append_up_to=*/IntegerAttr(), /*style=*/lm::RopeStyleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
       size_t accumulators = pair ? 2 : 1;
@@ -359,7 +362,8 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   }
 
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(inputs.size()), args.drop_front(inputs.size()), extent, gather);
+    auto op = kernel::RowwiseOp::create(b, args.take_front(inputs.size()), args.drop_front(inputs.size()), extent, gather,
+                                        /*idle_up_to=*/IntegerAttr());
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Type> types(inputs.size(), b.getF32Type());
     SmallVector<Location> locations(types.size(), b.getLoc());
@@ -438,7 +442,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     lm::RmsNormOp norm = q.norm ? q.norm : k.norm;
     kernel::RopeAppendOp::create(b, args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
                                  lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
-                                 norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f));
+                                 norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f), /*idle_up_to=*/IntegerAttr());
   });
   if (qOutside != q.start)
     forms[qOutside] = {forms[q.start].f32, "", Extent::Tokens};

@@ -2,7 +2,8 @@
 //
 //   bytes of a step = weights + perToken * tokens + perRow * logits rows
 //
-// A launch touches each operand once: what it reads of one again lies in a cache by then.
+// A launch touches each operand once: what it reads of one again lies in a cache by then. Operands
+// that only a launch of few tokens touches are not counted, nor what such a step leaves out.
 // Fusion exists to make these numbers smaller; tests/passes/fusion/traffic.mlir holds
 // every fusion to it.
 //===----------------------------------------------------------------------===//
@@ -21,10 +22,11 @@ using namespace ingot;
 namespace {
 
 struct Traffic {
-  int64_t step = 0, token = 0, row = 0, launches = 0;
+  int64_t step = 0, token = 0, row = 0, launches = 0, decodeLaunches = 0;
 
   Traffic &operator+=(const Traffic &other) {
     step += other.step, token += other.token, row += other.row, launches += other.launches;
+    decodeLaunches += other.decodeLaunches;
     return *this;
   }
 };
@@ -34,7 +36,11 @@ Traffic trafficOf(kernel::FuncOp fn) {
   Traffic moved;
   int64_t &perItem = kernel::isPerRow(fn) ? moved.row : moved.token;
   bool gathers = isa<kernel::GatherOp>(fn.structuredOp());
-  for (auto [type, effect] : llvm::zip(fn.getArgumentTypes(), operandEffects(fn))) {
+  auto matmul = dyn_cast<kernel::MatmulOp>(fn.structuredOp());
+  for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
+    if (matmul && matmul.isForFewTokens(argument))
+      continue;
+    Type type = argument.getType();
     if (auto rows = dyn_cast<kernel::RowsType>(type))
       perItem += (effect.reads + effect.writes) * rows.rowBytes();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(type))
@@ -56,8 +62,10 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
     for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
       Traffic &sum = sections[section.getSymNameAttr()];
       for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
-        sum += trafficOf(module.lookupSymbol<kernel::FuncOp>(launch.getKernel()));
+        auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+        sum += trafficOf(fn);
         ++sum.launches;
+        sum.decodeLaunches += kernel::idleUpTo(fn) == 0;
       }
     }
     Traffic total;
@@ -65,6 +73,8 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
       total += sections.lookup(step.getSectionAttr().getAttr());
     Builder b(&getContext());
     program.setLaunchesAttr(b.getI64IntegerAttr(total.launches));
+    if (total.decodeLaunches != total.launches)
+      program.setDecodeLaunchesAttr(b.getI64IntegerAttr(total.decodeLaunches));
     program.setBytesPerStepAttr(b.getDenseI64ArrayAttr({total.step, total.token, total.row}));
   }
 };

@@ -22,7 +22,10 @@ SmallVector<OperandEffect> ingot::operandEffects(FuncOp fn) {
     effects[cast<BlockArgument>(operand).getArgNumber()] = {false, true};
   };
   llvm::TypeSwitch<Operation *>(op)
-      .Case([&](MatmulOp matmul) { llvm::for_each(matmul.getOutputs(), writesOnly); })
+      .Case([&](MatmulOp matmul) {
+        llvm::for_each(matmul.getOutputs(), writesOnly);
+        note(matmul.getKeys(), true, true), note(matmul.getKv(), false, true);
+      })
       .Case([&](RowwiseOp rowwise) { llvm::for_each(rowwise.getOutputs(), writesOnly); })
       .Case([&](GatherOp gather) { writesOnly(gather.getOutput()); })
       .Case([&](RopeTableOp table) { writesOnly(table.getOutput()); })

@@ -48,7 +48,7 @@ private:
   Result<void> modules();
   bool isOfTarget(std::span<const std::byte> module) const;
   Result<void> variants();
-  Result<void> variant(const fb::Variant &variant, const std::string &label);
+  Result<void> variant(const fb::Variant &variant, bool last, const std::string &label);
   Result<void> guards(const fb::KernelVariants &list, const std::string &label);
   Result<void> seedFills();
   Result<void> tensorMaps(const fb::Variant &variant, unsigned kernel, const std::string &label);
@@ -128,7 +128,12 @@ static bool mentions(std::span<const std::byte> module, std::string_view symbol)
   return false;
 }
 
-Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label) {
+/// A grid of nothing: the launch is left out of the steps that the guards let in.
+static bool isIdle(const fb::Variant &v) {
+  return v.x()->base() == fb::GridBase::Constant && v.x()->multiply() == 0;
+}
+
+Result<void> GpuVerifier::variant(const fb::Variant &v, bool last, const std::string &label) {
   if (v.module_() >= code.modules()->size())
     return bad("E0805", label + "module " + to_string(v.module_()) + " of " +
                             to_string(code.modules()->size()));
@@ -136,7 +141,8 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label
   if (!isName(symbol) || !mentions(moduleBytes(v.module_()), symbol))
     return bad("E0806", label + "its module has no function '" + std::string(symbol) + "'");
   for (const fb::Extent *extent : {v.x(), v.y(), v.z()})
-    if (extent->base() > fb::GridBase::MAX || extent->multiply() == 0 || extent->divide() == 0 ||
+    if (extent->base() > fb::GridBase::MAX || extent->divide() == 0 ||
+        (extent->multiply() == 0 && (extent != v.x() || !isIdle(v) || last)) ||
         extent->multiply() > kMostFactor || extent->divide() > kMostFactor)
       return bad("E0807", label + "a grid of base " + to_string(int(extent->base())) + " times " +
                               to_string(extent->multiply()) + " by " + to_string(extent->divide()));
@@ -222,7 +228,8 @@ Result<void> GpuVerifier::variants() {
     if (list->variants()->size() == 0 || list->variants()->size() > kMostVariants)
       return bad("E0804", label + to_string(list->variants()->size()) + " variants");
     for (const fb::Variant *v : *list->variants()) {
-      if (Result<void> ok = variant(*v, label); !ok)
+      bool last = v == list->variants()->Get(list->variants()->size() - 1);
+      if (Result<void> ok = variant(*v, last, label); !ok)
         return ok;
       if (Result<void> ok = tensorMaps(*v, k, label); !ok)
         return ok;
@@ -242,7 +249,7 @@ Result<void> GpuVerifier::seedFills() {
     if (!weightFormatNamed(format) || !seen.insert(format).second)
       return bad("E0813", "a fill of weights in '" + std::string(format) +
                               "', which is no format or has one already");
-    if (Result<void> ok = variant(*fill->variant(), "fill of " + std::string(format) + ": "); !ok)
+    if (Result<void> ok = variant(*fill->variant(), /*last=*/true, "fill of " + std::string(format) + ": "); !ok)
       return ok;
   }
   return {};

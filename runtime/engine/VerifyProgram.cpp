@@ -178,7 +178,11 @@ Result<void> ProgramVerifier::logits() {
 
 /// Its launches have no step that could bring weights or a KV slot.
 Result<void> ProgramVerifier::greedy() {
-  int64_t section = engine.greedy_section();
+  int64_t section = engine.greedy_section(), keys = engine.greedy_keys();
+  if (keys != -1 && (section == -1 || keys < 0 || keys >= int64_t(engine.buffers()->size()) ||
+                     engine.buffers()->Get(unsigned(keys))->class_() != fb::BufferClass::PerRow))
+    return bad("E0810", "its greedy keys are in buffer " + to_string(keys) +
+                            ", which is none of rows, or there is no section that reads them");
   if (section == -1)
     return {};
   if (section < 0 || section >= int64_t(engine.sections()->size()))

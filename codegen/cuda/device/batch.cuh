@@ -40,17 +40,22 @@ struct BatchView {
 constexpr i32 round_up(i32 value, i32 to) { return (value + to - 1) / to * to; }
 constexpr i32 divide_up(i32 value, i32 by) { return (value + by - 1) / by; }
 
+/// The sums of warps, in their order.
+template <i32 Warps> DEVICE float sum_of_warps(const float *partial) {
+  float sum = partial[0];
+  UNROLL
+  for (i32 w = 1; w < Warps; w++)
+    sum += partial[w];
+  return sum;
+}
+
 /// Sum over the block, in warp order; `partial` holds a float per warp and is used once.
 template <i32 Warps> DEVICE float block_sum(float value, float (&partial)[Warps]) {
   value = warp_sum(value);
   if (threadIdx.x % 32 == 0)
     partial[threadIdx.x / 32] = value;
   sync_block();
-  float sum = partial[0];
-  UNROLL
-  for (i32 w = 1; w < Warps; w++)
-    sum += partial[w];
-  return sum;
+  return sum_of_warps<Warps>(partial);
 }
 
 /// Zeros behind the values of rows first … end - 1: columns From … To - 1, which nobody else

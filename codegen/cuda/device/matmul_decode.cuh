@@ -10,11 +10,14 @@
 //   sums of the parts meet in shared memory, added in order; one thread per (row, token) runs the
 //   epilogue
 //
-// Fragments of x come straight from L2: every value is read once per block.
+// Fragments of x come straight from L2: every value is read once per block. Or the block computes x
+// itself, right after pdl_wait, into shared memory: the norm before a projection then costs no
+// launch (the functor `tokens` of matmul_decode_of).
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "matmul.cuh"
+#include "sample.cuh"
 
 /// Floats per token of a part's sums in shared memory: 16 rows, and 4 so that lanes fall on
 /// different banks.
@@ -25,13 +28,43 @@ constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) {
   return parts * weights * tokens * kSumStride * 4;
 }
 
-/// Tokens first … first + 8N - 1 (those below count) of rows 16 tile … 16 tile + 15.
-/// `store(token, row, sums)` gets the finished sums of each weight. rows: of the weight.
-template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
-DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
-                          i32 first, const i64 *countOf, u8 *shared, Store store) {
+/// Rows of x, bf16: where the first of a block's tokens lies, and bytes from one to the next.
+struct TokenRows {
+  const u8 *first;
+  i32 stride;
+};
+/// Of rows in shared memory: 16 bytes more, so that the eight tokens of a fragment fall on
+/// different banks.
+constexpr i32 shared_row_bytes(i32 k) { return round_up(k, 64) * 2 + 16; }
+
+/// Brings a vector weight near: it is read behind pdl_wait.
+template <i32 Count> DEVICE void prefetch_vector(const float *vector) {
+  for (i32 i = threadIdx.x * 32; i < Count; i += blockDim.x * 32)
+    prefetch_l2(vector + i);
+}
+
+/// What becomes of stored values besides: nothing, or the largest of a token's row is looked for.
+/// `keys`: one a token, raised to that of the block's largest (argmax_key).
+struct NoKeys {
+  static constexpr bool fold = false;
+};
+struct FoldKeys {
+  static constexpr bool fold = true;
+  u64 *keys;
+};
+
+/// Tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile + 15.
+/// `tokens(n)` says, to all threads at once, where the rows of the n tokens lie; `store(token, row,
+/// sums)` gets the finished sums of each weight, and returns the stored value where keys are
+/// folded. rows: of the weight.
+template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Weights, class Tokens, class Store,
+          class Keys = NoKeys>
+DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens, i32 rows, i32 tile,
+                             i32 first, const i64 *countOf, u8 *shared, Store store,
+                             Keys keys = {}) {
+  static_assert(Most <= 8 * N);
   using Cut = KParts<F, K, Parts>;
-  constexpr i32 rowBytes = round_up(K, 64) * 2, budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
+  constexpr i32 budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
   constexpr i32 wanted = budget / (F::registers * Weights), depth = wanted < 2   ? 2
                                                                     : wanted > 8 ? 8
                                                                                  : wanted;
@@ -51,16 +84,17 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
         F::load(runs[s][w], streams[w], begin + s, Cut::steps);
     }
   pdl_wait();
-  const i32 count = (i32)*countOf;
-  if (first >= count)
+  const i32 left = (i32)*countOf - first, count = left < Most ? left : Most;
+  if (count <= 0)
     return;
+  const TokenRows x = tokens(count);
 
   // Lane l feeds token l / 4 of each eight; beyond the last token it repeats that one.
   const u8 *rowOf[N];
   UNROLL
   for (i32 n = 0; n < N; n++) {
-    const i32 token = first + 8 * n + lane / 4;
-    rowOf[n] = x + (i64)(token < count ? token : count - 1) * rowBytes + lane % 4 * 4;
+    const i32 token = 8 * n + lane / 4;
+    rowOf[n] = x.first + (token < count ? token : count - 1) * x.stride + lane % 4 * 4;
   }
   float sum[Weights][N][4] = {};
   GroupSums<F, Weights, N> group;
@@ -98,18 +132,37 @@ DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 
     }
   }
   sync_block();
-  for (i32 i = threadIdx.x; i < 16 * 8 * N; i += 32 * Parts) {
+  for (i32 i = threadIdx.x; i < 16 * 8 * N; i += 32 * Parts) { // whole warps
     const i32 token = i / 16, row = i % 16;
-    if (first + token >= count || tile * 16 + row >= rows)
-      continue;
-    float sums[Weights];
-    UNROLL
-    for (i32 w = 0; w < Weights; w++) {
-      sums[w] = 0.0f;
+    u64 key = 0;
+    if (token < count && tile * 16 + row < rows) {
+      float sums[Weights];
       UNROLL
-      for (i32 p = 0; p < Parts; p++)
-        sums[w] += partial[((p * Weights + w) * 8 * N + token) * kSumStride + row];
+      for (i32 w = 0; w < Weights; w++) {
+        sums[w] = 0.0f;
+        UNROLL
+        for (i32 p = 0; p < Parts; p++)
+          sums[w] += partial[((p * Weights + w) * 8 * N + token) * kSumStride + row];
+      }
+      if constexpr (Keys::fold)
+        key = argmax_key(store(first + token, tile * 16 + row, sums), tile * 16 + row);
+      else
+        store(first + token, tile * 16 + row, sums);
     }
-    store(first + token, tile * 16 + row, sums);
+    if constexpr (Keys::fold) {
+      key = max_key<8>(key); // over the 16 lanes of the token
+      if (row == 0 && key)
+        atomic_max(keys.keys + first + token, key);
+    }
   }
+}
+
+/// The same, of rows of x in global memory.
+template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store, class Keys = NoKeys>
+DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
+                          i32 first, const i64 *countOf, u8 *shared, Store store, Keys keys = {}) {
+  constexpr i32 rowBytes = round_up(K, 64) * 2;
+  matmul_decode_of<F, K, Parts, N, 8 * N>(
+      weights, [&](i32) { return TokenRows{x + (i64)first * rowBytes, rowBytes}; }, rows, tile,
+      first, countOf, shared, store, keys);
 }

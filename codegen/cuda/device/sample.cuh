@@ -6,6 +6,9 @@
 //   key = (bits of the logit, made to sort as unsigned) << 32 | ~index     equal logits: the lower
 //   index wins
 //
+// Projections of few logits rows raise the keys themselves (matmul_decode.cuh); then the first is
+// not launched.
+//
 // Ids are those of `argmax` in runtime/sample/Sampler.h, zeros of both signs and NaN included.
 // The second turns keys into ids and sets the keys back to 0, as the first wants them.
 //===----------------------------------------------------------------------===//
@@ -21,6 +24,17 @@ DEVICE u64 argmax_key(float logit, i32 index) {
   return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
 }
 
+/// The largest key over lanes, at distances First, First / 2, … 1.
+template <i32 First> DEVICE u64 max_key(u64 key) {
+  UNROLL
+  for (i32 distance = First; distance; distance /= 2) {
+    const u32 hi = shfl_xor((u32)(key >> 32), distance), lo = shfl_xor((u32)key, distance);
+    const u64 other = (u64)hi << 32 | lo;
+    key = other > key ? other : key;
+  }
+  return key;
+}
+
 template <i32 Width>
 DEVICE void argmax_piece(const float *logits, u64 *keys, const BatchView *batch,
                          u64 (&best)[kArgmaxWarps]) {
@@ -34,12 +48,7 @@ DEVICE void argmax_piece(const float *logits, u64 *keys, const BatchView *batch,
     const u64 key = argmax_key(logits[(i64)row * stride + i], i);
     most = key > most ? key : most;
   }
-  UNROLL
-  for (i32 distance = 16; distance; distance /= 2) {
-    const u32 hi = shfl_xor((u32)(most >> 32), distance), lo = shfl_xor((u32)most, distance);
-    const u64 other = (u64)hi << 32 | lo;
-    most = other > most ? other : most;
-  }
+  most = max_key<16>(most);
   if (threadIdx.x % 32 == 0)
     best[threadIdx.x / 32] = most;
   sync_block();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace ingot::cuda {
 
@@ -70,6 +71,23 @@ Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
   return tracing ? driver->record(events.back()) : Result<void>();
 }
 
+/// Kernels that make logits raise the keys of their rows in every step, and only the greedy section
+/// sets them back: other steps leave them raised.
+Result<void> Executor::prepareKeys(bool greedy, uint64_t rows) {
+  const fb::Engine &table = *picked.program;
+  if (table.greedy_keys() < 0)
+    return {};
+  if (!greedy) {
+    keysRaised |= rows > 0;
+    return {};
+  }
+  if (!std::exchange(keysRaised, false))
+    return {};
+  const fb::Buffer &keys = *table.buffers()->Get(unsigned(table.greedy_keys()));
+  return driver->clear(bufferAddress(size_t(table.greedy_keys())),
+                       keys.per_unit() * statement.limits.logitsRows);
+}
+
 /// Puts the step into the driver's queue. `image`: page-locked, of `statement.batch` bytes, and not
 /// to be written before the step is done.
 Result<void> Executor::queueStep(const BatchView &batch, bool greedy, std::byte *image) {
@@ -92,6 +110,8 @@ Result<void> Executor::queueStep(const BatchView &batch, bool greedy, std::byte 
   if (auto ok = driver->copyToDevice(batchMemory.address(), image, bytes); !ok)
     return ok;
   StepShape shape = StepShape::of(batch);
+  if (auto ok = prepareKeys(greedy, shape.rows); !ok)
+    return ok;
   if (!shape.decodes() || shape.rows > shape.tokens || tracing)
     return launchAll(shape, greedy);
   auto graph = graphFor(bucketOf(shape.tokens), greedy);

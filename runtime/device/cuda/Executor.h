@@ -101,6 +101,7 @@ private:
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
   GraphNode nodeOf(const PlannedLaunch &planned, const StepShape &shape) const;
+  Result<void> prepareKeys(bool greedy, uint64_t rows);
   Result<void> queueStep(const BatchView &batch, bool greedy, std::byte *image);
   Result<Graph> graphFor(uint64_t bucket, bool greedy);
   Result<void> launchAll(const StepShape &shape, bool greedy);
@@ -137,6 +138,7 @@ private:
   size_t greedyFrom = 0;               ///< the latter's first
   std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids
   int64_t logitsRowStride = 0;
+  bool keysRaised = false; ///< by a step without greedy ids, since they were cleared
 
   std::unique_ptr<runtime::Trace> tracing;
   int64_t tracedTokens = 0;  ///< of the greedy step under way

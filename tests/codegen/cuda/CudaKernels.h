@@ -81,20 +81,50 @@ inline std::string projections(const std::string &name, int64_t k,
          "\n  kernel.return\n}\n";
 }
 
+/// What an RMS norm computes of element a, with weight b.
+inline std::string normRegion() {
+  return "{\n  ^bb0(%a: f32, %b: f32):\n    %s = arith.mulf %a, %a : f32\n    %m = "
+         "kernel.row_stat mean %s : f32\n"
+         "    %eps = arith.constant 1.0e-5 : f32\n    %t = arith.addf %m, %eps : f32\n    %r = "
+         "math.sqrt %t : f32\n"
+         "    %one = arith.constant 1.0 : f32\n    %i = arith.divf %one, %r : f32\n    %u = "
+         "arith.mulf %a, %i : f32\n"
+         "    %v = arith.mulf %u, %b : f32\n    kernel.yield %v : f32\n  }";
+}
+
 /// RMS norm, to f32 or bf16 rows.
 inline std::string norm(const std::string &name, int64_t n, const char *output,
                         bool gather = false) {
   std::string x = rowsType("f32", n), w = vectorType(n), y = rowsType(output, n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          ") {\n  kernel.rowwise ins(%x, %w : " + x + ", " + w + ") outs(%y : " + y +
-         ") attributes {extent = " + (gather ? "1 : i32, gather" : "0 : i32") +
-         "} {\n  ^bb0(%a: f32, %b: f32):\n    %s = arith.mulf %a, %a : f32\n    %m = "
-         "kernel.row_stat mean %s : f32\n"
-         "    %eps = arith.constant 1.0e-5 : f32\n    %t = arith.addf %m, %eps : f32\n    %r = "
-         "math.sqrt %t : f32\n"
-         "    %one = arith.constant 1.0 : f32\n    %i = arith.divf %one, %r : f32\n    %u = "
-         "arith.mulf %a, %i : f32\n"
-         "    %v = arith.mulf %u, %b : f32\n    kernel.yield %v : f32\n  }\n  kernel.return\n}\n";
+         ") attributes {extent = " + (gather ? "1 : i32, gather" : "0 : i32") + "} " +
+         normRegion() + "\n  kernel.return\n}\n";
+}
+
+/// A projection of K values gets operands, a clause behind its outputs and attributes.
+inline std::string extended(std::string matmul, const std::string &arguments,
+                            const std::string &clause, const std::string &attributes) {
+  matmul.insert(matmul.find(") {\n  kernel.matmul"), arguments);
+  matmul.insert(matmul.find(" attributes {"), clause);
+  matmul.insert(matmul.find("extent = "), attributes);
+  return matmul;
+}
+/// The projection computes the norm of its input itself in launches of at most `few` tokens: two
+/// more operands, rows and weight.
+inline std::string withNorm(const std::string &matmul, int64_t k, int64_t few,
+                            bool gather = false) {
+  std::string rows = rowsType("f32", k), weight = vectorType(k);
+  return extended(matmul, ", %in: " + rows + ", %inw: " + weight,
+                  " prologue(%in, %inw : " + rows + ", " + weight + ") " + normRegion(),
+                  "prologue_up_to = " + std::to_string(few) + " : i64, " +
+                      (gather ? "prologue_gather, " : ""));
+}
+
+/// The projection of logits rows raises keys; one more operand.
+inline std::string withKeys(const std::string &matmul) {
+  return extended(matmul, ", %keys: !kernel.rows<1, key>", " keys %keys : !kernel.rows<1, key>",
+                  "keys_up_to = 32 : i64, ");
 }
 
 inline std::string gatherKernel(const std::string &name, WeightFormat format, int64_t n,

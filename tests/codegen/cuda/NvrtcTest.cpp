@@ -14,22 +14,24 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// The kernels of a step of a llama-like model.
+/// The kernels of a step of a llama-like model; projections compute norms of up to `few` tokens.
 std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim,
-                         int64_t inner, int64_t vocabulary, WeightFormat format) {
+                         int64_t inner, int64_t vocabulary, WeightFormat format, int64_t few) {
   WeightFormat head = WeightFormat::Q8_0;
   return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) +
          norm("norm_0", hidden, "bf16") + norm("select_0", hidden, "bf16", true) +
-         projections("projections", hidden,
-                     {{format, heads * headDim},
-                      {format, kvHeads * headDim},
-                      {format, kvHeads * headDim}}) +
+         withNorm(projections("projections", hidden,
+                              {{format, heads * headDim},
+                               {format, kvHeads * headDim},
+                               {format, kvHeads * headDim}}),
+                  hidden, few) +
          ropeAppend("rope_append", {heads, kvHeads, headDim, headDim, false, false}) +
          attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) +
          residualMatmul("out", format, hidden, heads * headDim) +
-         gateUp("gate_up", format, inner, hidden, true) +
+         withNorm(gateUp("gate_up", format, inner, hidden, true), hidden, few) +
          residualMatmul("down", format, hidden, inner) +
-         plainMatmul("head", head, vocabulary, hidden, "f32", 1);
+         withKeys(withNorm(plainMatmul("head", head, vocabulary, hidden, "f32", 1), hidden, few,
+                           /*gather=*/true));
 }
 
 void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print,
@@ -80,11 +82,11 @@ const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
 TEST(Nvrtc, SmallModel) {
-  compileEverywhere(modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1), kArchitectures,
+  compileEverywhere(modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8), kArchitectures,
                     printing());
 }
 TEST(Nvrtc, LargeModel) {
-  compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128),
+  compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2),
                     kArchitectures, printing());
 }
 

@@ -337,6 +337,12 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { t.greedy_section = 1, t.greedy_ids = t.logits_buffer; }},
       {"greedy_ids", "E0810",
        [](Table &t) { t.greedy_section = 0, t.greedy_ids = uint32_t(t.buffers.size()); }},
+      {"greedy_keys", "E0810",
+       [](Table &t) {
+         t.greedy_section = 0, t.greedy_ids = t.logits_buffer;
+         t.greedy_keys = int(t.buffers.size());
+       }},
+      {"greedy_keys_unread", "E0810", [](Table &t) { t.greedy_keys = int(t.logits_buffer); }},
       {"greedy_ids_class", "E0810", [](Table &t) { t.greedy_section = t.greedy_ids = 0; }},
       // Text and defaults.
       {"tokenizer_out_of_range", "E0375", [](Table &t) { t.text->tokenizer_segment = 9; }},
@@ -400,6 +406,12 @@ std::vector<BadEngine> allBad() {
       {"variant_symbol_empty", "E0806", [](Table &t) { variant(t).symbol = ""; }},
       {"variant_grid_zero", "E0807",
        [](Table &t) { *variant(t).x = {fb::GridBase::Tokens, 0, 1}; }},
+      {"variant_grid_zero_y", "E0807",
+       [](Table &t) { *variant(t).y = {fb::GridBase::Constant, 0, 1}; }},
+      {"variant_idle_is_last", "E0807",
+       [](Table &t) {
+         *gpuCode(t).variants[0]->variants.back()->x = {fb::GridBase::Constant, 0, 1};
+       }},
       {"variant_grid_by_zero", "E0807",
        [](Table &t) { *variant(t).y = {fb::GridBase::Tokens, 1, 0}; }},
       {"variant_grid_huge", "E0807",

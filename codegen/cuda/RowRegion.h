@@ -1,0 +1,59 @@
+//===- RowRegion.h - What a region computes for a row, as text --------------===//
+//
+// The region of a kernel.rowwise, or of a projection that computes such rows itself (its
+// prologue). Both print it through this class, and cut the sums of a statistic alike, so that they
+// give the same bits:
+//
+//   warp w of `rowWarps(n)` adds the elements 32 w + lane, + 32 rowWarps(n), … of its lanes, the
+//   lanes meet in a butterfly, and the warps are added in order (batch.cuh: sum_of_warps)
+//
+// Values that depend on statistics alone have one value per row and are computed once.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cuda/KernelText.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace ingot::cuda {
+
+/// Warps whose sums make a statistic over n values.
+inline int64_t rowWarps(int64_t n) { return n >= 1024 ? 8 : 4; }
+
+class RowRegion {
+public:
+  /// `inputs` are what the region's arguments are elements of; they have names in `k`.
+  RowRegion(KernelText &k, mlir::Region &region, mlir::ValueRange inputs);
+
+  /// Nothing counts as printed: for a scope of its own.
+  void restart();
+  llvm::ArrayRef<kernel::RowStatOp> stats() const { return statistics; }
+  /// Prints what has one value per row and comes before `end` (null: all), but for the statistics:
+  /// the caller prints those and says their names.
+  mlir::LogicalResult emitUniform(mlir::Operation *end);
+  int nextNumber() { return count++; }
+  void setMean(kernel::RowStatOp stat, llvm::StringRef name) {
+    texts[stat.getResult()] = name.str();
+  }
+  using Memo = llvm::DenseMap<mlir::Value, std::string>;
+  /// Prints what `value` of element i of a row needs, each operation once, and returns its text.
+  /// `row`: the text of the number of the inputs' row.
+  mlir::FailureOr<std::string> emitElement(mlir::Value value, llvm::StringRef row, Memo &memo);
+  mlir::ValueRange yielded() const { return body.getTerminator()->getOperands(); }
+
+private:
+  mlir::LogicalResult emitOp(mlir::Operation &op, Memo &memo, const std::string &name);
+
+  KernelText &k;
+  mlir::Block &body;
+  mlir::ValueRange inputs;
+  llvm::SmallVector<kernel::RowStatOp> statistics;
+  llvm::DenseSet<mlir::Value> uniform; ///< one value per row
+  Memo texts;                          ///< of those
+  int count = 0;
+};
+
+/// Element i of a row of `memory` (of a vector: element i).
+std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row);
+
+} // namespace ingot::cuda

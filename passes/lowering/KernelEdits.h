@@ -1,0 +1,38 @@
+//===- KernelEdits.h - Kernels of single launches are changed --------------===//
+//
+// Launches that pass the same types share a kernel.func. Where some of them are to do more, they
+// get a copy; copies that come out the same are one again.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/lowering/SectionLowering.h"
+
+namespace ingot {
+
+class KernelEdits {
+public:
+  explicit KernelEdits(mlir::ModuleOp module) : module(module) {}
+
+  kernel::FuncOp kernelOf(plan::LaunchOp launch) {
+    return module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+  }
+  /// What the launch passes for an operand of its kernel's structured op.
+  mlir::Attribute passedFor(plan::LaunchOp launch, mlir::Value operand) const {
+    return launch.getArgs()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()];
+  }
+
+  /// The launch gets a copy of its kernel that takes `added` behind the operands it has; `edit` changes the
+  /// structured op of the copy, whose arguments for them it is given.
+  void edit(plan::LaunchOp launch, llvm::ArrayRef<LaunchOperand> added,
+            llvm::function_ref<void(mlir::Operation *, mlir::ValueRange)> edit);
+
+  /// Drops kernels that lost all of their launches; the first copy takes the name over.
+  void finish();
+
+private:
+  mlir::ModuleOp module;
+  llvm::StringMap<kernel::FuncOp> copiesByText;
+  llvm::MapVector<kernel::FuncOp, llvm::SmallVector<kernel::FuncOp>> copies; // by original
+};
+
+} // namespace ingot

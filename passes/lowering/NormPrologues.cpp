@@ -1,0 +1,138 @@
+//===- NormPrologues.cpp - Steps of few tokens have no norm launches -------===//
+//
+//   few tokens                                   more
+//     norm          (idle)                         norm        x ─▶ n
+//     projections   x ─▶ [norm] ─▶ q, k, v         projections n ─▶ q, k, v
+//
+// A launch that writes bf16 rows for projections alone is left out of steps of few tokens: each block
+// of those projections computes the rows itself, from the same inputs by the same region. That
+// costs every block the reading of the inputs, from L2; so `few` is where this stays under half of
+// what the block reads of its weight, and where the rows take little of shared memory.
+//
+// Both kernels remain whole: the count decides at the launch (CudaVariant), and the edges of the
+// plan are those of both forms, since the projection has both x and n as operands.
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/fusion/Regions.h"
+#include "passes/lowering/KernelEdits.h"
+#include "passes/planning/KernelEffects.h"
+#include "runtime/formats/FragmentLayout.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_NORMPROLOGUESPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using kernel::MatmulOp;
+using kernel::RowKind;
+using kernel::RowsType;
+
+namespace {
+
+constexpr StringLiteral kPattern = "norm_prologue";
+constexpr int64_t kMostTokens = 8;         ///< columns of one mma
+constexpr int64_t kMostShared = 16 * 1024; ///< of the rows: blocks share a processor
+
+/// Tokens up to which the blocks of `matmul` compute x themselves: 1, 2, 4 or 8.
+int64_t fewFor(MatmulOp matmul) {
+  int64_t k = matmul.getX().getType().getN(), perOutput = matmul.getPair() ? 2 : 1, weightBytes = INT64_MAX;
+  for (Type type : matmul.getWeights().getTypes()) {
+    auto weight = cast<lm::WeightType>(type);
+    WeightFormat format = weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
+    weightBytes = std::min(weightBytes, perOutput * fragmentLayout(format, weight.rows(), weight.columns()).tileBytes());
+  }
+  int64_t few = kMostTokens;
+  while (few > 1 && (2 * few * k * 4 > weightBytes || few * gpuRowBytes(k) > kMostShared))
+    few /= 2;
+  return few;
+}
+
+struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
+  void runOnOperation() override {
+    KernelEdits edits(getOperation());
+    getOperation().walk([&](plan::SectionOp section) {
+      SmallVector<plan::LaunchOp> launches(section.getBody().getOps<plan::LaunchOp>());
+      for (size_t i = 0; i < launches.size(); ++i)
+        if (auto rowwise = dyn_cast<kernel::RowwiseOp>(edits.kernelOf(launches[i]).structuredOp()))
+          fuse(edits, ArrayRef(launches).drop_front(i), rowwise);
+    });
+    edits.finish();
+  }
+
+  /// `launches`: that of `rowwise`, and those behind it.
+  void fuse(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, kernel::RowwiseOp rowwise) {
+    plan::LaunchOp norm = launches.front();
+    Value rounded;
+    for (Value y : rowwise.getOutputs())
+      if (cast<RowsType>(y.getType()).getKind() == RowKind::BF16)
+        rounded = y;
+    if (!rounded)
+      return; // what is written is no projection's
+    if (rowwise.getOutputs().size() > 1)
+      return remarkMissed(norm, kPattern, "it writes f32 rows too, which are not the blocks' to write");
+    SmallVector<plan::LaunchOp> readers;
+    if (std::string why = findReaders(edits, launches, rowwise, readers); !why.empty())
+      return remarkMissed(norm, kPattern, why);
+
+    int64_t few = kMostTokens;
+    for (plan::LaunchOp reader : readers)
+      few = std::min(few, fewFor(cast<MatmulOp>(edits.kernelOf(reader).structuredOp())));
+    SmallVector<LaunchOperand> inputs;
+    for (Value input : rowwise.getInputs())
+      inputs.push_back({input.getType(), edits.passedFor(norm, input)});
+    for (plan::LaunchOp reader : readers)
+      edits.edit(reader, inputs, [&](Operation *op, ValueRange added) {
+        auto matmul = cast<MatmulOp>(op);
+        matmul.getPrologueMutable().assign(added);
+        matmul.setPrologueUpTo(few);
+        matmul.setPrologueGather(rowwise.getGather());
+        IRMapping mapping;
+        rowwise.getBody().cloneInto(&matmul.getPrologueBody(), mapping);
+      });
+    edits.edit(norm, {}, [&](Operation *op, ValueRange) { cast<kernel::RowwiseOp>(op).setIdleUpTo(few); });
+    remark::passed(norm.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
+        << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " + std::to_string(few);
+  }
+
+  /// Who reads the rows that the first launch writes; why they cannot compute them, if so.
+  static std::string findReaders(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, kernel::RowwiseOp rowwise,
+                                 SmallVectorImpl<plan::LaunchOp> &readers) {
+    plan::LaunchOp norm = launches.front();
+    Attribute rows = edits.passedFor(norm, rowwise.getOutputs().front());
+    SmallVector<Attribute> inputs;
+    for (Value input : rowwise.getInputs())
+      inputs.push_back(edits.passedFor(norm, input));
+    bool changed = false; // an input has other values by now
+    for (plan::LaunchOp launch : launches.drop_front()) {
+      kernel::FuncOp fn = edits.kernelOf(launch);
+      bool reads = false, overwrites = false;
+      for (auto [effect, passed] : llvm::zip(operandEffects(fn), launch.getArgs())) {
+        changed |= effect.writes && llvm::is_contained(inputs, passed);
+        reads |= effect.reads && passed == rows;
+        overwrites |= effect.writes && passed == rows;
+      }
+      if (reads) {
+        auto matmul = dyn_cast<MatmulOp>(fn.structuredOp());
+        if (!matmul || edits.passedFor(launch, matmul.getX()) != rows ||
+            llvm::count(launch.getArgs(), rows) != 1)
+          return "a reader of its rows is not a projection of them";
+        if (matmul.getExtent() != rowwise.getExtent())
+          return "a reader of its rows counts tokens where it counts logits rows, or the other way round";
+        if (changed) // also by the reader itself: other blocks of it still read
+          return "its input is overwritten before a reader of its rows is done";
+        if (!matmul.getPrologue().empty())
+          return "a reader of its rows has a prologue";
+        readers.push_back(launch);
+      }
+      if (overwrites)
+        break;
+    }
+    return readers.empty() ? "nobody in its section reads its rows" : "";
+  }
+};
+} // namespace

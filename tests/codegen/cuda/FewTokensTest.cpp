@@ -1,0 +1,175 @@
+//===- FewTokensTest.cpp - Kernels that take over what others do with more tokens ===//
+//
+// In steps of few tokens a projection computes the norm before it, and that of the logits finds the
+// largest of each row. What they write must be the bits of the kernels that do it otherwise. Its
+// operands that it must not read then have never been written: the checked build finds a read.
+//===----------------------------------------------------------------------===//
+#include "CudaRunner.h"
+#include "FragmentReference.h"
+
+#include <algorithm>
+
+using namespace ingot;
+using namespace ingot::cuda;
+using namespace ingot::cuda::test;
+
+namespace {
+
+/// Runs `body` on a checked build, then on a fast one with another schedule.
+template <typename Body> void onEveryBuild(const std::string &text, Body body) {
+  std::vector<CudaProgram> programs = HostKernels::emit(text);
+  for (Build build : {Build{true, 1}, Build{false, 2}}) {
+    SCOPED_TRACE(nameOf(build));
+    HostKernels kernels(programs, build.checked);
+    ASSERT_TRUE(bool(kernels));
+    Emulated gpu(kernels, build.seed);
+    body(gpu, kernels);
+  }
+}
+
+struct Case {
+  WeightFormat format;
+  int64_t n, k, few;
+  bool pair = false, rows = false; ///< rows: of logits, gathered
+};
+
+/// Widths off every tile. The statistic has four warps below 1024 values and eight from there, the
+/// block four or eight: all three ways to cut one with the other.
+const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8},
+                       {WeightFormat::Int4G128, 24, 1100, 4},
+                       {WeightFormat::Q4_1, 40, 420, 8, /*pair=*/true},
+                       {WeightFormat::BF16, 20, 2111, 2, false, /*rows=*/true}};
+
+std::string textOf(const Case &c, size_t number) {
+  std::string name = "k" + std::to_string(number);
+  return norm("n" + std::to_string(number), c.k, "bf16", c.rows) +
+         withNorm(c.pair ? gateUp(name, c.format, c.n, c.k, true)
+                         : plainMatmul(name, c.format, c.n, c.k, "f32", c.rows),
+                  c.k, c.few, c.rows);
+}
+
+TEST(CudaFewTokens, NormInTheProjection) {
+  std::string text;
+  for (size_t i = 0; i < std::size(kCases); ++i)
+    text += textOf(kCases[i], i);
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &kernels) {
+    for (size_t number = 0; number < std::size(kCases); ++number) {
+      const Case &c = kCases[number];
+      std::string name = "k" + std::to_string(number);
+      const std::vector<CudaVariant> &variants = kernels.program(name).variants;
+      ASSERT_EQ(variants[0].symbol, name + "_few");
+      EXPECT_EQ(variants[0].maxCount, c.few);
+      RandomFragments gate(c.format, c.n, c.k, 5), up(c.format, c.n, c.k, 8);
+      const void *w0 = gpu.put(gate.bytes), *w1 = gpu.put(up.bytes);
+      // One more than the guard: a variant is right for every count.
+      for (int64_t count = 1; count <= c.few + 1; ++count) {
+        std::vector<float> rows = f32Rows(c.rows ? 12 : count, c.k, uint32_t(count)),
+                           weight = f32Rows(1, c.k, 3);
+        const void *in = gpu.put(rows), *inw = gpu.put(weight);
+        BatchView batch{};
+        (c.rows ? batch.rows : batch.tokens) = count;
+        std::vector<int32_t> rowTokens;
+        for (int64_t r = 0; r < count; ++r)
+          rowTokens.push_back(int32_t((7 * r + 2) % 12));
+        batch.rowTokens = gpu.put(rowTokens);
+
+        auto run = [&](const std::string &symbol, const void *x) {
+          size_t size = count * roundUp(c.n, c.pair ? 64 : 32) * (c.pair ? 2 : 4);
+          uint8_t *y = gpu.make<uint8_t>(size, "y");
+          std::vector<const void *> operands{x, w0};
+          if (c.pair)
+            operands.push_back(w1);
+          operands.insert(operands.end(), {y, in, inw});
+          gpu.launch(symbol, operands, batch);
+          return gpu.get(y, size);
+        };
+        uint16_t *x = gpu.make<uint16_t>(count * roundUp(c.k, 64), "x");
+        gpu.launch("n" + std::to_string(number), {in, inw, x}, batch);
+        std::vector<uint8_t> want = run(variants[1].symbol, x);
+        EXPECT_NE(std::count(want.begin(), want.end(), 0), ptrdiff_t(want.size()));
+        ASSERT_EQ(run(name + "_few", gpu.make<uint16_t>(count * roundUp(c.k, 64), "unwritten x")),
+                  want)
+            << name << ", " << count << " tokens";
+      }
+    }
+  });
+}
+
+/// The head's keys are those of the kernel that reads its logits: argmax_finish finds the same ids,
+/// the lower of equals. Tile 1 of the weight is tile 0 again; row 1 has a zero input.
+TEST(CudaFewTokens, KeysOfTheHead) {
+  int64_t n = 43, k = 70, most = 35;
+  std::vector<CudaProgram> programs =
+      HostKernels::emit(norm("select_norm", k, "bf16", true) +
+                        withKeys(withNorm(plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1),
+                                          k, 2, /*gather=*/true)));
+  programs.push_back(argmaxProgram(n, /*folded=*/32));
+  ASSERT_EQ(programs.back().variants.size(), 3u);
+  EXPECT_TRUE(programs.back().variants[0].isIdle());
+  EXPECT_EQ(programs.back().variants[0].maxCount, 32);
+  EXPECT_EQ(programs.back().variants[0].guardBase, LaunchExtent::Rows);
+  for (Build build : {Build{true, 1}, Build{false, 2}}) {
+    SCOPED_TRACE(nameOf(build));
+    HostKernels kernels(programs, build.checked);
+    ASSERT_TRUE(bool(kernels));
+    Emulated gpu(kernels, build.seed);
+    RandomFragments weight(WeightFormat::BF16, n, k, 5);
+    std::copy_n(weight.bytes.begin(), weight.layout.tileBytes(),
+                weight.bytes.begin() + weight.layout.tileBytes());
+    std::vector<float> in = f32Rows(most, k, 6);
+    std::fill_n(in.begin() + roundUp(k, 32), k, 0.0f);
+    std::vector<int32_t> rowTokens;
+    for (int64_t r = 0; r < most; ++r)
+      rowTokens.push_back(int32_t(r));
+    const void *w = gpu.put(weight.bytes), *rows = gpu.put(in), *inw = gpu.put(f32Rows(1, k, 7));
+    uint16_t *x = gpu.make<uint16_t>(most * roundUp(k, 64), "x");
+    BatchView batch{};
+    batch.rowTokens = gpu.put(rowTokens);
+    batch.rows = most;
+    gpu.launch("select_norm", {rows, inw, x}, batch);
+    size_t folding = 0;
+    for (const CudaVariant &variant : kernels.program("head").variants) {
+      batch.rows = std::min(most, variant.maxCount);
+      int64_t stride = roundUp(n, 32);
+      float *logits = gpu.make<float>(batch.rows * stride, "logits");
+      uint64_t *keys = gpu.put(std::vector<uint64_t>(batch.rows), "keys", false),
+               *wantedKeys = gpu.put(std::vector<uint64_t>(batch.rows), "wanted", false);
+      gpu.launch(variant.symbol, {x, w, logits, rows, inw, keys}, batch);
+      gpu.launch("argmax", {logits, wantedKeys}, batch);
+      bool folds = variant.maxCount <= 32;
+      folding += folds;
+      ASSERT_EQ(gpu.get(keys, batch.rows),
+                folds ? gpu.get(wantedKeys, batch.rows) : std::vector<uint64_t>(batch.rows))
+          << variant.symbol;
+      if (!folds)
+        continue;
+      int32_t *ids = gpu.make<int32_t>(batch.rows);
+      gpu.launch("argmax_finish", {keys, ids}, batch);
+      std::vector<float> values = gpu.get(logits, batch.rows * stride);
+      for (int64_t r = 0; r < batch.rows; ++r) {
+        auto row = values.begin() + r * stride;
+        ASSERT_EQ(gpu.get(ids + r, 1)[0], std::max_element(row, row + n) - row)
+            << variant.symbol << " row " << r;
+      }
+      if (batch.rows > 1)
+        EXPECT_EQ(gpu.get(ids + 1, 1)[0], 0) << "all are equal";
+      EXPECT_EQ(gpu.get(keys, batch.rows), std::vector<uint64_t>(batch.rows));
+    }
+    EXPECT_EQ(folding, 4u) << "few, t8, t16, t32";
+  }
+}
+
+/// A norm of few rows is not launched, and of more it is what it was.
+TEST(CudaFewTokens, IdleNorm) {
+  std::string text = norm("norm", 100, "bf16");
+  text.insert(text.find("extent = "), "idle_up_to = 4 : i64, ");
+  std::vector<CudaProgram> programs = HostKernels::emit(text);
+  const std::vector<CudaVariant> &variants = programs[0].variants;
+  ASSERT_EQ(variants.size(), 2u);
+  EXPECT_TRUE(variants[0].isIdle() && !variants[1].isIdle());
+  EXPECT_EQ(variants[0].maxCount, 4);
+  EXPECT_EQ(variants[0].guardBase, LaunchExtent::Tokens);
+  EXPECT_EQ(variants[0].grid[0](4, 1, 1), 0);
+}
+
+} // namespace

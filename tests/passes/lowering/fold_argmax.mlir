@@ -1,0 +1,78 @@
+// The head gets a buffer of keys that outlives the step; the program says which.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK-DAG:   [Passed] head_argmax | Category:fusion | Remark="found by the head in steps of at most 32 rows"
+// CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="2 launches write the logits"
+// CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="the logits are not those of one projection"
+// CHECK-LABEL: kernel.func @head(
+// CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
+// CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : i32, keys_up_to = 32 : i64}
+// CHECK:       plan.program @p attributes {
+// CHECK-SAME:    greedy_keys = @greedy_keys, greedy_keys_up_to = 32 : i64
+// CHECK:       plan.buffer @greedy_keys per_row 64 persistent
+// CHECK:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>]
+kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+  plan.weight @m : !lm.weight<32x64, bf16>
+  plan.buffer @n per_row 128
+  plan.buffer @y per_row 128
+  plan.section @end {
+    plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>]
+  }
+  plan.step @end
+}
+
+// -----
+
+// What is largest is known after the second launch only.
+// CHECK-NOT: greedy_keys
+kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
+  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = 1 : i32} {
+  ^bb0(%a: f32):
+    %b = arith.negf %a : f32
+    kernel.yield %b : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+  plan.weight @m : !lm.weight<32x64, bf16>
+  plan.buffer @n per_row 128
+  plan.buffer @y per_row 128
+  plan.section @end {
+    plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>]
+    plan.launch @negate [#plan.buffer<@y>, #plan.buffer<@y>]
+  }
+  plan.step @end
+}
+
+// -----
+
+kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
+  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = 1 : i32} {
+  ^bb0(%a: f32):
+    %b = arith.negf %a : f32
+    kernel.yield %b : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+  plan.buffer @n per_row 128
+  plan.buffer @y per_row 128
+  plan.section @end {
+    plan.launch @negate [#plan.buffer<@n>, #plan.buffer<@y>]
+  }
+  plan.step @end
+}

@@ -1,0 +1,81 @@
+// In steps of few tokens q and gate compute the norm before them themselves: its inputs become operands of theirs. A block's
+// weight is 16 x 64 bf16, 2048 bytes; half of that is four rows of the input. The pair reads twice as much, but one kernel
+// decides with the other.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues,plan.program(plan-count-traffic))' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK: remark: [Passed] norm_prologue | Category:fusion | Remark="computed by 2 projections in steps of at most 4"
+
+// The section @plain keeps the kernel as it is: there the reader counts logits rows.
+// CHECK-LABEL: kernel.func @norm(
+// CHECK-NOT:     idle_up_to
+// CHECK-LABEL: kernel.func @norm_v0(
+// CHECK:         attributes {extent = 0 : i32, idle_up_to = 4 : i64}
+// CHECK-LABEL: kernel.func @q(
+// CHECK-SAME:    %[[X:.+]]: !kernel.rows<64, bf16>, %{{.+}}: !lm.weight<32x64, bf16>, %{{.+}}: !kernel.rows<32, f32>, %[[IN:.+]]: !kernel.rows<64, f32>, %[[W:.+]]: !lm.weight<64, f32>) {
+// CHECK-NEXT:    kernel.matmul %[[X]] : {{.*}} prologue(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) {
+// CHECK-NEXT:    ^bb0(%[[A:.+]]: f32, %[[B:.+]]: f32):
+// CHECK:           kernel.row_stat mean
+// CHECK:         } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 4 : i64} {
+// CHECK-LABEL: kernel.func @pair(
+// CHECK:         prologue_up_to = 4 : i64
+// CHECK:       plan.program @p attributes {
+// CHECK-SAME:    decode_launches = 4 : i64
+// CHECK-SAME:    launches = 5 : i64
+// CHECK:       plan.launch @norm_v0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
+// CHECK-NEXT:  plan.launch @q [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@y>, #plan.buffer<@x>, #plan.layer_weight<0>]
+// CHECK-NEXT:  plan.launch @pair [#plan.buffer<@n>, #plan.layer_weight<2>, #plan.layer_weight<3>, #plan.buffer<@z>, #plan.buffer<@x>, #plan.layer_weight<0>]
+// CHECK:       plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
+
+kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.mulf %a, %a : f32
+    %m = kernel.row_stat mean %s : f32
+    %i = math.rsqrt %m : f32
+    %u = arith.mulf %a, %i : f32
+    %v = arith.mulf %u, %b : f32
+    kernel.yield %v : f32
+  }
+  kernel.return
+}
+kernel.func @q(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16>, %w1: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16>, !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %p = arith.mulf %g, %u : f32
+    kernel.yield %p : f32
+  }
+  kernel.return
+}
+kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %r: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = 1 : i32} {
+  ^bb0(%acc: f32, %a: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+  plan.weight @w : !lm.weight<64, f32>
+  plan.weight @m : !lm.weight<32x64, bf16>
+  plan.buffer @x per_token 256 persistent
+  plan.buffer @n per_token 128
+  plan.buffer @y per_token 128
+  plan.buffer @z per_token 128
+  plan.section @layer {
+    plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
+    plan.launch @q [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@y>]
+    plan.launch @pair [#plan.buffer<@n>, #plan.layer_weight<2>, #plan.layer_weight<3>, #plan.buffer<@z>]
+  }
+  plan.section @plain {
+    plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
+    plan.launch @widen [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@z>, #plan.buffer<@y>]
+  }
+  plan.step @layer weights [@w, @m, @m, @m]
+  plan.step @plain weights [@w, @m]
+}

@@ -1,0 +1,63 @@
+// Why a norm stays a launch of its own in steps of few tokens.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues)' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="it writes f32 rows too, which are not the blocks' to write"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="its input is overwritten before a reader of its rows is done"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="nobody in its section reads its rows"
+// CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="a reader of its rows counts tokens where it counts logits rows, or the other way round"
+// CHECK-NOT: idle_up_to
+
+kernel.func @round(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+kernel.func @select(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = 1 : i32, gather} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+kernel.func @both(%x: !kernel.rows<64, f32>, %z: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%z, %y : !kernel.rows<64, f32>, !kernel.rows<64, bf16>) attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a, %a : f32, f32
+  }
+  kernel.return
+}
+kernel.func @residual(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %r: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<64x64, bf16>) aux(%r : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %a: f32):
+    %s = arith.addf %acc, %a : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @z} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.buffer @x per_token 256 persistent
+  plan.buffer @n per_token 128
+  plan.buffer @z per_token 256
+  plan.section @two_outputs {
+    plan.launch @both [#plan.buffer<@x>, #plan.buffer<@z>, #plan.buffer<@n>]
+    plan.launch @residual [#plan.buffer<@n>, #plan.layer_weight<0>, #plan.buffer<@z>, #plan.buffer<@z>]
+  }
+  plan.section @in_place {
+    plan.launch @round [#plan.buffer<@x>, #plan.buffer<@n>]
+    plan.launch @residual [#plan.buffer<@n>, #plan.layer_weight<0>, #plan.buffer<@x>, #plan.buffer<@x>]
+  }
+  plan.section @unread {
+    plan.launch @round [#plan.buffer<@x>, #plan.buffer<@n>]
+  }
+  plan.section @counts {
+    plan.launch @select [#plan.buffer<@x>, #plan.buffer<@n>]
+    plan.launch @residual [#plan.buffer<@n>, #plan.layer_weight<0>, #plan.buffer<@z>, #plan.buffer<@z>]
+  }
+  plan.step @two_outputs weights [@m]
+  plan.step @in_place weights [@m]
+  plan.step @unread
+  plan.step @counts weights [@m]
+}
