@@ -7,7 +7,7 @@
 //   NAME_few                    x is computed in each block (the op's prologue)
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more; where there is wgmma, up to 64
-//   NAME_wgmma                  more yet
+//   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulShape.h"
@@ -51,6 +51,7 @@ enum class Loop { Few, Decode, Prefill, Wgmma };
 
 /// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
 constexpr int64_t kFewTokens = 64;
+constexpr int64_t kLeastWgmmaTokens = 128;
 constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
 struct Segment {
@@ -96,6 +97,8 @@ public:
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
       emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
                   options.wgmma ? kFewTokens : kUnlimited);
+    if (options.wgmma && wgmmaTokens() > kLeastWgmmaTokens)
+      emitVariant("_wgmma128", Loop::Wgmma, kLeastWgmmaTokens, /*maxCount=*/kLeastWgmmaTokens);
     if (options.wgmma)
       emitVariant("_wgmma", Loop::Wgmma, wgmmaTokens(), kUnlimited);
     return success();
@@ -136,7 +139,7 @@ private:
     return llvm::all_of(segments,
                         [](const Segment &s) { return numericFormat(s.format).isFloat(); })
                ? 256
-               : 128;
+               : kLeastWgmmaTokens;
   }
 
   /// What the epilogue takes from the i-th aux operand of a segment.

@@ -52,7 +52,7 @@ kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %
   kernel.return
 }
 
-// A float weight: 256 tokens, and no padding. What is added comes before the results that it is added to are stored.
+// A float weight: 256 tokens, 128 up to as many, and no padding. What is added comes before the results that it is added to are stored.
 // CHECK-LABEL: // down: matmul
 // CHECK:       DEVICE void store_0(float *y, i32 token, i32 row, const float (&sum)[1], float aux0) {
 // CHECK-NEXT:    const float v0 = sum[0] + aux0;
@@ -70,7 +70,8 @@ kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %
 // CHECK-NEXT:      store_0(rows0, token, row, sum, held[0]);
 // CHECK-NEXT:    });
 // CHECK-NEXT:  }
-// CHECK:       // down_wgmma: grid 1 * 1 / 1, tokens * 1 / 256; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0{{$}}
+// CHECK:       // down_wgmma128: grid 1 * 1 / 1, tokens * 1 / 128; 384 threads, 135264 bytes, clusters of 2, boxes of 64 rows of operand 0, at most 128{{$}}
+// CHECK-NEXT:  // down_wgmma: grid 1 * 1 / 1, tokens * 1 / 256; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0{{$}}
 kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: !kernel.rows<64, f32>) {
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0 : !lm.weight<64x64, bf16>) aux(%y : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
   ^bb0(%acc: f32, %r: f32):

@@ -58,6 +58,9 @@ const Planted kPlanted[] = {
     {60, "tensor", runTensorBox, Rule::SharedRace},
     {60, "tensor", runTensorBox, Rule::Mbarrier},
     {61, "tensor", runTensorBox, Rule::Misaligned},
+    {62, "tensor", runTensorRing, Rule::Mbarrier, Rule::SharedRace},
+    {63, "tensor", runTensorRing, Rule::SharedRace, Rule::Mbarrier},
+    {64, "tensor", runTensorRing, Rule::Deadlock, Rule::Mbarrier},
 };
 
 std::set<int> markedLines(const std::string &file, int bug) {
@@ -78,7 +81,8 @@ class PlantedBug : public testing::TestWithParam<Planted> {};
 
 TEST_P(PlantedBug, IsFoundAtItsLine) {
   const Planted &planted = GetParam();
-  const std::string file = test::sourceDir() + "/tests/codegen/cuda_emulator/kernels/" + std::string(planted.kernels) + ".cu";
+  const std::string file = test::sourceDir() + "/tests/codegen/cuda_emulator/kernels/" +
+                           std::string(planted.kernels) + ".cu";
   const std::set<int> marked = markedLines(file, planted.bug);
   for (uint32_t seed : {0u, 3u}) {
     KernelSession session(planted.kernels, "bug" + std::to_string(planted.bug), seed);
@@ -116,6 +120,8 @@ const Sound kSound[] = {
     {"clusterSum", "cluster", runClusterSum},
     {"clusterRing", "cluster", runClusterRing},
     {"tensorBox", "tensor", runTensorBox},
+    {"tensorRing", "tensor", runTensorRing},
+    {"unwrittenRows", "tensor", runUnwrittenRows},
 };
 
 void PrintTo(const Sound &sound, std::ostream *out) { *out << sound.kernels; }

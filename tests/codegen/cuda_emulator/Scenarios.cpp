@@ -236,4 +236,50 @@ void runTensorBox(KernelSession &s, bool numbers) {
   }
 }
 
+void runTensorRing(KernelSession &s, bool numbers) {
+  const uint32_t steps = 7, columns = steps * 64, rows = 16, blocks = 4;
+  std::vector<uint16_t> matrix(columns * rows);
+  for (size_t i = 0; i < matrix.size(); i++)
+    matrix[i] = uint16_t(i + 1);
+  auto *data = s.put(matrix, "matrix", true);
+  struct alignas(64) Map {
+    uint8_t bytes[128];
+  } map;
+  ASSERT_TRUE(bool(s.device->encodeTensorMap(
+      &map, {data, 2, columns, rows, columns * 2, /*box*/ 64, 8, /*swizzle128=*/true})));
+  auto *out = s.make<uint16_t>(blocks * steps * 1024, "out");
+  check(s.launch("tensor_ring",
+                 {.grid = {blocks}, .block = {64}, .cluster = {2}, .dynamicShared = 4096}, out,
+                 int32_t(steps), map),
+        numbers);
+  if (!numbers)
+    return;
+  const auto got = s.get(out, blocks * steps * 1024);
+  for (uint32_t b = 0; b < blocks; b++)
+    for (uint32_t i = 0; i < steps; i++)
+      for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t c = 0; c < 64; c++)
+          ASSERT_EQ(got[((b * steps + i) * 16 + r) * 64 + c], matrix[r * columns + i * 64 + c])
+              << "block " << b << " step " << i << " row " << r << " column " << c;
+}
+
+/// What lies in a box and nobody wrote is no finding, and NaN where writes are watched.
+void runUnwrittenRows(KernelSession &s, bool numbers) {
+  const uint32_t columns = 64, rows = 16, written = 11;
+  auto *data = s.make<uint16_t>(columns * rows, "matrix");
+  std::vector<uint16_t> ones(columns * written, 1);
+  s.device->upload(data, ones.data(), ones.size() * 2);
+  struct alignas(64) Map {
+    uint8_t bytes[128];
+  } map;
+  ASSERT_TRUE(bool(s.device->encodeTensorMap(
+      &map, {data, 2, columns, rows, columns * 2, /*box*/ 64, 16, /*swizzle128=*/true})));
+  auto *dmap = s.put(std::vector<Map>{map}, "map", true);
+  auto *out = s.make<uint16_t>(16 * 64, "out");
+  check(s.launch("tensor_box", {.block = {128}, .dynamicShared = 4096}, out, dmap, 0, 0), numbers);
+  const auto got = s.get(out, 16 * 64);
+  for (uint32_t i = 0; i < got.size(); i++)
+    ASSERT_EQ(got[i], i < ones.size() ? 1 : s.options.checked ? 0xffff : 0);
+}
+
 } // namespace ingot::emulator

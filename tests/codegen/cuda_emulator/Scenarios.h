@@ -20,5 +20,7 @@ void runLastBlock(KernelSession &session, bool numbers);
 void runClusterSum(KernelSession &session, bool numbers);
 void runClusterRing(KernelSession &session, bool numbers);
 void runTensorBox(KernelSession &session, bool numbers);
+void runTensorRing(KernelSession &session, bool numbers);
+void runUnwrittenRows(KernelSession &session, bool numbers);
 
 } // namespace ingot::emulator

@@ -21,7 +21,7 @@ EXPECTED = {
     "gemm": (["gemm"], ARCHITECTURES),
     "stream": (["stream_gemv"], ["sm_90a", "sm_100a", "sm_120a"]),
     "cluster": (["cluster_sum", "cluster_ring"], ["sm_90a", "sm_100a", "sm_120a"]),
-    "tensor": (["tensor_box"], ["sm_90a", "sm_100a", "sm_120a"]),
+    "tensor": (["tensor_box", "tensor_ring"], ["sm_90a", "sm_100a", "sm_120a"]),
     "wgmma": (["wgmma_64x16", "wgmma_64x24_rs"], ["sm_90a"]),
 }
 # sm_120 runs multicast, and ptxas says that others do it better.

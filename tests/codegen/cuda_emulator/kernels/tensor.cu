@@ -55,4 +55,50 @@ KERNEL void __launch_bounds__(128) tensor_image(uint4 *out, const TensorMap *map
   out[tid] = ((const uint4 *)smem)[tid];
 }
 EXPORT_KERNEL(tensor_image)
+
+/// A cluster of two takes boxes of 16 rows x 64 from left to right through a ring of two stages:
+/// each block brings eight rows to both, and both say when a stage is free.
+KERNEL void __launch_bounds__(64)
+    tensor_ring(uint4 *out, i32 steps, const __grid_constant__ TensorMap map) {
+  DYNAMIC_SHARED(smem);
+  SHARED(u64, full, [2]);
+  SHARED(u64, empty, [2]);
+  const u32 tid = threadIdx.x, rank = cluster_rank();
+  pdl_launch();
+  pdl_wait();
+  if (tid == 0) {
+    for (int s = 0; s < 2; s++) {
+      mbar_init(full + s, 1);
+      mbar_init(empty + s, 2);
+    }
+    fence_mbar_init();
+  }
+  cluster_sync();
+  if (tid == 32) {
+    for (i32 i = 0; i < steps; i++) {
+      const i32 s = i % 2;
+#if BUG != 63
+      if (i >= 2)
+        mbar_wait_cluster(empty + s, (i / 2 - 1) & 1); // bug 64: nobody says it to block 1
+#endif
+      mbar_arrive_expect_tx(full + s, BUG == 62 ? 1024 : 2048); // bug 63: the phase before goes on
+      tensor_load_2d_multicast(smem + s * 2048 + rank * 1024, &map, i * 64, rank * 8, // bug 62, bug 63, bug 64
+                               full + s, 3); // bug 62, bug 63, bug 64
+    }
+  } else if (tid < 32) {
+    for (i32 i = 0; i < steps; i++) {
+      const i32 s = i % 2;
+      mbar_wait(full + s, i / 2 & 1); // bug 64
+      for (u32 chunk = tid; chunk < 128; chunk += 32)
+        out[(blockIdx.x * steps + i) * 128 + chunk] =
+            *(const uint4 *)(smem + s * 2048 + swizzle128(chunk * 16)); // bug 62, bug 63
+      sync_warp();
+      if (tid < (BUG == 64 ? 1 : 2))
+        mbar_arrive_remote(empty + s, tid);
+    }
+  }
+  sync_warp();
+  cluster_sync(); // bug 64
+}
+EXPORT_KERNEL(tensor_ring)
 #endif
