@@ -99,6 +99,14 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
+  let summary = "GPUs: in steps of few tokens the projection of q, k and v rotates and appends";
+  let description = [{
+    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection becomes idle in steps of at most 8
+    tokens: the projection gets the pool and the table as operands, writes q rotated, and puts k and v into the pool. Rows of k and
+    v that somebody else reads rule it out, and rotations whose pairs lie in two blocks.
+  }];
+}
 def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "GPUs: the projection that makes the logits finds the largest of each row";
   let description = [{

@@ -26,7 +26,7 @@ void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &option
 
 static constexpr llvm::StringLiteral kOptionalPasses[] = {
     "lm-fuse-gate-up", "lm-fuse-projections", "lm-fuse-residual", "lm-fuse-norms", "lm-group-elementwise",
-    "kernel-norm-prologues", "kernel-fold-argmax"};
+    "kernel-norm-prologues", "kernel-append-epilogues", "kernel-fold-argmax"};
 
 ArrayRef<llvm::StringLiteral> ingot::optionalPasses() { return kOptionalPasses; }
 
@@ -59,6 +59,7 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   };
   // A launch costs more than recomputing what it does, as long as tokens are few.
   add(createNormProloguesPass());
+  add(createAppendEpiloguesPass());
   // Who has the logits at hand looks for the largest.
   add(createFoldArgmaxPass());
 }

@@ -10,8 +10,7 @@
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
-#include "codegen/cuda/MatmulShape.h"
-#include "codegen/cuda/RowRegion.h"
+#include "codegen/cuda/MatmulPrologue.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -54,6 +53,9 @@ constexpr int64_t kFewTokens = 64;
 constexpr int64_t kLeastWgmmaTokens = 128;
 constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
+/// Rows that a rotation takes together: device/append.cuh.
+enum class Pairs { None, Neighbours, Halves };
+
 struct Segment {
   SmallVector<Value, 2> weights;
   SmallVector<Value> aux;
@@ -61,6 +63,7 @@ struct Segment {
   RowsType type;
   WeightFormat format;
   int64_t tiles;
+  Pairs pairs = Pairs::None; ///< where the kernel rotates
 };
 
 class MatmulEmitter {
@@ -74,25 +77,27 @@ public:
     if (int64_t(op.getKeysUpTo().value_or(0)) > shape.mostDecodeTokens)
       return op.emitOpError("expects keys of at most ")
              << shape.mostDecodeTokens << " rows on GPUs";
+    if (op.getKv() && *op.getAppendUpTo() != 8) // a variant's limit, so that all below it append
+      return op.emitOpError("expects to append up to 8 tokens on GPUs");
     collectSegments();
     k.include("matmul_decode.cuh");
     k.include("matmul_prefill.cuh");
     if (options.wgmma)
       k.include("matmul_wgmma.cuh");
     k.include("region_math.cuh");
+    if (op.getKv())
+      emitHeads();
     for (auto [s, segment] : llvm::enumerate(segments))
       if (failed(emitEpilogue(s, segment)))
         return failure();
-    int64_t few = 0;
-    if (!op.getPrologue().empty()) {
-      few = std::min<int64_t>(*op.getPrologueUpTo(), 8);
-      if (few != int64_t(*op.getPrologueUpTo()))
-        return op.emitOpError("expects a prologue of at most 8 tokens on GPUs");
-      if (failed(emitPrologue(few)))
-        return failure();
-      emitVariant("_few", Loop::Few, few, /*maxCount=*/few);
-    }
-    for (int64_t tokens = few == 8 ? 16 : 8; tokens <= shape.mostDecodeTokens; tokens *= 2)
+    FailureOr<MatmulPrologue> made = emitPrologue(k, op, shape);
+    if (failed(made))
+      return failure();
+    prologue = *made;
+    if (prologue.tokens)
+      emitVariant("_few", Loop::Few, prologue.tokens, /*maxCount=*/prologue.tokens);
+    for (int64_t tokens = prologue.tokens == 8 ? 16 : 8; tokens <= shape.mostDecodeTokens;
+         tokens *= 2)
       emitVariant(("_t" + Twine(tokens)).str(), Loop::Decode, tokens, /*maxCount=*/tokens);
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
       emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
@@ -128,10 +133,15 @@ private:
     }
     for (auto [s, segment] : llvm::enumerate(segments))
       k.name(segment.y, ("y" + Twine(s)).str(), /*written=*/true);
-    for (auto [i, value] : llvm::enumerate(op.getPrologue()))
-      k.name(value, ("in" + Twine(i)).str());
     if (op.getKeys())
       k.name(op.getKeys(), "keys", /*written=*/true);
+    if (op.getKv())
+      k.name(op.getKv(), "pool", /*written=*/true);
+    if (op.getTable()) {
+      k.name(op.getTable(), "table");
+      segments[0].pairs = segments[1].pairs =
+          *op.getStyle() == lm::RopeStyle::Half ? Pairs::Halves : Pairs::Neighbours;
+    }
   }
 
   /// A block's tokens: what group sums leave of the registers. Blocks of a cluster share x.
@@ -143,92 +153,26 @@ private:
   }
 
   /// What the epilogue takes from the i-th aux operand of a segment.
-  std::string auxText(const Segment &segment, size_t i) {
+  std::string auxText(const Segment &segment, size_t i, const std::string &row = "row") {
     auto rows = dyn_cast<RowsType>(segment.aux[i].getType());
-    std::string at = rows ? llvm::formatv("(i64)token * {0} + row", rowStride(rows)).str() : "row";
+    std::string at =
+        rows ? llvm::formatv("(i64)token * {0} + {1}", rowStride(rows), row).str() : row;
     return (k.nameOf(segment.aux[i]) + "[" + at + "]").str();
   }
 
-  /// `compute_x(shared, first, rows, in0, …, batch)`: rows of x into shared memory, by all threads
-  /// of the block. The sums of a statistic are cut as RowRegion.h says, whatever warps there are.
-  LogicalResult emitPrologue(int64_t most) {
-    RowRegion region(k, op.getPrologueBody(), op.getPrologue());
-    int64_t n = shape.k, warps = rowWarps(n), stride = sharedRowBytes();
-    statistics = region.stats().size();
-    std::string parameters;
-    for (auto [i, value] : llvm::enumerate(op.getPrologue())) {
-      parameters += llvm::formatv(", const float *in{0}", i);
-      prologueArguments += llvm::formatv(", in{0}", i);
-    }
+  /// What device/append.cuh wants to know of q, k and v.
+  void emitHeads() {
+    auto kv = cast<kernel::KvPoolType>(op.getKv().getType());
+    k.include("append.cuh");
     k.line("");
-    k.line(
-        "DEVICE TokenRows compute_x(u8 *shared, i32 first, i32 rows{0}, const BatchView *batch) {{",
-        parameters);
-    if (statistics) {
-      k.line("const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
-      k.line("float *sums = (float *)(shared + {0});", most * stride);
-    }
-    /// What is known of a row before its statistic `end`; null: all.
-    auto emitRow = [&](kernel::RowStatOp end) -> LogicalResult {
-      k.line("for (i32 t = 0; t < rows; t++) {{");
-      k.line(op.getPrologueGather() ? "const i32 row = batch->rowTokens[first + t];"
-                                    : "const i32 row = first + t;");
-      region.restart();
-      for (auto [i, stat] : llvm::enumerate(region.stats())) {
-        if (stat == end)
-          break;
-        if (failed(region.emitUniform(stat)))
-          return failure();
-        std::string name = "s" + std::to_string(region.nextNumber());
-        k.line("const float {0} = div_f32(sum_of_warps<{1}>(sums + ({2} + t) * {1}), {3});", name,
-               warps, int64_t(i) * most, floatText(double(n)));
-        region.setMean(stat, name);
-      }
-      return region.emitUniform(end ? end.getOperation() : nullptr);
-    };
-    RowRegion::Memo memo;
-    for (int64_t i = 0; i < statistics; ++i) {
-      kernel::RowStatOp stat = region.stats()[i];
-      if (failed(emitRow(stat)))
-        return failure();
-      k.line("for (i32 w = warp; w < {0}; w += {1}) {{", warps, shape.parts);
-      k.line("float sum = 0.0f;");
-      k.line("for (i32 i = 32 * w + lane; i < {0}; i += {1}) {{", n, 32 * warps);
-      memo.clear();
-      FailureOr<std::string> value = region.emitElement(stat.getValue(), "row", memo);
-      if (failed(value))
-        return failure();
-      k.line("sum += {0};", *value);
-      k.write("}");
-      k.line("sum = warp_sum(sum);");
-      k.line("if (lane == 0)");
-      k.line("  sums[({0} + t) * {1} + w] = sum;", i * most, warps);
-      k.write("}");
-      k.write("}");
-      k.line("sync_block();");
-    }
-    if (failed(emitRow({})))
-      return failure();
-    k.line("u16 *x = (u16 *)(shared + t * {0});", stride);
-    k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * shape.parts);
-    memo.clear();
-    FailureOr<std::string> value = region.emitElement(region.yielded().front(), "row", memo);
-    if (failed(value))
-      return failure();
-    k.line("x[i] = f32_to_bf16({0});", *value);
-    k.write("}");
-    if (int64_t padded = llvm::alignTo(n, 64); padded != n) {
-      k.line("for (i32 i = {0} + threadIdx.x; i < {1}; i += {2})", n, padded, 32 * shape.parts);
-      k.line("  x[i] = 0;");
-    }
-    k.write("}");
-    k.line("sync_block();");
-    k.line("return TokenRows{{shared, {0}};", stride);
-    k.write("}");
-    return success();
+    k.line("struct Heads {{");
+    k.line("static constexpr i32 kvHeads = {0}, headDim = {1}, rotary = {2};", kv.getKvHeads(),
+           kv.getHeadDim(), rotary());
+    k.line("static constexpr i32 pageElements = kvHeads * kPageTokens * headDim;");
+    k.write("};");
   }
-  /// shared_row_bytes of matmul_decode.cuh.
-  int64_t sharedRowBytes() const { return llvm::alignTo(shape.k, 64) * 2 + 16; }
+  int64_t rotary() { return op.getTable() ? cast<RowsType>(op.getTable().getType()).getN() : 0; }
+  int64_t headDim() { return cast<kernel::KvPoolType>(op.getKv().getType()).getHeadDim(); }
 
   /// `store_0(y, token, row, sums, aux…)`: aux elements, the region, the store. It returns the
   /// value where keys are made of it.
@@ -241,7 +185,25 @@ private:
       arguments.push_back("aux" + std::to_string(i));
       parameters += ", float " + arguments.back();
     }
+    std::string names;
+    for (size_t i = 0; i < segment.aux.size(); ++i)
+      names += llvm::formatv(", aux{0}", i);
     k.line("");
+    if (op.getKv()) { // what is stored where differs
+      k.line("DEVICE float value_{0}(i32 token, i32 row, const float (&sum)[1]{1}) {{", s,
+             parameters);
+      FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
+      if (failed(yielded))
+        return failure();
+      k.line("return {0};", yielded->front());
+      k.write("}");
+      k.line("DEVICE void store_{0}(float *y, i32 token, i32 row, const float (&sum)[1]{1}) {{", s,
+             parameters);
+      k.line("y[(i64)token * {0} + row] = value_{1}(token, row, sum{2});", rowStride(segment.type),
+             s, names);
+      k.write("}");
+      return success();
+    }
     k.line("DEVICE {0} store_{1}({2} *y, i32 token, i32 row, const float (&sum)[{3}]{4}) {{",
            op.getKeys() ? "float" : "void", s, elementText(segment.type), shape.weights,
            parameters);
@@ -271,14 +233,19 @@ private:
     return loop == Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
   }
 
+  /// Of a decode block's sums; one that appends halves has two weights.
+  int64_t partialBytes(int64_t tokens, bool appends) const {
+    bool halves = appends && segments[0].pairs == Pairs::Halves;
+    return shape.parts * (halves ? 2 : shape.weights) * tokens * 20 * 4;
+  }
+
   /// As the functions matmul_…_shared of the main loops say.
-  int64_t sharedBytesOf(Loop loop, int64_t tokens) {
+  int64_t sharedBytesOf(Loop loop, int64_t tokens, bool appends) {
     switch (loop) {
     case Loop::Few:
-      return shape.parts * shape.weights * 8 * 20 * 4 + tokens * sharedRowBytes() +
-             statistics * tokens * rowWarps(shape.k) * 4;
+      return partialBytes(8, appends) + prologue.sharedBytes;
     case Loop::Decode:
-      return shape.parts * shape.weights * tokens * 20 * 4;
+      return partialBytes(tokens, appends);
     case Loop::Prefill:
       return 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0);
     case Loop::Wgmma:
@@ -293,12 +260,15 @@ private:
     int64_t threads = threadsOf(loop);
     bool decode = loop == Loop::Few || loop == Loop::Decode;
     bool folds = decode && maxCount <= int64_t(op.getKeysUpTo().value_or(0));
+    bool appends = decode && maxCount <= int64_t(op.getAppendUpTo().value_or(0));
+    auto halves = [&](size_t s) { return appends && segments[s].pairs == Pairs::Halves; };
     int64_t tilesPerBlock = decode ? 1 : shape.weights == 2 ? 4 : 8;
     SmallVector<size_t> all;
     SmallVector<int64_t> starts{0};
     for (auto [s, segment] : llvm::enumerate(segments)) {
       all.push_back(s);
-      starts.push_back(starts.back() + llvm::divideCeil(segment.tiles, tilesPerBlock));
+      starts.push_back(starts.back() +
+                       llvm::divideCeil(segment.tiles, halves(s) ? 2 : tilesPerBlock));
     }
     const bool wgmma = loop == Loop::Wgmma;
     SmallVector<Value> mapped(wgmma ? 1 : 0, op.getX());
@@ -311,7 +281,7 @@ private:
     variant.grid[1] = {base(), 1, tokens};
     variant.guardBase = base();
     variant.maxCount = maxCount;
-    variant.sharedBytes = sharedBytesOf(loop, tokens);
+    variant.sharedBytes = sharedBytesOf(loop, tokens, appends);
     k.line("DYNAMIC_SHARED(shared);");
     if (wgmma)
       k.line("const auto [block, first] = wgmma_place<{0}>();", tokens);
@@ -324,10 +294,15 @@ private:
       k.line("const i32 segment = {0}{1};", text, segments.size() - 1);
     }
     std::string start = choose(all, [&](size_t s) { return std::to_string(starts[s]); });
-    bool shifted = segments.size() > 1;
-    k.line(tilesPerBlock > 1 ? "const i32 tile = (block - {0}) * {1};"
-                             : "const i32 tile = block - {0};",
-           shifted ? "(" + start + ")" : start, tilesPerBlock);
+    if (segments.size() > 1)
+      start = "(" + start + ")";
+    if (halves(0)) // q and k
+      k.line("const i32 tile = segment < 2 ? half_split_tile(block - {0}, {1}) : block - {0};",
+             start, headDim());
+    else
+      k.line(tilesPerBlock > 1 ? "const i32 tile = (block - {0}) * {1};"
+                               : "const i32 tile = block - {0};",
+             start, tilesPerBlock);
 
     // First, where there is wgmma: behind it the registers are few.
     if (wgmma && llvm::any_of(segments, [&](auto &segment) { return isPadded(segment); })) {
@@ -340,11 +315,13 @@ private:
         if (isa<lm::WeightType>(input.getType()))
           k.line("prefetch_vector<{0}>({1});", shape.k, k.nameOf(input));
 
-    // Formats in the order in which they come.
+    // Formats (and ways to pair rows) in the order in which they come.
     SmallVector<SmallVector<size_t>> groups;
     for (size_t s : all) {
-      auto same = llvm::find_if(
-          groups, [&](auto &group) { return segments[group[0]].format == segments[s].format; });
+      auto same = llvm::find_if(groups, [&](auto &group) {
+        const Segment &a = segments[group[0]], &b = segments[s];
+        return a.format == b.format && (!appends || a.pairs == b.pairs);
+      });
       (same == groups.end() ? groups.emplace_back() : *same).push_back(s);
     }
     for (auto [g, group] : llvm::enumerate(groups)) {
@@ -356,12 +333,15 @@ private:
                : g + 1 < groups.size() ? "} else if ({0}) {{"
                                        : "} else {{",
                test);
-      emitGroup(group, loop, tokens, folds);
+      if (appends)
+        emitAppendGroup(group, loop, tokens);
+      else
+        emitGroup(group, loop, tokens, folds);
     }
     if (groups.size() > 1)
       k.write("}");
     if (!wgmma)
-      emitPadding(starts, tokens);
+      emitPadding(starts, tokens, appends);
     k.close();
   }
 
@@ -370,9 +350,10 @@ private:
   }
 
   /// Rows end in zeros: the block of a segment's last tile writes them.
-  void emitPadding(ArrayRef<int64_t> starts, int64_t tokens) {
+  /// With `appends` only those of q are written.
+  void emitPadding(ArrayRef<int64_t> starts, int64_t tokens, bool appends = false) {
     for (auto [s, segment] : llvm::enumerate(segments)) {
-      if (!isPadded(segment))
+      if (!isPadded(segment) || (appends && s > 0))
         continue;
       k.line("if (first < {0} && block == {1}) {{", count(), starts[s + 1] - 1);
       k.line("const i32 end = first + {0} < {1} ? first + {0} : (i32){1};", tokens, count());
@@ -404,7 +385,7 @@ private:
     std::string x = wgmma ? "&x_map" : "(const u8 *)x";
     if (loop == Loop::Few)
       x = llvm::formatv("[&](i32 rows) {{ return compute_x(shared + {0}, first, rows{1}, batch); }",
-                        shape.parts * shape.weights * 8 * 20 * 4, prologueArguments);
+                        partialBytes(8, false), prologue.arguments);
     k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, {5}, {6}, tile, first, &{7}, shared,", name,
            formatText(segments[group[0]].format), shape.k, shape.parts, eights, x, rows, count());
     auto whenSegment = [&](size_t i) {
@@ -440,6 +421,73 @@ private:
     return most;
   }
 
+  /// The group's main loop, and what rope_append would do with its sums.
+  void emitAppendGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens) {
+    const Segment &any = segments[group[0]];
+    bool halves = any.pairs == Pairs::Halves, pairs = any.pairs != Pairs::None;
+    int64_t distance = halves ? headDim() / 2 : 1;
+    StringRef format = formatText(any.format);
+    std::string weight =
+        choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[0]).str(); });
+    k.line("const u8 *const lower = {0};", weight);
+    if (halves)
+      k.line("const u8 *const weights[2] = {{lower, lower + {0} * {1}::tileBytes({2})};",
+             distance / kFragmentRows, format, shape.k);
+    else
+      k.line("const u8 *const weights[1] = {{lower};");
+    std::string rows =
+        choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
+    std::string x = loop == Loop::Few
+                        ? llvm::formatv("compute_x(shared + {0}, first, rows{1}, batch)",
+                                        partialBytes(8, true), prologue.arguments)
+                              .str()
+                        : llvm::formatv("rows_of<{0}>((const u8 *)x, first)", shape.k).str();
+    k.line(
+        "matmul_decode_of<{0}, {1}, {2}, {3}, {4}, {5}>(weights, [&](i32 rows) {{ return {6}; }, "
+        "{7}, tile, first, &{8}, shared,",
+        format, shape.k, shape.parts, llvm::divideCeil(tokens, 8), tokens, pairs && !halves ? 2 : 1,
+        x, rows, count());
+    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]) {{", pairs ? 2 : 1);
+    for (auto [i, s] : llvm::enumerate(group)) {
+      std::string aux, aux2;
+      for (size_t a = 0; a < segments[s].aux.size(); ++a) {
+        aux += ", " + auxText(segments[s], a);
+        aux2 += ", " + auxText(segments[s], a, "row + " + std::to_string(distance));
+      }
+      if (group.size() > 1)
+        k.line(i == 0                 ? "if (segment == {0}) {{"
+               : i + 1 < group.size() ? "} else if (segment == {0}) {{"
+                                      : "} else {{",
+               s);
+      if (pairs) {
+        k.line("const float low[1] = {{sum[0]}, high[1] = {{sum[1]};");
+        k.line("float a = value_{0}(token, row, low{1}), b = value_{0}(token, row + {2}, high{3});",
+               s, aux, distance, aux2);
+        if (rotary() < headDim())
+          k.line("if (row % {0} < {1})", headDim(), rotary());
+        k.line("{0}rotate_pair<Heads>(table, token, row % {1}{2}, a, b);",
+               rotary() < headDim() ? "  " : "", headDim(), halves ? "" : " / 2");
+      } else {
+        k.line("const float a = value_{0}(token, row, sum{1});", s, aux);
+      }
+      auto stored = [&](const char *value) {
+        return s == 0 ? value : llvm::formatv("f32_to_bf16({0})", value).str();
+      };
+      if (s == 0)
+        k.line("float *to = {0} + (i64)token * {1} + row;", k.nameOf(segments[s].y),
+               rowStride(segments[s].type));
+      else
+        k.line("u16 *to = append_place<Heads>(pool, batch, token, row){0};",
+               s == 2 ? " + Heads::pageElements" : "");
+      k.line("to[0] = {0};", stored("a"));
+      if (pairs)
+        k.line("to[{0}] = {1};", distance, stored("b"));
+    }
+    if (group.size() > 1)
+      k.write("}");
+    k.write("});");
+  }
+
   LaunchExtent::Base base() {
     return op.getExtent() == kernel::Extent::Rows ? LaunchExtent::Rows : LaunchExtent::Tokens;
   }
@@ -452,8 +500,7 @@ private:
   const EmitOptions &options;
   MatmulShape shape;
   SmallVector<Segment> segments;
-  int64_t statistics = 0;        ///< of the prologue
-  std::string prologueArguments; ///< ", in0, in1"
+  MatmulPrologue prologue;
 };
 
 } // namespace

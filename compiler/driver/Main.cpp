@@ -61,6 +61,7 @@ static int listPasses(bool json) {
   mlir::PassManager pm(&context);
   PipelineOptions options;
   options.quantize = "int8";
+  options.device = "cuda"; // has all that CPUs have, and more
   buildImportPipeline(pm, options);
   buildFusionPipeline(pm, options);
   buildLoweringPipeline(pm, options);
@@ -83,7 +84,7 @@ static int listPasses(bool json) {
       std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",", word.str().c_str(),
                   optional ? "true" : "false", what.c_str());
     else
-      std::printf("%-22s %s%s\n", word.str().c_str(), what.c_str(), optional ? "  (--disable)" : "");
+      std::printf("%-24s %s%s\n", word.str().c_str(), what.c_str(), optional ? "  (--disable)" : "");
     first = false;
   }
   if (json)

@@ -69,6 +69,11 @@ bool kernel::isPerRow(FuncOp fn) {
   return rowwise && rowwise.getExtent() == Extent::Rows;
 }
 
+bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
+  return style == lm::RopeStyle::Half ? table.getN() == kv.getHeadDim() && kv.getHeadDim() % (2 * kFragmentRows) == 0
+                                      : table.getN() <= kv.getHeadDim() && kv.getHeadDim() % 2 == 0;
+}
+
 int64_t kernel::idleUpTo(FuncOp fn) {
   if (auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp()))
     return rowwise.getIdleUpTo().value_or(0);

@@ -29,6 +29,10 @@ bool isPerRow(FuncOp kernel);
 /// Bytes of a weight as it lies in an engine, padding included.
 int64_t packedBytes(lm::WeightType weight);
 
+/// Whether a projection can rotate heads of the pool by that table (rows<rotary>): both rows of each pair lie in one tile of
+/// 16 rows, or in tiles half a head apart.
+bool canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style);
+
 /// Tokens (or rows) up to which the launch is left out, its work done by others; 0: it is not.
 int64_t idleUpTo(FuncOp kernel);
 

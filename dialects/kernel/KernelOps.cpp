@@ -110,8 +110,8 @@ static LogicalResult verifyAppend(MatmulOp op) {
   if (op.getPair() || op.getExtent() != Extent::Tokens || op.getOutputs().size() != 3 || widths.size() != 3 ||
       widths[0] % width || widths[1] != width || widths[2] != width) // matmul_c15
     return op.emitOpError("expects f32 rows q, k and v of tokens that fit ") << kv;
-  if (op.getTable() && cast<RowsType>(op.getTable().getType()).getN() > kv.getHeadDim()) // matmul_c16
-    return op.emitOpError("expects a table of at most head_dim values");
+  if (op.getTable() && !canRotate(kv, cast<RowsType>(op.getTable().getType()), *op.getStyle())) // matmul_c16
+    return op.emitOpError("expects rotations whose pairs meet in a tile, or in tiles half a head apart");
   return success();
 }
 

@@ -47,12 +47,15 @@ void KernelEdits::finish() {
     if (launches.contains(name))
       continue;
     original.erase();
-    // A copy may have been edited again: then it is gone, or goes in its turn.
+    // A copy may have been edited again: then it may have no launches either, and goes in its turn.
     for (kernel::FuncOp copy : siblings)
       if (auto users = launches.find(copy.getSymName()); users != launches.end()) {
+        SmallVector<plan::LaunchOp> moved = std::move(users->second);
+        launches.erase(users);
         copy.setSymName(name);
-        for (plan::LaunchOp launch : users->second)
+        for (plan::LaunchOp launch : moved)
           launch.setKernel(name);
+        launches[name] = std::move(moved);
         break;
       }
   }

@@ -90,6 +90,141 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 
 // -----
 
+// matmul_c8
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects a prologue with its region and the count up to which it is used, or nothing of it}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c9
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects a prologue over logits rows to gather}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
+  ^bb0(%e: f32):
+    kernel.yield %e : f32
+  } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64, prologue_gather} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c10
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects bf16 rows to be computed in a prologue, got '!kernel.rows<64, f32>'}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
+  ^bb0(%e: f32):
+    kernel.yield %e : f32
+  } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c11
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects a prologue of f32 rows or vectors of 64 values, got '!kernel.rows<32, f32>'}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<32, f32>) {
+  ^bb0(%e: f32):
+    kernel.yield %e : f32
+  } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c12
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects keys with the count of rows up to which they are folded, or nothing of it}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, keys_up_to = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c13
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>) {
+  // expected-error @+1 {{expects one key for each logits row of one f32 output}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %i : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 0 : i32, keys_up_to = 2 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c14
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects a pool, the count up to which it is appended to, and a table with its style or neither}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, append_up_to = 8 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c15
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.kv_pool<1, 32, bf16>) {
+  // expected-error @+1 {{expects f32 rows q, k and v of tokens that fit '!kernel.kv_pool<1, 32, bf16>'}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) append %i : !kernel.kv_pool<1, 32, bf16> attributes {aux_counts = array<i64: 0>, extent = 0 : i32, append_up_to = 8 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c16
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: !kernel.rows<48, f32>, %kv: !kernel.kv_pool<1, 48, bf16>, %t: !kernel.rows<48, f32>) {
+  // expected-error @+1 {{expects rotations whose pairs meet in a tile, or in tiles half a head apart}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) outs(%y, %y, %y : !kernel.rows<48, f32>, !kernel.rows<48, f32>, !kernel.rows<48, f32>) append %kv : !kernel.kv_pool<1, 48, bf16> table %t : !kernel.rows<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32, append_up_to = 8 : i64, style = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }, {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }, {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// rowwise_c5
+kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects to be idle up to at least one row, or not at all}}
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32, idle_up_to = 0 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
 // rowwise_c1
 kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects inputs to be f32 rows or vectors of 32 values}}
@@ -127,6 +262,15 @@ kernel.func @k(%w: !lm.weight<8x64, q8_0>, %y: !kernel.rows<32, f32>) {
 kernel.func @k(%v: !lm.weight<4, f32>, %y: !kernel.rows<4, f32>) {
   // expected-error @+1 {{expects f32 rows of twice the count of frequencies}}
   kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<4, f32>) {factor = 1.0 : f32}
+  kernel.return
+}
+
+// -----
+
+// rope_append_c5
+kernel.func @k(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  // expected-error @+1 {{expects to be idle up to at least one token, or not at all}}
+  kernel.rope_append %q, %q, %q into %kv {heads = 1 : i64, style = 0 : i32, idle_up_to = 0 : i64} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 

@@ -8,7 +8,7 @@
 //   pdl_wait
 //   for each run: multiply, load the run that is Depth further on into the same registers
 //   sums of the parts meet in shared memory, added in order; one thread per (row, token) runs the
-//   epilogue
+//   epilogue (per pair of rows where an epilogue takes two: device/append.cuh)
 //
 // Fragments of x come straight from L2: every value is read once per block. Or the block computes x
 // itself, right after pdl_wait, into shared memory: the norm before a projection then costs no
@@ -37,6 +37,12 @@ struct TokenRows {
 /// different banks.
 constexpr i32 shared_row_bytes(i32 k) { return round_up(k, 64) * 2 + 16; }
 
+/// Of x in global memory.
+template <i32 K> DEVICE TokenRows rows_of(const u8 *x, i32 first) {
+  constexpr i32 rowBytes = round_up(K, 64) * 2;
+  return {x + (i64)first * rowBytes, rowBytes};
+}
+
 /// Brings a vector weight near: it is read behind pdl_wait.
 template <i32 Count> DEVICE void prefetch_vector(const float *vector) {
   for (i32 i = threadIdx.x * 32; i < Count; i += blockDim.x * 32)
@@ -55,14 +61,14 @@ struct FoldKeys {
 
 /// Tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile + 15.
 /// `tokens(n)` says, to all threads at once, where the rows of the n tokens lie; `store(token, row,
-/// sums)` gets the finished sums of each weight, and returns the stored value where keys are
-/// folded. rows: of the weight.
-template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Weights, class Tokens, class Store,
-          class Keys = NoKeys>
+/// sums)` gets the finished sums of each weight, of `Together` rows from `row` on, and returns the
+/// stored value where keys are folded. rows: of the weight.
+template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Together = 1, i32 Weights, class Tokens,
+          class Store, class Keys = NoKeys>
 DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens, i32 rows, i32 tile,
                              i32 first, const i64 *countOf, u8 *shared, Store store,
                              Keys keys = {}) {
-  static_assert(Most <= 8 * N);
+  static_assert(Most <= 8 * N && (Together == 1 || !Keys::fold));
   using Cut = KParts<F, K, Parts>;
   constexpr i32 budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
   constexpr i32 wanted = budget / (F::registers * Weights), depth = wanted < 2   ? 2
@@ -132,17 +138,19 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
     }
   }
   sync_block();
-  for (i32 i = threadIdx.x; i < 16 * 8 * N; i += 32 * Parts) { // whole warps
-    const i32 token = i / 16, row = i % 16;
+  constexpr i32 perToken = 16 / Together;
+  for (i32 i = threadIdx.x; i < perToken * 8 * N; i += 32 * Parts) { // whole warps
+    const i32 token = i / perToken, row = i % perToken * Together;
     u64 key = 0;
     if (token < count && tile * 16 + row < rows) {
-      float sums[Weights];
+      float sums[Weights * Together];
       UNROLL
-      for (i32 w = 0; w < Weights; w++) {
+      for (i32 w = 0; w < Weights * Together; w++) {
         sums[w] = 0.0f;
         UNROLL
         for (i32 p = 0; p < Parts; p++)
-          sums[w] += partial[((p * Weights + w) * 8 * N + token) * kSumStride + row];
+          sums[w] += partial[((p * Weights + w / Together) * 8 * N + token) * kSumStride + row +
+                             w % Together];
       }
       if constexpr (Keys::fold)
         key = argmax_key(store(first + token, tile * 16 + row, sums), tile * 16 + row);
@@ -161,8 +169,7 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
 template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store, class Keys = NoKeys>
 DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
                           i32 first, const i64 *countOf, u8 *shared, Store store, Keys keys = {}) {
-  constexpr i32 rowBytes = round_up(K, 64) * 2;
   matmul_decode_of<F, K, Parts, N, 8 * N>(
-      weights, [&](i32) { return TokenRows{x + (i64)first * rowBytes, rowBytes}; }, rows, tile,
-      first, countOf, shared, store, keys);
+      weights, [&](i32) { return rows_of<K>(x, first); }, rows, tile, first, countOf, shared, store,
+      keys);
 }

@@ -59,24 +59,33 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
 
-/// q, k and v, each with its format; f32 rows.
+/// q, k and v, each with its format, and with a bias or none; f32 rows.
 inline std::string projections(const std::string &name, int64_t k,
-                               std::vector<std::pair<WeightFormat, int64_t>> outputs) {
+                               std::vector<std::pair<WeightFormat, int64_t>> outputs,
+                               bool bias = false) {
   std::string x = rowsType("bf16", k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes,
-              counts, regions;
+              biases, biasTypes, counts, regions;
+  auto add = [](std::string &list, const std::string &item) {
+    list += (list.empty() ? "" : ", ") + item;
+  };
   for (size_t i = 0; i < outputs.size(); ++i) {
-    std::string comma = i ? ", " : "", n = std::to_string(i),
-                w = weightType(outputs[i].first, outputs[i].second, k);
+    std::string n = std::to_string(i), w = weightType(outputs[i].first, outputs[i].second, k);
     arguments += ", %w" + n + ": " + w;
-    weights += comma + "%w" + n, weightTypes += comma + w;
-    ys += comma + "%y" + n, yTypes += comma + rowsType("f32", outputs[i].second);
-    counts += comma + "0";
-    regions += comma + "{\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }";
+    add(weights, "%w" + n), add(weightTypes, w);
+    add(ys, "%y" + n), add(yTypes, rowsType("f32", outputs[i].second));
+    add(biases, "%b" + n), add(biasTypes, vectorType(outputs[i].second));
+    add(counts, bias ? "1" : "0");
+    add(regions, bias ? "{\n  ^bb0(%acc: f32, %b: f32):\n    %s = arith.addf %acc, %b : f32\n"
+                        "    kernel.yield %s : f32\n  }"
+                      : "{\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }");
   }
+  for (size_t i = 0; bias && i < outputs.size(); ++i)
+    arguments += ", %b" + std::to_string(i) + ": " + vectorType(outputs[i].second);
   for (size_t i = 0; i < outputs.size(); ++i)
     arguments += ", %y" + std::to_string(i) + ": " + rowsType("f32", outputs[i].second);
   return "kernel.func @" + name + "(" + arguments + ") {\n  kernel.matmul %x : " + x + " weights(" +
-         weights + " : " + weightTypes + ") outs(" + ys + " : " + yTypes +
+         weights + " : " + weightTypes + ")" +
+         (bias ? " aux(" + biases + " : " + biasTypes + ")" : "") + " outs(" + ys + " : " + yTypes +
          ") attributes {aux_counts = array<i64: " + counts + ">, extent = 0 : i32} " + regions +
          "\n  kernel.return\n}\n";
 }
@@ -165,6 +174,18 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
          " : i64, style = " + (p.interleaved ? "1" : "0") +
          " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
          ", " + kv + "\n  kernel.return\n}\n";
+}
+
+/// The projection of q, k and v rotates and appends them in launches of up to 8 tokens; two more
+/// operands, pool and table.
+inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
+  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
+                   std::to_string(p.headDim) + ", bf16>",
+              table = rowsType("f32", p.rotary);
+  return extended(matmul, ", %kv: " + kv + ", %table: " + table,
+                  " append %kv : " + kv + " table %table : " + table,
+                  std::string("append_up_to = 8 : i64, style = ") + (p.interleaved ? "1" : "0") +
+                      " : i32, ");
 }
 
 struct AttentionProblem {

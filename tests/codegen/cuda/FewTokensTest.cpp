@@ -1,8 +1,9 @@
 //===- FewTokensTest.cpp - Kernels that take over what others do with more tokens ===//
 //
-// In steps of few tokens a projection computes the norm before it, and that of the logits finds the
-// largest of each row. What they write must be the bits of the kernels that do it otherwise. Its
-// operands that it must not read then have never been written: the checked build finds a read.
+// In steps of few tokens a projection computes the norm before it, that of q, k and v rotates and
+// appends them, and that of the logits finds the largest of each row. What they write must be the
+// bits of the kernels that do it otherwise. Its operands that it must not read then have never been
+// written: the checked build finds a read.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "FragmentReference.h"
@@ -157,6 +158,95 @@ TEST(CudaFewTokens, KeysOfTheHead) {
     }
     EXPECT_EQ(folding, 4u) << "few, t8, t16, t32";
   }
+}
+
+struct AppendCase {
+  RopeProblem heads;
+  WeightFormat qk, v;
+  int64_t k, few; ///< few: tokens up to which the norm is computed too; 0: never
+  bool bias;
+};
+/// Halves one and two tiles apart; neighbours in heads that end inside of a tile and rotate in
+/// part, two main loops; norms of all few tokens, of some and of none.
+const AppendCase kAppendCases[] = {
+    {{3, 1, 64, 64, false, false}, WeightFormat::BF16, WeightFormat::BF16, 100, 4, false},
+    {{4, 2, 32, 32, false, false}, WeightFormat::Q4_1, WeightFormat::Q4_1, 420, 8, true},
+    {{2, 2, 40, 24, true, false}, WeightFormat::Q4_K, WeightFormat::Q6_K, 256, 0, true}};
+
+/// q and the pool are those of norm, projections and rope_append, byte by byte.
+TEST(CudaFewTokens, AppendInTheProjection) {
+  std::string text;
+  for (size_t i = 0; i < std::size(kAppendCases); ++i) {
+    const AppendCase &c = kAppendCases[i];
+    std::string n = std::to_string(i);
+    int64_t d = c.heads.headDim;
+    std::string qkv = projections(
+        "qkv" + n, c.k,
+        {{c.qk, c.heads.heads * d}, {c.qk, c.heads.kvHeads * d}, {c.v, c.heads.kvHeads * d}},
+        c.bias);
+    text += norm("norm" + n, c.k, "bf16") + ropeAppend("rope" + n, c.heads) +
+            withAppend(c.few ? withNorm(qkv, c.k, c.few) : qkv, c.heads);
+  }
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &kernels) {
+    const std::vector<int32_t> positions{31, 0, 3, 32, 64, 40, 65, 41, 70},
+        sequenceOf{0, 1, 2, 0, 1, 2, 1, 2, 2}, blockTable{4, 2, 6, 0, 1, 5, 3, 7, 8};
+    BatchView batch{};
+    batch.positions = gpu.put(positions), batch.sequenceOf = gpu.put(sequenceOf);
+    batch.blockTable = gpu.put(blockTable), batch.blockTableStride = 3;
+    for (size_t number = 0; number < std::size(kAppendCases); ++number) {
+      const AppendCase &c = kAppendCases[number];
+      std::string n = std::to_string(number);
+      int64_t d = c.heads.headDim, most = positions.size();
+      int64_t widths[] = {c.heads.heads * d, c.heads.kvHeads * d, c.heads.kvHeads * d};
+      std::vector<const void *> weights, biases;
+      for (int s = 0; s < 3; ++s) {
+        weights.push_back(
+            gpu.put(RandomFragments(s < 2 ? c.qk : c.v, widths[s], c.k, 5 + s).bytes));
+        if (c.bias)
+          biases.push_back(gpu.put(f32Rows(1, widths[s], 9 + s)));
+      }
+      const void *in = gpu.put(f32Rows(most, c.k, 1)), *inw = gpu.put(f32Rows(1, c.k, 2)),
+                 *table = gpu.put(f32Rows(most, c.heads.rotary, 3));
+      const std::vector<uint8_t> empty(9 * roundUp(4 * c.heads.kvHeads * d * 32, 64), 0xee);
+      using Made = std::pair<std::vector<float>, std::vector<uint8_t>>;
+      auto run = [&](const std::string &symbol, const void *x, bool alone) {
+        float *ys[3];
+        for (int s = 0; s < 3; ++s)
+          ys[s] = gpu.make<float>(batch.tokens * roundUp(widths[s], 32), "y");
+        uint8_t *pool = gpu.put(empty, "pool", false);
+        std::vector<const void *> operands{x};
+        operands.insert(operands.end(), weights.begin(), weights.end());
+        operands.insert(operands.end(), biases.begin(), biases.end());
+        operands.insert(operands.end(), {ys[0], ys[1], ys[2]});
+        if (c.few)
+          operands.insert(operands.end(), {in, inw});
+        operands.insert(operands.end(), {pool, table});
+        gpu.launch(symbol, operands, batch);
+        if (!alone)
+          gpu.launch("rope" + n, {ys[0], ys[1], ys[2], pool, table}, batch);
+        return Made(gpu.get(ys[0], batch.tokens * roundUp(widths[0], 32)),
+                    gpu.get(pool, empty.size()));
+      };
+      for (batch.tokens = 1; batch.tokens <= most; batch.tokens += batch.tokens < 4 ? 1 : 2) {
+        uint16_t *x = gpu.make<uint16_t>(batch.tokens * roundUp(c.k, 64), "x");
+        gpu.launch("norm" + n, {in, inw, x}, batch);
+        Made want = run("qkv" + n + "_t16", x, /*alone=*/false);
+        EXPECT_NE(want.second, empty);
+        size_t tried = 0;
+        for (const CudaVariant &variant : kernels.program("qkv" + n).variants) {
+          if (variant.maxCount > 8)
+            continue;
+          ++tried;
+          bool computes = variant.symbol.ends_with("_few");
+          const void *from =
+              computes ? gpu.make<uint16_t>(batch.tokens * roundUp(c.k, 64), "unwritten x") : x;
+          ASSERT_EQ(run(variant.symbol, from, /*alone=*/true), want)
+              << variant.symbol << ", " << batch.tokens << " tokens";
+        }
+        EXPECT_EQ(tried, c.few == 4 ? 2u : 1u);
+      }
+    }
+  });
 }
 
 /// A norm of few rows is not launched, and of more it is what it was.

@@ -20,11 +20,12 @@ std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t
   WeightFormat head = WeightFormat::Q8_0;
   return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) +
          norm("norm_0", hidden, "bf16") + norm("select_0", hidden, "bf16", true) +
-         withNorm(projections("projections", hidden,
-                              {{format, heads * headDim},
-                               {format, kvHeads * headDim},
-                               {format, kvHeads * headDim}}),
-                  hidden, few) +
+         withAppend(withNorm(projections("projections", hidden,
+                                         {{format, heads * headDim},
+                                          {format, kvHeads * headDim},
+                                          {format, kvHeads * headDim}}),
+                             hidden, few),
+                    {heads, kvHeads, headDim, headDim, false, false}) +
          ropeAppend("rope_append", {heads, kvHeads, headDim, headDim, false, false}) +
          attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) +
          residualMatmul("out", format, hidden, heads * headDim) +

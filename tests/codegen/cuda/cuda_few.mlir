@@ -48,3 +48,80 @@ kernel.func @round(%x: !kernel.rows<100, f32>, %y: !kernel.rows<100, bf16>) {
   }
   kernel.return
 }
+
+// q and k are rotated and k and v put into the pool: blocks of q and k own two tiles half a head apart, which meet in a thread.
+// Above 8 tokens the rows of all three are written, as ever.
+// CHECK-LABEL: // qkv: matmul
+// CHECK:       struct Heads {
+// CHECK-NEXT:    static constexpr i32 kvHeads = 1, headDim = 64, rotary = 64;
+// CHECK:       DEVICE float value_0(i32 token, i32 row, const float (&sum)[1], const float *aux0) {
+// CHECK:       KERNEL void __launch_bounds__(128, 1) qkv_t8(
+// CHECK:         const i32 segment = block < 4 ? 0 : block < 6 ? 1 : 2;
+// CHECK-NEXT:    const i32 tile = segment < 2 ? half_split_tile(block - ({{.*}}), 64) : block - (
+// CHECK:           const u8 *const lower = segment == 0 ? w0 : w1;
+// CHECK-NEXT:      const u8 *const weights[2] = {lower, lower + 2 * Q4_0::tileBytes(64)};
+// CHECK-NEXT:      matmul_decode_of<Q4_0, 64, 4, 1, 8, 1>(weights, [&](i32 rows) { return rows_of<64>((const u8 *)x, first); },
+// CHECK:               float a = value_0(token, row, low, vector0), b = value_0(token, row + 32, high, vector0);
+// CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 64, a, b);
+// CHECK-NEXT:          float *to = y0 + (i64)token * 128 + row;
+// CHECK-NEXT:          to[0] = a;
+// CHECK-NEXT:          to[32] = b;
+// CHECK:               u16 *to = append_place<Heads>(pool, batch, token, row);
+// CHECK-NEXT:          to[0] = f32_to_bf16(a);
+// CHECK:           matmul_decode_of<Q6_K, 64, 4, 1, 8, 1>(
+// CHECK:             u16 *to = append_place<Heads>(pool, batch, token, row) + Heads::pageElements;
+// CHECK:       qkv_t16(
+// CHECK-NOT:     append_place
+// CHECK:       // qkv_t8: grid 1 * 10 / 1, tokens * 1 / 8; 128 threads, 5120 bytes, at most 8
+// CHECK-NEXT:  // qkv_t16: grid 1 * 16 / 1, tokens * 1 / 16; 128 threads, 5120 bytes, at most 16
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1: !lm.weight<64x64, q4_0>, %w2: !lm.weight<64x64, q6_k>, %b: !lm.weight<128, f32>, %y0: !kernel.rows<128, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %t: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) outs(%y0, %y1, %y2 : !kernel.rows<128, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) append %kv : !kernel.kv_pool<1, 64, bf16> table %t : !kernel.rows<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = 0 : i32, append_up_to = 8 : i64, style = 0 : i32} {
+  ^bb0(%acc: f32, %bias: f32):
+    %s = arith.addf %acc, %bias : f32
+    kernel.yield %s : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// Interleaved pairs are neighbours in a tile: a thread finishes two rows. What lies beyond the rotation stays as it is.
+// CHECK-LABEL: // neighbours: matmul
+// CHECK:         const i32 tile = block - (
+// CHECK:           matmul_decode_of<BF16, 64, 4, 1, 8, 2>(
+// CHECK:             if (row % 40 < 24)
+// CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 40 / 2, a, b);
+kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y0: !kernel.rows<40, f32>, %y1: !kernel.rows<40, f32>, %y2: !kernel.rows<40, f32>, %kv: !kernel.kv_pool<1, 40, bf16>, %t: !kernel.rows<24, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<40, f32>, !kernel.rows<40, f32>, !kernel.rows<40, f32>) append %kv : !kernel.kv_pool<1, 40, bf16> table %t : !kernel.rows<24, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32, append_up_to = 8 : i64, style = 1 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: // head: matmul
+// CHECK:       DEVICE float store_0(float *y, i32 token, i32 row, const float (&sum)[1]) {
+// CHECK-NEXT:    y[(i64)token * 64 + row] = sum[0];
+// CHECK-NEXT:    return sum[0];
+// CHECK:       head_t32(const u16 *x, const u8 *w0, float *y0, u64 *keys, const BatchView *batch) {
+// CHECK:           return store_0(y0, token, row, sum);
+// CHECK-NEXT:    }, FoldKeys{keys});
+// CHECK:       head_t64(
+// CHECK-NOT:     keys}
+kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y: !kernel.rows<40, f32>, %keys: !kernel.rows<1, key>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<40x64, bf16>) outs(%y : !kernel.rows<40, f32>) keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : i32, keys_up_to = 32 : i64} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}

@@ -6,6 +6,7 @@
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
 #include <algorithm>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -242,6 +243,76 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
   }
   ASSERT_TRUE(executor->endGreedy());
   EXPECT_EQ(fake.torn, 0);
+}
+
+/// `edit` changes the GPU program of the fake engine.
+FakeOptions editedProgram(std::function<void(fb::EngineT &)> edit) {
+  FakeOptions options = withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true);
+  options.addCode = [add = options.addCode, edit](fb::EngineT &engine,
+                                                  std::vector<compiler::SegmentSource> &sources) {
+    add(engine, sources);
+    edit(*engine.programs.back());
+  };
+  return options;
+}
+
+/// Projections raise keys in every step; a greedy step finds them at 0, whatever was before it.
+TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
+  uint32_t keys = 0;
+  auto executor = open(writeFakeEngine("keys.ingot", editedProgram([&](fb::EngineT &program) {
+                                         keys = program.greedy_ids - 1;
+                                         program.greedy_keys = int32_t(keys);
+                                       })));
+  ASSERT_TRUE(executor);
+  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  std::vector<int32_t> tokens = fakePrompt(5, 1);
+  auto id = scheduler.add(tokens, 9);
+  for (bool greedy : {false, true, true, false, true}) {
+    std::vector<float> expected = fakeLogits(tokens);
+    auto want = int32_t(std::ranges::max_element(expected) - expected.begin());
+    if (greedy) {
+      ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
+      auto ids = executor->endGreedy();
+      ASSERT_TRUE(ids) << ids.error().format();
+      EXPECT_EQ(ids->front(), want);
+    } else {
+      ASSERT_TRUE(executor->step(*scheduler.plan()));
+      *reinterpret_cast<uint64_t *>(executor->buffer(keys)) = 77; // as the head would
+    }
+    scheduler.complete();
+    tokens.push_back(want);
+    scheduler.append(id, want);
+  }
+}
+
+/// A variant without a grid: small steps leave the launch out, with its place in the graph.
+TEST_F(CudaExecutor, IdleVariantsAreNotLaunched) {
+  auto executor = open(writeFakeEngine("idle.ingot", editedProgram([](fb::EngineT &program) {
+                                         auto &residual = program.code[0]->variants[4]->variants;
+                                         auto idle = std::make_unique<fb::VariantT>(*residual[0]);
+                                         idle->max_tokens = 2;
+                                         *idle->x = {fb::GridBase::Constant, 0, 1};
+                                         residual.insert(residual.begin(), std::move(idle));
+                                       })));
+  ASSERT_TRUE(executor);
+  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  auto id = scheduler.add(fakePrompt(5, 1), 9);
+  auto launched = [&](const char *name) {
+    fake.ran = 0;
+    EXPECT_TRUE(executor->step(*scheduler.plan()));
+    scheduler.complete();
+    scheduler.append(id, 1);
+    auto names = ran();
+    return std::count(names.begin(), names.end(), name);
+  };
+  EXPECT_EQ(launched("residual"), 2) << "five tokens, launch by launch";
+  EXPECT_EQ(launched("residual"), 0) << "one token, in a graph";
+  // embed, constants | append | attend | append | attend | head
+  EXPECT_EQ(fake.graphNodes, 7);
+  EXPECT_EQ(fake.fullEdges, 2);
+  EXPECT_EQ(fake.programmaticEdges, 4) << "what follows waits for what came before";
 }
 
 TEST_F(CudaExecutor, GivesEverythingBack) {

@@ -1,0 +1,100 @@
+//===- AppendEpilogues.cpp - Steps of few tokens have no rope_append launches ===//
+//
+//   few tokens                                              more
+//     projections  n ─▶ q (rotated), k, v ─▶ the pool         projections  n ─▶ q, k, v
+//     rope_append  (idle)                                     rope_append  q ─▶ q, k, v ─▶ the pool
+//
+// The projection of q, k and v rotates what it stores and puts keys and values where they belong,
+// so that their rows are not written at all. That takes heads without norms of their own, whose sums
+// no block has together, and a rotation whose pairs a block can own (kernel::canRotate).
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+#include "passes/fusion/Regions.h"
+#include "passes/lowering/KernelEdits.h"
+#include "passes/planning/KernelEffects.h"
+
+#include "mlir/IR/Remarks.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_APPENDEPILOGUESPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using kernel::MatmulOp;
+using kernel::RopeAppendOp;
+
+namespace {
+
+constexpr StringLiteral kPattern = "append_epilogue";
+constexpr int64_t kFew = 8; ///< the first decode variant of projections
+
+struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
+  void runOnOperation() override {
+    KernelEdits edits(getOperation());
+    getOperation().walk([&](plan::SectionOp section) {
+      SmallVector<plan::LaunchOp> launches(section.getBody().getOps<plan::LaunchOp>());
+      for (size_t i = 0; i < launches.size(); ++i)
+        if (auto append = dyn_cast<RopeAppendOp>(edits.kernelOf(launches[i]).structuredOp()))
+          fuse(edits, launches, i, append);
+    });
+    edits.finish();
+  }
+
+  void fuse(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, size_t at, RopeAppendOp append) {
+    plan::LaunchOp rope = launches[at], projections;
+    if (std::string why = findProjections(edits, launches, at, append, projections); !why.empty())
+      return remarkMissed(rope, kPattern, why);
+    SmallVector<LaunchOperand> added{{append.getKv().getType(), edits.passedFor(rope, append.getKv())},
+                                     {append.getTable().getType(), edits.passedFor(rope, append.getTable())}};
+    edits.edit(projections, added, [&](Operation *op, ValueRange arguments) {
+      auto matmul = cast<MatmulOp>(op);
+      matmul.getKvMutable().assign(arguments[0]);
+      matmul.getTableMutable().assign(arguments[1]);
+      matmul.setStyle(append.getStyle());
+      matmul.setAppendUpTo(kFew);
+    });
+    edits.edit(rope, {}, [&](Operation *op, ValueRange) { cast<RopeAppendOp>(op).setIdleUpTo(kFew); });
+    remark::passed(rope.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
+        << "done by the projections in steps of at most " + std::to_string(kFew);
+  }
+
+  /// The launch that makes q, k and v; why it cannot do what `append` does, if so.
+  static std::string findProjections(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, size_t at, RopeAppendOp append,
+                                     plan::LaunchOp &projections) {
+    if (append.getQNorm() || append.getKNorm())
+      return "heads are normed, whose sums no block of the projection has";
+    if (append.getKv().getType().getElement() != kernel::KvElement::BF16)
+      return "the cache is not of bf16";
+    if (!append.getTable() || !kernel::canRotate(append.getKv().getType(), append.getTable().getType(), append.getStyle()))
+      return "no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows";
+    plan::LaunchOp rope = launches[at];
+    SmallVector<Attribute> made;
+    for (Value operand : {append.getQ(), append.getK(), append.getV()})
+      made.push_back(edits.passedFor(rope, operand));
+    Attribute pool = edits.passedFor(rope, append.getKv());
+    auto touches = [&](plan::LaunchOp launch, ArrayRef<Attribute> what) {
+      return llvm::any_of(launch.getArgs(), [&](Attribute passed) { return llvm::is_contained(what, passed); });
+    };
+    for (size_t i = at; i-- > 0 && !projections;) {
+      if (!touches(launches[i], made) && !touches(launches[i], pool))
+        continue;
+      auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launches[i]).structuredOp());
+      SmallVector<Attribute> outputs;
+      if (matmul)
+        for (Value output : matmul.getOutputs())
+          outputs.push_back(edits.passedFor(launches[i], output));
+      if (outputs != made || matmul.getKv())
+        break;
+      projections = launches[i];
+    }
+    if (!projections)
+      return "q, k and v are not made by one projection, in this order";
+    for (plan::LaunchOp launch : launches.drop_front(at + 1))
+      if (touches(launch, ArrayRef(made).drop_front()))
+        return "rows of k or v are used again";
+    return "";
+  }
+};
+} // namespace

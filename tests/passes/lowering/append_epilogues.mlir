@@ -1,0 +1,47 @@
+// In steps of few tokens the projection of q, k and v rotates and appends: pool and table become operands of it.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues,plan.program(plan-count-traffic))' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK: remark: [Passed] append_epilogue | Category:fusion | Remark="done by the projections in steps of at most 8"
+// CHECK-LABEL: kernel.func @qkv(
+// CHECK-SAME:    %[[KV:[^:]+]]: !kernel.kv_pool<1, 64, bf16>, %[[T:[^:]+]]: !kernel.rows<64, f32>) {
+// CHECK:         append %[[KV]] : !kernel.kv_pool<1, 64, bf16> table %[[T]] : !kernel.rows<64, f32> attributes {append_up_to = 8 : i64, {{.*}}style = 0 : i32}
+// CHECK-LABEL: kernel.func @rope(
+// CHECK:         idle_up_to = 8 : i64
+// CHECK:       plan.program @p attributes {
+// CHECK-SAME:    decode_launches = 1 : i64
+// CHECK-SAME:    launches = 2 : i64
+// CHECK:       plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.kv, #plan.buffer<@t>]
+// CHECK-NEXT:  plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.weight @n : !lm.weight<64, f32>
+  plan.buffer @x per_token 128 persistent
+  plan.buffer @t per_token 256 persistent
+  plan.buffer @q per_token 256
+  plan.buffer @k per_token 256
+  plan.buffer @v per_token 256
+  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.section @layer {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+  }
+  plan.step @layer kv 0
+}

@@ -1,0 +1,200 @@
+// Why rotation and append stay a launch of their own in steps of few tokens.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --split-input-file --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
+
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="heads are normed, whose sums no block of the projection has"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="the cache is not of bf16"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="q, k and v are not made by one projection, in this order"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="rows of k or v are used again"
+// CHECK-NOT: idle_up_to
+// CHECK-NOT: append_up_to
+
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @normed(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> q_norm %n : !lm.weight<64, f32> k_norm %n : !lm.weight<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.weight @n : !lm.weight<64, f32>
+  plan.buffer @x per_token 128 persistent
+  plan.buffer @t per_token 256 persistent
+  plan.buffer @q per_token 256
+  plan.buffer @k per_token 256
+  plan.buffer @v per_token 256
+  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.section @layer {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @normed [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.weight<@n>, #plan.kv]
+  }
+  plan.step @layer kv 0
+}
+
+// -----
+
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @f32(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f32>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f32>
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.weight @n : !lm.weight<64, f32>
+  plan.buffer @x per_token 128 persistent
+  plan.buffer @t per_token 256 persistent
+  plan.buffer @q per_token 256
+  plan.buffer @k per_token 256
+  plan.buffer @v per_token 256
+  plan.kv_slot heads 1 dim 64 of "f32" window 0 page 16384
+  plan.section @layer {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @f32 [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+  }
+  plan.step @layer kv 0
+}
+
+// -----
+
+// Half of it rotates.
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @partial(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<32, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.weight @n : !lm.weight<64, f32>
+  plan.buffer @x per_token 128 persistent
+  plan.buffer @t per_token 256 persistent
+  plan.buffer @q per_token 256
+  plan.buffer @k per_token 256
+  plan.buffer @v per_token 256
+  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.section @layer {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @partial [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+  }
+  plan.step @layer kv 0
+}
+
+// -----
+
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, bf16>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, bf16>) {heads = 1 : i64, scale = 0.125 : f32}
+  kernel.return
+}
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.weight @n : !lm.weight<64, f32>
+  plan.buffer @x per_token 128 persistent
+  plan.buffer @t per_token 256 persistent
+  plan.buffer @q per_token 256
+  plan.buffer @k per_token 256
+  plan.buffer @v per_token 256
+  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.section @swapped {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@v>, #plan.buffer<@k>]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+  }
+  plan.section @between {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @attend [#plan.buffer<@k>, #plan.kv, #plan.buffer<@x>]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+  }
+  plan.step @swapped kv 0
+  plan.step @between kv 0
+}
+
+// -----
+
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, bf16>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, bf16>) {heads = 1 : i64, scale = 0.125 : f32}
+  kernel.return
+}
+kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+  plan.weight @m : !lm.weight<64x64, bf16>
+  plan.weight @n : !lm.weight<64, f32>
+  plan.buffer @x per_token 128 persistent
+  plan.buffer @t per_token 256 persistent
+  plan.buffer @q per_token 256
+  plan.buffer @k per_token 256
+  plan.buffer @v per_token 256
+  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.section @layer {
+    plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+    plan.launch @attend [#plan.buffer<@v>, #plan.kv, #plan.buffer<@x>]
+  }
+  plan.step @layer kv 0
+}
