@@ -1,5 +1,6 @@
 //===- KernelBuilder.cpp - See KernelBuilder.h ----------------------------===//
 #include "codegen/cpu/KernelBuilder.h"
+#include "codegen/RegionWalker.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -245,34 +246,33 @@ Value KernelBuilder::intrinsic(StringRef name, Type result, ValueRange operands)
 // Regions
 //===----------------------------------------------------------------------===//
 
+Value KernelBuilder::elementwise(Operation *op, ArrayRef<Value> operands, int64_t count) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    TypedAttr value = constant.getValue();
+    if (count)
+      value = DenseElementsAttr::get(vec(constant.getType(), count), value);
+    return arith::ConstantOp::create(b, value);
+  }
+  if (!OpTrait::hasElementwiseMappableTraits(op))
+    return Value();
+  IRMapping map;
+  map.map(op->getOperands(), operands);
+  Value result = b.clone(*op, map)->getResult(0);
+  if (count)
+    result.setType(vec(result.getType(), count));
+  return result;
+}
+
 FailureOr<KernelBuilder::Values> KernelBuilder::inlineRegion(Region &region, ValueRange operands,
                                                              int64_t count, SpecialOp special) {
-  auto shaped = [&](Type element) -> Type { return count ? Type(vec(element, count)) : element; };
-  Block &body = region.front();
-  IRMapping map;
-  map.map(body.getArguments(), operands);
-  for (Operation &op : body.without_terminator()) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      TypedAttr value = constant.getValue();
-      if (count)
-        value = DenseElementsAttr::get(vec(constant.getType(), count), value);
-      map.map(constant.getResult(), arith::ConstantOp::create(b, value));
-      continue;
-    }
-    if (OpTrait::hasElementwiseMappableTraits(&op)) {
-      Operation *copy = b.clone(op, map);
-      for (Value result : copy->getResults())
-        result.setType(shaped(result.getType()));
-      continue;
-    }
-    Value value =
-        special && op.getNumOperands() == 1 ? special(&op, map.lookup(op.getOperand(0))) : Value();
-    if (!value)
-      return op.emitOpError("has no CPU rendering in the region of this op");
-    map.map(op.getResult(0), value);
-  }
-  Values yielded;
-  for (Value v : body.getTerminator()->getOperands())
-    yielded.push_back(map.lookup(v));
-  return yielded;
+  RegionWalker<Value> walker("CPU", [&](Operation *op, ArrayRef<Value> forms) {
+    Value value = elementwise(op, forms, count);
+    return !value && special && forms.size() == 1 ? special(op, forms[0]) : value;
+  });
+  for (auto [argument, operand] : llvm::zip(region.getArguments(), operands))
+    walker.set(argument, operand);
+  auto yielded = walker.walk(region.front());
+  if (failed(yielded))
+    return failure();
+  return Values(*yielded);
 }

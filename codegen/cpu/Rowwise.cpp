@@ -12,6 +12,7 @@
 // are the same numbers everywhere. Padding of a row (PanelLayout.h) is read, is kept out
 // of the sums, and is written as 0.
 //===----------------------------------------------------------------------===//
+#include "codegen/RegionWalker.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RowwiseLanes.h"
@@ -59,7 +60,6 @@ public:
 
 private:
   using Values = KernelBuilder::Values;
-  using Memo = llvm::DenseMap<Value, Value>; ///< value of the region -> 16 of them
 
   /// Start of a row; vectors are shared by all rows.
   Value rowOf(Value memory, Value row) {
@@ -85,12 +85,10 @@ private:
     if (full)
       sum = k.loop(k.word(0), k.word(full * kRowLanes * 4), k.word(kRowLanes * 4), sum,
                    [&](Value byte, ValueRange sums) {
-                     Memo memo;
-                     return Values{k.fadd(sums[0], sixteen(value, byte, memo))};
+                     return Values{k.fadd(sums[0], Sixteen(*this, byte)(value))};
                    });
     if (n % kRowLanes) {
-      Memo memo;
-      Value tail = sixteen(value, k.word(full * kRowLanes * 4), memo);
+      Value tail = Sixteen(*this, k.word(full * kRowLanes * 4))(value);
       sum[0] = k.fadd(sum[0], firstLanes(k, tail, n % kRowLanes));
     }
     return k.fdiv(k.sumLanes(sum[0]), k.splat(k.f32, double(n)));
@@ -109,11 +107,10 @@ private:
   void emitGroup(Value group, int64_t valid) {
     SmallVector<Values> results(outputs.size());
     for (int64_t from = 0; from < kGroupK; from += kRowLanes) {
-      Memo memo;
-      Value byte = k.add(k.mul(group, kGroupK * 4), from * 4);
+      Sixteen sixteen(*this, k.add(k.mul(group, kGroupK * 4), from * 4));
       for (auto [result, yielded] : llvm::zip(results, body.getTerminator()->getOperands()))
         result.push_back(valid <= from ? k.splat(f32x16, 0)
-                                       : firstLanes(k, sixteen(yielded, byte, memo), valid - from));
+                                       : firstLanes(k, sixteen(yielded), valid - from));
     }
     for (auto [memory, row, result] : llvm::zip(op.getOutputs(), outputs, results)) {
       auto type = cast<RowsType>(memory.getType());
@@ -129,30 +126,33 @@ private:
     }
   }
 
-  /// Elements byte/4 … byte/4+15 of a value of the region.
-  Value sixteen(Value value, Value byte, Memo &memo) {
-    if (Value known = memo.lookup(value))
-      return known;
-    Value result;
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      result = k.load(f32x16, k.at(inputs[argument.getArgNumber()], byte), kRowLanes * 4);
-    } else if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
-      auto type = k.vec(value.getType(), kRowLanes);
-      result = arith::ConstantOp::create(k.b, DenseElementsAttr::get(type, constant.getValue()));
-    } else if (uniform.contains(value)) {
-      result = k.broadcast(k.vec(value.getType(), kRowLanes), scalars.lookup(value));
-    } else {
-      Operation *source = value.getDefiningOp();
-      IRMapping map;
-      for (Value operand : source->getOperands())
-        map.map(operand, sixteen(operand, byte, memo));
-      Operation *copy = k.b.clone(*source, map);
-      for (Value v : copy->getResults())
-        v.setType(k.vec(v.getType(), kRowLanes));
-      result = copy->getResult(cast<OpResult>(value).getResultNumber());
+  /// Of elements byte/4 … byte/4+15: 16 of each value of the region, computed when it is asked for.
+  class Sixteen {
+  public:
+    Sixteen(RowwiseEmitter &e, Value byte)
+        : walker(
+              "CPU",
+              [&e](Operation *op, ArrayRef<Value> operands) {
+                return e.k.elementwise(op, operands, kRowLanes);
+              },
+              [&e, byte](Value value) -> Value {
+                if (auto argument = dyn_cast<BlockArgument>(value))
+                  return e.k.load(e.f32x16, e.k.at(e.inputs[argument.getArgNumber()], byte),
+                                  kRowLanes * 4);
+                if (e.uniform.contains(value) && !value.getDefiningOp<arith::ConstantOp>())
+                  return e.k.broadcast(e.k.vec(value.getType(), kRowLanes),
+                                       e.scalars.lookup(value));
+                return Value();
+              }) {}
+    Value operator()(Value value) {
+      FailureOr<Value> form = walker(value);
+      assert(succeeded(form) && "the verifier lets elementwise operations and statistics in");
+      return *form;
     }
-    return memo[value] = result;
-  }
+
+  private:
+    RegionWalker<Value> walker;
+  };
 
   KernelBuilder &k;
   kernel::RowwiseOp op;

@@ -1,5 +1,6 @@
 //===- KernelText.cpp - See KernelText.h ----------------------------------===//
 #include "codegen/cuda/KernelText.h"
+#include "codegen/RegionWalker.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -125,35 +126,27 @@ std::string KernelText::expression(Operation *op, ArrayRef<std::string> v) {
 FailureOr<KernelText::Texts>
 KernelText::region(Region &region, ArrayRef<std::string> arguments,
                    llvm::function_ref<std::string(Operation *)> special) {
-  llvm::DenseMap<Value, std::string> texts;
-  Block &block = region.front();
-  for (auto [argument, text] : llvm::zip(block.getArguments(), arguments))
-    texts[argument] = text;
   int count = 0;
-  for (Operation &op : block.without_terminator()) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      texts[constant.getResult()] =
-          floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
-      continue;
-    }
-    if (std::string known = special ? special(&op) : std::string(); !known.empty()) {
-      texts[op.getResult(0)] = known;
-      continue;
-    }
-    Texts operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(texts.lookup(operand));
-    std::string text = expression(&op, operands);
-    if (text.empty())
-      return op.emitOpError("has no CUDA rendering in the region of this op");
-    std::string name = "v" + std::to_string(count++);
-    line("const float {0} = {1};", name, text);
-    texts[op.getResult(0)] = name;
-  }
-  Texts yielded;
-  for (Value v : block.getTerminator()->getOperands())
-    yielded.push_back(texts.lookup(v));
-  return yielded;
+  RegionWalker<std::string> walker("CUDA", [&](Operation *op, ArrayRef<std::string> operands) {
+    if (std::string known = special ? special(op) : std::string(); !known.empty())
+      return known;
+    return define(op, operands, [&] { return "v" + std::to_string(count++); });
+  });
+  for (auto [argument, text] : llvm::zip(region.getArguments(), arguments))
+    walker.set(argument, text);
+  return walker.walk(region.front());
+}
+
+std::string KernelText::define(Operation *op, ArrayRef<std::string> operands,
+                               llvm::function_ref<std::string()> nextName) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
+  std::string text = expression(op, operands);
+  if (text.empty())
+    return text;
+  std::string name = nextName();
+  line("const float {0} = {1};", name, text);
+  return name;
 }
 
 //===----------------------------------------------------------------------===//

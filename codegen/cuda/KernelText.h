@@ -48,6 +48,10 @@ public:
   using Texts = llvm::SmallVector<std::string>;
   mlir::FailureOr<Texts> region(mlir::Region &region, llvm::ArrayRef<std::string> arguments,
                                 llvm::function_ref<std::string(mlir::Operation *)> special = {});
+  /// Prints one elementwise operation as `const float NAME = …;` and returns the name (of a
+  /// constant: its text); empty if there is no rendering.
+  std::string define(mlir::Operation *op, llvm::ArrayRef<std::string> operands,
+                     llvm::function_ref<std::string()> nextName);
   /// One elementwise operation as an expression over texts; empty if there is none.
   static std::string expression(mlir::Operation *op, llvm::ArrayRef<std::string> operands);
 

@@ -78,9 +78,8 @@ private:
     k.line("for (i32 w = warp; w < {0}; w += {1}) {{", warps, threads / 32);
     k.line("float sum = 0.0f;");
     k.line("for (i32 i = 32 * w + lane; i < {0}; i += {1}) {{", n, 32 * warps);
-    RowRegion::Memo memo;
     kernel::RowStatOp stat = region.stats()[number];
-    FailureOr<std::string> value = region.emitElement(stat.getValue(), "row", memo);
+    FailureOr<std::string> value = RowRegion::Elements(region, "row")(stat.getValue());
     if (failed(value))
       return failure();
     k.line("sum += {0};", *value);
@@ -99,8 +98,7 @@ private:
       return failure();
     k.line("u16 *x = (u16 *)(shared + t * {0});", stride);
     k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, threads);
-    RowRegion::Memo memo;
-    FailureOr<std::string> value = region.emitElement(region.yielded().front(), "row", memo);
+    FailureOr<std::string> value = RowRegion::Elements(region, "row")(region.yielded().front());
     if (failed(value))
       return failure();
     k.line("x[i] = f32_to_bf16({0});", *value);

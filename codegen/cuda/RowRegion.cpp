@@ -17,7 +17,11 @@ std::string ingot::cuda::elementAt(const KernelText &k, Value memory, StringRef 
 }
 
 RowRegion::RowRegion(KernelText &k, Region &region, ValueRange inputs)
-    : k(k), body(region.front()), inputs(inputs) {
+    : k(k), body(region.front()), inputs(inputs),
+      texts("CUDA", [this](Operation *op, ArrayRef<std::string> operands) {
+        std::string name = "s" + std::to_string(nextNumber());
+        return this->k.define(op, operands, [&] { return name; });
+      }) {
   for (Operation &op : body.without_terminator()) {
     auto stat = dyn_cast<kernel::RowStatOp>(op);
     if (stat)
@@ -37,45 +41,30 @@ LogicalResult RowRegion::emitUniform(Operation *end) {
     if (&op == end)
       break;
     if (isa<kernel::RowStatOp>(op) || !op.getNumResults() || !uniform.contains(op.getResult(0)) ||
-        texts.contains(op.getResult(0)))
+        texts.knows(op.getResult(0)))
       continue;
-    if (failed(emitOp(op, texts, "s" + std::to_string(nextNumber()))))
+    if (failed(texts.walk(op)))
       return failure();
   }
   return success();
 }
 
-LogicalResult RowRegion::emitOp(Operation &op, Memo &memo, const std::string &name) {
-  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    memo[constant.getResult()] = floatText(cast<FloatAttr>(constant.getValue()).getValueAsDouble());
-    return success();
-  }
-  KernelText::Texts operands;
-  for (Value operand : op.getOperands())
-    operands.push_back(memo.lookup(operand));
-  std::string text = KernelText::expression(&op, operands);
-  if (text.empty())
-    return op.emitOpError("has no CUDA rendering in the region of this op");
-  k.line("const float {0} = {1};", name, text);
-  memo[op.getResult(0)] = name;
-  return success();
-}
-
-FailureOr<std::string> RowRegion::emitElement(Value value, StringRef row, Memo &memo) {
-  if (memo.contains(value))
-    return memo.lookup(value);
-  if (uniform.contains(value))
-    return memo[value] = texts.lookup(value);
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    std::string name = ("e" + Twine(argument.getArgNumber())).str();
-    k.line("const float {0} = {1};", name, elementAt(k, inputs[argument.getArgNumber()], row));
-    return memo[value] = name;
-  }
-  Operation *source = value.getDefiningOp();
-  for (Value operand : source->getOperands())
-    if (failed(emitElement(operand, row, memo)))
-      return failure();
-  if (failed(emitOp(*source, memo, "v" + std::to_string(memo.size()))))
-    return failure();
-  return memo.lookup(value);
-}
+RowRegion::Elements::Elements(RowRegion &region, StringRef row)
+    : walker(
+          "CUDA",
+          [this, &region](Operation *op, ArrayRef<std::string> operands) {
+            return region.k.define(op, operands,
+                                   [&] { return "v" + std::to_string(walker.size()); });
+          },
+          [&region, row = row.str()](Value value) -> std::string {
+            if (region.uniform.contains(value))
+              return region.texts.known(value);
+            auto argument = dyn_cast<BlockArgument>(value);
+            if (!argument)
+              return "";
+            unsigned number = argument.getArgNumber();
+            std::string name = "e" + std::to_string(number);
+            region.k.line("const float {0} = {1};", name,
+                          elementAt(region.k, region.inputs[number], row));
+            return name;
+          }) {}

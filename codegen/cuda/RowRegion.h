@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "codegen/RegionWalker.h"
 #include "codegen/cuda/KernelText.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -33,23 +34,28 @@ public:
   mlir::LogicalResult emitUniform(mlir::Operation *end);
   int nextNumber() { return count++; }
   void setMean(kernel::RowStatOp stat, llvm::StringRef name) {
-    texts[stat.getResult()] = name.str();
+    texts.set(stat.getResult(), name.str());
   }
-  using Memo = llvm::DenseMap<mlir::Value, std::string>;
-  /// Prints what `value` of element i of a row needs, each operation once, and returns its text.
+  /// Element i of a row: prints what a value needs, each operation once, and returns its text.
   /// `row`: the text of the number of the inputs' row.
-  mlir::FailureOr<std::string> emitElement(mlir::Value value, llvm::StringRef row, Memo &memo);
+  class Elements {
+  public:
+    Elements(RowRegion &region, llvm::StringRef row);
+    Elements(const Elements &) = delete;
+    mlir::FailureOr<std::string> operator()(mlir::Value value) { return walker(value); }
+
+  private:
+    RegionWalker<std::string> walker;
+  };
   mlir::ValueRange yielded() const { return body.getTerminator()->getOperands(); }
 
 private:
-  mlir::LogicalResult emitOp(mlir::Operation &op, Memo &memo, const std::string &name);
-
   KernelText &k;
   mlir::Block &body;
   mlir::ValueRange inputs;
   llvm::SmallVector<kernel::RowStatOp> statistics;
   llvm::DenseSet<mlir::Value> uniform; ///< one value per row
-  Memo texts;                          ///< of those
+  RegionWalker<std::string> texts;     ///< of those
   int count = 0;
 };
 

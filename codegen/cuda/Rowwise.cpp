@@ -61,8 +61,7 @@ private:
     k.line("SHARED(float, partial{0}, [{1}]);", number, warps);
     k.line("float sum{0} = 0.0f;", number);
     k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
-    RowRegion::Memo memo;
-    FailureOr<std::string> value = region.emitElement(stat.getValue(), source, memo);
+    FailureOr<std::string> value = RowRegion::Elements(region, source)(stat.getValue());
     if (failed(value))
       return failure();
     k.line("sum{0} += {1};", number, *value);
@@ -75,10 +74,10 @@ private:
 
   LogicalResult emitStores() {
     k.line("for (i32 i = threadIdx.x; i < {0}; i += {1}) {{", n, 32 * warps);
-    RowRegion::Memo memo;
+    RowRegion::Elements element(region, source);
     KernelText::Texts values; // all of them before an output in place changes an input
     for (Value v : region.yielded()) {
-      FailureOr<std::string> value = region.emitElement(v, source, memo);
+      FailureOr<std::string> value = element(v);
       if (failed(value))
         return failure();
       values.push_back(*value);
