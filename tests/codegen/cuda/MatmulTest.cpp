@@ -124,6 +124,17 @@ TEST_P(CudaMatmul, Wgmma) {
                    /*few=*/73);
 }
 
+/// More tokens than run together, so that the last blocks begin a square of their own, which is
+/// lower; and an odd number of row blocks.
+TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
+  EmitOptions options;
+  options.wgmma = true;
+  HostKernels kernels(HostKernels::emit(plainMatmul("k37", WeightFormat::BF16, 600, 37), options),
+                      false);
+  ASSERT_TRUE(bool(kernels));
+  expectVariants(kernels, {false, 2}, WeightFormat::BF16, {600, 37}, 2048 + 300);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, kWeightFormatCount),
                          [](const auto &info) {
                            return std::string(numericFormat(WeightFormat(info.param)).name);
