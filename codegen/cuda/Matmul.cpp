@@ -283,10 +283,12 @@ private:
     variant.maxCount = maxCount;
     variant.sharedBytes = sharedBytesOf(loop, tokens, appends);
     k.line("DYNAMIC_SHARED(shared);");
-    if (wgmma)
+    if (wgmma) {
+      k.line("static_assert(WgmmaShared<{0}>::bytes == {1});", tokens, variant.sharedBytes);
       k.line("const auto [block, first] = wgmma_place<{0}>();", tokens);
-    else
+    } else {
       k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
+    }
     if (segments.size() > 1) {
       std::string text;
       for (size_t s = 0; s + 1 < segments.size(); ++s)

@@ -44,19 +44,6 @@ def seeded(ingot, model):
     return f"largest difference from the CPU {worst:.1e}, logits deviate {cpu.std():.1e}"
 
 
-def many_tokens(ingot, model, tokens=75):
-    """More than 64 tokens take wgmma, tensor maps and clusters; on the emulator its bits are those of mma.sync."""
-    ids, outputs, variants = [1 + 7 * i % 70 for i in range(tokens)], [], []
-    for options in ([], ["--batch-invariant"]):
-        engine = ingot.work / "gpu.ingot"
-        ingot("compile", model, "-o", engine, "--target", EMULATOR, *options, "--quiet")
-        outputs.append(logits(ingot, engine, ids, "cuda-emulator"))
-        variants.append([v for k in ingot.json("inspect", engine)["kernels"] for v in k["variants"] if v["tensor_maps"]])
-    assert variants[0] and not variants[1], "wgmma is where it should be"
-    assert numpy.array_equal(*outputs), f"largest difference {abs(outputs[0] - outputs[1]).max():.2e}"
-    return f"{len(variants[0])} variants with tensor maps: the same bits as without them"
-
-
 def greedy(ingot, checkpoint, tokens=4):
     """The first ids of a real model, decoded one by one, against the CPU's exact ones."""
     exact, engine = ingot.work / "gpu-exact.ingot", ingot.work / "gpu-real.ingot"
@@ -79,4 +66,3 @@ def add(suite, ingot):
         suite.check(f"gpu {folder.name}: on the emulator", lambda: tiny(ingot, model, ids, numpy.load(folder / "expected.npy")))
         if not gguf.exists():
             suite.check(f"gpu {folder.name}: made-up weights", lambda: seeded(ingot, model))
-    suite.check("gpu llama3-tied: many tokens", lambda: many_tokens(ingot, FOLDER / "llama3-tied"))

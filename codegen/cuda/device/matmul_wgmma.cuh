@@ -10,7 +10,7 @@
 //                    2 the second), whose fragment is A of wgmma as it is A of mma.sync
 //
 //   full[s]    the own block's thread has announced the stage's bytes, and both halves have come
-//   sums[s]    128 arrivals: Σx of the stage's groups is there
+//   sumsFull   128 arrivals: Σx of the stage's groups is there
 //   empty[s]   16 arrivals: each warp that multiplies, of both blocks, is through with the stage
 //
 //   shared memory   stages of x; Σx of groups; the sums of the parts before, private to the thread
@@ -20,8 +20,9 @@
 //                   this group
 //
 // Why this shape: a tensor core takes 16,384 products in 8 cycles, and 128 rows x 128 tokens of
-// bf16 need 512 bytes from L2 for them, twice what L2 gives (docs/gpu.md, Kernels, has the
-// figures). Blocks that run at the same time are a square of rows and tokens, not a line of rows
+// bf16 need 512 bytes from L2 for them, almost three times what L2 gives (docs/gpu.md, Kernels, has
+// the figures). Blocks that run at the same time are a square of rows and tokens, not a line of
+// rows
 // (`wgmma_place`), or all of a large weight would come from memory once for each 256 tokens.
 //
 // A fragment is unpacked while the products of the steps before are under way; a group ends with a
@@ -68,7 +69,8 @@ template <i32 Tokens> struct WgmmaShared {
 };
 
 /// What a block makes: its number along the row tiles, and its first token. Clusters are numbered
-/// as the GPU starts them; within kWgmmaTokensTogether tokens go first.
+/// as the GPU starts them: the blocks of kWgmmaTokensTogether tokens for one cluster of tiles, then
+/// for the next; then the next tokens.
 struct WgmmaPlace {
   i32 block, first;
 };
@@ -82,22 +84,19 @@ template <i32 Tokens> DEVICE WgmmaPlace wgmma_place() {
           (i32)((group * together + in % high) * Tokens)};
 }
 
-/// Σx of each group of a stage, in order of k. A thread takes a token. (A loop: the thread has 24
-/// registers.)
+/// Σx of each group of a stage, in order of k. A thread takes a token.
 template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX) {
-  const u32 token = threadIdx.x % 128;
-  sumsOfX += token;
+  const i32 token = threadIdx.x % 128;
   float sum = 0.0f;
-  NO_UNROLL
-  for (u32 byte = token * 128; byte < token * 128 + 128; byte += 16) {
-    const uint4 v = *(const uint4 *)(stage + swizzle128(byte));
+  UNROLL
+  for (i32 chunk = 0; chunk < 8; chunk++) {
+    const uint4 v = *(const uint4 *)(stage + swizzle128(token * 128 + chunk * 16));
     const u32 words[4] = {v.x, v.y, v.z, v.w};
     UNROLL
     for (i32 i = 0; i < 4; i++)
       sum = sum + bf16_lo(words[i]) + bf16_hi(words[i]);
-    if ((byte + 16) % (2 * F::group) == 0) {
-      *sumsOfX = sum;
-      sumsOfX += 128;
+    if ((chunk + 1) * 8 % F::group == 0) {
+      sumsOfX[chunk * 8 / F::group * 128 + token] = sum;
       sum = 0.0f;
     }
   }
@@ -113,7 +112,6 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
     return;
   NO_UNROLL
   for (i32 r = 0; r < runs + lag; r++) {
-    keep(r); // or what follows from it would take registers of its own
     if (thread == 0 && r < runs) {
       const i32 s = r % Shared::stages;
       if (r >= Shared::stages)

@@ -45,7 +45,7 @@ public:
   /// Waits for what is under way: copies go to memory that goes now.
   ~Executor() override;
   /// Errors, exit 4: E0714 no code for the GPU; E0715 the memory statement exceeds the device's
-  /// free memory (before any is taken); E0716 … E0719, and E0386.
+  /// free memory (before any is taken); E0716 … E0719, E0724, and E0386.
   static Result<std::unique_ptr<Executor>> create(std::unique_ptr<Driver> driver,
                                                   std::shared_ptr<runtime::EngineFile> engine,
                                                   const runtime::MemoryLimits &limits,

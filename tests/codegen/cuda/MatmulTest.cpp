@@ -124,6 +124,17 @@ TEST_P(CudaMatmul, Wgmma) {
                    /*few=*/73);
 }
 
+/// More tokens than run together, so that the last blocks begin a square of their own, which is
+/// lower; and an odd number of row blocks.
+TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
+  EmitOptions options;
+  options.wgmma = true;
+  HostKernels kernels(HostKernels::emit(plainMatmul("k37", WeightFormat::BF16, 600, 37), options),
+                      false);
+  ASSERT_TRUE(bool(kernels));
+  expectVariants(kernels, {false, 2}, WeightFormat::BF16, {600, 37}, 2048 + 300);
+}
+
 // The three of fp8 are packed alike and make the same kernels: one will do.
 INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, int(WeightFormat::Fp8Tensor) + 1),
                          [](const auto &info) {
