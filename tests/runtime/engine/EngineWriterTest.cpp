@@ -233,5 +233,11 @@ TEST(EngineWriter, DISABLED_KeepsASeededEngine) {
 TEST(EngineWriter, DISABLED_KeepsAGpuEngine) {
   writeFile("v1.2-gpu.ingot", assemble([](Table &t) { withGpuProgram(t); }));
 }
+TEST(EngineWriter, DISABLED_KeepsAnIdleEngine) {
+  writeFile("v1.3-idle.ingot", assemble([](Table &t) {
+              fb::VariantT &first = *withGpuProgram(t).code[0]->variants[0]->variants[0];
+              *first.x = {fb::GridBase::Constant, 0, 1};
+            }));
+}
 
 } // namespace
