@@ -75,6 +75,39 @@ kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u
   kernel.return
 }
 
+// What a projection does in steps of few tokens.
+// CHECK-LABEL: kernel.func @few_0
+kernel.func @few_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>,
+                   %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.rows<32, f32>) {
+  // CHECK: kernel.matmul {{.*}} prologue(%{{.+}} : !kernel.rows<64, f32>) {
+  // CHECK: } append %{{.+}} : !kernel.kv_pool<1, 32, bf16> table %{{.+}} : !kernel.rows<32, f32> attributes {append_up_to = 8 : i64, {{.*}}prologue_up_to = 4 : i64, style = 0 : i32}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
+      outs(%y, %y, %y : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
+  ^bb0(%e: f32):
+    kernel.yield %e : f32
+  } append %kv : !kernel.kv_pool<1, 32, bf16> table %t : !kernel.rows<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32, prologue_up_to = 4 : i64, append_up_to = 8 : i64, style = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }, {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }, {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// CHECK-LABEL: kernel.func @head_0
+kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, key>) {
+  // CHECK: kernel.matmul {{.*}} keys %{{.+}} : !kernel.rows<1, key> attributes {{{.*}}keys_up_to = 32 : i64
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %k : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : i32, keys_up_to = 32 : i64} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
 // CHECK-LABEL: kernel.func @norm_0
 kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
   // CHECK: kernel.rowwise

@@ -1,16 +1,13 @@
-"""count_launches.py TRACE TOKENS MOST NAME…: every step of TOKENS tokens in the trace has at most MOST launches, none of a
-kernel whose name begins with a NAME."""
+"""count_launches.py TRACE TOKENS COUNT: every step of TOKENS tokens in the trace has COUNT launches."""
 import collections
 import json
 import sys
 
-trace, tokens, most, *names = sys.argv[1:]
+trace, tokens, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 steps = collections.defaultdict(list)
 for event in json.load(open(trace))["traceEvents"]:
-    if event["ph"] == "X" and event["args"]["tokens"] == int(tokens):
+    if event["ph"] == "X" and event["args"]["tokens"] == tokens:
         steps[event["args"]["step"]].append(event["name"])
 assert steps, f"no step of {tokens} tokens"
 for step, launched in steps.items():
-    assert len(launched) <= int(most), f"step {step} has {len(launched)} launches: {launched}"
-    found = [name for name in launched for prefix in names if name.startswith(prefix)]
-    assert not found, f"step {step} launches {found}"
+    assert len(launched) == count, f"step {step} has {len(launched)} launches: {launched}"

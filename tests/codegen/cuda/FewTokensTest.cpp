@@ -32,21 +32,35 @@ struct Case {
   WeightFormat format;
   int64_t n, k, few;
   bool pair = false, rows = false; ///< rows: of logits, gathered
+  bool lowBits = true;             ///< of the statistic: what a norm's bf16 rows would hide
 };
 
 /// Widths off every tile. The statistic has four warps below 1024 values and eight from there, the
 /// block four or eight: all three ways to cut one with the other.
-const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8},
+const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8, false, false, /*lowBits=*/false},
                        {WeightFormat::Int4G128, 24, 1100, 4},
                        {WeightFormat::Q4_1, 40, 420, 8, /*pair=*/true},
                        {WeightFormat::BF16, 20, 2111, 2, false, /*rows=*/true}};
 
+/// x times the lower half of the mean's bits (Dekker's split) in place of the normed x.
+std::string withLowBits(std::string text) {
+  const std::string normed = "%v = arith.mulf %u, %b : f32\n";
+  const std::string lower =
+      "%split = arith.constant 4097.0 : f32\n    %p = arith.mulf %m, %split : f32\n"
+      "    %q = arith.subf %p, %m : f32\n    %high = arith.subf %p, %q : f32\n"
+      "    %low = arith.subf %m, %high : f32\n    %v = arith.mulf %a, %low : f32\n";
+  for (size_t at = 0; (at = text.find(normed, at)) != text.npos; at += lower.size())
+    text.replace(at, normed.size(), lower);
+  return text;
+}
+
 std::string textOf(const Case &c, size_t number) {
   std::string name = "k" + std::to_string(number);
-  return norm("n" + std::to_string(number), c.k, "bf16", c.rows) +
-         withNorm(c.pair ? gateUp(name, c.format, c.n, c.k, true)
-                         : plainMatmul(name, c.format, c.n, c.k, "f32", c.rows),
-                  c.k, c.few, c.rows);
+  std::string text = norm("n" + std::to_string(number), c.k, "bf16", c.rows) +
+                     withNorm(c.pair ? gateUp(name, c.format, c.n, c.k, true)
+                                     : plainMatmul(name, c.format, c.n, c.k, "f32", c.rows),
+                              c.k, c.few, c.rows);
+  return c.lowBits ? withLowBits(text) : text;
 }
 
 TEST(CudaFewTokens, NormInTheProjection) {

@@ -94,8 +94,9 @@ TEST(Nvrtc, LargeModel) {
 class NvrtcFormats : public testing::TestWithParam<int> {};
 TEST_P(NvrtcFormats, Matmuls) {
   WeightFormat format = WeightFormat(GetParam());
-  compileEverywhere(plainMatmul("plain", format, 1024, 2048) +
-                        gateUp("pair", format, 1024, 1024, true),
+  std::string qkv = projections("qkv", 2048, {{format, 1024}, {format, 256}, {format, 256}});
+  compileEverywhere(withAppend(withNorm(qkv, 2048, 4), {8, 2, 128, 128, false, false}) +
+                        withNorm(gateUp("pair", format, 1024, 1024, true), 1024, 8),
                     {"sm_90a"}, printing());
 }
 INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, int(WeightFormat::Fp8Tensor) + 1),

@@ -236,5 +236,11 @@ TEST(EngineWriter, DISABLED_KeepsAGpuEngine) {
 TEST(EngineWriter, DISABLED_KeepsAClusterEngine) {
   writeFile("v1.3-cluster.ingot", assemble(withCluster));
 }
+TEST(EngineWriter, DISABLED_KeepsAnIdleEngine) {
+  writeFile("v1.3-idle.ingot", assemble([](Table &t) {
+              fb::VariantT &first = *withGpuProgram(t).code[0]->variants[0]->variants[0];
+              *first.x = {fb::GridBase::Constant, 0, 1};
+            }));
+}
 
 } // namespace
