@@ -7,6 +7,7 @@
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more; where there is wgmma, up to 64
 //   NAME_wgmma                  more yet
+//   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulShape.h"
@@ -43,8 +44,8 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
 
 namespace {
 
-/// A family of main loops: matmul_decode, matmul_prefill, matmul_wgmma.
-enum class Loop { Decode, Prefill, Wgmma };
+/// A family of main loops: matmul_decode, matmul_prefill, matmul_wgmma, matmul_wgmma_fp8.
+enum class Loop { Decode, Prefill, Wgmma, WgmmaFp8 };
 
 /// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
 constexpr int64_t kFewTokens = 64;
@@ -70,7 +71,7 @@ public:
     k.include("matmul_decode.cuh");
     k.include("matmul_prefill.cuh");
     if (options.wgmma)
-      k.include("matmul_wgmma.cuh");
+      k.include(op.getXFp8() ? "matmul_wgmma_fp8.cuh" : "matmul_wgmma.cuh");
     k.include("region_math.cuh");
     for (auto [s, segment] : llvm::enumerate(segments))
       if (failed(emitEpilogue(s, segment)))
@@ -80,7 +81,9 @@ public:
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
       emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
                   options.wgmma ? kFewTokens : kUnlimited);
-    if (options.wgmma)
+    if (options.wgmma && op.getXFp8())
+      emitVariant("_wgmma_fp8", Loop::WgmmaFp8, 128, kUnlimited);
+    else if (options.wgmma)
       emitVariant("_wgmma", Loop::Wgmma, 128, kUnlimited);
     return success();
   }
@@ -90,6 +93,8 @@ private:
     auto aux = op.getAux().begin();
     int auxNumber = 0;
     k.name(op.getX(), "x");
+    if (op.getXFp8())
+      k.name(op.getXFp8(), "xFp8");
     for (auto [s, y] : llvm::enumerate(op.getOutputs())) {
       Segment segment;
       segment.y = y, segment.type = cast<RowsType>(y.getType());
@@ -148,7 +153,7 @@ private:
   }
 
   int64_t threadsOf(Loop loop) {
-    return loop == Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
+    return loop >= Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
   }
 
   /// As the functions matmul_…_shared of the main loops say.
@@ -160,6 +165,9 @@ private:
       return 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0);
     case Loop::Wgmma:
       return 4 * (tokens * 128 + 2 * tokens * 4) + 256 * (tokens / 2) * 4 + 2 * 4 * 8;
+    case Loop::WgmmaFp8:
+      return 4 * (tokens * 128 + tokens * 4) + (shape.weights == 2 ? 256 * (tokens / 2) * 4 : 0) +
+             2 * 4 * 8;
     }
     llvm_unreachable("all loops are covered");
   }
@@ -234,15 +242,19 @@ private:
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
     std::string rows =
         choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
+    if (loop == Loop::WgmmaFp8)
+      k.line("matmul_wgmma_fp8<{0}>(weights, xFp8, {1}, tile, first, &{2}, shared,", shape.k, rows,
+             count());
     const char *name = loop == Loop::Decode    ? "decode"
                        : loop == Loop::Prefill ? "prefill"
                                                : "wgmma";
     std::string eights = loop == Loop::Decode    ? ", " + std::to_string(tokens / 8)
                          : loop == Loop::Prefill ? ", " + std::to_string(shape.prefillEights)
                                                  : "";
-    k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, (const u8 *)x, {5}, tile, first, &{6}, shared,",
-           name, formatText(segments[group[0]].format), shape.k, shape.parts, eights, rows,
-           count());
+    if (loop != Loop::WgmmaFp8)
+      k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, (const u8 *)x, {5}, tile, first, &{6}, shared,",
+             name, formatText(segments[group[0]].format), shape.k, shape.parts, eights, rows,
+             count());
     k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]) {{", shape.weights);
     for (auto [i, s] : llvm::enumerate(group)) {
       std::string aux;
@@ -271,6 +283,29 @@ private:
 };
 
 } // namespace
+
+LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
+                                       const EmitOptions &options) {
+  bool ofRows = op.getExtent() == kernel::Extent::Rows;
+  LaunchExtent::Base base = ofRows ? LaunchExtent::Rows : LaunchExtent::Tokens;
+  k.include("fp8_rows.cuh");
+  k.name(op.getX(), "x");
+  k.name(op.getOutput(), "y", /*written=*/true);
+  // Nobody reads fp8 rows in a step of few tokens, and nobody at all without wgmma.
+  CudaVariant &idle = k.open("_idle", 32);
+  idle.grid[0] = {LaunchExtent::Constant, 0, 1};
+  idle.guardBase = base;
+  idle.maxCount = options.wgmma ? kFewTokens : kUnlimited;
+  k.line("pdl_wait();");
+  k.close();
+  if (!options.wgmma)
+    return success();
+  k.open("", 128).grid[0] = {base, 1, 1};
+  k.line("fp8_rows<{0}>((const u8 *)x, y, {1});", op.getX().getType().getN(),
+         ofRows ? "batch->rows" : "batch->tokens");
+  k.close();
+  return success();
+}
 
 LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op,
                                       const EmitOptions &options) {

@@ -104,14 +104,27 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     Epilogue s has the arguments (acc [, acc2], aux…) : f32 and yields one f32. An output of kind q8 is quantised
     per 32 rows as PanelLayout.h says. Work items: panels of 32 rows, over all segments in order.
     x of kind q8: `fast` arithmetic (integer dot per group); kind f32: `exact` (f32 chain in order of k), or for bf16
-    weights vdpbf16ps if `fast_float` is set; kind bf16: the GPU's arithmetic (docs/gpu.md).
+    weights vdpbf16ps if `fast_float` is set; kind bf16: the GPU's arithmetic (docs/gpu.md). `fp8` is x once more, as
+    kernel.fp8_rows leaves it, for variants that multiply in fp8; all weights are fp8 then.
   }];
   let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
-                   Variadic<Kernel_RowsType>:$outputs, DenseI64ArrayAttr:$aux_counts, Kernel_Extent:$extent,
+                   Variadic<Kernel_RowsType>:$outputs, Optional<Kernel_RowsType>:$x_fp8, DenseI64ArrayAttr:$aux_counts, Kernel_Extent:$extent,
                    UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule);
   let regions = (region VariadicRegion<SizedRegion<1>>:$epilogues);
   let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
-                          `outs` `(` $outputs `:` type($outputs) `)` attr-dict-with-keyword $epilogues }];
+                          `outs` `(` $outputs `:` type($outputs) `)` (`fp8` `(` $x_fp8^ `:` type($x_fp8) `)`)?
+                          attr-dict-with-keyword $epilogues }];
+  let hasVerifier = 1;
+}
+
+def Kernel_Fp8RowsOp : Kernel_Op<"fp8_rows"> {
+  let summary = "y[t] = x[t] as E4M3, a scale per 128 values: largest |x| / 448";
+  let description = [{
+    For GPUs, before projections whose variants for many tokens multiply in fp8; steps that use none of those skip it.
+    Values lie in the order in which such products take k (FragmentLayout.h). Work items: tokens (or logits rows).
+  }];
+  let arguments = (ins Kernel_RowsType:$x, Kernel_RowsType:$output, Kernel_Extent:$extent);
+  let assemblyFormat = "$x `:` type($x) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }
 

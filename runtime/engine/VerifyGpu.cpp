@@ -126,7 +126,9 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label
   if (!isName(symbol) || !mentions(moduleBytes(v.module_()), symbol))
     return bad("E0806", label + "its module has no function '" + std::string(symbol) + "'");
   for (const fb::Extent *extent : {v.x(), v.y(), v.z()})
-    if (extent->base() > fb::GridBase::MAX || extent->multiply() == 0 || extent->divide() == 0 ||
+    // A constant 0: a variant that does nothing (of a launch that only prepares another's variant).
+    if (extent->base() > fb::GridBase::MAX || extent->divide() == 0 ||
+        (extent->multiply() == 0 && extent->base() != fb::GridBase::Constant) ||
         extent->multiply() > kMostFactor || extent->divide() > kMostFactor)
       return bad("E0807", label + "a grid of base " + to_string(int(extent->base())) + " times " +
                               to_string(extent->multiply()) + " by " + to_string(extent->divide()));
