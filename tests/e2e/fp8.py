@@ -131,21 +131,22 @@ def add(suite, ingot):
             expected = logits(plain, "--precision", "exact")
             for got, want in zip(logits(packed, "--precision", "exact"), expected):
                 assert numpy.array_equal(got, want), f"largest difference from F32 {abs(got - want).max():.1e}, allowed 0"
+            if layout != "block":
+                return "exact: the same bits"
             worst = max(abs(got - expected[0]).max() for got in logits(packed))
             assert worst <= 0.1 * expected[0].std(), f"fast: largest difference {worst:.2f}, logits deviate {expected[0].std():.2f}"
             return f"exact: the same bits; fast: largest difference {worst:.1e}, logits deviate {expected[0].std():.2f}"
 
         def emulated(layout=layout):
             packed, plain = write_pair(ingot.work, layout)
-            expected = logits(plain, "--precision", "exact")[0]
-            engine = ingot.work / "fp8.ingot"
+            engine, plain_engine = ingot.work / "fp8.ingot", ingot.work / "fp8-f32.ingot"
+            ingot("compile", plain, "-o", plain_engine, "--target", "cpu:avx2", "--quiet", "--precision", "exact")
+            expected = tiny.logits(ingot, plain_engine, IDS, "avx2")
             ingot("compile", packed, "-o", engine, "--target", gpu.EMULATOR, "--quiet")
             worst = abs(gpu.logits(ingot, engine, IDS, "cuda-emulator") - expected).max()
             assert worst <= 0.1 * expected.std(), f"largest difference {worst:.2f}, logits deviate {expected.std():.2f}"
             # In a step of more than 64 tokens activations are rounded to fp8 too: the ids that follow are the best or nearly so.
-            plain_engine, random = ingot.work / "fp8-f32.ingot", numpy.random.default_rng(3)
-            ingot("compile", plain, "-o", plain_engine, "--quiet", "--precision", "exact")
-            prompts = random.integers(0, CONFIG["vocab_size"], (6, 80)).tolist()
+            prompts = numpy.random.default_rng(3).integers(0, CONFIG["vocab_size"], (6, 80)).tolist()
             answers = ingot.json_lines("run", engine, "--prompts-file", ingot.file("fp8.jsonl", [{"prompt_ids": p} for p in prompts]), "-n", 1,
                                        "--greedy", "--ignore-eos", "--context", 128, "--device", "cuda-emulator")
             behind = 0
