@@ -94,7 +94,8 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
                  Option<"kv", "kv", "std::string", "\"bf16\"", "f32, bf16 or f16">,
-                 Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">];
+                 Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">,
+                 Option<"fp8Rows", "fp8-rows", "bool", "false", "for cuda: projections of fp8 weights get fp8 rows as well">];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

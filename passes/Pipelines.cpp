@@ -50,7 +50,8 @@ void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &option
 
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
   // Every region becomes a kernel, every function a list of launches.
-  pm.addPass(createLowerToPlanPass({options.exact ? "exact" : "fast", options.kv, options.device}));
+  pm.addPass(createLowerToPlanPass(
+      {options.exact ? "exact" : "fast", options.kv, options.device, options.fp8Rows}));
   if (options.device != "cuda")
     return;
   auto add = [&](std::unique_ptr<Pass> pass) {

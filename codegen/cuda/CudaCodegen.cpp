@@ -31,6 +31,7 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
           .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
           .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
           .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })
+          .Case([&](kernel::Fp8RowsOp op) { return emitFp8Rows(k, op, options); })
           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
           .Default([](Operation *op) { return op->emitOpError("has no CUDA code generator"); });

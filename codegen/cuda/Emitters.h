@@ -12,6 +12,7 @@ namespace ingot::cuda {
 mlir::LogicalResult emitMatmul(KernelText &k, kernel::MatmulOp op, const EmitOptions &options);
 mlir::LogicalResult emitRowwise(KernelText &k, kernel::RowwiseOp op);
 mlir::LogicalResult emitGather(KernelText &k, kernel::GatherOp op);
+mlir::LogicalResult emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op, const EmitOptions &options);
 mlir::LogicalResult emitRopeTable(KernelText &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelText &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelText &k, kernel::AttentionOp op);

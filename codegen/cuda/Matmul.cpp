@@ -8,6 +8,7 @@
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more; where there is wgmma, up to 64
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
+//   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
@@ -45,8 +46,8 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
 namespace {
 
 /// A family of main loops: matmul_decode (Few: of rows that the block computes), matmul_prefill,
-/// matmul_wgmma.
-enum class Loop { Few, Decode, Prefill, Wgmma };
+/// matmul_wgmma, matmul_wgmma_fp8.
+enum class Loop { Few, Decode, Prefill, Wgmma, WgmmaFp8 };
 
 /// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
 constexpr int64_t kFewTokens = 64;
@@ -83,7 +84,7 @@ public:
     k.include("matmul_decode.cuh");
     k.include("matmul_prefill.cuh");
     if (options.wgmma)
-      k.include("matmul_wgmma.cuh");
+      k.include(op.getXFp8() ? "matmul_wgmma_fp8.cuh" : "matmul_wgmma.cuh");
     k.include("region_math.cuh");
     if (op.getKv())
       emitHeads();
@@ -102,10 +103,13 @@ public:
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
       emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
                   options.wgmma ? kFewTokens : kUnlimited);
-    if (options.wgmma && wgmmaTokens() > kLeastWgmmaTokens)
-      emitVariant("_wgmma128", Loop::Wgmma, kLeastWgmmaTokens, /*maxCount=*/kLeastWgmmaTokens);
-    if (options.wgmma)
+    if (options.wgmma && op.getXFp8()) {
+      emitVariant("_wgmma_fp8", Loop::WgmmaFp8, 128, kUnlimited);
+    } else if (options.wgmma) {
+      if (wgmmaTokens() > kLeastWgmmaTokens)
+        emitVariant("_wgmma128", Loop::Wgmma, kLeastWgmmaTokens, /*maxCount=*/kLeastWgmmaTokens);
       emitVariant("_wgmma", Loop::Wgmma, wgmmaTokens(), kUnlimited);
+    }
     return success();
   }
 
@@ -114,6 +118,8 @@ private:
     auto aux = op.getAux().begin();
     int auxNumber = 0;
     k.name(op.getX(), "x");
+    if (op.getXFp8())
+      k.name(op.getXFp8(), "xFp8");
     for (auto [s, y] : llvm::enumerate(op.getOutputs())) {
       Segment segment;
       segment.y = y, segment.type = cast<RowsType>(y.getType());
@@ -230,7 +236,7 @@ private:
   }
 
   int64_t threadsOf(Loop loop) {
-    return loop == Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
+    return loop >= Loop::Wgmma ? 384 : loop == Loop::Prefill ? 256 : 32 * shape.parts;
   }
 
   /// Of a decode block's sums; one that appends halves has two weights.
@@ -251,6 +257,9 @@ private:
     case Loop::Wgmma:
       return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4
                            : 4 * (tokens * 128 + 2 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
+    case Loop::WgmmaFp8:
+      return 4 * (tokens * 128 + tokens * 4) + (shape.weights == 2 ? 256 * (tokens / 2) * 4 : 0) +
+             2 * 4 * 8;
     }
     llvm_unreachable("all loops are covered");
   }
@@ -373,6 +382,9 @@ private:
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
     std::string rows =
         choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
+    if (loop == Loop::WgmmaFp8)
+      k.line("matmul_wgmma_fp8<{0}>(weights, xFp8, {1}, tile, first, &{2}, shared,", shape.k, rows,
+             count());
     const char *name = loop == Loop::Few       ? "decode_of"
                        : loop == Loop::Decode  ? "decode"
                        : loop == Loop::Prefill ? "prefill"
@@ -388,8 +400,9 @@ private:
     if (loop == Loop::Few)
       x = llvm::formatv("[&](i32 rows) {{ return compute_x(shared + {0}, first, rows{1}, batch); }",
                         partialBytes(8, false), prologue.arguments);
-    k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, {5}, {6}, tile, first, &{7}, shared,", name,
-           formatText(segments[group[0]].format), shape.k, shape.parts, eights, x, rows, count());
+    if (loop != Loop::WgmmaFp8)
+      k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, {5}, {6}, tile, first, &{7}, shared,", name,
+             formatText(segments[group[0]].format), shape.k, shape.parts, eights, x, rows, count());
     auto whenSegment = [&](size_t i) {
       return (i ? "else " : "") +
              (i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", group[i]).str());
@@ -506,6 +519,29 @@ private:
 };
 
 } // namespace
+
+LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
+                                       const EmitOptions &options) {
+  bool ofRows = op.getExtent() == kernel::Extent::Rows;
+  LaunchExtent::Base base = ofRows ? LaunchExtent::Rows : LaunchExtent::Tokens;
+  k.include("fp8_rows.cuh");
+  k.name(op.getX(), "x");
+  k.name(op.getOutput(), "y", /*written=*/true);
+  // Nobody reads fp8 rows in a step of few tokens, and nobody at all without wgmma.
+  CudaVariant &idle = k.open("_idle", 32);
+  idle.grid[0] = {LaunchExtent::Constant, 0, 1};
+  idle.guardBase = base;
+  idle.maxCount = options.wgmma ? kFewTokens : kUnlimited;
+  k.line("pdl_wait();");
+  k.close();
+  if (!options.wgmma)
+    return success();
+  k.open("", 128).grid[0] = {base, 1, 1};
+  k.line("fp8_rows<{0}>((const u8 *)x, y, {1});", op.getX().getType().getN(),
+         ofRows ? "batch->rows" : "batch->tokens");
+  k.close();
+  return success();
+}
 
 LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op,
                                       const EmitOptions &options) {

@@ -451,6 +451,12 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, 
 Result<void> Compilation::buildGpuProgram() {
   pipeline.device = "cuda";
   pipeline.kv = "bf16";
+  // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
+  // bits.
+  pipeline.fp8Rows =
+      !options.batchInvariant && llvm::any_of(options.gpuTargets, [](const std::string &target) {
+        return StringRef(target).ends_with(":sm_90a");
+      });
   if (auto ok = lowerToPlan("gpu plan"); !ok)
     return ok;
   if (options.targets.empty() && (stopAt(Emit::Kernel) || stopAt(Emit::Plan)))

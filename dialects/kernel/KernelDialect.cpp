@@ -52,6 +52,8 @@ int64_t RowsType::rowBytes() const {
   case RowKind::Q8x2: return q8x2RowBytes(getN());
   case RowKind::BF16: return gpuRowBytes(getN());
   case RowKind::Key: return 8 * getN();
+  case RowKind::FP8:
+    return fp8RowBytes(getN());
   }
   llvm_unreachable("all row kinds are covered");
 }
@@ -65,6 +67,8 @@ StringRef kernel::family(FuncOp fn) { return fn.structuredOp()->getName().stripD
 bool kernel::isPerRow(FuncOp fn) {
   if (auto matmul = dyn_cast<MatmulOp>(fn.structuredOp()))
     return matmul.getExtent() == Extent::Rows;
+  if (auto fp8 = dyn_cast<Fp8RowsOp>(fn.structuredOp()))
+    return fp8.getExtent() == Extent::Rows;
   auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp());
   return rowwise && rowwise.getExtent() == Extent::Rows;
 }
@@ -97,6 +101,8 @@ WorkItems kernel::workItems(FuncOp fn) {
   }
   if (auto rowwise = dyn_cast<RowwiseOp>(op))
     return {rowwise.getExtent() == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
+  if (auto fp8 = dyn_cast<Fp8RowsOp>(op))
+    return {fp8.getExtent() == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
   if (auto attention = dyn_cast<AttentionOp>(op))
     return {WorkItems::Tiles, attention.getKv().getType().getKvHeads(), true};
   return {WorkItems::Tokens, 1, false};

@@ -127,7 +127,8 @@ LogicalResult MatmulOp::verify() {
   int64_t used = 0;
   for (auto [s, y] : llvm::enumerate(getOutputs())) {
     int64_t n = cast<RowsType>(y.getType()).getN();
-    if (RowKind kind = cast<RowsType>(y.getType()).getKind(); kind == RowKind::Q8x2 || kind == RowKind::Key) // matmul_c7
+    RowKind kind = cast<RowsType>(y.getType()).getKind();
+    if (kind == RowKind::Q8x2 || kind == RowKind::Key || kind == RowKind::FP8) // matmul_c7
       return emitOpError("expects outputs to be f32, q8 or bf16");
     for (Value w : getWeights().slice(s * perSegment, perSegment)) {
       auto type = cast<WeightType>(w.getType());
@@ -146,9 +147,26 @@ LogicalResult MatmulOp::verify() {
   }
   if (used != int64_t(getAux().size())) // matmul_c6
     return emitOpError("expects ") << used << " aux operands, got " << getAux().size();
+  if (getXFp8()) { // matmul_c17
+    RowsType x = getX().getType(), fp8 = getXFp8().getType();
+    bool all = llvm::all_of(getWeights().getTypes(), [](Type type) {
+      return cast<WeightType>(type).numeric().isScaledFloat();
+    });
+    if (!all || x.getKind() != RowKind::BF16 || fp8.getKind() != RowKind::FP8 ||
+        fp8.getN() != x.getN())
+      return emitOpError("expects fp8 rows beside bf16 rows of one width, and fp8 weights");
+  }
   if (failed(verifyPrologue(*this)) || failed(verifyKeys(*this)))
     return failure();
   return verifyAppend(*this);
+}
+
+LogicalResult Fp8RowsOp::verify() {
+  if (getX().getType().getKind() != RowKind::BF16 ||
+      getOutput().getType().getKind() != RowKind::FP8 ||
+      getX().getType().getN() != getOutput().getType().getN()) // fp8_rows_c1
+    return emitOpError("expects bf16 rows and fp8 rows of one width");
+  return success();
 }
 
 LogicalResult RowwiseOp::verify() {
@@ -157,7 +175,8 @@ LogicalResult RowwiseOp::verify() {
     if (!isInputOf(n, v.getType())) // rowwise_c1
       return emitOpError("expects inputs to be f32 rows or vectors of ") << n << " values, got " << v.getType();
   for (Value v : getOutputs())
-    if (cast<RowsType>(v.getType()).getN() != n) // rowwise_c2
+    if (cast<RowsType>(v.getType()).getN() != n ||
+        cast<RowsType>(v.getType()).getKind() == RowKind::FP8) // rowwise_c2
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");

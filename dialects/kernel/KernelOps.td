@@ -106,6 +106,8 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     x of kind q8: `fast` arithmetic (integer dot per group); kind f32: `exact` (f32 chain in order of k), or for bf16
     weights vdpbf16ps if `fast_float` is set; kind bf16: the GPU's arithmetic (docs/gpu.md).
 
+    `fp8` (GPUs) is x once more, as kernel.fp8_rows leaves it, for variants that multiply in fp8; all weights are fp8 then.
+
     `prologue` (GPUs): in a launch of at most `prologue_up_to` tokens (or rows, as `extent` says) nobody has written x: the
     kernel computes its rows from these inputs, by the region of the kernel.rowwise whose output x is, to the same bits.
     `prologue_gather` is that op's `gather`.
@@ -118,14 +120,16 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     kernel.rope_append without norms does it, to the same bits.
   }];
   let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
-                   Variadic<Kernel_RowsType>:$outputs, Variadic<Kernel_Memory>:$prologue, Optional<Kernel_RowsType>:$keys,
+                   Variadic<Kernel_RowsType>:$outputs, Optional<Kernel_RowsType>:$x_fp8,
+                   Variadic<Kernel_Memory>:$prologue, Optional<Kernel_RowsType>:$keys,
                    Optional<Kernel_KvPoolType>:$kv, Optional<Kernel_RowsType>:$table, DenseI64ArrayAttr:$aux_counts,
                    Kernel_Extent:$extent, UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule,
                    OptionalAttr<I64Attr>:$prologue_up_to, UnitAttr:$prologue_gather, OptionalAttr<I64Attr>:$keys_up_to,
                    OptionalAttr<I64Attr>:$append_up_to, OptionalAttr<Lm_RopeStyle>:$style);
   let regions = (region AnyRegion:$prologue_body, VariadicRegion<SizedRegion<1>>:$epilogues);
   let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
-                          `outs` `(` $outputs `:` type($outputs) `)` (`prologue` `(` $prologue^ `:` type($prologue) `)` $prologue_body)?
+                          `outs` `(` $outputs `:` type($outputs) `)` (`fp8` `(` $x_fp8^ `:` type($x_fp8) `)`)?
+                          (`prologue` `(` $prologue^ `:` type($prologue) `)` $prologue_body)?
                           (`keys` $keys^ `:` type($keys))? (`append` $kv^ `:` type($kv))? (`table` $table^ `:` type($table))?
                           attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
@@ -133,6 +137,17 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     /// Whether only a launch of few tokens touches the operand.
     bool isForFewTokens(::mlir::Value operand);
   }];
+}
+
+def Kernel_Fp8RowsOp : Kernel_Op<"fp8_rows"> {
+  let summary = "y[t] = x[t] as E4M3, a scale per 128 values: largest |x| / 448";
+  let description = [{
+    For GPUs, before projections whose variants for many tokens multiply in fp8; steps that use none of those skip it.
+    Values lie in the order in which such products take k (FragmentLayout.h). Work items: tokens (or logits rows).
+  }];
+  let arguments = (ins Kernel_RowsType:$x, Kernel_RowsType:$output, Kernel_Extent:$extent);
+  let assemblyFormat = "$x `:` type($x) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
 }
 
 def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {

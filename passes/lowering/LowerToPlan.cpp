@@ -34,7 +34,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
-    if (failed(lower(model, {precision == "exact", *element, cuda})))
+    if (failed(lower(model, {precision == "exact", *element, cuda, cuda && fp8Rows})))
       return signalPassFailure();
     model.erase();
   }

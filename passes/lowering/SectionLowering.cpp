@@ -47,6 +47,7 @@ private:
   struct Forms {
     std::string f32, rounded;
     Extent extent = Extent::Tokens;
+    std::string fp8 = {};
   };
 
   LogicalResult lower(Operation *op);
@@ -87,13 +88,15 @@ private:
     std::string name = program.addBuffer(hint, type, extent, false).getSymName().str();
     Forms &form = forms[value];
     form.extent = extent;
-    (kind == RowKind::F32 ? form.f32 : form.rounded) = name;
+    (kind == RowKind::F32 ? form.f32 : kind == RowKind::FP8 ? form.fp8 : form.rounded) = name;
     return {type, bufferRef(name)};
   }
   void launch(StringRef hint, ArrayRef<LaunchOperand> operands,
               llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> build);
   /// A row-wise launch that writes `to` from `from`, element by element.
   void copyRows(StringRef hint, LaunchOperand from, LaunchOperand to, Extent extent);
+  /// The fp8 form, written from the rounded one where it is first asked for.
+  LaunchOperand fp8Operand(Value value);
   /// Writes the rounded form from the f32 form.
   void addRounded(Value value);
 
@@ -133,6 +136,17 @@ void SectionLowering::addRounded(Value value) {
   LaunchOperand from = f32Operand(value);
   bool bf16 = roundedKind == RowKind::BF16;
   copyRows(bf16 ? "round" : "quantize", from, newRows(bf16 ? "r" : "q", value, roundedKind, forms[value].extent), forms[value].extent);
+}
+
+LaunchOperand SectionLowering::fp8Operand(Value value) {
+  if (!forms[value].fp8.empty())
+    return {rows(lm::widthOf(value), RowKind::FP8), bufferRef(forms[value].fp8)};
+  LaunchOperand from = roundedOperand(value),
+                to = newRows("e", value, RowKind::FP8, forms[value].extent);
+  launch("fp8", {from, to}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    kernel::Fp8RowsOp::create(b, args[0], args[1], forms[value].extent);
+  });
+  return to;
 }
 
 void SectionLowering::moveTo(Value value, StringRef buffer) {
@@ -276,6 +290,14 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     }
   }
 
+  // Last: fp8 rows, where all weights are fp8.
+  bool fp8 = program.choices.fp8Rows && llvm::all_of(linears, [](lm::LinearOp linear) {
+               return linear.getWeight().getType().numeric().isScaledFloat();
+             });
+  size_t lastOutput = operands.size();
+  if (fp8)
+    operands.push_back(fp8Operand(x));
+
   bool fastFloat = !program.choices.exact && !program.choices.cuda && llvm::all_of(linears, [](lm::LinearOp linear) {
     return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
   });
@@ -283,11 +305,12 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     SmallVector<int64_t> counts;
     for (auto &list : aux)
       counts.push_back(list.size());
-    auto op = kernel::MatmulOp::create(b, args[0], args.slice(1, firstAux - 1), args.slice(firstAux, firstOutput - firstAux),
-                                       args.drop_front(firstOutput), /*prologue=*/ValueRange(), /*keys=*/Value(),
-                                       /*kv=*/Value(), /*table=*/Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
-                                       /*prologue_up_to=*/IntegerAttr(), /*prologue_gather=*/false, /*keys_up_to=*/IntegerAttr(),
-                                       /*append_up_to=*/IntegerAttr(), /*style=*/lm::RopeStyleAttr(), aux.size());
+    auto op = kernel::MatmulOp::create(
+        b, args[0], args.slice(1, firstAux - 1), args.slice(firstAux, firstOutput - firstAux),
+        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(), /*prologue=*/ValueRange(),
+        /*keys=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
+        /*prologue_up_to=*/IntegerAttr(), /*prologue_gather=*/false, /*keys_up_to=*/IntegerAttr(),
+        /*append_up_to=*/IntegerAttr(), /*style=*/lm::RopeStyleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
       size_t accumulators = pair ? 2 : 1;

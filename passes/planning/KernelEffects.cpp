@@ -29,7 +29,10 @@ SmallVector<OperandEffect> ingot::operandEffects(FuncOp fn) {
       .Case([&](RowwiseOp rowwise) { llvm::for_each(rowwise.getOutputs(), writesOnly); })
       .Case([&](GatherOp gather) { writesOnly(gather.getOutput()); })
       .Case([&](RopeTableOp table) { writesOnly(table.getOutput()); })
+      .Case([&](Fp8RowsOp rows) { writesOnly(rows.getOutput()); })
       .Case([&](AttentionOp attention) { writesOnly(attention.getOutput()); })
-      .Case([&](RopeAppendOp append) { note(append.getQ(), true, true), note(append.getKv(), false, true); });
+      .Case([&](RopeAppendOp append) {
+        note(append.getQ(), true, true), note(append.getKv(), false, true);
+      });
   return effects;
 }

@@ -228,7 +228,9 @@ Result<void> GpuVerifier::variants() {
     if (list->variants()->size() == 0 || list->variants()->size() > kMostVariants)
       return bad("E0804", label + to_string(list->variants()->size()) + " variants");
     for (const fb::Variant *v : *list->variants()) {
-      bool last = v == list->variants()->Get(list->variants()->size() - 1);
+      // One that is idle and alone: this code has no use for what the kernel makes.
+      unsigned count = list->variants()->size();
+      bool last = count > 1 && v == list->variants()->Get(count - 1);
       if (Result<void> ok = variant(*v, last, label); !ok)
         return ok;
       if (Result<void> ok = tensorMaps(*v, k, label); !ok)

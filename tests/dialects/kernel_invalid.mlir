@@ -258,6 +258,27 @@ kernel.func @k(%w: !lm.weight<8x64, q8_0>, %y: !kernel.rows<32, f32>) {
 
 // -----
 
+// fp8_rows_c1
+kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<32, fp8>) {
+  // expected-error @+1 {{expects bf16 rows and fp8 rows of one width}}
+  kernel.fp8_rows %x : !kernel.rows<64, bf16> outs(%y : !kernel.rows<32, fp8>) {extent = 0 : i32}
+  kernel.return
+}
+
+// -----
+
+// matmul_c8
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %e: !kernel.rows<64, fp8>) {
+  // expected-error @+1 {{expects fp8 rows beside bf16 rows of one width, and fp8 weights}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) fp8(%e : !kernel.rows<64, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
 // rope_table_c1
 kernel.func @k(%v: !lm.weight<4, f32>, %y: !kernel.rows<4, f32>) {
   // expected-error @+1 {{expects f32 rows of twice the count of frequencies}}

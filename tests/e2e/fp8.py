@@ -15,7 +15,7 @@ import tiny
 
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 144, "intermediate_size": 300,
           "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 48, "hidden_act": "silu",
-          "max_position_embeddings": 64, "vocab_size": 90, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+          "max_position_embeddings": 128, "vocab_size": 90, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
           "tie_word_embeddings": False, "torch_dtype": "bfloat16"}
 GROUP = {"targets": ["Linear"], "output_activations": None,
          "input_activations": {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": True, "symmetric": True},
@@ -131,18 +131,30 @@ def add(suite, ingot):
             expected = logits(plain, "--precision", "exact")
             for got, want in zip(logits(packed, "--precision", "exact"), expected):
                 assert numpy.array_equal(got, want), f"largest difference from F32 {abs(got - want).max():.1e}, allowed 0"
+            if layout != "block":
+                return "exact: the same bits"
             worst = max(abs(got - expected[0]).max() for got in logits(packed))
             assert worst <= 0.1 * expected[0].std(), f"fast: largest difference {worst:.2f}, logits deviate {expected[0].std():.2f}"
             return f"exact: the same bits; fast: largest difference {worst:.1e}, logits deviate {expected[0].std():.2f}"
 
         def emulated(layout=layout):
             packed, plain = write_pair(ingot.work, layout)
-            expected = logits(plain, "--precision", "exact")[0]
-            engine = ingot.work / "fp8.ingot"
+            engine, plain_engine = ingot.work / "fp8.ingot", ingot.work / "fp8-f32.ingot"
+            ingot("compile", plain, "-o", plain_engine, "--target", "cpu:avx2", "--quiet", "--precision", "exact")
+            expected = tiny.logits(ingot, plain_engine, IDS, "avx2")
             ingot("compile", packed, "-o", engine, "--target", gpu.EMULATOR, "--quiet")
             worst = abs(gpu.logits(ingot, engine, IDS, "cuda-emulator") - expected).max()
             assert worst <= 0.1 * expected.std(), f"largest difference {worst:.2f}, logits deviate {expected.std():.2f}"
-            return f"largest difference from the CPU's exact ones {worst:.1e}, logits deviate {expected.std():.2f}"
+            # In a step of more than 64 tokens activations are rounded to fp8 too: the ids that follow are the best or nearly so.
+            prompts = numpy.random.default_rng(3).integers(0, CONFIG["vocab_size"], (6, 80)).tolist()
+            answers = ingot.json_lines("run", engine, "--prompts-file", ingot.file("fp8.jsonl", [{"prompt_ids": p} for p in prompts]), "-n", 1,
+                                       "--greedy", "--ignore-eos", "--context", 128, "--device", "cuda-emulator")
+            behind = 0
+            for prompt, answer in zip(prompts, answers):
+                exact = tiny.logits(ingot, plain_engine, prompt, "avx2")[-1]
+                behind = max(behind, (exact.max() - exact[answer["ids"][0]]) / exact.std())
+            assert behind <= 0.2, f"an id that is {behind:.2f} deviations behind the best one"
+            return f"largest difference from the CPU's exact ones {worst:.1e}, logits deviate {expected.std():.2f}; after 80 tokens {behind:.2f} deviations behind the best id"
 
         suite.check(f"fp8 checkpoint, a scale per {layout}", check)
         if layout == "block":

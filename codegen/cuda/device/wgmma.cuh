@@ -1,14 +1,15 @@
 //===- wgmma.cuh - Products of a warpgroup (sm_90a) -------------------------===//
 //
-// D[64][N] += A[64][16] B[16][N], 16-bit values, f32 sums, by four warps that begin at a warp
-// whose number is a multiple of 4. Warp w of them, lane l, g = l / 4, c = l % 4, holds
+// D[64][N] += A[64][16] B[16][N], 16-bit values, or A[64][32] B[32][N] of E4M3, f32 sums, by four
+// warps that begin at a warp whose number is a multiple of 4. Warp w of them, lane l, g = l / 4, c
+// = l % 4, holds
 //
 //   d[4j + 0] D(16w + g, 8j + 2c)      d[4j + 2] D(16w + g + 8, 8j + 2c)        j = 0 … N/8 - 1
 //   d[4j + 1] D(16w + g, 8j + 2c + 1)  d[4j + 3] D(16w + g + 8, 8j + 2c + 1)
 //
-// and, if A comes from registers, the A fragment of mma.m16n8k16 of its 16 rows. A tile in
-// shared memory is K-major: rows (of M, or of N) of 64 values = 128 bytes, swizzled (swizzle.cuh),
-// eight rows to 1024 bytes. A step of 16 k is 32 bytes further on in the row.
+// and, if A comes from registers, the A fragment of mma.m16n8k16 (m16n8k32) of its 16 rows. A tile
+// in shared memory is K-major: rows (of M, or of N) of 64 values (of E4M3, 128) = 128 bytes,
+// swizzled (swizzle.cuh), eight rows to 1024 bytes. A step is 32 bytes further on in the row.
 //
 // A kernel says at its head which N it uses, USE_WGMMA(64): all 32 would cost every compilation
 // as much as everything else together.
@@ -34,7 +35,7 @@ template <int Left> DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
 
-enum class Wgmma { bf16, f16 };
+enum class Wgmma { bf16, f16, e4m3 };
 template <int N, Wgmma Kind> struct WgmmaShape;
 
 // Register lists of N / 2 sums, each made from the one before.
@@ -104,27 +105,29 @@ template <int N, Wgmma Kind> struct WgmmaShape;
 #define WGMMA_SUMS_256(d) WGMMA_SUMS_248(d), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 
 // The operands after the sums: p0 … p5 are their numbers (WGMMA_AFTER_n).
-#define WGMMA_KIND_(n, kind, type, p0, p1, p2, p3, p4, p5)                                         \
+// `more_s`, `more_r`: which operands are transposed, which only 16-bit types can be.
+#define WGMMA_KIND_(n, kind, type, more_s, more_r, p0, p1, p2, p3, p4, p5)                         \
   template <> struct WgmmaShape<n, Wgmma::kind> {                                                  \
     static DEVICE void shared(float (&d)[n / 2], u64 a, u64 b, u32 accumulate) {                   \
       asm volatile("{.reg .pred p; setp.ne.b32 p, %" #p2                                           \
-                   ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type " {" WGMMA_TEXT_##n \
-                   "}, %" #p0 ", %" #p1 ", p, 1, 1, 0, 0;}"                                        \
+                   ", 0; wgmma.mma_async.sync.aligned.m64n" #n type " {" WGMMA_TEXT_##n            \
+                   "}, %" #p0 ", %" #p1 ", p, 1, 1" more_s ";}"                                    \
                    : WGMMA_SUMS_##n(d)                                                             \
                    : "l"(a), "l"(b), "r"(accumulate));                                             \
     }                                                                                              \
     static DEVICE void registers(float (&d)[n / 2], const u32 (&a)[4], u64 b, u32 accumulate) {    \
       asm volatile("{.reg .pred p; setp.ne.b32 p, %" #p5                                           \
-                   ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type " {" WGMMA_TEXT_##n \
-                   "}, {%" #p0 ", %" #p1 ", %" #p2 ", %" #p3 "}, %" #p4 ", p, 1, 1, 0;}"           \
+                   ", 0; wgmma.mma_async.sync.aligned.m64n" #n type " {" WGMMA_TEXT_##n            \
+                   "}, {%" #p0 ", %" #p1 ", %" #p2 ", %" #p3 "}, %" #p4 ", p, 1, 1" more_r ";}"    \
                    : WGMMA_SUMS_##n(d)                                                             \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));         \
     }                                                                                              \
   };
 #define WGMMA_KIND(...) WGMMA_KIND_(__VA_ARGS__)
 #define WGMMA_KINDS(n, ...)                                                                        \
-  WGMMA_KIND(n, bf16, "bf16.bf16", __VA_ARGS__)                                                    \
-  WGMMA_KIND(n, f16, "f16.f16", __VA_ARGS__)
+  WGMMA_KIND(n, bf16, "k16.f32.bf16.bf16", ", 0, 0", ", 0", __VA_ARGS__)                           \
+  WGMMA_KIND(n, f16, "k16.f32.f16.f16", ", 0, 0", ", 0", __VA_ARGS__)                              \
+  WGMMA_KIND(n, e4m3, "k32.f32.e4m3.e4m3", "", "", __VA_ARGS__)
 #define USE_WGMMA(n) WGMMA_KINDS(n, WGMMA_AFTER_##n)
 #define WGMMA_AFTER_8 4, 5, 6, 7, 8, 9
 #define WGMMA_AFTER_16 8, 9, 10, 11, 12, 13
@@ -159,12 +162,12 @@ template <int N, Wgmma Kind> struct WgmmaShape;
 #define WGMMA_AFTER_248 124, 125, 126, 127, 128, 129
 #define WGMMA_AFTER_256 128, 129, 130, 131, 132, 133
 
-/// One product of 16 k. accumulate = false starts from 0.
+/// One product of 16 k (of E4M3, 32). accumulate = false starts from 0.
 template <int N, Wgmma Kind = Wgmma::bf16>
 DEVICE void wgmma_ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate = true) {
   WgmmaShape<N, Kind>::shared(d, a, b, accumulate);
 }
-/// A from registers: the fragment of mma.m16n8k16 of the warp's rows.
+/// A from registers: the fragment of mma.m16n8k16 (m16n8k32) of the warp's rows.
 template <int N, Wgmma Kind = Wgmma::bf16>
 DEVICE void wgmma_rs(float (&d)[N / 2], const u32 (&a)[4], u64 b, bool accumulate = true) {
   WgmmaShape<N, Kind>::registers(d, a, b, accumulate);

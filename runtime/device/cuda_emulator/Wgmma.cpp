@@ -25,23 +25,27 @@ u32 tileByte(u64 descriptor, u32 row, u32 byte) {
   return address ^ (address >> 3 & 0x70);
 }
 
-/// The 16 values of a step of one row.
+/// Values of K of a product: 32 bytes of a row.
+u32 stepOf(emu::Product kind) { return 8 * u32(valuesPerWord(kind)); }
+
+/// The 16 values (of fp8, 32) of a step of one row.
 void loadRow(emu::Product kind, const Block &block, u64 descriptor, u32 row, float *values) {
   for (u32 half = 0; half < 2; half++) {
     u32 words[4];
     memcpy(words, block.shared + tileByte(descriptor, row, half * 16), 16);
     for (u32 i = 0; i < 4; i++)
-      unpack(kind, words[i], values + half * 8 + i * 2);
+      unpack(kind, words[i], values + (half * 4 + i) * u32(valuesPerWord(kind)));
   }
 }
 
 void gatherA(Fiber *lanes, size_t index, float (*a)[32]) {
   const WgmmaProduct &product = lanes->products[index];
   if (product.fromRegisters) {
+    const u32 per = u32(valuesPerWord(product.kind));
     for (u32 l = 0; l < 32; l++)
       for (u32 h = 0; h < 4; h++)
         unpack(product.kind, lanes[l].products[index].registers[h],
-               &a[l / 4 + h % 2 * 8][h / 2 * 8 + l % 4 * 2]);
+               &a[l / 4 + h % 2 * 8][(h / 2 * 4 + l % 4) * per]);
     return;
   }
   const u32 firstRow = lanes->warp->index % 4 * 16;
@@ -52,14 +56,15 @@ void gatherA(Fiber *lanes, size_t index, float (*a)[32]) {
 /// One product for the 16 rows of a warp.
 void multiplyWarp(Fiber *lanes, size_t index) {
   const WgmmaProduct &product = lanes->products[index];
+  const u32 step = stepOf(product.kind);
   float a[16][32];
   gatherA(lanes, index, a);
   for (u32 j = 0; j < product.n / 8; j++) {
-    Eight b[16], sums[16] = {};
+    Eight b[32], sums[16] = {};
     for (u32 column = 0; column < 8; column++) {
-      float values[16];
+      float values[32];
       loadRow(product.kind, *lanes->block, product.b, j * 8 + column, values);
-      for (u32 k = 0; k < 16; k++)
+      for (u32 k = 0; k < step; k++)
         b[k][column] = values[k];
     }
     for (u32 l = 0; l < 32 && product.accumulate; l++) {
@@ -67,7 +72,7 @@ void multiplyWarp(Fiber *lanes, size_t index) {
       for (u32 e = 0; e < 4; e++)
         sums[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2] = d[e];
     }
-    multiplyTile<16>(sums, a, b);
+    step == 32 ? multiplyTile<32>(sums, a, b) : multiplyTile<16>(sums, a, b);
     for (u32 l = 0; l < 32; l++) {
       float *d = lanes[l].products[index].d + j * 4;
       for (u32 e = 0; e < 4; e++)

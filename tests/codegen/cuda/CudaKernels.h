@@ -18,13 +18,24 @@ inline std::string weightType(WeightFormat format, int64_t n, int64_t k) {
 }
 inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
+/// The operand of fp8 rows, and how a projection reads it.
+inline std::string fp8Argument(int64_t k) { return ", %xfp8: " + rowsType("fp8", k); }
+inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + rowsType("fp8", k) + ")"; }
+
+inline std::string fp8Rows(const std::string &name, int64_t k) {
+  return "kernel.func @" + name + "(%x: " + rowsType("bf16", k) + fp8Argument(k) +
+         ") {\n  kernel.fp8_rows %x : " + rowsType("bf16", k) + " outs(%xfp8 : " +
+         rowsType("fp8", k) + ") {extent = 0 : i32}\n  kernel.return\n}\n";
+}
+
 /// One output of one weight: y = x w^T.
 inline std::string plainMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k,
-                               const char *output = "f32", int extent = 0) {
+                               const char *output = "f32", int extent = 0, bool fp8 = false) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType(output, n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
-         ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = " + std::to_string(extent) +
+         (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w +
+         ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
+         " attributes {aux_counts = array<i64: 0>, extent = " + std::to_string(extent) +
          " : i32} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
 
@@ -44,7 +55,7 @@ inline std::string residualMatmul(const std::string &name, WeightFormat format, 
 /// y = gate * up, bf16 rows (SiLU left out: its accuracy is tested elsewhere; with `silu` it is
 /// there).
 inline std::string gateUp(const std::string &name, WeightFormat format, int64_t n, int64_t k,
-                          bool silu) {
+                          bool silu, bool fp8 = false) {
   std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType("bf16", n);
   std::string body = silu ? "    %n = arith.negf %g : f32\n    %e = math.exp %n : f32\n    %one = "
                             "arith.constant 1.0 : f32\n"
@@ -52,9 +63,9 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
                             "f32\n    %m = arith.mulf %a, %u : f32\n"
                           : "    %m = arith.mulf %g, %u : f32\n";
   return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w + ", %w1: " + w + ", %y: " + y +
-         ") {\n  kernel.matmul %x : " + x + " weights(%w0, %w1 : " + w + ", " + w +
-         ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {\n  ^bb0(%g: f32, %u: "
+         (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w0, %w1 : " +
+         w + ", " + w + ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
+         " attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {\n  ^bb0(%g: f32, %u: "
          "f32):\n" +
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }

@@ -1,6 +1,7 @@
 //===- MatmulTest.cpp - Projections on the emulator against scalar C++ ------===//
 #include "CudaRunner.h"
 #include "FragmentReference.h"
+#include "runtime/formats/E4M3.h"
 
 #include <cmath>
 
@@ -140,6 +141,158 @@ INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, int(WeightFormat::Fp
                          [](const auto &info) {
                            return std::string(numericFormat(WeightFormat(info.param)).name);
                          });
+
+//===----------------------------------------------------------------------===//
+// Products of fp8
+//===----------------------------------------------------------------------===//
+
+/// Rows of E4M3 as FragmentLayout.h describes them, made from bf16 rows.
+std::vector<uint8_t> fp8Of(const std::vector<uint16_t> &x, int64_t rows, int64_t k) {
+  int64_t width = roundUp(k, 64), codes = roundUp(k, 128), stride = fp8RowBytes(k);
+  std::vector<uint8_t> bytes(rows * stride);
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t g = 0; g < codes; g += 128) {
+      auto at = [&](int64_t i) { return g + i < k ? fromBf16(x[t * width + g + i]) : 0.0f; };
+      float largest = 0;
+      for (int64_t i = 0; i < 128; ++i)
+        largest = std::max(largest, std::abs(at(i)));
+      float scale = largest / 448, inverse = largest != 0 ? 448 / largest : 0;
+      for (int64_t i = 0; i < 128; ++i)
+        bytes[t * stride + g + i / 16 * 16 + fp8Slot(i % 16)] = e4m3FromF32(at(i) * inverse);
+      std::memcpy(bytes.data() + t * stride + codes + g / 128 * 4, &scale, 4);
+    }
+  return bytes;
+}
+
+/// What such a row says of x[k].
+float numberOf(const uint8_t *row, int64_t k, int64_t width) {
+  float scale;
+  std::memcpy(&scale, row + roundUp(width, 128) + k / 128 * 4, 4);
+  return scale * f32FromE4M3(row[k / 16 * 16 + fp8Slot(k % 16)]);
+}
+
+/// The rows are the reference's, the sums those of the rows in f64; `error` collects how far they
+/// are from the sums of bf16 rows, in squares.
+void expectFp8(const HostKernels &kernels, uint32_t seed, WeightFormat format, Shape shape,
+               int64_t tokens, double (&error)[2]) {
+  int64_t k = shape.k, width = roundUp(shape.n, 32), stride = fp8RowBytes(k);
+  RandomFragments weight(format, shape.n, k, 5);
+  std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+  for (int64_t i = 0; i < roundUp(k, 64); ++i)
+    x[i] = 0; // a token of zeros
+  std::vector<uint8_t> rows = fp8Of(x, tokens, k);
+  std::string name = "k" + std::to_string(k);
+  Emulated gpu(kernels, seed);
+  auto *w = gpu.put(weight.bytes, "w");
+  auto *xs = gpu.put(x, "x");
+  auto *e = gpu.make<uint8_t>(tokens * stride, "fp8");
+  float *y = gpu.make<float>(tokens * width, "y");
+  gpu.launch("rows" + name, {xs, e}, tokensOf(tokens));
+  std::vector<uint8_t> made = gpu.get(e, tokens * stride);
+  std::vector<double> numbers(shape.n * k), xNumbers(tokens * k);
+  for (int64_t row = 0; row < shape.n; ++row)
+    for (int64_t i = 0; i < k; ++i)
+      numbers[row * k + i] = weight.reader().value(row, i);
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t i = 0; i < k; ++i)
+      xNumbers[t * k + i] = numberOf(&rows[t * stride], i, k);
+  int64_t used = roundUp(k, 128) / 128 * 132;
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t i = 0; i < used; ++i)
+      ASSERT_EQ(made[t * stride + i], rows[t * stride + i]) << "token " << t << " byte " << i;
+  gpu.launch(name + "_wgmma_fp8", {xs, w, y, e}, tokensOf(tokens));
+  std::vector<float> got = gpu.get(y, tokens * width);
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t row = 0; row < width; ++row) {
+      Product want;
+      double exact = 0;
+      for (int64_t i = 0; i < k && row < shape.n; ++i) {
+        double w = numbers[row * k + i], term = w * xNumbers[t * k + i];
+        want.value += term, want.size += std::abs(term);
+        exact += w * fromBf16(x[t * roundUp(k, 64) + i]);
+      }
+      ASSERT_NEAR(got[t * width + row], want.value, 2e-6 * want.size)
+          << shape.n << "x" << k << " token " << t << " row " << row;
+      error[0] += (want.value - exact) * (want.value - exact);
+      error[1] += exact * exact;
+    }
+}
+
+/// K that goes around the ring twice and ends inside a group, and one that is a part of a group;
+/// more tokens than a block has, rows off every tile.
+TEST(CudaMatmulFp8, RowsAndSums) {
+  EmitOptions options;
+  options.wgmma = true;
+  const Shape shapes[] = {{147, 1100}, {16, 37}};
+  std::string text;
+  for (Shape shape : shapes)
+    text += plainMatmul("k" + std::to_string(shape.k), WeightFormat::Fp8Block128, shape.n, shape.k,
+                        "f32", 0, true) +
+            fp8Rows("rowsk" + std::to_string(shape.k), shape.k);
+  std::vector<CudaProgram> programs = HostKernels::emit(text, options);
+  std::unique_ptr<HostKernels> built;
+  double error[2] = {};
+  for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
+    if (!built || built->checked != run.checked)
+      built = std::make_unique<HostKernels>(programs, run.checked);
+    ASSERT_TRUE(bool(*built));
+    for (Shape shape : shapes)
+      expectFp8(*built, run.seed, WeightFormat::Fp8Block128, shape, run.seed == 2 ? 131 : 70,
+                error);
+  }
+  // What rounding x to 3 bits of mantissa costs: docs/numerics.md has the figure.
+  double relative = std::sqrt(error[0] / error[1]);
+  RecordProperty("relative_error", std::to_string(relative));
+  EXPECT_LT(relative, 0.04);
+  EXPECT_GT(relative, 0.01) << "activations should have been rounded to E4M3";
+}
+
+TEST(CudaMatmulFp8, Pair) {
+  int64_t n = 88, k = 320, tokens = 70;
+  EmitOptions options;
+  options.wgmma = true;
+  std::vector<CudaProgram> programs =
+      HostKernels::emit(gateUp("pair", WeightFormat::Fp8, n, k, false, true), options);
+  RandomFragments gate(WeightFormat::Fp8, n, k, 5), up(WeightFormat::Fp8, n, k, 8);
+  std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+  std::vector<uint8_t> rows = fp8Of(x, tokens, k);
+  for (bool checked : {true, false}) {
+    HostKernels kernels(programs, checked);
+    ASSERT_TRUE(bool(kernels));
+    Emulated gpu(kernels, 4);
+    uint16_t *y = gpu.make<uint16_t>(tokens * 128, "y");
+    gpu.launch("pair_wgmma_fp8",
+               {gpu.put(x), gpu.put(gate.bytes), gpu.put(up.bytes), y, gpu.put(rows)},
+               tokensOf(tokens));
+    std::vector<uint16_t> got = gpu.get(y, tokens * 128);
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t row = 0; row < n; ++row) {
+        double g = 0, u = 0;
+        for (int64_t i = 0; i < k; ++i) {
+          float number = numberOf(&rows[t * fp8RowBytes(k)], i, k);
+          g += double(gate.reader().value(row, i)) * number;
+          u += double(up.reader().value(row, i)) * number;
+        }
+        ASSERT_NEAR(fromBf16(got[t * 128 + row]), g * u, std::abs(g * u) / 200 + 1e-5)
+            << "token " << t << " row " << row;
+      }
+  }
+}
+
+/// Steps of few tokens skip the rows; other architectures always do.
+TEST(CudaMatmulFp8, RowsAreIdleWhereNobodyReadsThem) {
+  for (bool wgmma : {true, false}) {
+    EmitOptions options;
+    options.wgmma = wgmma;
+    std::vector<CudaProgram> programs = HostKernels::emit(fp8Rows("rows", 256), options);
+    const std::vector<CudaVariant> &variants = programs[0].variants;
+    ASSERT_EQ(variants.size(), wgmma ? 2u : 1u);
+    EXPECT_EQ(variants[0].grid[0](64, 1, 1), 0);
+    EXPECT_EQ(variants[0].maxCount, wgmma ? 64 : kUnlimited);
+    if (wgmma)
+      EXPECT_EQ(variants[1].grid[0](65, 1, 1), 65);
+  }
+}
 
 /// Decode, prefill and wgmma in one program: each is right for every batch.
 std::vector<CudaProgram> everyLoop(const std::string &text) {

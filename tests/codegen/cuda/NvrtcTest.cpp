@@ -122,6 +122,12 @@ TEST_P(NvrtcFormats, Wgmma) {
                         gateUp("pair", format, 14336, 4096, true),
                     {"sm_90a"}, printing(), withWgmma());
 }
+TEST(NvrtcWgmma, Fp8) {
+  compileEverywhere(plainMatmul("plain", WeightFormat::Fp8Block128, 4096, 14336, "f32", 0, true) +
+                        gateUp("pair", WeightFormat::Fp8Block128, 14336, 4096, true, true) +
+                        fp8Rows("rows", 4096) + fp8Rows("rows_wide", 14336),
+                    {"sm_90a"}, printing(), withWgmma());
+}
 /// Two main loops in one kernel, and rows that are padded.
 TEST(NvrtcWgmma, Segments) {
   compileEverywhere(

@@ -82,3 +82,29 @@ kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: 
   }
   kernel.return
 }
+
+// fp8 weights with fp8 rows: the same shape of block, products of fp8, one argument more; decode and prefill do not look at it.
+// CHECK-LABEL: // eighth: matmul
+// CHECK:       #include "matmul_wgmma_fp8.cuh"
+// CHECK:         matmul_decode<Fp8Format, 256, 4, 1>(weights, (const u8 *)x, 144, tile, first, &batch->tokens, shared,
+// CHECK:       KERNEL void __launch_bounds__(384, 1) eighth_wgmma_fp8(const u16 *x, const u8 *w0, float *y0, const u8 *xFp8, const BatchView *batch) {
+// CHECK:         matmul_wgmma_fp8<256>(weights, xFp8, 144, tile, first, &batch->tokens, shared,
+// CHECK:       // eighth_t64: {{.*}}, at most 64
+// CHECK-NEXT:  // eighth_wgmma_fp8: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 67648 bytes{{$}}
+kernel.func @eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<144x256, fp8>, %y: !kernel.rows<144, f32>, %e: !kernel.rows<256, fp8>) {
+  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<144x256, fp8>) outs(%y : !kernel.rows<144, f32>) fp8(%e : !kernel.rows<256, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
+
+// What makes those rows rests where nobody reads them.
+// CHECK-LABEL: // rows: fp8_rows
+// CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens);
+// CHECK:       // rows_idle: grid 1 * 0 / 1, 1 * 1 / 1; 32 threads, 0 bytes, at most 64
+// CHECK-NEXT:  // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
+kernel.func @rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
+  kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = 0 : i32}
+  kernel.return
+}

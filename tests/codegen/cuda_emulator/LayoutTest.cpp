@@ -245,11 +245,54 @@ void checkWgmma(const char *kernel, int n, bool registers, uint32_t (*encode)(in
     }
 }
 
+/// A codes of 8 bits, four to a word: m64nNk32, whose fragments are those of m16n8k32.
+void checkWgmmaE4M3(const char *kernel, int n) {
+  Random random(53);
+  for (uint32_t accumulate : {0u, 1u})
+    for (uint32_t step : {0u, 3u}) {
+      std::vector<int> a(64 * 128), b(size_t(n * 128)), c(size_t(64 * n));
+      for (auto *m : {&a, &b, &c})
+        for (int &v : *m)
+          v = int(random.word() % 17) - 8; // exact in E4M3
+      std::vector<uint8_t> tile(size_t(64 + n) * 128);
+      for (int row = 0; row < 64 + n; row++)
+        for (int k = 0; k < 128; k++)
+          tile[size_t(swizzledByte(row, k))] = uint8_t(
+              toE4M3(row < 64 ? a[size_t(row * 128 + k)] : b[size_t((row - 64) * 128 + k)]));
+      std::vector<float> fd(size_t(n / 2 * 128));
+      std::vector<uint32_t> fa(4 * 128);
+      for (int thread = 0; thread < 128; thread++) {
+        for (int i = 0; i < n / 2; i++)
+          fd[size_t(i * 128 + thread)] =
+              float(c[size_t(wgmmaRow(thread, i) * n + wgmmaColumn(thread, i))]);
+        for (int i = 0; i < 16; i++) {
+          const int row = 16 * (thread / 32 % 4) + aRow8(thread % 32, i),
+                    column = int(step) * 32 + aColumn8(thread % 32, i);
+          fa[size_t(i / 4 * 128 + thread)] |= toE4M3(a[size_t(row * 128 + column)]) << (i % 4 * 8);
+        }
+      }
+      KernelSession s("layouts", "fast");
+      auto *d = s.put(fd, "d");
+      EXPECT_LAUNCHED(s.launch(kernel, {.block = {128}, .dynamicShared = uint32_t(64 + n) * 128}, d,
+                               s.put(tile, "tile"), s.put(fa, "a"), step, accumulate));
+      for (int thread = 0; thread < 128; thread++)
+        for (int i = 0; i < n / 2; i++) {
+          const int row = wgmmaRow(thread, i), column = wgmmaColumn(thread, i);
+          int want = accumulate ? c[size_t(row * n + column)] : 0;
+          for (int k = int(step) * 32; k < int(step) * 32 + 32; k++)
+            want += a[size_t(row * 128 + k)] * b[size_t(column * 128 + k)];
+          ASSERT_EQ(d[i * 128 + thread], want) << kernel << " thread " << thread << " sum " << i;
+        }
+    }
+}
+
 TEST(Layout, Wgmma) {
   checkWgmma("wgmma_ss_8", 8, false, toBf16);
   checkWgmma("wgmma_ss_64", 64, false, toF16);
   checkWgmma("wgmma_ss_256", 256, false, toBf16);
   checkWgmma("wgmma_rs_64", 64, true, toBf16);
+  checkWgmmaE4M3("wgmma_ss_e4m3", 64);
+  checkWgmmaE4M3("wgmma_rs_e4m3", 64);
 }
 
 TEST(Layout, WgmmaDescriptor) {

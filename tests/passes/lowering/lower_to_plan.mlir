@@ -6,6 +6,19 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=f16})' 2>&1 | FileCheck %s --check-prefix=KV
 
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm-lower-to-plan{device=cuda fp8-rows=true})' | FileCheck %s --check-prefix=FP8
+
+// FP8 projections that may multiply in fp8 get their rows twice: written once for all that read them, in a launch before.
+// FP8-LABEL:  kernel.func @projections_0
+// FP8:          kernel.matmul {{.*}} fp8(
+// FP8:        plan.section @layer {
+// FP8-NEXT:     plan.launch @norm_0
+// FP8-NEXT:     plan.launch @fp8_0 [#plan.buffer<@norm>, #plan.buffer<@e>]
+// FP8-NEXT:     plan.launch @projections_0 {{.*}}#plan.buffer<@e>]
+// FP8-COUNT-3:  plan.launch @fp8_
+// FP8-NOT:      plan.launch @fp8_
+// FP8:        plan.section @end {
+
 // CHECK-LABEL: kernel.func @projections_0
 // CHECK-SAME:    !kernel.rows<64, q8>
 // CHECK:         kernel.matmul

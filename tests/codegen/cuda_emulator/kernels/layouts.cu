@@ -121,6 +121,8 @@ WGMMA(wgmma_ss_8, 8, bf16, false)
 WGMMA(wgmma_ss_64, 64, f16, false)
 WGMMA(wgmma_ss_256, 256, bf16, false)
 WGMMA(wgmma_rs_64, 64, bf16, true)
+WGMMA(wgmma_ss_e4m3, 64, e4m3, false)
+WGMMA(wgmma_rs_e4m3, 64, e4m3, true)
 
 /// The numbers a descriptor is made of, for tiles at 0, 32 and 1024 bytes.
 KERNEL void __launch_bounds__(1) descriptors(u64 *out) {

@@ -1,0 +1,196 @@
+//===- matmul_wgmma_fp8.cuh - Projections of many tokens in fp8 (sm_90a) ----===//
+//
+// E4M3 weights times E4M3 activations (fp8_rows.cuh), twice the rate of bf16 and half the bytes of
+// x. A block of three warpgroups makes 8 tiles of 16 rows (of a pair: 4 tiles of both weights) x
+// 128 tokens, as in matmul_wgmma.cuh:
+//
+//   warpgroup 0      brings x: a ring of stages of 128 tokens x 128 k, swizzled, and the tokens'
+//                    scales of these k, by cp.async
+//   warpgroup 1, 2   multiply: the words of a warp's tile are A of wgmma as they are stored, four
+//                    products of 32 k a stage
+//
+//   full[s], empty[s]   as there
+//
+// Sums of two levels: the tensor cores' over 128 k, whose width is not documented and known to be
+// less than f32's, and sum = fma(scale of w * scale of x, dot, sum) in f32, stage by stage in order
+// of K. While one warpgroup adds, the other multiplies.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "formats.cuh"
+#include "fp8_rows.cuh"
+
+USE_WGMMA(128)
+
+constexpr i32 kFp8Tokens = 128, kFp8Stages = 4, kFp8Lag = 2;
+constexpr i32 kFp8StageBytes = kFp8Tokens * 128;
+constexpr i32 kFp8Sums = kFp8Tokens / 2; ///< of a thread
+
+/// What lies where in the block's shared memory.
+struct Fp8Shared {
+  u8 *stages;
+  float *scales; ///< of tokens, per stage
+  u64 *full, *empty;
+  float *sums; ///< pairs: what the two warpgroups tell each other
+  MEMBER explicit Fp8Shared(u8 *shared)
+      : stages(shared), scales((float *)(shared + kFp8Stages * kFp8StageBytes)),
+        full((u64 *)(scales + kFp8Stages * kFp8Tokens)), empty(full + kFp8Stages),
+        sums((float *)(empty + kFp8Stages)) {}
+};
+
+/// Warpgroup 0: a thread copies 16 bytes of each 16th token, and the scale of one. Rows beyond the
+/// last token become 0.
+template <i32 K> DEVICE void bring_fp8(const Fp8Shared &at, const u8 *x, i32 first, i32 count) {
+  constexpr i32 rowBytes = fp8_row_bytes(K), groups = fp8_codes(K) / 128;
+  const i32 thread = threadIdx.x, token = thread / 8, chunk = thread % 8;
+  const u8 *from = x + (i64)(first + token) * rowBytes + chunk * 16;
+  const i32 left = count - first - token;
+  const bool own = first + thread < count;
+  const u8 *scaleFrom = x + (i64)(own ? first + thread : first) * rowBytes + fp8_codes(K);
+  NO_UNROLL
+  for (i32 r = 0; r < groups + kFp8Lag; r++) {
+    if (r < groups) {
+      const i32 s = r % kFp8Stages;
+      if (r >= kFp8Stages)
+        mbar_wait(at.empty + s, (r / kFp8Stages - 1) & 1);
+      u8 *stage = at.stages + s * kFp8StageBytes;
+      UNROLL
+      for (i32 i = 0; i < kFp8Tokens / 16; i++) {
+        const bool inside = 16 * i < left;
+        cp_async16(stage + swizzle128((16 * i + token) * 128 + chunk * 16),
+                   inside ? from + 16 * i * rowBytes + r * 128 : x, inside ? 16 : 0);
+      }
+      cp_async4(at.scales + s * kFp8Tokens + thread, scaleFrom + r * 4, own ? 4 : 0);
+    }
+    cp_async_commit();
+    if (r >= kFp8Lag) {
+      cp_async_wait<kFp8Lag>();
+      fence_proxy_async();
+      mbar_arrive(at.full + (r - kFp8Lag) % kFp8Stages);
+    }
+  }
+}
+
+/// Codes and scales of a tile's 128 k.
+struct Fp8Block {
+  u32 code[16];
+  float s[2];
+};
+DEVICE void load_fp8_block(Fp8Block &to, const u8 *tile, i32 r) {
+  const i32 lane = threadIdx.x % 32;
+  const u8 *block = tile + (i64)r * Fp8Format::blockBytes;
+  UNROLL
+  for (i32 i = 0; i < 4; i++) {
+    const uint4 w = ld_stream((const uint4 *)(block + i * 512 + lane * 16));
+    to.code[4 * i] = w.x, to.code[4 * i + 1] = w.y, to.code[4 * i + 2] = w.z,
+                to.code[4 * i + 3] = w.w;
+  }
+  UNROLL
+  for (i32 half = 0; half < 2; half++)
+    to.s[half] = *(const float *)(block + Fp8Format::scaleOffset + 4 * (lane / 4 + 8 * half));
+}
+
+/// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
+template <i32 K>
+DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *stream) {
+  constexpr i32 groups = fp8_codes(K) / 128;
+  float dot[kFp8Sums] = {};
+  Fp8Block block, next;
+  load_fp8_block(next, stream, 0);
+  UNROLL
+  for (i32 i = 0; i < kFp8Sums; i++)
+    sum[i] = 0.0f;
+  NO_UNROLL
+  for (i32 r = 0; r < groups; r++) {
+    block = next;
+    if (r + 1 < groups)
+      load_fp8_block(next, stream, r + 1);
+    const i32 s = r % kFp8Stages;
+    mbar_wait(at.full + s, r / kFp8Stages & 1);
+    wgmma_fence();
+    UNROLL
+    for (i32 i = 0; i < 4; i++) {
+      const u32 a[4] = {block.code[4 * i], block.code[4 * i + 1], block.code[4 * i + 2],
+                        block.code[4 * i + 3]};
+      wgmma_rs<kFp8Tokens, Wgmma::e4m3>(
+          dot, a, wgmma_descriptor(at.stages + s * kFp8StageBytes + 32 * i), i != 0);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+    keep(dot);
+    const float *scales = at.scales + s * kFp8Tokens + threadIdx.x % 4 * 2;
+    UNROLL
+    for (i32 j = 0; j < kFp8Sums / 4; j++) {
+      UNROLL
+      for (i32 v = 0; v < 4; v++) {
+        float &to = sum[4 * j + v];
+        to = fma_f32(block.s[v / 2] * scales[8 * j + v % 2], dot[4 * j + v], to);
+      }
+    }
+    sync_warp();
+    if (threadIdx.x % 32 == 0)
+      mbar_arrive(at.empty + s);
+  }
+}
+
+/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3).
+template <i32 K, i32 Weights, class Store>
+DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
+                             i32 first, const i64 *countOf, u8 *shared, Store store) {
+  const i32 thread = threadIdx.x, lane = thread % 32;
+  const Fp8Shared at(shared);
+  pdl_wait();
+  const i32 count = (i32)*countOf;
+  if (first >= count)
+    return;
+  if (thread == 0) {
+    UNROLL
+    for (i32 s = 0; s < kFp8Stages; s++) {
+      mbar_init(at.full + s, 128);
+      mbar_init(at.empty + s, 8);
+    }
+    fence_mbar_init();
+  }
+  sync_block();
+  if (thread < 128) {
+    setmaxnreg_dec<40>();
+    bring_fp8<K>(at, x, first, count);
+    return;
+  }
+  setmaxnreg_inc<232>();
+  const i32 warp = thread / 32 % 4, group = thread / 128 - 1, tiles = divide_up(rows, 16);
+  const i32 own = Weights == 2 ? tile + warp : tile + 4 * group + warp;
+  const u8 *weight = Weights == 2 && group ? weights[Weights - 1] : weights[0];
+  float sum[kFp8Sums];
+  multiply_fp8<K>(sum, at, weight + (own < tiles ? own : tiles - 1) * Fp8Format::tileBytes(K));
+
+  const i32 row = own * 16 + lane / 4, token = first + 2 * (lane % 4);
+  if constexpr (Weights == 1) {
+    UNROLL
+    for (i32 i = 0; i < kFp8Sums; i++) {
+      const i32 t = token + i / 4 * 8 + i % 2, n = row + i / 2 % 2 * 8;
+      const float sums[1] = {sum[i]};
+      if (t < count && n < rows)
+        store(t, n, sums);
+    }
+  } else {
+    // The same place of the two warpgroups is the same row and token: each finishes half of them.
+    float *const mine = at.sums + thread - 128, *const other = at.sums + ((thread - 128) ^ 128);
+    UNROLL
+    for (i32 i = 0; i < kFp8Sums; i++)
+      mine[i * 256] = sum[i];
+    sync_named(2, 256);
+    NO_UNROLL
+    for (i32 from = 0; from < kFp8Sums / 2; from += 4) {
+      UNROLL
+      for (i32 v = 0; v < 4; v++) {
+        const i32 i = group * kFp8Sums / 2 + from + v;
+        const i32 t = token + i / 4 * 8 + v % 2, n = row + v / 2 * 8;
+        const float own = mine[i * 256], theirs = other[i * 256];
+        const float sums[2] = {group ? theirs : own, group ? own : theirs};
+        if (t < count && n < rows)
+          store(t, n, sums);
+      }
+    }
+  }
+}
