@@ -450,7 +450,7 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, 
 
 Result<void> Compilation::buildGpuProgram() {
   pipeline.device = "cuda";
-  pipeline.kv = "bf16";
+  pipeline.kv = options.gpuKv;
   if (auto ok = lowerToPlan("gpu plan"); !ok)
     return ok;
   if (options.targets.empty() && (stopAt(Emit::Kernel) || stopAt(Emit::Plan)))
@@ -515,7 +515,7 @@ Result<void> Compilation::write() {
   if (!options.gpuTargets.empty())
     attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
   if (!options.gpuTargets.empty() && !options.targets.empty())
-    attribute("kv.cuda", "bf16");
+    attribute("kv.cuda", options.gpuKv);
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("recipe", rule);
