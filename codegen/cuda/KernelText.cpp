@@ -54,6 +54,8 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
         "{0}{1} *{2}, ", written ? "" : "const ", elementText(argument.getType()),
         it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
   }
+  if (workspaceBytes(kernel))
+    parameters += "u8 *workspace, ";
   write("");
   line("KERNEL void __launch_bounds__({0}) {1}({2}const BatchView *batch) {{",
        allRegisters ? std::to_string(threads) + ", 1" : std::to_string(threads), variant.symbol,
