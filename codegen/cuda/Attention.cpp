@@ -37,7 +37,8 @@ struct AttentionSizes {
     return std::max(alone, group * (4 * slotsAtOnce + 1) * 4);
   }
   int64_t prefillShared() const {
-    return warps * (qBytes() + std::min<int64_t>(vChunks(), 2) * 32 * 32 * 4);
+    int64_t chunks = headDim > 64 && headDim % 64 == 0 ? 2 : 1;
+    return warps * (qBytes() + chunks * 32 * 32 * 4);
   }
   int64_t workspace() const {
     int64_t inWindow = splitTokens * (int64_t(llvm::divideCeil(window, runPositions)) + 1);

@@ -41,6 +41,9 @@ constexpr float kNoScore = -1e30f; ///< below any score, finite
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
+  /// Chunks of K whose loads are under way at once: all, where the registers have room beside the
+  /// sums of a decode block.
+  static constexpr i32 together = S::headDim > 128 ? 1 : group *S::headDim > 1024 ? 2 : kChunks;
   static constexpr bool qInRegisters = S::headDim <= 64;
   static constexpr i32 qBytes =
       qInRegisters ? 0 : kChunks * 2 * 512; ///< of 16 rows, in shared memory
@@ -223,8 +226,7 @@ template <class S> struct Span {
     for (i32 i = 0; i < 2; i++)
       rows[i] = pages.pageOfSpan(start, i).keys(pages.head, g);
     float s[1][8][4] = {};
-    constexpr i32 together =
-        S::headDim <= 128 ? Shape::kChunks : 1; // chunks whose loads are under way at once
+    constexpr i32 together = Shape::together;
     _Pragma("unroll together") for (i32 t = 0; t < Shape::kChunks; t++) {
       EightOf<S> keys[8];
       UNROLL

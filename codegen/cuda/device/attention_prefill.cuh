@@ -10,10 +10,10 @@
 constexpr i32 kPrefillWarps = 4;
 
 template <class S> struct PrefillShape {
-  /// Wide heads: an item is 16 rows and 128 dimensions of V; its scores are computed again for
-  /// each.
-  static constexpr i32 parts = divide_up(AttentionShape<S>::vChunks, 2),
-                       chunks = AttentionShape<S>::vChunks < 2 ? 1 : 2;
+  /// Wide heads: an item is 16 rows and 128 dimensions of V, or 64 of a head that does not end with
+  /// them (its bounds take registers); its scores are computed again for each.
+  static constexpr i32 chunks = AttentionShape<S>::vChunks < 2 || S::headDim % 64 != 0 ? 1 : 2,
+                       parts = divide_up(AttentionShape<S>::vChunks, chunks);
   static constexpr i32 totalsAt = AttentionShape<S>::qBytes, totalFloats = chunks * 32 * 32,
                        warpBytes = totalsAt + totalFloats * 4;
 };
@@ -38,7 +38,7 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchV
   const i32 items = divide_up(work.tile.tokens * Shape::group, 16) * parts;
   NO_UNROLL
   for (i32 item = warp; item < items; item += kPrefillWarps) {
-    const i32 rowTile = item / parts, firstChunk = item % parts * 2;
+    const i32 rowTile = item / parts, firstChunk = item % parts * chunks;
     Queries<S> queries;
     queries.load(q, work.tile, work.head, rowTile * 16, (uint4 *)mine, 0, 1);
     if constexpr (!Shape::qInRegisters)
