@@ -369,6 +369,9 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op) {
+  if (op.getKv().getType().getElement() == KvElement::FP8)
+    return op.emitOpError("expects a KV pool of f32, bf16 or f16 on CPUs, got ")
+           << op.getKv().getType();
   AttentionEmitter(k, op).emit();
   return success();
 }

@@ -221,6 +221,9 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
+  if (op.getKv().getType().getElement() == KvElement::FP8)
+    return op.emitOpError("expects a KV pool of f32, bf16 or f16 on CPUs, got ")
+           << op.getKv().getType();
   RopeAppendEmitter(k, op).emit();
   return success();
 }

@@ -6,8 +6,8 @@
 //                                                            object          (clang)
 //
 // docs/gpu.md has the ABI: a symbol takes the address of each operand of the kernel.func, in order,
-// and last the address of the batch. Programs are compiled apart from each other, in parallel; the
-// same kernels give the same bytes.
+// that of the workspace if the kernel has one, and last the address of the batch. Programs are
+// compiled apart from each other, in parallel; the same kernels give the same bytes.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -75,6 +75,11 @@ struct EmitOptions {
   /// the others (docs/gpu.md, Arithmetic).
   bool wgmma = false;
 };
+
+/// Device memory that a kernel asks for beside its operands: all zeros before the first launch; its
+/// address comes behind the operands. Kernels that run one after the other may have the same. 0:
+/// none, and no address.
+int64_t workspaceBytes(kernel::FuncOp kernel);
 
 /// Errors are reported at the kernel.
 mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions &options = {});

@@ -56,6 +56,8 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
         "{0}{1} *{2}, ", written ? "" : "const ", elementText(argument.getType()),
         it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
   }
+  if (workspaceBytes(kernel))
+    parameters += "u8 *workspace, ";
   parameters += "const BatchView *batch";
   for (Value operand : mapped) {
     parameters += (", const __grid_constant__ TensorMap " + nameOf(operand) + "_map").str();

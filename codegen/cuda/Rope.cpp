@@ -18,8 +18,9 @@ LogicalResult ingot::cuda::emitRopeTable(KernelText &k, kernel::RopeTableOp op) 
 
 LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
-  if (kv.getElement() != kernel::KvElement::BF16)
-    return op.emitOpError("expects a KV pool of bf16 on GPUs, got ") << kv;
+  bool fp8 = kv.getElement() == kernel::KvElement::FP8;
+  if (!fp8 && kv.getElement() != kernel::KvElement::BF16)
+    return op.emitOpError("expects a KV pool of bf16 or fp8 on GPUs, got ") << kv;
   k.include("rope.cuh");
   k.name(op.getQ(), "q", /*written=*/true);
   k.name(op.getK(), "k");
@@ -39,9 +40,10 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   k.line("struct Heads {{");
   k.line("static constexpr i32 heads = {0}, kvHeads = {1}, headDim = {2}, rotary = {3};", heads,
          kvHeads, kv.getHeadDim(), op.getTable() ? op.getTable().getType().getN() : 0);
-  k.line("static constexpr bool interleaved = {0}, qNormed = {1}, kNormed = {2};",
+  k.line("static constexpr bool interleaved = {0}, qNormed = {1}, kNormed = {2}, fp8 = {3};",
          op.getStyle() == lm::RopeStyle::Interleaved ? "true" : "false",
-         op.getQNorm() ? "true" : "false", op.getKNorm() ? "true" : "false");
+         op.getQNorm() ? "true" : "false", op.getKNorm() ? "true" : "false",
+         fp8 ? "true" : "false");
   k.line("static constexpr float eps = {0}, weightOffset = {1};",
          floatText(op.getEps().convertToDouble()),
          floatText(op.getWeightOffset().convertToDouble()));

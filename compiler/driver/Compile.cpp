@@ -450,7 +450,7 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, 
 
 Result<void> Compilation::buildGpuProgram() {
   pipeline.device = "cuda";
-  pipeline.kv = "bf16";
+  pipeline.kv = options.gpuKv;
   // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
   // bits.
   pipeline.fp8Rows =
@@ -522,7 +522,7 @@ Result<void> Compilation::write() {
   if (!options.gpuTargets.empty())
     attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
   if (!options.gpuTargets.empty() && !options.targets.empty())
-    attribute("kv.cuda", "bf16");
+    attribute("kv.cuda", options.gpuKv);
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("recipe", rule);

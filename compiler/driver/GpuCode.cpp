@@ -98,6 +98,33 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   return to;
 }
 
+/// One buffer for all kernels that ask for a workspace, since no two of them run at once: the last operand of their launches.
+static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
+  uint64_t bytes = 0, end = 0;
+  for (kernel::FuncOp kernel : kernels)
+    bytes = std::max<uint64_t>(bytes, cuda::workspaceBytes(kernel));
+  if (!bytes)
+    return;
+  for (const auto &buffer : table.buffers)
+    if (buffer->class_ == fb::BufferClass::Fixed)
+      end = std::max(end, buffer->offset + buffer->per_unit);
+  auto workspace = std::make_unique<fb::BufferT>();
+  workspace->name = "workspace";
+  workspace->class_ = fb::BufferClass::Fixed;
+  workspace->per_unit = roundUp(bytes, 64);
+  workspace->offset = end;
+  for (auto [index, kernel] : llvm::enumerate(kernels)) {
+    if (!cuda::workspaceBytes(kernel))
+      continue;
+    ++table.kernels[index]->args;
+    for (const auto &section : table.sections)
+      for (const auto &launch : section->launches)
+        if (launch->kernel == index)
+          launch->args.push_back(fb::Arg(fb::ArgKind::Buffer, table.buffers.size()));
+  }
+  table.buffers.push_back(std::move(workspace));
+}
+
 /// Behind the logits: `argmax` with its keys, then `argmax_finish` with the ids. Both buffers are a line for each row, apart
 /// from all others: keys outlive the step. The program has that of the keys already if its projections raise them.
 static void addGreedySection(fb::EngineT &table) {
@@ -256,6 +283,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
 
 Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
                                      std::vector<SegmentSource> &segments) {
+  addWorkspace(kernels, table);
   addGreedySection(table);
   GpuCode sum;
   for (bool wgmma : {false, true}) {

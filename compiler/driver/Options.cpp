@@ -89,6 +89,26 @@ const char *compiler::weightOriginName(WeightOrigin origin) {
   return origin == WeightOrigin::Random ? "random" : origin == WeightOrigin::Seed ? "seed" : "";
 }
 
+/// --kv says the type of each kind of device that has it; the other keeps its default.
+static Result<void> chooseKv(CompileOptions &o) {
+  bool gpuHas = o.kv == "bf16" || o.kv == "fp8", cpuHas = o.kv != "fp8";
+  if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && !gpuHas)))
+    return usage("E0463", "GPU code is made with --precision fast and a KV cache of bf16 or fp8",
+                 o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
+                 "leave it out, or compile for CPUs alone: --target cpu");
+  if (o.kv == "fp8" && o.gpuTargets.empty())
+    return usage("E0465", "a KV cache of fp8 is for GPUs", "the targets are CPUs, which have f32, bf16 and f16",
+                 "--kv bf16, or add a GPU: --target cuda:sm_90a");
+  if (!o.kv.empty() && o.kv != "f32" && o.kv != "bf16" && o.kv != "f16" && o.kv != "fp8")
+    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16, f16 and fp8", "--kv bf16");
+  o.gpuKv = o.kv == "fp8" ? "fp8" : "bf16";
+  if (o.targets.empty())
+    o.kv = o.gpuKv;
+  else if (o.kv.empty() || !cpuHas)
+    o.kv = o.exact ? "f32" : "f16";
+  return {};
+}
+
 Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
   CompileOptions o;
   CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
@@ -116,7 +136,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-codegen or pre-plan")
       ->type_name("POINT=PIPELINE")
       ->allow_extra_args(false);
-  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact)");
+  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
   app.add_flag("--batch-invariant", o.batchInvariant,
@@ -152,14 +172,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   if (targets.empty())
     (void)addTarget(emit == "cuda" ? "cuda:sm_90a" : "cpu", o);
   o.exact = precision == "exact";
-  if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && o.kv != "bf16")))
-    return usage("E0463", "GPU code is made with --precision fast and a KV cache of bf16",
-                 o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
-                 "leave it out, or compile for CPUs alone: --target cpu");
-  if (o.kv.empty())
-    o.kv = o.exact ? "f32" : o.targets.empty() ? "bf16" : "f16";
-  if (o.kv != "f32" && o.kv != "bf16" && o.kv != "f16")
-    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16 and f16", "--kv bf16");
+  if (auto ok = chooseKv(o); !ok)
+    return ok.error();
   if (!quantize.empty()) {
     std::replace(quantize.begin(), quantize.end(), '-', '_');
     if (quantize != "int8" && quantize != "int4_g32" && quantize != "int4_g64" &&

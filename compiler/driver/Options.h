@@ -32,7 +32,8 @@ struct CompileOptions {
   std::vector<std::string> plugins;   ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>> insertions; ///< extension point, textual pipeline
   std::string cache;                  ///< folder that keeps generated code, or empty
-  std::string kv;                     ///< "f32", "bf16", "f16"
+  std::string kv;                     ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
+  std::string gpuKv;                  ///< "bf16", "fp8"
   bool exact = false;
   bool batchInvariant = false;        ///< GPU code whose bits do not depend on the batch: no wgmma
   bool verify = false;                ///< check passes with the real weights as well

@@ -188,7 +188,8 @@ void Run::append(lm::KvAppendOp op) {
   const Matrix &k = rows(op.getK()), &v = rows(op.getV());
   for (int64_t t = 0; t < k.rows; ++t) {
     int32_t sequence = batch.sequences[t];
-    state.append(kv.slot, sequence, batch.positions[t], k.row(t), v.row(t));
+    state.append(kv.slot, sequence, batch.positions[t], k.row(t), v.row(t),
+                 static_cast<int64_t>(op.getKvHeads()));
     kv.lengths[sequence] = batch.positions[t] + 1;
   }
   bind(op.getResult(), {nullptr, {}, std::move(kv)});

@@ -9,39 +9,53 @@
 
 using namespace ingot::reference;
 
-static float roundTo(KvFormat format, float value) {
+/// Rounds the vectors of all heads of one position.
+static void roundVectors(KvFormat format, std::span<float> values, int64_t heads) {
   switch (format) {
   case KvFormat::F32:
-    return value;
+    return;
   case KvFormat::BF16:
-    return roundToBf16(value);
+    std::ranges::transform(values, values.begin(), roundToBf16);
+    return;
   case KvFormat::F16:
-    return roundToF16(value);
+    std::ranges::transform(values, values.begin(), roundToF16);
+    return;
+  case KvFormat::FP8:
+    for (size_t width = values.size() / size_t(heads), at = 0; at < values.size(); at += width)
+      roundScaledE4m3(values.subspan(at, width));
+    return;
   }
-  return value;
+}
+
+static void appendRounded(KvFormat format, std::vector<float> &rows, std::span<const float> values,
+                          int64_t heads) {
+  rows.insert(rows.end(), values.begin(), values.end());
+  roundVectors(format, std::span(rows).last(values.size()), heads);
 }
 
 void KvState::append(int64_t slot, int64_t sequence, int64_t position, std::span<const float> k,
-                     std::span<const float> v) {
+                     std::span<const float> v, int64_t kvHeads) {
   Rows &own = rows[{slot, sequence}];
   size_t width = k.size();
   auto past = pasts.find(sequence);
   if (own.length < position && past != pasts.end()) {
     uint64_t key = past->second.seed * 1000003u + static_cast<uint64_t>(slot);
-    for (; own.length < std::min(position, past->second.length); ++own.length)
+    std::vector<float> madeUpK(width), madeUpV(width);
+    for (; own.length < std::min(position, past->second.length); ++own.length) {
       for (size_t i = 0; i < width; ++i) {
         uint64_t index = static_cast<uint64_t>(own.length) * width + i;
-        own.k.push_back(roundTo(format, 4 * uniform(key, 2 * index) - 2));
-        own.v.push_back(roundTo(format, 4 * uniform(key, 2 * index + 1) - 2));
+        madeUpK[i] = 4 * uniform(key, 2 * index) - 2;
+        madeUpV[i] = 4 * uniform(key, 2 * index + 1) - 2;
       }
+      appendRounded(format, own.k, madeUpK, kvHeads);
+      appendRounded(format, own.v, madeUpV, kvHeads);
+    }
   }
   assert(own.length >= position && "positions of a sequence come in order");
   own.k.resize(static_cast<size_t>(position) * width);
   own.v.resize(static_cast<size_t>(position) * width);
-  for (size_t i = 0; i < width; ++i) {
-    own.k.push_back(roundTo(format, k[i]));
-    own.v.push_back(roundTo(format, v[i]));
-  }
+  appendRounded(format, own.k, k, kvHeads);
+  appendRounded(format, own.v, v, kvHeads);
   own.length = position + 1;
 }
 

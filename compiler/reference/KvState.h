@@ -18,7 +18,8 @@
 
 namespace ingot::reference {
 
-enum class KvFormat : uint8_t { F32, BF16, F16 };
+/// FP8: each head's vector is E4M3 times a scale, its largest magnitude / 448.
+enum class KvFormat : uint8_t { F32, BF16, F16, FP8 };
 
 class KvState {
 public:
@@ -31,9 +32,9 @@ public:
 
   /// Stores k and v of one position. Positions of a sequence come in order, or over again
   /// (then all behind it is forgotten). A gap before the first row that was ever appended
-  /// is filled with a made-up past if there is one.
+  /// is filled with a made-up past if there is one. kvHeads divides the width of k and v.
   void append(int64_t slot, int64_t sequence, int64_t position, std::span<const float> k,
-              std::span<const float> v);
+              std::span<const float> v, int64_t kvHeads = 1);
 
   const Rows *find(int64_t slot, int64_t sequence) const;
 

@@ -22,6 +22,19 @@ float reference::roundToBf16(float value) {
   return std::bit_cast<float>(bits & 0xFFFF0000u);
 }
 
+void reference::roundScaledE4m3(std::span<float> vector) {
+  float most = 0;
+  for (float value : vector)
+    most = std::max(most, std::abs(value));
+  float scale = most >= 0x1p-110f ? most / 448 : 1;
+  for (float &value : vector) {
+    float code = std::clamp(value / scale, -448.0f, 448.0f);
+    int exponent = std::max(std::ilogb(code), -6); // below lie the subnormals
+    float step = std::ldexp(1.0f, exponent - 3);
+    value = (code == 0 ? code : std::nearbyint(code / step) * step) * scale;
+  }
+}
+
 /// One group: all its values become scale * code with an integer code.
 static void roundGroup(const NumericFormat &format, std::span<float> group) {
   float extreme = 0;

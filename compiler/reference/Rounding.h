@@ -16,6 +16,10 @@ namespace ingot::reference {
 float roundToBf16(float value);
 float roundToF16(float value);
 
+/// A vector as the KV cache of fp8 holds it: E4M3 codes (ties to even, saturating) times the f32
+/// scale largest magnitude / 448; 1 where the largest magnitude is below 2^-110.
+void roundScaledE4m3(std::span<float> vector);
+
 /// Replaces each number of a row of K by the nearest that `format` holds: floats, and the
 /// formats that --quantize makes:
 ///   int8    groups of 32: scale f16(largest |w| / 127), codes -127 … 127

@@ -57,9 +57,18 @@ int64_t RowsType::rowBytes() const {
   }
   llvm_unreachable("all row kinds are covered");
 }
-int64_t KvPoolType::elementBytes() const { return getElement() == KvElement::F32 ? 4 : 2; }
+int64_t KvPoolType::elementBytes() const {
+  switch (getElement()) {
+  case KvElement::F32: return 4;
+  case KvElement::BF16:
+  case KvElement::F16: return 2;
+  case KvElement::FP8: return 1;
+  }
+  llvm_unreachable("all elements are covered");
+}
+int64_t KvPoolType::scaleBytes() const { return getElement() == KvElement::FP8 ? 4 : 0; }
 int64_t KvPoolType::pageBytes() const {
-  return roundUp(2 * getKvHeads() * getHeadDim() * cpu::kPageTokens * elementBytes(), 64);
+  return roundUp(2 * getKvHeads() * cpu::kPageTokens * (getHeadDim() * elementBytes() + scaleBytes()), 64);
 }
 
 StringRef kernel::family(FuncOp fn) { return fn.structuredOp()->getName().stripDialect(); }

@@ -43,9 +43,16 @@ def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
 def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let mnemonic = "kv_pool";
   let summary = "the paged KV pool of one layer slot: `!kernel.kv_pool<3, 64, bf16>`";
+  let description = [{
+    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. Elements of fp8 are codes of E4M3; behind all codes
+    lie f32 scales, one for each vector: those of k[kvHeads][pageTokens], then of v. A value is code * scale, the scale being
+    the vector's largest magnitude / 448 (1 for a vector that is all but zero).
+  }];
   let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, EnumParameter<Kernel_KvElement>:$element);
   let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $element `>`";
-  let extraClassDeclaration = "int64_t elementBytes() const;\nint64_t pageBytes() const;";
+  let extraClassDeclaration = "int64_t elementBytes() const;\n"
+                              "/// Of the scale of a vector of one head at one position; 0: the type has none.\nint64_t scaleBytes() const;\n"
+                              "int64_t pageBytes() const;";
 }
 def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
 

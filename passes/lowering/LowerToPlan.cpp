@@ -25,12 +25,16 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
     std::optional<kernel::KvElement> element = kernel::symbolizeKvElement(kv);
     if (models.size() != 1 || !element || (precision != "fast" && precision != "exact") || (device != "cpu" && device != "cuda")) {
-      getOperation().emitError("expects one lm.model, precision fast or exact, kv f32, bf16 or f16, and device cpu or cuda");
+      getOperation().emitError("expects one lm.model, precision fast or exact, kv f32, bf16, f16 or fp8, and device cpu or cuda");
       return signalPassFailure();
     }
     bool cuda = device == "cuda";
-    if (cuda && (precision == "exact" || *element != kernel::KvElement::BF16)) {
-      getOperation().emitError("expects precision fast and kv bf16 for cuda, got ") << precision << " and " << kv;
+    if (cuda && (precision == "exact" || (*element != kernel::KvElement::BF16 && *element != kernel::KvElement::FP8))) {
+      getOperation().emitError("expects precision fast and kv bf16 or fp8 for cuda, got ") << precision << " and " << kv;
+      return signalPassFailure();
+    }
+    if (!cuda && *element == kernel::KvElement::FP8) {
+      getOperation().emitError("expects kv f32, bf16 or f16 for cpu, got fp8");
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();

@@ -38,10 +38,14 @@ uint64_t elementBytes(fb::ElementType type) {
   return 0;
 }
 
+uint64_t kvScaleBytes(fb::ElementType type) { return type == fb::ElementType::Fp8 ? 4 : 0; }
+
 std::optional<uint64_t> kvPageBytes(uint64_t kvHeads, uint64_t headDim, uint64_t pageTokens,
                                     fb::ElementType type) {
-  std::optional<uint64_t> bytes = 2 * elementBytes(type);
-  for (uint64_t factor : {kvHeads, headDim, pageTokens})
+  std::optional<uint64_t> bytes = checkedMul(elementBytes(type), headDim);
+  if (bytes && *bytes != 0)
+    bytes = checkedAdd(*bytes, kvScaleBytes(type));
+  for (uint64_t factor : {uint64_t(2), kvHeads, pageTokens})
     if (bytes)
       bytes = checkedMul(*bytes, factor);
   return bytes;

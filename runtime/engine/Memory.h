@@ -20,7 +20,11 @@ std::optional<uint64_t> checkedAdd(uint64_t a, uint64_t b);
 /// Bytes of one element of a KV pool; 0 for a type that does not exist.
 uint64_t elementBytes(fb::ElementType type);
 
-/// 2 * kv_heads * head_dim * page_tokens * sizeof(type).
+/// Of the scale that a KV pool has for each vector (one head, one position; of k and of v); 0 for
+/// types without.
+uint64_t kvScaleBytes(fb::ElementType type);
+
+/// 2 * kv_heads * page_tokens * (head_dim * sizeof(type) + bytes of the scale).
 std::optional<uint64_t> kvPageBytes(uint64_t kvHeads, uint64_t headDim, uint64_t pageTokens,
                                     fb::ElementType type);
 

@@ -10,6 +10,7 @@ import numpy
 from tiny import FOLDER
 
 EMULATOR = "cuda-emulator:sm_90a"
+TEXT = "The river rises in the hills north of the town and reaches the sea after sixty miles."
 
 
 def logits(ingot, engine, ids, device):
@@ -55,6 +56,21 @@ def greedy(ingot, checkpoint, tokens=4):
     found = ingot.json("run", engine, prompt, "--device", "cuda-emulator", *options)
     assert found["ids"] == wanted, f"{found['ids']} instead of {wanted}"
     return f"{found['text']!r} as on the CPU"
+
+
+def scaled_kv(ingot, checkpoint):
+    """A KV cache of fp8 beside one of bf16, on one text: as sane, and as near as docs/numerics.md says. (Behind `greedy`.)"""
+    wide, scaled = ingot.work / "gpu-real.ingot", ingot.work / "gpu-kv8.ingot"
+    ingot("compile", checkpoint.path, "-o", scaled, "--target", EMULATOR, "--kv", "fp8", "--quiet")
+    pages = [ingot.json("inspect", engine)["memory"]["bytes_per_page"] for engine in (wide, scaled)]
+    assert pages[1] * 128 == pages[0] * 68, pages  # heads of 64: 2 * 64 + 8 bytes instead of 4 * 64
+    ids = ingot.work / "text.json"
+    ids.write_text(json.dumps(ingot.json("tokenize", scaled, "--text", TEXT)["ids"]))
+    nll = [numpy.array(ingot.json("score", engine, "--ids-file", ids, "--device", "cuda-emulator", "--context", 128)["nll"])
+           for engine in (wide, scaled)]
+    difference, change = abs(nll[1] - nll[0]).mean(), nll[1].mean() - nll[0].mean()
+    assert 0 < difference < 0.1 and abs(change) < 0.05, f"{difference:.4f}, {change:+.4f}"
+    return f"{len(nll[0])} tokens: mean abs. difference of nll {difference:.4f}, mean {change:+.4f}"
 
 
 def add(suite, ingot):

@@ -46,6 +46,7 @@ def main():
             files.add(suite, ingot, checkpoint, options.long)
             resources.add(suite, ingot, checkpoint, options.long)
             suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
+            suite.check("gpu smollm2: a KV cache of fp8 on the emulator", lambda: gpu.scaled_kv(ingot, checkpoint))
     if options.only is None:
         tiny.add(suite, ingot)
         fp8.add(suite, ingot)

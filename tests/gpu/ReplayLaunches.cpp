@@ -154,7 +154,21 @@ private:
     std::vector<void *> arguments;
     for (uint64_t &value : values)
       arguments.push_back(&value);
+    std::vector<TensorMap> maps;
+    for (const replay::TensorRows *rows : *launch.maps()) {
+      const DeviceMemory &memory =
+          memories[size_t(launch.arguments()->Get(rows->argument())->memory())];
+      auto map = driver.describe({memory.address(), /*bf16=*/true, rows->row_bytes() / 2,
+                                  memory.size() / rows->row_bytes(), 64, rows->box_rows(),
+                                  /*swizzle=*/true});
+      if (!map)
+        return map.error();
+      maps.push_back(*map);
+    }
+    for (TensorMap &map : maps)
+      arguments.push_back(&map);
     Launch how;
+    how.cluster = launch.cluster();
     how.grid[0] = launch.grid_x(), how.grid[1] = launch.grid_y();
     how.threads = launch.threads(), how.sharedBytes = launch.shared_bytes();
     if (auto ok = driver.launch(*kernel, how, arguments.data()); !ok)

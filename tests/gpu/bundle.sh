@@ -35,7 +35,7 @@ config() {
   cat >"$folder/configs/$1.json" <<JSON
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "bfloat16", "hidden_size": $2,
  "intermediate_size": $3, "num_hidden_layers": $4, "num_attention_heads": $5, "num_key_value_heads": $6,
- "head_dim": $(($2 / $5)), "vocab_size": $7, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5,
+ "head_dim": $(($2 / $5)), "vocab_size": $7, "max_position_embeddings": 16384, "rms_norm_eps": 1e-5,
  "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
  "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": 2}
 JSON
@@ -62,6 +62,7 @@ engine 8b -fp8-gpu "${gpu[@]}" --quantize fp8
 engine 8b -fp8-kv8-gpu "${gpu[@]}" --quantize fp8 --kv fp8
 engine 8b -int4-gpu "${gpu[@]}" --quantize int4-g64
 engine 8b -int4-invariant-gpu "${gpu[@]}" --quantize int4-g64 --batch-invariant
+engine 8b -int4-kv8-gpu "${gpu[@]}" --quantize int4-g64 --kv fp8
 rm -r "$folder/configs"
 
 bytes=$(du -sb "$folder" | cut -f1)

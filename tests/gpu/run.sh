@@ -57,8 +57,9 @@ echo "{\"prompt_ids\":[$ids]}" >"$work/one.jsonl"
     printf ',\n'
     measure bench "$ingot" bench "$engine" --device cuda -p 512,2048 -n 128 --parallel 8,64 -r 3 --format json
     printf ',\n'
-    measure bench_deep "$ingot" bench "$engine" --device cuda -p 64 -n 64 --depth 7936 -r 3 --format json
-    printf ',\n'
+    case $engine in */8b*) # what attention adds: 1 / tg128 at the depth - 1 / tg128, for 8192 positions of KV
+      measure bench_deep "$ingot" bench "$engine" --device cuda -p 512 -n 128 --depth 0,8192 -r 3 --format json; printf ',\n' ;;
+    esac
     measure roofline "$ingot" inspect "$engine" --roofline --json --device cuda
     printf '}'
   done

@@ -1,71 +1,91 @@
-//===- attention.cuh - Paged attention --------------------------------------===//
+//===- attention.cuh - Spans of paged attention ------------------------------===//
 //
 // The rows of a block are a tile's tokens x the query heads that share a KV head: row = token *
 // group + head. A warp takes 16 rows and a *span* of 64 positions (two pages) at a fixed absolute
-// place:
+// place; four spans at a fixed absolute place are a *run*:
 //
 //   S = q K^T            mma, q rounded to bf16
 //   m = max S, p = 2^(S - m), l = Σ p, o = p V          a span knows nothing of the others
-//   (M, L, O) <- merge of (M, L, O) and (m, l, o)        always in order of spans
+//   run   <- merge of its spans' (m, l, o), in order     a run knows nothing of the others
+//   total <- merge of the runs' (m, l, o), in order
 //
-// Since a span stands alone and merging is in order, it does not matter who computes it: in decode
-// the warps of a block take spans in turn and merge through shared memory; in prefill a warp walks
-// all spans of its rows. Same bits. A span that a row may not see at all merges as nothing.
+// Since spans and runs stand alone and merging is in order, it does not matter who computes them.
+// In decode the warps of a block take the spans of a run, and blocks take runs
+// (attention_decode.cuh); in prefill a warp walks all spans of its rows (attention_prefill.cuh).
+// Same bits. A span or run that a row may not see at all merges as nothing.
 //
-// K and V go from global memory to registers, 16 bytes a load, and neither passes through shared
-// memory:
+// K and V go from global memory to fragments, 16 bytes a load (8 of E4M3), in an order that no lane
+// shares with another:
 //
 //   K   which k of the product a head dimension becomes is free, as long as q agrees: lane (g, c)
-//   loads dimensions
-//       32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t and b0, b1 of step
-//       2t + 1
+//       loads dimensions 32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t
+//       and b0, b1 of step 2t + 1
 //   V   which column of the product a dimension becomes is free too: lane (g, c) loads dimensions
-//   64h + 8g … + 7 of
-//       positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g of product e, and
-//       a pair of positions is put together by a byte permutation
+//       64h + 8g … + 7 of positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g
+//       of product e, and a pair of positions is put together by a byte permutation
+//
+// A scaled page (E4M3) has a scale for each position: scores are multiplied by K's, and
+// probabilities by V's before they are rounded for the product. l is the sum of the probabilities
+// alone.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "batch.cuh"
+#include "kv_page.cuh"
 
 constexpr i32 kSpan = 64;          ///< positions
+constexpr i32 kRunSpans = 4;       ///< spans of a run: 256 positions
 constexpr float kNoScore = -1e30f; ///< below any score, finite
 
 /// What the emitter says: struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0:
-/// none); y: type; … }
+/// none); fp8; y: type; … }
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
-  static constexpr i32 pageBytes = round_up(4 * S::kvHeads * S::headDim * kPageTokens, 64);
-  static constexpr i32 decodeRows = group < 16 ? group : 16; ///< of a row tile, in shared memory
+  /// Chunks of K whose loads are under way at once: all, where the registers have room beside the
+  /// sums of a decode block.
+  static constexpr i32 together = S::headDim > 128 ? 1 : group *S::headDim > 1024 ? 2 : kChunks;
   static constexpr bool qInRegisters = S::headDim <= 64;
   static constexpr i32 qBytes =
       qInRegisters ? 0 : kChunks * 2 * 512; ///< of 16 rows, in shared memory
 };
-constexpr i32 kDecodeWarps = 8, kPrefillWarps = 4;
-/// Bytes of shared memory.
-template <class S> constexpr i32 attention_decode_shared() {
-  using Shape = AttentionShape<S>;
-  return Shape::qBytes + kDecodeWarps * Shape::decodeRows * (S::headDim + 2) * 4;
-}
-template <class S> constexpr i32 attention_prefill_shared() {
-  return kPrefillWarps * AttentionShape<S>::qBytes;
-}
 
-/// Eight 16-bit values from dimension d on; what lies beyond the head is 0.
-template <i32 Dim> DEVICE uint4 load_eight(const u16 *row, i32 d) {
-  if constexpr (Dim % 8 == 0) {
-    return d < Dim ? *(const uint4 *)(row + d) : uint4{0, 0, 0, 0};
+/// Eight dimensions of a vector as they lie in a page, and as bf16.
+template <bool Fp8> struct Eight {
+  typedef uint4 type;
+};
+template <> struct Eight<true> {
+  typedef uint2 type;
+};
+template <class S> using EightOf = typename Eight<S::fp8>::type;
+DEVICE uint4 as_bf16(uint4 v) { return v; }
+DEVICE uint4 as_bf16(uint2 v) {
+  uint4 pairs;
+  e4m3_to_bf16(v.x, pairs.x, pairs.y);
+  e4m3_to_bf16(v.y, pairs.z, pairs.w);
+  return pairs;
+}
+/// From dimension d on; what lies beyond the head is 0.
+template <class S> DEVICE EightOf<S> load_eight(const u8 *row, i32 d) {
+  constexpr i32 bytes = S::fp8 ? 1 : 2, each = 4 / bytes; // elements of a word
+  EightOf<S> eight = {};
+  if constexpr (S::headDim % 8 == 0) {
+    if (d < S::headDim)
+      eight = *(const EightOf<S> *)(row + d * bytes);
   } else {
-    u32 w[4];
+    u32 words[2 * bytes];
     UNROLL
-    for (i32 i = 0; i < 4; i++) {
-      const u32 lo = d + 2 * i < Dim ? row[d + 2 * i] : 0,
-                hi = d + 2 * i + 1 < Dim ? row[d + 2 * i + 1] : 0;
-      w[i] = lo | hi << 16;
+    for (i32 i = 0; i < 2 * bytes; i++) {
+      words[i] = 0;
+      UNROLL
+      for (i32 e = 0; e < each; e++)
+        if (const i32 at = d + each * i + e; at < S::headDim)
+          words[i] |= (S::fp8 ? (u32)row[at] : (u32)((const u16 *)row)[at]) << (8 * bytes * e);
     }
-    return uint4{w[0], w[1], w[2], w[3]};
+    eight.x = words[0], eight.y = words[1];
+    if constexpr (!S::fp8)
+      eight.z = words[2], eight.w = words[3];
   }
+  return eight;
 }
 
 /// 16 rows of queries, as A fragments: step 2t + s holds pairs 2s and 2s + 1 of a lane's eight
@@ -75,40 +95,43 @@ template <class S> struct Queries {
   u32 registers[Shape::qInRegisters ? 2 * Shape::kChunks : 1][4];
   const uint4 *shared;
 
-  /// Rows rowTile * 16 + … of the tile; lane (g, c) fetches rows g and g + 8. Steps from, from +
-  /// by, …
-  MEMBER void load(const float *q, const AttentionTile &tile, i32 head, i32 rowTile, uint4 *to,
+  /// Rows firstRow … firstRow + 15 of the tile; lane (g, c) fetches rows g and g + 8. Steps from,
+  /// from + by, …
+  MEMBER void load(const float *q, const AttentionTile &tile, i32 head, i32 firstRow, uint4 *to,
                    i32 from, i32 by) {
     const i32 lane = threadIdx.x % 32;
     const float *rows[2];
     UNROLL
     for (i32 half = 0; half < 2; half++) {
-      const i32 row = rowTile * 16 + lane / 4 + 8 * half;
+      const i32 row = firstRow + lane / 4 + 8 * half;
       rows[half] = row < tile.tokens * Shape::group
                        ? q + (i64)(tile.firstToken + row / Shape::group) * S::qStride +
                              (head * Shape::group + row % Shape::group) * S::headDim
                        : nullptr;
     }
-    shared = to;
-    UNROLL
-    for (i32 step = 0; step < 2 * Shape::kChunks; step++) {
-      if (!Shape::qInRegisters && step % by != from)
-        continue;
-      u32 a[4];
-      UNROLL
-      for (i32 j = 0; j < 4; j++) {
-        const float *row = rows[j % 2];
-        const i32 d = step / 2 * 32 + lane % 4 * 8 + step % 2 * 4 + j / 2 * 2;
-        a[j] = pack_bf16(row && d < S::headDim ? row[d] : 0.0f,
-                         row && d + 1 < S::headDim ? row[d + 1] : 0.0f);
+    auto pair = [&](i32 step, i32 j) {
+      const float *row = rows[j % 2];
+      const i32 d = step / 2 * 32 + lane % 4 * 8 + step % 2 * 4 + j / 2 * 2;
+      if (!row || d >= S::headDim)
+        return 0u;
+      if constexpr (S::headDim % 2 == 0) {
+        const float2 both = *(const float2 *)(row + d);
+        return pack_bf16(both.x, both.y);
+      } else {
+        return pack_bf16(row[d], d + 1 < S::headDim ? row[d + 1] : 0.0f);
       }
-      if constexpr (Shape::qInRegisters) {
+    };
+    shared = to;
+    if constexpr (Shape::qInRegisters) {
+      UNROLL
+      for (i32 step = 0; step < 2 * Shape::kChunks; step++) {
         UNROLL
         for (i32 j = 0; j < 4; j++)
-          registers[step][j] = a[j];
-      } else {
-        to[step * 32 + lane] = uint4{a[0], a[1], a[2], a[3]};
+          registers[step][j] = pair(step, j);
       }
+    } else {
+      for (i32 step = from; step < 2 * Shape::kChunks; step += by)
+        to[step * 32 + lane] = uint4{pair(step, 0), pair(step, 1), pair(step, 2), pair(step, 3)};
     }
   }
   MEMBER void fragment(u32 (&a)[4], i32 step) const {
@@ -125,30 +148,71 @@ template <class S> struct Queries {
 
 /// 2^(x - y) without a NaN where both are kNoScore.
 DEVICE float weight_of(float x, float y) { return exp2_fast(x - y); }
-/// One element of the merge: the total so far and a span, each with its weight.
-DEVICE float merged(float total, float weight, float span, float weightOfSpan) {
-  return fma_f32(total, weight, span * weightOfSpan);
+/// One element of the merge: the total so far and a part, each with its weight.
+DEVICE float merged(float total, float weight, float part, float weightOfPart) {
+  return fma_f32(total, weight, part * weightOfPart);
 }
 
 /// The KV head's pages of a sequence.
 template <class S> struct HeadPages {
+  using Page = KvPage<S::kvHeads, S::headDim, S::fp8>;
   const u8 *pool;
   const i32 *table;
   i32 head, limit; ///< positions below limit are written
 
-  MEMBER const u16 *keys(i32 position) const {
-    const i64 page = table[position / kPageTokens];
-    return (const u16 *)(pool + page * AttentionShape<S>::pageBytes) +
-           (i64)(head * kPageTokens + position % kPageTokens) * S::headDim;
+  MEMBER Page page(i32 position) const { return Page(pool, table[position / kPageTokens]); }
+  /// Of the two pages of a span; one that nothing was written to is read as the first.
+  MEMBER Page pageOfSpan(i32 start, i32 i) const {
+    return page(start + kPageTokens * i < limit ? start + kPageTokens * i : start);
   }
-  MEMBER const u16 *values(i32 position) const {
-    return keys(position) + (i64)S::kvHeads * kPageTokens * S::headDim;
+  /// Scales of a lane's positions 8j + 2c and the next; what is not written is 0.
+  MEMBER void scales(float (&to)[16], i32 start, bool ofValues) const {
+    const i32 c = threadIdx.x % 4;
+    UNROLL
+    for (i32 i = 0; i < 2; i++) {
+      const Page from = pageOfSpan(start, i);
+      const float *first = ofValues ? from.valueScale(head, 2 * c) : from.keyScale(head, 2 * c);
+      UNROLL
+      for (i32 j = 0; j < 4; j++) {
+        const i32 left = limit - (start + kPageTokens * i + 8 * j + 2 * c);
+        float2 pair{0.0f, 0.0f};
+        if (left > 1)
+          pair = *(const float2 *)(first + 8 * j);
+        else if (left == 1)
+          pair.x = first[8 * j];
+        to[8 * i + 2 * j] = pair.x, to[8 * i + 2 * j + 1] = pair.y;
+      }
+    }
+  }
+};
+
+/// V of a span, read where it lies: eight dimensions of position 16i + {2c, 2c+1, 2c+8, 2c+9}[j].
+template <class S> struct ValuesInPages {
+  const u8 *rows[2];
+  i32 left; ///< positions of the span that are written
+
+  MEMBER ValuesInPages(const HeadPages<S> &pages, i32 start) : left(pages.limit - start) {
+    UNROLL
+    for (i32 i = 0; i < 2; i++)
+      rows[i] = pages.pageOfSpan(start, i).values(pages.head, 0);
+  }
+  /// Position in the span.
+  static MEMBER i32 place(i32 i, i32 j) {
+    return 16 * i + 2 * (threadIdx.x % 4) + j % 2 + j / 2 * 8;
+  }
+  MEMBER const u8 *row(i32 i, i32 j) const {
+    return (i < 2 ? rows[0] : rows[1]) + place(i, j) % kPageTokens * HeadPages<S>::Page::rowBytes;
+  }
+  MEMBER EightOf<S> operator()(i32 h, i32 i, i32 j) const {
+    return place(i, j) < left ? load_eight<S>(row(i, j), 64 * h + 8 * (threadIdx.x % 32 / 4))
+                              : EightOf<S>{};
   }
 };
 
 /// A span of 16 rows: m, l of rows g and g + 8 and, 64 dimensions at a time, o.
 template <class S> struct Span {
   using Shape = AttentionShape<S>;
+  using Page = typename HeadPages<S>::Page;
   float m[2], l[2];
   u32 p[4][1][4]; ///< A fragments: 16 rows x 64 positions
 
@@ -157,21 +221,23 @@ template <class S> struct Span {
   MEMBER void score(const Queries<S> &q, const HeadPages<S> &pages, i32 start,
                     const i32 (&positionOf)[2]) {
     const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
-    const u16 *rows[2]; // of the two pages, of this lane's first position there
+    const u8 *rows[2]; // of the two pages, of this lane's first position there
     UNROLL
     for (i32 i = 0; i < 2; i++)
-      rows[i] = pages.keys(start + 32 * i < pages.limit ? start + 32 * i : start) + g * S::headDim;
+      rows[i] = pages.pageOfSpan(start, i).keys(pages.head, g);
     float s[1][8][4] = {};
-    constexpr i32 together =
-        S::headDim <= 128 ? Shape::kChunks : 1; // chunks whose loads are under way at once
+    constexpr i32 together = Shape::together;
     _Pragma("unroll together") for (i32 t = 0; t < Shape::kChunks; t++) {
+      EightOf<S> keys[8];
+      UNROLL
+      for (i32 j = 0; j < 8; j++)
+        keys[j] = start + 8 * j + g < pages.limit
+                      ? load_eight<S>(rows[j / 4] + j % 4 * 8 * Page::rowBytes, 32 * t + 8 * c)
+                      : EightOf<S>{};
       u32 first[8][2], second[8][2], a[1][4];
       UNROLL
       for (i32 j = 0; j < 8; j++) {
-        const uint4 k =
-            start + 8 * j + g < pages.limit
-                ? load_eight<S::headDim>(rows[j / 4] + j % 4 * 8 * S::headDim, 32 * t + 8 * c)
-                : uint4{0, 0, 0, 0};
+        const uint4 k = as_bf16(keys[j]);
         first[j][0] = k.x, first[j][1] = k.y, second[j][0] = k.z, second[j][1] = k.w;
       }
       q.fragment(a[0], 2 * t);
@@ -179,6 +245,9 @@ template <class S> struct Span {
       q.fragment(a[0], 2 * t + 1);
       mma_tile(s, a, second);
     }
+    float kScales[16], vScales[16];
+    if constexpr (S::fp8)
+      pages.scales(kScales, start, false), pages.scales(vScales, start, true);
     UNROLL
     for (i32 half = 0; half < 2; half++) {
       float most = kNoScore;
@@ -187,6 +256,8 @@ template <class S> struct Span {
         float &v = s[0][i / 2][2 * half + i % 2];
         const i32 position = start + i / 2 * 8 + 2 * c + i % 2;
         constexpr float log2e = 1.44269504f;
+        if constexpr (S::fp8)
+          v *= kScales[i];
         if constexpr (S::softcap != 0.0f)
           v = tanh_f32(v * (S::scale / S::softcap)) * (S::softcap * log2e);
         else
@@ -203,6 +274,8 @@ template <class S> struct Span {
         float &v = s[0][i / 2][2 * half + i % 2];
         v = weight_of(v, m[half]);
         sum += v;
+        if constexpr (S::fp8)
+          v *= vScales[i];
       }
       l[half] = warp_sum<2, 1>(sum);
     }
@@ -215,29 +288,21 @@ template <class S> struct Span {
   }
 
   /// o of dimensions 64h … 64h + 63: o[e][v] is row g (+ 8 for v >= 2), dimension 64h + 16c + 8 (v
-  /// % 2) + e.
-  MEMBER void weigh(float (&o)[1][8][4], const HeadPages<S> &pages, i32 start, i32 h) const {
-    const i32 lane = threadIdx.x % 32, g = lane / 4, c = lane % 4;
+  /// % 2) + e. values(h, i, j): as ValuesInPages.
+  template <class Values>
+  MEMBER void weigh(float (&o)[1][8][4], const Values &values, i32 h) const {
     UNROLL
     for (i32 i = 0; i < 8; i++) {
       UNROLL
       for (i32 v = 0; v < 4; v++)
         o[0][i][v] = 0.0f;
     }
-    const u16 *rows[2];
-    UNROLL
-    for (i32 i = 0; i < 2; i++)
-      rows[i] = pages.values(start + 32 * i < pages.limit ? start + 32 * i : start);
     UNROLL
     for (i32 i = 0; i < 4; i++) {
       u32 at[4][4]; // of four positions, eight dimensions each
       UNROLL
       for (i32 j = 0; j < 4; j++) {
-        const i32 in = 16 * i + 2 * c + j % 2 + j / 2 * 8;
-        const uint4 v =
-            start + in < pages.limit
-                ? load_eight<S::headDim>(rows[i / 2] + in % 32 * S::headDim, 64 * h + 8 * g)
-                : uint4{0, 0, 0, 0};
+        const uint4 v = as_bf16(values(h, i, j));
         at[j][0] = v.x, at[j][1] = v.y, at[j][2] = v.z, at[j][3] = v.w;
       }
       u32 b[8][2];
@@ -252,184 +317,29 @@ template <class S> struct Span {
   }
 };
 
-/// The tile of a block, and the spans that its rows see.
+/// The tile of a block, and the spans and runs that its rows see.
 template <class S> struct AttentionWork {
   AttentionTile tile;
   i32 head;
   HeadPages<S> pages;
-  i32 firstSpan, endSpan;
+  i32 firstSpan, endSpan, firstRun, endRun;
 
   MEMBER AttentionWork(const BatchView *batch, const u8 *pool, i32 item) {
     tile = batch->attentionTiles[item / S::kvHeads];
     head = item % S::kvHeads;
-    const i32 end = tile.firstPosition + tile.tokens,
-              from = S::window ? tile.firstPosition - S::window + 1 : 0;
-    pages = {pool, batch->blockTable + tile.sequence * batch->blockTableStride, head, end};
-    firstSpan = from > 0 ? from / kSpan : 0;
-    endSpan = divide_up(end, kSpan);
+    pages = {pool, batch->blockTable + tile.sequence * batch->blockTableStride, head,
+             tile.firstPosition + tile.tokens};
+    firstSpan = firstSpanOf(tile);
+    endSpan = divide_up(pages.limit, kSpan);
+    firstRun = firstSpan / kRunSpans;
+    endRun = divide_up(endSpan, kRunSpans);
+  }
+  static MEMBER i32 firstSpanOf(const AttentionTile &tile) {
+    const i32 from = S::window ? tile.firstPosition - S::window + 1 : 0;
+    return from > 0 ? from / kSpan : 0;
+  }
+  static MEMBER i32 runsOf(const AttentionTile &tile) {
+    return divide_up(divide_up(tile.firstPosition + tile.tokens, kSpan), kRunSpans) -
+           firstSpanOf(tile) / kRunSpans;
   }
 };
-
-/// One token a tile. Warps take spans in turn and write them to shared memory; threads own elements
-/// of the total.
-template <class S, class Y>
-DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const BatchView *batch,
-                             u8 *shared) {
-  using Shape = AttentionShape<S>;
-  constexpr i32 threads = 32 * kDecodeWarps, rows = Shape::decodeRows,
-                elements = divide_up(rows * S::headDim, threads);
-  const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  pdl_wait();
-  if (blockIdx.x >= batch->tiles * S::kvHeads)
-    return;
-  const AttentionWork<S> work(batch, pool, blockIdx.x);
-  float *const os = (float *)(shared + Shape::qBytes); // [warp][row][headDim]
-  float *const ms = os + kDecodeWarps * rows * S::headDim, *const ls = ms + kDecodeWarps * rows;
-
-  const i32 rowsOfTile = work.tile.tokens * Shape::group;
-  for (i32 rowTile = 0; rowTile * 16 < rowsOfTile; rowTile++) {
-    Queries<S> queries;
-    queries.load(q, work.tile, work.head, rowTile, (uint4 *)shared, warp, kDecodeWarps);
-    if constexpr (!Shape::qInRegisters)
-      sync_block();
-    i32 positionOf[2];
-    UNROLL
-    for (i32 half = 0; half < 2; half++)
-      positionOf[half] =
-          work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
-    float total[elements] = {}, most[elements], sum[elements] = {};
-    UNROLL
-    for (i32 e = 0; e < elements; e++)
-      most[e] = kNoScore;
-
-    NO_UNROLL
-    for (i32 from = work.firstSpan; from < work.endSpan; from += kDecodeWarps) {
-      if (from + warp < work.endSpan) {
-        Span<S> span;
-        span.score(queries, work.pages, (from + warp) * kSpan, positionOf);
-        UNROLL
-        for (i32 half = 0; half < 2; half++) {
-          const i32 row = lane / 4 + 8 * half;
-          if (row < rows && lane % 4 == 0)
-            ms[warp * rows + row] = span.m[half], ls[warp * rows + row] = span.l[half];
-        }
-        UNROLL
-        for (i32 h = 0; h < Shape::vChunks; h++) {
-          float o[1][8][4];
-          span.weigh(o, work.pages, (from + warp) * kSpan, h);
-          UNROLL
-          for (i32 v = 0; v < 4; v++) {
-            UNROLL
-            for (i32 e = 0; e < 8; e++) {
-              const i32 row = lane / 4 + v / 2 * 8, d = 64 * h + 16 * (lane % 4) + 8 * (v % 2) + e;
-              if (row < rows && d < S::headDim)
-                os[(warp * rows + row) * S::headDim + d] = o[0][e][v];
-            }
-          }
-        }
-      }
-      sync_block();
-      UNROLL
-      for (i32 e = 0; e < elements; e++) {
-        const i32 at = thread + e * threads, row = at / S::headDim;
-        if (at >= rows * S::headDim)
-          continue;
-        for (i32 w = 0; w < kDecodeWarps && from + w < work.endSpan; w++) {
-          const float m = ms[w * rows + row], higher = max_f32(most[e], m);
-          const float weight = weight_of(most[e], higher), weightOfSpan = weight_of(m, higher);
-          total[e] = merged(total[e], weight, os[w * rows * S::headDim + at], weightOfSpan);
-          sum[e] = merged(sum[e], weight, ls[w * rows + row], weightOfSpan);
-          most[e] = higher;
-        }
-      }
-      sync_block();
-    }
-    UNROLL
-    for (i32 e = 0; e < elements; e++) {
-      const i32 at = thread + e * threads, row = rowTile * 16 + at / S::headDim;
-      if (at >= rows * S::headDim || row >= rowsOfTile)
-        continue;
-      const i32 token = work.tile.firstToken + row / Shape::group,
-                head = work.head * Shape::group + row % Shape::group;
-      S::store(y, token, head * S::headDim + at % S::headDim, div_f32(total[e], sum[e]));
-    }
-  }
-  if (work.head == S::kvHeads - 1)
-    S::pad(y, work.tile.firstToken, work.tile.firstToken + work.tile.tokens);
-}
-
-/// Any tile: each warp walks all spans of 16 rows.
-template <class S, class Y>
-DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchView *batch,
-                              u8 *shared) {
-  using Shape = AttentionShape<S>;
-  const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  pdl_wait();
-  if (blockIdx.x >= batch->tiles * S::kvHeads)
-    return;
-  const AttentionWork<S> work(batch, pool, blockIdx.x);
-  // Wide heads: an item is 16 rows and 128 dimensions of V; its scores are computed again for each.
-  constexpr i32 parts = divide_up(Shape::vChunks, 2), chunks = Shape::vChunks < 2 ? 1 : 2;
-  const i32 items = divide_up(work.tile.tokens * Shape::group, 16) * parts;
-  NO_UNROLL
-  for (i32 item = warp; item < items; item += kPrefillWarps) {
-    const i32 rowTile = item / parts, firstChunk = item % parts * 2;
-    Queries<S> queries;
-    queries.load(q, work.tile, work.head, rowTile, (uint4 *)(shared + warp * Shape::qBytes), 0, 1);
-    if constexpr (!Shape::qInRegisters)
-      sync_warp();
-    i32 positionOf[2];
-    UNROLL
-    for (i32 half = 0; half < 2; half++)
-      positionOf[half] =
-          work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
-    float total[chunks][8][4] = {}, most[2] = {kNoScore, kNoScore}, sum[2] = {};
-    NO_UNROLL
-    for (i32 at = work.firstSpan; at < work.endSpan; at++) {
-      Span<S> span;
-      span.score(queries, work.pages, at * kSpan, positionOf);
-      float weight[2], weightOfSpan[2];
-      UNROLL
-      for (i32 half = 0; half < 2; half++) {
-        const float higher = max_f32(most[half], span.m[half]);
-        weight[half] = weight_of(most[half], higher),
-        weightOfSpan[half] = weight_of(span.m[half], higher);
-        sum[half] = merged(sum[half], weight[half], span.l[half], weightOfSpan[half]);
-        most[half] = higher;
-      }
-      UNROLL
-      for (i32 h = 0; h < chunks; h++) {
-        float o[1][8][4];
-        span.weigh(o, work.pages, at * kSpan, firstChunk + h);
-        UNROLL
-        for (i32 e = 0; e < 8; e++) {
-          UNROLL
-          for (i32 v = 0; v < 4; v++)
-            total[h][e][v] = merged(total[h][e][v], weight[v / 2], o[0][e][v], weightOfSpan[v / 2]);
-        }
-      }
-    }
-    UNROLL
-    for (i32 half = 0; half < 2; half++) {
-      const i32 row = rowTile * 16 + lane / 4 + 8 * half;
-      if (row >= work.tile.tokens * Shape::group)
-        continue;
-      const i32 token = work.tile.firstToken + row / Shape::group,
-                head = work.head * Shape::group + row % Shape::group;
-      UNROLL
-      for (i32 h = 0; h < chunks; h++) {
-        UNROLL
-        for (i32 i = 0; i < 16; i++) {
-          const i32 d = 64 * (firstChunk + h) + 16 * (lane % 4) + i;
-          if (d < S::headDim)
-            S::store(y, token, head * S::headDim + d,
-                     div_f32(total[h][i % 8][2 * half + i / 8], sum[half]));
-        }
-      }
-    }
-    if constexpr (!Shape::qInRegisters)
-      sync_warp();
-  }
-  if (work.head == S::kvHeads - 1)
-    S::pad(y, work.tile.firstToken, work.tile.firstToken + work.tile.tokens);
-}

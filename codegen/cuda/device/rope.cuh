@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "batch.cuh"
+#include "kv_page.cuh"
 
 #ifdef __CUDACC__
 DEVICE double fma_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -104,12 +104,30 @@ constexpr i32 rope_blocks(i32 heads, i32 kvHeads) {
   return divide_up(heads + 2 * kvHeads, kRopeWarps);
 }
 
+/// Lanes of a warp write a head's vector into a page as bf16. each(store): calls store(d, value)
+/// for every dimension, each lane for its own.
+template <class Each> DEVICE void store_vector(u8 *to, Each each) {
+  each([&](i32 d, float value) { ((u16 *)to)[d] = f32_to_bf16(value); });
+}
+/// As E4M3 with its scale. `each` is called twice and hands out the same values.
+template <class Each> DEVICE void store_scaled_vector(u8 *to, float *scale, Each each) {
+  float most = 0.0f;
+  bool finite = true;
+  each([&](i32, float value) {
+    most = max_f32(most, abs_f32(value));
+    finite = finite && abs_f32(value) < as_f32(0x7f800000u);
+  });
+  // What is no number makes the whole vector none, as codes could not say it.
+  const float step = warp_any(!finite) ? as_f32(0x7fffffffu) : kv_scale(warp_max(most));
+  each([&](i32 d, float value) { to[d] = f32_to_e4m3(div_f32(value, step)); });
+  if (threadIdx.x % 32 == 0)
+    *scale = step;
+}
+
 template <class S>
 DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, const float *table,
                         const float *qNorm, const float *kNorm, const BatchView *batch) {
   constexpr i32 blocks = rope_blocks(S::heads, S::kvHeads),
-                pageElements = S::kvHeads * kPageTokens * S::headDim,
-                pageBytes = round_up(4 * pageElements, 64),
                 kStride = round_up(S::kvHeads * S::headDim, 32);
   pdl_wait();
   const i32 token = blockIdx.x / blocks;
@@ -124,22 +142,23 @@ DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, cons
       rope_head<S, S::qNormed>(row, table, qNorm, [&](i32 d, float value) { row[d] = value; });
     return;
   }
-  const i32 position = batch->positions[token];
-  const i64 page =
-      batch
-          ->blockTable[batch->sequenceOf[token] * batch->blockTableStride + position / kPageTokens];
-  u16 *keys = (u16 *)(pool + page * pageBytes);
-  const i32 slot = position % kPageTokens;
+  const i32 position = batch->positions[token], slot = position % kPageTokens;
+  const KvPage<S::kvHeads, S::headDim, S::fp8> page(
+      pool, batch->blockTable[batch->sequenceOf[token] * batch->blockTableStride +
+                              position / kPageTokens]);
   head -= S::heads;
-  if (head < S::kvHeads) {
-    u16 *to = keys + (head * kPageTokens + slot) * S::headDim;
-    rope_head<S, S::kNormed>(k + (i64)token * kStride + head * S::headDim, table, kNorm,
-                             [&](i32 d, float value) { to[d] = f32_to_bf16(value); });
-    return;
-  }
-  head -= S::kvHeads;
-  u16 *to = keys + pageElements + (head * kPageTokens + slot) * S::headDim;
-  const float *from = v + (i64)token * kStride + head * S::headDim;
-  for (i32 d = threadIdx.x % 32; d < S::headDim; d += 32)
-    to[d] = f32_to_bf16(from[d]);
+  const bool isKey = head < S::kvHeads;
+  head -= isKey ? 0 : S::kvHeads;
+  const float *from = (isKey ? k : v) + (i64)token * kStride + head * S::headDim;
+  auto each = [&](auto store) {
+    if (isKey)
+      return rope_head<S, S::kNormed>(from, table, kNorm, store);
+    for (i32 d = threadIdx.x % 32; d < S::headDim; d += 32)
+      store(d, from[d]);
+  };
+  u8 *to = isKey ? page.keys(head, slot) : page.values(head, slot);
+  if constexpr (S::fp8)
+    store_scaled_vector(to, isKey ? page.keyScale(head, slot) : page.valueScale(head, slot), each);
+  else
+    store_vector(to, each);
 }

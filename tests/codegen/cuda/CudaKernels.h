@@ -163,13 +163,16 @@ inline std::string ropeTable(const std::string &name, int64_t count) {
 
 struct RopeProblem {
   int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
-  bool interleaved, norm;
+  bool interleaved, norm, fp8 = false;
 };
+inline std::string poolType(int64_t kvHeads, int64_t headDim, bool fp8) {
+  return "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) +
+         (fp8 ? ", fp8>" : ", bf16>");
+}
 inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
   std::string q = rowsType("f32", p.heads * p.headDim), k = rowsType("f32", p.kvHeads * p.headDim);
   std::string table = rowsType("f32", p.rotary), w = vectorType(p.headDim);
-  std::string kv =
-      "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", bf16>";
+  std::string kv = poolType(p.kvHeads, p.headDim, p.fp8);
   std::string text =
       "kernel.func @" + name + "(%q: " + q + ", %k: " + k + ", %v: " + k + ", %kv: " + kv;
   if (p.rotary)
@@ -203,11 +206,11 @@ struct AttentionProblem {
   int64_t heads, kvHeads, headDim, window;
   float softcap;
   const char *output;
+  bool fp8 = false;
 };
 inline std::string attention(const std::string &name, const AttentionProblem &p) {
   std::string q = rowsType("f32", p.heads * p.headDim), y = rowsType(p.output, p.heads * p.headDim);
-  std::string kv =
-      "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " + std::to_string(p.headDim) + ", bf16>";
+  std::string kv = poolType(p.kvHeads, p.headDim, p.fp8);
   return "kernel.func @" + name + "(%q: " + q + ", %kv: " + kv + ", %y: " + y +
          ") {\n  kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + y +
          ") {heads = " + std::to_string(p.heads) +

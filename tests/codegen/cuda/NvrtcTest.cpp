@@ -107,6 +107,8 @@ INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, int(WeightFormat::
 TEST(NvrtcHeads, WideAndOdd) {
   compileEverywhere(attention("wide", {4, 1, 256, 512, 50, "bf16"}) +
                         attention("odd", {6, 2, 80, 0, 0, "f32"}) +
+                        attention("many", {32, 2, 128, 0, 0, "bf16"}) +
+                        attention("scaled", {32, 8, 128, 0, 0, "bf16", true}) +
                         ropeAppend("norms", {4, 1, 256, 256, false, true}),
                     {"sm_80", "sm_90a"}, printing());
 }

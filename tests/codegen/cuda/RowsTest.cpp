@@ -1,5 +1,6 @@
 //===- RowsTest.cpp - Row-wise kernels, gather, rope and argmax on the emulator ===//
 #include "CudaRunner.h"
+#include "E4m3Reference.h"
 #include "FragmentReference.h"
 
 #include <cmath>
@@ -151,10 +152,12 @@ void rotate(double *x, const float *table, int64_t rotary, bool interleaved) {
 }
 
 TEST(CudaRope, Append) {
-  const RopeProblem problems[] = {{9, 3, 64, 64, false, false}, {4, 1, 256, 256, false, true},
-                                  {4, 2, 80, 32, true, false},  {3, 1, 80, 20, true, true},
-                                  {2, 2, 7, 6, false, true},    {2, 1, 72, 0, false, false},
-                                  {2, 1, 72, 0, false, true}};
+  const RopeProblem problems[] = {
+      {9, 3, 64, 64, false, false},    {4, 1, 256, 256, false, true},
+      {4, 2, 80, 32, true, false},     {3, 1, 80, 20, true, true},
+      {2, 2, 7, 6, false, true},       {2, 1, 72, 0, false, false},
+      {2, 1, 72, 0, false, true},      {4, 2, 64, 64, false, true, true},
+      {3, 1, 20, 0, true, false, true}};
   std::string text;
   for (size_t i = 0; i < std::size(problems); ++i)
     text += ropeAppend("r" + std::to_string(i), problems[i]);
@@ -170,7 +173,8 @@ TEST(CudaRope, Append) {
       const RopeProblem &p = problems[number];
       int64_t d = p.headDim, qWidth = roundUp(p.heads * d, 32), kWidth = roundUp(p.kvHeads * d, 32),
               tWidth = roundUp(p.rotary, 32);
-      int64_t pageBytes = roundUp(4 * p.kvHeads * d * 32, 64);
+      int64_t vectors = 2 * p.kvHeads * 32; // of a page
+      int64_t pageBytes = roundUp(vectors * (p.fp8 ? d + 4 : 2 * d), 64);
       std::vector<float> q = f32Rows(tokens, p.heads * d, 1), k = f32Rows(tokens, p.kvHeads * d, 2),
                          v = f32Rows(tokens, p.kvHeads * d, 3),
                          table = f32Rows(tokens, p.rotary, 4), qn = f32Rows(1, d, 5),
@@ -183,6 +187,13 @@ TEST(CudaRope, Append) {
         operands.push_back(gpu.put(table));
       if (p.norm)
         operands.push_back(gpu.put(qn)), operands.push_back(gpu.put(kn));
+      if (p.fp8 && !p.rotary) { // token 0: a vector of zeros; 1: largest 448 at scale 1, ties
+        std::fill_n(v.begin(), kWidth, 0.0f);
+        const float ties[] = {448, -17, 19, 0.0009765625f, 0.0029296875f, 300, -0.0f, 432, 433, 15};
+        std::copy(std::begin(ties), std::end(ties), v.begin() + kWidth);
+        v[2 * kWidth + 3] = INFINITY, v[3 * kWidth + 1] = NAN;
+        operands[2] = gpu.put(v);
+      }
       gpu.launch("r" + std::to_string(number), operands, batch);
       std::vector<float> gotQ = gpu.get(qs, q.size());
       std::vector<uint8_t> gotPool = gpu.get(pool, empty.size());
@@ -204,10 +215,34 @@ TEST(CudaRope, Append) {
             ASSERT_NEAR(gotQ[t * qWidth + h * d + i], want[i], 1e-5) << number << " token " << t;
         }
         int64_t page = blockTable[sequenceOf[t] * 3 + positions[t] / 32], slot = positions[t] % 32;
-        const uint16_t *keys =
-                           reinterpret_cast<const uint16_t *>(gotPool.data() + page * pageBytes),
+        const uint8_t *base = gotPool.data() + page * pageBytes;
+        const uint16_t *keys = reinterpret_cast<const uint16_t *>(base),
                        *values = keys + p.kvHeads * 32 * d;
-        for (int64_t h = 0; h < p.kvHeads; ++h) {
+        for (int64_t h = 0; h < p.kvHeads && p.fp8; ++h, written += 2 * d + 8)
+          for (bool value : {false, true}) {
+            int64_t index = ((value ? p.kvHeads : 0) + h) * 32 + slot;
+            float scale = reinterpret_cast<const float *>(base + vectors * d)[index], most = 0;
+            std::vector<double> want = head(k, kWidth, h, kn);
+            if (value)
+              want.assign(v.begin() + t * kWidth + h * d, v.begin() + t * kWidth + (h + 1) * d);
+            bool finite = std::ranges::all_of(want, [](double x) { return std::isfinite(x); });
+            for (double x : want)
+              most = std::max(most, float(std::abs(x)));
+            EXPECT_EQ(std::isnan(scale), !finite) << number << " token " << t;
+            if (!finite)
+              continue;
+            EXPECT_NEAR(scale, most == 0 ? 1 : most / 448, 1e-5 * scale);
+            for (int64_t i = 0; i < d; ++i) {
+              uint8_t code = base[index * d + i];
+              if (value) // exact inputs: exact codes
+                ASSERT_EQ(code, toE4m3(float(want[i]) / scale))
+                    << number << " token " << t << " " << i;
+              else
+                ASSERT_NEAR(fromE4m3(code) * scale, want[i],
+                            std::max(std::abs(want[i]) / 15.9, 0.0011 * scale));
+            }
+          }
+        for (int64_t h = 0; h < p.kvHeads && !p.fp8; ++h) {
           std::vector<double> want = head(k, kWidth, h, kn);
           for (int64_t i = 0; i < d; ++i, written += 4) {
             ASSERT_NEAR(fromBf16(keys[(h * 32 + slot) * d + i]), want[i],

@@ -10,7 +10,7 @@ kernel.func @q8(%x: !kernel.rows<64, q8>, %w: !lm.weight<32x64, q4_0>, %y: !kern
   kernel.return
 }
 
-// CHECK: error: 'kernel.attention' op expects a KV pool of bf16 on GPUs
+// CHECK: error: 'kernel.attention' op expects a KV pool of bf16 or fp8 on GPUs
 kernel.func @f16(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>, %y: !kernel.rows<64, f32>) {
   kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 0.125 : f32}
   kernel.return

@@ -140,6 +140,21 @@ TEST(KvState, RowsAreRoundedToTheCachesType) {
   EXPECT_EQ(f16.find(0, 0)->v[0], 1.0f);
 }
 
+TEST(KvState, Fp8HasAScaleForEachHead) {
+  KvState fp8(KvFormat::FP8);
+  // Scale 1: codes of 4 bits of significand, ties to even, steps of 2^-9 below 2^-6.
+  std::vector<float> k = {448, 17, 19, 0.0009765625f, 0.0029296875f, -433, 431, 15};
+  std::vector<float> v = {0, 0, 0, 0, -896, 0.1f, 30, 34};
+  fp8.append(0, 0, 0, k, v, 2);
+  float second = 433.0f / 448;
+  std::vector<float> got = fp8.find(0, 0)->k;
+  EXPECT_EQ(std::vector<float>(got.begin(), got.begin() + 4), (std::vector<float>{448, 16, 20, 0}));
+  EXPECT_EQ(got[4],
+            0.00390625f * second); // 0.0030 of it: the code above 0.00293 / 0.967 is 2 * 2^-9
+  EXPECT_EQ(got[5], -448 * second);
+  EXPECT_EQ(fp8.find(0, 0)->v, (std::vector<float>{0, 0, 0, 0, -896, 0.1015625f, 30, 32}));
+}
+
 TEST(KvState, AppendingAnEarlierPositionForgetsWhatFollowed) {
   KvState kv;
   std::vector<float> one = {1}, two = {2};

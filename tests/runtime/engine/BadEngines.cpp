@@ -300,6 +300,11 @@ std::vector<BadEngine> allBad() {
       {"kv_overflow", "E0355",
        [](Table &t) { t.kv_slots[0]->kv_heads = t.kv_slots[0]->head_dim = 0xFFFFFFFF; }},
       {"kv_page_bytes", "E0356", [](Table &t) { t.kv_slots[0]->page_bytes -= 64; }},
+      {"kv_without_scales", "E0356",
+       [](Table &t) { // bytes of the codes alone
+         t.kv_slots[0]->type = fb::ElementType::Fp8;
+         t.kv_slots[0]->page_bytes /= 2;
+       }},
       {"kv_page_sum", "E0357", [](Table &t) { t.bytes_per_page += 64; }},
       // The program.
       {"no_steps", "E0358", [](Table &t) { t.steps.clear(); }},

@@ -1,0 +1,453 @@
+//===- attention_decode.cuh - Attention of one token a sequence --------------===//
+//
+// The four warps of a block take the four spans of a run; threads then own elements of the output
+// and merge the spans. One block may walk all runs of a (tile, KV head); or several share them:
+//
+//   block     0      1      2      …  gridDim.y - 1, whatever the length
+//   run       0      1      2      …  and around again; a block that gets none leaves at once
+//               \    |    /
+//   workspace  (m, l, o) of each run, in its slot      the last block to arrive merges all, in
+//                                                      order
+//
+// What a slot holds is one run, never a block's own sum: so the bits are those of every other
+// variant, whatever gridDim.y is.
+//
+// Bytes under way: V of a span goes to shared memory by cp.async (each lane copies what it will
+// read itself, so no barrier is involved), K to registers; both are asked for before either is
+// used: 32 KB a warp of bf16 heads of 128, 8 warps a processor. V of the next run is asked for as
+// soon as this one's is used. Positions that earlier steps wrote (all but the tile's own) are asked
+// for before pdl_wait.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "attention.cuh"
+
+constexpr i32 kDecodeWarps = kRunSpans, kDecodeThreads = 32 * kDecodeWarps;
+constexpr i32 kSplitTokens = 8;   ///< tiles that several blocks may share
+constexpr i32 kSplitSlots = 1024; ///< runs of all of them, for each KV head: 262,144 positions
+/// At the start of the workspace, one for each (tile, KV head).
+constexpr i32 kSplitCounters = 1024;
+constexpr i32 kSlotsAtOnce = 32; ///< merged between two barriers
+
+template <class S> struct DecodeShape {
+  static constexpr i32 group = AttentionShape<S>::group;
+  static constexpr i32 rows = group < 16 ? group : 16; ///< that are worked on at once
+  /// Their elements for each thread.
+  static constexpr i32 elements = divide_up(rows * S::headDim, kDecodeThreads);
+  static constexpr i32 spansBytes = kRunSpans * rows * (S::headDim + 2) * 4,
+                       weightsBytes = rows * (kRunSpans + 1) * 8;
+  /// V of a warp's span: sixteen vectors of eight for each lane and 64 dimensions. Where the block
+  /// does not fit 99 KB with it (wide heads, large groups) or vectors are not aligned, V is read
+  /// where it lies.
+  static constexpr i32 stageBytes = AttentionShape<S>::vChunks * 16 * 32 * (S::fp8 ? 8 : 16),
+                       stagedBytes = AttentionShape<S>::qBytes + kDecodeWarps * stageBytes +
+                                     spansBytes + weightsBytes;
+  static constexpr bool staged = S::headDim % 8 == 0 && stagedBytes <= 99 * 1024;
+  static constexpr i32 stagesAt = AttentionShape<S>::qBytes,
+                       spansAt = stagesAt + (staged ? kDecodeWarps * stageBytes : 0),
+                       weightsAt = spansAt + spansBytes, aloneBytes = weightsAt + weightsBytes,
+                       mergeBytes = group * (4 * kSlotsAtOnce + 1) * 4;
+};
+/// Bytes of shared memory.
+template <class S> constexpr i32 attention_decode_shared() {
+  return DecodeShape<S>::aloneBytes > DecodeShape<S>::mergeBytes ? DecodeShape<S>::aloneBytes
+                                                                 : DecodeShape<S>::mergeBytes;
+}
+
+/// V of a span as its lane copied it.
+template <class S> struct ValuesInStage {
+  EightOf<S> *lane; ///< 32 apart
+
+  MEMBER ValuesInStage(u8 *shared)
+      : lane((EightOf<S> *)(shared + DecodeShape<S>::stagesAt +
+                            threadIdx.x / 32 * DecodeShape<S>::stageBytes) +
+             threadIdx.x % 32) {}
+  MEMBER EightOf<S> operator()(i32 h, i32 i, i32 j) const {
+    return lane[((h * 4 + i) * 4 + j) * 32];
+  }
+
+  MEMBER void fetch(const HeadPages<S> &pages, i32 start) const {
+    constexpr u32 size = sizeof(EightOf<S>);
+    const ValuesInPages<S> from(pages, start);
+    NO_UNROLL
+    for (i32 h = 0; h < AttentionShape<S>::vChunks; h++) {
+      const i32 d = 64 * h + 8 * (threadIdx.x % 32 / 4);
+      NO_UNROLL
+      for (i32 i = 0; i < 4; i++) {
+        UNROLL
+        for (i32 j = 0; j < 4; j++) {
+          const bool there = from.place(i, j) < from.left && d < S::headDim;
+          const u8 *source = from.row(i, j) + (there ? d * (i32)size / 8 : 0);
+          EightOf<S> *to = lane + ((h * 4 + i) * 4 + j) * 32;
+          if constexpr (S::fp8)
+            cp_async8(to, source, there ? size : 0);
+          else
+            cp_async16(to, source, there ? size : 0);
+        }
+      }
+    }
+    cp_async_commit();
+  }
+};
+
+/// The memory of a block, and what is done between barriers.
+template <class S> struct DecodeBlock {
+  using Shape = DecodeShape<S>;
+  static constexpr i32 rows = Shape::rows;
+
+  u8 *shared;
+  float *os, *ms, *ls; ///< of a run's spans: [kRunSpans][rows][headDim], [kRunSpans][rows]
+  float2 *weights;     ///< [rows][kRunSpans]: of what came before in the run, of the span
+  float2 *ofRun;       ///< [rows]: of what came before, of the run
+
+  MEMBER DecodeBlock(u8 *shared)
+      : shared(shared), os((float *)(shared + Shape::spansAt)),
+        ms(os + kRunSpans * rows * S::headDim), ls(ms + kRunSpans * rows),
+        weights((float2 *)(shared + Shape::weightsAt)), ofRun(weights + rows * kRunSpans) {}
+
+  static MEMBER i32 spanOf(i32 run) { return run * kRunSpans + (i32)threadIdx.x / 32; }
+  static MEMBER bool sees(const AttentionWork<S> &work, i32 run) {
+    return run < work.endRun && spanOf(run) >= work.firstSpan && spanOf(run) < work.endSpan;
+  }
+  /// Asks for this warp's span of a run: V for shared memory, the rest for L2.
+  MEMBER void fetch(const AttentionWork<S> &work, i32 run) const {
+    if (!sees(work, run))
+      return;
+    const i32 start = spanOf(run) * kSpan;
+    if constexpr (Shape::staged)
+      ValuesInStage<S>(shared).fetch(work.pages, start);
+    UNROLL
+    for (i32 i = 0; i < 2; i++) {
+      const auto page = work.pages.pageOfSpan(start, i);
+      for (i32 at = threadIdx.x % 32 * 128; at < page.headBytes; at += 32 * 128)
+        prefetch_l2(page.keys(work.head, 0) + at);
+      if constexpr (S::fp8)
+        if (threadIdx.x % 32 < 2)
+          prefetch_l2(threadIdx.x % 32 ? page.valueScale(work.head, 0)
+                                       : page.keyScale(work.head, 0));
+    }
+  }
+  /// What fetch asked for, to `os`, `ms` and `ls`.
+  MEMBER void computeSpan(const AttentionWork<S> &work, const Queries<S> &queries,
+                          const i32 (&positionOf)[2], i32 run) const {
+    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, start = spanOf(run) * kSpan;
+    if (!sees(work, run))
+      return;
+    Span<S> span;
+    span.score(queries, work.pages, start, positionOf);
+    UNROLL
+    for (i32 half = 0; half < 2; half++) {
+      const i32 row = lane / 4 + 8 * half;
+      if (row < rows && lane % 4 == 0)
+        ms[warp * rows + row] = span.m[half], ls[warp * rows + row] = span.l[half];
+    }
+    if constexpr (Shape::staged)
+      cp_async_wait<0>();
+    UNROLL
+    for (i32 h = 0; h < AttentionShape<S>::vChunks; h++) {
+      float o[1][8][4];
+      if constexpr (Shape::staged)
+        span.weigh(o, ValuesInStage<S>(shared), h);
+      else
+        span.weigh(o, ValuesInPages<S>(work.pages, start), h);
+      UNROLL
+      for (i32 v = 0; v < 4; v++) {
+        UNROLL
+        for (i32 e = 0; e < 8; e++) {
+          const i32 row = lane / 4 + v / 2 * 8, d = 64 * h + 16 * (lane % 4) + 8 * (v % 2) + e;
+          if (row < rows && d < S::headDim)
+            os[(warp * rows + row) * S::headDim + d] = o[0][e][v];
+        }
+      }
+    }
+  }
+  /// m and l of a row's run, and the weights of its spans, from … end - 1 of four.
+  MEMBER void mergeRow(i32 row, i32 from, i32 end, float &most, float &sum) const {
+    most = kNoScore, sum = 0.0f;
+    for (i32 i = from; i < end; i++) {
+      const float m = ms[i * rows + row], higher = max_f32(most, m);
+      const float2 weight{weight_of(most, higher), weight_of(m, higher)};
+      weights[row * kRunSpans + i] = weight;
+      sum = merged(sum, weight.x, ls[i * rows + row], weight.y);
+      most = higher;
+    }
+  }
+  /// o of the run; `at`: row * headDim + d.
+  MEMBER float mergedElement(i32 at, i32 from, i32 end) const {
+    const float2 *weight = weights + at / S::headDim * kRunSpans;
+    float o = 0.0f;
+    UNROLL
+    for (i32 i = 0; i < kRunSpans; i++)
+      if (i >= from && i < end)
+        o = merged(o, weight[i].x, os[i * rows * S::headDim + at], weight[i].y);
+    return o;
+  }
+};
+
+/// Queries and positions of rows firstRow … of a tile.
+template <class S>
+DEVICE void load_rows(const AttentionWork<S> &work, const float *q, u8 *shared, i32 firstRow,
+                      Queries<S> &queries, i32 (&positionOf)[2]) {
+  queries.load(q, work.tile, work.head, firstRow, (uint4 *)shared, threadIdx.x / 32, kDecodeWarps);
+  if constexpr (!AttentionShape<S>::qInRegisters)
+    sync_block();
+  UNROLL
+  for (i32 half = 0; half < 2; half++)
+    positionOf[half] = work.tile.firstPosition +
+                       (firstRow + (i32)threadIdx.x % 32 / 4 + 8 * half) / AttentionShape<S>::group;
+}
+
+/// The spans of a run that the tile sees, among its four.
+template <class S>
+DEVICE void spans_of_run(const AttentionWork<S> &work, i32 run, i32 &from, i32 &end) {
+  from = work.firstSpan - run * kRunSpans, end = work.endSpan - run * kRunSpans;
+  from = from > 0 ? from : 0, end = end < kRunSpans ? end : kRunSpans;
+}
+
+/// An element of the output; row: of the tile.
+template <class S, class Y>
+DEVICE void store_element(const AttentionWork<S> &work, Y *y, i32 row, i32 d, float total,
+                          float sum) {
+  constexpr i32 group = AttentionShape<S>::group;
+  S::store(y, work.tile.firstToken + row / group,
+           (work.head * group + row % group) * S::headDim + d, div_f32(total, sum));
+}
+template <class S, class Y> DEVICE void store_padding(const AttentionWork<S> &work, Y *y) {
+  if (work.head == S::kvHeads - 1)
+    S::pad(y, work.tile.firstToken, work.tile.firstToken + work.tile.tokens);
+}
+
+/// Device memory of attention_split; its counters are 0 between launches.
+template <class S> struct SplitWorkspace {
+  static constexpr i32 group = AttentionShape<S>::group,
+                       slotFloats = round_up(group * (S::headDim + 2), 4);
+  /// A window reaches so many runs at most.
+  static constexpr i32 inWindow = kSplitTokens * (divide_up(S::window, kSpan *kRunSpans) + 1),
+                       slotsOfHead = S::window && inWindow < kSplitSlots ? inWindow : kSplitSlots;
+  static constexpr i64 bytes = 4 * kSplitCounters + (i64)S::kvHeads * slotsOfHead * slotFloats * 4;
+
+  u32 *counter;
+  float *slots; ///< [run of the tile]: o[group][headDim], m[group], l[group]
+
+  /// first: of the tile's slots, among those of each head.
+  MEMBER SplitWorkspace(u8 *memory, i32 item, i32 head, i32 first)
+      : counter((u32 *)memory + item), slots((float *)(memory + 4 * kSplitCounters) +
+                                             ((i64)head * slotsOfHead + first) * slotFloats) {}
+  MEMBER float *o(i32 slot) const { return slots + (i64)slot * slotFloats; }
+  MEMBER float *m(i32 slot) const { return o(slot) + group * S::headDim; }
+  MEMBER float *l(i32 slot) const { return m(slot) + group; }
+};
+
+/// Runs first, first + by, … of a tile by one block, whose first has been asked for if `fetched`:
+/// either all of them, whose total it stores, or each to its slot.
+template <class S, class Y>
+DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *shared, i32 first,
+                   i32 by, bool fetched, bool toSlots, const SplitWorkspace<S> &workspace) {
+  using Shape = DecodeShape<S>;
+  constexpr i32 rows = Shape::rows;
+  const DecodeBlock<S> block(shared);
+  const i32 thread = threadIdx.x, rowsOfTile = work.tile.tokens * Shape::group;
+  if (!fetched)
+    block.fetch(work, first);
+  NO_UNROLL
+  for (i32 firstRow = 0; firstRow < rowsOfTile; firstRow += rows) {
+    Queries<S> queries;
+    i32 positionOf[2];
+    load_rows(work, q, shared, firstRow, queries, positionOf);
+    float total[Shape::elements] = {}, most = kNoScore, sum = 0.0f; // most, sum: of row `thread`
+    const bool lastRows = firstRow + rows >= rowsOfTile;
+    NO_UNROLL
+    for (i32 run = first; run < work.endRun; run += by) {
+      block.computeSpan(work, queries, positionOf, run);
+      // The next rows start over.
+      block.fetch(work, run + by < work.endRun || lastRows ? run + by : first);
+      sync_block();
+      i32 from, end;
+      spans_of_run(work, run, from, end);
+      const i32 slot = run - work.firstRun;
+      if (thread < rows) {
+        float mostOfRun, sumOfRun;
+        block.mergeRow(thread, from, end, mostOfRun, sumOfRun);
+        if (toSlots && firstRow + thread < rowsOfTile) {
+          workspace.m(slot)[firstRow + thread] = mostOfRun;
+          workspace.l(slot)[firstRow + thread] = sumOfRun;
+        }
+        const float higher = max_f32(most, mostOfRun);
+        const float2 weight{weight_of(most, higher), weight_of(mostOfRun, higher)};
+        sum = merged(sum, weight.x, sumOfRun, weight.y);
+        most = higher;
+        block.ofRun[thread] = weight;
+      }
+      sync_block();
+      UNROLL
+      for (i32 e = 0; e < Shape::elements; e++) {
+        const i32 at = thread + e * kDecodeThreads, row = at / S::headDim;
+        if (at >= rows * S::headDim || firstRow + row >= rowsOfTile)
+          continue;
+        const float o = block.mergedElement(at, from, end);
+        const float2 weight = block.ofRun[row];
+        if (toSlots)
+          workspace.o(slot)[firstRow * S::headDim + at] = o;
+        else
+          total[e] = merged(total[e], weight.x, o, weight.y);
+      }
+      sync_block();
+    }
+    if (toSlots)
+      continue;
+    if (thread < rows)
+      block.ofRun[thread].x = sum;
+    sync_block();
+    UNROLL
+    for (i32 e = 0; e < Shape::elements; e++) {
+      const i32 at = thread + e * kDecodeThreads, row = at / S::headDim;
+      if (at < rows * S::headDim && firstRow + row < rowsOfTile)
+        store_element(work, y, firstRow + row, at % S::headDim, total[e], block.ofRun[row].x);
+    }
+    sync_block();
+  }
+  if (!toSlots)
+    store_padding(work, y);
+}
+
+/// Whether everything below the tile's own positions was written by earlier steps: it is if the
+/// tile is the first of its sequence.
+DEVICE bool first_of_sequence(const BatchView *batch, i32 tile) {
+  return tile == 0 ||
+         batch->attentionTiles[tile - 1].sequence != batch->attentionTiles[tile].sequence;
+}
+
+/// Asks for this warp's span of a run before pdl_wait, if earlier steps wrote all of it.
+template <class S>
+DEVICE bool fetch_early(const AttentionWork<S> &work, const BatchView *batch, i32 run, u8 *shared) {
+  if (!first_of_sequence(batch, blockIdx.x / S::kvHeads) ||
+      (run + 1) * kRunSpans * kSpan > work.tile.firstPosition)
+    return false;
+  DecodeBlock<S>(shared).fetch(work, run);
+  return true;
+}
+
+/// One token a tile, a block for each of its KV heads.
+template <class S, class Y>
+DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const BatchView *batch,
+                             u8 *shared) {
+  if (blockIdx.x >= batch->tiles * S::kvHeads) {
+    pdl_wait();
+    return;
+  }
+  const AttentionWork<S> work(batch, pool, blockIdx.x);
+  const bool fetched = fetch_early(work, batch, work.firstRun, shared);
+  pdl_wait();
+  attend(work, q, y, shared, work.firstRun, 1, fetched, false, SplitWorkspace<S>(nullptr, 0, 0, 0));
+}
+
+/// Merges the runs of a tile from their slots and stores the outputs. 32 slots at a time: a warp
+/// finds a row's weights (the running maximum is a scan), then threads merge four elements each.
+template <class S, class Y>
+DEVICE void merge_slots(const AttentionWork<S> &work, const SplitWorkspace<S> &workspace, Y *y,
+                        u8 *shared) {
+  constexpr i32 group = AttentionShape<S>::group, vector = S::headDim % 4 == 0 ? 4 : 1,
+                vectors = divide_up(group * S::headDim / vector, kDecodeThreads);
+  float4 *const weights =
+      (float4 *)shared; // [group][kSlotsAtOnce]: of what came before, of the slot, l
+  float *const mostBefore = (float *)(weights + group * kSlotsAtOnce); // [group]
+  const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32,
+            runs = work.endRun - work.firstRun;
+  float total[vectors][vector] = {}, sum[vectors] = {};
+  NO_UNROLL
+  for (i32 from = 0; from < runs; from += kSlotsAtOnce) {
+    const i32 count = runs - from < kSlotsAtOnce ? runs - from : kSlotsAtOnce;
+    NO_UNROLL
+    for (i32 row = warp; row < group; row += kDecodeWarps) {
+      const float before = from ? mostBefore[row] : kNoScore;
+      const float m = lane < count ? workspace.m(from + lane)[row] : kNoScore,
+                  l = lane < count ? workspace.l(from + lane)[row] : 0.0f;
+      float most = max_f32(before, m);
+      UNROLL
+      for (i32 distance = 1; distance < 32; distance *= 2) {
+        const float other = shfl_up(most, distance);
+        most = lane >= distance ? max_f32(most, other) : most;
+      }
+      float previous = shfl_up(most, 1);
+      previous = lane ? previous : before;
+      weights[row * kSlotsAtOnce + lane] =
+          float4{weight_of(previous, most), weight_of(m, most), l, 0.0f};
+      if (lane == 31)
+        mostBefore[row] = most;
+    }
+    sync_block();
+    UNROLL
+    for (i32 v = 0; v < vectors; v++) {
+      const i32 at = (thread + v * kDecodeThreads) * vector;
+      if (at >= group * S::headDim)
+        continue;
+      const float4 *ofRow = weights + at / S::headDim * kSlotsAtOnce;
+      _Pragma("unroll 8") for (i32 i = 0; i < count; i++) {
+        float o[vector];
+        if constexpr (vector == 4) {
+          const float4 four = *(const float4 *)(workspace.o(from + i) + at);
+          o[0] = four.x, o[1] = four.y, o[2] = four.z, o[3] = four.w;
+        } else {
+          o[0] = workspace.o(from + i)[at];
+        }
+        const float4 weight = ofRow[i];
+        UNROLL
+        for (i32 e = 0; e < vector; e++)
+          total[v][e] = merged(total[v][e], weight.x, o[e], weight.y);
+        sum[v] = merged(sum[v], weight.x, weight.z, weight.y);
+      }
+    }
+    sync_block();
+  }
+  UNROLL
+  for (i32 v = 0; v < vectors; v++) {
+    const i32 at = (thread + v * kDecodeThreads) * vector;
+    if (at >= group * S::headDim)
+      continue;
+    UNROLL
+    for (i32 e = 0; e < vector; e++)
+      store_element(work, y, (at + e) / S::headDim, (at + e) % S::headDim, total[v][e], sum[v]);
+  }
+  store_padding(work, y);
+}
+
+/// One token a tile, gridDim.y blocks for each of its KV heads.
+template <class S, class Y>
+DEVICE void attention_split(const float *q, const u8 *pool, Y *y, u8 *memory,
+                            const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {
+  const i32 item = blockIdx.x, tile = item / S::kvHeads, block = blockIdx.y;
+  if (item >= batch->tiles * S::kvHeads) {
+    pdl_wait();
+    return;
+  }
+  const AttentionWork<S> work(batch, pool, item);
+  // Slots are given out in order of tiles. What there are none for is one block's.
+  i32 firstSlot = 0;
+  for (i32 t = 0; t < tile && t < kSplitTokens; t++)
+    firstSlot += AttentionWork<S>::runsOf(batch->attentionTiles[t]);
+  const i32 runs = work.endRun - work.firstRun;
+  const bool split = tile < kSplitTokens && work.tile.tokens == 1 &&
+                     firstSlot + runs <= SplitWorkspace<S>::slotsOfHead;
+  const i32 blocks = !split ? 1 : runs < (i32)gridDim.y ? runs : (i32)gridDim.y;
+  if (block >= blocks) {
+    pdl_wait();
+    return;
+  }
+  const bool fetched = fetch_early(work, batch, work.firstRun + block, shared);
+  pdl_wait();
+  const bool alone = blocks == 1;
+  const SplitWorkspace<S> workspace(memory, item, work.head, firstSlot);
+  attend(work, q, y, shared, work.firstRun + block, blocks, fetched, !alone, workspace);
+  if (alone)
+    return;
+  // The barrier above ends the block's writes, the counter releases them and acquires those of the
+  // blocks that came before.
+  if (threadIdx.x == 0)
+    arrived[0] = add_acq_rel(workspace.counter, 1);
+  sync_block();
+  if (arrived[0] != (u32)blocks - 1)
+    return;
+  if (threadIdx.x == 0)
+    *workspace.counter = 0; // for the next launch
+  merge_slots(work, workspace, y, shared);
+}

@@ -1,0 +1,120 @@
+//===- attention_prefill.cuh - Attention of any tiles ------------------------===//
+//
+// Each warp walks all spans of 16 rows. The sum of a run is in registers, that of the runs before
+// it in shared memory, where it is needed every 256 positions.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "attention.cuh"
+
+constexpr i32 kPrefillWarps = 4;
+
+template <class S> struct PrefillShape {
+  /// Wide heads: an item is 16 rows and 128 dimensions of V, or 64 of a head that does not end with
+  /// them (its bounds take registers); its scores are computed again for each.
+  static constexpr i32 chunks = AttentionShape<S>::vChunks < 2 || S::headDim % 64 != 0 ? 1 : 2,
+                       parts = divide_up(AttentionShape<S>::vChunks, chunks);
+  static constexpr i32 totalsAt = AttentionShape<S>::qBytes, totalFloats = chunks * 32 * 32,
+                       warpBytes = totalsAt + totalFloats * 4;
+};
+/// Bytes of shared memory.
+template <class S> constexpr i32 attention_prefill_shared() {
+  return kPrefillWarps * PrefillShape<S>::warpBytes;
+}
+
+template <class S, class Y>
+DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchView *batch,
+                              u8 *shared) {
+  using Shape = AttentionShape<S>;
+  constexpr i32 parts = PrefillShape<S>::parts, chunks = PrefillShape<S>::chunks;
+  const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  pdl_wait();
+  if (blockIdx.x >= batch->tiles * S::kvHeads)
+    return;
+  const AttentionWork<S> work(batch, pool, blockIdx.x);
+  u8 *const mine = shared + warp * PrefillShape<S>::warpBytes;
+  float *const total =
+      (float *)(mine + PrefillShape<S>::totalsAt) + lane; // [chunks * 32], 32 apart
+  const i32 items = divide_up(work.tile.tokens * Shape::group, 16) * parts;
+  NO_UNROLL
+  for (i32 item = warp; item < items; item += kPrefillWarps) {
+    const i32 rowTile = item / parts, firstChunk = item % parts * chunks;
+    Queries<S> queries;
+    queries.load(q, work.tile, work.head, rowTile * 16, (uint4 *)mine, 0, 1);
+    if constexpr (!Shape::qInRegisters)
+      sync_warp();
+    i32 positionOf[2];
+    UNROLL
+    for (i32 half = 0; half < 2; half++)
+      positionOf[half] =
+          work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
+    float most[2] = {kNoScore, kNoScore}, sum[2] = {};
+    float ofRun[chunks][8][4] = {}, mostOfRun[2] = {kNoScore, kNoScore}, sumOfRun[2] = {};
+    NO_UNROLL
+    for (i32 at = work.firstSpan; at < work.endSpan; at++) {
+      Span<S> span;
+      span.score(queries, work.pages, at * kSpan, positionOf);
+      float weight[2], weightOfPart[2];
+      UNROLL
+      for (i32 half = 0; half < 2; half++) {
+        const float higher = max_f32(mostOfRun[half], span.m[half]);
+        weight[half] = weight_of(mostOfRun[half], higher);
+        weightOfPart[half] = weight_of(span.m[half], higher);
+        sumOfRun[half] = merged(sumOfRun[half], weight[half], span.l[half], weightOfPart[half]);
+        mostOfRun[half] = higher;
+      }
+      const ValuesInPages<S> values(work.pages, at * kSpan);
+      UNROLL
+      for (i32 h = 0; h < chunks; h++) {
+        float o[1][8][4];
+        span.weigh(o, values, firstChunk + h);
+        UNROLL
+        for (i32 e = 0; e < 8; e++) {
+          UNROLL
+          for (i32 v = 0; v < 4; v++)
+            ofRun[h][e][v] = merged(ofRun[h][e][v], weight[v / 2], o[0][e][v], weightOfPart[v / 2]);
+        }
+      }
+      if (at % kRunSpans != kRunSpans - 1 && at != work.endSpan - 1)
+        continue;
+      UNROLL
+      for (i32 half = 0; half < 2; half++) {
+        const float higher = max_f32(most[half], mostOfRun[half]);
+        weight[half] = weight_of(most[half], higher);
+        weightOfPart[half] = weight_of(mostOfRun[half], higher);
+        sum[half] = merged(sum[half], weight[half], sumOfRun[half], weightOfPart[half]);
+        most[half] = higher, mostOfRun[half] = kNoScore, sumOfRun[half] = 0.0f;
+      }
+      const bool first = at / kRunSpans == work.firstRun;
+      UNROLL
+      for (i32 i = 0; i < chunks * 32; i++) {
+        float &part = ofRun[i / 32][i / 4 % 8][i % 4];
+        total[32 * i] =
+            merged(first ? 0.0f : total[32 * i], weight[i % 4 / 2], part, weightOfPart[i % 4 / 2]);
+        part = 0.0f;
+      }
+    }
+    UNROLL
+    for (i32 half = 0; half < 2; half++) {
+      const i32 row = rowTile * 16 + lane / 4 + 8 * half;
+      if (row >= work.tile.tokens * Shape::group)
+        continue;
+      const i32 token = work.tile.firstToken + row / Shape::group,
+                head = work.head * Shape::group + row % Shape::group;
+      UNROLL
+      for (i32 h = 0; h < chunks; h++) {
+        UNROLL
+        for (i32 i = 0; i < 16; i++) {
+          const i32 d = 64 * (firstChunk + h) + 16 * (lane % 4) + i;
+          if (d < S::headDim)
+            S::store(y, token, head * S::headDim + d,
+                     div_f32(total[32 * (32 * h + i % 8 * 4 + 2 * half + i / 8)], sum[half]));
+        }
+      }
+    }
+    if constexpr (!Shape::qInRegisters)
+      sync_warp();
+  }
+  if (work.head == S::kvHeads - 1)
+    S::pad(y, work.tile.firstToken, work.tile.firstToken + work.tile.tokens);
+}
