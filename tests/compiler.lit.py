@@ -1,4 +1,5 @@
 # One suite per room of the compiler: FileCheck over ingot-opt.
+import glob
 import os
 
 import lit.formats
@@ -12,3 +13,6 @@ config.test_exec_root = config.suite_exec
 config.environment["PATH"] = os.pathsep.join([config.ingot_bin, config.llvm_bin, config.environment.get("PATH", "")])
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input=fail"
 config.substitutions.append(("%sample_plugin", config.sample_plugin))
+# The pinned NVRTC, as codegen/cuda/Nvrtc.cpp looks for it.
+if glob.glob(os.path.join(os.path.dirname(config.ingot_bin), "venv/lib/python*/site-packages/nvidia/*/lib/libnvrtc.so*")):
+    config.available_features.add("nvrtc")

@@ -1,0 +1,176 @@
+// What ptxas gives the kernels of an 8B shape, to the last register: a change here is a change of speed, for better or worse.
+// NVRTC is pinned, so the numbers are the same everywhere. After a change that is meant, print them again:
+//   print-cuda-kernels tests/codegen/cuda/cuda_resources.mlir resources sm_90a
+// REQUIRES: nvrtc
+// RUN: print-cuda-kernels %s resources sm_90a | FileCheck %s
+
+// CHECK:      down_bf16_t8: 84 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_t16: 100 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_t32: 114 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_t64: 180 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
+kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, bf16>, %y: !kernel.rows<4096, f32>) {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, bf16>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %r: f32):
+    %s = arith.addf %acc, %r : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+
+// CHECK:      gate_up_bf16_t8: 102 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_t16: 118 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_t32: 154 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_prefill: 198 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
+kernel.func @gate_up_bf16(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, bf16>, %w1: !lm.weight<14336x4096, bf16>, %y: !kernel.rows<14336, bf16>) {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, bf16>, !lm.weight<14336x4096, bf16>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// CHECK:      down_fp8_t8: 101 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_t16: 124 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_t32: 155 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_t64: 209 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>) {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %r: f32):
+    %s = arith.addf %acc, %r : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+
+// CHECK:      gate_up_fp8_t8: 97 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_t16: 125 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_t32: 223 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_prefill: 246 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, fp8>, %w1: !lm.weight<14336x4096, fp8>, %y: !kernel.rows<14336, bf16>) {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, fp8>, !lm.weight<14336x4096, fp8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// CHECK:      down_int8_t8: 115 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_int8_t16: 133 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_int8_t32: 147 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_int8_t64: 202 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK-NEXT: down_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int8>, %y: !kernel.rows<4096, f32>) {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %r: f32):
+    %s = arith.addf %acc, %r : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+
+// CHECK:      gate_up_int8_t8: 167 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_t16: 153 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_t32: 197 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_prefill: 242 registers, 0 bytes spilled, 0 + 73728 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int8>, %w1: !lm.weight<14336x4096, int8>, %y: !kernel.rows<14336, bf16>) {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int8>, !lm.weight<14336x4096, int8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// CHECK:      down_int4_g128_t8: 96 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_t16: 117 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_t32: 143 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_t64: 205 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int4_g128>, %y: !kernel.rows<4096, f32>) {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int4_g128>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %r: f32):
+    %s = arith.addf %acc, %r : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+
+// CHECK:      gate_up_int4_g128_t8: 96 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_t16: 164 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_t32: 176 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_prefill: 241 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int4_g128>, %w1: !lm.weight<14336x4096, int4_g128>, %y: !kernel.rows<14336, bf16>) {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int4_g128>, !lm.weight<14336x4096, int4_g128>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// CHECK:      down_q4_k_t8: 117 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_t16: 138 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_t32: 154 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_prefill: 231 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, q4_k>, %y: !kernel.rows<4096, f32>) {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, q4_k>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  ^bb0(%acc: f32, %r: f32):
+    %s = arith.addf %acc, %r : f32
+    kernel.yield %s : f32
+  }
+  kernel.return
+}
+
+// CHECK:      gate_up_q4_k_t8: 152 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_t16: 180 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_t32: 240 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_prefill: 231 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+kernel.func @gate_up_q4_k(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, q4_k>, %w1: !lm.weight<14336x4096, q4_k>, %y: !kernel.rows<14336, bf16>) {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, q4_k>, !lm.weight<14336x4096, q4_k>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  ^bb0(%g: f32, %u: f32):
+    %m = arith.mulf %g, %u : f32
+    kernel.yield %m : f32
+  }
+  kernel.return
+}
+
+// CHECK:      attention_bf16_split: 226 registers, 0 bytes spilled, 1024 + 78112 bytes shared{{$}}
+// CHECK-NEXT: attention_bf16_decode: 239 registers, 0 bytes spilled, 0 + 78112 bytes shared{{$}}
+// CHECK-NEXT: attention_bf16_prefill: 222 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
+kernel.func @attention_bf16(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 128, bf16>, %y: !kernel.rows<4096, bf16>) {
+  kernel.attention %q, %kv : !kernel.rows<4096, f32>, !kernel.kv_pool<8, 128, bf16> outs(%y : !kernel.rows<4096, bf16>) {heads = 32 : i64, scale = 0.125 : f32, window = 0 : i64, softcap = 0.0 : f32}
+  kernel.return
+}
+
+// CHECK:      attention_fp8_split: 164 registers, 0 bytes spilled, 1024 + 45344 bytes shared{{$}}
+// CHECK-NEXT: attention_fp8_decode: 152 registers, 0 bytes spilled, 0 + 45344 bytes shared{{$}}
+// CHECK-NEXT: attention_fp8_prefill: 253 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
+kernel.func @attention_fp8(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 128, fp8>, %y: !kernel.rows<4096, bf16>) {
+  kernel.attention %q, %kv : !kernel.rows<4096, f32>, !kernel.kv_pool<8, 128, fp8> outs(%y : !kernel.rows<4096, bf16>) {heads = 32 : i64, scale = 0.125 : f32, window = 0 : i64, softcap = 0.0 : f32}
+  kernel.return
+}
+
+// CHECK:      fp8_products_t8: 101 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_t16: 124 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_t32: 155 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_t64: 209 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_wgmma_fp8: 168 registers, 0 bytes spilled, 0 + 67648 bytes shared{{$}}
+kernel.func @fp8_products(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>, %e: !kernel.rows<14336, fp8>) {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) outs(%y : !kernel.rows<4096, f32>) fp8(%e : !kernel.rows<14336, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.return
+}
