@@ -33,6 +33,46 @@ namespace {
 /// Of the largest number in the same memory.
 constexpr double kF32Tolerance = 1e-3, kBf16Tolerance = 1e-2;
 
+/// An empty list is not there.
+template <typename List> auto each(const List *list) {
+  std::vector<typename List::return_type> elements;
+  if (list)
+    elements.assign(list->begin(), list->end());
+  return elements;
+}
+
+/// Whether all that is named by its number is there.
+bool isWhole(const replay::Launches &file) {
+  auto blobs = file.blobs() ? file.blobs()->size() : 0;
+  for (const replay::Launch *launch : each(file.launches())) {
+    auto memories = launch->memories() ? launch->memories()->size() : 0;
+    auto arguments = launch->arguments() ? launch->arguments()->size() : 0;
+    auto bytesOf = [&](uint32_t memory) {
+      return file.blobs()->Get(launch->memories()->Get(memory)->before())->bytes()->size();
+    };
+    if (!launch->test() || launch->module_() >= blobs)
+      return false;
+    for (const replay::Memory *memory : each(launch->memories()))
+      if (memory->before() >= blobs || memory->after() >= blobs ||
+          file.blobs()->Get(memory->before())->bytes()->size() !=
+              file.blobs()->Get(memory->after())->bytes()->size())
+        return false;
+    for (const replay::Argument *argument : each(launch->arguments()))
+      if (argument->memory() >= int64_t(memories))
+        return false;
+    for (const replay::Pointer *pointer : each(launch->pointers()))
+      if (pointer->memory() >= memories || pointer->to() >= memories ||
+          bytesOf(pointer->memory()) < sizeof(Address) ||
+          pointer->offset() > bytesOf(pointer->memory()) - sizeof(Address))
+        return false;
+    for (const replay::TensorRows *rows : each(launch->maps()))
+      if (rows->argument() >= arguments || rows->row_bytes() == 0 ||
+          launch->arguments()->Get(rows->argument())->memory() < 0)
+        return false;
+  }
+  return true;
+}
+
 struct Outcome {
   uint64_t launches = 0, bitEqual = 0, failed = 0;
   double worst = 0;
@@ -79,7 +119,7 @@ public:
 
   Result<void> run(const replay::Launch &launch, Outcome &outcome) {
     std::vector<DeviceMemory> memories;
-    for (const replay::Memory *memory : *launch.memories()) {
+    for (const replay::Memory *memory : each(launch.memories())) {
       std::span<const uint8_t> bytes = blob(memory->before());
       auto made = DeviceMemory::allocate(driver, bytes.size(), "a test");
       if (!made)
@@ -87,9 +127,9 @@ public:
       memories.push_back(std::move(*made));
     }
     std::vector<std::vector<uint8_t>> images;
-    for (const replay::Memory *memory : *launch.memories())
+    for (const replay::Memory *memory : each(launch.memories()))
       images.emplace_back(blob(memory->before()).begin(), blob(memory->before()).end());
-    for (const replay::Pointer *pointer : *launch.pointers()) {
+    for (const replay::Pointer *pointer : each(launch.pointers())) {
       Address to = memories[pointer->to()].address();
       std::memcpy(&images[pointer->memory()][pointer->offset()], &to, sizeof to);
     }
@@ -108,7 +148,7 @@ public:
       if (auto ok = driver.wait(); !ok)
         return ok;
       std::vector<uint8_t> expected(blob(memory.after()).begin(), blob(memory.after()).end());
-      for (const replay::Pointer *pointer : *launch.pointers()) // addresses are this device's
+      for (const replay::Pointer *pointer : each(launch.pointers())) // addresses are this device's
         if (pointer->memory() == i)
           std::memcpy(&expected[pointer->offset()], &images[i][pointer->offset()], sizeof(Address));
       double one = difference(memory, images[i], expected, got);
@@ -147,7 +187,7 @@ private:
     if (!kernel)
       return kernel.error();
     std::vector<uint64_t> values;
-    for (const replay::Argument *argument : *launch.arguments())
+    for (const replay::Argument *argument : each(launch.arguments()))
       values.push_back(argument->memory() < 0
                            ? argument->value()
                            : memories[size_t(argument->memory())].address() + argument->value());
@@ -155,7 +195,7 @@ private:
     for (uint64_t &value : values)
       arguments.push_back(&value);
     std::vector<TensorMap> maps;
-    for (const replay::TensorRows *rows : *launch.maps()) {
+    for (const replay::TensorRows *rows : each(launch.maps())) {
       const DeviceMemory &memory =
           memories[size_t(launch.arguments()->Get(rows->argument())->memory())];
       auto map = driver.describe({memory.address(), /*bf16=*/true, rows->row_bytes() / 2,
@@ -207,12 +247,12 @@ int main(int count, char **arguments) {
     std::ifstream stream(path, std::ios::binary);
     std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
-    if (!replay::VerifyLaunchesBuffer(verifier))
+    if (!replay::VerifyLaunchesBuffer(verifier) || !isWhole(*replay::GetLaunches(bytes.data())))
       return fail({ExitCode::File, "E0301", path + " holds no launches", "",
                    "make it again: ./dev gpu-bundle"});
     const replay::Launches &file = *replay::GetLaunches(bytes.data());
     Replayer replayer(**driver, file);
-    for (const replay::Launch *launch : *file.launches()) {
+    for (const replay::Launch *launch : each(file.launches())) {
       Outcome &outcome = byKernel[launch->symbol()->str()];
       if (auto ok = replayer.run(*launch, outcome); !ok)
         return fail(ok.error()); // a GPU that has failed runs nothing more

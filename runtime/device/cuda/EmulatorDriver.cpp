@@ -17,7 +17,9 @@
 namespace ingot::cuda {
 
 struct ModuleHandle {
-  void *object = nullptr;
+  ModuleHandle(void *object, int file) : object(object), file(file) {}
+  void *object;
+  int file;
 };
 struct KernelHandle {
   std::string name;
@@ -47,8 +49,10 @@ public:
     info.sharedPerBlock = 232448;
   }
   ~EmulatorDriver() override {
-    for (auto &module : modules)
+    for (auto &module : modules) {
       dlclose(module->object);
+      ::close(module->file);
+    }
   }
 
   const DeviceInfo &device() const override { return info; }
@@ -184,10 +188,14 @@ Result<Module> EmulatorDriver::load(std::span<const std::byte> image, const std:
   if (file < 0)
     return failed(std::strerror(errno));
   void *object = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  ::close(file);
-  if (!object)
-    return failed(dlerror());
-  modules.push_back(std::make_unique<ModuleHandle>(object));
+  if (!object) {
+    std::string why = dlerror();
+    ::close(file);
+    return failed(why);
+  }
+  // The file stays open: the loader knows libraries by path, and the next file of this number would be
+  // taken for this one.
+  modules.push_back(std::make_unique<ModuleHandle>(object, file));
   return modules.back().get();
 }
 

@@ -45,7 +45,8 @@ struct OneSequence {
             rowTokens.data(),
             tiles.data(),
             blockTable.data(),
-            int64_t(blockTable.size())};
+            int64_t(blockTable.size()),
+            nullptr};
   }
 };
 

@@ -151,7 +151,7 @@ TEST(MemoryStatement, OfAGpu) {
   EXPECT_EQ(s->uploaded, (s->weights + 255) / 256 * 256);
   EXPECT_EQ(s->scratch, 0u);
   EXPECT_EQ(s->taken(), s->uploaded + s->arena + s->kv + s->batch);
-  EXPECT_EQ(s->staging, 2 * kUploadPiece + s->batch + 2 * 256);
+  EXPECT_EQ(s->staging, 2 * (kUploadPiece + s->batch + 2 * sizeof(int32_t)) + 2 * 256);
 }
 
 TEST(Inspect, NamesCannotCarryTerminalCommands) {
