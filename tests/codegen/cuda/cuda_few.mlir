@@ -54,14 +54,14 @@ kernel.func @round(%x: !kernel.rows<100, f32>, %y: !kernel.rows<100, bf16>) {
 // CHECK-LABEL: // qkv: matmul
 // CHECK:       struct Heads {
 // CHECK-NEXT:    static constexpr i32 kvHeads = 1, headDim = 64, rotary = 64;
-// CHECK:       DEVICE float value_0(i32 token, i32 row, const float (&sum)[1], const float *aux0) {
+// CHECK:       DEVICE float value_0(i32 token, i32 row, const float (&sum)[1], float aux0) {
 // CHECK:       KERNEL void __launch_bounds__(128, 1) qkv_t8(
 // CHECK:         const i32 segment = block < 4 ? 0 : block < 6 ? 1 : 2;
 // CHECK-NEXT:    const i32 tile = segment < 2 ? half_split_tile(block - ({{.*}}), 64) : block - (
 // CHECK:           const u8 *const lower = segment == 0 ? w0 : w1;
 // CHECK-NEXT:      const u8 *const weights[2] = {lower, lower + 2 * Q4_0::tileBytes(64)};
 // CHECK-NEXT:      matmul_decode_of<Q4_0, 64, 4, 1, 8, 1>(weights, [&](i32 rows) { return rows_of<64>((const u8 *)x, first); },
-// CHECK:               float a = value_0(token, row, low, vector0), b = value_0(token, row + 32, high, vector0);
+// CHECK:               float a = value_0(token, row, low, vector0[row]), b = value_0(token, row + 32, high, vector0[row + 32]);
 // CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 64, a, b);
 // CHECK-NEXT:          float *to = y0 + (i64)token * 128 + row;
 // CHECK-NEXT:          to[0] = a;

@@ -5,8 +5,8 @@
 
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=f16})' 2>&1 | FileCheck %s --check-prefix=KV
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=fp8})' | FileCheck %s --check-prefix=FP8
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{kv=fp8})' 2>&1 | FileCheck %s --check-prefix=FP8-CPU
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=fp8})' | FileCheck %s --check-prefix=KV8
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{kv=fp8})' 2>&1 | FileCheck %s --check-prefix=KV8-CPU
 
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm-lower-to-plan{device=cuda fp8-rows=true})' | FileCheck %s --check-prefix=FP8
 
@@ -69,8 +69,8 @@
 // CUDA-NEXT:    }
 // CUDA:         plan.kv_slot heads 2 dim 16 of "bf16" window 32 page 4096
 // 2 * 2 heads * 32 positions * (16 codes + 4 bytes of scale)
-// FP8: plan.kv_slot heads 2 dim 16 of "fp8" window 32 page 2560
-// FP8-CPU: error: expects kv f32, bf16 or f16 for cpu, got fp8
+// KV8: plan.kv_slot heads 2 dim 16 of "fp8" window 32 page 2560
+// KV8-CPU: error: expects kv f32, bf16 or f16 for cpu, got fp8
 // KV: error: expects precision fast and kv bf16 or fp8 for cuda, got fast and f16
 
 // EXACT-NOT: q8
