@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export INGOT_RECORD_TARGET=cuda-emulator
 INGOT_RECORD_LAUNCHES=$work/rows.bin "$bin/codegen-cuda-RowsTest" --gtest_brief=1
-INGOT_RECORD_LAUNCHES=$work/wgmma.bin "$bin/codegen-cuda-MatmulTest" --gtest_brief=1 --gtest_filter='CudaMatmulWgmma.EveryBlockHasItsPlace'
+INGOT_RECORD_LAUNCHES=$work/wgmma.bin "$bin/codegen-cuda-MatmulTest" --gtest_brief=1 --gtest_filter='All/CudaMatmul.Wgmma/bf16'
 "$bin/replay-launches" --device cuda-emulator "$work"/rows.bin "$work"/wgmma.bin >"$work/result.json"
 python3 - "$work" <<'PYTHON'
 import json, sys

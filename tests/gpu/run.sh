@@ -39,7 +39,8 @@ echo "{\"prompt_ids\":[$ids]}" >"$work/one.jsonl"
   printf '{'
   measure gpu nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory --format=csv
   printf ',\n'; measure version "$ingot" --version
-  printf ',\n'; measure unit_tests "$here/bin/replay-launches" "$here"/launches/*.bin
+  for launches in "$here"/launches/*.gz; do gzip -dc "$launches" >"$work/$(basename "$launches" .gz)"; done
+  printf ',\n'; measure unit_tests "$here/bin/replay-launches" "$work"/*.bin
   if python3 -c 'import torch' 2>/dev/null; then
     printf ',\n'; limit=540 measure torch env LD_LIBRARY_PATH="$libraries" python3 "$here/torch_peer.py"
   fi

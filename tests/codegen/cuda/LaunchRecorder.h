@@ -45,6 +45,10 @@ public:
   void begin(emulator::Device &device, const std::vector<TestMemory> &memories,
              const CudaProgram &program, const std::vector<char> &hostImage,
              const emulator::Launch &launch, size_t arguments) {
+    now.reset();
+    // A bundle is to be small: what many tokens or positions show, few show as well.
+    if (llvm::any_of(memories, [](const TestMemory &memory) { return memory.bytes > kMostBytes; }))
+      return;
     now = std::make_unique<replay::LaunchT>();
     const auto *test = testing::UnitTest::GetInstance()->current_test_info();
     now->test = std::string(test->test_suite_name()) + "." + test->name();
@@ -81,16 +85,21 @@ public:
     }
   }
   void addTensorRows(size_t argument, uint64_t rowBytes, uint32_t boxRows) {
-    now->maps.emplace_back(uint32_t(argument), rowBytes, boxRows);
+    if (now)
+      now->maps.emplace_back(uint32_t(argument), rowBytes, boxRows);
   }
   /// After it.
   void end(emulator::Device &device, const std::vector<TestMemory> &memories) {
+    if (!now)
+      return;
     for (auto [entry, memory] : llvm::zip_equal(now->memories, memories))
       entry->after = blobOf(bytesOf(device, memory));
     out.launches.push_back(std::move(now));
   }
 
 private:
+  static constexpr size_t kMostBytes = 1 << 20; ///< of a memory
+
   LaunchRecorder() : path(std::getenv("INGOT_RECORD_LAUNCHES")) {
     const char *target = std::getenv("INGOT_RECORD_TARGET");
     forHost = target && std::string_view(target) == "cuda-emulator";
