@@ -1,7 +1,7 @@
 //===- Attention.cpp - kernel.attention for GPUs ---------------------------===//
 //
-//   NAME_split     a few tokens, one a tile: blocks share the positions of a row, through a
-//   workspace NAME_decode    tiles of one token: the warps of a block share the positions of a row
+//   NAME_split     a few tokens, one a tile: blocks share a row's positions, through a workspace
+//   NAME_decode    tiles of one token: the warps of a block share the positions of a row
 //   NAME_prefill   any tiles: warps share the rows
 //
 // All make the same bits (device/attention.cuh).

@@ -98,7 +98,8 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   return to;
 }
 
-/// One buffer for all kernels that ask for a workspace, since no two of them run at once: the last operand of their launches.
+/// One buffer for all kernels that ask for a workspace: the last operand of their launches. No two of those are in a group of
+/// launches without a barrier, which may run at once.
 static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
   uint64_t bytes = 0, end = 0;
   for (kernel::FuncOp kernel : kernels)
@@ -121,6 +122,15 @@ static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
       for (const auto &launch : section->launches)
         if (launch->kernel == index)
           launch->args.push_back(fb::Arg(fb::ArgKind::Buffer, table.buffers.size()));
+  }
+  for (const auto &section : table.sections) {
+    [[maybe_unused]] int inGroup = 0;
+    for (const auto &launch : section->launches) {
+      inGroup += launch->kernel < kernels.size() && cuda::workspaceBytes(kernels[launch->kernel]) != 0;
+      assert(inGroup <= 1 && "they would write the same slots at once");
+      if (launch->barrier)
+        inGroup = 0;
+    }
   }
   table.buffers.push_back(std::move(workspace));
 }

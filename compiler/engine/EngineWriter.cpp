@@ -13,6 +13,7 @@
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/formats/NumericFormat.h"
 
 #include <algorithm>
 #include <atomic>
@@ -237,7 +238,13 @@ uint16_t minorVersion(const fb::EngineT &table) {
   uint16_t least = table.seed_bytes != 0 ? 1 : 0;
   if (!table.programs.empty() || std::ranges::any_of(table.code, isGpu))
     least = 2;
-  if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew))
+  auto isFp8 = [](const auto &weight) {
+    auto format = weightFormatNamed(weight->format);
+    return format && numericFormat(*format).isScaledFloat();
+  };
+  auto hasScales = [](const auto &slot) { return slot->type == fb::ElementType::Fp8; };
+  if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew) ||
+      std::ranges::any_of(table.weights, isFp8) || std::ranges::any_of(table.kv_slots, hasScales))
     least = 3;
   for (const auto &program : table.programs)
     least = std::max(least, minorVersion(*program));

@@ -73,11 +73,17 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     SmallVector<Attribute> made;
     for (Value operand : {append.getQ(), append.getK(), append.getV()})
       made.push_back(edits.passedFor(rope, operand));
-    Attribute pool = edits.passedFor(rope, append.getKv());
+    Attribute pool = edits.passedFor(rope, append.getKv()), table = edits.passedFor(rope, append.getTable());
     auto touches = [&](plan::LaunchOp launch, ArrayRef<Attribute> what) {
       return llvm::any_of(launch.getArgs(), [&](Attribute passed) { return llvm::is_contained(what, passed); });
     };
     for (size_t i = at; i-- > 0 && !projections;) {
+      plan::LaunchOp launch = launches[i];
+      bool makesTable = false;
+      for (auto [effect, passed] : llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
+        makesTable |= effect.writes && passed == table;
+      if (makesTable)
+        return "the table of angles is made between the projection and the rotation";
       if (!touches(launches[i], made) && !touches(launches[i], pool))
         continue;
       auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launches[i]).structuredOp());
@@ -94,6 +100,9 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     for (plan::LaunchOp launch : launches.drop_front(at + 1))
       if (touches(launch, ArrayRef(made).drop_front()))
         return "rows of k or v are used again";
+    for (Attribute rows : ArrayRef(made).drop_front())
+      if (edits.areReadAcrossSections(rows))
+        return "rows of k or v are read in a section that does not write them";
     return "";
   }
 };

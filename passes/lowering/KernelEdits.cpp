@@ -1,8 +1,26 @@
 //===- KernelEdits.cpp - See KernelEdits.h --------------------------------===//
 #include "passes/lowering/KernelEdits.h"
+#include "passes/planning/KernelEffects.h"
 
 using namespace mlir;
 using namespace ingot;
+
+bool KernelEdits::areReadAcrossSections(Attribute rows) {
+  WalkResult found = module.walk([&](plan::SectionOp section) {
+    bool written = false;
+    for (auto launch : section.getBody().getOps<plan::LaunchOp>()) {
+      bool writes = false;
+      for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs())) {
+        if (passed == rows && effect.reads && !written)
+          return WalkResult::interrupt();
+        writes |= passed == rows && effect.writes;
+      }
+      written |= writes;
+    }
+    return WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
 
 void KernelEdits::edit(plan::LaunchOp launch, ArrayRef<LaunchOperand> added,
                        llvm::function_ref<void(Operation *, ValueRange)> edit) {

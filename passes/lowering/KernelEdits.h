@@ -21,6 +21,10 @@ public:
     return launch.getArgs()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()];
   }
 
+  /// Whether a section reads `rows` that were there before it began: the program repeats sections, so
+  /// they may be those of another launch than the one that writes them in this section.
+  bool areReadAcrossSections(mlir::Attribute rows);
+
   /// The launch gets a copy of its kernel that takes `added` behind the operands it has; `edit` changes the
   /// structured op of the copy, whose arguments for them it is given.
   void edit(plan::LaunchOp launch, llvm::ArrayRef<LaunchOperand> added,

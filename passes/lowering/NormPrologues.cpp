@@ -134,6 +134,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       if (overwrites)
         break;
     }
+    if (edits.areReadAcrossSections(rows))
+      return "its rows are read in a section that does not write them";
     return readers.empty() ? "nobody in its section reads its rows" : "";
   }
 };

@@ -52,7 +52,7 @@ public:
     assert(false && "findsGreedyIds() says no");
     return {};
   }
-  /// Ids of the oldest step that was begun, which it waits for; valid until the next endGreedy().
+  /// Ids of the oldest step that was begun, which it waits for; valid until the next beginGreedy().
   virtual Result<std::span<const int32_t>> endGreedy() { return std::span<const int32_t>(); }
 
   /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.

@@ -40,7 +40,7 @@
 //    1.1   some are made at load from a seed (engine.fbs: WeightSource)
 //    1.2   code for GPUs (engine.fbs: programs, Module)
 //    1.3   clusters and tensor maps of GPU kernels, launches that some steps leave out (engine.fbs:
-//          Variant, Extent, greedy_keys)
+//          Variant, Extent, greedy_keys); weights and KV pages of fp8
 //
 // Hashes find damage, not attackers: an engine holds native code, so run only
 // engines that you built.

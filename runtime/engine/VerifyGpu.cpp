@@ -251,7 +251,9 @@ Result<void> GpuVerifier::seedFills() {
     if (!weightFormatNamed(format) || !seen.insert(format).second)
       return bad("E0813", "a fill of weights in '" + std::string(format) +
                               "', which is no format or has one already");
-    if (Result<void> ok = variant(*fill->variant(), /*last=*/true, "fill of " + std::string(format) + ": "); !ok)
+    if (Result<void> ok =
+            variant(*fill->variant(), /*last=*/true, "fill of " + std::string(format) + ": ");
+        !ok)
       return ok;
   }
   return {};

@@ -183,6 +183,8 @@ Result<void> ProgramVerifier::greedy() {
                      engine.buffers()->Get(unsigned(keys))->class_() != fb::BufferClass::PerRow))
     return bad("E0810", "its greedy keys are in buffer " + to_string(keys) +
                             ", which is none of rows, or there is no section that reads them");
+  if (section == -1 && engine.takes_earlier_ids())
+    return bad("E0810", "it takes ids of the step before, which nothing finds");
   if (section == -1)
     return {};
   if (section < 0 || section >= int64_t(engine.sections()->size()))

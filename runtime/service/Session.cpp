@@ -191,11 +191,6 @@ bool Session::Impl::finishGreedy() {
     else
       scheduler->append(rows[i].sequence, (*ids)[i]);
   }
-  bool wanted = next && std::ranges::any_of(*next, [&](const auto &row) { return answerOf(row); });
-  if (next && !wanted) { // for nobody; nothing may be under way when all have finished
-    auto unused = executor->endGreedy();
-    return succeeded(unused ? Result<void>() : unused.error());
-  }
   underWay = std::move(next);
   return true;
 }
@@ -251,6 +246,8 @@ Completion Session::take(RequestId id) {
 
 Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
                              const std::atomic<bool> *cancel) {
+  while (impl->underWay && impl->finishGreedy()) // for answers that have ended
+    ;
   assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
   if (impl->failure)
     return *impl->failure;

@@ -90,8 +90,8 @@ double valueAt(const uint8_t *bytes, replay::Element element) {
   return value;
 }
 
-/// The largest difference as a part of the largest expected number; infinite where one is a number
-/// and the other is not. Only elements that the launch changed count, and the others must be equal.
+/// The largest difference as a part of the largest number that the launch wrote; infinite where one
+/// is a number and the other is not, or where nothing was to be written.
 double difference(const replay::Memory &memory, std::span<const uint8_t> before,
                   std::span<const uint8_t> expected, std::span<const uint8_t> got) {
   if (memory.element() == replay::Element::Bytes || memory.before() == memory.after())
@@ -101,13 +101,14 @@ double difference(const replay::Memory &memory, std::span<const uint8_t> before,
   for (size_t i = 0; i + width <= got.size(); i += width) {
     bool equal = std::memcmp(&expected[i], &got[i], width) == 0;
     double want = valueAt(&expected[i], memory.element()), is = valueAt(&got[i], memory.element());
-    if (std::memcmp(&expected[i], &before[i], width) == 0 || !std::isfinite(want) ||
-        !std::isfinite(is)) {
+    if (!std::isfinite(want) || !std::isfinite(is)) {
       if (!equal)
         return INFINITY;
       continue;
     }
-    largest = std::max(largest, std::abs(want));
+    // (What is as it was may have been written all the same: a sum that came out alike.)
+    if (std::memcmp(&expected[i], &before[i], width) != 0)
+      largest = std::max(largest, std::abs(want));
     worst = std::max(worst, std::abs(want - is));
   }
   return worst == 0 ? 0 : worst / largest;
@@ -248,7 +249,7 @@ int main(int count, char **arguments) {
     std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
     if (!replay::VerifyLaunchesBuffer(verifier) || !isWhole(*replay::GetLaunches(bytes.data())))
-      return fail({ExitCode::File, "E0301", path + " holds no launches", "",
+      return fail({ExitCode::File, "E0389", path + " holds no launches", "",
                    "make it again: ./dev gpu-bundle"});
     const replay::Launches &file = *replay::GetLaunches(bytes.data());
     Replayer replayer(**driver, file);

@@ -21,9 +21,8 @@
 //
 // Why this shape: a tensor core takes 16,384 products in 8 cycles, and 128 rows x 128 tokens of
 // bf16 need 512 bytes from L2 for them, almost three times what L2 gives (docs/gpu.md, Kernels, has
-// the figures). Blocks that run at the same time are a square of rows and tokens, not a line of
-// rows
-// (`wgmma_place`), or all of a large weight would come from memory once for each 256 tokens.
+// the figures). Blocks that run at the same time are a square of rows and tokens (`wgmma_place`),
+// not a line of rows, or all of a large weight would come from memory once for each 256 tokens.
 //
 // A fragment is unpacked while the products of the steps before are under way; a group ends with a
 // wait, which the other warpgroup fills. The order of every sum is that of matmul.cuh. Whether the

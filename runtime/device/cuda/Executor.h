@@ -53,7 +53,9 @@ public:
 
   Result<void> step(const BatchView &batch) override;
   bool findsGreedyIds() const override { return picked.program->greedy_section() >= 0; }
-  bool runsAhead() const override { return picked.program->takes_earlier_ids() && !tracing; }
+  bool runsAhead() const override {
+    return findsGreedyIds() && picked.program->takes_earlier_ids() && !tracing;
+  }
   Result<void> beginGreedy(const BatchView &batch) override;
   Result<std::span<const int32_t>> endGreedy() override;
 
@@ -132,8 +134,9 @@ private:
   std::map<std::string_view, SeedFill> seedFills; ///< by format
   std::vector<Address> operands;                  ///< of all launches, one after the other
   std::vector<std::vector<void *>> arguments;     ///< pointers to them, as drivers take them
-  /// By address, rows, operand's element, box and swizzle: launches share them.
-  std::map<std::array<uint64_t, 6>, TensorMap> tensorMaps;
+  /// By all that describes them: launches share them. (Buffers that do not live at the same time
+  /// share an address, and may be of different widths.)
+  std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of the steps, then of the greedy section
   size_t greedyFrom = 0;               ///< the latter's first
   std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids

@@ -316,7 +316,7 @@ Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch 
   rows.boxRows = map.box_rows();
   rows.swizzle = map.swizzle();
   auto [at, isNew] = tensorMaps.try_emplace(
-      {rows.base, rows.rows, rows.bf16, rows.boxColumns, rows.boxRows, rows.swizzle});
+      {rows.base, rows.columns, rows.rows, rows.bf16, rows.boxColumns, rows.boxRows, rows.swizzle});
   if (isNew) {
     auto described = driver->describe(rows);
     if (!described)

@@ -337,6 +337,8 @@ std::vector<BadEngine> allBad() {
       {"logits_size", "E0374", [](Table &t) { t.model->vocab = 400; }},
       {"logits_class", "E0374", [](Table &t) { t.logits_buffer = 0; }},
       {"greedy_section", "E0810", [](Table &t) { t.greedy_section = int(t.sections.size()); }},
+      {"earlier_ids_of_nobody", "E0810",
+       [](Table &t) { t.takes_earlier_ids = true, t.greedy_ids = uint32_t(-1); }},
       {"greedy_section_negative", "E0810", [](Table &t) { t.greedy_section = -2; }},
       {"greedy_with_layer_weights", "E0810",
        [](Table &t) { t.greedy_section = 1, t.greedy_ids = t.logits_buffer; }},
