@@ -51,13 +51,12 @@ config tiny 256 768 2 4 2 1024
 config 135m 576 1536 30 9 3 49152
 config 1b 2048 8192 16 32 8 128256
 config 8b 4096 14336 32 32 8 128256
-engine tiny "" "${flags[@]}"
 engine tiny -int4 "${flags[@]}" --quantize int4-g64
 engine tiny -fp8 "${flags[@]}" --quantize fp8
 engine 135m "" "${flags[@]}"
 engine 135m -int8 "${flags[@]}" --quantize int8
 engine 1b -gpu "${gpu[@]}"
-engine 1b -int4 "${flags[@]}" --quantize int4-g64
+engine 1b -int4-gpu "${gpu[@]}" --quantize int4-g64
 engine 8b -gpu "${gpu[@]}"
 engine 8b -fp8-gpu "${gpu[@]}" --quantize fp8
 engine 8b -fp8-kv8-gpu "${gpu[@]}" --quantize fp8 --kv fp8
