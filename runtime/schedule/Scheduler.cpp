@@ -55,15 +55,14 @@ void Scheduler::finish(SequenceId id) {
 
 void Scheduler::append(SequenceId id, int32_t token) {
   Sequence &sequence = *sequences.at(id);
+  if (sequence.tokens.back() < 0) {
+    assert(token >= 0 && "it is known now");
+    sequence.tokens.back() = token;
+    return;
+  }
   assert(sequence.decoding() && sequence.pending() == 0);
   assert(int64_t(sequence.tokens.size()) < sequence.positions && "longer than it announced");
   sequence.tokens.push_back(token);
-}
-
-void Scheduler::resolve(SequenceId id, int32_t token) {
-  Sequence &sequence = *sequences.at(id);
-  assert(sequence.tokens.back() < 0 && token >= 0);
-  sequence.tokens.back() = token;
 }
 
 void Scheduler::admit() {

@@ -57,9 +57,8 @@ public:
   /// Ends a sequence, queued or running; its pages are free at once.
   void finish(SequenceId id);
   /// The new token of a sequence whose prompt is through, to be fed in the next step. A token that
-  /// the device alone knows yet is `~row` (Batch.h): resolve() says later which one it was.
+  /// the device alone knows yet is `~row` (Batch.h); the next call says which one it was.
   void append(SequenceId id, int32_t token);
-  void resolve(SequenceId id, int32_t token);
 
   /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan().
   const BatchView *plan();

@@ -171,9 +171,6 @@ std::optional<Session::Impl::Rows> Session::Impl::runAhead(const Rows &rows) {
 bool Session::Impl::finishGreedy() {
   Rows rows = std::move(*underWay);
   underWay.reset();
-  std::vector<bool> appended(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i)
-    appended[i] = executor->runsAhead() && answerOf(rows[i]) && answerOf(rows[i])->mayGoOn();
   std::optional<Rows> next = runAhead(rows);
   if (failure)
     return false;
@@ -184,12 +181,10 @@ bool Session::Impl::finishGreedy() {
     Answer *answer = answerOf(rows[i]);
     if (!answer) // cancelled, or it ended with the id before
       continue;
-    if (!answer->take((*ids)[i], {}))
-      scheduler->finish(rows[i].sequence);
-    else if (appended[i])
-      scheduler->resolve(rows[i].sequence, (*ids)[i]);
-    else
+    if (answer->take((*ids)[i], {}))
       scheduler->append(rows[i].sequence, (*ids)[i]);
+    else
+      scheduler->finish(rows[i].sequence);
   }
   underWay = std::move(next);
   return true;

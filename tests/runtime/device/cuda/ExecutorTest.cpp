@@ -238,7 +238,7 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
       std::vector<float> expected = fakeLogits(mine);
       EXPECT_EQ((*ids)[row], std::ranges::max_element(expected) - expected.begin()) << step;
       mine.push_back((*ids)[row]);
-      scheduler.resolve(owners[row], (*ids)[row]);
+      scheduler.append(owners[row], (*ids)[row]);
     }
   }
   ASSERT_TRUE(executor->endGreedy());
