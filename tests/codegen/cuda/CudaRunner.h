@@ -232,6 +232,19 @@ private:
   bool seedIsFirst; ///< of those that a test tries one after the other
 };
 
+/// Runs `body(Emulated &, const HostKernels &)` on a checked build, then on a fast one with another
+/// schedule.
+template <typename Body> void onEveryBuild(const std::string &text, Body body) {
+  std::vector<CudaProgram> programs = HostKernels::emit(text);
+  for (Build build : {Build{true, 1}, Build{false, 2}}) {
+    SCOPED_TRACE(nameOf(build));
+    HostKernels kernels(programs, build.checked);
+    ASSERT_TRUE(bool(kernels));
+    Emulated gpu(kernels, build.seed);
+    body(gpu, kernels);
+  }
+}
+
 inline float fromBf16(uint16_t bits) {
   uint32_t wide = uint32_t(bits) << 16;
   float value;

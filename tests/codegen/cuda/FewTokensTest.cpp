@@ -16,18 +16,6 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Runs `body` on a checked build, then on a fast one with another schedule.
-template <typename Body> void onEveryBuild(const std::string &text, Body body) {
-  std::vector<CudaProgram> programs = HostKernels::emit(text);
-  for (Build build : {Build{true, 1}, Build{false, 2}}) {
-    SCOPED_TRACE(nameOf(build));
-    HostKernels kernels(programs, build.checked);
-    ASSERT_TRUE(bool(kernels));
-    Emulated gpu(kernels, build.seed);
-    body(gpu, kernels);
-  }
-}
-
 struct Case {
   WeightFormat format;
   int64_t n, k, few;

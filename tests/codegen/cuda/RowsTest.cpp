@@ -11,24 +11,12 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-/// Runs `body` on a checked build, then on a fast one.
-template <typename Body> void onEveryBuild(const std::string &text, Body body) {
-  std::vector<CudaProgram> programs = HostKernels::emit(text);
-  for (Build build : {Build{true, 1}, Build{false, 2}}) {
-    SCOPED_TRACE(nameOf(build));
-    HostKernels kernels(programs, build.checked);
-    ASSERT_TRUE(bool(kernels));
-    Emulated gpu(kernels, build.seed);
-    body(gpu);
-  }
-}
-
 TEST(CudaGather, EveryFormat) {
   std::string text;
   auto widthOf = [](WeightFormat format) { return numericFormat(format).superGroup ? 512 : 101; };
   for (int id = 0; id < kWeightFormatCount; ++id)
     text += gatherKernel("g" + std::to_string(id), WeightFormat(id), 50, widthOf(WeightFormat(id)));
-  onEveryBuild(text, [&](Emulated &gpu) {
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {
     std::vector<int32_t> ids{0, 49, 7, 8, 15, 16, 31, 49};
     BatchView batch{};
     batch.tokens = ids.size(), batch.ids = gpu.put(ids);
@@ -50,7 +38,7 @@ TEST(CudaRowwise, Norms) {
   int64_t n = 100, tokens = 3;
   onEveryBuild(norm("round_0", n, "bf16") + norm("keep_0", n, "f32") +
                    norm("select_0", n, "bf16", true),
-               [&](Emulated &gpu) {
+               [&](Emulated &gpu, const HostKernels &) {
                  std::vector<float> x = f32Rows(tokens, n, 1), w = f32Rows(1, n, 2);
                  std::vector<int32_t> rowTokens{2, 0};
                  BatchView batch{};
@@ -94,7 +82,7 @@ TEST(CudaRowwise, RegionOps) {
       "    %c = arith.constant 0.1 : f32\n    %s = arith.subf %e, %c : f32\n    %f = math.fma %s, "
       "%t, %a : f32\n"
       "    %m = arith.maximumf %f, %c : f32\n    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
-  onEveryBuild(text, [&](Emulated &gpu) {
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {
     std::vector<float> x = f32Rows(tokens, n, 1);
     for (float &v : x)
       v *= 4;
@@ -112,28 +100,29 @@ TEST(CudaRowwise, RegionOps) {
 }
 
 TEST(CudaRope, Tables) {
-  onEveryBuild(ropeTable("a10", 10) + ropeTable("a40", 40), [&](Emulated &gpu) {
-    std::vector<int32_t> positions{0, 1, 7, 511, 131071, 1000003};
-    BatchView batch{};
-    batch.tokens = positions.size(), batch.positions = gpu.put(positions);
-    for (int64_t count : {10, 40}) {
-      int64_t width = roundUp(2 * count, 32);
-      std::vector<float> f(roundUp(count, 32));
-      for (int64_t i = 0; i < count; ++i)
-        f[i] = std::pow(10000.0f, -float(i) / float(count));
-      float *table = gpu.make<float>(positions.size() * width);
-      gpu.launch("a" + std::to_string(count), {gpu.put(f), table}, batch);
-      std::vector<float> got = gpu.get(table, positions.size() * width);
-      for (size_t t = 0; t < positions.size(); ++t)
-        for (int64_t i = 0; i < width; ++i) {
-          double angle = float(positions[t]) * f[i % count];
-          float want = i < count       ? float(std::cos(angle)) * 1.25f
-                       : i < 2 * count ? float(std::sin(angle)) * 1.25f
-                                       : 0;
-          EXPECT_NEAR(got[t * width + i], want, 1.2e-7) << positions[t] << " at " << i;
-        }
-    }
-  });
+  onEveryBuild(ropeTable("a10", 10) + ropeTable("a40", 40),
+               [&](Emulated &gpu, const HostKernels &) {
+                 std::vector<int32_t> positions{0, 1, 7, 511, 131071, 1000003};
+                 BatchView batch{};
+                 batch.tokens = positions.size(), batch.positions = gpu.put(positions);
+                 for (int64_t count : {10, 40}) {
+                   int64_t width = roundUp(2 * count, 32);
+                   std::vector<float> f(roundUp(count, 32));
+                   for (int64_t i = 0; i < count; ++i)
+                     f[i] = std::pow(10000.0f, -float(i) / float(count));
+                   float *table = gpu.make<float>(positions.size() * width);
+                   gpu.launch("a" + std::to_string(count), {gpu.put(f), table}, batch);
+                   std::vector<float> got = gpu.get(table, positions.size() * width);
+                   for (size_t t = 0; t < positions.size(); ++t)
+                     for (int64_t i = 0; i < width; ++i) {
+                       double angle = float(positions[t]) * f[i % count];
+                       float want = i < count       ? float(std::cos(angle)) * 1.25f
+                                    : i < 2 * count ? float(std::sin(angle)) * 1.25f
+                                                    : 0;
+                       EXPECT_NEAR(got[t * width + i], want, 1.2e-7) << positions[t] << " at " << i;
+                     }
+                 }
+               });
 }
 
 void normalise(double *x, const float *w, int64_t n) {
@@ -161,7 +150,7 @@ TEST(CudaRope, Append) {
   std::string text;
   for (size_t i = 0; i < std::size(problems); ++i)
     text += ropeAppend("r" + std::to_string(i), problems[i]);
-  onEveryBuild(text, [&](Emulated &gpu) {
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {
     std::vector<int32_t> positions{31, 32, 0, 64, 65}, sequenceOf{0, 0, 1, 1, 1},
         blockTable{4, 2, 6, 0, 1, 5};
     int64_t tokens = 5, pages = 7;
