@@ -194,10 +194,10 @@ private:
   LogicalResult emitTile(const Segment &segment, Tile &tile, Value part, Value panel, Value first,
                          bool bf16Dot) {
     auto takeRows = [&](Value weight) {
+      Value base = k.at(weight, k.mul(panel, segment.layout.panelBytes()));
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
-        tile.vectors.push_back(
-            {k.at(weight, k.mul(panel, segment.layout.panelBytes())), v * k.lanes, part});
+        tile.vectors.push_back({base, v * k.lanes, part});
     };
     takeRows(segment.weights.front());
     // One exposed miss per tile would cost a tenth: touch residual rows before the loop.

@@ -73,7 +73,7 @@ private:
       blocks.push_back(v && tile.vectors[v].panel == tile.vectors[v - 1].panel ? blocks.back()
                                                                                : blockOf(v, g));
       groups.push_back(k.at(blocks[v], k.mul(inBlock, layout.groupCodeBytes)));
-      if (v == 0 || blocks[v] != blocks[v - 1])
+      if (v == 0 || tile.vectors[v].panel != tile.vectors[v - 1].panel)
         prefetchAhead(groups[v]);
     }
     KernelBuilder::Values next(sums.begin(), sums.end());
