@@ -209,6 +209,9 @@ void KernelBuilder::store(Value v, Value to, int64_t align) {
 void KernelBuilder::prefetch(Value from) {
   LLVM::Prefetch::create(b, from, /*rw=*/0, /*hint=*/3, /*cache=*/1);
 }
+void KernelBuilder::prefetchL2(Value from) {
+  LLVM::Prefetch::create(b, from, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
 
 //===----------------------------------------------------------------------===//
 // Control

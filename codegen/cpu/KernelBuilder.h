@@ -125,6 +125,7 @@ public:
     return broadcast(type, load(type.getElementType(), from));
   }
   void prefetch(Value from); ///< to L1, for reading
+  void prefetchL2(Value from);
 
   //===--- Control ----------------------------------------------------------===//
 

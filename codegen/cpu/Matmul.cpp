@@ -17,6 +17,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -153,6 +155,7 @@ private:
                           Value rounded) {
     LogicalResult result = success();
     Value token = first;
+    blockStart = first;
     for (int64_t tokens : schedule.getTokenTiles()) {
       Value tiles = k.divUnsigned(k.sub(end, token), tokens);
       Value stop = tokens == 1 ? end : k.add(token, k.mul(tiles, tokens));
@@ -195,6 +198,7 @@ private:
                          bool bf16Dot) {
     auto takeRows = [&](Value weight) {
       Value base = k.at(weight, k.mul(panel, segment.layout.panelBytes()));
+      takeShareOfNext(segment, tile, base, first);
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
         tile.vectors.push_back({base, v * k.lanes, part});
@@ -225,6 +229,21 @@ private:
       storeValues(segment, values, tile.vectors, panel, first, t);
     }
     return success();
+  }
+
+  /// With several tiles of tokens the first over a panel would wait for memory, and those after it
+  /// ask nothing of it. So the tiles of the first kShareTokens tokens each fetch their share of the
+  /// panel that this thread takes next.
+  void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first) {
+    constexpr int64_t kShareTokens = 8;
+    if (!tile.prefetch || tile.tokens == 1)
+      return;
+    const PanelLayout &layout = segment.layout;
+    int64_t groups = layout.k / kGroupK, lines = layout.panelBytes() / 64;
+    tile.nextLines = llvm::divideCeil(lines * tile.tokens, groups * kShareTokens);
+    Value before = k.mul(k.sub(first, blockStart), lines / kShareTokens * 64);
+    Value next = k.at(panel, k.mul(k.step, layout.panelBytes()));
+    tile.next = k.at(next, k.minSigned(before, k.word(layout.panelBytes())));
   }
 
   KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout, bool bf16Dot) {
@@ -300,6 +319,7 @@ private:
   SmallVector<Segment> segments;
   Value staged;   ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
   Value gateSums; ///< in scratch: sums of the first weight of a pair
+  Value blockStart; ///< first token of the block of tokens
 };
 
 } // namespace

@@ -9,6 +9,9 @@
 //
 // Q6_K has a scale per 16: dot = dotA * sA + dotB * sB, still exact, still int32.
 //
+// Of two planes (q8x2) dot = 256 * dot of the first + dot of the second, exact as well: up to
+// 256 * 32 * 128 * 127. Q6_K's would not fit: there each plane has its fma, the first one first.
+//
 // vpdpbusd adds to int32. vpmaddubsw adds two products in int16, saturating, so partial sums
 // are widened before they can: the table in stepsThatFit. 8-bit codes would overflow with the first
 // product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits.
@@ -76,25 +79,31 @@ private:
       if (v == 0 || tile.vectors[v].panel != tile.vectors[v - 1].panel)
         prefetchAhead(groups[v]);
     }
+    for (int64_t line = 0; tile.next && line < tile.nextLines; ++line)
+      k.prefetchL2(k.at(k.at(tile.next, k.mul(g, tile.nextLines * 64)), line * 64));
     KernelBuilder::Values next(sums.begin(), sums.end());
-    for (int plane = 0; plane < tile.planes; ++plane)
-      addPlane(next, g, inBlock, blocks, groups, k.at(tile.x, plane * row.bytes));
+    SmallVector<Value> dots; // int32 [token][vector], sub-scaled where there are two to a group
+    for (int plane = 0; plane < tile.planes; ++plane) {
+      Value x = k.at(tile.x, plane * row.bytes), xFields = k.at(x, k.mul(g, 4));
+      Value xGroup = k.at(x, k.mul(g, kGroupK));
+      if (format.group == 16) {
+        dots = halves(blocks, groups, inBlock, xGroup, k.at(x, k.mul(g, 8)));
+        addDots(next, dots, inBlock, blocks, xFields);
+        continue;
+      }
+      for (Value &dot : dots)
+        dot = k.shiftLeft(dot, 8);
+      dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup, dots);
+      if (plane + 1 == tile.planes)
+        addDots(next, dots, inBlock, blocks, xFields);
+    }
     return next;
   }
 
-  /// acc += group g of one q8 row, for all of the tile.
-  void addPlane(KernelBuilder::Values &next, Value g, Value inBlock, ArrayRef<Value> blocks,
-                ArrayRef<Value> groups, Value x) {
+  /// acc += the dots of a group, scaled, and its minimums; `xFields`: of the first token's row.
+  void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value inBlock,
+               ArrayRef<Value> blocks, Value xFields) {
     size_t vectors = tile.vectors.size();
-    Value xGroup = k.at(x, k.mul(g, kGroupK));
-    Value xFields = k.at(x, k.mul(g, 4)), xHalves = k.at(x, k.mul(g, 8));
-
-    SmallVector<Value> dots; // int32 [token][vector], sub-scaled where there are two to a group
-    if (format.group == 16)
-      dots = halves(blocks, groups, inBlock, xGroup, xHalves);
-    else
-      dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup);
-
     for (size_t v = 0; v < vectors; ++v) {
       Value scale = scaleOf(v, blocks[v], inBlock), minimum = minimumOf(v, blocks[v], inBlock);
       for (int t = 0; t < tile.tokens; ++t) {
@@ -115,14 +124,19 @@ private:
   }
 
   /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token
-  /// has the negated sum of these activations.
-  SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps) {
+  /// has the negated sum of these activations. They are added to `from`, unless that is empty.
+  SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps,
+                         ArrayRef<Value> from = {}) {
     size_t vectors = tile.vectors.size();
     Dots dots(tile.sums());
+    for (size_t i = 0; i < from.size(); ++i)
+      dots[i].total = from[i];
     for (int t = 0; t < tile.tokens && format.zeroPoint && k.isa.dot == DotKind::Vpdpbusd; ++t) {
       Value start = startOf(negSum, t);
-      for (size_t v = 0; v < vectors; ++v)
-        dots[t * vectors + v].total = start;
+      for (size_t v = 0; v < vectors; ++v) {
+        Value &total = dots[t * vectors + v].total;
+        total = total ? k.add(total, start) : start;
+      }
     }
     if (splitsSign())
       addStepsInLoop(dots, groups, xGroup);
@@ -152,9 +166,10 @@ private:
   /// All eight steps as a loop: unrolled, LLVM's scheduler goes token by token and spills every
   /// code.
   void addStepsInLoop(Dots &dots, ArrayRef<Value> groups, Value xGroup) {
-    SmallVector<Value> zeros(dots.size(), k.splatInt(k.i32s, 0));
+    auto starts = llvm::map_to_vector(
+        dots, [&](const Dot &dot) { return dot.total ? dot.total : k.splatInt(k.i32s, 0); });
     auto totals = k.loop(
-        k.word(0), k.word(kStepsOfGroup), k.word(1), zeros, [&](Value s, ValueRange carried) {
+        k.word(0), k.word(kStepsOfGroup), k.word(1), starts, [&](Value s, ValueRange carried) {
           SmallVector<StepCodes> q;
           for (size_t v = 0; v < tile.vectors.size(); ++v) {
             Value code = codes.load(tile.vectors[v], k.at(groups[v], k.mul(s, 64)), 0);

@@ -11,7 +11,7 @@
 // same in every batch. There are four main loops:
 //
 //   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
-//           q8x2:     the same for the first plane of a group, then for the second
+//           q8x2:     the same with dots of both planes in one integer
 //   exact   f32 rows: the weight de-quantised as NumericFormat.h says, one fma per k
 //   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k
 //   fp8     f32 rows, E4M3 weights with scales: the weight as NumericFormat.h says, one fma per k
@@ -50,6 +50,10 @@ struct Tile {
   mlir::Value x; ///< the row of the first token
   int64_t xRowBytes;
   int64_t prefetch; ///< bytes ahead in the weight stream; 0: none
+  /// The share of the panel that comes next which this tile brings to the second-level cache:
+  /// `nextLines` lines for each group of K, from `next` on. Null: none.
+  mlir::Value next;
+  int64_t nextLines = 0;
   int planes = 1;   ///< q8 rows behind each other that x is the sum of (2: q8x2)
 
   size_t sums() const { return vectors.size() * tokens; }

@@ -51,31 +51,71 @@ static Value negatedSums(KernelBuilder &k, Value q) {
   return k.sub(k.splatInt(pair, 16 * 128), k.narrow(k.add(even, odd), pair));
 }
 
-KernelBuilder::Values ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values,
-                                                      Value row, Value group, const Q8Row &layout) {
+namespace {
+
+/// 32 values, scaled by their largest and rounded.
+struct Group {
+  KernelBuilder::Values codes; ///< i32 registers, -127 … 127
+  Value scale;                 ///< f32: amax / 127
+  Value factor;                ///< f32s: 127 / amax, or 0
+};
+
+Group quantize(KernelBuilder &k, ArrayRef<Value> values) {
   Value amax = absoluteMaximum(k, values);
-  Value scale = k.fdiv(amax, k.splat(k.f32, 127));
   // 127/amax is infinite for 0 (and for denormals, which count as 0).
   Value inverse = k.fdiv(k.splat(k.f32, 127), amax);
   Value finite = k.less(k.bitcast(k.i32, inverse), k.integer(k.i32, 0x7f800000));
-  Value factor = k.broadcast(k.f32s, k.select(finite, inverse, k.splat(k.f32, 0)));
-  Value negScale = k.broadcast(k.f32s, k.fsub(k.splat(k.f32, 0), scale));
+  Group group{{},
+              k.fdiv(amax, k.splat(k.f32, 127)),
+              k.broadcast(k.f32s, k.select(finite, inverse, k.splat(k.f32, 0)))};
+  for (Value v : values)
+    group.codes.push_back(roundToInts(k, k.fmul(v, group.factor)));
+  return group;
+}
 
-  KernelBuilder::Values rounded, rest;
-  for (Value v : values) {
-    rounded.push_back(roundToInts(k, k.fmul(v, factor)));
-    rest.push_back(k.fma(k.toFloat(rounded.back()), negScale, v));
+/// What `group` left of `values`, in units of 1/256 of its scale.
+KernelBuilder::Values quantizeRest(KernelBuilder &k, ArrayRef<Value> values, const Group &group) {
+  Value negScale = k.broadcast(k.f32s, k.fsub(k.splat(k.f32, 0), group.scale));
+  KernelBuilder::Values codes;
+  for (auto [v, high] : llvm::zip_equal(values, group.codes)) {
+    Value rest = k.fmul(k.fma(k.toFloat(high), negScale, v), group.factor); // within +-1/2
+    Value rounded = roundToInts(k, k.fmul(rest, k.splat(256)));
+    codes.push_back(k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)),
+                                k.splatInt(k.i32s, 127)));
   }
-  Value q = k.narrow(concatenate(k, rounded), k.vec(k.i8, kGroupK));
-  k.store(q, k.at(row, k.mul(group, kGroupK)), kGroupK);
+  return codes;
+}
 
+/// Writes the fields of one plane; `above`: the sum of the plane before in units of this one, or
+/// null. Returns the sum of all.
+Value storePlane(KernelBuilder &k, ArrayRef<Value> codes, Value scale, Value above, Value row,
+                 Value group, const Q8Row &layout) {
+  Value q = k.narrow(concatenate(k, KernelBuilder::Values(codes)), k.vec(k.i8, kGroupK));
+  k.store(q, k.at(row, k.mul(group, kGroupK)), kGroupK);
   Value halves = negatedSums(k, q);
   k.store(halves, k.at(k.at(row, k.mul(group, 8)), layout.negSum16Offset), 8);
   Value negSum = k.add(k.lane(halves, 0), k.lane(halves, 1));
+  Value sum = k.sub(above ? above : k.integer(k.i32, 0), negSum);
   Value fields = k.at(row, k.mul(group, 4));
   k.store(scale, k.at(fields, layout.scaleOffset));
-  k.store(k.fmul(scale, k.toFloat(k.sub(k.integer(k.i32, 0), negSum))),
-          k.at(fields, layout.scaledSumOffset));
+  k.store(k.fmul(scale, k.toFloat(sum)), k.at(fields, layout.scaledSumOffset));
   k.store(negSum, k.at(fields, layout.negSumOffset));
-  return rest;
+  return sum;
+}
+
+} // namespace
+
+void ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, Value row,
+                                     Value group, const Q8Row &layout) {
+  Group high = quantize(k, values);
+  storePlane(k, high.codes, high.scale, Value(), row, group, layout);
+}
+
+void ingot::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value row, Value group,
+                                const Q8Row &layout) {
+  Group high = quantize(k, values);
+  KernelBuilder::Values low = quantizeRest(k, values, high);
+  Value sum = storePlane(k, high.codes, high.scale, Value(), row, group, layout);
+  storePlane(k, low, k.fmul(high.scale, k.splat(k.f32, 1.0 / 256)), k.shiftLeft(sum, 8),
+             k.at(row, layout.bytes), group, layout);
 }

@@ -11,9 +11,12 @@
 namespace ingot::cpu {
 
 /// Quantises values 32*group … 32*group+31, given as registers in order (2 of 16 lanes or 4 of 8),
-/// and writes every field of that group into the row of `k` values at `row`. Returns what is left
-/// of the values, x - q * scale: the second plane of a q8x2 row is made of it.
-KernelBuilder::Values storeQuantizedGroup(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values,
-                                          mlir::Value row, mlir::Value group, const Q8Row &layout);
+/// and writes every field of that group into the q8 row of `layout` at `row`.
+void storeQuantizedGroup(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
+                         mlir::Value group, const Q8Row &layout);
+
+/// The same for a q8x2 row, whose planes are laid out as `layout`.
+void storeTwoPlanes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
+                    mlir::Value group, const Q8Row &layout);
 
 } // namespace ingot::cpu

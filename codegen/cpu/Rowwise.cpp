@@ -115,9 +115,8 @@ private:
     for (auto [memory, row, result] : llvm::zip(op.getOutputs(), outputs, results)) {
       auto type = cast<RowsType>(memory.getType());
       if (type.getKind() != RowKind::F32) {
-        Values rest = storeQuantizedGroup(k, registersOf(k, result), row, group, q8Row(n));
-        if (type.getKind() == RowKind::Q8x2)
-          storeQuantizedGroup(k, rest, k.at(row, q8Row(n).bytes), group, q8Row(n));
+        auto store = type.getKind() == RowKind::Q8x2 ? storeTwoPlanes : storeQuantizedGroup;
+        store(k, registersOf(k, result), row, group, q8Row(n));
         continue;
       }
       Value to = k.at(row, k.mul(group, kGroupK * 4));

@@ -133,8 +133,10 @@ constexpr Q8Row q8Row(int64_t k) {
           roundUp(kPadded + 20 * g, 64)};
 }
 
-/// A `q8x2` row is two q8 rows, one behind the other: the second holds x - q * scale of the first, quantised
-/// the same way. About 15 bits instead of 7, for twice the products: for the head, where int8 costs most.
+/// A `q8x2` row is two q8 rows, one behind the other, x ~ (256 * q + q') * scale': the second holds what the
+/// first left over, q' = roundeven((x - q * scale) * (127/amax) * 256) within -127 … 127, scale' = scale / 256,
+/// scaledSum' = scale' * float(sum of 256 * q + q'), negSum' and negSum16' of q' alone. 15 bits instead of 7,
+/// for twice the dots: for the head, where int8 costs most.
 constexpr int64_t q8x2RowBytes(int64_t k) { return 2 * q8Row(k).bytes; }
 
 constexpr int64_t f32RowBytes(int64_t n) { return roundUp(n, kPanelRows) * 4; }

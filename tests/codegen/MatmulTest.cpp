@@ -154,18 +154,14 @@ TEST(Matmul, EveryFp8Code) {
   }
 }
 
-/// Rows of two int8 planes: per group the first, then the second.
+/// Rows of two int8 planes.
 TEST(Matmul, TwoPlanes) {
-  for (WeightFormat format : {WeightFormat::Q4_1, WeightFormat::Q8_0, WeightFormat::Q6_K}) {
+  for (WeightFormat format :
+       {WeightFormat::Q4_0, WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::Q8_0,
+        WeightFormat::Q4_K, WeightFormat::Q6_K}) {
     RandomWeight w(format, 40, 160, 11);
-    int64_t tokens = 9, width = 64, rowBytes = q8x2RowBytes(160), plane = q8Row(160).bytes;
-    Buffer<char> high = quantizeRows(randomRows(tokens, 160, 12), tokens, 160),
-                 low = quantizeRows(randomRows(tokens, 160, 13, 0.01f), tokens, 160),
-                 x(tokens * rowBytes);
-    for (int64_t t = 0; t < tokens; ++t) {
-      std::memcpy(x.data() + t * rowBytes, high.data() + t * plane, plane);
-      std::memcpy(x.data() + t * rowBytes + plane, low.data() + t * plane, plane);
-    }
+    int64_t tokens = 9, width = 64, rowBytes = q8x2RowBytes(160);
+    Buffer<char> x = quantizeRows(randomRows(tokens, 160, 12), tokens, 160, 2);
     KernelModule module(plainKernel(w, "q8x2"));
     for (const Isa *isa : hostIsas()) {
       LoadedKernels code(module, *isa);

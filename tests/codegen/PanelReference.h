@@ -162,19 +162,19 @@ inline Buffer<float> randomRows(int64_t rows, int64_t n, unsigned seed, float sc
   return x;
 }
 
-/// Quantises f32 rows as PanelLayout.h says.
-inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n) {
+/// Quantises f32 rows as PanelLayout.h says, to q8 or (two planes) q8x2.
+inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n, int planes = 1) {
   Q8Row layout = q8Row(n);
   int64_t width = f32RowBytes(n) / 4;
-  Buffer<char> out(rows * layout.bytes);
+  Buffer<char> out(rows * layout.bytes * planes);
   for (int64_t t = 0; t < rows; ++t)
     for (int64_t g = 0; g < layout.groups; ++g) {
       const float *from = x.data() + t * width + g * 32;
-      char *row = out.data() + t * layout.bytes;
+      char *row = out.data() + t * layout.bytes * planes;
       float amax = 0;
       for (int i = 0; i < 32; ++i)
         amax = std::max(amax, std::fabs(from[i]));
-      float inverse = amax == 0 ? 0 : 127 / amax, scale = amax / 127;
+      float inverse = std::isfinite(127 / amax) ? 127 / amax : 0, scale = amax / 127;
       int32_t sums[2] = {0, 0};
       for (int i = 0; i < 32; ++i) {
         int8_t q = int8_t(std::nearbyint(from[i] * inverse));
@@ -187,6 +187,23 @@ inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n
       std::memcpy(row + layout.scaledSumOffset + g * 4, &scaled, 4);
       std::memcpy(row + layout.negSumOffset + g * 4, &sum, 4);
       std::memcpy(row + layout.negSum16Offset + g * 8, sums, 8);
+      if (planes == 1)
+        continue;
+      const char *high = row;
+      row += layout.bytes;
+      int32_t lowSums[2] = {0, 0};
+      for (int i = 0; i < 32; ++i) {
+        float rest = std::fma(float(int8_t(high[g * 32 + i])), -scale, from[i]) * inverse;
+        int8_t q = int8_t(std::clamp(std::nearbyint(rest * 256), -127.0f, 127.0f));
+        row[g * 32 + i] = q;
+        lowSums[i / 16] -= q;
+      }
+      int32_t lowSum = lowSums[0] + lowSums[1];
+      float lowScale = scale / 256, all = lowScale * float(-256 * sum - lowSum);
+      std::memcpy(row + layout.scaleOffset + g * 4, &lowScale, 4);
+      std::memcpy(row + layout.scaledSumOffset + g * 4, &all, 4);
+      std::memcpy(row + layout.negSumOffset + g * 4, &lowSum, 4);
+      std::memcpy(row + layout.negSum16Offset + g * 8, lowSums, 8);
     }
   return out;
 }
@@ -196,27 +213,27 @@ inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n
 inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes, int count = 1) {
   Q8Row q8 = q8Row(w.layout.k);
   float acc = 0;
-  for (int64_t i = 0; i < q8.groups * count; ++i) {
-    int64_t g = i / count;
-    const char *x = planes + i % count * q8.bytes;
-    int64_t dot = 0;
-    int half[2] = {0, 0};
-    for (int i = 0; i < 32; ++i) {
-      int64_t k = g * 32 + i;
-      half[i / 16] += (w.code(row, k) - w.format.zeroPoint) * int8_t(x[k]);
-    }
-    int64_t k = g * 32;
-    if (w.format.group == 16)
-      dot = int64_t(half[0]) * w.s(row, k) + int64_t(half[1]) * w.s(row, k + 16);
-    else
-      dot = half[0] + half[1];
-    float dx = readAs<float>(x + q8.scaleOffset + g * 4),
-          scaledSum = readAs<float>(x + q8.scaledSumOffset + g * 4);
+  for (int64_t g = 0; g < q8.groups; ++g) {
+    int64_t k = g * 32, dot = 0;
     bool sub = w.format.superGroup && w.format.group == 32;
     float scale = sub ? w.d(row, k) * float(w.s(row, k)) : w.d(row, k);
-    acc = std::fma(float(int32_t(dot)), scale * dx, acc);
-    if (w.format.hasMin)
-      acc = std::fma(sub ? -(w.m(row, k) * float(w.t(row, k))) : w.m(row, k), scaledSum, acc);
+    for (int plane = 0; plane < count; ++plane) {
+      const char *x = planes + plane * q8.bytes;
+      int half[2] = {0, 0};
+      for (int i = 0; i < 32; ++i)
+        half[i / 16] += (w.code(row, k + i) - w.format.zeroPoint) * int8_t(x[k + i]);
+      if (w.format.group == 16) // each plane on its own
+        dot = int64_t(half[0]) * w.s(row, k) + int64_t(half[1]) * w.s(row, k + 16);
+      else
+        dot = 256 * dot + half[0] + half[1];
+      if (w.format.group != 16 && plane + 1 < count)
+        continue;
+      float dx = readAs<float>(x + q8.scaleOffset + g * 4),
+            scaledSum = readAs<float>(x + q8.scaledSumOffset + g * 4);
+      acc = std::fma(float(int32_t(dot)), scale * dx, acc);
+      if (w.format.hasMin)
+        acc = std::fma(sub ? -(w.m(row, k) * float(w.t(row, k))) : w.m(row, k), scaledSum, acc);
+    }
   }
   return acc;
 }

@@ -98,6 +98,32 @@ TEST(Rowwise, AddAndNormInPlace) {
   }
 }
 
+/// Groups of zeros, of numbers too small to be scaled, with halves between two codes; and any.
+TEST(Rowwise, TwoPlanes) {
+  int64_t n = 160, count = 3;
+  KernelModule module("kernel.func @k(%x: " + rows(n, "f32") + ", %y: " + rows(n, "q8x2") +
+                      ") {\n kernel.rowwise ins(%x : " + rows(n, "f32") + ") outs(%y : " +
+                      rows(n, "q8x2") + R"() attributes {extent = 0 : i32} {
+                        ^bb0(%xi: f32): kernel.yield %xi : f32
+                      }
+                      kernel.return
+                      })");
+  Buffer<float> x = randomRows(count, n, 5, 3);
+  for (int64_t i = 0; i < 32; ++i) {
+    x[i] = 0;
+    x[32 + i] = i % 2 ? 1e-40f : -1e-41f;
+    x[64 + i] = i ? float(i) + 0.5f : 127.0f;
+    x[96 + i] = i == 7 ? 1e-36f : 3e-38f * float(i);
+  }
+  for (const Isa *isa : hostIsas()) {
+    LoadedKernels code(module, *isa);
+    ASSERT_TRUE(code);
+    Buffer<char> y(count * q8x2RowBytes(n));
+    code.call("k", {x.data(), y.data()}, batchOf(count), 0, count);
+    EXPECT_TRUE(y == quantizeRows(x, count, n, 2)) << isa->name;
+  }
+}
+
 TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second needs the first
   int64_t n = 83, count = 3, width = f32RowBytes(n) / 4;
   std::string f = rows(n, "f32");

@@ -5,13 +5,21 @@
 
 namespace ingot::cpu {
 
+namespace {
+
+/// From so many tokens on a launch is cut into kSplit parts per thread.
+constexpr uint64_t kLargeStep = 64;
+constexpr uint64_t kSplit = 8;
+
+} // namespace
+
 StepLoop::StepLoop(std::span<const ResolvedLaunch> launches, int threads, std::byte *scratchBase,
                    uint64_t stride)
-    : program(launches), parts(std::max(1, threads)), scratch(scratchBase), scratchStride(stride) {
+    : program(launches), threadCount(std::max(1, threads)), scratch(scratchBase), scratchStride(stride) {
   for (size_t launch = 0; launch < program.size(); ++launch)
     if (program[launch].barrier || launch + 1 == program.size())
       groupEnds.push_back(launch + 1);
-  for (int part = 0; part < parts; ++part)
+  for (uint64_t part = 0; part < uint64_t(threadCount) * kSplit; ++part)
     claims.push_back(std::make_unique<std::atomic<uint32_t>[]>(program.size()));
 }
 
@@ -20,7 +28,7 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
                                                    uint64_t scratchStride) {
   std::unique_ptr<StepLoop> loop(new StepLoop(program, threads, scratch, scratchStride));
   auto pool = ThreadPool::create(
-      loop->parts, [](void *self, int thread) { static_cast<StepLoop *>(self)->work(thread); },
+      loop->threadCount, [](void *self, int thread) { static_cast<StepLoop *>(self)->work(thread); },
       loop.get());
   if (!pool)
     return pool.error();
@@ -38,7 +46,7 @@ void StepLoop::run(const BatchView &view, runtime::Trace *traceOrNull) {
   step.trace = traceOrNull;
   step.number = uint32_t(version.load(std::memory_order_relaxed) / 2 + 1);
   step.firstGroup = groupsDone.value();
-  if (parts > 1) {
+  if (threadCount > 1) {
     publish(step);
     pool->invite();
   } else {
@@ -78,9 +86,14 @@ void StepLoop::work(int thread) {
   step.trace ? runStep<true>(step, thread) : runStep<false>(step, thread);
 }
 
-/// Parts with items: the first ones may be empty if there are fewer items than threads.
+uint64_t StepLoop::itemsOf(const Step &step, const ResolvedLaunch &launch) const {
+  return step.count[size_t(launch.base)] * launch.factor;
+}
+
+/// None is empty. Those of thread t are [n * t / threads, n * (t + 1) / threads).
 uint64_t StepLoop::partsOf(const Step &step, const ResolvedLaunch &launch) const {
-  return std::min(step.count[size_t(launch.base)] * launch.factor, uint64_t(parts));
+  uint64_t split = step.count[size_t(fb::GridBase::Tokens)] >= kLargeStep ? kSplit : 1;
+  return std::min(itemsOf(step, launch), uint64_t(threadCount) * split);
 }
 
 template <bool Traced> void StepLoop::runStep(const Step &step, int thread) {
@@ -101,8 +114,8 @@ template <bool Traced> void StepLoop::runStep(const Step &step, int thread) {
   }
 }
 
-bool StepLoop::claim(const Step &step, size_t launch, int part) {
-  std::atomic<uint32_t> &last = claims[size_t(part)][launch];
+bool StepLoop::claim(const Step &step, size_t launch, uint64_t part) {
+  std::atomic<uint32_t> &last = claims[part][launch];
   uint32_t seen = last.load(std::memory_order_relaxed);
   // Relaxed: data is ordered by groupsDone, which this thread has read.
   return int32_t(seen - step.number) < 0 &&
@@ -111,33 +124,43 @@ bool StepLoop::claim(const Step &step, size_t launch, int part) {
 
 template <bool Traced>
 void StepLoop::runGroup(const Step &step, int thread, size_t first, size_t end, uint32_t target) {
-  const uint64_t threadCount = uint64_t(parts);
-  auto *own = reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread));
-  for (int turn = 0; turn < parts; ++turn) {
-    int part = (thread + turn) % parts; // the own one, then what others have not begun
-    for (size_t i = first; i < end; ++i) {
-      const ResolvedLaunch &launch = program[i];
-      uint64_t items = step.count[size_t(launch.base)] * launch.factor;
-      bool cyclic = launch.partition == fb::Partition::Cyclic;
-      uint64_t from = cyclic ? uint64_t(part) : items * uint64_t(part) / threadCount;
-      uint64_t to = cyclic ? items : items * (uint64_t(part) + 1) / threadCount;
-      if (from >= to || !claim(step, i, part))
-        continue;
-      uint64_t begin = Traced ? runtime::nowNanoseconds() : 0;
-      launch.function(launch.args, step.batch, int64_t(from), int64_t(to),
-                      cyclic ? int64_t(threadCount) : 1, own);
-      if constexpr (Traced) {
-        runtime::Stamp &stamp = step.trace->stampsOf(thread)[i];
-        if (stamp.end == stamp.begin)
-          stamp.begin = begin;
-        stamp.end = runtime::nowNanoseconds();
-      }
-      if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 == target) {
-        finished.store(0, std::memory_order_relaxed); // published by advance()
-        groupsDone.advance();
-        return;
+  const uint64_t threads = uint64_t(threadCount);
+  for (uint64_t turn = 0; turn < threads; ++turn) {
+    uint64_t owner = (uint64_t(thread) + turn) % threads; // oneself, then the others
+    for (size_t launch = first; launch < end; ++launch) {
+      uint64_t parts = partsOf(step, program[launch]);
+      uint64_t begin = parts * owner / threads, count = parts * (owner + 1) / threads - begin;
+      for (uint64_t i = 0; i < count; ++i) {
+        uint64_t part = begin + (turn == 0 ? i : count - 1 - i);
+        if (!claim(step, launch, part))
+          continue;
+        runPart<Traced>(step, thread, launch, part, parts);
+        if (finished.fetch_add(1, std::memory_order_acq_rel) + 1 == target) {
+          finished.store(0, std::memory_order_relaxed); // published by advance()
+          groupsDone.advance();
+          return;
+        }
       }
     }
+  }
+}
+
+template <bool Traced>
+void StepLoop::runPart(const Step &step, int thread, size_t index, uint64_t part, uint64_t parts) {
+  const ResolvedLaunch &launch = program[index];
+  uint64_t items = itemsOf(step, launch);
+  bool cyclic = launch.partition == fb::Partition::Cyclic;
+  uint64_t from = cyclic ? part : items * part / parts;
+  uint64_t to = cyclic ? items : items * (part + 1) / parts;
+  uint64_t begin = Traced ? runtime::nowNanoseconds() : 0;
+  launch.function(launch.args, step.batch, int64_t(from), int64_t(to),
+                  cyclic ? int64_t(parts) : 1,
+                  reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread)));
+  if constexpr (Traced) {
+    runtime::Stamp &stamp = step.trace->stampsOf(thread)[index];
+    if (stamp.end == stamp.begin)
+      stamp.begin = begin;
+    stamp.end = runtime::nowNanoseconds();
   }
 }
 

@@ -1,18 +1,20 @@
 //===- StepLoop.h - A step on several threads -----------------------------===//
 //
 // A step is a list of launches in groups; a group ends at a barrier of the plan,
-// and its launches may overlap. The items of a launch are shared out statically, one
-// part per thread:
+// and its launches may overlap. The items of a launch are cut into parts, and a share of
+// the parts is each thread's own: one part in a small step, which waits for memory, and
+// several in a large one, whose parts take long enough for threads to drift apart (and
+// whose weights then stay in a cache while one block of tokens after the other passes):
 //
 //                    group 0          group 1                 group 2
-//   part 0   | embed  consts | qkv ............. | attention ..... | ...
-//   part 1   | embed  consts | qkv ............. | attention ..... | ...
+//   thread 0 | embed  consts | qkv . . . . . . . | attention . . . | ...
+//   thread 1 | embed  consts | qkv . . . . . . . | attention . . . | ...
 //
 // A plain barrier would make everybody wait for the slowest to *arrive*. On a
 // machine that others use too, a thread that sleeps or was taken off its core comes
 // milliseconds late, at any of some hundred barriers. So parts are claimed: a thread
-// takes its own part, then whatever parts nobody has begun, and waits only for
-// parts that are being worked on. On a quiet machine each thread gets its own part
+// takes its own parts, then whatever parts nobody has begun, the last first, and waits
+// only for parts that are being worked on. On a quiet machine each thread gets its own
 // every time (its caches stay warm); on a busy one the threads that run do the work
 // of those that do not. What is computed is the same: items are independent
 // (KernelAbi.h), whoever runs them.
@@ -60,7 +62,7 @@ public:
                                                   int threads, std::byte *scratch,
                                                   uint64_t scratchStride);
 
-  int threads() const { return parts; }
+  int threads() const { return threadCount; }
   /// Runs the program once; returns when all of it is done. `trace` may be null.
   void run(const BatchView &batch, runtime::Trace *trace);
 
@@ -83,16 +85,19 @@ private:
   template <bool Traced> void runStep(const Step &step, int thread);
   template <bool Traced>
   void runGroup(const Step &step, int thread, size_t first, size_t end, uint32_t target);
-  bool claim(const Step &step, size_t launch, int part);
+  template <bool Traced>
+  void runPart(const Step &step, int thread, size_t launch, uint64_t part, uint64_t parts);
+  bool claim(const Step &step, size_t launch, uint64_t part);
+  uint64_t itemsOf(const Step &step, const ResolvedLaunch &launch) const;
   uint64_t partsOf(const Step &step, const ResolvedLaunch &launch) const;
 
   std::span<const ResolvedLaunch> program;
-  int parts;
+  int threadCount;
   std::byte *scratch;
   uint64_t scratchStride;
   std::vector<size_t> groupEnds; ///< one past the last launch of each group
 
-  /// [part][launch]: a thread's own claims share lines with nobody's.
+  /// [part][launch]: claims of one thread's parts share lines with nobody's.
   std::vector<std::unique_ptr<std::atomic<uint32_t>[]>> claims;
   alignas(64) std::atomic<uint32_t> finished{0};
   Gate groupsDone;
