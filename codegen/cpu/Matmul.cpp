@@ -217,17 +217,21 @@ private:
       takeRows(segment.weights.back());
       sums = emitMainLoop(tile, segment.layout, bf16Dot);
     }
+    SmallVector<KernelBuilder::Values> values(tile.tokens);
+    bool quantise = segment.type.getKind() == RowKind::Q8 && !part;
     for (int t = 0; t < tile.tokens; ++t) {
-      SmallVector<Value> values;
       for (auto [v, rows] : llvm::enumerate(tile.vectors)) {
         FailureOr<Value> value =
             emitEpilogue(segment, sums, t * tile.vectors.size() + v, rows, panel, first, t);
         if (failed(value))
           return failure();
-        values.push_back(*value);
+        values[t].push_back(*value);
       }
-      storeValues(segment, values, tile.vectors, panel, first, t);
+      if (!quantise)
+        storeValues(segment, values[t], tile.vectors, panel, first, t);
     }
+    if (quantise)
+      storeQuantised(segment, values, panel, first);
     return success();
   }
 
@@ -236,10 +240,10 @@ private:
   /// panel that this thread takes next.
   void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first) {
     constexpr int64_t kShareTokens = 8;
-    if (!tile.prefetch || tile.tokens == 1)
-      return;
     const PanelLayout &layout = segment.layout;
-    int64_t groups = layout.k / kGroupK, lines = layout.panelBytes() / 64;
+    if (!tile.prefetch || tile.tokens == 1 || xType.getKind() == RowKind::F32)
+      return;
+    int64_t groups = q8Row(layout.k).groups, lines = layout.panelBytes() / 64;
     tile.nextLines = llvm::divideCeil(lines * tile.tokens, groups * kShareTokens);
     Value before = k.mul(k.sub(first, blockStart), lines / kShareTokens * 64);
     Value next = k.at(panel, k.mul(k.step, layout.panelBytes()));
@@ -276,27 +280,29 @@ private:
   /// Values of token t: into the row, or where they wait to be quantised with the rest of their 32.
   void storeValues(const Segment &segment, ArrayRef<Value> values, ArrayRef<TileRows> outputs,
                    Value panel, Value first, int t) {
-    bool quantise = segment.type.getKind() == RowKind::Q8;
-    if (quantise && !outputs.front().part) {
-      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel,
-                          q8Row(segment.type.getN()));
-      return;
-    }
     for (auto [value, rows] : llvm::zip_equal(values, outputs)) {
-      Value to = quantise ? rows.at(k, k.at(staged, t * kPanelRows * 4), 4)
-                          : outputAt(segment, segment.y, rows, panel, first, t);
+      Value to = segment.type.getKind() == RowKind::Q8
+                     ? rows.at(k, k.at(staged, t * kPanelRows * 4), 4)
+                     : outputAt(segment, segment.y, rows, panel, first, t);
       k.store(value, to, 4 * k.lanes);
     }
   }
 
   void quantizeStaged(const Segment &segment, int tokens, Value panel, Value first) {
-    for (int t = 0; t < tokens; ++t) {
-      SmallVector<Value> values;
+    SmallVector<KernelBuilder::Values> values(tokens);
+    for (int t = 0; t < tokens; ++t)
       for (int64_t row = 0; row < kPanelRows; row += k.lanes)
-        values.push_back(k.load(k.f32s, k.at(staged, (t * kPanelRows + row) * 4), 4 * k.lanes));
-      storeQuantizedGroup(k, values, quantisedRow(segment, first, t), panel,
-                          q8Row(segment.type.getN()));
-    }
+        values[t].push_back(k.load(k.f32s, k.at(staged, (t * kPanelRows + row) * 4), 4 * k.lanes));
+    storeQuantised(segment, values, panel, first);
+  }
+
+  /// The 32 values that each token of a tile has of this panel.
+  void storeQuantised(const Segment &segment, ArrayRef<KernelBuilder::Values> values, Value panel,
+                      Value first) {
+    SmallVector<Value> rows;
+    for (size_t t = 0; t < values.size(); ++t)
+      rows.push_back(quantisedRow(segment, first, int(t)));
+    storeQuantizedGroups(k, values, rows, panel, q8Row(segment.type.getN()));
   }
 
   Value quantisedRow(const Segment &segment, Value first, int t) {

@@ -3,19 +3,49 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-/// max |v| as the bits of an f32: those of non-negative floats are ordered as integers are.
+/// max |v| by lane, as the bits of an f32: those of non-negative floats are ordered as integers are.
 static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   Value most;
   for (Value v : values) {
     Value bits = k.bitAnd(k.bitcast(k.i32s, v), 0x7fffffff);
     most = most ? k.maxSigned(most, bits) : bits;
   }
-  return k.bitcast(k.f32, k.maxLanesSigned(most));
+  return most;
+}
+
+/// Largest lane of each of up to `lanes` vectors: vector i's is in lane i * lanes / n and those that
+/// follow, n the number of vectors rounded up to a power of two. Halves of two vectors meet in one
+/// while there are several, so that eight vectors take 14 steps instead of 32.
+static Value largestOfEach(KernelBuilder &k, SmallVector<Value> vectors) {
+  vectors.resize(llvm::PowerOf2Ceil(vectors.size()), vectors.back());
+  int64_t width = k.lanes; // lanes that are left of each source, side by side
+  auto fold = [&](Value a, Value b, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+    return k.maxSigned(vector::ShuffleOp::create(k.b, a, b, low),
+                       vector::ShuffleOp::create(k.b, a, b, high));
+  };
+  while (vectors.size() > 1) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < 2 * k.lanes; ++lane)
+      (lane % width < width / 2 ? low : high).push_back(lane);
+    width /= 2;
+    SmallVector<Value> folded;
+    for (size_t i = 0; i < vectors.size(); i += 2)
+      folded.push_back(fold(vectors[i], vectors[i + 1], low, high));
+    vectors = std::move(folded);
+  }
+  for (int64_t distance = width / 2; distance; distance /= 2) {
+    SmallVector<int64_t> own, other;
+    for (int64_t lane = 0; lane < k.lanes; ++lane)
+      own.push_back(lane), other.push_back(lane ^ distance);
+    vectors[0] = fold(vectors[0], vectors[0], own, other);
+  }
+  return vectors[0];
 }
 
 /// To the nearest integer, ties to even: vcvtps2dq in the default rounding mode.
@@ -60,17 +90,28 @@ struct Group {
   Value factor;                ///< f32s: 127 / amax, or 0
 };
 
-Group quantize(KernelBuilder &k, ArrayRef<Value> values) {
-  Value amax = absoluteMaximum(k, values);
-  // 127/amax is infinite for 0 (and for denormals, which count as 0).
-  Value inverse = k.fdiv(k.splat(k.f32, 127), amax);
-  Value finite = k.less(k.bitcast(k.i32, inverse), k.integer(k.i32, 0x7f800000));
-  Group group{{},
-              k.fdiv(amax, k.splat(k.f32, 127)),
-              k.broadcast(k.f32s, k.select(finite, inverse, k.splat(k.f32, 0)))};
+/// amax/127 and 127/amax of f32 `amax`, scalar or vector; the latter is 0 where it would be infinite:
+/// for 0, and for denormals, which count as 0.
+std::pair<Value, Value> scalesOf(KernelBuilder &k, Value amax) {
+  auto type = dyn_cast<VectorType>(amax.getType());
+  auto number = [&](double v) { return type ? k.splat(type, v) : k.splat(k.f32, v); };
+  Value inverse = k.fdiv(number(127), amax);
+  Value bits = k.bitcast(type ? Type(k.i32s) : k.i32, inverse);
+  Value limit = type ? k.splatInt(type.clone(k.i32), 0x7f800000) : k.integer(k.i32, 0x7f800000);
+  return {k.fdiv(amax, number(127)), k.select(k.less(bits, limit), inverse, number(0))};
+}
+
+Group quantize(KernelBuilder &k, ArrayRef<Value> values, Value scale, Value factor) {
+  Group group{{}, scale, factor};
   for (Value v : values)
-    group.codes.push_back(roundToInts(k, k.fmul(v, group.factor)));
+    group.codes.push_back(roundToInts(k, k.fmul(v, factor)));
   return group;
+}
+
+Group quantize(KernelBuilder &k, ArrayRef<Value> values) {
+  Value amax = k.bitcast(k.f32, k.maxLanesSigned(absoluteMaximum(k, values)));
+  auto [scale, inverse] = scalesOf(k, amax);
+  return quantize(k, values, scale, k.broadcast(k.f32s, inverse));
 }
 
 /// What `group` left of `values`, in units of 1/256 of its scale.
@@ -109,6 +150,23 @@ void ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, V
                                      Value group, const Q8Row &layout) {
   Group high = quantize(k, values);
   storePlane(k, high.codes, high.scale, Value(), row, group, layout);
+}
+
+void ingot::cpu::storeQuantizedGroups(KernelBuilder &k, ArrayRef<KernelBuilder::Values> values,
+                                      ArrayRef<Value> rows, Value group, const Q8Row &layout) {
+  if (values.size() == 1)
+    return storeQuantizedGroup(k, values.front(), rows.front(), group, layout);
+  SmallVector<Value> largest;
+  for (const KernelBuilder::Values &row : values)
+    largest.push_back(absoluteMaximum(k, row));
+  auto [scales, factors] = scalesOf(k, k.bitcast(k.f32s, largestOfEach(k, largest)));
+  int64_t apart = k.lanes / int64_t(llvm::PowerOf2Ceil(values.size()));
+  for (auto [i, row] : llvm::enumerate(values)) {
+    SmallVector<int64_t> lane(k.lanes, int64_t(i) * apart);
+    Value factor = vector::ShuffleOp::create(k.b, factors, factors, lane);
+    Group codes = quantize(k, row, k.lane(scales, lane.front()), factor);
+    storePlane(k, codes.codes, codes.scale, Value(), rows[i], group, layout);
+  }
 }
 
 void ingot::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value row, Value group,

@@ -15,6 +15,11 @@ namespace ingot::cpu {
 void storeQuantizedGroup(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
                          mlir::Value group, const Q8Row &layout);
 
+/// The same group of several rows, of at most k.lanes. Their maxima and scales are found together.
+void storeQuantizedGroups(KernelBuilder &k, llvm::ArrayRef<KernelBuilder::Values> values,
+                          llvm::ArrayRef<mlir::Value> rows, mlir::Value group,
+                          const Q8Row &layout);
+
 /// The same for a q8x2 row, whose planes are laid out as `layout`.
 void storeTwoPlanes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
                     mlir::Value group, const Q8Row &layout);

@@ -9,7 +9,7 @@ namespace {
 
 /// From so many tokens on a launch is cut into kSplit parts per thread.
 constexpr uint64_t kLargeStep = 64;
-constexpr uint64_t kSplit = 8;
+constexpr uint64_t kSplit = 4;
 
 } // namespace
 
