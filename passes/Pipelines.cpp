@@ -1,6 +1,8 @@
 //===- Pipelines.cpp - The compiler, as prose -----------------------------===//
 #include "passes/Passes.h"
 
+#include "runtime/device/Batch.h"
+
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -52,12 +54,14 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   // Every region becomes a kernel, every function a list of launches.
   pm.addPass(createLowerToPlanPass(
       {options.exact ? "exact" : "fast", options.kv, options.device, options.fp8Rows}));
-  if (options.device != "cuda")
-    return;
   auto add = [&](std::unique_ptr<Pass> pass) {
     if (!llvm::is_contained(options.disabled, pass->getArgument()))
       pm.addPass(std::move(pass));
   };
+  if (options.device != "cuda") {
+    add(createFoldArgmaxPass({kGreedyRows}));
+    return;
+  }
   // A launch costs more than recomputing what it does, as long as tokens are few.
   add(createNormProloguesPass());
   add(createAppendEpiloguesPass());

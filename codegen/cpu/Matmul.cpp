@@ -11,6 +11,7 @@
 // memory; with many, a matrix product at the speed of the dot instruction.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/MatmulKeys.h"
 #include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/schedule/MatmulSchedule.h"
@@ -64,7 +65,8 @@ static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
 
 int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
   auto at = [&](const Isa &isa) {
-    return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa);
+    return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
+           MatmulKeys::scratchBytes(op);
   };
   return std::max(at(kAvx2), at(kAvx512));
 }
@@ -96,6 +98,11 @@ public:
     Value rounded = roundsRows(op, k.isa) ? k.scratch : Value();
     staged = k.at(k.scratch, roundedBytes(op, k.isa));
     gateSums = k.at(staged, stagedBytes(op, k.isa));
+    if (op.getKeys())
+      keys.emplace(k, k.operand(op.getKeys()), k.at(gateSums, gateBytes(op, k.isa)),
+                   segments.front().type.getN());
+    if (keys)
+      keys->start(total);
     LogicalResult result = success();
     k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
       Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
@@ -109,10 +116,14 @@ public:
             result = failure();
         });
     });
+    if (keys)
+      keys->finish(total);
     return result;
   }
 
 private:
+  using NoValues = KernelBuilder::Values;
+
   LogicalResult collectSegments() {
     auto aux = op.getAux().begin();
     int64_t panels = 0;
@@ -227,8 +238,16 @@ private:
           return failure();
         values[t].push_back(*value);
       }
-      if (!quantise)
-        storeValues(segment, values[t], tile.vectors, panel, first, t);
+      if (quantise)
+        continue;
+      auto store = [&] { storeValues(segment, values[t], tile.vectors, panel, first, t); };
+      if (keys)
+        k.choose(
+            keys->wanted(),
+            [&] { return keys->fold(values[t], tile.vectors, panel, k.add(first, t)), NoValues(); },
+            [&] { return store(), NoValues(); });
+      else
+        store();
     }
     if (quantise)
       storeQuantised(segment, values, panel, first);
@@ -323,6 +342,7 @@ private:
   const bool pair;
   const RowsType xType;
   SmallVector<Segment> segments;
+  std::optional<MatmulKeys> keys;
   Value staged;   ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
   Value gateSums; ///< in scratch: sums of the first weight of a pair
   Value blockStart; ///< first token of the block of tokens

@@ -1,9 +1,9 @@
 //===- FoldArgmax.cpp - The head looks for the largest logit --------------===//
 //
-// A greedy step wants of each logits row the index of its largest value. The blocks of the
-// projection that writes few rows have their values at hand: each raises a key of the row, so that
-// nobody walks the logits again. With more rows the head's blocks do not, and the argmax kernel
-// (codegen/cuda: argmaxProgram) reads the rows.
+// A greedy step wants of each logits row the index of its largest value. The blocks (or threads) of
+// the projection that writes few rows have their values at hand: each raises a key of the row, so
+// that nobody walks the logits again. With more rows they do not: on a GPU the argmax kernel
+// (codegen/cuda: argmaxProgram) reads the rows, for a CPU the executor asks for logits.
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
@@ -25,9 +25,10 @@ using kernel::RowsType;
 namespace {
 
 constexpr StringLiteral kPattern = "head_argmax", kKeys = "greedy_keys";
-constexpr int64_t kRows = 32; ///< decode variants of every projection go so far
 
 struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
+  using FoldArgmaxPassBase::FoldArgmaxPassBase;
+
   void runOnOperation() override {
     for (plan::ProgramOp program : getOperation().getOps<plan::ProgramOp>())
       fold(program);
@@ -61,13 +62,13 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     edits.edit(head, keys, [&](Operation *op, ValueRange added) {
       auto copy = cast<kernel::MatmulOp>(op);
       copy.getKeysMutable().assign(added.front());
-      copy.setKeysUpTo(kRows);
+      copy.setKeysUpTo(rows);
     });
     edits.finish();
     program.setGreedyKeysAttr(symbol);
-    program.setGreedyKeysUpTo(kRows);
+    program.setGreedyKeysUpTo(rows);
     remark::passed(head.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "found by the head in steps of at most " + std::to_string(kRows) + " rows";
+        << "found by the head in steps of at most " + std::to_string(rows) + " rows";
   }
 };
 } // namespace

@@ -21,6 +21,7 @@ namespace ingot {
 
 constexpr int64_t kPageTokens = 32;    ///< positions per KV page
 constexpr int64_t kAttentionTile = 16; ///< most query tokens of one attention tile
+constexpr int64_t kGreedyRows = 64;    ///< most logits rows of a greedy step on a CPU
 
 /// Up to kAttentionTile consecutive tokens of one sequence.
 struct AttentionTile {
@@ -46,9 +47,13 @@ struct BatchView {
   // Ids that the step before found, by its logits rows. Set by executors that run ahead
   // (Executor.h); for others all ids are known.
   const int32_t *earlierIds; // 88
+  // Not 0: the head finds the largest logit of each row (the engine's greedy_keys) and writes no logits.
+  // Set by the CPU's executor, for at most kGreedyRows rows.
+  int64_t greedy; // 96
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
-              offsetof(BatchView, earlierIds) == 88 && sizeof(BatchView) == 96 &&
+              offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, greedy) == 96 &&
+              sizeof(BatchView) == 104 &&
               sizeof(AttentionTile) == 16);
 
 } // namespace ingot

@@ -175,6 +175,64 @@ TEST(Matmul, TwoPlanes) {
   }
 }
 
+/// The head of a greedy step: keys[row] = the largest value and the lowest id that has it, and no
+/// output. Any mix of parts finds the same.
+TEST(Matmul, GreedyKeys) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  for (int64_t n : {1, 31, 64, 97, 200}) {
+    RandomWeight w(WeightFormat::F32, n, 1, 3);
+    float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: one after the other
+    std::string x = typeOf("f32", 1), y = typeOf("f32", n), weight = weightOf(w);
+    KernelModule module("kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
+                        ", %keys: !kernel.rows<1, key>) { kernel.matmul %x : " + x +
+                        " weights(%w : " + weight + ") outs(%y : " + y +
+                        ") keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: "
+                        "0>, extent = 1 : i32, keys_up_to = 64 : i64} {\n^bb0(%acc: f32): "
+                        "kernel.yield %acc : f32 } kernel.return }");
+    std::vector<std::vector<float>> cases = {
+        std::vector<float>(n, nan),  std::vector<float>(n, -inf), std::vector<float>(n, -3.0f),
+        std::vector<float>(n, 0.0f), std::vector<float>(n, -1e-40f)};
+    std::mt19937 random(5);
+    for (int i = 0; i < 20; ++i) {
+      std::vector<float> &made = cases.emplace_back(n);
+      for (float &v : made)
+        v = float(int(random() % 9) - 12) * (i % 2 ? 1.0f : 0.25f);
+      made[random() % n] = i % 5 == 0 ? inf : i % 5 == 1 ? nan : i % 5 == 2 ? -0.0f : 0.0f;
+    }
+    for (const Isa *isa : hostIsas()) {
+      LoadedKernels code(module, *isa);
+      ASSERT_TRUE(code);
+      for (const std::vector<float> &made : cases) {
+        std::copy(made.begin(), made.end(), logits);
+        int64_t rows = 11, panels = w.layout.panels;
+        Buffer<float> ones(rows * 32), out(rows * f32RowBytes(n) / 4);
+        for (int64_t t = 0; t < rows; ++t)
+          ones[t * 32] = 1;
+        Buffer<uint64_t> keys(rows);
+        BatchView batch{};
+        batch.rows = rows, batch.greedy = 1;
+        for (int64_t part = 0; part < 3; ++part)
+          code.call("head", {ones.data(), w.bytes.data(), out.data(), keys.data()}, batch, part,
+                    panels, 3);
+        int64_t want = 0;
+        for (int64_t id = 0; id < n; ++id)
+          if (made[id] > made[want] || (made[want] != made[want] && made[id] == made[id]))
+            want = id;
+        for (int64_t t = 0; t < rows; ++t) {
+          ASSERT_EQ(int64_t(uint32_t(~keys[t])), want) << isa->name << " n " << n << " row " << t;
+          ASSERT_EQ(out[t * f32RowBytes(n) / 4], 0.0f) << "nobody wants the logits";
+        }
+        batch.greedy = 0;
+        Buffer<uint64_t> untouched(rows);
+        code.call("head", {ones.data(), w.bytes.data(), out.data(), untouched.data()}, batch, 0,
+                  panels);
+        ASSERT_EQ(untouched[0], 0u);
+        ASSERT_EQ(std::memcmp(&out[0], made.data(), 4), 0);
+      }
+    }
+  }
+}
+
 TEST(Matmul, SchedulesChangeNoBits) {
   RandomWeight w(WeightFormat::Q4_1, 97, 160, 7);
   int64_t tokens = 31, width = f32RowBytes(97) / 4;

@@ -1,0 +1,99 @@
+//===- MatmulKeys.cpp - See MatmulKeys.h ----------------------------------===//
+#include "codegen/cpu/MatmulKeys.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+static constexpr int64_t kBytesOfRow = 2 * kPanelRows * 4;
+static constexpr int64_t kNothing = std::numeric_limits<int32_t>::min();
+
+int64_t MatmulKeys::scratchBytes(kernel::MatmulOp op) {
+  return op.getKeys() ? kGreedyRows * kBytesOfRow : 0;
+}
+
+MatmulKeys::MatmulKeys(KernelBuilder &k, Value keys, Value scratch, int64_t n)
+    : k(k), keys(keys), scratch(scratch), n(n) {
+  Value flag = k.batchWord(offsetof(BatchView, greedy));
+  greedy = arith::CmpIOp::create(k.b, arith::CmpIPredicate::ne, flag, k.word(0));
+}
+
+Value MatmulKeys::bestAt(Value row) { return k.at(scratch, k.mul(row, kBytesOfRow)); }
+Value MatmulKeys::panelAt(Value row) { return k.at(bestAt(row), kPanelRows * 4); }
+
+void MatmulKeys::start(Value rows) {
+  k.when(greedy, [&] {
+    k.loop(k.word(0), rows, k.word(1), [&](Value row) {
+      for (int64_t lane = 0; lane < kPanelRows; lane += k.lanes) {
+        k.store(k.splatInt(k.i32s, kNothing), k.at(bestAt(row), lane * 4), 4 * k.lanes);
+        k.store(k.splatInt(k.i32s, 0), k.at(panelAt(row), lane * 4), 4 * k.lanes);
+      }
+    });
+  });
+}
+
+/// f32 as integers of the same order: -0 is 0, NaN below all.
+Value MatmulKeys::ordered(Value v) {
+  Value bits = k.bitcast(k.i32s, k.fadd(v, k.splat(0)));
+  Value sign = arith::ShRSIOp::create(k.b, bits, k.splatInt(k.i32s, 31));
+  Value order = arith::XOrIOp::create(k.b, bits, k.bitAnd(sign, 0x7fffffff));
+  Value number = arith::CmpFOp::create(k.b, arith::CmpFPredicate::ORD, v, v);
+  return k.select(number, order, k.splatInt(k.i32s, kNothing));
+}
+
+/// Lanes that are rows of the weight, not padding; null: all.
+Value MatmulKeys::exists(const TileRows &place, Value panel) {
+  if (n % kPanelRows == 0)
+    return Value();
+  SmallVector<int32_t> lanes;
+  for (int lane = 0; lane < k.lanes; ++lane)
+    lanes.push_back(int32_t(place.row + lane));
+  Value rows =
+      arith::ConstantOp::create(k.b, DenseElementsAttr::get(k.i32s, ArrayRef<int32_t>(lanes)));
+  Value left = k.sub(k.word(n), k.mul(panel, kPanelRows));
+  if (place.part)
+    left = k.sub(left, place.part);
+  return k.less(rows, k.broadcast(k.i32s, k.narrow(left, k.i32)));
+}
+
+void MatmulKeys::fold(ArrayRef<Value> values, ArrayRef<TileRows> places, Value panel, Value row) {
+  Value panels = k.broadcast(k.i32s, k.narrow(panel, k.i32));
+  for (auto [v, place] : llvm::zip_equal(values, places)) {
+    Value at = place.at(k, bestAt(row), 4), panelsAt = place.at(k, panelAt(row), 4);
+    Value value = ordered(v);
+    if (Value real = exists(place, panel))
+      value = k.select(real, value, k.splatInt(k.i32s, kNothing));
+    Value best = k.load(k.i32s, at, 4 * k.lanes), better = k.less(best, value);
+    k.store(k.select(better, value, best), at, 4 * k.lanes);
+    k.store(k.select(better, panels, k.load(k.i32s, panelsAt, 4 * k.lanes)), panelsAt,
+            4 * k.lanes);
+  }
+}
+
+void MatmulKeys::finish(Value rows) {
+  k.when(greedy, [&] {
+    k.loop(k.word(0), rows, k.word(1), [&](Value row) {
+      auto field = [&](Value from, Value lane) {
+        return k.load(k.i32, k.at(from, k.mul(lane, 4)));
+      };
+      Value best = bestAt(row), panels = panelAt(row);
+      auto key = k.loop(k.word(0), k.word(kPanelRows), k.word(1), {k.word(0)},
+                        [&](Value lane, ValueRange carried) -> KernelBuilder::Values {
+                          Value value = arith::XOrIOp::create(k.b, field(best, lane),
+                                                              k.integer(k.i32, kNothing));
+                          Value id = k.add(k.mul(k.widen(field(panels, lane), k.i64), kPanelRows),
+                                           lane);
+                          Value low = k.sub(k.word(0xffffffff), id); // ~id
+                          Value made = k.add(k.shiftLeft(k.widenUnsigned(value, k.i64), 32), low);
+                          return {arith::MaxUIOp::create(k.b, made, carried.front())};
+                        });
+      LLVM::AtomicRMWOp::create(k.b, LLVM::AtomicBinOp::umax, k.at(keys, k.mul(row, 8)),
+                                key.front(), LLVM::AtomicOrdering::monotonic, StringRef(), 8);
+    });
+  });
+}

@@ -1,0 +1,52 @@
+//===- MatmulKeys.h - The head finds the largest logit --------------------===//
+//
+// In a greedy step (BatchView::greedy) nobody wants the logits: a projection with keys keeps, of each
+// row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
+//
+//   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers
+//                                    i32 panel[32]
+//
+// and raises keys[row] once at its end, to the largest
+//
+//   key = (best ^ sign) << 32 | ~id        so that equal values go to the lower id
+//
+// NaN and the rows that pad the last panel never win; of nothing but NaN the id is 0, as for `argmax`
+// of runtime/sample/Sampler.h.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "codegen/cpu/MatmulTile.h"
+
+namespace ingot::cpu {
+
+class MatmulKeys {
+  using Value = mlir::Value;
+
+public:
+  /// Bytes of scratch; 0 without keys.
+  static int64_t scratchBytes(kernel::MatmulOp op);
+
+  /// `scratch`: those bytes, aligned to 64. `n`: logits of a row.
+  MatmulKeys(KernelBuilder &k, Value keys, Value scratch, int64_t n);
+
+  /// i1: is it a greedy step?
+  Value wanted() const { return greedy; }
+  /// Before the first panel, for `rows` rows.
+  void start(Value rows);
+  /// `values`: of one row of the batch, those that `places` say of a panel.
+  void fold(llvm::ArrayRef<Value> values, llvm::ArrayRef<TileRows> places, Value panel, Value row);
+  /// After the last panel.
+  void finish(Value rows);
+
+private:
+  Value bestAt(Value row);
+  Value panelAt(Value row);
+  Value ordered(Value v);
+  Value exists(const TileRows &place, Value panel);
+
+  KernelBuilder &k;
+  Value keys, scratch, greedy;
+  int64_t n;
+};
+
+} // namespace ingot::cpu
