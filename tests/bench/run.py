@@ -23,6 +23,11 @@ import rows as table_rows  # noqa: E402
 from measure import PEER_NAMES, say  # noqa: E402
 
 
+def wrong(text):
+    say(f"run.py: {text}")
+    sys.exit(2)
+
+
 def machine():
     cpuinfo = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), platform.machine())
@@ -40,23 +45,22 @@ def installed_peers(options):
 
 
 def measure_row(bench, row, backwards, missing):
-    """One sample: every contestant, with the limits before and after it."""
+    """One sample: every contestant, with the limits before and after it. None without Ingot's figure."""
     contestants = {"ingot": row.ingot, **{peer: function for peer, function in row.peers.items() if peer in bench.peers}}
     figures, before = {}, bench.limits()
     for name in reversed(contestants) if backwards else contestants:
         try:
             figure = contestants[name](bench)
         except measure.Failed as failed:
-            if name == "ingot":
-                raise
-            say(f"    {PEER_NAMES[name]} has no figure: {failed}")
-            missing.setdefault(f"{row.work}, {PEER_NAMES[name]}", str(failed).splitlines()[-1])
+            who = PEER_NAMES.get(name, "Ingot")
+            say(f"    {who} has no figure: {failed}")
+            missing.setdefault(f"{row.work}, {who}", str(failed).splitlines()[-1])
             before = bench.limits()
             continue
         after = bench.limits()
         figures[name] = {"value": figure.value, "also": figure.also, "before": before, "after": after}
         before = after
-    return {"figures": figures}
+    return {"figures": figures} if "ingot" in figures else None
 
 
 def prepare(bench, rows):
@@ -90,7 +94,7 @@ def select(rows, options):
     names = [row.name for row in rows]
     for name in options.only:
         if name not in names:
-            sys.exit(f"run.py: there is no row {name}; there are: {' '.join(names)}")
+            wrong(f"there is no row {name}; there are: {' '.join(names)}")
     return [row for row in rows if (row.name in options.only if options.only else row.small or not options.quick)]
 
 
@@ -104,6 +108,20 @@ def write_readme(work, readme):
         sys.exit(f"run.py: {error}")
     say(f"==> {readme} has the table of {results}")
     return 0
+
+
+def results_name(options):
+    """A part of the rows does not take the place of the last whole table."""
+    return "results-part" if options.only or options.quick else "results"
+
+
+def write(bench, options, rows, samples, missing, rounds):
+    """After every round, so that an interrupted run leaves a table."""
+    results = {"machine": machine(), "date": report.today(), "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip(),
+               "rounds": rounds, "limits": limits_seen(samples), "rows": summaries(bench, rows, samples),
+               "missing": [f"{what}: {why}" for what, why in missing.items()], "samples": samples}
+    (bench.work / f"{results_name(options)}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (bench.work / f"{results_name(options)}.md").write_text(report.table(results))
 
 
 def main():
@@ -120,9 +138,9 @@ def main():
     work = options.work.resolve()
     if options.write_readme:
         return write_readme(work, options.readme)
-    rounds = options.rounds or (1 if options.quick else 3)
+    rounds = options.rounds if options.rounds is not None else 1 if options.quick else 3
     if rounds < 1:
-        sys.exit(f"run.py: --rounds {rounds}: 1 or more")
+        wrong(f"--rounds {rounds}: 1 or more")
     work.mkdir(parents=True, exist_ok=True)
 
     bench = measure.Bench(options.ingot, options.checkpoints, work, installed_peers(options),
@@ -135,16 +153,11 @@ def main():
             if row.once and number + 1 < rounds:
                 continue
             say(f"==> round {number + 1} of {rounds}, {time.monotonic() - start:.0f} s: {row.name}")
-            samples[row.name].append(measure_row(bench, row, number % 2 == 1, missing))
-
-    results = {"machine": machine(), "date": report.today(), "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip(),
-               "rounds": rounds, "limits": limits_seen(samples), "rows": summaries(bench, rows, samples),
-               "missing": [f"{what}: {why}" for what, why in missing.items()], "samples": samples}
-    (work / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    text = report.table(results)
-    (work / "results.md").write_text(text)
-    print(text)
-    return 0
+            if sample := measure_row(bench, row, number % 2 == 1, missing):
+                samples[row.name].append(sample)
+        write(bench, options, rows, samples, missing, number + 1)
+    print((work / f"{results_name(options)}.md").read_text())
+    return 0 if all(samples.values()) else 1
 
 
 if __name__ == "__main__":

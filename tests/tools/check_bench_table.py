@@ -3,7 +3,7 @@ import pathlib
 import re
 import sys
 
-bench, readme = map(pathlib.Path, sys.argv[1:])
+bench, readme = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(bench))
 sys.path.insert(0, str(bench / "peers"))
 import measure  # noqa: E402
@@ -65,10 +65,10 @@ class FakeBench:
         return {"mapped_read_GBps": float(len(self.seen)), "int8_TOPS": 1.0}
 
 
-def contestant(name):
+def contestant(name, fails="openvino"):
     def measured(fake):
         fake.seen.append(name)
-        if name == "openvino":
+        if name == fails:
             raise measure.Failed("it does not\nload")
         return measure.Figure(1.0)
     return measured
@@ -83,6 +83,8 @@ assert sorted(round_) == ["ingot", "llama"] and missing == {"work, OpenVINO GenA
 fake = FakeBench()
 run.measure_row(fake, row, True, {})
 assert [name for name in fake.seen if name != "limits"] == ["openvino", "llama", "ingot"], fake.seen
+assert run.measure_row(FakeBench(), rows.Row("r", "work", "tok/s", contestant("ingot", "ingot"), (), {}), False, missing) is None
+assert missing["work, Ingot"] == "load", missing
 
 # The table: as many cells in each line as in its head.
 results = {"machine": "M", "date": "2026-01-02", "ingot": "ingot 1", "rounds": 2, "missing": ["x, y: z"], "rows": [got, many, alone],
