@@ -126,12 +126,13 @@ public:
       return fits.error();
     std::vector<runtime::RequestId> ids;
     std::atomic<bool> enough{false};
-    int64_t begun = 0;
+    int64_t begun = 0, found = 0;
     for (int64_t i = 0; i < sequences; ++i) {
       Request one = request(prompt, most + 1);
       one.cancel = &enough;
-      one.onToken = [&begun, first = true](const runtime::TokenEvent &) mutable {
+      one.onToken = [&, first = true](const runtime::TokenEvent &) mutable {
         begun += std::exchange(first, false);
+        ++found;
       };
       auto id = session.submit(std::move(one));
       if (!id)
@@ -140,15 +141,17 @@ public:
     }
     while (begun < sequences && session.step()) {
     }
+    const int64_t before = found;
     const auto start = Clock::now();
     for (int64_t i = 0; i < tokens; ++i)
       session.step();
     const double seconds = since(start);
+    const int64_t timed = found - before; // tokens * sequences: idsBefore() leaves room for them
     enough = true;
     session.runUntilDone();
     for (runtime::RequestId id : ids)
       session.take(id);
-    return static_cast<double>(tokens * sequences) / seconds;
+    return static_cast<double>(timed) / seconds;
   }
 
   Result<double> parallel(int64_t requests) {
