@@ -1,174 +1,167 @@
-"""Ingot beside its peers on the same checkpoints, interleaved in one run: `dev bench`.
+"""Ingot beside its peers on the same checkpoints, interleaved in one run: `dev bench`. docs/benchmarks.md says what the rows mean.
 
-  run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--no-peers] [--model NAME]
+  run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
+  run.py --work DIR --readme README.md --write-readme      the table of the last run into README.md; measures nothing
 
-Every round measures the machine's limits (peers/limits.c), then for each checkpoint llama.cpp (peers/peers.py
-in a Python environment of its own) and Ingot, one after the other, so that all see the same machine. The
-table holds medians over the rounds, the ratio to llama.cpp and the share of the limit; results.json holds
-everything. Run nothing else meanwhile.
+A round goes through the rows; a row measures Ingot and its peers one after the other, every other round in the other order, and the
+machine's limits before and after each of them. Run nothing else meanwhile.
 """
 import argparse
 import json
 import os
 import pathlib
 import platform
-import statistics
-import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).parent
-PEERS = ["llama-cpp-python==0.3.36"]
-START_PROMPT = 16  # tokens of the start-to-first-token measurement
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "peers"))
+
+import install  # noqa: E402  (of peers/)
+import measure  # noqa: E402
+import report  # noqa: E402
+import rows as table_rows  # noqa: E402
+from measure import PEER_NAMES, say  # noqa: E402
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def run(*command, **options):
-    done = subprocess.run([str(x) for x in command], capture_output=True, text=True, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\nexit code {done.returncode}\n{done.stderr[-2000:]}")
-    return done.stdout
-
-
-def install_peers(folder):
-    python = folder / "bin/python"
-    stamp = folder / "installed"
-    wanted = "\n".join(PEERS)
-    if not stamp.exists() or stamp.read_text() != wanted:
-        say(f"==> installing {', '.join(PEERS)} into {folder} (llama.cpp is compiled for this CPU: some minutes)")
-        run(sys.executable, "-m", "venv", folder)
-        run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PEERS)
-        stamp.write_text(wanted)
-    return python
-
-
-def build_limits(work):
-    program = work / "limits"
-    source = HERE / "peers" / "limits.c"
-    if "avx512_vnni" not in pathlib.Path("/proc/cpuinfo").read_text():
-        return None  # its loops are AVX-512
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        run("clang-22", "-O3", "-march=native", "-funroll-loops", "-pthread", source, "-o", program)
-    return program
-
-
-def limits(program, work):
-    """The line for all processors."""
-    return json.loads(run(program, cwd=work).splitlines()[-1])
-
-
-def llama(python, checkpoint):
-    """{test: tokens per second} as ingot bench names them."""
-    figures = {}
-    for line in run(python, HERE / "peers" / "peers.py", "llama", checkpoint).splitlines():
-        row = json.loads(line)
-        if "parallel" in row:
-            figures[f"parallel{row['parallel']}"] = row["new_tokens_per_s"]
-        else:
-            figures.update(pp512=row["pp512"], tg128=row["tg128"])
-    return figures
-
-
-def ingot_figures(ingot, engine):
-    rows = json.loads(run(ingot, "bench", engine, "--parallel", "8,32", "-r", "3", "--format", "json", "--quiet"))
-    return {row["test"]: row["tokens_per_s"] for row in rows}
-
-
-def first_token_seconds(ingot, engine):
-    """Process start to the end of a one-token answer, page cache warm."""
-    prompt = " ".join(["one"] * (START_PROMPT - 1))
-    start = time.monotonic()
-    run(ingot, "run", engine, prompt, "-n", "1", "--greedy", "--quiet")
-    return time.monotonic() - start
-
-
-def compile_engine(ingot, checkpoint, engine):
-    start = time.monotonic()
-    run(ingot, "compile", checkpoint, "-o", engine, "--quiet")
-    return time.monotonic() - start
-
-
-def collect(store, name, figures):
-    for test, value in figures.items():
-        store.setdefault(name, {}).setdefault(test, []).append(value)
-
-
-def medians(store):
-    return {name: {test: statistics.median(values) for test, values in tests.items()} for name, tests in store.items()}
+def wrong(text):
+    say(f"run.py: {text}")
+    sys.exit(2)
 
 
 def machine():
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), platform.machine())
     return f"{model}, {os.cpu_count()} threads, {platform.system()} {platform.release()}"
 
 
-def table(results, engine_bytes):
-    limit = results["limits"]
-    lines = [f"{results['machine']}; medians of {results['rounds']} rounds, everything interleaved in one run; `fast`."]
-    if limit:
-        lines.append(f"Limits measured beside it: mapped read {limit['mapped_read_GBps']:.1f} GB/s, "
-                     f"int8 {limit['int8_TOPS']:.2f} TOPS.")
-    lines += ["", "| checkpoint | test | Ingot tok/s | llama.cpp tok/s | ratio | of the limit |", "|---|---|---:|---:|---:|---:|"]
-    for name, model in results["models"].items():
-        for test, value in model["ingot"].items():
-            peer = model.get("llama.cpp", {}).get(test)
-            share = ""
-            if limit and test == "tg128":  # each token reads every weight once
-                share = f"{value * engine_bytes[name] / (limit['mapped_read_GBps'] * 1e9):.0%} of read"
-            peer_text, ratio = (f"{peer:.1f}", f"{value / peer:.2f}") if peer else ("", "")
-            lines.append(f"| {name} | {test} | {value:.1f} | {peer_text} | {ratio} | {share} |")
-        lines.append(f"| {name} | start to first token | {model['start']['first_token_s'] * 1000:.0f} ms | | | |")
-        lines.append(f"| {name} | compile | {model['compile_s']:.1f} s | | | |")
-    return "\n".join(lines) + "\n"
+def installed_peers(options):
+    if options.no_peers:
+        return {}
+    python = install.ensure(options.peers.absolute(), install.SHAPES + install.PEERS)
+    peers = {"llama": python, "openvino": python}
+    if options.vllm:
+        peers["vllm"] = install.ensure_vllm(options.peers.absolute().parent / "peers-vllm")
+    return peers
+
+
+def measure_row(bench, row, backwards, missing):
+    """One sample: every contestant, with the limits before and after it. None without Ingot's figure."""
+    contestants = {"ingot": row.ingot, **{peer: function for peer, function in row.peers.items() if peer in bench.peers}}
+    figures, before = {}, bench.limits()
+    for name in reversed(contestants) if backwards else contestants:
+        try:
+            figure = contestants[name](bench)
+        except measure.Failed as failed:
+            who = PEER_NAMES.get(name, "Ingot")
+            say(f"    {who} has no figure: {failed}")
+            missing.setdefault(f"{row.work}, {who}", str(failed).splitlines()[-1])
+            before = bench.limits()
+            continue
+        after = bench.limits()
+        figures[name] = {"value": figure.value, "also": figure.also, "before": before, "after": after}
+        before = after
+    return {"figures": figures} if "ingot" in figures else None
+
+
+def prepare(bench, rows):
+    """Checkpoints and engines that the rows will ask for, so that no row waits for them in its first round."""
+    for row in rows:
+        if row.name.startswith("deep-prefill-"):
+            bench.engine("1b-q4_0", row.name.removeprefix("deep-prefill-"))
+        for name in ("1b-q4_0", "1b-q8_0", "smollm2", "gemma3"):
+            if name in row.name or (name == "1b-q4_0" and row.name in ("batch8", "start-1b", "compile-1b")):
+                bench.engine(name)
+    bench.engine("smollm2")
+    os.sync()
+
+
+def summaries(bench, rows, samples):
+    return [report.summarise(row, row.per_token(bench) if row.per_token else None, samples[row.name])
+            for row in rows if samples[row.name]]
+
+
+def limits_seen(samples):
+    """{key: every value}"""
+    seen = {}
+    for figures in (sample["figures"] for row in samples.values() for sample in row):
+        for figure in figures.values():
+            for key in ("mapped_read_GBps", "int8_TOPS") if figure["before"] else ():
+                seen.setdefault(key, []).extend((figure["before"][key], figure["after"][key]))
+    return seen
+
+
+def select(rows, options):
+    names = [row.name for row in rows]
+    for name in options.only:
+        if name not in names:
+            wrong(f"there is no row {name}; there are: {' '.join(names)}")
+    return [row for row in rows if (row.name in options.only if options.only else row.small or not options.quick)]
+
+
+def write_readme(work, readme):
+    results = work / "results.json"
+    if not results.exists():
+        sys.exit(f"run.py: there is no {results}: run ./dev bench first")
+    try:
+        report.write_readme(readme, report.table(json.loads(results.read_text())))
+    except ValueError as error:
+        sys.exit(f"run.py: {error}")
+    say(f"==> {readme} has the table of {results}")
+    return 0
+
+
+def results_name(options):
+    """A part of the rows does not take the place of the last whole table."""
+    return "results-part" if options.only or options.quick else "results"
+
+
+def write(bench, options, rows, samples, missing, rounds):
+    """After every round, so that an interrupted run leaves a table."""
+    results = {"machine": machine(), "date": report.today(), "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip(),
+               "rounds": rounds, "limits": limits_seen(samples), "rows": summaries(bench, rows, samples),
+               "missing": [f"{what}: {why}" for what, why in missing.items()], "samples": samples}
+    (bench.work / f"{results_name(options)}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (bench.work / f"{results_name(options)}.md").write_text(report.table(results))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("ingot", "checkpoints", "work", "peers"):
-        parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--model", choices=["smollm2", "gemma3"], action="append")
+    for name in ("ingot", "checkpoints", "work", "peers", "readme"):
+        parser.add_argument(f"--{name}", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, help="default: 3, with --quick 1")
+    parser.add_argument("--only", action="append", default=[], metavar="ROW", help="this row alone (repeatable)")
+    parser.add_argument("--quick", action="store_true", help="the rows of SmolLM2")
+    parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone")
+    parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes; not proven)")
+    parser.add_argument("--write-readme", action="store_true")
     options = parser.parse_args()
-    names = options.model or ["smollm2", "gemma3"]
     work = options.work.resolve()
+    if options.write_readme:
+        return write_readme(work, options.readme)
+    rounds = options.rounds if options.rounds is not None else 1 if options.quick else 3
+    if rounds < 1:
+        wrong(f"--rounds {rounds}: 1 or more")
     work.mkdir(parents=True, exist_ok=True)
 
-    python = None if options.no_peers else install_peers(options.peers.resolve())
-    limits_program = build_limits(work)
-    checkpoints = {name: (options.checkpoints / f"{name}.gguf").resolve() for name in names}
-    engines = {name: work / f"{name}.ingot" for name in names}
-    compile_seconds = {name: compile_engine(options.ingot, checkpoints[name], engines[name]) for name in names}
-
-    limit_rounds, stores = [], {name: {} for name in names}
-    for round_number in range(options.rounds):
-        say(f"==> round {round_number + 1} of {options.rounds}")
-        if limits_program:
-            limit_rounds.append(limits(limits_program, work))
-        for name in names:
-            if python:
-                collect(stores[name], "llama.cpp", llama(python, checkpoints[name]))
-            collect(stores[name], "ingot", ingot_figures(options.ingot, engines[name]))
-            collect(stores[name], "start", {"first_token_s": first_token_seconds(options.ingot, engines[name])})
-
-    results = {
-        "machine": machine(),
-        "rounds": options.rounds,
-        "limits": {key: statistics.median(r[key] for r in limit_rounds) for key in limit_rounds[0]} if limit_rounds else None,
-        "models": {name: {**medians(stores[name]), "compile_s": compile_seconds[name],
-                          "engine_bytes": engines[name].stat().st_size} for name in names},
-        "samples": stores,
-    }
-    (work / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    weights = {name: json.loads(run(options.ingot, "inspect", engines[name], "--json"))["statement"]["weights"] for name in names}
-    text = table(results, weights)
-    (work / "results.md").write_text(text)
-    print(text)
-    return 0
+    bench = measure.Bench(options.ingot, options.checkpoints, work, installed_peers(options),
+                          lambda: install.ensure(options.peers.absolute(), install.SHAPES))
+    rows = select(table_rows.rows(bench), options)
+    prepare(bench, rows)
+    samples, missing, start = {row.name: [] for row in rows}, {}, time.monotonic()
+    for number in range(rounds):
+        for row in rows:
+            if row.once and number + 1 < rounds:
+                continue
+            say(f"==> round {number + 1} of {rounds}, {time.monotonic() - start:.0f} s: {row.name}")
+            if sample := measure_row(bench, row, number % 2 == 1, missing):
+                samples[row.name].append(sample)
+        write(bench, options, rows, samples, missing, number + 1)
+    print((work / f"{results_name(options)}.md").read_text())
+    return 0 if all(samples.values()) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except measure.Failed as failed:
+        sys.exit(f"run.py: {failed}")

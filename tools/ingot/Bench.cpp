@@ -1,25 +1,31 @@
 //===- Bench.cpp - ingot bench: prompt, decode and parallel speed ----------===//
 //
-//   pp512        a prompt of 512 ids, to its first new id
-//   tg128        128 new ids, one after the other
+//   pp512           a prompt of 512 ids, to its first new id
+//   tg128           128 new ids, one after the other
+//   tg128 @ b8      8 sequences that decode together, 128 new ids each: of all of them per second
 //   pp512 @ d4096   the same with 4,096 positions in the KV already; tg128 @ d4096 likewise
-//   parallel8    8 requests at once, 128 prompt ids and 64 new ones each: new ids per
-//                second over the whole of it
+//   parallel8       8 requests at once, 128 prompt ids and 64 new ones each: new ids per
+//                   second over the whole of it
 //
-// One warm-up, then --repeat times; the figure is the median. Ids are random but the
-// same in every run. `samples` holds every measurement.
+// One warm-up, then --repeat times; the figure is the median. Where a step or more lies
+// before what is timed (a depth), that is the warm-up. Ids are random but the same in
+// every run. `samples` holds every measurement.
 //===----------------------------------------------------------------------===//
+#include "runtime/device/Batch.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Inspect.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Json.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace ingot::cli {
 
@@ -34,15 +40,24 @@ constexpr int64_t kLeastPrompt = 8; ///< before the new ids of a decode test
 
 struct BenchOptions {
   EngineOptions engine;
-  std::vector<int64_t> prompts = {512}, news = {128}, depths = {0}, parallel;
+  std::vector<int64_t> prompts = {512}, news = {128}, depths = {0}, batches = {1}, parallel;
   int repeat = 5;
   std::string format = "md";
 };
 
+/// What is measured: `sequences` of them at once, each of `prompt` ids after `depth` others, or of
+/// `newIds` new ones, or (parallel) both.
+struct Test {
+  std::string name;
+  int64_t prompt = 0, newIds = 0, depth = 0, sequences = 1;
+
+  /// What tokens per second count.
+  double tokens() const { return static_cast<double>((newIds ? newIds : prompt) * sequences); }
+};
+
 struct Row {
-  std::string test;
-  std::vector<double> samples; ///< tokens per second
-  double tokens;               ///< of one sample
+  Test test;
+  std::vector<double> samples; ///< tokens per second; one or more
 
   double median() const {
     std::vector<double> sorted = samples;
@@ -58,13 +73,23 @@ struct Row {
       sum += (x - mean) * (x - mean);
     return samples.size() < 2 ? 0 : std::sqrt(sum / static_cast<double>(samples.size() - 1));
   }
+  double least() const { return *std::min_element(samples.begin(), samples.end()); }
+  double most() const { return *std::max_element(samples.begin(), samples.end()); }
+  long long nanoseconds() const { return std::llround(test.tokens() / median() * 1e9); }
+
   std::string json() const {
     return JsonObject()
-        .field("test", test)
+        .field("test", test.name)
         .field("tokens_per_s", median())
         .field("stddev", deviation())
-        .field("avg_ns", std::llround(tokens / median() * 1e9))
+        .field("min", least())
+        .field("max", most())
+        .field("avg_ns", nanoseconds())
         .field("samples", samples)
+        .field("prompt", test.prompt)
+        .field("new", test.newIds)
+        .field("depth", test.depth)
+        .field("sequences", test.sequences)
         .str();
   }
 };
@@ -92,12 +117,41 @@ public:
     return static_cast<double>(tokens) / seconds;
   }
 
-  Result<double> decode(int64_t tokens, int64_t depth) {
-    auto id = session.submit(request(std::max(depth, kLeastPrompt), tokens + 1));
-    if (!id)
-      return id.error();
+  /// New ids per second of `sequences` that decode together. The clock starts when each of them
+  /// has its first id; those that were first have got some more by then (idsBefore()).
+  Result<double> decode(int64_t tokens, int64_t depth, int64_t sequences) {
+    const int64_t prompt = std::max(depth, kLeastPrompt);
+    const int64_t most = idsBefore(prompt, sequences, chunk) + tokens;
+    if (auto fits = fitTogether(sequences, prompt + most); !fits)
+      return fits.error();
+    std::vector<runtime::RequestId> ids;
+    std::atomic<bool> enough{false};
+    int64_t begun = 0, found = 0;
+    for (int64_t i = 0; i < sequences; ++i) {
+      Request one = request(prompt, most + 1);
+      one.cancel = &enough;
+      one.onToken = [&, first = true](const runtime::TokenEvent &) mutable {
+        begun += std::exchange(first, false);
+        ++found;
+      };
+      auto id = session.submit(std::move(one));
+      if (!id)
+        return id.error();
+      ids.push_back(*id);
+    }
+    while (begun < sequences && session.step()) {
+    }
+    const int64_t before = found;
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < tokens; ++i)
+      session.step();
+    const double seconds = since(start);
+    const int64_t timed = found - before; // tokens * sequences: idsBefore() leaves room for them
+    enough = true;
     session.runUntilDone();
-    return session.take(*id).timings.decodeTps;
+    for (runtime::RequestId id : ids)
+      session.take(id);
+    return static_cast<double>(timed) / seconds;
   }
 
   Result<double> parallel(int64_t requests) {
@@ -116,7 +170,35 @@ public:
     return static_cast<double>(requests * kParallelNew) / seconds;
   }
 
+  /// Ids that the first of `sequences` may get before the last has its first one: a step takes one
+  /// token of each that decodes, then `chunk` less those of prompts.
+  static int64_t idsBefore(int64_t prompt, int64_t sequences, int64_t chunk) {
+    auto steps = [](int64_t tokens, int64_t each) { return (tokens + each - 1) / each; };
+    const int64_t budget = std::max(chunk, sequences); // as the session raises it
+    return steps(prompt * sequences, budget - sequences + 1) - steps(prompt, budget);
+  }
+
+  const Error *failure() const { return session.failure(); }
+
 private:
+  /// E0137 where not all of `sequences` would be admitted at once: the scheduler would have the
+  /// last wait for the first.
+  Result<void> fitTogether(int64_t sequences, int64_t positions) const {
+    const int64_t pages = sequences * ((positions + kPageTokens - 1) / kPageTokens);
+    const auto there = static_cast<int64_t>(session.memory().pages);
+    auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
+    std::string why;
+    if (sequences > session.maxSeqs())
+      why = "--max-seqs is " + number(session.maxSeqs());
+    else if (pages > there)
+      why = "they take " + number(pages) + " pages of KV, there are " + number(there);
+    else
+      return {};
+    return Error{ExitCode::Usage, "E0137",
+                 number(sequences) + " sequences cannot decode together here", why,
+                 "leave --max-seqs and --kv-memory out, or lower --batch"};
+  }
+
   Request request(int64_t promptTokens, int64_t newTokens) {
     Request request;
     std::uniform_int_distribution<int32_t> any(std::min<int32_t>(100, vocab() / 2),
@@ -134,19 +216,6 @@ private:
   std::mt19937 random{0};
 };
 
-template <typename Measure>
-Result<Row> measure(std::string name, double tokens, int repeat, Measure once) {
-  Row row{std::move(name), {}, tokens};
-  for (int i = 0; i <= repeat; ++i) {
-    Result<double> figure = once();
-    if (!figure)
-      return figure.error();
-    if (i > 0) // the first warms caches
-      row.samples.push_back(*figure);
-  }
-  return row;
-}
-
 void print(const BenchOptions &options, const std::vector<Row> &rows) {
   const std::string format = options.engine.common.json ? "json" : options.format;
   if (format == "json") {
@@ -157,42 +226,92 @@ void print(const BenchOptions &options, const std::vector<Row> &rows) {
     return;
   }
   if (format == "md")
-    emit("| test | tokens/s | ± |\n|---|---:|---:|\n");
+    emit("| test | tokens/s | ± | min | max |\n|---|---:|---:|---:|---:|\n");
   if (format == "csv")
-    emit("test,tokens_per_s,stddev,avg_ns\n");
+    emit("test,tokens_per_s,stddev,min,max,avg_ns\n");
   for (const Row &row : rows) {
-    if (format == "md")
-      emit("| " + row.test + " | " + shortNumber(row.median()) + " | " +
-           shortNumber(row.deviation()) + " |\n");
-    else if (format == "csv")
-      emit(row.test + "," + jsonNumber(row.median()) + "," + jsonNumber(row.deviation()) + "," +
-           std::to_string(std::llround(row.tokens / row.median() * 1e9)) + "\n");
-    else
+    const double figures[] = {row.median(), row.deviation(), row.least(), row.most()};
+    std::string line;
+    if (format == "md") {
+      for (double figure : figures)
+        line += " | " + shortNumber(figure);
+      emit("| " + row.test.name + line + " |\n");
+    } else if (format == "csv") {
+      for (double figure : figures)
+        line += "," + jsonNumber(figure);
+      emit(row.test.name + line + "," + std::to_string(row.nanoseconds()) + "\n");
+    } else {
       emit(row.json() + "\n");
+    }
   }
 }
 
-Result<int> bench(const BenchOptions &options) {
-  auto highest = [](const std::vector<int64_t> &values) {
-    return values.empty() ? int64_t{0} : *std::max_element(values.begin(), values.end());
-  };
-  const LimitOptions &given = options.engine.limits;
-  const int64_t chunk = given.maxBatchTokens ? given.maxBatchTokens : 512;
-  auto whole = [&](int64_t depth) { return (depth + chunk - 1) / chunk * chunk; };
-  const int64_t most = highest(options.parallel);
+/// The tests in order of the table. Depths of prompts are whole steps of `chunk`.
+std::vector<Test> testsOf(const BenchOptions &options, int64_t chunk) {
+  std::vector<Test> tests;
+  auto at = [](const char *what, int64_t n) { return n ? what + std::to_string(n) : ""; };
+  for (int64_t depth : options.depths) {
+    const int64_t before = (depth + chunk - 1) / chunk * chunk;
+    if (before != depth && !options.prompts.empty())
+      options.engine.common.say("prompts at depth " + std::to_string(depth) + " are measured at " +
+                                std::to_string(before) + ": whole steps of " +
+                                std::to_string(chunk) + " tokens (--max-batch-tokens)");
+    for (int64_t n : options.prompts)
+      tests.push_back({"pp" + std::to_string(n) + at(" @ d", before), n, 0, before, 1});
+    for (int64_t n : options.news)
+      for (int64_t batch : options.batches)
+        tests.push_back(
+            {"tg" + std::to_string(n) + at(" @ d", depth) + (batch > 1 ? at(" @ b", batch) : ""), 0,
+             n, depth, batch});
+  }
+  for (int64_t n : options.parallel)
+    tests.push_back({"parallel" + std::to_string(n), kParallelPrompt, kParallelNew, 0, n});
+  return tests;
+}
 
+/// Room for every test.
+runtime::SessionOptions limitsOf(const std::vector<Test> &tests, int64_t chunk) {
   runtime::SessionOptions limits;
   limits.loadTokenizer = false;
-  limits.maxSeqs = std::max<int64_t>(1, most);
   limits.maxBatchTokens = chunk;
-  const int64_t depth = highest(options.depths);
-  if (!options.prompts.empty())
-    limits.context = whole(depth) + highest(options.prompts);
-  if (!options.news.empty())
-    limits.context =
-        std::max(limits.context, std::max(depth, kLeastPrompt) + highest(options.news));
-  if (most)
-    limits.context = std::max(limits.context, kParallelPrompt + kParallelNew);
+  for (const Test &test : tests) {
+    int64_t positions = test.depth + test.prompt + test.newIds;
+    if (!test.prompt) {
+      const int64_t before = std::max(test.depth, kLeastPrompt);
+      positions = before + Bench::idsBefore(before, test.sequences, chunk) + test.newIds;
+    }
+    limits.context = std::max(limits.context, positions);
+    limits.maxSeqs = std::max(limits.maxSeqs, test.sequences);
+  }
+  return limits;
+}
+
+Result<Row> measure(Bench &run, Test test, int repeat, int64_t chunk) {
+  Row row{std::move(test), {}};
+  const Test &what = row.test;
+  for (int i = what.depth >= chunk ? 1 : 0; i <= repeat; ++i) {
+    Result<double> figure = what.prompt && what.newIds ? run.parallel(what.sequences)
+                            : what.prompt ? run.prompt(what.prompt, what.depth)
+                                          : run.decode(what.newIds, what.depth, what.sequences);
+    if (!figure)
+      return figure.error();
+    if (const Error *failed = run.failure())
+      return *failed;
+    if (i > 0) // the one before warms caches
+      row.samples.push_back(*figure);
+  }
+  return row;
+}
+
+Result<int> bench(const BenchOptions &options) {
+  const LimitOptions &given = options.engine.limits;
+  const int64_t chunk = given.maxBatchTokens ? given.maxBatchTokens : 512;
+  const std::vector<Test> tests = testsOf(options, chunk);
+  if (tests.empty())
+    return Error{ExitCode::Usage, "E0136", "there is nothing to measure",
+                 "-p 0 and -n 0 leave the prompt and the decode test out",
+                 "give -p, -n or --parallel numbers above 0"};
+  const runtime::SessionOptions limits = limitsOf(tests, chunk);
   auto path = options.engine.enginePath();
   if (!path)
     return path.error();
@@ -211,36 +330,12 @@ Result<int> bench(const BenchOptions &options) {
 
   Bench run(**session, chunk);
   std::vector<Row> rows;
-  auto add = [&](std::string name, double tokens, auto once) -> Result<void> {
-    auto row = measure(std::move(name), tokens, options.repeat, once);
+  for (const Test &test : tests) {
+    auto row = measure(run, test, options.repeat, chunk);
     if (!row)
       return row.error();
     rows.push_back(std::move(*row));
-    return {};
-  };
-  auto at = [](int64_t depth) { return depth ? " @ d" + std::to_string(depth) : ""; };
-  for (int64_t depth : options.depths) {
-    const int64_t before = whole(depth);
-    if (before != depth && !options.prompts.empty())
-      options.engine.common.say("prompts at depth " + std::to_string(depth) + " are measured at " +
-                                std::to_string(before) + ": whole steps of " +
-                                std::to_string(chunk) + " tokens (--max-batch-tokens)");
-    for (int64_t n : options.prompts)
-      if (auto r = add("pp" + std::to_string(n) + at(before), static_cast<double>(n),
-                       [&] { return run.prompt(n, before); });
-          !r)
-        return r.error();
-    for (int64_t n : options.news)
-      if (auto r = add("tg" + std::to_string(n) + at(depth), static_cast<double>(n),
-                       [&] { return run.decode(n, depth); });
-          !r)
-        return r.error();
   }
-  for (int64_t n : options.parallel)
-    if (auto r = add("parallel" + std::to_string(n), static_cast<double>(n * kParallelNew),
-                     [&] { return run.parallel(n); });
-        !r)
-      return r.error();
   print(options, rows);
   return options.engine.close(**session);
 }
@@ -250,20 +345,27 @@ Result<int> bench(const BenchOptions &options) {
 Action defineBench(CLI::App &app) {
   auto options = std::make_shared<BenchOptions>();
   options->engine.define(app);
-  const auto count = CLI::Range(int64_t{0}, int64_t{1} << 24);
-  auto list = [&](const char *name, std::vector<int64_t> &values, const char *help) {
-    app.add_option(name, values, help)->delimiter(',')->allow_extra_args(false)->check(count);
+  auto list = [&](const char *name, std::vector<int64_t> &values, const char *help,
+                  int64_t least = 0, int64_t most = int64_t{1} << 24) {
+    app.add_option(name, values, help)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(least, most));
   };
   list("-p,--prompt", options->prompts, "prompt lengths (default: 512)");
   list("-n,--new", options->news, "numbers of new ids (default: 128)");
   list("-d,--depth", options->depths,
        "positions in the KV before (of prompts: rounded up to whole steps)");
-  list("--parallel", options->parallel, "numbers of requests at once");
+  list("--batch", options->batches, "numbers of sequences that decode together (default: 1)", 1,
+       int64_t{1} << 16);
+  list("--parallel", options->parallel,
+       "numbers of requests at once, of 128 prompt ids and 64 new ones each", 0, int64_t{1} << 16);
   app.add_option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
       ->check(CLI::Range(1, 1000));
   app.add_option("--format", options->format, "how to print (default: md)")
       ->check(CLI::IsMember({"md", "json", "jsonl", "csv"}));
   examples(app, "  ingot bench smollm2.ingot\n"
+                "  ingot bench smollm2.ingot -p 0 -n 128 --batch 1,8,32\n"
                 "  ingot bench smollm2.ingot -p 512,2048 -n 128 --depth 0,4096 --parallel 8,32 "
                 "--format json\n");
   return [options] {

@@ -28,6 +28,7 @@ struct RunOptions {
   std::optional<std::string> text;
   std::string promptsFile, system, chatTemplate;
   std::vector<std::string> prompts; ///< -p; one at most
+  std::vector<int32_t> promptIds;   ///< instead of a text
   int64_t newIds = 0;               ///< 0: not given
   int32_t logprobs = -1;
   bool chat = false, verbose = false;
@@ -100,6 +101,15 @@ Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOp
   return ChatPrompt::open(session, options.chatTemplate);
 }
 
+/// The ids with a space after each: the answer of an engine without a tokenizer.
+std::string idsText(const std::vector<int32_t> &ids) {
+  std::string text;
+  for (int32_t id : ids)
+    text += std::to_string(id) + " ";
+  return text;
+}
+
+/// `text` is not looked at where ids are given.
 Result<int> runOne(const RunOptions &options, const std::string &text) {
   auto session = options.engine.open();
   if (!session)
@@ -107,7 +117,8 @@ Result<int> runOne(const RunOptions &options, const std::string &text) {
   auto chat = openChat(**session, options);
   if (!chat)
     return chat.error();
-  auto ids = promptIds(**session, chat->get(), options, text);
+  auto ids = options.promptIds.empty() ? promptIds(**session, chat->get(), options, text)
+                                       : Result<std::vector<int32_t>>(options.promptIds);
   if (!ids)
     return ids.error();
   auto request = makeRequest(**session, options);
@@ -118,7 +129,7 @@ Result<int> runOne(const RunOptions &options, const std::string &text) {
   const bool idsOnly = (*session)->tokenizer() == nullptr;
   if (!json)
     request->onToken = [idsOnly](const runtime::TokenEvent &event) {
-      emit(idsOnly && event.id >= 0 ? std::to_string(event.id) + " " : std::string(event.text));
+      emit(idsOnly && event.id >= 0 ? idsText({event.id}) : std::string(event.text));
     };
   auto id = (*session)->submit(std::move(*request));
   if (!id)
@@ -223,11 +234,15 @@ Result<int> runFile(const RunOptions &options) {
     ids.push_back(*id);
   }
   // Answers leave in order, each as soon as those before it have left.
+  const bool idsOnly = (*session)->tokenizer() == nullptr;
   size_t next = 0;
   auto flush = [&] {
     for (; next < ids.size() && (*session)->finished(ids[next]); ++next) {
       Completion answer = (*session)->take(ids[next]);
-      emit((options.engine.common.json ? completionJson(answer) : answer.text) + "\n");
+      emit((options.engine.common.json ? completionJson(answer)
+            : idsOnly                  ? idsText(answer.ids)
+                                       : answer.text) +
+           "\n");
     }
   };
   while ((*session)->step())
@@ -239,6 +254,8 @@ Result<int> runFile(const RunOptions &options) {
 Result<int> run(const RunOptions &options) {
   if (!options.promptsFile.empty())
     return runFile(options);
+  if (!options.promptIds.empty())
+    return runOne(options, "");
   if (!options.prompts.empty())
     return runOne(options, options.prompts[0]);
   if (options.text)
@@ -261,15 +278,26 @@ Action defineRun(CLI::App &app) {
   options->engine.define(app);
   options->sampling.define(app);
   auto *text = app.add_option("TEXT", options->text, "the prompt (default: stdin)");
-  app.add_option("-p,--prompt", options->prompts, "the prompt")->expected(1)->excludes(text);
-  app.add_option("--prompts-file", options->promptsFile,
-                 "one {\"prompt\": …} or {\"prompt_ids\": …} a line, run as one batch; - is stdin")
-      ->excludes(text);
+  auto *prompt =
+      app.add_option("-p,--prompt", options->prompts, "the prompt")->expected(1)->excludes(text);
+  auto *file =
+      app.add_option("--prompts-file", options->promptsFile,
+                     "one {\"prompt\": …} or {\"prompt_ids\": …} a line, run as one batch; "
+                     "- is stdin")
+          ->excludes(text);
+  auto *ids = app.add_option("--prompt-ids", options->promptIds,
+                             "the prompt as ids, used as they are: 504,3575,282")
+                  ->delimiter(',')
+                  ->allow_extra_args(false)
+                  ->excludes(text)
+                  ->excludes(prompt)
+                  ->excludes(file);
   app.add_option("-n,--max-tokens", options->newIds,
                  "new tokens at most (default: 256; with --chat until the answer ends)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   auto *chat = app.add_flag("--chat", options->chat,
-                            "the prompt is a user's message: apply the chat template");
+                            "the prompt is a user's message: apply the chat template")
+                   ->excludes(ids);
   app.add_option("--system", options->system, "a system message before it (with --chat)")
       ->needs(chat);
   app.add_option("--chat-template", options->chatTemplate,

@@ -1,0 +1,169 @@
+"""Single measurements: one call, one process, one figure. What they mean is in docs/benchmarks.md.
+
+`Bench` knows where everything is: programs, the peers' environments, checkpoints, engines. Engines and made-up checkpoints are kept in
+the work folder between runs; an engine is made again when its checkpoint or the compiler is newer.
+"""
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+HERE = pathlib.Path(__file__).parent
+PEER_NAMES = {"llama": "llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
+MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0")}  # GGUFs of shapes.py
+LONGEST = 900  # seconds a measurement may take
+START_PROMPT = 16  # ids of the start-to-first-token measurement
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Failed(Exception):
+    """A program that ended with an error; the text says which and what it wrote last."""
+
+
+@dataclass
+class Figure:
+    value: float
+    also: dict = field(default_factory=dict)  # what else the measurement saw
+
+
+def run(*command, cwd=None):
+    """Standard output. The program's errors are kept for when it fails."""
+    try:
+        done = subprocess.run([str(x) for x in command], capture_output=True, text=True, cwd=cwd, timeout=LONGEST,
+                              stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{' '.join(map(str, command))}: not done after {LONGEST} s") from None
+    if done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-1500:]}")
+    return done.stdout
+
+
+def run_counted(*command):
+    """(seconds from start to end of the process, its largest resident memory in bytes)."""
+    with tempfile.TemporaryFile() as output:
+        start = time.monotonic()
+        process = subprocess.Popen([str(x) for x in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            raise Failed(f"{' '.join(map(str, command))}: exit code {process.returncode}\n"
+                         f"{output.read().decode(errors='replace')[-1500:]}")
+    return seconds, usage.ru_maxrss * 1024
+
+
+class Bench:
+    def __init__(self, ingot, checkpoints, work, peers, shapes_python):
+        """`peers`: {name: python} of those that are installed. `shapes_python` can import gguf; called when it is needed."""
+        self.ingot, self.checkpoints, self.work = ingot.resolve(), checkpoints, work
+        self.peers, self.shapes_python = peers, shapes_python
+        self.limits_program = self.build_limits()
+        self.tables = {}
+
+    # ------------------------------------------------------------ limits
+
+    def build_limits(self):
+        if "avx512_vnni" not in pathlib.Path("/proc/cpuinfo").read_text():
+            say("==> this CPU has no AVX-512 VNNI, which limits.c is made of: no shares of limits")
+            return None
+        program, source = self.work / "limits", HERE / "peers" / "limits.c"
+        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+            run("clang-22", "-O3", "-march=native", "-funroll-loops", "-pthread", source, "-o", program)
+        return program
+
+    def limits(self):
+        """{"mapped_read_GBps", "int8_TOPS"} of all threads just now, or None."""
+        return json.loads(run(self.limits_program, "quick", cwd=self.work)) if self.limits_program else None
+
+    # ------------------------------------------------------------ checkpoints and engines
+
+    def checkpoint(self, name):
+        if name in MADE_UP:
+            path = self.work / f"{name}.gguf"
+            if not path.exists():
+                say(f"==> making {path}")
+                run(self.shapes_python(), HERE / "peers" / "shapes.py", "gguf", *MADE_UP[name], path)
+            return path
+        return (self.checkpoints / f"{name}.gguf").resolve()
+
+    def config(self, shape):
+        """A folder with the config.json of a shape."""
+        folder = self.work / f"{shape}-config"
+        folder.mkdir(exist_ok=True)
+        run(sys.executable, HERE / "peers" / "shapes.py", "config", shape, folder / "config.json")
+        return folder
+
+    def engine(self, name, kv=None):
+        """The engine of a checkpoint, with the default type of KV or the one given."""
+        path, checkpoint = self.work / f"{name}{'-kv-' + kv if kv else ''}.ingot", self.checkpoint(name)
+        sources = [checkpoint, self.ingot, *(self.ingot.parent.parent / "lib").glob("libingot-compiler.so")]
+        if not path.exists() or any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
+            say(f"==> compiling {path.name}")
+            run(self.ingot, "compile", checkpoint, "-o", path, "--quiet", *(["--kv", kv] if kv else []))
+        return path
+
+    def weights(self, name):
+        """Of the engine, as `ingot inspect` has them."""
+        if name not in self.tables:
+            self.tables[name] = json.loads(run(self.ingot, "inspect", self.engine(name), "--json"))["weights"]
+        return self.tables[name]
+
+    def step_bytes(self, name):
+        """Weights that a step of one token reads: all, but where the head is a matrix of its own one row of the embeddings."""
+        weights = {weight["name"]: weight for weight in self.weights(name)}
+        total = sum(weight["size"] for weight in weights.values())
+        return total - (weights["token_embd"]["size"] if "output" in weights else 0)
+
+    def token_operations(self, name):
+        """Of a prompt's token: a multiplication and an addition for each number of the layers' matrices."""
+        return sum(2 * weight["shape"][0] * weight["shape"][1] for weight in self.weights(name)
+                   if len(weight["shape"]) == 2 and weight["name"] not in ("token_embd", "output"))
+
+    def kv_types(self):
+        """Types of the KV cache that `ingot compile` offers on CPUs, but for f32, which is that of `exact`."""
+        found = re.search(r"--kv \S+\s+(.*)", run(self.ingot, "compile", "--help"))
+        offered = found.group(1).split("on GPUs")[0] if found else ""
+        return [kv for kv in ("f16", "bf16", "int8") if re.search(rf"\b{kv}\b", offered)]
+
+    # ------------------------------------------------------------ figures
+
+    def bench(self, engine, *arguments):
+        """[median tokens per second of each test]"""
+        rows = json.loads(run(self.ingot, "bench", engine, "--format", "json", "--quiet", *map(str, arguments)))
+        return [row["tokens_per_s"] for row in rows]
+
+    def peer(self, peer, name, *tests, reps=3):
+        """[tokens per second of each test]"""
+        model = self.config("135m" if name == "smollm2" else "1b") if peer == "vllm" else self.checkpoint(name)
+        # A library may write to standard output as well; the figures are its last line.
+        lines = run(self.peers[peer], HERE / "peers" / "peers.py", peer, model, "--reps", reps, *tests).splitlines()
+        figures = json.loads(lines[-1])
+        return [figures[test] for test in tests]
+
+    def first_token(self, name):
+        """Seconds from the start of the process to its end after one new id, page cache warm."""
+        engine = self.engine(name)
+        prompt = ["--prompt-ids", ",".join(["504"] * START_PROMPT)] if name in MADE_UP else [" ".join(["one"] * (START_PROMPT - 1))]
+        seconds = [run_counted(self.ingot, "run", engine, *prompt, "-n", "1", "--greedy", "--quiet")[0] for _ in range(6)]
+        return Figure(statistics.median(seconds[1:]))
+
+    def compile(self, model, *arguments):
+        """Seconds, and also the largest resident memory and the memory of the bar."""
+        engine = self.work / "compiled.ingot"
+        try:
+            seconds, peak = run_counted(self.ingot, "compile", model, "-o", engine, "--quiet", *arguments)
+            weights = json.loads(run(self.ingot, "inspect", engine, "--json"))["weights"]
+        finally:
+            engine.unlink(missing_ok=True)
+        os.sync()  # what comes next shall not share the disk with it
+        return Figure(seconds, {"peak_bytes": peak, "largest_tensor_bytes": max(weight["size"] for weight in weights)})

@@ -1,0 +1,139 @@
+"""The rows of the table: what is measured, against whom, and the bar.
+
+To add one, append a Row in `rows()`. Its functions take a measure.Bench and return a measure.Figure; `run.py` calls them, measures the
+limits before and after each, and `report.py` makes shares, ratios and verdicts of that.
+"""
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+from measure import PEER_NAMES, Figure
+
+GIB = 2**30
+COMPILE_MEMORY = 1.5e9  # and twice the largest tensor
+
+
+@dataclass(frozen=True)
+class Bar:
+    """`met` takes the row's summary (report.summarise) and returns None where what it needs was not measured."""
+    text: str
+    met: Callable[[dict], Optional[bool]]
+
+
+def share(least):
+    return Bar(f"≥ {least:.0%} of the limit", lambda s: None if s["share"] is None else s["share"] >= least)
+
+
+def times(peer, least):
+    return Bar(f"≥ {least:g} × {PEER_NAMES[peer]}", lambda s: s["ratios"][peer] >= least if peer in s["ratios"] else None)
+
+
+def best(least):
+    return Bar(f"≥ {least:g} × the best peer", lambda s: None if s["best_ratio"] is None else s["best_ratio"] >= least)
+
+
+def either(one, other):
+    def met(s):
+        verdicts = [one.met(s), other.met(s)]
+        return True if True in verdicts else None if None in verdicts else False
+    return Bar(f"{one.text} or {other.text}", met)
+
+
+def at_most(most, unit):
+    return Bar(f"≤ {most:g}{unit}", lambda s: s["value"] <= most)
+
+
+def at_least(least, unit):
+    return Bar(f"≥ {least:g}{unit}", lambda s: s["value"] >= least)
+
+
+MEMORY = Bar("≤ 1.5 GB + twice the largest tensor",
+             lambda s: s["also"]["peak_bytes"] <= COMPILE_MEMORY + 2 * s["also"]["largest_tensor_bytes"])
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str  # what --only takes
+    work: str
+    unit: str  # "tok/s", "s", "×", "%"
+    ingot: Callable
+    bars: tuple
+    peers: dict  # {"llama": function, …}: an own figure of the same work
+    limit: Optional[str] = None  # key of the limits that it is a share of
+    per_token: Optional[Callable] = None  # bytes or operations of a token, in the limit's unit per second once multiplied
+    small: bool = False  # of SmolLM2: part of --quick
+    once: bool = False  # in the last round alone
+
+    @property
+    def lower_is_better(self):
+        return self.unit in ("s", "×")
+
+
+def peers_of(name, test, kinds, reps=3):
+    return {kind: (lambda b, kind=kind: Figure(b.peer(kind, name, test, reps=reps)[0])) for kind in kinds}
+
+
+def decode(row, work, name, count, bars, kinds, small=False):
+    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 0, "-n", count, "-r", 3)[0]), bars,
+               peers_of(name, f"tg{count}", kinds), "mapped_read_GBps", lambda b: b.step_bytes(name) / 1e9, small)
+
+
+def prefill(row, work, name, bars, kinds, small=False):
+    return Row(row, work, "tok/s", lambda b: Figure(b.bench(b.engine(name), "-p", 512, "-n", 0, "-r", 3)[0]), bars,
+               peers_of(name, "pp512", kinds, reps=2), "int8_TOPS", lambda b: b.token_operations(name) / 1e12, small)
+
+
+def parallel(count, reps):
+    return Row(f"parallel{count}", f"{count} parallel requests (128 + 64), SmolLM2", "tok/s",
+               lambda b: Figure(b.bench(b.engine("smollm2"), "-p", 0, "-n", 0, "--parallel", count, "-r", 3)[0]), (best(2.2),),
+               peers_of("smollm2", f"parallel{count}", ("llama", "openvino", "vllm"), reps), small=True)
+
+
+def deep_prefill(kv):
+    def measured(b):
+        # At the start, at depth, at the start again: minutes change, so the start is measured on both sides.
+        before, deep, after = b.bench(b.engine("1b-q4_0", kv), "-p", 512, "-n", 0, "-d", "0,8192,0", "--context", 32768, "-r", 1)
+        return Figure(200 * deep / (before + after), {"start_tokens_per_s": (before + after) / 2, "deep_tokens_per_s": deep})
+    return Row(f"deep-prefill-{kv}", f"prefill 512 with 8,192 in {kv} KV, 1B Q4_0: rate kept", "%", measured, (at_least(65, " %"),), {})
+
+
+def wider(step):
+    """Time of a step of 8 sequences over one of 1."""
+    def measured(b):
+        one, eight = step(b)
+        return Figure(8 * one / eight, {"one_tokens_per_s": one, "eight_tokens_per_s": eight})
+    return measured
+
+
+def start(row, work, name, most, small=False):
+    return Row(row, work, "s", lambda b: b.first_token(name), (at_most(most, " s"),), {}, small=small)
+
+
+def compiled(row, work, model, arguments, most, small=False, once=False):
+    return Row(row, work, "s", lambda b: b.compile(model(b), *arguments), (at_most(most, " s"), MEMORY), {}, small=small, once=once)
+
+
+def rows(bench):
+    one_b = (share(0.88), either(times("llama", 1.05), share(0.93)))
+    config = lambda shape: lambda b: b.config(shape) / "config.json"
+    return [
+        decode("decode-1b-q4_0", "decode, 1B shape Q4_0", "1b-q4_0", 64, one_b, ("llama", "vllm")),
+        decode("decode-1b-q8_0", "decode, 1B shape Q8_0", "1b-q8_0", 64, one_b, ("llama",)),
+        decode("decode-smollm2", "decode, SmolLM2 Q4_1", "smollm2", 128, (share(0.72), times("llama", 1.8), times("openvino", 2.4)),
+               ("llama", "openvino", "vllm"), small=True),
+        decode("decode-gemma3", "decode, Gemma3 270M Q4_K_M", "gemma3", 128, (times("llama", 1.5),), ("llama",)),
+        prefill("prefill-1b-q4_0", "prefill 512, 1B shape Q4_0", "1b-q4_0", (share(0.68), times("llama", 2.2)), ("llama", "vllm")),
+        prefill("prefill-smollm2", "prefill 512, SmolLM2 Q4_1", "smollm2", (share(0.5), times("llama", 8), times("openvino", 1.15)),
+                ("llama", "openvino", "vllm"), small=True),
+        *[deep_prefill(kv) for kv in bench.kv_types()],
+        parallel(8, reps=2),
+        parallel(32, reps=1),
+        Row("batch8", "step of 8 sequences against 1, 1B shape Q4_0: time", "×",
+            wider(lambda b: b.bench(b.engine("1b-q4_0"), "-p", 0, "-n", 32, "--batch", "1,8", "-r", 3)), (at_most(1.25, " ×"),),
+            {"llama": wider(lambda b: b.peer("llama", "1b-q4_0", "tg32", "tg32 @ b8", reps=2))}),
+        start("start-135m", "start to first token, SmolLM2", "smollm2", 0.15, small=True),
+        start("start-1b", "start to first token, 1B shape Q4_0", "1b-q4_0", 0.6),
+        compiled("compile-135m", "compile, SmolLM2 Q4_1", lambda b: b.checkpoint("smollm2"), (), 3, small=True),
+        compiled("compile-1b", "compile, 1B shape Q4_0", lambda b: b.checkpoint("1b-q4_0"), (), 15),
+        compiled("compile-8b", "compile, 8B shape, random int4-g32", config("8b"), ("--weights", "random", "--quantize", "int4-g32"), 90,
+                 once=True),
+    ]

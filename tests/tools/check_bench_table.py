@@ -1,0 +1,110 @@
+"""The table of `dev bench` from made-up samples:  check_bench_table.py TESTS_BENCH README_TO_WRITE"""
+import pathlib
+import re
+import sys
+
+bench, readme = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(bench))
+sys.path.insert(0, str(bench / "peers"))
+import measure  # noqa: E402
+import report  # noqa: E402
+import rows  # noqa: E402
+import run  # noqa: E402
+
+
+def figure(value, before=None, after=None, **also):
+    limits = [None if gb is None else {"mapped_read_GBps": gb, "int8_TOPS": 1.0} for gb in (before, after)]
+    return {"value": value, "also": also, "before": limits[0], "after": limits[1]}
+
+
+def sample(**figures):
+    return {"figures": figures}
+
+
+# A machine whose speed halves in the second round: shares and ratios are of one round, so both are the same in each.
+decode = rows.decode("d", "decode", "m", 64, (rows.share(0.88), rows.either(rows.times("llama", 1.05), rows.share(0.93))), ("llama",))
+fast = sample(ingot=figure(90.0, 42.0, 38.0), llama=figure(75.0, 38.0, 40.0))
+slow = sample(ingot=figure(45.0, 20.0, 20.0), llama=figure(37.5, 20.0, 20.0))
+got = report.summarise(decode, 0.4, [fast, slow])
+assert got["shares"] == [0.9, 0.9] and abs(got["share"] - 0.9) < 1e-12, got
+assert got["ratios"] == {"llama": 1.2} and got["best_ratio"] == 1.2, got
+assert (got["value"], got["least"], got["most"]) == (67.5, 45.0, 90.0), got
+assert [bar["met"] for bar in got["bars"]] == [True, True] and report.verdict(got["bars"]) == "yes", got
+
+# "Either" holds by one of its halves, and is unknown only while the missing half could save it.
+near = report.summarise(decode, 0.4, [sample(ingot=figure(94.0, 40.0, 40.0), llama=figure(94.0, 40.0, 40.0))])
+assert [bar["met"] for bar in near["bars"]] == [True, True], near
+alone = report.summarise(decode, 0.4, [sample(ingot=figure(90.0, 40.0, 40.0))])
+assert [bar["met"] for bar in alone["bars"]] == [True, None] and report.verdict(alone["bars"]) == "?", alone
+unknown = report.summarise(decode, 0.4, [sample(ingot=figure(90.0))])
+assert unknown["share"] is None and [bar["met"] for bar in unknown["bars"]] == [None, None], unknown
+below = report.summarise(decode, 0.4, [sample(ingot=figure(80.0, 40.0, 40.0))])
+assert report.verdict(below["bars"]) == "**no**", below
+
+# The best peer is that of each round; a ratio above 1 is a better Ingot where less is better, too.
+many = report.summarise(rows.parallel(8, 1), None, [sample(ingot=figure(220.0), llama=figure(50.0), openvino=figure(100.0)),
+                                                    sample(ingot=figure(220.0), llama=figure(110.0), openvino=figure(80.0)),
+                                                    sample(ingot=figure(300.0), llama=figure(100.0))])
+assert many["best_ratio"] == 2.2 and many["bars"][0]["met"] is True, many
+assert many["ratios"] == {"llama": 3.0, "openvino": (2.2 + 2.75) / 2}, many
+step = rows.Row("b", "batch", "×", None, (rows.at_most(1.25, " ×"),), {})
+assert report.summarise(step, None, [sample(ingot=figure(2.0), llama=figure(3.0))])["ratios"] == {"llama": 1.5}
+
+# Memory: 1.5 GB and twice the largest tensor.
+small, large = ([bar["met"] for bar in report.summarise(
+    rows.compiled("c", "compile", None, (), 3), None,
+    [sample(ingot=figure(2.0, peak_bytes=peak, largest_tensor_bytes=3e8))])["bars"]] for peak in (2.1e9, 2.2e9))
+assert (small, large) == ([True, True], [True, False]), (small, large)
+
+# A round: limits around every contestant, the order turned in every other round, a peer that fails is named and the others stay.
+class FakeBench:
+    peers = {"llama": None, "openvino": None}
+    def __init__(self): self.seen = []
+    def limits(self):
+        self.seen.append("limits")
+        return {"mapped_read_GBps": float(len(self.seen)), "int8_TOPS": 1.0}
+
+
+def contestant(name, fails="openvino"):
+    def measured(fake):
+        fake.seen.append(name)
+        if name == fails:
+            raise measure.Failed("it does not\nload")
+        return measure.Figure(1.0)
+    return measured
+
+
+row = rows.Row("r", "work", "tok/s", contestant("ingot"), (), {peer: contestant(peer) for peer in ("llama", "openvino", "vllm")})
+fake, missing = FakeBench(), {}
+round_ = run.measure_row(fake, row, False, missing)["figures"]
+assert fake.seen == ["limits", "ingot", "limits", "llama", "limits", "openvino", "limits"], fake.seen
+assert round_["ingot"]["before"]["mapped_read_GBps"] == 1 and round_["ingot"]["after"] == round_["llama"]["before"], round_
+assert sorted(round_) == ["ingot", "llama"] and missing == {"work, OpenVINO GenAI": "load"}, (round_, missing)
+fake = FakeBench()
+run.measure_row(fake, row, True, {})
+assert [name for name in fake.seen if name != "limits"] == ["openvino", "llama", "ingot"], fake.seen
+assert run.measure_row(FakeBench(), rows.Row("r", "work", "tok/s", contestant("ingot", "ingot"), (), {}), False, missing) is None
+assert missing["work, Ingot"] == "load", missing
+
+# The table: as many cells in each line as in its head.
+results = {"machine": "M", "date": "2026-01-02", "ingot": "ingot 1", "rounds": 2, "missing": ["x, y: z"], "rows": [got, many, alone],
+           "limits": {"mapped_read_GBps": [20.0, 42.0, 38.0], "int8_TOPS": [1.0, 1.0, 1.0]}}
+text = report.table(results)
+lines = [line for line in text.splitlines() if line.startswith("|")]
+assert len({line.count("|") for line in lines}) == 1 and len(lines) == 5, text
+assert "mapped read 38.0 GB/s (20.0–42.0)" in text and "90% of read" in text and "Not measured: x, y: z" in text, text
+assert re.search(r"\| decode \| 67\.5 \| 45\.0–90\.0 \| 56\.2 \(1\.20\) \|", text), text
+
+# README: what stands between the markers is replaced, the rest stays; without markers nothing is written.
+readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+report.write_readme(readme, text)
+report.write_readme(readme, text)
+assert readme.read_text() == f"before\n{report.BEGIN}\n{text.strip()}\n{report.END}\nafter\n", readme.read_text()
+readme.write_text("no markers")
+try:
+    report.write_readme(readme, text)
+    raise AssertionError("a README without markers was written")
+except ValueError:
+    assert readme.read_text() == "no markers"
+real = (bench.parent.parent / "README.md").read_text()
+assert real.count(report.BEGIN) == 1 and real.count(report.END) == 1, "README.md has lost its markers"
