@@ -19,9 +19,11 @@ using namespace ingot::cuda;
 
 // device/batch.cuh repeats these layouts.
 static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
-              sizeof(cpu::BatchView) == 96 && offsetof(cpu::BatchView, ids) == 32 &&
+              sizeof(cpu::BatchView) == 112 && offsetof(cpu::BatchView, ids) == 32 &&
               offsetof(cpu::BatchView, blockTable) == 72 &&
-              offsetof(cpu::BatchView, earlierIds) == 88);
+              offsetof(cpu::BatchView, earlierIds) == 88 &&
+              offsetof(cpu::BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&
+              offsetof(RowSampling, least) == 16 && offsetof(RowSampling, topP) == 32);
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
   KernelText k(kernel);
@@ -73,6 +75,45 @@ EXPORT_KERNEL(argmax_finish)
   }
   program.variants.push_back(first);
   program.variants.push_back(second);
+  return program;
+}
+
+// device/draw.cuh: DrawSums.
+int64_t ingot::cuda::drawSumsBytes(int64_t vocabulary) {
+  const int64_t bins = 1024, blocks = (vocabulary + 255) / 256;
+  return (bins * 8 + 8 + blocks * 8 + bins * 4 + 63) / 64 * 64;
+}
+
+CudaProgram ingot::cuda::drawProgram(int64_t vocabulary) {
+  CudaProgram program;
+  program.name = "draw";
+  program.source = llvm::formatv(R"(// ids drawn from rows of {0} logits
+#include "draw.cuh"
+
+static_assert(round_up(sizeof(DrawSums<{0}>), 64) == {1});
+
+KERNEL void __launch_bounds__(256) draw_weigh(const float *logits, const u64 *keys, u8 *sums, const BatchView *batch) {{
+  SHARED(u64, mass, [kDrawBins]);
+  SHARED(u32, count, [kDrawBins]);
+  pdl_launch();
+  weigh_piece<{0}>(logits, keys, sums, batch, mass, count);
+}
+EXPORT_KERNEL(draw_weigh)
+
+KERNEL void __launch_bounds__(512, 1) draw_ids(const float *logits, u64 *keys, u8 *sums, i32 *ids, const BatchView *batch) {{
+  SHARED(DrawScratch, scratch, [1]);
+  pdl_launch();
+  draw_rows<{0}>(logits, keys, sums, ids, batch, scratch[0]);
+}
+EXPORT_KERNEL(draw_ids)
+)",
+                                 vocabulary, drawSumsBytes(vocabulary));
+  CudaVariant first, second;
+  first.symbol = "draw_weigh", second.symbol = "draw_ids";
+  first.threads = 256, second.threads = 512;
+  first.grid[0] = {LaunchExtent::Rows, 32, 1};
+  second.grid[0] = {LaunchExtent::Rows, 1, 1};
+  program.variants = {first, second};
   return program;
 }
 

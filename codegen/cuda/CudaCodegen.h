@@ -91,6 +91,14 @@ mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions
 /// idle; 0: it never does.
 CudaProgram argmaxProgram(int64_t vocabulary, int64_t folded = 0);
 
+/// Draws ids from logits rows<vocabulary, f32> as BatchView::sampling says (device/draw.cuh), not
+/// made from IR. Symbols `draw_weigh` (logits, keys, u8 sums[rows][drawSumsBytes], batch) and, to
+/// be launched after it, `draw_ids` (logits, keys, sums, i32 ids[rows], batch). Keys as
+/// argmaxProgram has them before `argmax_finish`, which `draw_ids` replaces; sums are 0 before the
+/// first step.
+CudaProgram drawProgram(int64_t vocabulary);
+int64_t drawSumsBytes(int64_t vocabulary);
+
 /// Fills a weight of that format from a seed (device/seed.cuh), not made from IR. One symbol:
 /// (u8 *out, u64 seed, u64 tensor, i64 n, i64 k), a block for each tile of the layout, over memory
 /// that is zero.

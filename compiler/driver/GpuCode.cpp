@@ -135,54 +135,77 @@ static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
   table.buffers.push_back(std::move(workspace));
 }
 
-/// Behind the logits: `argmax` with its keys, then `argmax_finish` with the ids. Both buffers are a line for each row, apart
-/// from all others: keys outlive the step. The program has that of the keys already if its projections raise them.
-static void addGreedySection(fb::EngineT &table) {
-  uint64_t end = 0;
-  for (const auto &buffer : table.buffers)
-    if (buffer->class_ == fb::BufferClass::PerRow)
-      end = std::max(end, buffer->offset + buffer->per_unit);
-  auto buffer = [&](const char *name) {
+namespace {
+/// Sections behind the logits that find ids, `argmax` with its keys first: the greedy one, and the one that draws. Their buffers
+/// are lines for each row, apart from all others: keys and sums outlive the step. The program has the keys already if its
+/// projections raise them.
+class IdSections {
+public:
+  IdSections(fb::EngineT &table, int64_t vocabulary) : table(table) {
+    for (const auto &buffer : table.buffers)
+      if (buffer->class_ == fb::BufferClass::PerRow)
+        end = std::max(end, buffer->offset + buffer->per_unit);
+    const fb::Arg logits(fb::ArgKind::Buffer, table.logits_buffer);
+    const fb::Arg keys = table.greedy_keys < 0 ? buffer("greedy_keys", 64) : fb::Arg(fb::ArgKind::Buffer, table.greedy_keys);
+    const fb::Arg ids = buffer("greedy_ids", 64), sums = buffer("draw_sums", cuda::drawSumsBytes(vocabulary));
+    // In the order of the symbols of argmaxProgram() and drawProgram().
+    const uint32_t argmax = kernel("argmax", 2), finish = kernel("argmax_finish", 2), weigh = kernel("draw_weigh", 3),
+                   draw = kernel("draw_ids", 4);
+    table.greedy_section = section("greedy", {{argmax, {logits, keys}}, {finish, {keys, ids}}});
+    table.draw_section =
+        section("draw", {{argmax, {logits, keys}}, {weigh, {logits, keys, sums}}, {draw, {logits, keys, sums, ids}}});
+    table.greedy_ids = ids.index();
+    table.takes_earlier_ids = true; // gather.cuh
+  }
+
+private:
+  fb::Arg buffer(const char *name, uint64_t bytes) {
     auto entry = std::make_unique<fb::BufferT>();
     entry->name = name;
     entry->class_ = fb::BufferClass::PerRow;
-    entry->per_unit = 64;
-    entry->offset = std::exchange(end, end + 64);
+    entry->per_unit = bytes;
+    entry->offset = std::exchange(end, end + bytes);
     table.buffers.push_back(std::move(entry));
     return fb::Arg(fb::ArgKind::Buffer, table.buffers.size() - 1);
-  };
-  fb::Arg keys = table.greedy_keys < 0 ? buffer("greedy_keys") : fb::Arg(fb::ArgKind::Buffer, table.greedy_keys);
-  fb::Arg ids = buffer("greedy_ids");
-  auto section = std::make_unique<fb::SectionT>();
-  section->name = "greedy";
-  auto launch = [&](const char *name, std::vector<fb::Arg> args) {
-    auto kernel = std::make_unique<fb::KernelT>();
-    kernel->name = name;
-    kernel->family = "argmax";
-    kernel->grid = std::make_unique<fb::GridT>();
-    kernel->grid->base = fb::GridBase::Rows;
-    kernel->grid->factor = 1;
-    kernel->args = args.size();
-    auto entry = std::make_unique<fb::LaunchT>();
-    entry->kernel = table.kernels.size();
-    entry->args = std::move(args);
-    table.kernels.push_back(std::move(kernel));
-    section->launches.push_back(std::move(entry));
-  };
-  launch("argmax", {fb::Arg(fb::ArgKind::Buffer, table.logits_buffer), keys});
-  launch("argmax_finish", {keys, ids});
-  table.greedy_section = table.sections.size();
-  table.greedy_ids = ids.index();
-  table.takes_earlier_ids = true; // gather.cuh
-  table.sections.push_back(std::move(section));
-}
+  }
+
+  uint32_t kernel(const char *name, uint32_t operands) {
+    auto entry = std::make_unique<fb::KernelT>();
+    entry->name = name;
+    entry->family = "sample";
+    entry->grid = std::make_unique<fb::GridT>();
+    entry->grid->base = fb::GridBase::Rows;
+    entry->grid->factor = 1;
+    entry->args = operands;
+    table.kernels.push_back(std::move(entry));
+    return table.kernels.size() - 1;
+  }
+
+  int32_t section(const char *name, ArrayRef<std::pair<uint32_t, std::vector<fb::Arg>>> launches) {
+    auto entry = std::make_unique<fb::SectionT>();
+    entry->name = name;
+    for (const auto &[kernel, args] : launches) {
+      auto launch = std::make_unique<fb::LaunchT>();
+      launch->kernel = kernel;
+      launch->args = args;
+      entry->launches.push_back(std::move(launch));
+    }
+    table.sections.push_back(std::move(entry));
+    return table.sections.size() - 1;
+  }
+
+  fb::EngineT &table;
+  uint64_t end = 0; ///< of the rows' arena
+};
+} // namespace
 
 namespace {
-/// All programs of an engine: the kernels', argmaxProgram() whose symbols are kernels of their own, and one for each format
-/// of weights that the device makes.
+/// All programs of an engine: the kernels', argmaxProgram() and drawProgram() whose symbols are kernels of their own, and one
+/// for each format of weights that the device makes.
 struct ProgramList {
   std::vector<cuda::CudaProgram> all;
-  size_t argmax = 0;                ///< its place; seeded[i] is at argmax + 1 + i
+  size_t sample = 0;                ///< place of the first of the two
+  size_t seeds = 0;                 ///< seeded[i] is at seeds + i
   std::vector<WeightFormat> seeded;
 };
 } // namespace
@@ -192,9 +215,11 @@ static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::
   auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
-  ProgramList list{std::move(*programs), 0, {}};
-  list.argmax = list.all.size();
+  ProgramList list{std::move(*programs), 0, 0, {}};
+  list.sample = list.all.size();
   list.all.push_back(cuda::argmaxProgram(options.vocabulary, options.foldedRows));
+  list.all.push_back(cuda::drawProgram(options.vocabulary));
+  list.seeds = list.all.size();
   for (const auto &weight : table.weights) {
     if (weight->source != fb::WeightSource::Seed || weight->layout != fb::WeightLayout::Fragment16)
       continue;
@@ -226,16 +251,16 @@ static uint64_t addCode(const std::string &target, const ProgramList &programs, 
   bool overlap = runtime::gpuTargetNamed(target)->capability >= 90;
   for (auto [index, program] : llvm::enumerate(programs.all)) {
     uint32_t module = modules.size() == 1 ? 0 : index;
-    if (index > programs.argmax) {
+    if (index >= programs.seeds) {
       auto fill = std::make_unique<fb::SeedFillT>();
-      fill->format = numericFormat(programs.seeded[index - programs.argmax - 1]).name;
+      fill->format = numericFormat(programs.seeded[index - programs.seeds]).name;
       fill->variant = variantOf(program.variants.front(), module, /*overlap=*/false);
       code->seed_fills.push_back(std::move(fill));
       continue;
     }
     for (const cuda::CudaVariant &variant : program.variants) {
       bool first = &variant == program.variants.data();
-      if (first || (index == programs.argmax && variant.symbol != std::prev(&variant)->symbol))
+      if (first || (index >= programs.sample && variant.symbol != std::prev(&variant)->symbol))
         code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
       code->variants.back()->variants.push_back(variantOf(variant, module, overlap));
     }
@@ -294,7 +319,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
 Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
                                      std::vector<SegmentSource> &segments) {
   addWorkspace(kernels, table);
-  addGreedySection(table);
+  IdSections(table, options.vocabulary);
   GpuCode sum;
   for (bool wgmma : {false, true}) {
     std::vector<std::string> alike;

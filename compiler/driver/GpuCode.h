@@ -24,11 +24,11 @@ struct GpuCodeOptions {
 /// What was added.
 struct GpuCode {
   uint64_t bytes = 0;   ///< of all code
-  size_t programs = 0;  ///< of one target: the kernels, and the choice of greedy ids
+  size_t programs = 0;  ///< of one target: the kernels, and what finds ids
 };
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
-/// program `table`, whose kernels these are, and the section that finds the greedy ids of logits rows. Errors: E0460 a
+/// program `table`, whose kernels these are, and the sections that find or draw the ids of logits rows. Errors: E0460 a
 /// kernel cannot be printed (our bug), E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
 Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
                            std::vector<SegmentSource> &segments);

@@ -246,6 +246,8 @@ uint16_t minorVersion(const fb::EngineT &table) {
   if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew) ||
       std::ranges::any_of(table.weights, isFp8) || std::ranges::any_of(table.kv_slots, hasScales))
     least = 3;
+  if (table.greedy_keys >= 0 && !std::ranges::all_of(table.code, isGpu)) // its kernels read BatchView::greedy
+    least = 4;
   for (const auto &program : table.programs)
     least = std::max(least, minorVersion(*program));
   return least;

@@ -31,6 +31,19 @@ struct AttentionTile {
   int32_t firstPosition; ///< absolute position of firstToken
 };
 
+/// How the id that follows a logits row is drawn by a device (sample/SamplingParams.h has the
+/// filters and their order). The random number is Philox's for (seed, choice, position of the new
+/// token).
+struct RowSampling {
+  uint64_t seed;   // 0
+  double scale;    // 8   1 / temperature; 0: the id of the largest logit, and the rest is nothing
+  double least;    // 16  min-p: drops ids with (logit - largest) * scale below it
+  uint32_t choice; // 24
+  int32_t topK;    // 28  0: all
+  float topP;      // 32  1: all
+  uint32_t zero;   // 36
+};
+
 /// What one step works on.
 struct BatchView {
   int64_t tokens;                      // 0   T: rows of activations
@@ -47,13 +60,17 @@ struct BatchView {
   // Ids that the step before found, by its logits rows. Set by executors that run ahead
   // (Executor.h); for others all ids are known.
   const int32_t *earlierIds; // 88
+  // For executors that draw (Executor.h): null where every row wants the id of its largest logit,
+  // or its logits.
+  const RowSampling *sampling; // 96  [R]
   // Not 0: the head finds the largest logit of each row (the engine's greedy_keys) and writes no logits.
   // Set by the CPU's executor, for at most kGreedyRows rows.
-  int64_t greedy; // 96
+  int64_t greedy; // 104
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
-              offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, greedy) == 96 &&
-              sizeof(BatchView) == 104 &&
-              sizeof(AttentionTile) == 16);
+              offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, sampling) == 96 &&
+              offsetof(BatchView, greedy) == 104 && sizeof(BatchView) == 112 &&
+              sizeof(AttentionTile) == 16 && offsetof(RowSampling, least) == 16 &&
+              offsetof(RowSampling, topK) == 28 && sizeof(RowSampling) == 40);
 
 } // namespace ingot

@@ -7,13 +7,13 @@
 //   session                   executor              device
 //   plan a batch   --step-->  run the program  -->  cpu: threads over the mapped file
 //   sample         <-logits-  rows on the host  <-  cuda: graphs and launches, one copy each way
-//                  <-ids-----  endGreedy(), where the device finds them
+//                  <-ids-----  endSampled(), where the device draws them
 //
-// Greedy steps may overlap with what the host does: while one is under way, the next is queued with
-// ids that are not known yet.
+// Sampled steps may overlap with what the host does: while one is under way, the next is queued
+// with ids that are not known yet.
 //
-//   beginGreedy(1)  beginGreedy(2)  endGreedy() = ids of 1  beginGreedy(3)  endGreedy() = ids of 2
-//   …
+//   beginSampled(1)  beginSampled(2)  endSampled() = ids of 1  beginSampled(3)  endSampled() = ids
+//   of 2  …
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,6 +22,7 @@
 #include "runtime/engine/Inspect.h"
 
 #include <cassert>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,20 +41,28 @@ public:
   /// limits (a bug of the caller); a device may fail on its own (E07xx).
   virtual Result<void> step(const BatchView &batch) = 0;
 
-  /// Whether beginGreedy() may be called.
-  virtual bool findsGreedyIds() const { return false; }
+  /// Whether the device draws the id of a row like that, so that it may be in a step that
+  /// beginSampled() begins.
+  virtual bool draws(const RowSampling &row) const {
+    (void)row;
+    return false;
+  }
+  /// Most logits rows of such a step.
+  virtual int64_t mostDrawnRows() const { return std::numeric_limits<int64_t>::max(); }
   /// Whether a second step may be begun before the first has ended, with ids of `~r` for what row r
   /// of that first one will find.
   virtual bool runsAhead() const { return false; }
-  /// As step(), but what comes back by endGreedy() is the id of each row's largest logit, as
-  /// `argmax` of sample/Sampler.h finds it, and no logits. The batch is the caller's again.
-  virtual Result<void> beginGreedy(const BatchView &batch) {
+  /// As step(), but what comes back by endSampled() is the id of each row, and no logits: the one
+  /// that sample/Sampler.h draws as batch.sampling says, or `argmax` there finds if that is null.
+  /// The batch is the caller's again.
+  virtual Result<void> beginSampled(const BatchView &batch) {
     (void)batch;
-    assert(false && "findsGreedyIds() says no");
+    assert(false && "draws() says no");
     return {};
   }
-  /// Ids of the oldest step that was begun, which it waits for; valid until the next beginGreedy().
-  virtual Result<std::span<const int32_t>> endGreedy() { return std::span<const int32_t>(); }
+  /// Ids of the oldest step that was begun, which it waits for; valid until the next
+  /// beginSampled().
+  virtual Result<std::span<const int32_t>> endSampled() { return std::span<const int32_t>(); }
 
   /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
   virtual const float *logits() const = 0;

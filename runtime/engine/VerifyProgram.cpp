@@ -176,22 +176,30 @@ Result<void> ProgramVerifier::logits() {
   return {};
 }
 
-/// Its launches have no step that could bring weights or a KV slot.
+/// CPUs read the keys when the step is over, GPUs have a section for it. Its launches have no step that could bring
+/// weights or a KV slot.
 Result<void> ProgramVerifier::greedy() {
   int64_t section = engine.greedy_section(), keys = engine.greedy_keys();
-  if (keys != -1 && (section == -1 || keys < 0 || keys >= int64_t(engine.buffers()->size()) ||
-                     engine.buffers()->Get(unsigned(keys))->class_() != fb::BufferClass::PerRow))
+  auto holdsKeys = [](const fb::Buffer &buffer) {
+    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= sizeof(uint64_t);
+  };
+  if (keys != -1 && (keys < 0 || keys >= int64_t(engine.buffers()->size()) ||
+                     !holdsKeys(*engine.buffers()->Get(unsigned(keys)))))
     return bad("E0810", "its greedy keys are in buffer " + to_string(keys) +
-                            ", which is none of rows, or there is no section that reads them");
-  if (section == -1 && engine.takes_earlier_ids())
-    return bad("E0810", "it takes ids of the step before, which nothing finds");
+                            ", which has no room for one in each row");
+  if (section == -1 && (engine.takes_earlier_ids() || engine.draw_section() != -1))
+    return bad("E0810", "it takes ids of the step before or draws them, but finds no greedy ones");
   if (section == -1)
     return {};
-  if (section < 0 || section >= int64_t(engine.sections()->size()))
-    return bad("E0810", "its greedy ids come from section " + to_string(section) + " of " +
-                            to_string(engine.sections()->size()));
-  if (needs[size_t(section)].layerWeights || needs[size_t(section)].kv)
-    return bad("E0810", "the section of its greedy ids uses what only a step has");
+  for (int64_t found : {section, int64_t(engine.draw_section())}) {
+    if (found == -1)
+      continue;
+    if (found < 0 || found >= int64_t(engine.sections()->size()))
+      return bad("E0810", "its ids come from section " + to_string(found) + " of " +
+                              to_string(engine.sections()->size()));
+    if (needs[size_t(found)].layerWeights || needs[size_t(found)].kv)
+      return bad("E0810", "a section that finds ids uses what only a step has");
+  }
   if (engine.greedy_ids() >= engine.buffers()->size() ||
       engine.buffers()->Get(engine.greedy_ids())->class_() != fb::BufferClass::PerRow)
     return bad("E0810", "its greedy ids are in buffer " + to_string(engine.greedy_ids()) +

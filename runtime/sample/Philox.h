@@ -25,13 +25,12 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-/// Uniform in [0, 1) with 53 bits, for the token at `position`.
-constexpr double uniformFor(uint64_t seed, uint32_t choice, uint64_t position) {
+/// Uniform in 0 … 2^64 - 1, for the token at `position`.
+constexpr uint64_t randomFor(uint64_t seed, uint32_t choice, uint64_t position) {
   std::array<uint32_t, 4> words =
       philox4x32({uint32_t(position), uint32_t(position >> 32), choice, 0},
                  {uint32_t(seed), uint32_t(seed >> 32)});
-  uint64_t bits = (uint64_t(words[1]) << 32 | words[0]) >> 11;
-  return double(bits) * 0x1p-53;
+  return uint64_t(words[1]) << 32 | words[0];
 }
 
 } // namespace ingot::runtime

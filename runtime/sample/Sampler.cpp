@@ -21,6 +21,14 @@ constexpr size_t kLargestPrefix = 16384;
 /// Above this a heap loses to a selection over everything.
 constexpr size_t kHeapLimit = 4096;
 
+/// The number below `total` that a random one stands for.
+uint64_t targetOf(uint64_t random, uint64_t total) {
+  return uint64_t((unsigned __int128)(random)*total >> 64);
+}
+
+/// The weight that a share below 1 of `total` asks for.
+uint64_t shareOf(float share, uint64_t total) { return uint64_t(double(share) * double(total)); }
+
 bool better(float logitA, int32_t idA, float logitB, int32_t idB) {
   return logitA > logitB || (logitA == logitB && idA < idB);
 }
@@ -47,7 +55,8 @@ int32_t argmax(std::span<const float> logits) {
 
 Sampler::Sampler(int64_t vocabSize)
     : vocab(size_t(vocabSize)), adjusted(std::make_unique_for_overwrite<float[]>(vocab)),
-      weights(std::make_unique_for_overwrite<double[]>(vocab)) {
+      weights(std::make_unique_for_overwrite<uint64_t[]>(vocab)),
+      typicality(std::make_unique_for_overwrite<double[]>(vocab)) {
   candidates.reserve(vocab);
 }
 
@@ -58,10 +67,12 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
   float largest = scores[id];
   // With an infinite largest there is nothing to weigh: it is the answer.
   if (!params.greedy() && std::isfinite(largest)) {
-    double u = uniformFor(params.seed, params.choice, position);
-    bool ordered = (params.topK > 0 && size_t(params.topK) < vocab) || params.topP < 1.0f ||
-                   params.typicalP < 1.0f;
-    id = ordered ? drawFiltered(scores, largest, params, u) : drawFromAll(scores, id, params, u);
+    const RowSampling how = rowSampling(params);
+    uint64_t random = randomFor(how.seed, how.choice, position);
+    bool ordered =
+        (how.topK > 0 && size_t(how.topK) < vocab) || how.topP < 1.0f || params.typicalP < 1.0f;
+    id = ordered ? drawFiltered(scores, largest, params, how, random)
+                 : drawFromAll(scores, largest, how, random);
   }
   Choice choice{id, {}};
   if (params.topLogprobs >= 0)
@@ -125,54 +136,29 @@ void Sampler::selectTop(const float *logits, size_t count) {
   std::sort(candidates.begin(), candidates.end(), order);
 }
 
-int32_t Sampler::drawFromAll(const float *logits, int32_t best, const SamplingParams &params,
-                             double u) {
-  expWeights({logits, vocab}, logits[best], 1.0 / double(params.temperature), weights.get());
-  // Sums of blocks, then the block in which the target lies, then the id in it.
-  constexpr size_t kBlock = 256;
-  auto blockSum = [&](size_t block) {
-    double lanes[8] = {};
-    size_t end = std::min(block + kBlock, vocab);
-    for (size_t id = block; id < end; ++id) {
-      weights[id] = weights[id] >= params.minP ? weights[id] : 0.0; // the likeliest weighs 1
-      lanes[id % 8] += weights[id];
-    }
-    return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
-           ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
-  };
-  double total = 0;
-  for (size_t block = 0; block < vocab; block += kBlock)
-    total += blockSum(block);
-  double target = u * total, sum = 0;
-  for (size_t block = 0; block < vocab; block += kBlock) {
-    double inBlock = blockSum(block);
-    if (sum + inBlock <= target) {
-      sum += inBlock;
-      continue;
-    }
-    // Added one by one the block may sum to a little less: then its last id it is.
-    int32_t last = best;
-    for (size_t id = block; id < std::min(block + kBlock, vocab) && sum <= target; ++id) {
-      sum += weights[id];
-      if (weights[id] > 0.0)
-        last = int32_t(id);
-    }
-    return last;
-  }
-  return best; // u * total rounded up to total
+int32_t Sampler::drawFromAll(const float *logits, float largest, const RowSampling &how,
+                             uint64_t random) {
+  drawWeights({logits, vocab}, largest, how.scale, how.least, weights.get());
+  uint64_t total = 0;
+  for (size_t id = 0; id < vocab; ++id)
+    total += weights[id];
+  uint64_t target = targetOf(random, total);
+  size_t id = 0;
+  for (; weights[id] <= target; ++id)
+    target -= weights[id];
+  return int32_t(id);
 }
 
 /// candidates = the prefix that top-k and top-p leave, best first, with weights.
-void Sampler::keepNucleus(const float *logits, float largest, const SamplingParams &params) {
-  double scale = 1.0 / double(params.temperature);
-  bool limited = params.topK > 0 && size_t(params.topK) < vocab;
-  bool nucleus = params.topP < 1.0f;
-  size_t most = limited ? size_t(params.topK) : vocab;
+void Sampler::keepNucleus(const float *logits, float largest, const RowSampling &how) {
+  bool limited = how.topK > 0 && size_t(how.topK) < vocab;
+  bool nucleus = how.topP < 1.0f;
+  size_t most = limited ? size_t(how.topK) : vocab;
 
   // Mass that top-p is a share of: all that top-k leaves.
-  double total = 0;
+  uint64_t total = 0;
   if (nucleus && !limited) {
-    expWeights({logits, vocab}, largest, scale, weights.get());
+    drawWeights({logits, vocab}, largest, how.scale, kLeastExponent, weights.get());
     for (size_t id = 0; id < vocab; ++id)
       total += weights[id];
   }
@@ -180,16 +166,16 @@ void Sampler::keepNucleus(const float *logits, float largest, const SamplingPara
   for (size_t count = limited || !nucleus ? most : std::min<size_t>(64, most);;
        count = count < kLargestPrefix ? std::min(count * 16, most) : most) {
     selectTop(logits, count);
-    double sum = 0;
+    uint64_t sum = 0;
     for (Candidate &candidate : candidates) {
-      candidate.weight = expNonPositive((double(candidate.logit) - largest) * scale);
+      candidate.weight = drawWeight((double(candidate.logit) - largest) * how.scale);
       sum += candidate.weight;
     }
     if (!nucleus)
       return;
-    if (limited || candidates.size() == vocab)
+    if (limited)
       total = sum;
-    double wanted = double(params.topP) * total, prefix = 0;
+    uint64_t wanted = shareOf(how.topP, total), prefix = 0;
     for (size_t i = 0; i < candidates.size(); ++i) {
       prefix += candidates[i].weight;
       if (prefix >= wanted) {
@@ -202,29 +188,26 @@ void Sampler::keepNucleus(const float *logits, float largest, const SamplingPara
   }
 }
 
-void Sampler::keepTypical(const SamplingParams &params) {
-  double total = 0;
+/// candidates: nearest to the entropy first, up to `share` of their mass.
+void Sampler::keepTypical(float largest, const RowSampling &how, float share) {
+  uint64_t total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
-  // Entropy of what is left; surprise of each against it. weights[] is by id here.
-  double logTotal = logPositive(total);
+  // Entropy of what is left; surprise of each against it.
+  const double logTotal = logPositive(double(total) * kWeightUnit);
+  auto surprise = [&](const Candidate &candidate) {
+    return logTotal - (double(candidate.logit) - largest) * how.scale;
+  };
   double entropy = 0;
-  for (const Candidate &candidate : candidates) {
-    if (candidate.weight < std::numeric_limits<double>::min())
-      continue;
-    entropy -= candidate.weight / total * (logPositive(candidate.weight) - logTotal);
-  }
-  for (const Candidate &candidate : candidates) {
-    double surprise = candidate.weight < std::numeric_limits<double>::min()
-                          ? std::numeric_limits<double>::infinity()
-                          : logTotal - logPositive(candidate.weight);
-    weights[size_t(candidate.id)] = std::fabs(surprise - entropy);
-  }
+  for (const Candidate &candidate : candidates)
+    entropy += double(candidate.weight) / double(total) * surprise(candidate);
+  for (const Candidate &candidate : candidates)
+    typicality[size_t(candidate.id)] = std::fabs(surprise(candidate) - entropy);
   std::sort(candidates.begin(), candidates.end(), [&](const Candidate &a, const Candidate &b) {
-    double distanceA = weights[size_t(a.id)], distanceB = weights[size_t(b.id)];
+    double distanceA = typicality[size_t(a.id)], distanceB = typicality[size_t(b.id)];
     return distanceA < distanceB || (distanceA == distanceB && a.id < b.id);
   });
-  double wanted = double(params.typicalP) * total, prefix = 0;
+  uint64_t wanted = shareOf(share, total), prefix = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     prefix += candidates[i].weight;
     if (prefix >= wanted) {
@@ -235,23 +218,21 @@ void Sampler::keepTypical(const SamplingParams &params) {
 }
 
 int32_t Sampler::drawFiltered(const float *logits, float largest, const SamplingParams &params,
-                              double u) {
-  keepNucleus(logits, largest, params);
-  if (params.minP > 0.0f) // weights fall, and the first is 1: it stays
-    while (candidates.back().weight < params.minP)
-      candidates.pop_back();
+                              const RowSampling &how, uint64_t random) {
+  keepNucleus(logits, largest, how);
+  // The first is the largest: it stays.
+  while ((double(candidates.back().logit) - largest) * how.scale < how.least)
+    candidates.pop_back();
   if (params.typicalP < 1.0f)
-    keepTypical(params);
-  double total = 0;
+    keepTypical(largest, how, params.typicalP);
+  uint64_t total = 0;
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
-  double target = u * total, sum = 0;
-  for (const Candidate &candidate : candidates) {
-    sum += candidate.weight;
-    if (sum > target)
-      return candidate.id;
-  }
-  return candidates.front().id;
+  uint64_t target = targetOf(random, total);
+  auto chosen = candidates.begin();
+  for (; chosen->weight <= target; ++chosen)
+    target -= chosen->weight;
+  return chosen->id;
 }
 
 std::span<const TokenLogprob> Sampler::rank(const float *logits, int32_t chosen, int32_t top) {

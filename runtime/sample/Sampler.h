@@ -1,9 +1,14 @@
 //===- Sampler.h - From a row of logits to a token id ---------------------===//
 //
 // Order and meaning of the filters: SamplingParams.h. What is drawn is a pure
-// function of (logits, params, history, position): all sums are in double and
-// in a fixed order, ties go to the lower id, and the random number is Philox's
-// for (seed, choice, position). All memory is taken in the constructor.
+// function of (logits, params, history, position): weights are whole numbers, so
+// that sums do not depend on an order (Softmax.h), ties go to the lower id, and the
+// random number is Philox's for (seed, choice, position). GPUs draw the same ids
+// (codegen/cuda/device/draw.cuh). All memory is taken in the constructor.
+//
+// A draw takes the first id of a list up to which the weights exceed  random * total / 2^64.
+// The list is that of ids where top-k, top-p and typical are off, else it is sorted:
+// likeliest first (typical: nearest to the entropy first).
 //
 // Most of the vocabulary is irrelevant to a filtered draw, so nothing here sorts
 // it: top-k keeps a heap of k, top-p grows a sorted prefix (64, 1024, 16384, all) until
@@ -42,23 +47,25 @@ private:
   struct Candidate {
     float logit;
     int32_t id;
-    double weight; ///< exp((logit - largest) / temperature)
+    uint64_t weight; ///< drawWeight
   };
 
   const float *adjust(const float *logits, const SamplingParams &params,
                       const TokenHistory *history);
   void selectTop(const float *logits, size_t count);
-  int32_t drawFromAll(const float *logits, int32_t best, const SamplingParams &params, double u);
-  int32_t drawFiltered(const float *logits, float largest, const SamplingParams &params, double u);
-  void keepNucleus(const float *logits, float largest, const SamplingParams &params);
-  void keepTypical(const SamplingParams &params);
+  int32_t drawFromAll(const float *logits, float largest, const RowSampling &how, uint64_t random);
+  int32_t drawFiltered(const float *logits, float largest, const SamplingParams &params,
+                       const RowSampling &how, uint64_t random);
+  void keepNucleus(const float *logits, float largest, const RowSampling &how);
+  void keepTypical(float largest, const RowSampling &how, float share);
   std::span<const TokenLogprob> rank(const float *logits, int32_t chosen, int32_t top);
 
   size_t vocab;
   // Not initialised: what a greedy session never writes takes no memory.
   std::unique_ptr<float[]> adjusted;
-  std::vector<Candidate> candidates; ///< capacity: vocab
-  std::unique_ptr<double[]> weights; ///< by id, or the typicality of a candidate
+  std::vector<Candidate> candidates;    ///< capacity: vocab
+  std::unique_ptr<uint64_t[]> weights;  ///< by id
+  std::unique_ptr<double[]> typicality; ///< of a candidate, by id
   std::array<TokenLogprob, size_t(kMaxTopLogprobs) + 1> logprobs;
 };
 

@@ -1,6 +1,8 @@
 //===- SamplingParams.cpp - Ranges of the sampling values -----------------===//
 #include "runtime/sample/SamplingParams.h"
 
+#include "runtime/sample/Softmax.h"
+
 #include <cmath>
 #include <string>
 
@@ -13,6 +15,19 @@ Error outOfRange(const char *name, double value, const char *range) {
           std::string("give ") + name + " a value in that range"};
 }
 } // namespace
+
+RowSampling rowSampling(const SamplingParams &params) {
+  RowSampling how{};
+  if (params.greedy())
+    return how;
+  how.seed = params.seed;
+  how.choice = params.choice;
+  how.scale = 1.0 / double(params.temperature);
+  how.least = params.minP > 0.0f ? logPositive(double(params.minP)) : kLeastExponent;
+  how.topK = params.topK;
+  how.topP = params.topP;
+  return how;
+}
 
 Result<void> SamplingParams::check(int64_t vocab) const {
   // Written as !(in range) so that NaN is out of it.

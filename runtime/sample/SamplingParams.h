@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/Batch.h"
 #include "runtime/error/Error.h"
 
 #include <cstdint>
@@ -37,9 +38,11 @@ struct SamplingParams {
       -1; ///< -1: no log-probabilities; 0: of the chosen id; k: and the k likeliest
 
   bool greedy() const { return temperature == 0.0f; }
-  /// The id of the largest logit as it is, and nothing else.
-  bool plainGreedy() const {
-    return greedy() && !needsHistory() && logitBias.empty() && topLogprobs < 0;
+  /// Whether nothing but an id is wanted, and logits as they are say which: what devices draw
+  /// (rowSampling).
+  bool drawnFromLogits() const {
+    return (greedy() || typicalP == 1.0f) && !needsHistory() && logitBias.empty() &&
+           topLogprobs < 0;
   }
   bool needsHistory() const {
     return repetitionPenalty != 1.0f || presencePenalty != 0.0f || frequencyPenalty != 0.0f;
@@ -47,6 +50,9 @@ struct SamplingParams {
   /// E0510 with the allowed range for the first value that is out of it.
   Result<void> check(int64_t vocab) const;
 };
+
+/// Temperature, top-k, top-p and min-p as the draw takes them, on the host and on devices.
+RowSampling rowSampling(const SamplingParams &params);
 
 /// An id and its natural log-probability under the model's own distribution
 /// (before bias, penalties, temperature and filters).

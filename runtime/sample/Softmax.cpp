@@ -28,25 +28,44 @@ double logPositive(double x) {
   return high + (2.0 * s + (2.0 * s * series + low));
 }
 
-// The same loop for three levels of vectors. The body is written once; contraction
-// to fma is off (see the build's flags), so the level changes speed and no bit.
+// The same loops for three levels of vectors. A body is written once; contraction to fma is off
+// (see the build's flags), so the level changes speed and no bit.
 
 namespace {
 
-[[gnu::always_inline]] inline void weighBody(const float *logits, size_t count, float largest,
-                                             double scale, double *weights) {
-  for (size_t i = 0; i < count; ++i)
-    weights[i] = expNonPositive((double(logits[i]) - largest) * scale);
-}
+struct ExpBody {
+  float largest;
+  double *weights;
+
+  [[gnu::always_inline]] void operator()(const float *logits, size_t count) const {
+    for (size_t i = 0; i < count; ++i)
+      weights[i] = expNonPositive(double(logits[i]) - largest);
+  }
+};
+
+struct DrawBody {
+  float largest;
+  double scale, least;
+  uint64_t *weights;
+
+  [[gnu::always_inline]] void operator()(const float *logits, size_t count) const {
+    for (size_t i = 0; i < count; ++i) {
+      double x = (double(logits[i]) - largest) * scale;
+      uint64_t weight = drawWeight(x);
+      weights[i] = x >= least ? weight : 0;
+    }
+  }
+};
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void weighAvx2(const float *logits, size_t count, float largest,
-                                       double scale, double *weights) {
-  weighBody(logits, count, largest, scale, weights);
+template <typename Body>
+[[gnu::target("avx2")]] void runAvx2(const Body &body, const float *logits, size_t count) {
+  body(logits, count);
 }
+template <typename Body>
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-256-bit")]] void
-weighAvx512(const float *logits, size_t count, float largest, double scale, double *weights) {
-  weighBody(logits, count, largest, scale, weights);
+runAvx512(const Body &body, const float *logits, size_t count) {
+  body(logits, count);
 }
 bool hasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
@@ -54,16 +73,25 @@ bool hasAvx512() {
 }
 #endif
 
-} // namespace
-
-void expWeights(std::span<const float> logits, float largest, double scale, double *weights) {
+template <typename Body> void run(const Body &body, std::span<const float> logits) {
 #if defined(__x86_64__)
   if (hasAvx512())
-    return weighAvx512(logits.data(), logits.size(), largest, scale, weights);
+    return runAvx512(body, logits.data(), logits.size());
   if (__builtin_cpu_supports("avx2"))
-    return weighAvx2(logits.data(), logits.size(), largest, scale, weights);
+    return runAvx2(body, logits.data(), logits.size());
 #endif
-  weighBody(logits.data(), logits.size(), largest, scale, weights);
+  body(logits.data(), logits.size());
+}
+
+} // namespace
+
+void expWeights(std::span<const float> logits, float largest, double *weights) {
+  run(ExpBody{largest, weights}, logits);
+}
+
+void drawWeights(std::span<const float> logits, float largest, double scale, double least,
+                 uint64_t *weights) {
+  run(DrawBody{largest, scale, least, weights}, logits);
 }
 
 float largestOf(std::span<const float> logits) {
@@ -93,7 +121,7 @@ double logSumExp(std::span<const float> logits) {
   double weights[kBlock], lanes[kLanes] = {};
   for (size_t block = 0; block < logits.size(); block += kBlock) {
     size_t count = std::min(kBlock, logits.size() - block);
-    expWeights(logits.subspan(block, count), largest, 1.0, weights);
+    expWeights(logits.subspan(block, count), largest, weights);
     std::fill(weights + count, weights + kBlock, 0.0);
     for (size_t i = 0; i < kBlock; i += kLanes)
       for (size_t lane = 0; lane < kLanes; ++lane)

@@ -43,12 +43,28 @@ inline double expNonPositive(double x) {
   return x > -708.0 ? p * scale : 0.0;
 }
 
+/// What an id weighs in a draw: e^x in units of 2^-42, to nearest, for x <= 0; nothing below x =
+/// -28 (a 10^12th of the likeliest) and for NaN. Whole numbers add up to the same in any order, so
+/// that a GPU may add them in its own (codegen/cuda/device/draw.cuh repeats this function). Sums of
+/// 2^22 ids cannot overflow.
+constexpr double kLeastExponent = -28.0;
+constexpr double kWeightUnit = 0x1p-42;
+inline uint64_t drawWeight(double x) {
+  // Adding 2^52 rounds to an integer and leaves it in the low bits.
+  uint64_t bits = std::bit_cast<uint64_t>(expNonPositive(x) / kWeightUnit + 0x1p52);
+  return x >= kLeastExponent ? bits - std::bit_cast<uint64_t>(0x1p52) : 0;
+}
+
 /// Natural logarithm of a positive, normal x.
 double logPositive(double x);
 
-/// weights[i] = exp((logits[i] - largest) * scale), for scale > 0; NaN weighs 0. Uses the widest
-/// vectors of the machine: lanes are independent, so the bits are the same on all.
-void expWeights(std::span<const float> logits, float largest, double scale, double *weights);
+/// weights[i] = exp(logits[i] - largest); NaN weighs 0. This and the next use the widest vectors of
+/// the machine: lanes are independent, so the bits are the same on all.
+void expWeights(std::span<const float> logits, float largest, double *weights);
+
+/// weights[i] = drawWeight(x), x = (logits[i] - largest) * scale, or 0 where x < least.
+void drawWeights(std::span<const float> logits, float largest, double scale, double least,
+                 uint64_t *weights);
 
 /// The largest logit; NaN never wins, -inf if there is nothing else.
 float largestOf(std::span<const float> logits);

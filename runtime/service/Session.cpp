@@ -103,11 +103,17 @@ void Session::Impl::endCancelled() {
   }
 }
 
-bool Session::Impl::wantsGreedyIds() const {
-  return executor->findsGreedyIds() &&
-         std::ranges::all_of(scheduler->rows(), [&](const Scheduler::Row &row) {
-           return answers.at(row.sequence)->sampling().plainGreedy();
-         });
+bool Session::Impl::deviceDraws() {
+  sampling.clear();
+  if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
+    return false;
+  for (const Scheduler::Row &row : scheduler->rows()) {
+    const SamplingParams &params = answers.at(row.sequence)->sampling();
+    sampling.push_back(rowSampling(params));
+    if (!params.drawnFromLogits() || !executor->draws(sampling.back()))
+      return false;
+  }
+  return !sampling.empty() || executor->draws({});
 }
 
 bool Session::Impl::succeeded(const Result<void> &ran) {
@@ -133,8 +139,11 @@ bool Session::Impl::runStep(const BatchView &batch) {
   return true;
 }
 
-std::optional<Session::Impl::Rows> Session::Impl::beginGreedy(const BatchView &batch) {
-  if (!succeeded(executor->beginGreedy(batch)))
+std::optional<Session::Impl::Rows> Session::Impl::beginSampled(const BatchView &planned) {
+  BatchView batch = planned;
+  if (std::ranges::any_of(sampling, [](const RowSampling &row) { return row.scale != 0.0; }))
+    batch.sampling = sampling.data();
+  if (!succeeded(executor->beginSampled(batch)))
     return std::nullopt;
   scheduler->complete();
   auto rows = scheduler->rows();
@@ -146,7 +155,7 @@ Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
   return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
 }
 
-/// While the greedy step with these rows is under way: begins the next, with ids that it will find.
+/// While the step with these rows is under way: begins the next, with ids that it will find.
 /// An answer that ends with one of them has then been computed a token too far. Its pages may go to
 /// another at once: the device does one step after the other, so that whoever gets them writes
 /// later.
@@ -160,21 +169,21 @@ std::optional<Session::Impl::Rows> Session::Impl::runAhead(const Rows &rows) {
       any = true;
     }
   const BatchView *batch = any ? scheduler->plan() : nullptr;
-  if (!batch || !wantsGreedyIds()) // then it is planned again when the ids are there
+  if (!batch || !deviceDraws()) // then it is planned again when the ids are there
     return std::nullopt;
   for (const Scheduler::Share &share : scheduler->shares())
     answers.at(share.sequence)->markStarted();
-  return beginGreedy(*batch);
+  return beginSampled(*batch);
 }
 
-/// Waits for the greedy step under way and gives its ids out; the next may have begun meanwhile.
-bool Session::Impl::finishGreedy() {
+/// Waits for the step under way and gives its ids out; the next may have begun meanwhile.
+bool Session::Impl::finishSampled() {
   Rows rows = std::move(*underWay);
   underWay.reset();
   std::optional<Rows> next = runAhead(rows);
   if (failure)
     return false;
-  auto ids = executor->endGreedy();
+  auto ids = executor->endSampled();
   if (!succeeded(ids ? Result<void>() : ids.error()))
     return false;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -193,15 +202,15 @@ bool Session::Impl::finishGreedy() {
 bool Session::step() {
   impl->endCancelled();
   if (impl->underWay)
-    return impl->finishGreedy();
+    return impl->finishSampled();
   const BatchView *batch = impl->scheduler->plan();
   if (!batch)
     return false;
   for (const Scheduler::Share &share : impl->scheduler->shares())
     impl->answers.at(share.sequence)->markStarted();
-  if (impl->wantsGreedyIds()) {
-    impl->underWay = impl->beginGreedy(*batch);
-    return impl->underWay && impl->finishGreedy();
+  if (impl->deviceDraws()) {
+    impl->underWay = impl->beginSampled(*batch);
+    return impl->underWay && impl->finishSampled();
   }
   if (!impl->runStep(*batch))
     return false;
@@ -241,7 +250,7 @@ Completion Session::take(RequestId id) {
 
 Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
                              const std::atomic<bool> *cancel) {
-  while (impl->underWay && impl->finishGreedy()) // for answers that have ended
+  while (impl->underWay && impl->finishSampled()) // for answers that have ended
     ;
   assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0);
   if (impl->failure)

@@ -31,21 +31,22 @@ struct Session::Impl {
 
   std::optional<Error> failure; ///< of the device
 
-  /// Owners of the rows of a greedy step that has begun. Some may have finished since.
+  /// Owners of the rows of a step that has begun and whose ids the device draws. Some may have
+  /// finished since.
   using Rows = std::vector<Scheduler::Row>;
   std::optional<Rows> underWay;
+  std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
 
   void endCancelled();
   /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
   bool succeeded(const Result<void> &ran);
   /// Runs the planned batch for its logits, to the end.
   bool runStep(const BatchView &batch);
-  /// Whether all rows of the planned batch want no more than the id of the largest logit, and the
-  /// device finds it.
-  bool wantsGreedyIds() const;
-  std::optional<Rows> beginGreedy(const BatchView &batch);
+  /// Whether the device draws the ids of all rows of the planned batch; `sampling` says then how.
+  bool deviceDraws();
+  std::optional<Rows> beginSampled(const BatchView &planned);
   std::optional<Rows> runAhead(const Rows &rows);
-  bool finishGreedy();
+  bool finishSampled();
   /// The answer that a row is for, unless it has finished.
   Answer *answerOf(const Scheduler::Row &row);
 };

@@ -169,6 +169,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
       ScheduleLimits{budget, int64_t(limits.logitsRows),
                      options.prefillChunk ? std::min(options.prefillChunk, budget) : budget});
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
+  impl->sampling.reserve(size_t(limits.logitsRows));
   impl->traceFile = options.traceFile;
   if (!options.traceFile.empty())
     impl->executor->startTrace(/*keepEvents=*/true);

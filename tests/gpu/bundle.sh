@@ -22,7 +22,7 @@ ldd "$ingot" "$built/replay-launches" | awk '$3 ~ /^\// {print $3}' | grep -vE '
     case $library in */libstdc++.* | */libgcc_s.*) cp -L "$library" "$folder/lib/gcc/" ;; *) cp -L "$library" "$folder/lib/" ;; esac
   done
 cp "$here"/{run.sh,torch_peer.py} "$folder/"
-for test in Matmul FewTokens Attention Rows; do
+for test in Matmul FewTokens Attention Draw Rows; do
   echo "==> launches of ${test}Test"
   INGOT_RECORD_LAUNCHES=$folder/launches/$test.bin "$built/codegen-cuda-${test}Test" --gtest_brief=1 </dev/null
   gzip -9 "$folder/launches/$test.bin"

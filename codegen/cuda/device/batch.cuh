@@ -25,6 +25,17 @@ struct AttentionTile {
   i32 firstToken, tokens, sequence, firstPosition;
 };
 
+/// How the id behind a logits row is drawn.
+struct RowSampling {
+  u64 seed;
+  double scale; ///< 1 / temperature; 0: greedy
+  double least; ///< of (logit - largest) * scale
+  u32 choice;
+  i32 topK; ///< 0: all
+  float topP;
+  u32 zero;
+};
+
 struct BatchView {
   i64 tokens, sequences, rows, tiles;
   const i32 *ids;                      ///< [tokens]; ~r: earlierIds[r]
@@ -34,7 +45,9 @@ struct BatchView {
   const AttentionTile *attentionTiles; ///< [tiles]
   const i32 *blockTable;               ///< [sequences][blockTableStride]
   i64 blockTableStride;
-  const i32 *earlierIds; ///< of the step before, by its logits rows
+  const i32 *earlierIds;       ///< of the step before, by its logits rows
+  const RowSampling *sampling; ///< [rows], where ids are drawn
+  i64 greedy;                  ///< of CPUs
 };
 
 constexpr i32 round_up(i32 value, i32 to) { return (value + to - 1) / to * to; }

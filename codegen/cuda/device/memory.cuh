@@ -45,6 +45,7 @@ DEVICE void prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];"
 // none on floats: their sums would depend on the order of arrival.
 DEVICE u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
 DEVICE i32 atomic_add(i32 *p, i32 v) { return atomicAdd(p, v); }
+DEVICE u64 atomic_add(u64 *p, u64 v) { return atomicAdd(p, v); }
 DEVICE u32 atomic_max(u32 *p, u32 v) { return atomicMax(p, v); }
 DEVICE i32 atomic_max(i32 *p, i32 v) { return atomicMax(p, v); }
 DEVICE u64 atomic_max(u64 *p, u64 v) { return atomicMax(p, v); }

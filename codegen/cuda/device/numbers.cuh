@@ -58,6 +58,8 @@ DEVICE u32 mask_or(u32 word, u32 mask, u32 magic) {
 /// Byte i of the result is byte (selector >> 4i) & 7 of b:a (a holds bytes 0…3).
 DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) { return __byte_perm(a, b, selector); }
 DEVICE u32 popcount(u32 word) { return __popc(word); }
+/// The upper half of a product.
+DEVICE u64 mul_hi(u64 a, u64 b) { return __umul64hi(a, b); }
 /// sum + Σ a[i] * b[i] over four signed bytes.
 DEVICE i32 dot4(u32 a, u32 b, i32 sum) { return __dp4a((i32)a, (i32)b, sum); }
 

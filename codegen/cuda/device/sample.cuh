@@ -24,12 +24,27 @@ DEVICE u64 argmax_key(float logit, i32 index) {
   return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN: below all
 }
 
+/// The logit of a key that is not 0.
+DEVICE float logit_of_key(u64 key) {
+  const u32 sorted = (u32)(key >> 32);
+  return as_f32(sorted & 0x80000000u ? sorted ^ 0x80000000u : ~sorted);
+}
+
+// Shuffles of 64 bits.
+DEVICE u64 shfl_xor_u64(u64 value, i32 distance) {
+  const u32 hi = shfl_xor((u32)(value >> 32), distance), lo = shfl_xor((u32)value, distance);
+  return (u64)hi << 32 | lo;
+}
+DEVICE u64 shfl_up_u64(u64 value, i32 distance) {
+  const u32 hi = shfl_up((u32)(value >> 32), distance), lo = shfl_up((u32)value, distance);
+  return (u64)hi << 32 | lo;
+}
+
 /// The largest key over lanes, at distances First, First / 2, … 1.
 template <i32 First> DEVICE u64 max_key(u64 key) {
   UNROLL
   for (i32 distance = First; distance; distance /= 2) {
-    const u32 hi = shfl_xor((u32)(key >> 32), distance), lo = shfl_xor((u32)key, distance);
-    const u64 other = (u64)hi << 32 | lo;
+    const u64 other = shfl_xor_u64(key, distance);
     key = other > key ? other : key;
   }
   return key;

@@ -48,6 +48,8 @@ typedef long long i64;
 
 DEVICE float as_f32(u32 bits) { return __uint_as_float(bits); }
 DEVICE u32 as_u32(float value) { return __float_as_uint(value); }
+DEVICE double as_f64(u64 bits) { return __longlong_as_double((i64)bits); }
+DEVICE u64 as_u64(double value) { return (u64)__double_as_longlong(value); }
 
 /// Where shared memory lies in its own window: what PTX takes.
 DEVICE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }

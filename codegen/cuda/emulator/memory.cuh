@@ -12,6 +12,7 @@ DEVICE u32 atomic_add(u32 *p, u32 v, INGOT_SITE) {
 DEVICE i32 atomic_add(i32 *p, i32 v, INGOT_SITE) {
   return (i32)emu::atomic32((u32 *)p, (u32)v, 0, emu::Atomic::Add, emu::Order::Relaxed, site);
 }
+DEVICE u64 atomic_add(u64 *p, u64 v, INGOT_SITE) { return emu::atomicAdd64(p, v, site); }
 DEVICE u32 atomic_max(u32 *p, u32 v, INGOT_SITE) {
   return emu::atomic32(p, v, 0, emu::Atomic::MaxUnsigned, emu::Order::Relaxed, site);
 }

@@ -102,6 +102,7 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   return result;
 }
 DEVICE u32 popcount(u32 word) { return (u32)__builtin_popcount(word); }
+DEVICE u64 mul_hi(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 DEVICE i32 dot4(u32 a, u32 b, i32 sum) {
   for (u32 i = 0; i < 32; i += 8)
     sum += (i8)(a >> i) * (i8)(b >> i);

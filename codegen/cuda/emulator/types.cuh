@@ -102,5 +102,7 @@ INGOT_UNCHECKED inline void callKernel(void (*kernel)(T...), void *const *argume
 
 DEVICE float as_f32(u32 bits) { return __builtin_bit_cast(float, bits); }
 DEVICE u32 as_u32(float value) { return __builtin_bit_cast(u32, value); }
+DEVICE double as_f64(u64 bits) { return __builtin_bit_cast(double, bits); }
+DEVICE u64 as_u64(double value) { return __builtin_bit_cast(u64, value); }
 
 template <class T> DEVICE void keep(T &) {}

@@ -166,6 +166,21 @@ void Executor::resolve() {
   logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
   logitsRowStride =
       int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+  if (table.greedy_keys() >= 0)
+    keys = reinterpret_cast<uint64_t *>(bufferAddress(size_t(table.greedy_keys())));
+  ids.reserve(size_t(statement.limits.logitsRows));
+}
+
+Result<void> Executor::beginSampled(const BatchView &planned) {
+  BatchView batch = planned;
+  batch.greedy = 1;
+  std::fill_n(keys, batch.rows, 0);
+  if (auto ran = step(batch); !ran)
+    return ran;
+  ids.clear(); // its memory was taken at the start
+  for (int64_t row = 0; row < batch.rows; ++row)
+    ids.push_back(int32_t(~uint32_t(keys[row])));
+  return {};
 }
 
 Result<void> Executor::step(const BatchView &batch) {

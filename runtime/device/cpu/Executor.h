@@ -44,6 +44,14 @@ public:
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
 
   Result<void> step(const BatchView &batch) override;
+  /// Greedy ids alone: the head finds them (BatchView::greedy). Engines before format 1.4 do not.
+  bool draws(const RowSampling &row) const override { return keys && row.scale == 0.0; }
+  int64_t mostDrawnRows() const override { return kGreedyRows; }
+  /// Runs the step to its end.
+  Result<void> beginSampled(const BatchView &batch) override;
+  Result<std::span<const int32_t>> endSampled() override {
+    return std::span<const int32_t>(ids);
+  }
 
   const float *logits() const override { return logitsRows; }
   int64_t logitsStride() const override { return logitsRowStride; }
@@ -83,6 +91,8 @@ private:
   std::vector<ResolvedLaunch> resolved;
   const float *logitsRows = nullptr;
   int64_t logitsRowStride = 0;
+  uint64_t *keys = nullptr; ///< [rows], of greedy steps; null: the engine has none
+  std::vector<int32_t> ids; ///< that the last greedy step found
 
   std::unique_ptr<runtime::Trace> tracing;
   std::unique_ptr<StepLoop> loop; ///< last: its threads end before the rest goes

@@ -62,6 +62,8 @@ uint64_t packBatch(const BatchView &batch, Address device, std::span<std::byte> 
   packer.copy(batch.sequenceOf, batch.tokens, view.sequenceOf);
   packer.copy(batch.rowTokens, batch.rows, view.rowTokens);
   packer.copy(batch.attentionTiles, batch.tiles, view.attentionTiles);
+  if (batch.sampling)
+    packer.copy(batch.sampling, batch.rows, view.sampling);
   view.sequences = sequences;
   view.blockTableStride = pages;
   if (int32_t *table = packer.take(uint64_t(sequences * pages), view.blockTable))

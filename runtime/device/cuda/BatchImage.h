@@ -1,8 +1,8 @@
 //===- BatchImage.h - A batch as one piece of device memory ------------------===//
 //
-//   +-----------+-----+-----------+------------+-----------+-------+-------------+
-//   | BatchView | ids | positions | sequenceOf | rowTokens | tiles | block table |
-//   +-----------+-----+-----------+------------+-----------+-------+-------------+
+//   +-----------+-----+-----------+------------+-----------+-------+------------+-------------+
+//   | BatchView | ids | positions | sequenceOf | rowTokens | tiles | [sampling] | block table |
+//   +-----------+-----+-----------+------------+-----------+-------+------------+-------------+
 //   0           256 … each on a 256-byte line
 //
 // One copy per step takes it over. Lists lie where this step's sizes put them, and the block

@@ -28,14 +28,15 @@ static bool isEmpty(const Launch &launch) {
   return launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0;
 }
 
-Result<Graph> Executor::graphFor(uint64_t bucket, bool greedy) {
-  if (auto found = graphOfBucket.find({bucket, greedy}); found != graphOfBucket.end())
+Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
+  if (auto found = graphOfBucket.find({bucket, wanted}); found != graphOfBucket.end())
     return found->second;
   StepShape shape{bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), bucket, 1};
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
-  for (const PlannedLaunch &planned :
-       std::span(launches).first(greedy ? launches.size() : greedyFrom)) {
+  for (const PlannedLaunch &planned : launches) {
+    if (planned.of != Wanted::Logits && planned.of != wanted)
+      continue;
     GraphNode node = nodeOf(planned, shape);
     node.after = before;
     if (!isEmpty(node.launch)) {
@@ -47,21 +48,21 @@ Result<Graph> Executor::graphFor(uint64_t bucket, bool greedy) {
   }
   Result<Graph> graph = driver->createGraph(nodes);
   if (graph)
-    graphOfBucket.emplace(std::pair(bucket, greedy), *graph);
+    graphOfBucket.emplace(std::pair(bucket, wanted), *graph);
   return graph;
 }
 
-Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
+Result<void> Executor::launchAll(const StepShape &shape, Wanted wanted) {
   bool first = true; // behind a copy there is nothing to overlap with
   for (size_t i = 0; i < launches.size(); ++i) {
     auto [function, launch, operandsOf, after] = nodeOf(launches[i], shape);
-    bool wanted = !isEmpty(launch) && (greedy || i < greedyFrom);
+    bool runs = !isEmpty(launch) && (launches[i].of == Wanted::Logits || launches[i].of == wanted);
     if (tracing) {
-      launched[i] = wanted;
+      launched[i] = runs;
       if (auto ok = driver->record(events[i]); !ok)
         return ok;
     }
-    if (!wanted)
+    if (!runs)
       continue;
     launch.overlap = launch.overlap && !first && !tracing;
     first = false;
@@ -71,13 +72,13 @@ Result<void> Executor::launchAll(const StepShape &shape, bool greedy) {
   return tracing ? driver->record(events.back()) : Result<void>();
 }
 
-/// Kernels that make logits raise the keys of their rows in every step, and only the greedy section
-/// sets them back: other steps leave them raised.
-Result<void> Executor::prepareKeys(bool greedy, uint64_t rows) {
+/// Kernels that make logits raise the keys of their rows in every step, and only the sections that
+/// find ids set them back: other steps leave them raised.
+Result<void> Executor::prepareKeys(Wanted wanted, uint64_t rows) {
   const fb::Engine &table = *picked.program;
   if (table.greedy_keys() < 0)
     return {};
-  if (!greedy) {
+  if (wanted == Wanted::Logits) {
     keysRaised |= rows > 0;
     return {};
   }
@@ -90,7 +91,7 @@ Result<void> Executor::prepareKeys(bool greedy, uint64_t rows) {
 
 /// Puts the step into the driver's queue. `image`: page-locked, of `statement.batch` bytes, and not
 /// to be written before the step is done.
-Result<void> Executor::queueStep(const BatchView &batch, bool greedy, std::byte *image) {
+Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byte *image) {
   const runtime::MemoryLimits &limits = statement.limits;
   BatchView view = batch;
   if (runsAhead())
@@ -110,17 +111,17 @@ Result<void> Executor::queueStep(const BatchView &batch, bool greedy, std::byte 
   if (auto ok = driver->copyToDevice(batchMemory.address(), image, bytes); !ok)
     return ok;
   StepShape shape = StepShape::of(batch);
-  if (auto ok = prepareKeys(greedy, shape.rows); !ok)
+  if (auto ok = prepareKeys(wanted, shape.rows); !ok)
     return ok;
   if (!shape.decodes() || shape.rows > shape.tokens || tracing)
-    return launchAll(shape, greedy);
-  auto graph = graphFor(bucketOf(shape.tokens), greedy);
+    return launchAll(shape, wanted);
+  auto graph = graphFor(bucketOf(shape.tokens), wanted);
   return graph ? driver->launch(*graph) : Result<void>(graph.error());
 }
 
 Result<void> Executor::step(const BatchView &batch) {
-  assert(begun == ended && "greedy steps are under way");
-  if (auto ok = queueStep(batch, /*greedy=*/false, flights[0].batch.data()); !ok)
+  assert(begun == ended && "steps are under way");
+  if (auto ok = queueStep(batch, Wanted::Logits, flights[0].batch.data()); !ok)
     return ok;
   if (batch.rows > 0)
     if (auto ok =
@@ -133,10 +134,11 @@ Result<void> Executor::step(const BatchView &batch) {
   return tracing && batch.tokens ? collectTimes(batch.tokens) : Result<void>();
 }
 
-Result<void> Executor::beginGreedy(const BatchView &batch) {
+Result<void> Executor::beginSampled(const BatchView &batch) {
   assert(begun - ended < (runsAhead() ? 2 : 1));
   Flight &flight = flights[begun % 2];
-  if (auto ok = queueStep(batch, /*greedy=*/true, flight.batch.data()); !ok)
+  Wanted wanted = batch.sampling ? Wanted::DrawnIds : Wanted::GreedyIds;
+  if (auto ok = queueStep(batch, wanted, flight.batch.data()); !ok)
     return ok;
   flight.rows = size_t(batch.rows);
   if (batch.rows > 0)
@@ -151,7 +153,7 @@ Result<void> Executor::beginGreedy(const BatchView &batch) {
   return {};
 }
 
-Result<std::span<const int32_t>> Executor::endGreedy() {
+Result<std::span<const int32_t>> Executor::endSampled() {
   assert(ended < begun);
   Flight &flight = flights[ended++ % 2];
   if (auto ok = driver->wait(flight.done); !ok)

@@ -5,7 +5,7 @@
 //
 //   pack the batch --1 copy--> [ graph of the bucket ]        decode: one token a sequence
 //                              [ launch, launch, …   ]        everything else
-//                  <--1 copy-- logits rows, or greedy ids
+//                  <--1 copy-- logits rows, or ids
 //
 // Graphs are made from the program's edges when a bucket is first met, never captured: a
 // launch waits for all launches of the group before it (groups end at barriers). Where a kernel
@@ -15,10 +15,11 @@
 // Where things lie is as on the CPU (cpu/Executor.h): an arena per class of buffer,
 // `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per KV slot.
 //
-// Sampling is the caller's, from logits on the host, but for greedy ids: a section of the program
-// finds them behind the logits, and ids come back alone. They also stay on the device, where the
-// next step reads them: it is queued before the host has seen them. Each of the two steps that may
-// be under way has page-locked memory of its own for its batch and its ids.
+// Two sections of the program lie behind the logits: one finds the ids of the largest, the other
+// draws (BatchView::sampling). Where one of them does all rows of a step, ids come back alone. They
+// also stay on the device, where the next step reads them: it is queued before the host has seen
+// them. Each of the two steps that may be under way has page-locked memory of its own for its batch
+// and its ids. What they cannot do is the caller's, from logits on the host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -52,12 +53,15 @@ public:
                                                   const ExecutorOptions &options = {});
 
   Result<void> step(const BatchView &batch) override;
-  bool findsGreedyIds() const override { return picked.program->greedy_section() >= 0; }
-  bool runsAhead() const override {
-    return findsGreedyIds() && picked.program->takes_earlier_ids() && !tracing;
+  bool draws(const RowSampling &row) const override {
+    return row.scale == 0.0 ? picked.program->greedy_section() >= 0
+                            : picked.program->draw_section() >= 0;
   }
-  Result<void> beginGreedy(const BatchView &batch) override;
-  Result<std::span<const int32_t>> endGreedy() override;
+  bool runsAhead() const override {
+    return picked.program->greedy_section() >= 0 && picked.program->takes_earlier_ids() && !tracing;
+  }
+  Result<void> beginSampled(const BatchView &batch) override;
+  Result<std::span<const int32_t>> endSampled() override;
 
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
@@ -77,11 +81,15 @@ public:
   Address buffer(size_t index) const { return bufferAddress(index); }
 
 private:
+  /// What comes back of a step, and so which launches follow those of the program's steps.
+  enum class Wanted : uint8_t { Logits, GreedyIds, DrawnIds };
+
   struct PlannedLaunch {
     uint32_t kernel;
     int32_t layer;                        ///< -1: none
     std::vector<void *const *> arguments; ///< of each variant
     bool barrier;                         ///< ends a group
+    Wanted of = Wanted::Logits;           ///< Logits: in every step
   };
 
   /// Makes weights of one format from the seed.
@@ -103,10 +111,10 @@ private:
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
   GraphNode nodeOf(const PlannedLaunch &planned, const StepShape &shape) const;
-  Result<void> prepareKeys(bool greedy, uint64_t rows);
-  Result<void> queueStep(const BatchView &batch, bool greedy, std::byte *image);
-  Result<Graph> graphFor(uint64_t bucket, bool greedy);
-  Result<void> launchAll(const StepShape &shape, bool greedy);
+  Result<void> prepareKeys(Wanted wanted, uint64_t rows);
+  Result<void> queueStep(const BatchView &batch, Wanted wanted, std::byte *image);
+  Result<Graph> graphFor(uint64_t bucket, Wanted wanted);
+  Result<void> launchAll(const StepShape &shape, Wanted wanted);
   Result<void> collectTimes(int64_t tokens);
 
   std::shared_ptr<runtime::EngineFile> file;
@@ -117,7 +125,7 @@ private:
   std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
   DeviceMemory seeded;                       ///< weights made from the seed
   DeviceMemory fixedArena, tokenArena, rowArena, kv, batchMemory;
-  /// A greedy step under way.
+  /// A step under way whose ids are wanted.
   struct Flight {
     PinnedMemory batch, ids;
     Event done;
@@ -126,7 +134,7 @@ private:
 
   PinnedMemory pieces[2], logitsRows;
   Flight flights[2];           ///< step() uses the first's batch
-  size_t begun = 0, ended = 0; ///< greedy steps; step i is flights[i % 2]
+  size_t begun = 0, ended = 0; ///< steps whose ids are wanted; step i is flights[i % 2]
   Event pieceDone[2] = {};
   std::vector<uint64_t> kvOffset; ///< of each slot's pool
 
@@ -137,14 +145,13 @@ private:
   /// By all that describes them: launches share them. (Buffers that do not live at the same time
   /// share an address, and may be of different widths.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
-  std::vector<PlannedLaunch> launches; ///< of the steps, then of the greedy section
-  size_t greedyFrom = 0;               ///< the latter's first
-  std::map<std::pair<uint64_t, bool>, Graph> graphOfBucket; ///< without and with greedy ids
+  std::vector<PlannedLaunch> launches; ///< of the steps, then of the sections behind them
+  std::map<std::pair<uint64_t, Wanted>, Graph> graphOfBucket;
   int64_t logitsRowStride = 0;
-  bool keysRaised = false; ///< by a step without greedy ids, since they were cleared
+  bool keysRaised = false; ///< by a step for its logits, since they were cleared
 
   std::unique_ptr<runtime::Trace> tracing;
-  int64_t tracedTokens = 0;  ///< of the greedy step under way
+  int64_t tracedTokens = 0;  ///< of the step under way
   std::vector<Event> events; ///< one before each launch, one at the end
   std::vector<bool> launched;
 };

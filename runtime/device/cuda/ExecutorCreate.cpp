@@ -281,7 +281,7 @@ Address Executor::bufferAddress(size_t index) const {
   return arena.address() + runtime::placeInArena(buffer, statement.limits);
 }
 
-/// `step` is null in the greedy section, which uses nothing of one.
+/// `step` is null in the sections that find ids, which use nothing of one.
 Address Executor::operandAddress(const fb::Arg &arg, const fb::Step *step) const {
   auto weight = [&](uint32_t index) {
     const fb::Weight &entry = *picked.program->weights()->Get(index);
@@ -328,25 +328,30 @@ Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch 
 
 Result<void> Executor::resolve() {
   const fb::Engine &table = *picked.program;
-  std::vector<std::pair<const fb::Section *, const fb::Step *>> runs;
+  struct Run {
+    const fb::Section *section;
+    const fb::Step *step;
+    Wanted of;
+  };
+  std::vector<Run> runs;
   for (const fb::Step *step : *table.steps())
-    runs.emplace_back(table.sections()->Get(step->section()), step);
-  if (table.greedy_section() >= 0)
-    runs.emplace_back(table.sections()->Get(unsigned(table.greedy_section())), nullptr);
+    runs.push_back({table.sections()->Get(step->section()), step, Wanted::Logits});
+  for (auto [section, of] : {std::pair(table.greedy_section(), Wanted::GreedyIds),
+                             std::pair(table.draw_section(), Wanted::DrawnIds)})
+    if (section >= 0)
+      runs.push_back({table.sections()->Get(unsigned(section)), nullptr, of});
   // Count first: pointers into these must not move.
   size_t operandCount = 0, launchCount = 0;
-  for (auto [section, step] : runs)
-    for (const fb::Launch *launch : *section->launches()) {
+  for (const Run &run : runs)
+    for (const fb::Launch *launch : *run.section->launches()) {
       operandCount += (launch->args() ? launch->args()->size() : 0) + 1;
       ++launchCount;
     }
   operands.reserve(operandCount);
   launches.reserve(launchCount);
-  for (auto [section, step] : runs) {
-    if (!step) // whatever ends the last section: it wants the logits
+  for (auto [section, step, of] : runs) {
+    if (!step) // whatever ends the section before: it wants the logits
       launches.back().barrier = true;
-    else
-      greedyFrom += section->launches()->size();
     for (const fb::Launch *launch : *section->launches()) {
       std::vector<void *> plain;
       auto add = [&](Address address) {
@@ -357,7 +362,7 @@ Result<void> Executor::resolve() {
         for (const fb::Arg *arg : *launch->args())
           add(operandAddress(*arg, step));
       add(batchMemory.address());
-      launches.push_back({launch->kernel(), step ? step->layer() : -1, {}, launch->barrier()});
+      launches.push_back({launch->kernel(), step ? step->layer() : -1, {}, launch->barrier(), of});
       for (const fb::Variant *v : *picked.code->variants()->Get(launch->kernel())->variants()) {
         arguments.push_back(plain);
         if (v->tensor_maps())

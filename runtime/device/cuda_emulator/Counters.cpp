@@ -70,6 +70,13 @@ u32 atomic32(u32 *p, u32 value, u32 expected, Atomic kind, Order order, Site sit
   }
 }
 
+u64 atomicAdd64(u64 *p, u64 value, Site site) {
+  Fiber &fiber = *self;
+  checkAtomic(fiber, p, 8, true, site);
+  withFence(fiber);
+  return __atomic_fetch_add(p, value, __ATOMIC_ACQ_REL);
+}
+
 u64 atomicMax64(u64 *p, u64 value, Site site) {
   Fiber &fiber = *self;
   checkAtomic(fiber, p, 8, true, site);

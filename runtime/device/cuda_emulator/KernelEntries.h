@@ -105,6 +105,7 @@ INGOT_EMU_API void *clusterMap(void *shared, u32 rank, Site site);
 
 // Memory between blocks, and between launches.
 INGOT_EMU_API u32 atomic32(u32 *p, u32 value, u32 expected, Atomic kind, Order order, Site site);
+INGOT_EMU_API u64 atomicAdd64(u64 *p, u64 value, Site site);
 INGOT_EMU_API u64 atomicMax64(u64 *p, u64 value, Site site);
 INGOT_EMU_API void storeRelease(u32 *p, u32 value, Site site);
 INGOT_EMU_API u32 loadAcquire(const u32 *p, Site site);

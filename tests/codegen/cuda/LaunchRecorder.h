@@ -73,10 +73,10 @@ public:
     int batch = now->arguments.back().memory();
     if (batch < 0 || memories[size_t(batch)].bytes != sizeof(BatchView))
       return;
-    for (size_t offset :
-         {offsetof(BatchView, ids), offsetof(BatchView, positions), offsetof(BatchView, sequenceOf),
-          offsetof(BatchView, rowTokens), offsetof(BatchView, attentionTiles),
-          offsetof(BatchView, blockTable), offsetof(BatchView, earlierIds)}) {
+    for (size_t offset : {offsetof(BatchView, ids), offsetof(BatchView, positions),
+                          offsetof(BatchView, sequenceOf), offsetof(BatchView, rowTokens),
+                          offsetof(BatchView, attentionTiles), offsetof(BatchView, blockTable),
+                          offsetof(BatchView, earlierIds), offsetof(BatchView, sampling)}) {
       uint64_t value;
       std::memcpy(&value, out.blobs[now->memories[size_t(batch)]->before]->bytes.data() + offset,
                   8);

@@ -35,18 +35,12 @@ std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t
                            /*gather=*/true));
 }
 
-void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print,
+void compileEverywhere(const std::vector<CudaProgram> &programs,
+                       std::vector<std::string> architectures, bool print,
                        EmitOptions options = {}) {
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
-  KernelModule module(text);
-  std::vector<CudaProgram> programs;
-  for (kernel::FuncOp kernel : module.kernels) {
-    auto program = emitKernel(kernel, options);
-    ASSERT_TRUE(succeeded(program));
-    programs.push_back(std::move(*program));
-  }
   auto compiled =
       compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
@@ -79,6 +73,18 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
     }
 }
 
+void compileEverywhere(const std::string &text, std::vector<std::string> architectures, bool print,
+                       EmitOptions options = {}) {
+  KernelModule module(text);
+  std::vector<CudaProgram> programs;
+  for (kernel::FuncOp kernel : module.kernels) {
+    auto program = emitKernel(kernel, options);
+    ASSERT_TRUE(succeeded(program));
+    programs.push_back(std::move(*program));
+  }
+  compileEverywhere(programs, std::move(architectures), print, options);
+}
+
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
@@ -89,6 +95,10 @@ TEST(Nvrtc, SmallModel) {
 TEST(Nvrtc, LargeModel) {
   compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2),
                     kArchitectures, printing());
+}
+
+TEST(Nvrtc, Sampling) {
+  compileEverywhere({argmaxProgram(262144), drawProgram(262144)}, kArchitectures, printing());
 }
 
 class NvrtcFormats : public testing::TestWithParam<int> {};

@@ -2,6 +2,7 @@
 //
 // print-cuda-kernels FILE.mlir [wgmma]           what the lit tests of emitted text look at
 // print-cuda-kernels FILE.mlir resources ARCH    registers and memory of each variant, by ptxas
+// print-cuda-kernels sampling VOCABULARY ARCH    the same of the kernels that find ids
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 
@@ -38,6 +39,11 @@ static int printResources(llvm::ArrayRef<cuda::CudaProgram> programs,
 }
 
 int main(int count, char **arguments) {
+  if (count > 3 && llvm::StringRef(arguments[1]) == "sampling") {
+    const int64_t vocabulary = std::atoll(arguments[2]);
+    return printResources({cuda::argmaxProgram(vocabulary), cuda::drawProgram(vocabulary)},
+                          arguments[3]);
+  }
   mlir::MLIRContext context;
   context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
                       mlir::math::MathDialect>();

@@ -174,3 +174,10 @@ kernel.func @fp8_products(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x143
   }
   kernel.return
 }
+
+// The kernels that find ids of rows of logits; they are not made from IR.
+// RUN: print-cuda-kernels sampling 128256 sm_90a | FileCheck %s --check-prefix=SAMPLING
+// SAMPLING:      argmax: 22 registers, 0 bytes spilled, 64 + 0 bytes shared{{$}}
+// SAMPLING-NEXT: argmax_finish: 12 registers, 0 bytes spilled, 0 + 0 bytes shared{{$}}
+// SAMPLING-NEXT: draw_weigh: 30 registers, 0 bytes spilled, 12288 + 0 bytes shared{{$}}
+// SAMPLING-NEXT: draw_ids: 79 registers, 0 bytes spilled, 20792 + 0 bytes shared{{$}}

@@ -300,11 +300,11 @@ TEST_P(Words, Bits) {
 
 TEST_P(Words, Atomics) {
   const uint32_t blocks = 7;
-  std::vector<uint32_t> zero(8);
+  std::vector<uint32_t> zero(10);
   zero[2] = uint32_t(-100000);
   auto *counters = session.put(zero, "counters");
   EXPECT_LAUNCHED(session.launch("atomics", {.grid = {blocks}, .block = {64}}, counters));
-  const auto got = session.get(counters, 8);
+  const auto got = session.get(counters, 10);
   EXPECT_EQ(got[0], blocks * 64);
   EXPECT_EQ(got[1], blocks * 64 - 1);
   EXPECT_EQ(int(got[2]), 5);
@@ -312,6 +312,8 @@ TEST_P(Words, Atomics) {
   EXPECT_EQ(got[4], 63u);
   EXPECT_GE(got[6], 1u);
   EXPECT_LE(got[6], blocks * 64);
+  EXPECT_EQ(got[8], 0u);
+  EXPECT_EQ(got[9], 448u * 447 / 2 + 448 / 2) << "with carries from the lower word";
 }
 
 TEST_P(Words, ZeroFill) {

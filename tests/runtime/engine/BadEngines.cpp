@@ -339,6 +339,17 @@ std::vector<BadEngine> allBad() {
       {"greedy_section", "E0810", [](Table &t) { t.greedy_section = int(t.sections.size()); }},
       {"earlier_ids_of_nobody", "E0810",
        [](Table &t) { t.takes_earlier_ids = true, t.greedy_ids = uint32_t(-1); }},
+      {"draw_section", "E0810",
+       [](Table &t) {
+         t.greedy_section = 0, t.greedy_ids = t.logits_buffer;
+         t.draw_section = int(t.sections.size());
+       }},
+      {"draw_section_alone", "E0810", [](Table &t) { t.draw_section = 0; }},
+      {"draw_with_layer_weights", "E0810",
+       [](Table &t) {
+         t.greedy_section = 0, t.greedy_ids = t.logits_buffer;
+         t.draw_section = 1;
+       }},
       {"greedy_section_negative", "E0810", [](Table &t) { t.greedy_section = -2; }},
       {"greedy_with_layer_weights", "E0810",
        [](Table &t) { t.greedy_section = 1, t.greedy_ids = t.logits_buffer; }},

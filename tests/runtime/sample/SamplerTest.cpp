@@ -100,7 +100,7 @@ int32_t referenceChoice(const std::vector<float> &logits, const SamplingParams &
     });
     keepMass(params.typicalP);
   }
-  long double target = uniformFor(params.seed, params.choice, position), sum = 0;
+  long double target = randomFor(params.seed, params.choice, position) * 0x1p-64L, sum = 0;
   for (const Weighted &w : kept) {
     sum += w.p;
     if (sum > target)

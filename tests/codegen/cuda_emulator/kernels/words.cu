@@ -118,7 +118,7 @@ KERNEL void __launch_bounds__(1) bits(u32 *out, u32 a, u32 b) {
 }
 EXPORT_KERNEL(bits)
 
-/// counters: sum, max, i32 max, u64 max (two words), cas winner, count of blocks.
+/// counters: sum, max, i32 max, u64 max (two words), cas winner, nothing, u64 sum.
 KERNEL void __launch_bounds__(64) atomics(u32 *counters) {
   SHARED(u32, local, [1]);
   const u32 tid = threadIdx.x, value = blockIdx.x * 64 + tid;
@@ -134,6 +134,7 @@ KERNEL void __launch_bounds__(64) atomics(u32 *counters) {
   atomic_max((i32 *)counters + 2, 5 - (i32)value);
   atomic_max((u64 *)(counters + 4), (u64)value << 32 | tid);
   atomic_cas(counters + 6, 0u, value + 1);
+  atomic_add((u64 *)(counters + 8), (u64)value << 32 | 0x80000000u);
 }
 EXPORT_KERNEL(atomics)
 

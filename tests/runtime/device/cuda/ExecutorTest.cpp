@@ -176,8 +176,9 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
   auto executor = open(writeFakeEngine("greedy-steps.ingot",
                                        withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
   ASSERT_TRUE(executor);
-  EXPECT_TRUE(executor->findsGreedyIds());
-  EXPECT_FALSE(open(path())->findsGreedyIds());
+  EXPECT_TRUE(executor->draws({}));
+  EXPECT_FALSE(executor->draws({.scale = 1})) << "an engine older than draws";
+  EXPECT_FALSE(open(path())->draws({}));
   runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
   runtime::Scheduler scheduler(pool, {40, 5, 40});
   std::vector<int32_t> tokens = fakePrompt(5, 1);
@@ -187,8 +188,8 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
     int32_t next = -1;
     std::vector<float> expected = fakeLogits(tokens);
     if (step % 2 == 0) {
-      ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
-      auto ids = executor->endGreedy();
+      ASSERT_TRUE(executor->beginSampled(*scheduler.plan()));
+      auto ids = executor->endSampled();
       ASSERT_TRUE(ids) << ids.error().format();
       ASSERT_EQ(ids->size(), 1u);
       next = ids->front();
@@ -220,7 +221,7 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
     tokens.push_back(fakePrompt(4 + seed, seed));
     sequences.push_back(scheduler.add(tokens.back(), 20));
   }
-  ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
+  ASSERT_TRUE(executor->beginSampled(*scheduler.plan()));
   scheduler.complete();
   for (int step = 0; step < 12; ++step) {
     std::vector<runtime::SequenceId> owners;
@@ -228,9 +229,9 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
       owners.push_back(row.sequence);
     for (size_t row = 0; row < owners.size(); ++row)
       scheduler.append(owners[row], ~int32_t(row));
-    ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
+    ASSERT_TRUE(executor->beginSampled(*scheduler.plan()));
     scheduler.complete();
-    auto ids = executor->endGreedy();
+    auto ids = executor->endSampled();
     ASSERT_TRUE(ids);
     ASSERT_EQ(ids->size(), 3u);
     for (size_t row = 0; row < owners.size(); ++row) {
@@ -241,8 +242,48 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
       scheduler.append(owners[row], (*ids)[row]);
     }
   }
-  ASSERT_TRUE(executor->endGreedy());
+  ASSERT_TRUE(executor->endSampled());
   EXPECT_EQ(fake.torn, 0);
+}
+
+/// Greedy steps, steps that draw and steps for logits in turn: keys are ready for each, and three
+/// graphs are made.
+TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
+  auto executor = open(writeFakeEngine(
+      "draws.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));
+  ASSERT_TRUE(executor);
+  EXPECT_TRUE(executor->draws({.scale = 1}));
+  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  std::vector<int32_t> tokens = fakePrompt(5, 1);
+  auto id = scheduler.add(tokens, 12);
+  for (int step = 0; step < 10; ++step) {
+    fake.ran = 0;
+    std::vector<float> expected = fakeLogits(tokens);
+    auto next = int32_t(std::ranges::max_element(expected) - expected.begin());
+    const RowSampling how{
+        .seed = uint64_t(step), .scale = 1.25, .least = -3, .choice = 2, .topK = 5, .topP = 0.5f};
+    BatchView batch = *scheduler.plan();
+    if (step % 3 == 2) {
+      ASSERT_TRUE(executor->step(batch));
+    } else {
+      if (step % 3 == 1) {
+        batch.sampling = &how;
+        next = fakeDraw(next, how, int64_t(tokens.size()));
+      }
+      ASSERT_TRUE(executor->beginSampled(batch));
+      auto ids = executor->endSampled();
+      ASSERT_TRUE(ids) << ids.error().format();
+      ASSERT_EQ(ids->size(), 1u);
+      EXPECT_EQ(ids->front(), next) << step;
+    }
+    const char *last[] = {"argmax_finish", "draw_ids", "head"};
+    EXPECT_EQ(ran().back(), last[step % 3]);
+    scheduler.complete();
+    tokens.push_back(next);
+    scheduler.append(id, next);
+  }
+  EXPECT_EQ(executor->graphs(), 3u);
 }
 
 /// `edit` changes the GPU program of the fake engine.
@@ -272,8 +313,8 @@ TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
     std::vector<float> expected = fakeLogits(tokens);
     auto want = int32_t(std::ranges::max_element(expected) - expected.begin());
     if (greedy) {
-      ASSERT_TRUE(executor->beginGreedy(*scheduler.plan()));
-      auto ids = executor->endGreedy();
+      ASSERT_TRUE(executor->beginSampled(*scheduler.plan()));
+      auto ids = executor->endSampled();
       ASSERT_TRUE(ids) << ids.error().format();
       EXPECT_EQ(ids->front(), want);
     } else {

@@ -12,6 +12,14 @@
 struct Tile {
   int32_t firstToken, tokens, sequence, firstPosition;
 };
+struct Sampling {
+  uint64_t seed;
+  double scale, least;
+  uint32_t choice;
+  int32_t topK;
+  float topP;
+  uint32_t zero;
+};
 struct Batch {
   int64_t tokens, sequences, rows, tiles;
   const int32_t *ids, *positions, *sequenceOf, *rowTokens;
@@ -19,6 +27,8 @@ struct Batch {
   const int32_t *blockTable;
   int64_t blockTableStride;
   const int32_t *earlierIds;
+  const struct Sampling *sampling;
+  int64_t greedy;
 };
 enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16, VOCAB = 97, STRIDE = 128 };
 
@@ -140,5 +150,23 @@ KERNEL argmax_finish(ARGS) {
   for (int64_t row = 0; row < grid[0] && row < batch->rows; ++row) {
     ids[row] = (int32_t)keys[row] - 1;
     keys[row] = 0;
+  }
+}
+
+/* FakeGpuProgram.cpp: fakeDraw. */
+KERNEL draw_ids(ARGS) {
+  uint64_t *keys = POINTER(0);
+  int32_t *ids = POINTER(1);
+  BATCH(2);
+  for (int64_t row = 0; row < grid[0] && row < batch->rows; ++row) {
+    const struct Sampling how = batch->sampling[row];
+    ids[row] = (int32_t)keys[row] - 1;
+    keys[row] = 0;
+    if (how.scale == 0.0)
+      continue;
+    const double told = (double)(how.seed * 7 + how.choice * 3) + how.scale * 16 - how.least * 8 +
+                        how.topK + (double)how.topP * 64;
+    const int64_t position = batch->positions[batch->rowTokens[row]] + 1;
+    ids[row] = (int32_t)((ids[row] + (int64_t)told + position * 5) % VOCAB);
   }
 }

@@ -34,7 +34,7 @@ std::unique_ptr<fb::VariantT> variant(const char *symbol, fb::Extent x,
 }
 
 /// One list per kernel of FakeEngine.cpp, in its order.
-void addVariants(fb::CodeObjectT &code, bool greedy) {
+void addVariants(fb::CodeObjectT &code, bool greedy, bool draws) {
   auto list = [&]() -> std::vector<std::unique_ptr<fb::VariantT>> & {
     code.variants.push_back(std::make_unique<fb::KernelVariantsT>());
     return code.variants.back()->variants;
@@ -52,16 +52,19 @@ void addVariants(fb::CodeObjectT &code, bool greedy) {
   attend.push_back(variant("attend_any", tiles));
   list().push_back(variant("residual", tokens));
   list().push_back(variant("head", fb::Extent(Base::Constant, 4, 1), fb::Extent(Base::Rows, 1, 1)));
+  const fb::Extent rows(Base::Rows, 1, 1);
   if (greedy)
     for (const char *name : {"argmax", "argmax_finish"})
-      list().push_back(variant(name, fb::Extent(Base::Rows, 1, 1)));
+      list().push_back(variant(name, rows));
+  if (draws)
+    list().push_back(variant("draw_ids", rows));
 }
 
-/// Behind the logits, with a line a row for keys and for ids.
-void addGreedySection(fb::EngineT &program) {
-  auto section = std::make_unique<fb::SectionT>();
-  section->name = "greedy";
-  const uint32_t logits = program.logits_buffer, keys = uint32_t(program.buffers.size());
+/// Behind the logits, with a line a row for keys and for ids: the greedy section, and with `draws`
+/// the one that shares its first launch.
+void addIdSections(fb::EngineT &program, bool draws) {
+  const uint32_t logits = program.logits_buffer, keys = uint32_t(program.buffers.size()),
+                 argmax = uint32_t(program.kernels.size());
   for (uint64_t i = 0; i < 2; ++i) {
     auto buffer = std::make_unique<fb::BufferT>();
     buffer->name = i ? "ids" : "keys";
@@ -69,30 +72,47 @@ void addGreedySection(fb::EngineT &program) {
     buffer->per_unit = 64;
     buffer->offset = program.buffers[logits]->per_unit + 64 * i;
     program.buffers.push_back(std::move(buffer));
+  }
+  auto addKernel = [&](const char *name) {
     auto kernel = std::make_unique<fb::KernelT>();
-    kernel->name = i ? "argmax_finish" : "argmax";
+    kernel->name = name;
     kernel->grid = std::make_unique<fb::GridT>();
     kernel->grid->base = Base::Rows;
     kernel->grid->factor = 1;
     kernel->args = 2;
-    auto launch = std::make_unique<fb::LaunchT>();
-    launch->kernel = uint32_t(program.kernels.size());
-    launch->args = {fb::Arg(fb::ArgKind::Buffer, i ? keys : logits),
-                    fb::Arg(fb::ArgKind::Buffer, i ? keys + 1 : keys)};
     program.kernels.push_back(std::move(kernel));
-    section->launches.push_back(std::move(launch));
+  };
+  auto addSection = [&](const char *name, uint32_t second) {
+    auto section = std::make_unique<fb::SectionT>();
+    section->name = name;
+    for (uint32_t kernel : {argmax, second}) {
+      auto launch = std::make_unique<fb::LaunchT>();
+      launch->kernel = kernel;
+      const uint32_t first = kernel == argmax ? logits : keys;
+      launch->args = {fb::Arg(fb::ArgKind::Buffer, first),
+                      fb::Arg(fb::ArgKind::Buffer, first == keys ? keys + 1 : keys)};
+      section->launches.push_back(std::move(launch));
+    }
+    program.sections.push_back(std::move(section));
+    return int32_t(program.sections.size()) - 1;
+  };
+  addKernel("argmax");
+  addKernel("argmax_finish");
+  program.greedy_section = addSection("greedy", argmax + 1);
+  if (draws) {
+    addKernel("draw_ids");
+    program.draw_section = addSection("draw", argmax + 2);
   }
-  program.greedy_section = int32_t(program.sections.size());
   program.greedy_ids = keys + 1;
   program.takes_earlier_ids = true;
-  program.sections.push_back(std::move(section));
 }
 
 std::string moduleFor(const std::string &target) {
   if (target.find("compute_") != target.npos) {
     std::string text = ".version 8.0\n// object " INGOT_FAKE_GPU_KERNELS "\n";
-    for (const char *name : {"embed_4", "embed_any", "constants", "append", "attend_1",
-                             "attend_any", "residual", "head", "argmax", "argmax_finish"})
+    for (const char *name :
+         {"embed_4", "embed_any", "constants", "append", "attend_1", "attend_any", "residual",
+          "head", "argmax", "argmax_finish", "draw_ids"})
       text += std::string(".entry ") + name + "()\n";
     return text + '\0';
   }
@@ -110,14 +130,14 @@ std::unique_ptr<fb::EngineT> copyOf(const fb::EngineT &engine) {
 
 } // namespace
 
-FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool greedy) {
+FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool greedy, bool draws) {
   FakeOptions options;
   options.addCode = [=](fb::EngineT &engine, std::vector<compiler::SegmentSource> &sources) {
     std::unique_ptr<fb::EngineT> program = copyOf(engine);
     program->text.reset();
     program->code.clear();
     if (greedy)
-      addGreedySection(alone ? engine : *program);
+      addIdSections(alone ? engine : *program, draws);
     for (const std::string &target : targets) {
       auto code = std::make_unique<fb::CodeObjectT>();
       code->target = target;
@@ -125,7 +145,7 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool gr
       std::string bytes = moduleFor(target);
       code->modules.push_back(std::make_unique<fb::ModuleT>());
       code->modules.back()->size = bytes.size();
-      addVariants(*code, greedy);
+      addVariants(*code, greedy, draws);
       sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, std::move(bytes)));
       program->code.push_back(std::move(code));
     }
@@ -135,6 +155,14 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool gr
       engine.programs.push_back(std::move(program));
   };
   return options;
+}
+
+int32_t fakeDraw(int32_t best, const RowSampling &how, int64_t position) {
+  if (how.scale == 0.0)
+    return best;
+  const double told = double(how.seed * 7 + how.choice * 3) + how.scale * 16 - how.least * 8 +
+                      how.topK + double(how.topP) * 64;
+  return int32_t((best + int64_t(told) + position * 5) % kFakeVocab);
 }
 
 std::string fakeLibcuda() { return INGOT_FAKE_LIBCUDA; }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/Batch.h"
 #include "runtime/device/cuda/Driver.h"
 #include "tests/runtime/device/FakeEngine.h"
 #include "tests/runtime/device/cuda/FakeLibcuda.h"
@@ -12,9 +13,13 @@
 namespace ingot::test {
 
 /// `targets`: "cuda:sm_90a", "cuda:compute_80". With `alone` the engine has no CPU code,
-/// with `greedy` its GPU program finds greedy ids.
+/// with `greedy` its GPU program finds greedy ids, with `draws` it draws others as well.
 FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone = false,
-                           bool greedy = false);
+                           bool greedy = false, bool draws = false);
+
+/// What the fake kernel draws where `best` is the id of the largest logit: no distribution, but
+/// every part of what it is told counts. `position` is the new token's.
+int32_t fakeDraw(int32_t best, const RowSampling &how, int64_t position);
 
 /// The library, for openLibcuda().
 std::string fakeLibcuda();

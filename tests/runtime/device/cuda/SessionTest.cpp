@@ -116,6 +116,87 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   EXPECT_EQ(fake.torn, 0);
 }
 
+/// What the fake GPU draws, token by token.
+std::vector<int32_t> fakeDrawn(std::vector<int32_t> ids, const SamplingParams &params,
+                               int64_t count) {
+  const size_t prompt = ids.size();
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<float> logits = fakeLogits(ids);
+    auto best = int32_t(std::ranges::max_element(logits) - logits.begin());
+    ids.push_back(fakeDraw(best, rowSampling(params), int64_t(ids.size())));
+  }
+  return {ids.begin() + long(prompt), ids.end()};
+}
+
+/// Answers of all kinds side by side, drawn by the device while the host is a step behind; some end
+/// with an id that the step after it did not wait for. A request that wants logits joins, which the
+/// host draws, and leaves.
+TEST_F(CudaSession, DrawnIdsComeFromTheDevice) {
+  auto session = open(writeFakeEngine("drawn.ingot", withGpuProgram({"cuda:sm_90a"}, true,
+                                                                    /*greedy=*/true,
+                                                                    /*draws=*/true)),
+                      "cuda");
+  ASSERT_TRUE(session);
+  struct Asked {
+    RequestId id;
+    Request request;
+  };
+  std::vector<Asked> asked;
+  auto start = [&](int seed, std::function<void(Request &)> change) {
+    Request request;
+    request.promptIds = fakePrompt(5 + seed, seed);
+    request.maxTokens = 12;
+    request.ignoreEos = true;
+    change(request);
+    auto id = session->submit(request);
+    EXPECT_TRUE(id) << id.error().format();
+    asked.push_back({*id, request});
+  };
+  start(1, [](Request &r) { r.sampling.temperature = 0.5f, r.sampling.seed = 9; });
+  start(2, [](Request &) {});
+  start(3, [](Request &r) {
+    r.sampling.temperature = 2, r.sampling.topK = 4, r.sampling.topP = 0.25f;
+    r.sampling.minP = 0.125f, r.sampling.choice = 1;
+    r.stopIds = {fakeDrawn(r.promptIds, r.sampling, 12)[6]};
+  });
+  fake.bytesToHost = 0;
+  session->runUntilDone();
+  size_t rows = 0;
+  auto check = [&] {
+    for (const auto &[id, request] : asked) {
+      std::vector<int32_t> expected = fakeDrawn(request.promptIds, request.sampling, 12);
+      if (!request.stopIds.empty())
+        expected.resize(size_t(std::ranges::find(expected, request.stopIds[0]) - expected.begin()));
+      EXPECT_EQ(session->take(id).ids, expected) << id;
+      // The id that ends an answer, and the one that was computed too far.
+      rows += expected.size() + (request.stopIds.empty() ? 0 : 2);
+    }
+    asked.clear();
+  };
+  check();
+  EXPECT_EQ(fake.bytesToHost, rows * sizeof(int32_t)) << "ids alone";
+  EXPECT_GT(fake.graphLaunches, 0);
+
+  // A step with a row for the host brings logits of all, from which the host draws all.
+  start(4, [](Request &r) { r.sampling.temperature = 0.5f, r.maxTokens = 1; });
+  Request logprobs;
+  logprobs.promptIds = fakePrompt(7, 5);
+  logprobs.maxTokens = 3;
+  logprobs.ignoreEos = true;
+  logprobs.sampling.topLogprobs = 0;
+  auto wantsMore = session->submit(logprobs);
+  ASSERT_TRUE(wantsMore);
+  fake.bytesToHost = 0;
+  session->runUntilDone();
+  EXPECT_EQ(session->take(*wantsMore).logprobs.size(), session->take(asked[0].id).ids.size() * 3);
+  EXPECT_EQ(fake.bytesToHost, 4 * 128 * sizeof(float));
+  asked.clear();
+  start(1, [](Request &r) { r.sampling.temperature = 0.5f, r.sampling.seed = 9; });
+  session->runUntilDone();
+  check();
+  EXPECT_EQ(fake.torn, 0);
+}
+
 /// One row that wants more brings all rows of its steps back as logits.
 TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
   auto session =

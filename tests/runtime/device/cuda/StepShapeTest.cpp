@@ -104,6 +104,24 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(host(view.blockTable)[3 + 2], 112);
 }
 
+TEST(BatchImage, HoldsHowRowsAreDrawn) {
+  Fixture f;
+  alignas(256) std::array<std::byte, 4096> image{};
+  const uint64_t without = packBatch(f.batch, 4096, image);
+  BatchView view;
+  std::memcpy(&view, image.data(), sizeof view);
+  EXPECT_EQ(view.sampling, nullptr);
+  const RowSampling rows[] = {{}, {.seed = 7, .scale = 2}};
+  f.batch.sampling = rows;
+  EXPECT_EQ(packBatch(f.batch, 4096, image), without + 256);
+  std::memcpy(&view, image.data(), sizeof view);
+  RowSampling copy;
+  std::memcpy(&copy, image.data() + (reinterpret_cast<Address>(view.sampling + 1) - 4096),
+              sizeof copy);
+  EXPECT_EQ(copy.seed, 7u);
+  EXPECT_EQ(copy.scale, 2);
+}
+
 TEST(BatchImage, SaysWhenThereIsNoRoom) {
   Fixture f;
   alignas(256) std::array<std::byte, 4096> image{};
