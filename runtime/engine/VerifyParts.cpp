@@ -314,6 +314,11 @@ Result<void> PartsVerifier::costs() {
       return bad("E0379", "cost " + to_string(i) + " is of kernel " +
                               to_string(engine.costs()->Get(i)->kernel()) + " of " +
                               to_string(engine.kernels()->size()));
+  for (const fb::CodeObject *code : *engine.code())
+    if (code->costs() && code->costs()->size() != engine.kernels()->size())
+      return bad("E0379", "its code " + code->target()->str() + " has " +
+                              to_string(code->costs()->size()) + " costs for " +
+                              to_string(engine.kernels()->size()) + " kernels");
   return {};
 }
 
