@@ -8,8 +8,8 @@
 //     multiply = R t m              m: dots + f32 mul + f32 fma. 8 + 1 + 1 for q4_0 and q8_0
 //     vector   = multiply + R t o + R u      o: conversions; u: unpacking codes, per register of rows
 //     loads    = t (R / v) a + R w           a: broadcasts of activations, w: registers of codes
-//     core     = groups * max(multiply / multiplyPipes, vector / vectorPipes, loads / loadsPerCycle)
-//                + epilogue
+//     core     = groups * max(multiply / multiplyPipes + groupLatency, vector / vectorPipes, loads / loadsPerCycle,
+//                             (vector + loads) / issuedPerCycle) + epilogue
 //     L2       = (panel, if it does not stay in L1, + t rows of x) / l2BytesPerCycle
 //
 //   per launch:
@@ -23,8 +23,8 @@
 //               `prefetchless` at d = 0; and less where d is over an eighth of L1, so that lines
 //               leave it before they are used
 //
-// Tiles that want more registers than there are spill in the innermost loop: they are no candidates.
-// Blocks whose rows of x take more than 3/8 of L2 read them again from memory for every panel. A
+// Tiles that want more registers than there are spill in the innermost loop, and blocks whose rows of x
+// take more than 3/8 of L2 read them again from memory for every panel: they are no candidates. A
 // schedule is chosen by the mean of seconds(T) / bound(T) over steps of 1, 8, 32 and 512
 // tokens, bound(T) being the larger of memory at full rate and of multiplications at full rate: being
 // twice as slow as the machine is as bad in decode as in prefill.

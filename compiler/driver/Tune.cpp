@@ -207,7 +207,7 @@ private:
       bool sameBlock = other.getTokenBlock() / front == model.getTokenBlock() / front ||
                        std::abs(other.getTokenBlock() - model.getTokenBlock()) < other.getTokenTiles().front();
       bool known = llvm::any_of(candidates, [&](const Candidate &c) { return c.schedule == other; });
-      if (tiles + prefetch + !sameBlock == 1 && other.getTokenBlock() > 1 && !known)
+      if (tiles + prefetch + !sameBlock == 1 && !known)
         candidates.emplace_back().schedule = other;
     }
     return candidates;
