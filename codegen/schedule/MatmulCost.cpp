@@ -22,7 +22,8 @@ struct GroupCounts {
 
 constexpr double kEpilogue = 40; ///< cycles of a tile beside its loop, per token and panel: a guess
 constexpr double kImperfect = 1.0 / 8;
-constexpr double kL2Share = 3.0 / 8; ///< for rows of x; the rest for panels, outputs and prefetching
+constexpr double kL2Share =
+    3.0 / 8; ///< for rows of x; the rest for panels, outputs and prefetching
 
 double overlap(double a, double b) { return std::max(a, b) + kImperfect * std::min(a, b); }
 
@@ -39,7 +40,9 @@ GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
   counts.loads = (format.bits == 8 ? 8 : format.bits == 6 ? 6 : format.bits == 5 ? 5 : 4) + 1;
   counts.broadcasts = 8 + 2 + format.hasMin;
   counts.unpack = 2 + 4 * (format.superGroup != 0) +
-                  (format.bits == 8 ? 0 : format.bits == 4 ? 12 : 28); // nibbles; high bits besides
+                  (format.bits == 8   ? 0
+                   : format.bits == 4 ? 12
+                                      : 28); // nibbles; high bits besides
   if (isa.dot == DotKind::Vpdpbusd) {
     counts.multiply += 8;
     return counts;
@@ -61,7 +64,9 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
   if (format.isFloat() && arithmeticOf(op, isa) == Arithmetic::Bf16)
     return {16, 0, 0, 16, 16};
   // One fma per k; codes are made f32 one by one.
-  double unpack = format.isFloat() ? (format.bits == 32 ? 0 : 32) : format.isScaledFloat() ? 160 : 96;
+  double unpack = format.isFloat()         ? (format.bits == 32 ? 0 : 32)
+                  : format.isScaledFloat() ? 160
+                                           : 96;
   double loads = format.isFloat() ? 32 : format.bits;
   return {32, 0, unpack, loads, 32};
 }
@@ -83,8 +88,7 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
     double vector = multiply + registers * (t * counts.others + counts.unpack);
     double loads = t * passes * counts.broadcasts + registers * counts.loads;
     double core = groups * std::max({multiply / machine.multiplyPipes + machine.groupLatency,
-                                     vector / machine.vectorPipes,
-                                     loads / machine.loadsPerCycle,
+                                     vector / machine.vectorPipes, loads / machine.loadsPerCycle,
                                      (vector + loads) / machine.issuedPerCycle}) +
                   kEpilogue + registers * t * 4;
     double l2 = (panelFromL2 + t * op.getX().getType().rowBytes()) / machine.l2BytesPerCycle;
@@ -95,14 +99,14 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
 
 double reachedRate(int64_t prefetch, const Machine &machine) {
   double wanted = machine.memoryLatencyNs * machine.readGbPerS; // ns * GB/s: bytes
-  double part = machine.prefetchless +
-                (1 - machine.prefetchless) * std::min(1.0, double(prefetch) / wanted);
+  double part =
+      machine.prefetchless + (1 - machine.prefetchless) * std::min(1.0, double(prefetch) / wanted);
   if (prefetch > machine.l1Bytes / 8)
     part *= 0.98;
   return machine.readGbPerS * part;
 }
 
-/// Q6_K multiplies its two half-group sums by their scales: one more register per accumulator.
+/// Q6_K multiplies its two half-group sums by their scales.
 bool needsProducts(kernel::MatmulOp op) {
   return isQuantised(op.getX().getType().getKind()) &&
          llvm::any_of(llvm::seq(op.getWeights().size()),
@@ -138,23 +142,27 @@ int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t t
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.getX().getType().getKind()))
     return sums + vectors + 2; // and a broadcast, and what unpacking holds
-  // f32 sums and the dots of a group; Q6_K also the first half's. Then codes, the nibble mask and two
-  // more: a broadcast and a scale; where the dot is two instructions, the ones and a product.
-  return sums * (needsProducts(op) ? 3 : 2) + vectors + 3;
+  // f32 sums and the dots of a group; Q6_K also the first half's, q8x2 those of both planes (LLVM
+  // interleaves them). Then codes, and three more: the nibble mask, a broadcast and a scale; where
+  // the dot is more than one instruction, the ones, a product and what waits to be widened.
+  // Calibrated by the spills that `matmul-bench --spills` counts, and for q8x2 by time.
+  int64_t kinds = 2 + needsProducts(op) + (op.getX().getType().getKind() == RowKind::Q8x2);
+  return sums * kinds + vectors + (isa.dot == DotKind::Pmaddubsw ? 6 : 3);
 }
 
 SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulOp op,
                                                                  const Isa &isa) {
   SmallVector<kernel::ScheduleAttr> candidates;
   int64_t longest = dequantises(op) ? (isa.registers == 32 ? 4 : 2) : 8;
-  for (int64_t front = longest; front >= 1; --front) {
+  for (int64_t front = 1; front <= longest; ++front) {
     if (tileRegisters(op, isa, front) > isa.registers)
       continue;
     SmallVector<int64_t> tiles{front};
     for (int64_t next : {4, 2, 1})
       if (next < front && !(next > 1 && dequantises(op)))
         tiles.push_back(next);
-    // Longer blocks than L2 holds were measured to lose: 4 % with twice as much, 7 % with four times.
+    // Longer blocks than L2 holds were measured to lose: 4 % with twice as much, 7 % with four
+    // times.
     int64_t fits = int64_t(kL2Share * machineOf(isa).l2Bytes) / op.getX().getType().rowBytes();
     for (int64_t most : {120, 60, 30, 12}) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);

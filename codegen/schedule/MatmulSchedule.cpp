@@ -20,9 +20,8 @@ kernel::ScheduleAttr ingot::cpu::matmulSchedule(kernel::MatmulOp op, const Isa &
     SmallVector<int64_t> tiles(given.getTokenTiles());
     if (tiles.empty() || tiles.back() != 1)
       tiles.push_back(1);
-    return kernel::ScheduleAttr::get(op.getContext(), tiles,
-                                     std::max<int64_t>(given.getTokenBlock(), 1),
-                                     given.getPrefetch());
+    return kernel::ScheduleAttr::get(
+        op.getContext(), tiles, std::max<int64_t>(given.getTokenBlock(), 1), given.getPrefetch());
   }
   kernel::ScheduleAttr best;
   double least = 0;

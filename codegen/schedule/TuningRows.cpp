@@ -23,8 +23,8 @@ static constexpr int64_t kMostTile = 16, kMostBlock = 4096, kMostPrefetch = 1 <<
 MatmulShape ingot::cpu::shapeOf(kernel::MatmulOp op) {
   MatmulShape shape;
   RowKind kind = op.getX().getType().getKind();
-  shape.x = kind == RowKind::F32 && op.getFastFloat() ? "bf16"
-                                                      : kernel::stringifyRowKind(kind).str();
+  shape.x =
+      kind == RowKind::F32 && op.getFastFloat() ? "bf16" : kernel::stringifyRowKind(kind).str();
   shape.pair = op.getPair();
   for (Type weight : op.getWeights().getTypes()) {
     auto type = cast<lm::WeightType>(weight);
@@ -66,7 +66,8 @@ namespace {
 /// The members of one object, each to be taken once; what is left over is unknown.
 class Members {
 public:
-  Members(const json::Object &object, std::string where) : object(object), where(std::move(where)) {}
+  Members(const json::Object &object, std::string where)
+      : object(object), where(std::move(where)) {}
 
   /// Null, with an error, if it is missing.
   const json::Value *take(StringRef name) {
@@ -148,7 +149,8 @@ void readFigures(Members &in, StringRef name, std::vector<std::pair<int64_t, dou
   for (const auto &[key, entry] : *value->getAsObject()) {
     int64_t tokens = 0;
     auto us = entry.getAsNumber();
-    if (StringRef(key).getAsInteger(10, tokens) || tokens < 1 || !us || !std::isfinite(*us) || *us < 0)
+    if (StringRef(key).getAsInteger(10, tokens) || tokens < 1 || !us || !std::isfinite(*us) ||
+        *us < 0)
       return in.wrong(name, "an object of microseconds by tokens");
     out.emplace_back(tokens, *us);
   }
@@ -160,7 +162,10 @@ std::optional<Error> scheduleError(const TuningRow &row, const std::string &wher
     return Error{ExitCode::File, "E0442", where + ": " + std::move(what), std::move(why),
                  "\"tiles\": [6, 4, 2, 1], \"block\": 60, \"prefetch\": 4096"};
   };
-  std::string tiles = "[" + llvm::join(llvm::map_range(row.tiles, [](int64_t t) { return std::to_string(t); }), ", ") + "]";
+  std::string tiles =
+      "[" +
+      llvm::join(llvm::map_range(row.tiles, [](int64_t t) { return std::to_string(t); }), ", ") +
+      "]";
   if (row.tiles.empty() || row.tiles.back() != 1)
     return bad("tiles " + tiles + " do not end in 1", "a step may have any number of tokens");
   for (size_t i = 0; i < row.tiles.size(); ++i)
@@ -224,7 +229,8 @@ Result<TuningTable> ingot::cpu::parseTuningRows(StringRef text, const std::strin
   auto parsed = json::parse(text);
   if (!parsed)
     return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",
-                 llvm::toString(parsed.takeError()), "write one with: ingot tune MODEL -o rows.json"};
+                 llvm::toString(parsed.takeError()),
+                 "write one with: ingot tune MODEL -o rows.json"};
   if (!parsed->getAsObject())
     return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",
                  "it is JSON, but no object with cpu and rows",
@@ -274,17 +280,21 @@ static std::string quoted(StringRef text) {
 }
 
 std::string TuningTable::text() const {
-  std::string out = "{\"cpu\": {\"name\": " + quoted(cpu.name) + ", \"vendor\": " + quoted(cpu.vendor) +
-                    ", \"family\": " + std::to_string(cpu.family) +
-                    (cpu.model ? ", \"model\": " + std::to_string(*cpu.model) : "") + "},\n \"rows\": [";
+  std::string out =
+      "{\"cpu\": {\"name\": " + quoted(cpu.name) + ", \"vendor\": " + quoted(cpu.vendor) +
+      ", \"family\": " + std::to_string(cpu.family) +
+      (cpu.model ? ", \"model\": " + std::to_string(*cpu.model) : "") + "},\n \"rows\": [";
   for (const TuningRow &row : rows) {
     auto list = [](auto &&items) { return "[" + llvm::join(items, ", ") + "]"; };
     out += &row == rows.data() ? "\n" : ",\n";
-    out += "  {\"level\": " + quoted(row.level) + ", \"x\": " + quoted(row.shape.x) + ", \"weights\": " +
-           list(llvm::map_range(row.shape.weights, [](const std::string &w) { return quoted(w); })) +
-           ", \"pair\": " + (row.shape.pair ? "true" : "false") + ",\n   \"tiles\": " +
-           list(llvm::map_range(row.tiles, [](int64_t t) { return std::to_string(t); })) +
-           ", \"block\": " + std::to_string(row.block) + ", \"prefetch\": " + std::to_string(row.prefetch);
+    out +=
+        "  {\"level\": " + quoted(row.level) + ", \"x\": " + quoted(row.shape.x) +
+        ", \"weights\": " +
+        list(llvm::map_range(row.shape.weights, [](const std::string &w) { return quoted(w); })) +
+        ", \"pair\": " + (row.shape.pair ? "true" : "false") + ",\n   \"tiles\": " +
+        list(llvm::map_range(row.tiles, [](int64_t t) { return std::to_string(t); })) +
+        ", \"block\": " + std::to_string(row.block) +
+        ", \"prefetch\": " + std::to_string(row.prefetch);
     if (!row.measured.empty())
       out += ",\n   \"measured_us\": " + figures(row.measured);
     if (!row.model.empty())

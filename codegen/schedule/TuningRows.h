@@ -1,7 +1,7 @@
 //===- TuningRows.h - Schedules that were measured ------------------------===//
 //
-// A row says which schedule was fastest for one shape of matmul on one CPU; it takes the place of the
-// model's choice (MatmulCost.h). `ingot tune` writes files of rows, models/tuning ships some:
+// A row says which schedule was fastest for one shape of matmul on one CPU; it takes the place of
+// the model's choice (MatmulCost.h). `ingot tune` writes files of rows, models/tuning ships some:
 //
 //   {"cpu": {"name": "AMD Zen 5", "vendor": "AuthenticAMD", "family": 26},
 //    "rows": [
@@ -10,8 +10,8 @@
 //      "measured_us": {"1": 60.1, "512": 9000.5}, "model_us": {"1": 61.0, "512": 9400.1}}]}
 //
 // level, x, weights and pair are the key: what is multiplied, as shapeOf says it. `model` under cpu
-// and the measured figures may be absent; nothing else may, and nothing else may be there. A row changes
-// time, never bits (MatmulSchedule.h).
+// and the measured figures may be absent; nothing else may, and nothing else may be there. A row
+// changes time, never bits (MatmulSchedule.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -67,8 +67,9 @@ struct TuningTable {
   std::string text() const;
 };
 
-/// Errors, exit 3: E0440 no JSON, E0441 a field that is unknown, missing or of the wrong kind, E0442 a
-/// schedule that cannot be, E0443 two rows for one shape. `path` is for messages and `origin`.
+/// Errors, exit 3: E0440 no JSON, E0441 a field that is unknown, missing or of the wrong kind,
+/// E0442 a schedule that cannot be, E0443 two rows for one shape. `path` is for messages and
+/// `origin`.
 Result<TuningTable> parseTuningRows(llvm::StringRef text, const std::string &path);
 
 /// The row as the attribute that generators read.

@@ -146,9 +146,11 @@ void scheduleText(std::string &out, const fb::Engine &e) {
       continue;
     print(out, "\nschedules of %s\n", shown(code->target()).c_str());
     for (unsigned k = 0; k < code->costs()->size(); ++k)
-      if (const fb::KernelCost *cost = code->costs()->Get(k); cost->schedule() && cost->schedule()->size())
+      if (const fb::KernelCost *cost = code->costs()->Get(k);
+          cost->schedule() && cost->schedule()->size())
         print(out, "  %-32s %s: %s (%s)\n", shown(e.kernels()->Get(k)->name()).c_str(),
-              shown(cost->shape()).c_str(), shown(cost->schedule()).c_str(), shown(cost->source()).c_str());
+              shown(cost->shape()).c_str(), shown(cost->schedule()).c_str(),
+              shown(cost->source()).c_str());
   }
 }
 

@@ -82,7 +82,11 @@ void writeSchedules(JsonText &j, const fb::Engine &e, unsigned kernel) {
     if (!cost || !cost->schedule() || cost->schedule()->size() == 0)
       continue;
     j.open('{').key("target").value(view(code->target())).key("shape").value(view(cost->shape()));
-    j.key("schedule").value(view(cost->schedule())).key("source").value(view(cost->source())).close();
+    j.key("schedule")
+        .value(view(cost->schedule()))
+        .key("source")
+        .value(view(cost->source()))
+        .close();
   }
   j.close();
 }

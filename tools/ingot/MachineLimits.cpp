@@ -22,7 +22,8 @@ namespace ingot::cli {
 
 namespace {
 
-constexpr size_t kMappedBytes = size_t(192) << 20, kBlock = 576; // a block of 32 rows x 32 k of int4
+constexpr size_t kMappedBytes = size_t(192) << 20,
+                 kBlock = 576; // a block of 32 rows x 32 k of int4
 constexpr int kChains = 16, kRepeats = 5;
 constexpr long kSteps = 400000;
 
@@ -42,8 +43,8 @@ AVX512 void readAvx512(const char *p, size_t bytes) {
     }
     sums[0] = _mm512_add_epi32(sums[0], _mm512_loadu_si512(p + i + 512));
   }
-  sink = _mm512_reduce_add_epi32(_mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]),
-                                                  _mm512_add_epi32(sums[2], sums[3])));
+  sink = _mm512_reduce_add_epi32(
+      _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3])));
 }
 
 AVX2 void readAvx2(const char *p, size_t bytes) {
@@ -53,10 +54,10 @@ AVX2 void readAvx2(const char *p, size_t bytes) {
       _mm_prefetch(p + i + 4096 + 64 * line, _MM_HINT_T0);
     for (int part = 0; part < 18; ++part)
       sums[part % 4] = _mm256_add_epi64(
-          sums[part % 4],
-          _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + i + 32 * part)));
+          sums[part % 4], _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + i + 32 * part)));
   }
-  __m256i sum = _mm256_add_epi64(_mm256_add_epi64(sums[0], sums[1]), _mm256_add_epi64(sums[2], sums[3]));
+  __m256i sum =
+      _mm256_add_epi64(_mm256_add_epi64(sums[0], sums[1]), _mm256_add_epi64(sums[2], sums[3]));
   sink = _mm256_extract_epi64(sum, 0) + _mm256_extract_epi64(sum, 3);
 }
 
@@ -145,10 +146,10 @@ double readRate(runtime::IsaLevel level, int threads) {
   const int file = memfd_create("ingot-limits", MFD_CLOEXEC);
   if (file < 0)
     return 0;
-  void *memory = ftruncate(file, kMappedBytes) == 0
-                     ? mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                            file, 0)
-                     : MAP_FAILED;
+  void *memory =
+      ftruncate(file, kMappedBytes) == 0
+          ? mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
+          : MAP_FAILED;
   close(file);
   if (memory == MAP_FAILED)
     return 0;

@@ -3,8 +3,10 @@
 // The two kinds of roof that kernels are held against, measured in the run that uses them: a shared
 // machine gives another half of itself every minute.
 //
-//   read    a mapped file, panel by panel as a decode step reads int4 weights: 9 cache lines, prefetched
-//           4 KB ahead, a dot each. The median of five passes over 192 MiB of memory that is mapped anew
+//   read    a mapped file, panel by panel as a decode step reads int4 weights: 9 cache lines,
+//   prefetched
+//           4 KB ahead, a dot each. The median of five passes over 192 MiB of memory that is mapped
+//           anew
 //   rates   16 independent chains of one instruction, no memory: dots of u8 x s8, of bf16, f32 fma;
 //           the best of five
 //===----------------------------------------------------------------------===//

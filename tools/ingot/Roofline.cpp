@@ -1,8 +1,8 @@
 //===- Roofline.cpp - ingot inspect --roofline ----------------------------===//
 //
-// Bytes and operations are the plan's and the compiler's (fb::KernelCost), times are measured here, and so
-// are the machine's limits. A kernel that only moves activations finds them in a cache and may be
-// faster than memory: its share of the limit is above 100 %.
+// Bytes and operations are the plan's and the compiler's (fb::KernelCost), times are measured here,
+// and so are the machine's limits. A kernel that only moves activations finds them in a cache and
+// may be faster than memory: its share of the limit is above 100 %.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Roofline.h"
 
@@ -28,7 +28,7 @@ constexpr int64_t kPrompt = 512, kSteps = 128;
 
 /// What one step asks of a kernel: plan and costs say it, nothing is measured.
 struct Phase {
-  double bytes = 0;       ///< from memory and between launches
+  double bytes = 0; ///< from memory and between launches
   double operations = 0;
   double coreSeconds = 0; ///< the model's, on one core; 0: it has none
   double memoryBytes = 0; ///< of them those that come from memory: weights and KV
@@ -58,7 +58,8 @@ const fb::CodeObject *runningCode(const Session &session) {
   return nullptr;
 }
 
-/// Core time that the model foretells for so many tokens, from the nearest step that it was asked for.
+/// Core time that the model foretells for so many tokens, from the nearest step that it was asked
+/// for.
 void predict(const fb::KernelCost &cost, double tokens, Phase &phase) {
   const fb::Prediction *near = nullptr;
   for (unsigned i = 0; cost.predicted() && i < cost.predicted()->size(); ++i)
@@ -73,8 +74,8 @@ void predict(const fb::KernelCost &cost, double tokens, Phase &phase) {
 }
 
 /// One launch in a step of `tokens` tokens (one logits row) whose last position is `positions` - 1.
-void addLaunch(const fb::KernelCost *cost, double weightBytes, const fb::KvSlot *slot, double tokens,
-               double positions, Phase &phase) {
+void addLaunch(const fb::KernelCost *cost, double weightBytes, const fb::KvSlot *slot,
+               double tokens, double positions, Phase &phase) {
   phase.bytes += weightBytes;
   if (!cost) {
     phase.memoryBytes += weightBytes;
@@ -83,10 +84,13 @@ void addLaunch(const fb::KernelCost *cost, double weightBytes, const fb::KvSlot 
   const double units = cost->per_row() ? 1 : tokens;
   const double window = slot && slot->window() ? slot->window() : positions;
   // A token at position p meets min(p + 1, window) positions.
-  const double first = positions - tokens + 1, whole = std::max(0.0, positions - std::max(first, window));
+  const double first = positions - tokens + 1,
+               whole = std::max(0.0, positions - std::max(first, window));
   const double partly = tokens - whole;
-  const double pairs = whole * window + partly * (first + std::min(positions, first + partly - 1)) / 2;
-  const double kv = std::min(positions, window + tokens) * static_cast<double>(cost->bytes_per_position());
+  const double pairs =
+      whole * window + partly * (first + std::min(positions, first + partly - 1)) / 2;
+  const double kv =
+      std::min(positions, window + tokens) * static_cast<double>(cost->bytes_per_position());
   phase.bytes += units * static_cast<double>(cost->bytes_per_unit()) + kv;
   phase.operations += units * static_cast<double>(cost->operations_per_unit()) +
                       pairs * static_cast<double>(cost->operations_per_position());
@@ -119,13 +123,16 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
         else if (arg->kind() == fb::ArgKind::LayerWeight)
           weight = engine.weights()->Get(step->weights()->Get(arg->index()));
         if (weight) // a gather reads the row of its token
-          weightBytes += row.family == "gather" ? weight->size() / weight->shape()->Get(0) : weight->size();
+          weightBytes +=
+              row.family == "gather" ? weight->size() / weight->shape()->Get(0) : weight->size();
       }
       row.weightBytes += weightBytes;
-      const fb::KvSlot *slot = step->kv_slot() >= 0 ? engine.kv_slots()->Get(step->kv_slot()) : nullptr;
+      const fb::KvSlot *slot =
+          step->kv_slot() >= 0 ? engine.kv_slots()->Get(step->kv_slot()) : nullptr;
       const auto bytes = static_cast<double>(row.cost && row.family == "gather" ? 0 : weightBytes);
       addLaunch(row.cost, bytes, slot, 1, (static_cast<double>(steps) + 1) / 2, row.decode);
-      addLaunch(row.cost, bytes, slot, static_cast<double>(prompt), static_cast<double>(prompt), row.prompt);
+      addLaunch(row.cost, bytes, slot, static_cast<double>(prompt), static_cast<double>(prompt),
+                row.prompt);
     }
   return rows;
 }
@@ -137,9 +144,11 @@ double overlap(double a, double b) { return std::max(a, b) + std::min(a, b) / 8;
 void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits, double threads) {
   if (limits.readGbPerS <= 0 || !cost)
     return;
-  const bool int8 = cost->arithmetic() == fb::Arithmetic::Int8, bf16 = cost->arithmetic() == fb::Arithmetic::Bf16;
+  const bool int8 = cost->arithmetic() == fb::Arithmetic::Int8,
+             bf16 = cost->arithmetic() == fb::Arithmetic::Bf16;
   const double rate = int8 ? limits.int8Gops : bf16 ? limits.bf16Gflops : limits.f32Gflops;
-  const double memory = phase.bytes / limits.readGbPerS / 1e3, compute = phase.operations / rate / 1e3;
+  const double memory = phase.bytes / limits.readGbPerS / 1e3,
+               compute = phase.operations / rate / 1e3;
   phase.boundUs = std::max(memory, compute);
   phase.binds = memory >= compute ? "memory" : int8 ? "int8" : bf16 ? "bf16" : "f32";
   const double core = phase.coreSeconds > 0 ? phase.coreSeconds * 1e6 / threads : compute;
@@ -225,8 +234,8 @@ std::string phaseLine(const char *name, const char *family, uint64_t launches, c
               static_cast<unsigned long long>(launches),
               runtime::humanBytes(static_cast<uint64_t>(phase.bytes)).c_str(),
               phase.operations > 0 ? shortNumber(phase.operations / 1e6).c_str() : "-", phase.us,
-              total > 0 ? 100 * phase.us / total : 0, predicted.c_str(), phase.gbPerS(), phase.gops(),
-              limit.c_str());
+              total > 0 ? 100 * phase.us / total : 0, predicted.c_str(), phase.gbPerS(),
+              phase.gops(), limit.c_str());
 }
 
 /// Kernels of one phase and their sum. What binds the sum is said per kernel alone.
@@ -239,9 +248,9 @@ std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
     sum.bytes += one.bytes, sum.operations += one.operations, sum.us += one.us;
     sum.predictedUs += one.predictedUs, sum.boundUs += one.boundUs;
   }
-  std::string text = line("%-22s %-12s %8s %12s %9s %10s %6s %10s %8s %8s   %s\n", "kernel", "family",
-                          "launches", "bytes", "Mops", "us", "share", "predicted", "GB/s", "Gop/s",
-                          "of its limit");
+  std::string text =
+      line("%-22s %-12s %8s %12s %9s %10s %6s %10s %8s %8s   %s\n", "kernel", "family", "launches",
+           "bytes", "Mops", "us", "share", "predicted", "GB/s", "Gop/s", "of its limit");
   for (const Row &row : rows)
     text += phaseLine(row.kernel.c_str(), row.family.c_str(), row.launches, row.*phase, sum.us);
   return text + phaseLine("a step", "", launches, sum, sum.us);
@@ -253,9 +262,11 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
        std::string(session.target()) + ", " + session.device() + "\n" + table(rows, &Row::decode));
   emit("\nprompt: " + std::to_string(prompt) + " ids in one step\n" + table(rows, &Row::prompt));
   if (limits.readGbPerS > 0)
-    emit(line("\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and %.2f f32 "
+    emit(line("\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and "
+              "%.2f f32 "
               "TFLOPS\n",
-              limits.readGbPerS, limits.int8Gops / 1e3, limits.bf16Gflops / 1e3, limits.f32Gflops / 1e3));
+              limits.readGbPerS, limits.int8Gops / 1e3, limits.bf16Gflops / 1e3,
+              limits.f32Gflops / 1e3));
   std::string schedules;
   for (const Row &row : rows)
     if (row.cost && row.cost->shape() && row.cost->shape()->size())

@@ -69,8 +69,7 @@ Axis axisOver(double least, double most, double from, double to) {
 
 class Picture {
 public:
-  Picture(const std::vector<RooflinePoint> &points, const MachineLimits &limits)
-      : limits(limits) {
+  Picture(const std::vector<RooflinePoint> &points, const MachineLimits &limits) : limits(limits) {
     double leastX = 0.1, mostX = 1000, leastY = 1, mostY = std::max(limits.int8Gops, 10.0);
     for (const RooflinePoint &p : points)
       if (p.operations > 0 && p.bytes > 0 && p.seconds > 0) {
@@ -103,8 +102,8 @@ private:
            "</text>\n";
   }
   static std::string line(const char *name, double x1, double y1, double x2, double y2) {
-    return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", name, x1,
-                  y1, x2, y2);
+    return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", name,
+                  x1, y1, x2, y2);
   }
 
   std::string grid() const {
@@ -140,7 +139,8 @@ private:
                  floor = std::pow(10, y.low);
     double from = std::max(left, floor / limits.readGbPerS);
     double ridge = limits.int8Gops / limits.readGbPerS;
-    svg += line("roof", x.at(from), y.at(from * limits.readGbPerS), x.at(ridge), y.at(limits.int8Gops));
+    svg += line("roof", x.at(from), y.at(from * limits.readGbPerS), x.at(ridge),
+                y.at(limits.int8Gops));
     double middle = std::sqrt(from * ridge);
     svg += text(x.at(middle) - 10, y.at(middle * limits.readGbPerS) - 8, "text-anchor=\"end\"",
                 format("%.1f GB/s mapped read", limits.readGbPerS));
@@ -183,14 +183,16 @@ private:
     if (labels[i].second > atY + kLabelHeight)
       svg += line("lead", atX, atY, labels[i].first - 2, labels[i].second - 4);
     std::string mark =
-        p.prompt ? format("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\">", name,
-                          atX - 4, atY - 4)
-                 : format("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\">", name, atX, atY);
+        p.prompt
+            ? format("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\">", name,
+                     atX - 4, atY - 4)
+            : format("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\">", name, atX, atY);
     svg += mark + "<title>" + escaped(p.kernel) +
            format(" (%s): %.2f operations per byte, %.1f G/s, %.1f us</title>", name, intensity(p),
                   gops(p), p.seconds * 1e6) +
            (p.prompt ? "</rect>\n" : "</circle>\n");
-    return svg + text(labels[i].first, labels[i].second, format("class=\"%s\"", name).c_str(), p.kernel);
+    return svg +
+           text(labels[i].first, labels[i].second, format("class=\"%s\"", name).c_str(), p.kernel);
   }
 
   MachineLimits limits;

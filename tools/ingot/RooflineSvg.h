@@ -16,8 +16,9 @@ struct RooflinePoint {
   double bytes, seconds;
 };
 
-/// Operations per byte against operations per second, both logarithmic; the roofs of `limits`, a point and
-/// its label for each kernel and phase that multiplies. Self-contained, in light and dark.
+/// Operations per byte against operations per second, both logarithmic; the roofs of `limits`, a
+/// point and its label for each kernel and phase that multiplies. Self-contained, in light and
+/// dark.
 std::string rooflineSvg(const std::vector<RooflinePoint> &points, const MachineLimits &limits,
                         const std::string &title);
 

@@ -1,8 +1,8 @@
 //===- main.cpp - The `ingot` command line ---------------------------------===//
 //
 // Thin: finds the subcommand, parses its options, runs it, prints errors. The exit codes
-// are those of runtime/error/Error.h. `compile` and `tune` are forwarded whole to libingot-compiler.so,
-// so that this binary needs no LLVM.
+// are those of runtime/error/Error.h. `compile` and `tune` are forwarded whole to
+// libingot-compiler.so, so that this binary needs no LLVM.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
