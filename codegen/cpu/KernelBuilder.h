@@ -145,8 +145,8 @@ public:
 
   /// Renders an op of a region that is not elementwise (row_stat); null: cannot.
   using SpecialOp = llvm::function_ref<Value(mlir::Operation *op, Value operand)>;
-  /// A scalar f32 op of a region on vectors of `count` lanes (0: scalars) of its operands; null if
-  /// it is not elementwise.
+  /// A scalar f32 op of a region on vectors of `count` lanes (0: scalars) of its operands; null if it
+  /// is not elementwise.
   Value elementwise(mlir::Operation *op, llvm::ArrayRef<Value> operands, int64_t count);
   /// Clones a region of scalar f32 ops onto vectors of `count` lanes (0: scalars), its arguments
   /// being `operands`; constants are splatted. Returns what it yields.

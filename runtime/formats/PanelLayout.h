@@ -92,11 +92,7 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
     l.blockK = f.superGroup ? f.superGroup : f.group;
     l.groupCodeBytes = codeBytesOfGroup(f.bits);
     int64_t at = l.blockK / kGroupK * l.groupCodeBytes;
-    auto take = [&](int64_t bytes) {
-      int64_t from = at;
-      at += bytes;
-      return from;
-    };
+    auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
     l.scaleOffset = take(2 * kPanelRows);
     if (f.hasMin)
       l.minOffset = take(2 * kPanelRows);
@@ -133,18 +129,12 @@ struct Q8Row {
 
 constexpr Q8Row q8Row(int64_t k) {
   int64_t kPadded = roundUp(k, kGroupK), g = kPadded / kGroupK;
-  return {kPadded,
-          g,
-          kPadded,
-          kPadded + 4 * g,
-          kPadded + 8 * g,
-          kPadded + 12 * g,
+  return {kPadded, g, kPadded, kPadded + 4 * g, kPadded + 8 * g, kPadded + 12 * g,
           roundUp(kPadded + 20 * g, 64)};
 }
 
-/// A `q8x2` row is two q8 rows, one behind the other: the second holds x - q * scale of the first,
-/// quantised the same way. About 15 bits instead of 7, for twice the products: for the head, where
-/// int8 costs most.
+/// A `q8x2` row is two q8 rows, one behind the other: the second holds x - q * scale of the first, quantised
+/// the same way. About 15 bits instead of 7, for twice the products: for the head, where int8 costs most.
 constexpr int64_t q8x2RowBytes(int64_t k) { return 2 * q8Row(k).bytes; }
 
 constexpr int64_t f32RowBytes(int64_t n) { return roundUp(n, kPanelRows) * 4; }

@@ -29,9 +29,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Trace.h"
 #include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/Trace.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <memory>
@@ -70,7 +70,7 @@ private:
     uint64_t count[4]; ///< of items, by GridBase
     const BatchView *batch;
     runtime::Trace *trace;
-    uint32_t number;     ///< wraps around, as comparisons expect
+    uint32_t number; ///< wraps around, as comparisons expect
     uint32_t firstGroup; ///< value of groupsDone when it began
   };
 
