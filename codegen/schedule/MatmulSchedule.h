@@ -7,7 +7,8 @@
 //   13 tokens, tiles 6 4 2 1:   [6][6][1]
 //
 // A tile on its own computes the same bits as any other, so a schedule is only about
-// time. The choice here is a model of registers and caches; an op may carry its own.
+// time. The choice here is the best of the candidates by the model of MatmulCost.h; an op may carry
+// its own, from a test or from a measured row (TuningRows.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 

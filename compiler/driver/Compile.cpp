@@ -8,7 +8,9 @@
 #include "compiler/driver/OutputPlace.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/Progress.h"
+#include "compiler/driver/Schedules.h"
 #include "compiler/driver/Summary.h"
+#include "compiler/driver/Tune.h"
 #include "compiler/engine/CodeCache.h"
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
@@ -60,7 +62,8 @@ private:
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
-      : options(options), progress(options.quiet || options.json || options.emit != Emit::Engine),
+      : options(options),
+        progress(options.quiet || options.json || (options.emit != Emit::Engine && options.emit != Emit::Rows)),
         threads(options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency())) {
     if (!options.remarks.empty()) {
       remark::RemarkCategories categories;
@@ -138,6 +141,7 @@ private:
   PipelineOptions pipeline;
   std::vector<std::pair<std::string, FrozenRewritePatternSet>> patterns; ///< of each file
   std::vector<llvm::GlobPattern> globs; ///< of the recipe
+  std::vector<RowsOfLevel> rows;        ///< of each CPU target
   std::optional<CodeCache> cache;
   int foundBefore = 0, damagedBefore = 0; ///< in the cache, when it was last told of
   std::shared_ptr<import::Checkpoint> checkpoint;
@@ -279,6 +283,12 @@ Result<void> Compilation::loadExtensions() {
                    "see the passes and their order: ingot passes"};
   if (auto ok = checkRecipe(); !ok)
     return ok;
+  for (const std::string &level : options.targets) {
+    auto read = rowsFor(options, *cpu::isaNamed(level));
+    if (!read)
+      return read.error();
+    rows.push_back(std::move(*read));
+  }
   for (const std::string &path : options.patterns) {
     auto read = extend::readPatterns(context, path);
     if (!read)
@@ -400,9 +410,13 @@ Result<void> Compilation::generateCode() {
   SmallVector<kernel::FuncOp> kernels;
   uint64_t weightBytes = planToTable(program, table, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
   table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
+  if (options.emit == Emit::Rows)
+    return tune(kernels, options, threads, progress);
   if (options.emit == Emit::Llvm) {
-    for (kernel::FuncOp fn : kernels) {
-      auto printed = cpu::printKernel(fn, *cpu::isaNamed(options.targets.back()), cpu::CodeText::Llvm);
+    const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
+    ScheduledKernels scheduled(kernels, isa, rows.back());
+    for (kernel::FuncOp fn : scheduled.kernels()) {
+      auto printed = cpu::printKernel(fn, isa, cpu::CodeText::Llvm);
       if (failed(printed))
         return compilerError("kernel " + fn.getSymName().str() + " has no code");
       llvm::outs() << *printed;
@@ -415,12 +429,20 @@ Result<void> Compilation::generateCode() {
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
   size_t codeBytes = 0;
-  for (const std::string &level : options.targets) {
-    auto code = codeFor(kernels, *cpu::isaNamed(level));
+  std::string tuned;
+  for (auto [level, rowsOfLevel] : llvm::zip_equal(options.targets, rows)) {
+    const cpu::Isa &isa = *cpu::isaNamed(level);
+    ScheduledKernels scheduled(kernels, isa, rowsOfLevel);
+    if (size_t used = scheduled.rowsUsed())
+      tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) + " matmuls by rows at " + level;
+    auto code = codeFor(scheduled.kernels(), isa);
     if (failed(code))
       return compilerError("code generation for cpu:" + level + " failed");
     codeBytes += code->size();
     auto entry = std::make_unique<fb::CodeObjectT>();
+    entry->costs = scheduled.costs();
+    for (auto [kernel, fn] : llvm::zip_equal(table.kernels, scheduled.kernels())) // rows may want more than the model
+      kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
     entry->target = "cpu:" + level;
     entry->segment = segments.size();
     for (kernel::FuncOp fn : kernels)
@@ -429,7 +451,9 @@ Result<void> Compilation::generateCode() {
     segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
   }
   progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
-                std::to_string(codeBytes / 1000) + " kB" + cacheNote(options.targets.size()));
+                std::to_string(codeBytes / 1000) + " kB" + tuned + cacheNote(options.targets.size()));
+  if (!options.tuning.empty() && tuned.empty())
+    warn("no row of " + options.tuning + " is for a matmul of this model");
   return {};
 }
 
@@ -586,7 +610,7 @@ Result<void> Compilation::run() {
     if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
       return {};
     if (options.emit != Emit::Cuda)
-      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm)
+      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm || options.emit == Emit::Rows)
         return ok;
     if (fused)
       module = std::move(fused);

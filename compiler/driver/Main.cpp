@@ -95,7 +95,8 @@ static int listPasses(bool json) {
 extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc, const char *const *argv) {
   if (argc >= 2 && std::strcmp(argv[1], "passes") == 0)
     return listPasses(argc >= 3 && std::strcmp(argv[2], "--json") == 0);
-  auto options = parseCompileOptions(argc - 1, argv + 1);
+  bool tunes = argc >= 2 && std::strcmp(argv[1], "tune") == 0;
+  auto options = tunes ? parseTuneOptions(argc - 1, argv + 1) : parseCompileOptions(argc - 1, argv + 1);
   if (!options)
     return report(options.error());
   if (!*options)

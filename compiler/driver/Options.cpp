@@ -153,6 +153,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
       ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "cuda"}));
   app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before")
       ->type_name("DIR");
+  CLI::Option *tuning = app.add_option("--tuning", o.tuning, "take schedules from this file of rows (ingot tune writes them)")->type_name("F");
+  CLI::Option *tuneFor = app.add_option("--tune-for", o.tuneFor, "rows that are shipped for a CPU: amd-zen5, or native for this one")
+      ->type_name("CPU")->excludes(tuning);
+  app.add_flag("--no-tuning", o.noTuning, "schedules by the cost model alone")->excludes(tuning)->excludes(tuneFor);
   app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
   app.add_flag("--verify", o.verify, "check every pass against the interpreter on the real weights");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");

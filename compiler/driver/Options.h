@@ -10,7 +10,7 @@
 
 namespace ingot::compiler {
 
-enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Cuda };
+enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Cuda, Rows };
 
 /// Where the numbers of the weights come from.
 enum class WeightOrigin {
@@ -43,6 +43,10 @@ struct CompileOptions {
   std::vector<std::string> disabled, dumpAfter;
   std::string remarks;                ///< "", "passed", "missed", "all"
   Emit emit = Emit::Engine;
+  std::string tuneFor;                ///< rows of this CPU, "native", or empty: of each level's machine
+  std::string tuning;                 ///< file of rows, instead of those that are shipped
+  bool noTuning = false;              ///< the cost model alone
+  double tuneSeconds = 60;            ///< Emit::Rows: how long to measure, about
   int threads = 0;                    ///< 0: as many as the machine has
   bool quiet = false, json = false;
 };
@@ -52,5 +56,8 @@ const char *weightOriginName(WeightOrigin origin);
 
 /// Parses the arguments behind `ingot compile`. nullopt: help was printed.
 Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);
+
+/// The same behind `ingot tune`: the model and what decides its kernels, with Emit::Rows.
+Result<std::optional<CompileOptions>> parseTuneOptions(int argc, const char *const *argv);
 
 } // namespace ingot::compiler

@@ -41,7 +41,7 @@ static fs::path folderOf(const std::string &model) {
 }
 
 static bool isInput(const CompileOptions &options, const struct stat &file) {
-  std::vector<std::string> inputs = {options.model, options.chatTemplate, options.recipeFile};
+  std::vector<std::string> inputs = {options.model, options.chatTemplate, options.recipeFile, options.tuning};
   inputs.insert(inputs.end(), options.patterns.begin(), options.patterns.end());
   inputs.insert(inputs.end(), options.plugins.begin(), options.plugins.end());
   for (const std::string &input : inputs)
@@ -60,7 +60,7 @@ static bool isInput(const CompileOptions &options, const struct stat &file) {
 }
 
 Result<void> compiler::checkOutput(const CompileOptions &options) {
-  if (options.emit != Emit::Engine)
+  if (options.output.empty() || (options.emit != Emit::Engine && options.emit != Emit::Rows))
     return {};
   struct stat file;
   if (::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode) && isInput(options, file))

@@ -139,6 +139,21 @@ void programText(std::string &out, const fb::Engine &e) {
   }
 }
 
+/// How matmuls of each code object were cut, and by what.
+void scheduleText(std::string &out, const fb::Engine &e) {
+  for (const fb::CodeObject *code : *e.code()) {
+    if (!code->costs())
+      continue;
+    print(out, "\nschedules of %s\n", shown(code->target()).c_str());
+    for (unsigned k = 0; k < code->costs()->size(); ++k)
+      if (const fb::KernelCost *cost = code->costs()->Get(k);
+          cost->schedule() && cost->schedule()->size())
+        print(out, "  %-32s %s: %s (%s)\n", shown(e.kernels()->Get(k)->name()).c_str(),
+              shown(cost->shape()).c_str(), shown(cost->schedule()).c_str(),
+              shown(cost->source()).c_str());
+  }
+}
+
 void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits,
                 const fb::Engine &e) {
   print(out,
@@ -177,6 +192,7 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
   for (const fb::Engine *program : programsOf(e)) {
     memoryText(out, engine, limits, *program);
     programText(out, *program);
+    scheduleText(out, *program);
     if (deviceKind(*program) == DeviceKind::Cuda)
       variantText(out, *program);
   }

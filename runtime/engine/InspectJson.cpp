@@ -74,6 +74,23 @@ void writeVariants(JsonText &j, const fb::KernelVariants &list) {
   j.close();
 }
 
+/// How a matmul was cut for each level.
+void writeSchedules(JsonText &j, const fb::Engine &e, unsigned kernel) {
+  j.key("schedules").open('[');
+  for (const fb::CodeObject *code : *e.code()) {
+    const fb::KernelCost *cost = code->costs() ? code->costs()->Get(kernel) : nullptr;
+    if (!cost || !cost->schedule() || cost->schedule()->size() == 0)
+      continue;
+    j.open('{').key("target").value(view(code->target())).key("shape").value(view(cost->shape()));
+    j.key("schedule")
+        .value(view(cost->schedule()))
+        .key("source")
+        .value(view(cost->source()))
+        .close();
+  }
+  j.close();
+}
+
 void writeKernels(JsonText &j, const fb::Engine &e) {
   j.key("kernels").open('[');
   for (unsigned i = 0; i < e.kernels()->size(); ++i) {
@@ -85,6 +102,7 @@ void writeKernels(JsonText &j, const fb::Engine &e) {
     j.key("args").value(k->args()).key("scratch_bytes").value(k->scratch_bytes());
     if (deviceKind(e) == DeviceKind::Cuda)
       writeVariants(j, *e.code()->Get(0)->variants()->Get(i));
+    writeSchedules(j, e, i);
     j.close();
   }
   j.close();

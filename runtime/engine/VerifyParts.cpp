@@ -179,7 +179,8 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
     return bad("E0347", label + "format '" + w.format()->str() + "' is unknown" +
                             (vector ? " for a vector" : ""));
 
-  // The FlatBuffers verifier looks at the alignment of a vector's length, not of 8-byte elements behind it.
+  // The FlatBuffers verifier looks at the alignment of a vector's length, not of 8-byte elements
+  // behind it.
   if (w.shape() && reinterpret_cast<uintptr_t>(w.shape()->Data()) % alignof(uint64_t) != 0)
     return bad("E0348", label + "a shape at an odd place in the table");
   size_t rank = w.shape() ? w.shape()->size() : 0;
@@ -314,6 +315,11 @@ Result<void> PartsVerifier::costs() {
       return bad("E0379", "cost " + to_string(i) + " is of kernel " +
                               to_string(engine.costs()->Get(i)->kernel()) + " of " +
                               to_string(engine.kernels()->size()));
+  for (const fb::CodeObject *code : *engine.code())
+    if (code->costs() && code->costs()->size() != engine.kernels()->size())
+      return bad("E0379", "its code " + code->target()->str() + " has " +
+                              to_string(code->costs()->size()) + " costs for " +
+                              to_string(engine.kernels()->size()) + " kernels");
   return {};
 }
 

@@ -227,7 +227,7 @@ TEST(Matmul, GreedyKeys) {
         code.call("head", {ones.data(), w.bytes.data(), out.data(), untouched.data()}, batch, 0,
                   panels);
         ASSERT_EQ(untouched[0], 0u);
-        ASSERT_EQ(std::memcmp(&out[0], made.data(), 4), 0);
+        ASSERT_TRUE(out[0] == made[0] || (std::isnan(out[0]) && std::isnan(made[0])));
       }
     }
   }

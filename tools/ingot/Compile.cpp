@@ -10,11 +10,13 @@
 namespace ingot::cli {
 
 Action defineCompile(CLI::App &app) {
-  for (const char *flag : {"--target", "--quantize", "--kv", "--precision", "--weights", "--seed",
-                           "--cache", "--recipe", "--patterns", "--plugin", "--insert", "--disable",
-                           "--dump-after", "--emit", "--remarks", "-o", "-j", "--chat-template"})
+  for (const char *flag :
+       {"--target",     "--quantize", "--kv",       "--precision", "--weights", "--seed",
+        "--cache",      "--recipe",   "--patterns", "--plugin",    "--insert",  "--disable",
+        "--dump-after", "--emit",     "--remarks",  "-o",          "-j",        "--chat-template",
+        "--tune-for",   "--tuning"})
     app.add_option(flag);
-  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant"})
+  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning"})
     app.add_flag(flag);
   return nullptr;
 }

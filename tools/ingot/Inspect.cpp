@@ -18,7 +18,7 @@ using runtime::EngineFile;
 using runtime::VerifyLevel;
 
 struct InspectOptions {
-  std::string path, html;
+  std::string path, html, svg;
   CommonOptions common;
   LimitOptions limits;
   bool verify = false, evidence = false, roofline = false;
@@ -65,7 +65,7 @@ Result<int> inspect(const InspectOptions &options) {
   if (options.verify)
     return verify(options.path, options.common);
   if (options.roofline)
-    return roofline(options.path, options.common, options.limits);
+    return roofline(options.path, options.common, options.limits, options.svg);
   auto engine = EngineFile::open(options.path);
   if (!engine)
     return engine.error();
@@ -97,10 +97,13 @@ Action defineInspect(CLI::App &app) {
                        ->excludes(html)
                        ->excludes(verify);
   auto *roofline = app.add_flag("--roofline", options->roofline,
-                                "run it: each kernel's time and the rate of its weights")
+                                "run it: each kernel's time against the machine's limits")
                        ->excludes(html)
                        ->excludes(verify)
                        ->excludes(evidence);
+  app.add_option("--svg", options->svg, "with --roofline: the same as a picture")
+      ->type_name("FILE")
+      ->needs(roofline);
   options->common.define(app);
   app.get_option("--trace")->needs(roofline); // nothing else runs it
   options->limits.define(app);

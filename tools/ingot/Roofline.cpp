@@ -1,11 +1,21 @@
+//===- Roofline.cpp - ingot inspect --roofline ----------------------------===//
+//
+// Bytes and operations are the plan's and the compiler's (fb::KernelCost), times are measured here,
+// and so are the machine's limits. A kernel that only moves activations finds them in a cache and
+// may be faster than memory: its share of the limit is above 100 %.
+//===----------------------------------------------------------------------===//
 #include "tools/ingot/Roofline.h"
 
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/MachineLimits.h"
+#include "tools/ingot/RooflineSvg.h"
 
 #include <algorithm>
+#include <cstdarg>
 #include <map>
 
 namespace ingot::cli {
@@ -16,19 +26,96 @@ using runtime::Session;
 
 constexpr int64_t kPrompt = 512, kSteps = 128;
 
-/// What one step asks of a kernel: the plan says it, nothing is measured.
-struct Work {
-  uint64_t launches = 0;
-  uint64_t weightBytes = 0; ///< read once per launch
+/// What one step asks of a kernel: plan and costs say it, nothing is measured.
+struct Phase {
+  double bytes = 0; ///< from memory and between launches
+  double operations = 0;
+  double coreSeconds = 0; ///< the model's, on one core; 0: it has none
+  double memoryBytes = 0; ///< of them those that come from memory: weights and KV
+  double us = 0;          ///< measured: thread time / threads
+  double predictedUs = 0;
+  double boundUs = 0; ///< of the limit that binds; 0: no limits are known
+  const char *binds = "";
+
+  double gbPerS() const { return us > 0 ? bytes / us / 1e3 : 0; }
+  double gops() const { return us > 0 ? operations / us / 1e3 : 0; }
+  double share() const { return us > 0 ? boundUs / us : 0; }
 };
 
-std::map<std::string, Work> workPerStep(const fb::Engine &engine) {
-  std::map<std::string, Work> work;
+struct Row {
+  std::string kernel, family;
+  const fb::KernelCost *cost = nullptr;
+  uint64_t launches = 0;
+  uint64_t weightBytes = 0; ///< read once per launch
+  Phase decode, prompt;
+};
+
+/// The costs of the code that runs, if the engine has them.
+const fb::CodeObject *runningCode(const Session &session) {
+  for (const fb::CodeObject *code : *session.program().code())
+    if (code->target()->string_view() == session.target())
+      return code->costs() ? code : nullptr;
+  return nullptr;
+}
+
+/// Core time that the model foretells for so many tokens, from the nearest step that it was asked
+/// for.
+void predict(const fb::KernelCost &cost, double tokens, Phase &phase) {
+  const fb::Prediction *near = nullptr;
+  for (unsigned i = 0; cost.predicted() && i < cost.predicted()->size(); ++i)
+    if (const fb::Prediction *p = cost.predicted()->Get(i);
+        !near || static_cast<double>(p->tokens()) <= tokens)
+      near = p;
+  if (!near)
+    return;
+  const double scale = tokens / static_cast<double>(near->tokens());
+  phase.coreSeconds += static_cast<double>(near->core_ns()) * 1e-9 * scale;
+  phase.memoryBytes += static_cast<double>(near->bytes()) * std::max(1.0, scale);
+}
+
+/// One launch in a step of `tokens` tokens (one logits row) whose last position is `positions` - 1.
+void addLaunch(const fb::KernelCost *cost, double weightBytes, const fb::KvSlot *slot,
+               double tokens, double positions, Phase &phase) {
+  phase.bytes += weightBytes;
+  if (!cost) {
+    phase.memoryBytes += weightBytes;
+    return;
+  }
+  const double units = cost->per_row() ? 1 : tokens;
+  const double window = slot && slot->window() ? slot->window() : positions;
+  // A token at position p meets min(p + 1, window) positions.
+  const double first = positions - tokens + 1,
+               whole = std::max(0.0, positions - std::max(first, window));
+  const double partly = tokens - whole;
+  const double pairs =
+      whole * window + partly * (first + std::min(positions, first + partly - 1)) / 2;
+  const double kv =
+      std::min(positions, window + tokens) * static_cast<double>(cost->bytes_per_position());
+  phase.bytes += units * static_cast<double>(cost->bytes_per_unit()) + kv;
+  phase.operations += units * static_cast<double>(cost->operations_per_unit()) +
+                      pairs * static_cast<double>(cost->operations_per_position());
+  if (cost->predicted() && cost->predicted()->size())
+    predict(*cost, units, phase);
+  else
+    phase.memoryBytes += weightBytes + kv;
+}
+
+/// A row per kernel; decode at the mean of positions 0 … steps - 1.
+std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t steps) {
+  const fb::Engine &engine = session.program();
+  const fb::CodeObject *code = runningCode(session);
+  std::vector<Row> rows(engine.kernels()->size());
+  for (unsigned k = 0; k < rows.size(); ++k) {
+    const fb::Kernel *kernel = engine.kernels()->Get(k);
+    rows[k].kernel = kernel->name()->str();
+    rows[k].family = kernel->family() ? kernel->family()->str() : "";
+    rows[k].cost = code ? code->costs()->Get(k) : nullptr;
+  }
   for (const fb::Step *step : *engine.steps())
     for (const fb::Launch *launch : *engine.sections()->Get(step->section())->launches()) {
-      const fb::Kernel *code = engine.kernels()->Get(launch->kernel());
-      Work &kernel = work[code->name()->str()];
-      ++kernel.launches;
+      Row &row = rows[launch->kernel()];
+      ++row.launches;
+      uint64_t weightBytes = 0;
       for (const fb::Arg *arg : *launch->args()) {
         const fb::Weight *weight = nullptr;
         if (arg->kind() == fb::ArgKind::Weight)
@@ -36,12 +123,36 @@ std::map<std::string, Work> workPerStep(const fb::Engine &engine) {
         else if (arg->kind() == fb::ArgKind::LayerWeight)
           weight = engine.weights()->Get(step->weights()->Get(arg->index()));
         if (weight) // a gather reads the row of its token
-          kernel.weightBytes += code->family() && code->family()->string_view() == "gather"
-                                    ? weight->size() / weight->shape()->Get(0)
-                                    : weight->size();
+          weightBytes +=
+              row.family == "gather" ? weight->size() / weight->shape()->Get(0) : weight->size();
       }
+      row.weightBytes += weightBytes;
+      const fb::KvSlot *slot =
+          step->kv_slot() >= 0 ? engine.kv_slots()->Get(step->kv_slot()) : nullptr;
+      const auto bytes = static_cast<double>(row.cost && row.family == "gather" ? 0 : weightBytes);
+      addLaunch(row.cost, bytes, slot, 1, (static_cast<double>(steps) + 1) / 2, row.decode);
+      addLaunch(row.cost, bytes, slot, static_cast<double>(prompt), static_cast<double>(prompt),
+                row.prompt);
     }
-  return work;
+  return rows;
+}
+
+/// The model's sum of two things that run side by side (codegen/schedule/MatmulCost.h).
+double overlap(double a, double b) { return std::max(a, b) + std::min(a, b) / 8; }
+
+/// What the limits say of a phase: the roof that binds, and the model's time on this machine.
+void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits, double threads) {
+  if (limits.readGbPerS <= 0 || !cost)
+    return;
+  const bool int8 = cost->arithmetic() == fb::Arithmetic::Int8,
+             bf16 = cost->arithmetic() == fb::Arithmetic::Bf16;
+  const double rate = int8 ? limits.int8Gops : bf16 ? limits.bf16Gflops : limits.f32Gflops;
+  const double memory = phase.bytes / limits.readGbPerS / 1e3,
+               compute = phase.operations / rate / 1e3;
+  phase.boundUs = std::max(memory, compute);
+  phase.binds = memory >= compute ? "memory" : int8 ? "int8" : bf16 ? "bf16" : "f32";
+  const double core = phase.coreSeconds > 0 ? phase.coreSeconds * 1e6 / threads : compute;
+  phase.predictedUs = overlap(core, phase.memoryBytes / limits.readGbPerS / 1e3);
 }
 
 std::map<std::string, double> seconds(const Session &session) {
@@ -70,68 +181,123 @@ Result<std::map<std::string, double>> measure(Session &session, int64_t prompt, 
   return after;
 }
 
-struct Row {
-  std::string kernel, family;
-  Work work;
-  double decode = 0, prompt = 0; ///< microseconds of a step: thread time / threads
-  double rate() const {
-    return decode > 0 ? static_cast<double>(work.weightBytes) / decode / 1e3 : 0;
-  } ///< GB/s
-};
+std::string json(const std::vector<Row> &rows, const MachineLimits &limits) {
+  std::string text = "[";
+  for (const Row &row : rows) {
+    JsonObject object;
+    object.field("kernel", row.kernel)
+        .field("family", row.family)
+        .field("launches", row.launches)
+        .field("weight_bytes", row.weightBytes)
+        .field("decode_us", row.decode.us)
+        .field("decode_gb_per_s",
+               row.decode.us > 0 ? static_cast<double>(row.weightBytes) / row.decode.us / 1e3 : 0)
+        .field("prompt512_us", row.prompt.us);
+    if (row.cost) {
+      if (row.cost->shape() && row.cost->shape()->size())
+        object.field("shape", row.cost->shape()->str())
+            .field("schedule", row.cost->schedule()->str())
+            .field("source", row.cost->source()->str());
+      object.field("arithmetic", std::string(fb::EnumNameArithmetic(row.cost->arithmetic())));
+      for (auto [name, phase] : {std::pair{"decode", &row.decode}, {"prompt512", &row.prompt}})
+        object.field(std::string(name) + "_bytes", phase->bytes)
+            .field(std::string(name) + "_operations", phase->operations)
+            .field(std::string(name) + "_predicted_us", phase->predictedUs)
+            .field(std::string(name) + "_limit_us", phase->boundUs)
+            .field(std::string(name) + "_bound", std::string(phase->binds));
+    }
+    if (limits.readGbPerS > 0)
+      object.field("limit_read_gb_per_s", limits.readGbPerS)
+          .field("limit_int8_gops", limits.int8Gops)
+          .field("limit_bf16_gflops", limits.bf16Gflops)
+          .field("limit_f32_gflops", limits.f32Gflops);
+    text += (text.size() > 1 ? ",\n " : "") + object.str();
+  }
+  return text + "]\n";
+}
 
-void print(const std::vector<Row> &rows, const Session &session, bool json) {
-  double total = 0, promptTotal = 0;
-  uint64_t bytes = 0;
-  std::string text = json ? "[" : "";
+std::string line(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
+std::string line(const char *pattern, ...) {
+  char text[240];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text, sizeof text, pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::string phaseLine(const char *name, const char *family, uint64_t launches, const Phase &phase,
+                      double total) {
+  std::string predicted = phase.predictedUs > 0 ? line("%.1f", phase.predictedUs) : "-";
+  std::string limit = phase.boundUs > 0 ? line("%.0f%% %s", 100 * phase.share(), phase.binds) : "-";
+  return line("%-22s %-12s %8llu %12s %9s %10.1f %5.1f%% %10s %8.1f %8.1f   %s\n", name, family,
+              static_cast<unsigned long long>(launches),
+              runtime::humanBytes(static_cast<uint64_t>(phase.bytes)).c_str(),
+              phase.operations > 0 ? shortNumber(phase.operations / 1e6).c_str() : "-", phase.us,
+              total > 0 ? 100 * phase.us / total : 0, predicted.c_str(), phase.gbPerS(),
+              phase.gops(), limit.c_str());
+}
+
+/// Kernels of one phase and their sum. What binds the sum is said per kernel alone.
+std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
+  Phase sum;
+  uint64_t launches = 0;
   for (const Row &row : rows) {
-    total += row.decode;
-    promptTotal += row.prompt;
-    bytes += row.work.weightBytes;
-    if (json)
-      text += (text.size() > 1 ? ",\n " : "") + JsonObject()
-                                                    .field("kernel", row.kernel)
-                                                    .field("family", row.family)
-                                                    .field("launches", row.work.launches)
-                                                    .field("weight_bytes", row.work.weightBytes)
-                                                    .field("decode_us", row.decode)
-                                                    .field("decode_gb_per_s", row.rate())
-                                                    .field("prompt512_us", row.prompt)
-                                                    .str();
+    const Phase &one = row.*phase;
+    launches += row.launches;
+    sum.bytes += one.bytes, sum.operations += one.operations, sum.us += one.us;
+    sum.predictedUs += one.predictedUs, sum.boundUs += one.boundUs;
   }
-  if (json) {
-    emit(text + "]\n");
-    return;
-  }
-  char line[160];
-  std::snprintf(line, sizeof line, "%-22s %-12s %8s %12s %10s %6s %8s %12s\n", "kernel", "family",
-                "launches", "weights", "decode us", "share", "GB/s", "prompt us");
-  emit(line);
-  for (const Row &row : rows) {
-    std::snprintf(line, sizeof line, "%-22s %-12s %8llu %12s %10.1f %5.1f%% %8.1f %12.0f\n",
-                  row.kernel.c_str(), row.family.c_str(),
-                  static_cast<unsigned long long>(row.work.launches),
-                  runtime::humanBytes(row.work.weightBytes).c_str(), row.decode,
-                  100 * row.decode / total, row.rate(), row.prompt);
-    emit(line);
-  }
-  std::snprintf(line, sizeof line, "%-44s %12s %10.1f %6s %8.1f %12.0f\n", "a step",
-                runtime::humanBytes(bytes).c_str(), total, "",
-                static_cast<double>(bytes) / total / 1e3, promptTotal);
-  emit(line);
-  emit("decode: one sequence, mean of " + std::to_string(kSteps) +
-       " steps; prompt: " + std::to_string(kPrompt) + " ids; " + std::string(session.target()) +
-       ", " + session.device() + "\n");
+  std::string text =
+      line("%-22s %-12s %8s %12s %9s %10s %6s %10s %8s %8s   %s\n", "kernel", "family", "launches",
+           "bytes", "Mops", "us", "share", "predicted", "GB/s", "Gop/s", "of its limit");
+  for (const Row &row : rows)
+    text += phaseLine(row.kernel.c_str(), row.family.c_str(), row.launches, row.*phase, sum.us);
+  return text + phaseLine("a step", "", launches, sum, sum.us);
+}
+
+void print(const std::vector<Row> &rows, const Session &session, const MachineLimits &limits,
+           int64_t prompt, int64_t steps) {
+  emit("decode: one sequence, mean of " + std::to_string(steps) + " steps; " +
+       std::string(session.target()) + ", " + session.device() + "\n" + table(rows, &Row::decode));
+  emit("\nprompt: " + std::to_string(prompt) + " ids in one step\n" + table(rows, &Row::prompt));
+  if (limits.readGbPerS > 0)
+    emit(line("\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and "
+              "%.2f f32 "
+              "TFLOPS\n",
+              limits.readGbPerS, limits.int8Gops / 1e3, limits.bf16Gflops / 1e3,
+              limits.f32Gflops / 1e3));
+  std::string schedules;
+  for (const Row &row : rows)
+    if (row.cost && row.cost->shape() && row.cost->shape()->size())
+      schedules += line("%-22s ", row.kernel.c_str()) + row.cost->shape()->str() + ": " +
+                   row.cost->schedule()->str() + " (" + row.cost->source()->str() + ")\n";
+  if (!schedules.empty())
+    emit("\nschedules\n" + schedules);
+}
+
+std::vector<RooflinePoint> pointsOf(const std::vector<Row> &rows) {
+  std::vector<RooflinePoint> points;
+  for (const Row &row : rows)
+    for (bool prompt : {false, true}) {
+      const Phase &phase = prompt ? row.prompt : row.decode;
+      points.push_back({row.kernel, prompt, phase.operations, phase.bytes, phase.us * 1e-6});
+    }
+  return points;
 }
 
 } // namespace
 
 Result<int> roofline(const std::string &path, const CommonOptions &common,
-                     const LimitOptions &limits) {
+                     const LimitOptions &given, const std::string &svg) {
+  if (!svg.empty())
+    if (auto writable = checkWritable(svg); !writable)
+      return writable.error();
   EngineOptions options;
   options.model = path;
   options.common = common;
   options.common.quiet = true;
-  options.limits = limits;
+  options.limits = given;
   runtime::SessionOptions wanted;
   wanted.loadTokenizer = false;
   wanted.context = kPrompt + kSteps;
@@ -157,20 +323,30 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   if (!decodeTimes)
     return decodeTimes.error();
 
-  const auto work = workPerStep((*session)->program());
   const double threads = (*session)->threads();
-  std::vector<Row> rows;
-  for (const fb::Kernel *kernel : *(*session)->program().kernels()) {
-    const std::string name = kernel->name()->str();
-    Row row{name, kernel->family() ? kernel->family()->str() : "",
-            work.count(name) ? work.at(name) : Work{}};
-    row.decode = (*decodeTimes)[name] / static_cast<double>(steps) / threads * 1e6;
-    row.prompt = (*promptTimes)[name] / threads * 1e6;
-    rows.push_back(std::move(row));
+  // Limits are the CPU's, and measured last: the pool's threads have gone to sleep by then.
+  MachineLimits limits;
+  if (auto level = runtime::isaNamed((*session)->target()))
+    limits = measureLimits(*level, (*session)->threads());
+  std::vector<Row> rows = workPerStep(**session, prompt, steps);
+  for (Row &row : rows) {
+    row.decode.us = (*decodeTimes)[row.kernel] / static_cast<double>(steps) / threads * 1e6;
+    row.prompt.us = (*promptTimes)[row.kernel] / threads * 1e6;
+    hold(row.decode, row.cost, limits, threads);
+    hold(row.prompt, row.cost, limits, threads);
   }
   std::sort(rows.begin(), rows.end(),
-                   [](const Row &a, const Row &b) { return a.decode > b.decode; });
-  print(rows, **session, common.json);
+            [](const Row &a, const Row &b) { return a.decode.us > b.decode.us; });
+  if (!svg.empty()) {
+    const std::string title = path.substr(path.find_last_of('/') + 1) + ", " +
+                              std::string((*session)->target()) + ", " + (*session)->device();
+    if (auto written = writeFile(svg, rooflineSvg(pointsOf(rows), limits, title)); !written)
+      return written.error();
+  }
+  if (common.json)
+    emit(json(rows, limits));
+  else
+    print(rows, **session, limits, prompt, steps);
   return options.close(**session);
 }
 

@@ -1,8 +1,8 @@
 //===- main.cpp - The `ingot` command line ---------------------------------===//
 //
 // Thin: finds the subcommand, parses its options, runs it, prints errors. The exit codes
-// are those of runtime/error/Error.h. `compile` is forwarded whole to libingot-compiler.so,
-// so that this binary needs no LLVM.
+// are those of runtime/error/Error.h. `compile` and `tune` are forwarded whole to
+// libingot-compiler.so, so that this binary needs no LLVM.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
@@ -32,6 +32,7 @@ std::span<const Command> commands() {
       {"logits", "write the logits of every position as .npy", defineLogits},
       {"tokenize", "the ids of a text", defineTokenize},
       {"passes", "list the passes of the compiler", definePasses},
+      {"tune", "measure schedules on this machine, for compile --tuning", defineTune},
       {"doctor", "check this machine and installation", defineDoctor},
       {"completion", "print a completion script for bash, zsh or fish", defineCompletion},
   };
@@ -149,7 +150,7 @@ int dispatch(int argc, const char *const *argv) {
   const Command *command = findCommand(argv[1]);
   if (!command)
     return printError(unknownCommand(argv[1]));
-  if (command->define == defineCompile) {
+  if (command->define == defineCompile || command->define == defineTune) {
     Result<int> code = callCompiler(argc, argv);
     return code ? *code : printError(code.error());
   }

@@ -378,6 +378,8 @@ std::vector<BadEngine> allBad() {
       {"top_k", "E0378", [](Table &t) { t.generation->top_k = -1; }},
       {"penalty", "E0378", [](Table &t) { t.generation->repetition_penalty = 0; }},
       {"cost_kernel", "E0379", [](Table &t) { t.costs[0]->kernel = 2; }},
+      {"costs_of_fewer_kernels", "E0379",
+       [](Table &t) { t.code[0]->costs.push_back(std::make_unique<fb::KernelCostT>()); }},
       // Programs for GPUs.
       {"program_in_a_program", "E0801",
        [](Table &t) { gpuProgram(t).programs.push_back(copyOfTable(gpuProgram(t))); }},

@@ -1,0 +1,365 @@
+//===- Tune.cpp - See Tune.h ----------------------------------------------===//
+#include "compiler/driver/Tune.h"
+#include "codegen/cpu/CpuCodegen.h"
+#include "codegen/schedule/MatmulCost.h"
+#include "codegen/schedule/MatmulSchedule.h"
+#include "codegen/schedule/TuningRows.h"
+#include "compiler/driver/HostCpu.h"
+#include "compiler/engine/TemporaryFile.h"
+#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/engine/Isa.h"
+#include "runtime/formats/SeedWeights.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <dlfcn.h>
+#include <map>
+#include <memory>
+#include <random>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+using kernel::RowKind;
+using kernel::ScheduleAttr;
+
+namespace {
+
+constexpr int64_t kMostTokens = 512;
+constexpr int64_t kCallBytes = 16 << 20;  ///< of weights that one call reads
+constexpr double kCallOperations = 2e9;   ///< of a call of many tokens: some milliseconds
+constexpr int64_t kEvictBytes = 64 << 20; ///< more than a last-level cache keeps of one core
+constexpr double kWins = 0.98, kLoses = 1.03;
+constexpr int kLeastRounds = 3, kMostRounds = 40;
+
+double threadSeconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+double wallSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Free {
+  void operator()(char *p) const { std::free(p); }
+};
+using Memory = std::unique_ptr<char, Free>;
+Memory allocate(size_t bytes) {
+  return Memory(static_cast<char *>(std::aligned_alloc(64, roundUp(std::max<int64_t>(bytes, 64), 64))));
+}
+
+/// Numbers as activations have them: nothing that is no number, or so small that it is slow.
+void fillRows(char *rows, kernel::RowsType type) {
+  std::mt19937 random(1);
+  auto floats = [&](char *at, int64_t count, float scale) {
+    for (int64_t i = 0; i < count; ++i) {
+      float value = (float(random() % 2001) / 1000 - 1) * scale;
+      std::memcpy(at + 4 * i, &value, 4);
+    }
+  };
+  for (int64_t t = 0; t < kMostTokens; ++t, rows += type.rowBytes()) {
+    if (type.getKind() == RowKind::F32) {
+      floats(rows, type.rowBytes() / 4, 1);
+      continue;
+    }
+    Q8Row row = q8Row(type.getN());
+    for (int64_t plane = 0; plane * row.bytes < type.rowBytes(); ++plane) {
+      char *at = rows + plane * row.bytes;
+      std::memset(at, 0, row.bytes);
+      for (int64_t k = 0; k < type.getN(); ++k)
+        at[k] = char(int(random() % 255) - 127);
+      floats(at + row.scaleOffset, 2 * row.groups, 0.01f);
+    }
+  }
+}
+
+/// The operands of one kernel, made up.
+class Operands {
+public:
+  explicit Operands(kernel::FuncOp fn) {
+    uint64_t tensor = 0;
+    for (Type type : fn.getArgumentTypes()) {
+      if (auto rows = dyn_cast<kernel::RowsType>(type)) {
+        memory.push_back(allocate(kMostTokens * rows.rowBytes()));
+        fillRows(memory.back().get(), rows);
+      } else {
+        auto weight = cast<lm::WeightType>(type);
+        size_t bytes = kernel::packedBytes(weight);
+        memory.push_back(allocate(bytes));
+        std::memset(memory.back().get(), 0, bytes);
+        std::span<std::byte> out(reinterpret_cast<std::byte *>(memory.back().get()), bytes);
+        if (weight.isVector())
+          fillSeedVector(weight.rows(), out);
+        else
+          fillSeedPanels(1, tensor, panelLayout(weight.getFormat(), weight.rows(), weight.columns()), 0, out);
+        ++tensor;
+      }
+      pointers.push_back(memory.back().get());
+    }
+  }
+  void *const *args() const { return pointers.data(); }
+
+private:
+  std::vector<Memory> memory;
+  std::vector<void *> pointers;
+};
+
+/// A schedule with its code and what was measured of it.
+struct Candidate {
+  ScheduleAttr schedule;
+  cpu::KernelFn code = nullptr;
+  std::map<int64_t, std::vector<double>> samples; ///< seconds by tokens
+
+  double median(int64_t tokens) {
+    std::vector<double> &all = samples[tokens];
+    std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
+    return all[all.size() / 2];
+  }
+};
+
+/// A shared object in memory, loaded.
+class Loaded {
+public:
+  static Result<Loaded> load(const std::vector<char> &image) {
+    Loaded loaded;
+    loaded.file = memfd_create("ingot-tune", MFD_CLOEXEC); // open while it is loaded: dlopen compares names
+    if (loaded.file >= 0 && ::write(loaded.file, image.data(), image.size()) == ssize_t(image.size()))
+      loaded.handle = dlopen(("/proc/self/fd/" + std::to_string(loaded.file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (loaded.handle)
+      return loaded;
+    const char *why = dlerror();
+    return Error{ExitCode::File, "E0447", "code cannot be loaded to be measured", why ? why : "no memory file could be made",
+                 "mount /proc, and allow executable memory"};
+  }
+  Loaded(Loaded &&other) : file(std::exchange(other.file, -1)), handle(std::exchange(other.handle, nullptr)) {}
+  ~Loaded() {
+    if (handle)
+      dlclose(handle);
+    if (file >= 0)
+      close(file);
+  }
+  cpu::KernelFn function(const std::string &name) const {
+    return reinterpret_cast<cpu::KernelFn>(dlsym(handle, name.c_str()));
+  }
+
+private:
+  Loaded() = default;
+  int file = -1;
+  void *handle = nullptr;
+};
+
+class Tuner {
+public:
+  Tuner(const cpu::Isa &isa, int threads)
+      : isa(isa), threads(threads), evicted(allocate(kEvictBytes)) {
+    std::memset(evicted.get(), 1, kEvictBytes);
+  }
+
+  /// The row of the kernel, if a schedule is better than the model's; within about `seconds`.
+  Result<std::optional<cpu::TuningRow>> tune(kernel::FuncOp fn, double seconds) {
+    auto op = cast<kernel::MatmulOp>(fn.structuredOp());
+    Operands operands(fn);
+    std::vector<Candidate> candidates = neighbours(op);
+    if (auto ok = race(fn, operands, candidates, seconds * 2 / 3); !ok)
+      return ok.error();
+    std::vector<Candidate> last(1);
+    last[0].schedule = candidates[0].schedule;
+    ScheduleAttr challenger = combine(candidates);
+    if (challenger == last[0].schedule)
+      return std::optional<cpu::TuningRow>();
+    last.emplace_back().schedule = challenger;
+    if (auto ok = race(fn, operands, last, seconds / 3); !ok)
+      return ok.error();
+    bool wins = relative(last[1], last[0]) < kWins;
+    for (int64_t tokens : tokensOf(op))
+      wins &= last[1].median(tokens) < kLoses * last[0].median(tokens);
+    if (!wins)
+      return std::optional<cpu::TuningRow>();
+    return std::optional(rowOf(op, last));
+  }
+
+private:
+  /// Steps that this kernel may meet; logits are asked for few tokens.
+  static std::vector<int64_t> tokensOf(kernel::MatmulOp op) {
+    std::vector<int64_t> tokens(std::begin(cpu::kModelTokens), std::end(cpu::kModelTokens));
+    if (op.getExtent() == kernel::Extent::Rows)
+      llvm::erase_if(tokens, [](int64_t t) { return t > 32; });
+    return tokens;
+  }
+
+  /// The model's choice, then those that differ from it in one thing.
+  std::vector<Candidate> neighbours(kernel::MatmulOp op) const {
+    std::vector<Candidate> candidates(1);
+    ScheduleAttr model = cpu::matmulSchedule(op, isa);
+    candidates[0].schedule = model;
+    for (ScheduleAttr other : cpu::scheduleCandidates(op, isa)) {
+      int tiles = other.getTokenTiles() != model.getTokenTiles();
+      int prefetch = other.getPrefetch() != model.getPrefetch();
+      // The block goes with the tiles: it is a multiple of the first.
+      int64_t front = model.getTokenTiles().front();
+      bool sameBlock = other.getTokenBlock() / front == model.getTokenBlock() / front ||
+                       std::abs(other.getTokenBlock() - model.getTokenBlock()) < other.getTokenTiles().front();
+      bool known = llvm::any_of(candidates, [&](const Candidate &c) { return c.schedule == other; });
+      if (tiles + prefetch + !sameBlock == 1 && !known)
+        candidates.emplace_back().schedule = other;
+    }
+    return candidates;
+  }
+
+  Result<void> race(kernel::FuncOp fn, const Operands &operands, std::vector<Candidate> &candidates, double seconds) {
+    std::vector<OwningOpRef<kernel::FuncOp>> owned;
+    SmallVector<kernel::FuncOp> kernels;
+    int64_t scratchBytes = 64;
+    for (auto [i, candidate] : llvm::enumerate(candidates)) {
+      kernel::FuncOp copy = fn.clone();
+      owned.emplace_back(copy);
+      copy.setSymName("candidate_" + std::to_string(i));
+      cast<kernel::MatmulOp>(copy.structuredOp()).setScheduleAttr(candidate.schedule);
+      scratchBytes = std::max(scratchBytes, cpu::scratchBytes(copy));
+      kernels.push_back(copy);
+    }
+    auto image = cpu::compileKernels(kernels, isa, {static_cast<unsigned>(threads)});
+    if (failed(image))
+      return Error{ExitCode::Internal, "E0490", "kernel " + fn.getSymName().str() + " has no code at " + std::string(isa.name),
+                   "", "this is a bug of ingot: please report it with the checkpoint's config"};
+    auto code = Loaded::load(*image);
+    if (!code)
+      return code.error();
+    for (auto [i, candidate] : llvm::enumerate(candidates))
+      candidate.code = code->function("candidate_" + std::to_string(i));
+    Memory scratch = allocate(scratchBytes);
+    auto op = cast<kernel::MatmulOp>(fn.structuredOp());
+    double end = wallSeconds() + seconds;
+    for (int round = 0; round < kLeastRounds || (round < kMostRounds && wallSeconds() < end); ++round)
+      for (int64_t tokens : tokensOf(op))
+        for (size_t i = 0; i < candidates.size(); ++i) {
+          Candidate &candidate = candidates[(i + round) % candidates.size()];
+          candidate.samples[tokens].push_back(call(op, candidate, operands, tokens, scratch.get()));
+        }
+    return {};
+  }
+
+  /// Seconds of all panels, from a call of some of them.
+  double call(kernel::MatmulOp op, const Candidate &candidate, const Operands &operands, int64_t tokens, char *scratch) {
+    const int64_t items = kernel::workItems(op->getParentOfType<kernel::FuncOp>()).factor;
+    int64_t bytes = 0;
+    for (Type type : op.getWeights().getTypes())
+      bytes += kernel::packedBytes(cast<lm::WeightType>(type));
+    double byOperations = kCallOperations / (double(cpu::matmulOperations(op)) / items * tokens);
+    int64_t called = std::clamp<int64_t>(std::min<double>(kCallBytes / (bytes / items), byOperations), 1, items);
+    BatchView batch{};
+    batch.tokens = batch.rows = tokens;
+    evict();
+    double start = threadSeconds();
+    candidate.code(operands.args(), &batch, 0, items / called * called, items / called, scratch);
+    return (threadSeconds() - start) * double(items) / double(called);
+  }
+
+  void evict() {
+    for (int64_t i = 0; i < kEvictBytes; i += 64)
+      sink = sink + evicted.get()[i];
+  }
+
+  /// The mean of time against the other's.
+  static double relative(Candidate &candidate, Candidate &other) {
+    double sum = 0;
+    for (auto &[tokens, samples] : candidate.samples)
+      sum += candidate.median(tokens) / other.median(tokens);
+    return sum / double(candidate.samples.size());
+  }
+
+  /// What beats the model in each thing, put together.
+  static ScheduleAttr combine(std::vector<Candidate> &candidates) {
+    ScheduleAttr model = candidates[0].schedule, best[3] = {model, model, model};
+    double least[3] = {0.995, 0.995, 0.995};
+    for (Candidate &candidate : llvm::drop_begin(candidates)) {
+      ScheduleAttr s = candidate.schedule;
+      int thing = s.getTokenTiles() != model.getTokenTiles() ? 0 : s.getTokenBlock() != model.getTokenBlock() ? 1 : 2;
+      if (double figure = relative(candidate, candidates[0]); figure < least[thing])
+        least[thing] = figure, best[thing] = s;
+    }
+    int64_t front = best[0].getTokenTiles().front();
+    int64_t block = std::max(best[1].getTokenBlock() / front * front, front);
+    return ScheduleAttr::get(model.getContext(), best[0].getTokenTiles(), block, best[2].getPrefetch());
+  }
+
+  cpu::TuningRow rowOf(kernel::MatmulOp op, std::vector<Candidate> &pair) const {
+    cpu::TuningRow row;
+    row.level = isa.name;
+    row.shape = cpu::shapeOf(op);
+    ScheduleAttr schedule = pair[1].schedule;
+    row.tiles.assign(schedule.getTokenTiles().begin(), schedule.getTokenTiles().end());
+    row.block = schedule.getTokenBlock(), row.prefetch = schedule.getPrefetch();
+    for (int64_t tokens : tokensOf(op)) {
+      row.measured.emplace_back(tokens, pair[1].median(tokens) * 1e6);
+      row.model.emplace_back(tokens, pair[0].median(tokens) * 1e6);
+    }
+    return row;
+  }
+
+  const cpu::Isa &isa;
+  const int threads;
+  Memory evicted;
+  volatile char sink = 0;
+};
+
+Result<void> writeRows(const cpu::TuningTable &table, const std::string &path) {
+  std::string text = table.text();
+  if (path.empty()) {
+    llvm::outs() << text;
+    return {};
+  }
+  auto file = TemporaryFile::create(path);
+  if (!file)
+    return file.error();
+  if (auto ok = (*file)->allocate(text.size()); !ok)
+    return ok;
+  if (auto ok = (*file)->write(0, std::as_bytes(std::span(text.data(), text.size()))); !ok)
+    return ok;
+  return (*file)->commit();
+}
+
+} // namespace
+
+Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptions &options, int threads,
+                            Progress &progress) {
+  progress.phase("tune");
+  const cpu::Isa &isa = *cpu::isaNamed(options.targets.front());
+  runtime::CpuFeatures host = runtime::hostCpu();
+  if (!host.has(*runtime::isaNamed(isa.name)))
+    return Error{ExitCode::File, "E0446", "this machine cannot run " + std::string(isa.name),
+                 host.name + " has " + (host.avx2 ? "avx2" : "neither level"), "tune where the engine will run, or give --isa avx2"};
+  cpu::TuningTable table;
+  table.cpu = hostCpuName();
+  std::vector<kernel::FuncOp> problems;
+  std::vector<cpu::MatmulShape> shapes;
+  for (kernel::FuncOp fn : kernels)
+    if (auto op = dyn_cast<kernel::MatmulOp>(fn.structuredOp())) {
+      cpu::MatmulShape shape = cpu::shapeOf(op);
+      if (!llvm::is_contained(shapes, shape))
+        shapes.push_back(shape), problems.push_back(fn);
+    }
+  Tuner tuner(isa, threads);
+  double end = wallSeconds() + options.tuneSeconds;
+  for (auto [i, fn] : llvm::enumerate(problems)) {
+    auto row = tuner.tune(fn, (end - wallSeconds()) / double(problems.size() - i));
+    if (!row)
+      return row.error();
+    if (!options.quiet)
+      llvm::errs() << shapes[i].text() << ": "
+                   << (*row ? "a row, " + std::to_string((*row)->measured.front().second) + " us" : "the model's choice stays") << "\n";
+    if (*row)
+      table.rows.push_back(std::move(**row));
+    progress.update(i + 1, problems.size());
+  }
+  progress.note(std::to_string(table.rows.size()) + " rows for " + std::to_string(problems.size()) + " shapes");
+  progress.finish();
+  return writeRows(table, options.output);
+}

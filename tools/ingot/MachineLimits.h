@@ -1,0 +1,28 @@
+//===- MachineLimits.h - What this machine can do at most, right now ------===//
+//
+// The two kinds of roof that kernels are held against, measured in the run that uses them: a shared
+// machine gives another half of itself every minute.
+//
+//   read    a mapped file, panel by panel as a decode step reads int4 weights: 9 cache lines,
+//   prefetched
+//           4 KB ahead, a dot each. The median of five passes over 192 MiB of memory that is mapped
+//           anew
+//   rates   16 independent chains of one instruction, no memory: dots of u8 x s8, of bf16, f32 fma;
+//           the best of five
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/engine/Isa.h"
+
+namespace ingot::cli {
+
+/// All threads together.
+struct MachineLimits {
+  double readGbPerS = 0;
+  double int8Gops = 0, bf16Gflops = 0, f32Gflops = 0; ///< a multiplication and an addition are two
+};
+
+/// About half a second. Without memory for the mapped file readGbPerS stays 0.
+MachineLimits measureLimits(runtime::IsaLevel level, int threads);
+
+} // namespace ingot::cli
