@@ -146,7 +146,7 @@ int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t t
   // interleaves them). Then codes, and three more: the nibble mask, a broadcast and a scale; where
   // the dot is more than one instruction, the ones, a product and what waits to be widened.
   // Calibrated by the spills that `matmul-bench --spills` counts, and for q8x2 by time.
-  int64_t kinds = 2 + needsProducts(op) + (op.getX().getType().getKind() == RowKind::Q8x2);
+  int64_t kinds = needsProducts(op) || op.getX().getType().getKind() == RowKind::Q8x2 ? 3 : 2;
   return sums * kinds + vectors + (isa.dot == DotKind::Pmaddubsw ? 6 : 3);
 }
 
@@ -155,8 +155,8 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
   SmallVector<kernel::ScheduleAttr> candidates;
   int64_t longest = dequantises(op) ? (isa.registers == 32 ? 4 : 2) : 8;
   for (int64_t front = 1; front <= longest; ++front) {
-    if (tileRegisters(op, isa, front) > isa.registers)
-      continue;
+    if (front > 1 && tileRegisters(op, isa, front) > isa.registers)
+      continue; // one token there must be
     SmallVector<int64_t> tiles{front};
     for (int64_t next : {4, 2, 1})
       if (next < front && !(next > 1 && dequantises(op)))

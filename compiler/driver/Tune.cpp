@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <dlfcn.h>
 #include <map>
@@ -22,6 +23,7 @@
 #include <random>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace mlir;
 using namespace ingot;
@@ -58,6 +60,9 @@ Memory allocate(size_t bytes) {
 /// Numbers as activations have them: nothing that is no number, or so small that it is slow.
 void fillRows(char *rows, kernel::RowsType type) {
   std::mt19937 random(1);
+  std::memset(rows, 0, kMostTokens * type.rowBytes());
+  if (type.getKind() != RowKind::F32 && type.getKind() != RowKind::Q8 && type.getKind() != RowKind::Q8x2)
+    return; // of no meaning here
   auto floats = [&](char *at, int64_t count, float scale) {
     for (int64_t i = 0; i < count; ++i) {
       float value = (float(random() % 2001) / 1000 - 1) * scale;
@@ -72,7 +77,6 @@ void fillRows(char *rows, kernel::RowsType type) {
     Q8Row row = q8Row(type.getN());
     for (int64_t plane = 0; plane * row.bytes < type.rowBytes(); ++plane) {
       char *at = rows + plane * row.bytes;
-      std::memset(at, 0, row.bytes);
       for (int64_t k = 0; k < type.getN(); ++k)
         at[k] = char(int(random() % 255) - 127);
       floats(at + row.scaleOffset, 2 * row.groups, 0.01f);
