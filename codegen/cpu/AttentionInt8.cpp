@@ -41,7 +41,7 @@ AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
   logScales = take((kAttentionTile + 1) * kBlockBytes);
   inverses = take((kAttentionTile + 1) * kBlockBytes);
   scores = take(kAttentionRows * kBlockBytes), weights = take(kAttentionRows * kInt8Block);
-  factors = take(3 * kVectorBytes);
+  lowered = take(kAttentionRows * kVectorBytes), factors = take(2 * kVectorBytes);
   bytes = next;
 }
 
@@ -358,7 +358,7 @@ private:
 
   //===--- Softmax ----------------------------------------------------------===//
 
-  /// M, a and b of the tile's rows to scratch; the new m.
+  /// M (less log2 255), a and b of the tile's rows to scratch; the new m.
   void emitFactors(Value row, ValueRange most) {
     Value all = k.splat(f32x16, kNoScore);
     for (auto [r, v] : llvm::enumerate(most)) {
@@ -378,20 +378,22 @@ private:
           twice.push_back(i % k.lanes);
         widest = shuffle(k, widest, widest, twice);
       }
+      // Weights of a row wait for nothing but this.
+      k.store(k.fsub(widest, k.splat(f32x16, std::log2(255.0) * kUnit)),
+              scratch(shape.lowered + int64_t(r) * kVectorBytes), 64);
       all = shuffle(k, all, widest, insert);
     }
     Value old = k.load(f32x16, scratch(shape.m, row, 4)), next = k.fmax(all, old);
     auto power = [&](Value x) {
       return emitExp2OfNonPositive(k.b, k.fmul(x, k.splat(f32x16, 1 / kUnit)));
     };
-    k.store(k.fsub(all, k.splat(f32x16, std::log2(255.0) * kUnit)), scratch(shape.factors), 64);
-    k.store(power(k.fsub(old, next)), scratch(shape.factors + kVectorBytes), 64);
-    k.store(power(k.fsub(all, next)), scratch(shape.factors + 2 * kVectorBytes), 64);
+    k.store(power(k.fsub(old, next)), scratch(shape.factors), 64);
+    k.store(power(k.fsub(all, next)), scratch(shape.factors + kVectorBytes), 64);
     storeFirst(k, next, scratch(shape.m, row, 4), int64_t(most.size()));
   }
-  /// Into every lane: which = 0: M - log2 255, 1: a, 2: b.
-  Value factor(VectorType type, Value rowOfTile, int64_t which) {
-    return k.loadSplat(type, scratch(shape.factors + which * kVectorBytes, rowOfTile, 4));
+  /// a or b into every lane.
+  Value factor(VectorType type, Value rowOfTile, bool b) {
+    return k.loadSplat(type, scratch(shape.factors + (b ? kVectorBytes : 0), rowOfTile, 4));
   }
 
   /// 2^(y - M) 255 of a vector (see AttentionInt8.h); not above 2^9, and no less than 2^-127.
@@ -409,7 +411,7 @@ private:
   /// u of the tile's rows to scratch, and l.
   void emitWeights(Value row, int64_t count) {
     k.loop(0, count, 1, [&](Value r) {
-      Value rowR = k.add(row, r), lowered = factor(f32x16, r, 0);
+      Value rowR = k.add(row, r), lowered = k.load(f32x16, scratch(shape.lowered, r, kVectorBytes), 64);
       Value inverses = ofToken(shape.inverses, rowR), y = scratch(shape.scores, r, kBlockBytes),
             to = scratch(shape.weights, r, kInt8Block);
       Values sum = k.loop(k.word(0), units, k.word(1), k.splat(f32x16, 0), [&](Value u, ValueRange carried) {
@@ -423,7 +425,7 @@ private:
         return Values{partial};
       });
       Value l = scratch(shape.l, rowR, kVectorBytes);
-      k.store(k.fma(sum[0], factor(f32x16, r, 2), k.fmul(k.load(f32x16, l, 64), factor(f32x16, r, 1))), l, 64);
+      k.store(k.fma(sum[0], factor(f32x16, r, true), k.fmul(k.load(f32x16, l, 64), factor(f32x16, r, false))), l, 64);
     });
   }
 
@@ -459,7 +461,7 @@ private:
       return next;
     });
     for (int64_t r = 0; r < count; ++r) {
-      Value a = factor(k.f32s, k.word(r), 1), b = factor(k.f32s, k.word(r), 2);
+      Value a = factor(k.f32s, k.word(r), false), b = factor(k.f32s, k.word(r), true);
       for (int64_t i = 0; i < size; ++i) {
         Value at = k.at(oAt(k.add(row, r)), (first + i) * k.lanes * 4);
         Value old = k.fmul(k.load(k.f32s, at, 4 * k.lanes), a);

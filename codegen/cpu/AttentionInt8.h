@@ -60,7 +60,7 @@ struct AttentionInt8Shape {
   int64_t keyScales;              ///< [128]
   int64_t logScales, inverses;    ///< [17][128]: of each token; the last without masks
   int64_t scores, weights;        ///< of a register tile: [6][128] f32, [6][128] u8
-  int64_t factors;                ///< of a register tile: M, a, b, [16] each
+  int64_t lowered, factors;       ///< of a register tile: M - log2 255 [6][16]; a and b, [16] each
   int64_t bytes;
 };
 
