@@ -36,7 +36,7 @@ AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
   q = take(rows * qStride), rowScale = take(rows * 4), start = take(rows * 4);
   o = take(rows * chunks * kVectorBytes), l = take(rows * kVectorBytes);
   m = take((rows + kRowLanes) * 4);
-  pages = take(kPagesOfBlock * 4 * 8);
+  pages = take(kPagesOfBlock * 4 * 8), ahead = take(kPagesOfBlock * 4 * 8);
   keyScales = take(kBlockBytes);
   logScales = take((kAttentionTile + 1) * kBlockBytes);
   inverses = take((kAttentionTile + 1) * kBlockBytes);
@@ -120,6 +120,8 @@ private:
     if (window)
       firstSeen = k.maxSigned(k.add(firstPosition, 1 - window), k.word(0));
     firstPage = k.divUnsigned(firstSeen, kPageTokens);
+    Value tiles = k.divUnsigned(k.add(k.mul(tokens, group), mostRows - 1), mostRows);
+    piecesOfTile = arith::DivUIOp::create(k.b, k.add(tiles, 2 * kPagesOfBlock - 1), tiles);
     Value last = k.divUnsigned(lastPosition, kInt8Block);
     k.loop(k.divUnsigned(firstSeen, kInt8Block), k.add(last, 1), k.word(1), [&](Value block) {
       blockStart = k.mul(block, kInt8Block);
@@ -143,8 +145,8 @@ private:
     return k.at(k.at(page, 2 * kvHeads * headBytes()), k.mul(head, kPageTokens * 4));
   }
 
-  /// Addresses of the block's pages to scratch, and the next block's memory to the cache. Pages before the
-  /// first and behind the last that the item sees are those: nobody looks at what is read there.
+  /// Addresses of the pages of the block and the next one to scratch. Pages before the first and
+  /// behind the last that the item sees are those: nobody looks at what is read there.
   void emitPages(Value block) {
     Value first = k.mul(block, kPagesOfBlock);
     k.loop(0, kPagesOfBlock, 1, [&](Value p) {
@@ -152,16 +154,26 @@ private:
       k.store(keysOf(page), to);
       k.store(k.at(keysOf(page), kvHeads * headBytes()), k.at(to, 8));
       k.store(keyScalesOf(page), k.at(to, 16));
-      Value next = pageAt(k.add(k.add(first, kPagesOfBlock), p));
-      Value keys = keysOf(next), scales = keyScalesOf(next);
-      k.loop(0, headBytes(), 64, [&](Value byte) {
-        k.prefetch(k.at(keys, byte));
-        k.prefetch(k.at(k.at(keys, kvHeads * headBytes()), byte));
-      });
-      for (int64_t line : {0, 64}) {
-        k.prefetch(k.at(scales, line));
-        k.prefetch(k.at(scales, kvHeads * kPageTokens * 4 + line));
+      Value next = pageAt(k.add(k.add(first, kPagesOfBlock), p)),
+            ahead = scratch(shape.ahead, p, 32);
+      for (int64_t ofV = 0; ofV < 2; ++ofV) {
+        k.store(k.at(keysOf(next), ofV * kvHeads * headBytes()), k.at(ahead, ofV * 16));
+        k.store(k.at(keyScalesOf(next), ofV * kvHeads * kPageTokens * 4),
+                k.at(ahead, ofV * 16 + 8));
       }
+    });
+  }
+  /// The next block's memory to the cache, in pieces (K or V of a page) that the tiles of the block
+  /// share: all at once they would wait for each other, and the tile for them.
+  void prefetchShare(Value tile) {
+    Value from = k.mul(tile, piecesOfTile);
+    Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfBlock));
+    k.loop(from, to, k.word(1), [&](Value piece) {
+      Value codes = k.load(k.ptr, scratch(shape.ahead, piece, 16));
+      Value scales = k.load(k.ptr, k.at(scratch(shape.ahead, piece, 16), 8));
+      k.loop(0, headBytes(), 64, [&](Value byte) { k.prefetch(k.at(codes, byte)); });
+      for (int64_t line : {0, 64})
+        k.prefetch(k.at(scales, line));
     });
   }
   Value pageField(Value p, int64_t field) {
@@ -187,8 +199,8 @@ private:
     return seen;
   }
 
-  /// log2 of a normal number, in units of y: the exponent, and a quintic of the significand (absolute
-  /// error of the logarithm 1.7e-5).
+  /// log2 of a normal number, in units of y: the exponent, and a quintic of the significand
+  /// (absolute error of the logarithm 1.7e-5).
   Value logarithm(Value scale) {
     Value bits = k.bitcast(i32x16, scale);
     Value exponent = k.toFloat(k.sub(k.shiftRight(bits, 23), k.splatInt(i32x16, 127)));
@@ -200,8 +212,8 @@ private:
     return k.fmul(k.fadd(exponent, sum), k.splat(f32x16, kUnit));
   }
 
-  /// s_K, L and 1 / s_V of the block to scratch; where a token does not see all of it, L and 1 / s_V
-  /// of each token.
+  /// s_K, L and 1 / s_V of the block to scratch; where a token does not see all of it, L and 1 /
+  /// s_V of each token.
   void emitScales() {
     Value none = k.splat(f32x16, 0), hidden = k.splat(f32x16, kNoScore);
     int64_t plain = kAttentionTile * kBlockBytes;
@@ -221,8 +233,8 @@ private:
     });
     Value seesAll = k.less(k.add(blockStart, kInt8Block - 2), firstPosition);
     if (window)
-      seesAll = arith::AndIOp::create(k.b, seesAll,
-                                      k.less(k.sub(lastPosition, window), blockStart));
+      seesAll =
+          arith::AndIOp::create(k.b, seesAll, k.less(k.sub(lastPosition, window), blockStart));
     Value perToken = k.select(seesAll, k.word(0), k.word(1));
     tokenStride = k.mul(perToken, kBlockBytes);
     tokenBase = k.select(seesAll, k.word(plain), k.word(0));
@@ -257,6 +269,7 @@ private:
   }
 
   void emitTile(Value row, int64_t count) {
+    prefetchShare(k.divUnsigned(row, mostRows));
     emitFactors(row, emitScores(row, count));
     emitWeights(row, count);
     int64_t registers = shape.chunks * perSixteen;
@@ -281,7 +294,8 @@ private:
     Value w = k.bitcast(words, dwords), eight = k.splatInt(words, 8);
     if (!isSigned)
       return {{}, k.bitAnd(w, 255), k.shiftRight(w, 8)};
-    return {{}, arith::ShRSIOp::create(k.b, k.shiftLeft(w, 8), eight),
+    return {{},
+            arith::ShRSIOp::create(k.b, k.shiftLeft(w, 8), eight),
             arith::ShRSIOp::create(k.b, w, eight)};
   }
   Value dot(Value sum, const Bytes &unsignedBytes, const Bytes &signedBytes) {
@@ -308,8 +322,9 @@ private:
         Value logs = k.at(ofToken(shape.logScales, rowR), byte);
         for (int64_t v = 0; v < kTileVectors; ++v) {
           int64_t at = v * k.lanes * 4;
-          Value t = k.fmul(k.toFloat(dots[r * kTileVectors + v]),
-                           k.load(k.f32s, k.at(k.at(scratch(shape.keyScales), byte), at), 4 * k.lanes));
+          Value t =
+              k.fmul(k.toFloat(dots[r * kTileVectors + v]),
+                     k.load(k.f32s, k.at(k.at(scratch(shape.keyScales), byte), at), 4 * k.lanes));
           Value y = scoreOf(t, scale, k.load(k.f32s, k.at(logs, at), 4 * k.lanes));
           k.store(y, k.at(k.at(scratch(shape.scores + r * kBlockBytes), byte), at), 4 * k.lanes);
           most[r] = k.fmax(most[r], y);
@@ -331,29 +346,31 @@ private:
     Value pagesOfUnit[kTileVectors];
     int64_t perPage = std::min(kTileVectors, kPageTokens / k.lanes);
     for (int64_t v = 0; v < kTileVectors; ++v)
-      pagesOfUnit[v] = v % perPage ? pagesOfUnit[v - 1]
-                                   : pageField(k.add(k.mul(u, kTileVectors / perPage), v / perPage), 0);
+      pagesOfUnit[v] = v % perPage
+                           ? pagesOfUnit[v - 1]
+                           : pageField(k.add(k.mul(u, kTileVectors / perPage), v / perPage), 0);
     Values starts;
     for (int64_t r = 0; r < count; ++r)
       starts.append(kTileVectors, k.loadSplat(k.i32s, scratch(shape.start, k.add(row, r), 4)));
     int64_t steps = headDim / 4, unroll = steps % 4 ? 1 : 4;
-    return k.loop(k.word(0), k.word(steps), k.word(unroll), starts, [&](Value i, ValueRange carried) {
-      Values sums(carried.begin(), carried.end());
-      Value q = k.at(qAt(row), k.mul(i, 4)), byte = k.mul(i, line);
-      for (int64_t n = 0; n < unroll; ++n) {
-        Bytes keys[kTileVectors];
-        for (int64_t v = 0; v < kTileVectors; ++v) {
-          Value from = k.at(k.at(pagesOfUnit[v], byte), n * line + v % perPage * k.lanes * 4);
-          keys[v] = bytesOf(k.load(k.i32s, from, 4 * k.lanes), false);
-        }
-        for (int64_t r = 0; r < count; ++r) {
-          Bytes x = bytesOf(k.loadSplat(k.i32s, k.at(q, r * shape.qStride + n * 4)), true);
-          for (int64_t v = 0; v < kTileVectors; ++v)
-            sums[r * kTileVectors + v] = dot(sums[r * kTileVectors + v], keys[v], x);
-        }
-      }
-      return sums;
-    });
+    return k.loop(
+        k.word(0), k.word(steps), k.word(unroll), starts, [&](Value i, ValueRange carried) {
+          Values sums(carried.begin(), carried.end());
+          Value q = k.at(qAt(row), k.mul(i, 4)), byte = k.mul(i, line);
+          for (int64_t n = 0; n < unroll; ++n) {
+            Bytes keys[kTileVectors];
+            for (int64_t v = 0; v < kTileVectors; ++v) {
+              Value from = k.at(k.at(pagesOfUnit[v], byte), n * line + v % perPage * k.lanes * 4);
+              keys[v] = bytesOf(k.load(k.i32s, from, 4 * k.lanes), false);
+            }
+            for (int64_t r = 0; r < count; ++r) {
+              Bytes x = bytesOf(k.loadSplat(k.i32s, k.at(q, r * shape.qStride + n * 4)), true);
+              for (int64_t v = 0; v < kTileVectors; ++v)
+                sums[r * kTileVectors + v] = dot(sums[r * kTileVectors + v], keys[v], x);
+            }
+          }
+          return sums;
+        });
   }
 
   //===--- Softmax ----------------------------------------------------------===//
@@ -411,21 +428,26 @@ private:
   /// u of the tile's rows to scratch, and l.
   void emitWeights(Value row, int64_t count) {
     k.loop(0, count, 1, [&](Value r) {
-      Value rowR = k.add(row, r), lowered = k.load(f32x16, scratch(shape.lowered, r, kVectorBytes), 64);
+      Value rowR = k.add(row, r),
+            lowered = k.load(f32x16, scratch(shape.lowered, r, kVectorBytes), 64);
       Value inverses = ofToken(shape.inverses, rowR), y = scratch(shape.scores, r, kBlockBytes),
             to = scratch(shape.weights, r, kInt8Block);
-      Values sum = k.loop(k.word(0), units, k.word(1), k.splat(f32x16, 0), [&](Value u, ValueRange carried) {
-        Value byte = k.mul(u, unit * 4), partial = carried[0];
-        Values weights;
-        for (int64_t at = 0; at < unit; at += kRowLanes) {
-          weights.push_back(power(k.load(f32x16, k.at(k.at(y, byte), at * 4), 64), lowered));
-          partial = k.fma(weights.back(), k.load(f32x16, k.at(k.at(inverses, byte), at * 4), 64), partial);
-        }
-        k.store(roundToBytes(k, weights), k.at(to, k.mul(u, unit)), unit);
-        return Values{partial};
-      });
+      Values sum =
+          k.loop(k.word(0), units, k.word(1), k.splat(f32x16, 0), [&](Value u, ValueRange carried) {
+            Value byte = k.mul(u, unit * 4), partial = carried[0];
+            Values weights;
+            for (int64_t at = 0; at < unit; at += kRowLanes) {
+              weights.push_back(power(k.load(f32x16, k.at(k.at(y, byte), at * 4), 64), lowered));
+              partial = k.fma(weights.back(),
+                              k.load(f32x16, k.at(k.at(inverses, byte), at * 4), 64), partial);
+            }
+            k.store(roundToBytes(k, weights), k.at(to, k.mul(u, unit)), unit);
+            return Values{partial};
+          });
       Value l = scratch(shape.l, rowR, kVectorBytes);
-      k.store(k.fma(sum[0], factor(f32x16, r, true), k.fmul(k.load(f32x16, l, 64), factor(f32x16, r, false))), l, 64);
+      k.store(k.fma(sum[0], factor(f32x16, r, true),
+                    k.fmul(k.load(f32x16, l, 64), factor(f32x16, r, false))),
+              l, 64);
     });
   }
 
@@ -443,14 +465,16 @@ private:
       Values next(carried.begin(), carried.end());
       Value values = pageField(p, 8);
       Value position = k.mul(p, kPageTokens), inUnit = k.remUnsigned(position, unit);
-      // A page is the first or the second half of a unit, so its first dword is packedDword of its start.
+      // A page is the first or the second half of a unit, so its first dword is packedDword of its
+      // start.
       Value start = k.add(k.sub(position, inUnit), k.mul(k.divUnsigned(inUnit, k.lanes), 4));
       Value weights = k.at(scratch(shape.weights), start);
       for (int64_t g = 0; g < perPage; ++g) {
         SmallVector<Bytes> v;
         for (int64_t i = 0; i < size; ++i)
-          v.push_back(bytesOf(
-              k.load(k.i32s, k.at(values, (g * headDim + elementOf(i)) * 4), std::min<int64_t>(align, 4 * k.lanes)), true));
+          v.push_back(bytesOf(k.load(k.i32s, k.at(values, (g * headDim + elementOf(i)) * 4),
+                                     std::min<int64_t>(align, 4 * k.lanes)),
+                              true));
         for (int64_t r = 0; r < count; ++r) {
           int64_t at = r * kInt8Block + packedDword(4 * g, k.lanes) * 4;
           Bytes u = bytesOf(k.loadSplat(k.i32s, k.at(weights, at)), false);
@@ -485,19 +509,22 @@ private:
   }
 
   static constexpr double log2e = 1.44269504088896340736;
-  /// Highest first. 2^(w-1) for w in 1 … 2, minimax of the relative error; log2(w), of the absolute one.
+  /// Highest first. 2^(w-1) for w in 1 … 2, minimax of the relative error; log2(w), of the absolute
+  /// one.
   static constexpr double kPower[] = {0.07802452, -0.00800641, 0.4777728, 0.45213431};
   static constexpr double kLogarithm[] = {0.04300496,  -0.40251339, 1.58947429,
                                           -3.48987855, 5.04785541,  -2.78792621};
 
   AttentionInt8Shape shape;
-  int64_t mostRows;               ///< of a register tile
-  int64_t unit;                   ///< positions of a register tile
-  int64_t perSixteen;             ///< registers of a vector of 16
-  Value table;                    ///< block table of the item's sequence
+  int64_t mostRows;                        ///< of a register tile
+  int64_t unit;                            ///< positions of a register tile
+  int64_t perSixteen;                      ///< registers of a vector of 16
+  Value table;                             ///< block table of the item's sequence
   Value lastPosition, firstPage, lastPage; ///< of the item
-  Value blockStart, units, pages; ///< of the block: its first position, units and pages that hold some
-  Value tokenBase, tokenStride;   ///< of the block: bytes to a token's L and 1 / s_V
+  Value piecesOfTile;                      ///< of the next block, that a tile prefetches
+  Value blockStart, units,
+      pages; ///< of the block: its first position, units and pages that hold some
+  Value tokenBase, tokenStride; ///< of the block: bytes to a token's L and 1 / s_V
 };
 
 } // namespace

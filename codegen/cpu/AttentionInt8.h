@@ -18,8 +18,8 @@
 //   y = o / l
 //
 // Why the scale of V is inside the exponent: what is rounded to 8 bits is then the weight that
-// the codes of V are summed with, and its largest one in the block is 255. A token that all rows look
-// at and whose V is tiny (an attention sink) would otherwise take the range and leave the
+// the codes of V are summed with, and its largest one in the block is 255. A token that all rows
+// look at and whose V is tiny (an attention sink) would otherwise take the range and leave the
 // others, which make the sum, nothing. The denominator needs the weights without it: one fma
 // by 1 / s_V. It sums them before rounding: sums of what was rounded away would be missing.
 //
@@ -27,15 +27,15 @@
 // where a float has it and a fraction below, of which a cubic makes the significand (relative
 // error 7.5e-5, of which a step of u is 50 times). What this costs matters: on Zen5 a product
 // of 64 bytes shares its pipes with f32 fma and mul, and not with additions, conversions and
-// integer arithmetic. So per vector of 16 positions there are six of the former (two for y, three of the
-// cubic, one for l) beside head_dim / 2 products.
+// integer arithmetic. So per vector of 16 positions there are six of the former (two for y, three
+// of the cubic, one for l) beside head_dim / 2 products.
 //
 // Why bits do not depend on company: a row's numbers come of its own q, m, l, o and of positions
 // it may see. For blocks that some token of the item does not see whole there are L and 1 / s_V
 // of each token, -1e30 and 0 at what it may not see: u is 0 there, and nothing is added. A
-// block that is masked for a row as a whole changes nothing of it: b = 0 and a = 1, or (nothing seen yet)
-// what it leaves in o is multiplied by a = 0 later. Integers are exact and f32 is in the same order at
-// both levels, so their bits are equal.
+// block that is masked for a row as a whole changes nothing of it: b = 0 and a = 1, or (nothing
+// seen yet) what it leaves in o is multiplied by a = 0 later. Integers are exact and f32 is in the
+// same order at both levels, so their bits are equal.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -54,13 +54,14 @@ struct AttentionInt8Shape {
   int64_t qStride; ///< bytes between rows of q8
   int64_t chunks;  ///< vectors of 16 that hold a row of o
 
-  int64_t q, rowScale, start;     ///< codes; s_q and constants; -128 sum of codes
-  int64_t o, l, m;                ///< [rows][chunks*16], [rows][16], [rows + 16]
-  int64_t pages;                  ///< [4] addresses: K and V of the head, its scales
-  int64_t keyScales;              ///< [128]
-  int64_t logScales, inverses;    ///< [17][128]: of each token; the last without masks
-  int64_t scores, weights;        ///< of a register tile: [6][128] f32, [6][128] u8
-  int64_t lowered, factors;       ///< of a register tile: M - log2 255 [6][16]; a and b, [16] each
+  int64_t q, rowScale, start;  ///< codes; s_q and constants; -128 sum of codes
+  int64_t o, l, m;             ///< [rows][chunks*16], [rows][16], [rows + 16]
+  int64_t pages;               ///< [4] addresses: K and V of the head, its scales
+  int64_t ahead;               ///< of the next block: [4] K, its scales, V, its scales
+  int64_t keyScales;           ///< [128]
+  int64_t logScales, inverses; ///< [17][128]: of each token; the last without masks
+  int64_t scores, weights;     ///< of a register tile: [6][128] f32, [6][128] u8
+  int64_t lowered, factors;    ///< of a register tile: M - log2 255 [6][16]; a and b, [16] each
   int64_t bytes;
 };
 

@@ -32,7 +32,8 @@ protected:
   }
   /// A finished row, in the output's kind of rows.
   void storeRow(Value token, Value queryHead, mlir::ValueRange y);
-  /// Rows end in zeros up to a multiple of 32 (PanelLayout.h); the item of the last head writes them.
+  /// Rows end in zeros up to a multiple of 32 (PanelLayout.h); the item of the last head writes
+  /// them.
   void storePadding();
 
   KernelBuilder &k;

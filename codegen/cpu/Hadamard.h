@@ -8,7 +8,8 @@
 
 namespace ingot::cpu {
 
-/// A head of headDim f32 in vectors of 16, what is left over being zeros; without the factor 1/sqrt(block).
+/// A head of headDim f32 in vectors of 16, what is left over being zeros; without the factor
+/// 1/sqrt(block).
 KernelBuilder::Values hadamard(KernelBuilder &k, KernelBuilder::Values x, int64_t headDim);
 
 } // namespace ingot::cpu

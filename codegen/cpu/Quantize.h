@@ -30,8 +30,8 @@ struct QuantizedVector {
 QuantizedVector quantizeVector(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens,
                                double least);
 
-/// Four registers of f32 (given as vectors of 16) to the nearest integers as u8, 0 … 255. vpack* work in
-/// parts of 16 bytes: the four bytes of values n … n+3 are a dword, dwords in the order of
+/// Four registers of f32 (given as vectors of 16) to the nearest integers as u8, 0 … 255. vpack*
+/// work in parts of 16 bytes: the four bytes of values n … n+3 are a dword, dwords in the order of
 /// packedDword.
 mlir::Value roundToBytes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens);
 /// Where four bytes lie in what roundToBytes returns, for values from `first` (a multiple of 4) on.

@@ -245,8 +245,8 @@ private:
     }
   }
 
-  /// Each element is a byte of a dword that other positions share, maybe of another thread: nothing but
-  /// that byte is written.
+  /// Each element is a byte of a dword that other positions share, maybe of another thread: nothing
+  /// but that byte is written.
   void storeBytesOfV(ArrayRef<Value> codes, Value to, Value slot) {
     Value place = k.remUnsigned(slot, 4);
     to = k.at(to, k.mul(k.sub(slot, place), headDim));
@@ -271,7 +271,8 @@ private:
       Value mask = arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, places,
                                          k.broadcast(bytes, k.narrow(place, k.i8)));
       Value shifted = arith::ShLIOp::create(k.b, v, bits);
-      LLVM::MaskedStoreOp::create(k.b, k.bitcast(bytes, shifted), k.at(to, int64_t(c) * 64), mask, 1);
+      LLVM::MaskedStoreOp::create(k.b, k.bitcast(bytes, shifted), k.at(to, int64_t(c) * 64), mask,
+                                  1);
     }
   }
 

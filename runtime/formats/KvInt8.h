@@ -5,9 +5,9 @@
 //   scale = max(amax / 127, 2^-64)     code = the integer nearest x * (127 / amax), ties to even
 //
 // and all codes are 0 where amax / 127 is below 2^-64. K is transformed first: few of its
-// elements are many times larger than the rest, and one scale would leave those nothing. A Hadamard matrix
-// H (entries 1 and -1) spreads every element over all of a block, and since H H^T = n I, a query
-// that goes through H as well has n times the same products. Blocks are the largest power of
+// elements are many times larger than the rest, and one scale would leave those nothing. A Hadamard
+// matrix H (entries 1 and -1) spreads every element over all of a block, and since H H^T = n I, a
+// query that goes through H as well has n times the same products. Blocks are the largest power of
 // two that divides the head: 64 and 128 are one block, 96 is three of 32, 80 five of 16.
 //
 //   for s = 1, 2, 4 … block / 2:  (x[i], x[i+s]) = (x[i] + x[i+s], x[i] - x[i+s])

@@ -4,9 +4,9 @@
 //                   [--depth N]… [--rounds 9] [--print ELEMENT]
 //
 // One thread. For each depth and number of tokens (the last ones of the context) the KV caches of
-// f16, bf16 and int8, calls taken in turn, so that a loaded machine disturbs all alike; times are of the
-// thread's CPU clock, best of many. GOPS counts 4 operations for each query head, element and position seen,
-// GB/s the bytes of K and V (with scales) below the context.
+// f16, bf16 and int8, calls taken in turn, so that a loaded machine disturbs all alike; times are
+// of the thread's CPU clock, best of many. GOPS counts 4 operations for each query head, element
+// and position seen, GB/s the bytes of K and V (with scales) below the context.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 
@@ -42,7 +42,8 @@ struct Contender {
         code(module, isa), pool(depth / kPageTokens * pageBytes),
         scratch(scratchBytes(module.kernels[0])) {
     std::mt19937 random(1);
-    int64_t codes = std::strcmp(element, "int8") ? pageBytes : pageBytes - 2 * s.kvHeads * kPageTokens * 4;
+    int64_t codes =
+        std::strcmp(element, "int8") ? pageBytes : pageBytes - 2 * s.kvHeads * kPageTokens * 4;
     for (int64_t page = 0; page < depth / kPageTokens; ++page)
       for (int64_t i = 0; i < pageBytes; i += 2) {
         uint16_t bits = random() & 0xb3ff; // f16 below 1, a tiny bf16, any codes
@@ -134,7 +135,8 @@ int main(int argc, char **argv) {
       auto text = printKernel(module.kernels[0], *isa, CodeText::Assembly);
       return succeeded(text) ? puts(text->c_str()), 0 : 1;
     } else
-      return fprintf(stderr, "attention-bench: what is '%s'? (see the head of AttentionBench.cpp)\n",
+      return fprintf(stderr,
+                     "attention-bench: what is '%s'? (see the head of AttentionBench.cpp)\n",
                      argv[i]),
              2;
   }

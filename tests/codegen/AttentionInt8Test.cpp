@@ -31,7 +31,8 @@ struct Shape {
   std::string kernel(const char *rowKind = "f32") const {
     std::string q = "!kernel.rows<" + std::to_string(width()) + ", f32>";
     std::string y = "!kernel.rows<" + std::to_string(width()) + ", " + rowKind + ">";
-    std::string kv = "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) + ", int8>";
+    std::string kv =
+        "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) + ", int8>";
     char numbers[200];
     std::snprintf(numbers, sizeof numbers,
                   "heads = %ld : i64, scale = %.9e : f32, window = %ld : i64, softcap = %.9e : f32",
@@ -102,7 +103,8 @@ public:
           int64_t slot = p % 32;
           for (int64_t d = 0; d < shape.headDim; ++d) {
             page[h * headBytes + (d / 4 * 32 + slot) * 4 + d % 4] = char(k.codes[d] + 128);
-            page[codesOfV + h * headBytes + (slot / 4 * shape.headDim + d) * 4 + slot % 4] = char(v.codes[d]);
+            page[codesOfV + h * headBytes + (slot / 4 * shape.headDim + d) * 4 + slot % 4] =
+                char(v.codes[d]);
           }
           std::memcpy(page + 2 * codesOfV + (h * 32 + slot) * 4, &k.scale, 4);
           std::memcpy(page + 2 * codesOfV + ((shape.kvHeads + h) * 32 + slot) * 4, &v.scale, 4);
@@ -146,7 +148,8 @@ float logarithm(float scale) {
 
 float weight(float y, float lowered) {
   float difference = y - lowered;
-  int64_t fixed = difference < -1e9f ? std::numeric_limits<int32_t>::min() : int64_t(std::nearbyint(difference));
+  int64_t fixed = difference < -1e9f ? std::numeric_limits<int32_t>::min()
+                                     : int64_t(std::nearbyint(difference));
   fixed = std::max<int64_t>(fixed, -126 * 8388608);
   float w = floatOf((uint32_t(fixed) & 0x7fffff) | 0x3f800000), sum = 0.07802452f;
   for (float c : {-0.00800641f, 0.4777728f, 0.45213431f})
@@ -158,7 +161,8 @@ float exp2OfNonPositive(float x) {
   if (x < -126)
     return 0;
   float shifted = x + 12582912.0f, r = x - (shifted - 12582912.0f), g = 1.535318152e-4f;
-  for (float c : {1.339897281e-3f, 9.618438780e-3f, 5.550332367e-2f, 2.402264774e-1f, 6.931471825e-1f})
+  for (float c :
+       {1.339897281e-3f, 9.618438780e-3f, 5.550332367e-2f, 2.402264774e-1f, 6.931471825e-1f})
     g = std::fma(g, r, c);
   return floatOf(bitsOf(std::fma(r, g, 1.0f)) + (bitsOf(shifted) << 23));
 }
@@ -176,7 +180,9 @@ std::vector<float> reference(const Cache &cache, const float *q, int64_t s, int6
   std::vector<int> codes(n);
   for (int64_t d = 0; d < n; ++d)
     codes[d] = std::isinf(inverse) ? 0 : int(std::nearbyint(x[d] * inverse));
-  float rowScale = amax / 127 * float(double(shape.scale()) / double(kvInt8Block(n)) * 1.44269504088896340736 * 8388608);
+  float rowScale =
+      amax / 127 *
+      float(double(shape.scale()) / double(kvInt8Block(n)) * 1.44269504088896340736 * 8388608);
   for (int64_t block = shape.firstSeen(position) / 128; block <= position / 128; ++block) {
     int64_t from = std::max(block * 128, shape.firstSeen(position)),
             to = std::min(block * 128 + 127, position);
@@ -185,7 +191,8 @@ std::vector<float> reference(const Cache &cache, const float *q, int64_t s, int6
     for (int64_t p = from; p <= to; ++p) {
       const Cache::Vector &k = cache.key(s, p, kvHead);
       int dot = std::inner_product(codes.begin(), codes.end(), k.codes.begin(), 0);
-      y.push_back(std::fma(float(dot) * k.scale, rowScale, logarithm(cache.value(s, p, kvHead).scale)));
+      y.push_back(
+          std::fma(float(dot) * k.scale, rowScale, logarithm(cache.value(s, p, kvHead).scale)));
       most = std::max(most, y.back());
     }
     float next = std::max(most, m), a = exp2OfNonPositive((m - next) * (1.0f / 8388608)),
@@ -257,8 +264,9 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   std::vector<int64_t> written(cache.lengths.size(), 0);
   for (const Span &span : spans) {
     for (int64_t p = span.from; p < span.to; p += kAttentionTile)
-      tiles.push_back({int32_t(tokens + p - span.from), int32_t(std::min(kAttentionTile, span.to - p)),
-                       int32_t(span.sequence), int32_t(p)});
+      tiles.push_back({int32_t(tokens + p - span.from),
+                       int32_t(std::min(kAttentionTile, span.to - p)), int32_t(span.sequence),
+                       int32_t(p)});
     tokens += span.to - span.from;
     written[span.sequence] = span.to;
   }
@@ -296,16 +304,17 @@ void checkRow(const Cache &cache, const std::vector<Buffer<float>> &queries,
   int64_t width = shape.rowFloats();
   const float *q = queries[s].data() + position * width, *y = results[s].data() + position * width;
   for (int64_t head = 0; head < shape.heads; ++head) {
-    std::vector<float> bits = shape.softcap ? std::vector<float>() : reference(cache, q, s, position, head);
+    std::vector<float> bits =
+        shape.softcap ? std::vector<float>() : reference(cache, q, s, position, head);
     std::vector<double> want = definition(cache, q, s, position, head);
     for (int64_t d = 0; d < shape.headDim; ++d) {
       float got = y[head * shape.headDim + d];
       if (!shape.softcap)
-        ASSERT_EQ(bitsOf(got), bitsOf(bits[d])) << shape.name() << " sequence " << s << " position "
-                                                << position << " head " << head << " at " << d
-                                                << ": " << got << " instead of " << bits[d];
-      ASSERT_NEAR(got, want[d], 0.02) << shape.name() << " position " << position << " head " << head
-                                      << " at " << d; // values reach 1
+        ASSERT_EQ(bitsOf(got), bitsOf(bits[d]))
+            << shape.name() << " sequence " << s << " position " << position << " head " << head
+            << " at " << d << ": " << got << " instead of " << bits[d];
+      ASSERT_NEAR(got, want[d], 0.02) << shape.name() << " position " << position << " head "
+                                      << head << " at " << d; // values reach 1
     }
   }
   for (int64_t i = shape.width(); i < width; ++i)
@@ -314,7 +323,8 @@ void checkRow(const Cache &cache, const std::vector<Buffer<float>> &queries,
 
 class AttentionInt8 : public testing::TestWithParam<Shape> {};
 
-/// Prompts whole, in chunks, alone and together, by one thread and by three: the reference's bits at every level.
+/// Prompts whole, in chunks, alone and together, by one thread and by three: the reference's bits
+/// at every level.
 TEST_P(AttentionInt8, EachBitInAnyCompany) {
   Shape shape = GetParam();
   Cache cache(shape, {150, 277, 16}, 3);
@@ -333,7 +343,8 @@ TEST_P(AttentionInt8, EachBitInAnyCompany) {
           ASSERT_NO_FATAL_FAILURE(checkRow(cache, queries, whole, s, position)) << isa->name;
     for (int64_t chunk : {1, 7, 100}) {
       std::vector<Buffer<float>> chunked = rowsOf(cache, false);
-      for (int64_t from = chunk == 1 ? 100 : 0; from < 277; from += chunk) { // all sequences in one batch
+      for (int64_t from = chunk == 1 ? 100 : 0; from < 277;
+           from += chunk) { // all sequences in one batch
         std::vector<Span> spans;
         for (int64_t s : {1, 0, 2})
           if (from < cache.lengths[s])
@@ -343,8 +354,10 @@ TEST_P(AttentionInt8, EachBitInAnyCompany) {
       int64_t skipped = chunk == 1 ? 100 : 0, width = shape.rowFloats();
       for (size_t s = 0; s < 3; ++s)
         for (int64_t p = skipped; p < cache.lengths[s]; ++p)
-          ASSERT_FALSE(std::memcmp(whole[s].data() + p * width, chunked[s].data() + p * width, width * 4))
-              << isa->name << " " << shape.name() << " chunk " << chunk << " sequence " << s << " position " << p;
+          ASSERT_FALSE(
+              std::memcmp(whole[s].data() + p * width, chunked[s].data() + p * width, width * 4))
+              << isa->name << " " << shape.name() << " chunk " << chunk << " sequence " << s
+              << " position " << p;
     }
     for (size_t s = 0; s < first.size(); ++s)
       EXPECT_TRUE(whole[s] == first[s]) << shape.name() << ": levels differ, sequence " << s;

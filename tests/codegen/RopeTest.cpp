@@ -127,7 +127,8 @@ void rotate(float *x, const float *table, int64_t rotary, bool interleaved) {
 }
 
 /// A vector of int8 (KvInt8.h) into a page; `bias` is added to the codes, which lie at at(d).
-void putInt8(std::vector<float> x, char *scaleAt, int bias, const std::function<char *(int64_t)> &at) {
+void putInt8(std::vector<float> x, char *scaleAt, int bias,
+             const std::function<char *(int64_t)> &at) {
   float amax = 0;
   for (float v : x)
     amax = std::max(amax, std::fabs(v));
@@ -162,8 +163,7 @@ TEST(RopeAppend, EqualsReference) {
       {4, 2, 80, 32, false, false, Element::Int8},  {2, 1, 96, 0, false, false, Element::Int8},
   };
   for (const Problem &p : problems) {
-    int64_t tokens = 5, stride = 3, pages = 7,
-            bytes = p.element == Element::F32 ? 4 : 2;
+    int64_t tokens = 5, stride = 3, pages = 7, bytes = p.element == Element::F32 ? 4 : 2;
     bool int8 = p.element == Element::Int8;
     int64_t qWidth = roundUp(p.heads * p.headDim, 32), kWidth = roundUp(p.kvHeads * p.headDim, 32);
     int64_t pageBytes = int8 ? 2 * p.kvHeads * 32 * (p.headDim + 4)

@@ -157,8 +157,9 @@ TEST(KvState, Fp8HasAScaleForEachHead) {
 
 TEST(KvState, Int8HasAScaleForEachHeadAndTransformsK) {
   KvState int8(KvFormat::Int8);
-  // Heads of 4. K (1, 0, 0, 0) is (1, 1, 1, 1) transformed: codes of 127, back to what it was. (127, 1, 0.4, 0)
-  // is (128.4, 126.4, 127.6, 125.6), whose codes 127, 125, 126, 124 come back as multiples of scale / 4.
+  // Heads of 4. K (1, 0, 0, 0) is (1, 1, 1, 1) transformed: codes of 127, back to what it was.
+  // (127, 1, 0.4, 0) is (128.4, 126.4, 127.6, 125.6), whose codes 127, 125, 126, 124 come back as
+  // multiples of scale / 4.
   std::vector<float> k = {1, 0, 0, 0, 127, 1, 0.4f, 0}, v = {0, 0, 0, 0, -127, 0.4f, 63.6f, 1.5f};
   int8.append(0, 0, 0, k, v, 2);
   std::vector<float> got = int8.find(0, 0)->k;
