@@ -1,8 +1,9 @@
 //===- Attention.cpp - kernel.attention; see Attention.h ------------------===//
 #include "codegen/cpu/Attention.h"
+#include "codegen/cpu/AttentionInt8.h"
+#include "codegen/cpu/AttentionItem.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/MathApproximation.h"
-#include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RowwiseLanes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +16,6 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 using kernel::KvElement;
-using kernel::RowKind;
 
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
@@ -37,52 +37,26 @@ AttentionShape::AttentionShape(kernel::AttentionOp op) {
   bytes = next;
 }
 
-int64_t AttentionShape::chunkStart(int64_t chunk) const {
-  return headDim < kRowLanes ? 0 : std::min(chunk * kRowLanes, headDim - kRowLanes);
-}
-
 namespace {
 
 /// Lower than any score; finite (see Attention.h).
 constexpr double kNoScore = -1e30;
 
-class AttentionEmitter {
+class AttentionEmitter : AttentionItem {
 public:
   AttentionEmitter(KernelBuilder &k, kernel::AttentionOp op)
-      : k(k), op(op), shape(op), f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)),
-        mostRows(k.isa.registers >= 32 ? kAttentionRows : 2),
+      : AttentionItem(k, op), shape(op), mostRows(k.isa.registers >= 32 ? kAttentionRows : 2),
         blockChunks(k.isa.registers >= 32 ? 4 : 2) {}
 
   void emit() {
-    Value tiles = k.batchPointer(offsetof(BatchView, attentionTiles));
-    Value blockTable = k.batchPointer(offsetof(BatchView, blockTable));
-    Value stride = k.batchWord(offsetof(BatchView, blockTableStride));
-    k.forEachItem([&](Value item) {
-      Value tile = k.at(tiles, k.mul(k.divUnsigned(item, shape.kvHeads), sizeof(AttentionTile)));
-      auto field = [&](size_t offset) { return k.widen(k.load(k.i32, k.at(tile, offset)), k.i64); };
-      head = k.remUnsigned(item, shape.kvHeads);
-      firstToken = field(offsetof(AttentionTile, firstToken)),
-      tokens = field(offsetof(AttentionTile, tokens));
-      firstPosition = field(offsetof(AttentionTile, firstPosition));
-      Value sequence = field(offsetof(AttentionTile, sequence));
+    forEachItem([&](Value table) {
       emitStart();
-      emitPages(k.at(blockTable, k.mul(k.mul(sequence, stride), 4)));
+      emitPages(table);
       emitFinish();
     });
   }
 
 private:
-  using Values = KernelBuilder::Values;
-
-  /// body(row of the item, token, query head), for all rows
-  void forEachRow(llvm::function_ref<void(Value row, Value token, Value queryHead)> body) {
-    k.loop(k.word(0), tokens, k.word(1), [&](Value t) {
-      k.loop(0, shape.group, 1, [&](Value g) {
-        body(k.add(k.mul(t, shape.group), g), k.add(firstToken, t),
-             k.add(k.mul(head, shape.group), g));
-      });
-    });
-  }
   Value qAt(Value row) {
     return k.at(k.at(k.scratch, shape.qOffset), k.mul(row, shape.qStride * 4));
   }
@@ -99,8 +73,7 @@ private:
   void emitStart() {
     Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
-      Value from = k.at(k.operand(op.getQ()), k.mul(token, op.getQ().getType().rowBytes()));
-      from = k.at(from, k.mul(queryHead, shape.headDim * 4));
+      Value from = queryAt(token, queryHead);
       for (int64_t d = 0; d < shape.headDim; d += kRowLanes)
         k.store(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d), k.at(qAt(row), d * 4),
                 64);
@@ -195,7 +168,8 @@ private:
     }
     case KvElement::BF16:
       return splitBF16(k.load(i32x16, line, 64));
-    case KvElement::FP8: // of GPUs alone
+    case KvElement::FP8:  // of GPUs alone
+    case KvElement::Int8: // AttentionInt8.h
       break;
     }
     return {};
@@ -311,7 +285,7 @@ private:
       return v;
     }
     for (int64_t c = chunk; c < chunk + count; ++c) {
-      Value from = k.at(line, shape.chunkStart(c) * shape.elementBytes);
+      Value from = k.at(line, chunkStart(c) * shape.elementBytes);
       Type stored = shape.element == KvElement::F32   ? k.f32
                     : shape.element == KvElement::F16 ? k.f16
                                                       : k.i16;
@@ -326,7 +300,6 @@ private:
   //===--- The end ----------------------------------------------------------===//
 
   void emitFinish() {
-    kernel::RowsType type = op.getOutput().getType();
     forEachRow([&](Value row, Value token, Value queryHead) {
       Value sum = k.broadcast(f32x16, k.sumLanes(k.load(f32x16, lAt(row), 64)));
       Values y;
@@ -334,50 +307,28 @@ private:
         y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * 64), 64), sum));
       for (int64_t c = 0; shape.split && c < shape.chunks; c += 2)
         std::tie(y[c], y[c + 1]) = interleave(y[c], y[c + 1]);
-      Value out = k.at(k.operand(op.getOutput()), k.mul(token, type.rowBytes()));
-      if (type.getKind() == RowKind::Q8) {
-        Value first = k.mul(queryHead, shape.headDim / kGroupK);
-        for (int64_t c = 0; c < shape.chunks; c += 2)
-          storeQuantizedGroup(k, registersOf(k, {y[c], y[c + 1]}), out, k.add(first, c / 2),
-                              q8Row(type.getN()));
-        return;
-      }
-      Value to = k.at(out, k.mul(queryHead, shape.headDim * 4));
-      for (int64_t c = 0; c < shape.chunks; ++c)
-        storeFirst(k, y[c], k.at(to, shape.chunkStart(c) * 4), shape.headDim);
+      storeRow(token, queryHead, y);
     });
-    if (type.getKind() == RowKind::F32 && type.getN() % kPanelRows)
-      k.when(k.equal(head, k.word(shape.kvHeads - 1)), [&] { emitPadding(type); });
+    storePadding();
   }
 
-  /// Rows end in zeros up to a multiple of 32 (PanelLayout.h); the last head writes them.
-  void emitPadding(kernel::RowsType type) {
-    k.loop(k.word(0), tokens, k.word(1), [&](Value t) {
-      Value out = k.at(k.operand(op.getOutput()), k.mul(k.add(firstToken, t), type.rowBytes()));
-      for (int64_t from = type.getN(); from < roundUp(type.getN(), kPanelRows); from += kRowLanes)
-        storeFirst(k, k.splat(f32x16, 0), k.at(out, from * 4),
-                   roundUp(type.getN(), kPanelRows) - from);
-    });
-  }
-
-  KernelBuilder &k;
-  kernel::AttentionOp op;
   AttentionShape shape;
-  VectorType f32x16, i32x16;
-  int64_t mostRows, blockChunks;                 ///< of the register tile
-  Value head, firstToken, tokens, firstPosition; ///< of the item
+  int64_t mostRows, blockChunks; ///< of the register tile
 };
 
 } // namespace
 
 LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op) {
   if (op.getKv().getType().getElement() == KvElement::FP8)
-    return op.emitOpError("expects a KV pool of f32, bf16 or f16 on CPUs, got ")
+    return op.emitOpError("expects a KV pool of f32, bf16, f16 or int8 on CPUs, got ")
            << op.getKv().getType();
+  if (op.getKv().getType().getElement() == KvElement::Int8)
+    return emitAttentionInt8(k, op);
   AttentionEmitter(k, op).emit();
   return success();
 }
 
 int64_t ingot::cpu::attentionScratchBytes(kernel::AttentionOp op) {
-  return AttentionShape(op).bytes;
+  return op.getKv().getType().getElement() == KvElement::Int8 ? AttentionInt8Shape(op).bytes
+                                                              : AttentionShape(op).bytes;
 }

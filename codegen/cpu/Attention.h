@@ -41,10 +41,6 @@ struct AttentionShape {
   bool split;      ///< o as (even, odd) elements of each 32
   int64_t window;  ///< 0: none
 
-  /// First element of a chunk (not split). The last one may overlap the one before: the same
-  /// numbers are then computed twice, and no tail is masked.
-  int64_t chunkStart(int64_t chunk) const;
-
   int64_t qOffset, oOffset, lOffset, mOffset, pOffset, bytes; ///< of scratch memory
 };
 

@@ -1,5 +1,6 @@
 //===- Quantize.cpp - See Quantize.h --------------------------------------===//
 #include "codegen/cpu/Quantize.h"
+#include "codegen/cpu/RowwiseLanes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -176,4 +177,48 @@ void ingot::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value 
   Value sum = storePlane(k, high.codes, high.scale, Value(), row, group, layout);
   storePlane(k, low, k.fmul(high.scale, k.splat(k.f32, 1.0 / 256)), k.shiftLeft(sum, 8),
              k.at(row, layout.bytes), group, layout);
+}
+
+Value ingot::cpu::roundToIntegers(KernelBuilder &k, Value sixteen) {
+  SmallVector<Value> rounded;
+  for (Value v : registersOf(k, sixteen))
+    rounded.push_back(roundToInts(k, v));
+  return concatenate(k, std::move(rounded));
+}
+
+QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> sixteens,
+                                           double least) {
+  KernelBuilder::Values registers = registersOf(k, sixteens);
+  Value amax = absoluteMaximum(k, registers);
+  QuantizedVector result;
+  result.scale = k.fdiv(amax, k.splat(k.f32, 127));
+  Value inverse = k.fdiv(k.splat(k.f32, 127), amax), zero = k.splat(k.f32, 0);
+  Value finite = k.less(k.bitcast(k.i32, inverse), k.integer(k.i32, 0x7f800000));
+  if (least != 0) { // NaN is not small: it stays
+    Value floor = k.splat(k.f32, least);
+    Value small = arith::CmpFOp::create(k.b, arith::CmpFPredicate::OLT, result.scale, floor);
+    result.scale = k.select(small, floor, result.scale);
+    inverse = k.select(small, zero, inverse);
+  }
+  Value factor = k.broadcast(k.f32s, k.select(finite, inverse, zero));
+  KernelBuilder::Values rounded;
+  for (Value v : registers)
+    rounded.push_back(roundToInts(k, k.fmul(v, factor)));
+  for (size_t at = 0, step = kRowLanes / k.lanes; at < rounded.size(); at += step)
+    result.codes.push_back(
+        concatenate(k, SmallVector<Value>(rounded.begin() + at, rounded.begin() + at + step)));
+  return result;
+}
+
+Value ingot::cpu::roundToBytes(KernelBuilder &k, ArrayRef<Value> sixteens) {
+  KernelBuilder::Values words;
+  for (Value v : registersOf(k, sixteens))
+    words.push_back(roundToInts(k, v));
+  StringRef toHalves = k.lanes == 16 ? "llvm.x86.avx512.packusdw.512" : "llvm.x86.avx2.packusdw",
+            toBytes = k.lanes == 16 ? "llvm.x86.avx512.packuswb.512" : "llvm.x86.avx2.packuswb";
+  VectorType halves = k.vec(k.i16, 2 * k.lanes), bytes = k.vec(k.i8, 4 * k.lanes);
+  assert(words.size() == 4 && "a register of bytes");
+  return k.intrinsic(toBytes, bytes,
+                     {k.intrinsic(toHalves, halves, {words[0], words[1]}),
+                      k.intrinsic(toHalves, halves, {words[2], words[3]})});
 }

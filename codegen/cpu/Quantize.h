@@ -24,4 +24,27 @@ void storeQuantizedGroups(KernelBuilder &k, llvm::ArrayRef<KernelBuilder::Values
 void storeTwoPlanes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
                     mlir::Value group, const Q8Row &layout);
 
+/// 16 f32 to the nearest i32, ties to even; what does not fit (and NaN) becomes the least i32.
+mlir::Value roundToIntegers(KernelBuilder &k, mlir::Value sixteen);
+
+/// A vector under one scale.
+struct QuantizedVector {
+  KernelBuilder::Values codes; ///< -127 … 127 as 16 x i32 each
+  mlir::Value scale;           ///< f32, largest magnitude / 127
+};
+
+/// Quantises values given as vectors of 16 f32; A scale below `least` is
+/// replaced by it, and the codes by 0 (`least` 0: where 127 / the largest magnitude is infinite).
+QuantizedVector quantizeVector(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens,
+                               double least);
+
+/// Four registers of f32 (given as vectors of 16) to the nearest integers as u8, 0 … 255. vpack*
+/// work in parts of 16 bytes: the four bytes of values n … n+3 are a dword, dwords in the order of
+/// packedDword.
+mlir::Value roundToBytes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens);
+/// Where four bytes lie in what roundToBytes returns, for values from `first` (a multiple of 4) on.
+constexpr int64_t packedDword(int64_t first, int64_t lanes) {
+  return first % lanes / 4 * 4 + first / lanes;
+}
+
 } // namespace ingot::cpu

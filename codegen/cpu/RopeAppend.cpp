@@ -8,6 +8,8 @@
 //       that attention loads 16 positions at once)
 //   v   is rounded and copied: v[head][slot][d]
 //
+// int8 is laid out otherwise, with a scale for each vector: KvInt8.h.
+//
 // A head is held in vectors of 16 (two registers with AVX2), the last one masked. Pairs of the half
 // style that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
 // Arithmetic, one rounding per operation:
@@ -16,8 +18,11 @@
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/Hadamard.h"
+#include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RopeRound.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "runtime/formats/KvInt8.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -63,12 +68,16 @@ public:
         });
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
         Values x = rotate(normalise(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm()));
+        if (int8())
+          return appendInt8(x, pool, head, slot, /*ofV=*/false);
         Value to = k.at(k.at(pool, k.mul(head, headDim * kPageTokens * bytes)), k.mul(slot, bytes));
         storeElements(x, headDim, to, kPageTokens * bytes);
       });
       Value poolOfV = k.at(pool, kv.getKvHeads() * headDim * kPageTokens * bytes);
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
         Values x = loadHead(k.at(values, k.mul(head, headBytes)));
+        if (int8())
+          return appendInt8(x, pool, head, slot, /*ofV=*/true);
         Value line = k.add(k.mul(head, kPageTokens), slot);
         Value to = k.at(poolOfV, k.mul(line, headDim * bytes));
         int64_t full = headDim / kRowLanes;
@@ -209,6 +218,64 @@ private:
     copy(k.at(k.scratch, full * unroll * bytes), k.at(to, full * unroll * stride), count % unroll);
   }
 
+  bool int8() const { return kv.getElement() == KvElement::Int8; }
+
+  /// A vector of K or V as codes and a scale (KvInt8.h).
+  void appendInt8(const Values &x, Value pool, Value head, Value slot, bool ofV) {
+    QuantizedVector q = quantizeVector(k, ofV ? x : hadamard(k, x, headDim), kKvInt8LeastScale);
+    int64_t codesOfV = kv.getKvHeads() * headDim * kPageTokens;
+    Value line = k.add(k.mul(k.add(head, ofV ? kv.getKvHeads() : 0), kPageTokens), slot);
+    k.store(q.scale, k.at(k.at(pool, 2 * codesOfV), k.mul(line, 4)));
+    Value codes = k.at(pool, k.mul(head, headDim * kPageTokens));
+    if (ofV)
+      storeBytesOfV(q.codes, k.at(codes, codesOfV), slot);
+    else
+      storeDwordsOfK(q.codes, k.at(codes, k.mul(slot, 4)));
+  }
+
+  /// Four elements are four bytes, at one place of each line.
+  void storeDwordsOfK(ArrayRef<Value> codes, Value to) {
+    VectorType dwords = k.vec(k.i32, 4);
+    for (auto [c, v] : llvm::enumerate(codes)) {
+      Value bytes = k.narrow(v, k.vec(k.i8, kRowLanes));
+      bytes = arith::XOrIOp::create(k.b, bytes, k.splatInt(bytes.getType(), -128));
+      bytes = k.bitcast(dwords, bytes);
+      for (int64_t i = 0; i < std::min<int64_t>(left(c), kRowLanes) / 4; ++i)
+        k.store(k.lane(bytes, i), k.at(to, (int64_t(c) * 4 + i) * kPageTokens * 4), 4);
+    }
+  }
+
+  /// Each element is a byte of a dword that other positions share, maybe of another thread: nothing
+  /// but that byte is written.
+  void storeBytesOfV(ArrayRef<Value> codes, Value to, Value slot) {
+    Value place = k.remUnsigned(slot, 4);
+    to = k.at(to, k.mul(k.sub(slot, place), headDim));
+    if (k.lanes < kRowLanes) { // no masks of bytes: through scratch
+      for (auto [c, v] : llvm::enumerate(codes))
+        k.store(k.narrow(v, k.vec(k.i8, kRowLanes)), k.at(k.scratch, int64_t(c) * kRowLanes));
+      k.loop(0, headDim, 4, [&](Value d) {
+        for (int64_t i = 0; i < 4; ++i)
+          k.store(k.load(k.i8, k.at(k.at(k.scratch, d), i)),
+                  k.at(k.at(k.at(to, place), k.mul(d, 4)), 4 * i));
+      });
+      return;
+    }
+    VectorType dwords = k.vec(k.i32, kRowLanes), bytes = k.vec(k.i8, 4 * kRowLanes);
+    Value bits = k.broadcast(dwords, k.narrow(k.mul(place, 8), k.i32));
+    for (auto [c, v] : llvm::enumerate(codes)) {
+      SmallVector<int8_t> ofElement;
+      for (int64_t i = 0; i < 4 * kRowLanes; ++i)
+        ofElement.push_back(i / 4 < left(c) ? int8_t(i % 4) : int8_t(-1));
+      Value places = arith::ConstantOp::create(
+          k.b, DenseElementsAttr::get(bytes, ArrayRef<int8_t>(ofElement)));
+      Value mask = arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, places,
+                                         k.broadcast(bytes, k.narrow(place, k.i8)));
+      Value shifted = arith::ShLIOp::create(k.b, v, bits);
+      LLVM::MaskedStoreOp::create(k.b, k.bitcast(bytes, shifted), k.at(to, int64_t(c) * 64), mask,
+                                  1);
+    }
+  }
+
   KernelBuilder &k;
   kernel::RopeAppendOp op;
   kernel::KvPoolType kv;
@@ -222,7 +289,11 @@ private:
 
 LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
   if (op.getKv().getType().getElement() == KvElement::FP8)
-    return op.emitOpError("expects a KV pool of f32, bf16 or f16 on CPUs, got ")
+    return op.emitOpError("expects a KV pool of f32, bf16, f16 or int8 on CPUs, got ")
+           << op.getKv().getType();
+  if (op.getKv().getType().getElement() == KvElement::Int8 &&
+      op.getKv().getType().getHeadDim() % 4 != 0)
+    return op.emitOpError("expects heads of a multiple of 4 elements for a KV pool of int8, got ")
            << op.getKv().getType();
   RopeAppendEmitter(k, op).emit();
   return success();

@@ -106,6 +106,7 @@ private:
   Result<void> lowerToFused();
   Result<void> verifyOnWeights(ModuleOp imported);
   Result<void> lowerToPlan(const char *phase);
+  Result<void> checkKvElement();
   Result<void> generateCode();
   /// From the fused module to one more program of the engine.
   Result<void> buildGpuProgram();
@@ -472,6 +473,16 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, 
   return model;
 }
 
+/// Four elements of K are one lane of an integer product.
+Result<void> Compilation::checkKvElement() {
+  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
+  for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>())
+    if (slot.getElement() == "int8" && slot.getHeadDim() % 4 != 0)
+      return Error{ExitCode::Usage, "E0467", "a KV cache of int8 does not fit this model",
+                   "its heads have " + std::to_string(slot.getHeadDim()) + " elements, no multiple of 4", "--kv f16"};
+  return {};
+}
+
 Result<void> Compilation::buildGpuProgram() {
   pipeline.device = "cuda";
   pipeline.kv = options.gpuKv;
@@ -606,6 +617,8 @@ Result<void> Compilation::run() {
     if (!options.gpuTargets.empty())
       fused = module->clone();
     if (auto ok = lowerToPlan("plan"); !ok)
+      return ok;
+    if (auto ok = checkKvElement(); !ok)
       return ok;
     if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
       return {};

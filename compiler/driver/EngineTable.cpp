@@ -22,7 +22,8 @@ static fb::ElementType elementOf(StringRef name) {
   return name == "f32"   ? fb::ElementType::F32
          : name == "f16" ? fb::ElementType::F16
          : name == "fp8" ? fb::ElementType::Fp8
-                         : fb::ElementType::BF16;
+         : name == "int8" ? fb::ElementType::Int8
+                          : fb::ElementType::BF16;
 }
 
 static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {

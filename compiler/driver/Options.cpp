@@ -97,10 +97,13 @@ static Result<void> chooseKv(CompileOptions &o) {
                  o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
                  "leave it out, or compile for CPUs alone: --target cpu");
   if (o.kv == "fp8" && o.gpuTargets.empty())
-    return usage("E0465", "a KV cache of fp8 is for GPUs", "the targets are CPUs, which have f32, bf16 and f16",
+    return usage("E0465", "a KV cache of fp8 is for GPUs", "the targets are CPUs, which have f32, bf16, f16 and int8",
                  "--kv bf16, or add a GPU: --target cuda:sm_90a");
-  if (!o.kv.empty() && o.kv != "f32" && o.kv != "bf16" && o.kv != "f16" && o.kv != "fp8")
-    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16, f16 and fp8", "--kv bf16");
+  if (!o.kv.empty() && o.kv != "f32" && o.kv != "bf16" && o.kv != "f16" && o.kv != "int8" && o.kv != "fp8")
+    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16, f16, int8 and fp8", "--kv bf16");
+  if (o.kv == "int8" && o.exact)
+    return usage("E0466", "a KV cache of int8 rounds what --precision exact keeps", "exact engines have f32, bf16 or f16",
+                 "leave out --kv, or compile with --precision fast");
   o.gpuKv = o.kv == "fp8" ? "fp8" : "bf16";
   if (o.targets.empty())
     o.kv = o.gpuKv;
@@ -136,7 +139,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-codegen or pre-plan")
       ->type_name("POINT=PIPELINE")
       ->allow_extra_args(false);
-  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
+  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16, int8 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
   app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
   app.add_flag("--batch-invariant", o.batchInvariant,

@@ -242,7 +242,7 @@ uint16_t minorVersion(const fb::EngineT &table) {
     auto format = weightFormatNamed(weight->format);
     return format && numericFormat(*format).isScaledFloat();
   };
-  auto hasScales = [](const auto &slot) { return slot->type == fb::ElementType::Fp8; };
+  auto hasScales = [](const auto &slot) { return runtime::kvScaleBytes(slot->type) != 0; };
   if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew) ||
       std::ranges::any_of(table.weights, isFp8) || std::ranges::any_of(table.kv_slots, hasScales))
     least = 3;

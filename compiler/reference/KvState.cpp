@@ -10,7 +10,7 @@
 using namespace ingot::reference;
 
 /// Rounds the vectors of all heads of one position.
-static void roundVectors(KvFormat format, std::span<float> values, int64_t heads) {
+static void roundVectors(KvFormat format, std::span<float> values, int64_t heads, bool ofK) {
   switch (format) {
   case KvFormat::F32:
     return;
@@ -24,13 +24,17 @@ static void roundVectors(KvFormat format, std::span<float> values, int64_t heads
     for (size_t width = values.size() / size_t(heads), at = 0; at < values.size(); at += width)
       roundScaledE4m3(values.subspan(at, width));
     return;
+  case KvFormat::Int8:
+    for (size_t width = values.size() / size_t(heads), at = 0; at < values.size(); at += width)
+      roundScaledInt8(values.subspan(at, width), ofK);
+    return;
   }
 }
 
 static void appendRounded(KvFormat format, std::vector<float> &rows, std::span<const float> values,
-                          int64_t heads) {
+                          int64_t heads, bool ofK) {
   rows.insert(rows.end(), values.begin(), values.end());
-  roundVectors(format, std::span(rows).last(values.size()), heads);
+  roundVectors(format, std::span(rows).last(values.size()), heads, ofK);
 }
 
 void KvState::append(int64_t slot, int64_t sequence, int64_t position, std::span<const float> k,
@@ -47,15 +51,15 @@ void KvState::append(int64_t slot, int64_t sequence, int64_t position, std::span
         madeUpK[i] = 4 * uniform(key, 2 * index) - 2;
         madeUpV[i] = 4 * uniform(key, 2 * index + 1) - 2;
       }
-      appendRounded(format, own.k, madeUpK, kvHeads);
-      appendRounded(format, own.v, madeUpV, kvHeads);
+      appendRounded(format, own.k, madeUpK, kvHeads, /*ofK=*/true);
+      appendRounded(format, own.v, madeUpV, kvHeads, /*ofK=*/false);
     }
   }
   assert(own.length >= position && "positions of a sequence come in order");
   own.k.resize(static_cast<size_t>(position) * width);
   own.v.resize(static_cast<size_t>(position) * width);
-  appendRounded(format, own.k, k, kvHeads);
-  appendRounded(format, own.v, v, kvHeads);
+  appendRounded(format, own.k, k, kvHeads, /*ofK=*/true);
+  appendRounded(format, own.v, v, kvHeads, /*ofK=*/false);
   own.length = position + 1;
 }
 

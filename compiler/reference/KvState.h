@@ -18,8 +18,9 @@
 
 namespace ingot::reference {
 
-/// FP8: each head's vector is E4M3 times a scale, its largest magnitude / 448.
-enum class KvFormat : uint8_t { F32, BF16, F16, FP8 };
+/// FP8: each head's vector is E4M3 times a scale, its largest magnitude / 448. Int8: codes -127 …
+/// 127 times largest magnitude / 127, of K after a Hadamard transform (runtime/formats/KvInt8.h).
+enum class KvFormat : uint8_t { F32, BF16, F16, FP8, Int8 };
 
 class KvState {
 public:

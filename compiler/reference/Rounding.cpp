@@ -1,6 +1,8 @@
 //===- Rounding.cpp - Numbers that a format can hold ----------------------===//
 #include "compiler/reference/Rounding.h"
 
+#include "runtime/formats/KvInt8.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -55,6 +57,34 @@ static float roundToE4M3(float value) {
   std::frexp(value, &exponent); // |value| is in [2^(exponent-1), 2^exponent)
   float step = std::ldexp(1.0f, std::max(exponent - 1, -6) - 3);
   return std::clamp(std::nearbyint(value / step) * step, -448.0f, 448.0f);
+}
+
+static void transformHadamard(std::span<float> x) {
+  const auto count = static_cast<int64_t>(x.size());
+  for (int64_t step = 1; step < kvInt8Block(count); step *= 2)
+    for (int64_t i = 0; i < count; ++i)
+      if ((i & step) == 0) {
+        const float a = x[i], b = x[i + step];
+        x[i] = a + b;
+        x[i + step] = a - b;
+      }
+}
+
+void reference::roundScaledInt8(std::span<float> vector, bool ofK) {
+  if (ofK)
+    transformHadamard(vector);
+  float largest = 0;
+  for (float value : vector)
+    largest = std::max(largest, std::abs(value));
+  const bool small = largest / 127 < kKvInt8LeastScale;
+  const float scale = largest / 127, factor = small ? 0 : 127 / largest;
+  for (float &value : vector)
+    value = small ? 0 : std::nearbyint(value * factor) * scale;
+  if (!ofK)
+    return;
+  transformHadamard(vector);
+  for (float &value : vector)
+    value /= static_cast<float>(kvInt8Block(static_cast<int64_t>(vector.size())));
 }
 
 /// A row under one scale.

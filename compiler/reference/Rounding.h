@@ -20,6 +20,10 @@ float roundToF16(float value);
 /// scale largest magnitude / 448; 1 where the largest magnitude is below 2^-110.
 void roundScaledE4m3(std::span<float> vector);
 
+/// A vector as the KV cache of int8 holds it (KvInt8.h): codes times one f32 scale; `ofK`: after a
+/// Hadamard transform, which is taken back.
+void roundScaledInt8(std::span<float> vector, bool ofK);
+
 /// Replaces each number of a row of K by the nearest that `format` holds: floats, and the
 /// formats that --quantize makes:
 ///   int8    groups of 32: scale f16(largest |w| / 127), codes -127 … 127

@@ -62,11 +62,12 @@ int64_t KvPoolType::elementBytes() const {
   case KvElement::F32: return 4;
   case KvElement::BF16:
   case KvElement::F16: return 2;
-  case KvElement::FP8: return 1;
+  case KvElement::FP8:
+  case KvElement::Int8: return 1;
   }
   llvm_unreachable("all elements are covered");
 }
-int64_t KvPoolType::scaleBytes() const { return getElement() == KvElement::FP8 ? 4 : 0; }
+int64_t KvPoolType::scaleBytes() const { return elementBytes() == 1 ? 4 : 0; }
 int64_t KvPoolType::pageBytes() const {
   return roundUp(2 * getKvHeads() * cpu::kPageTokens * (getHeadDim() * elementBytes() + scaleBytes()), 64);
 }

@@ -46,7 +46,8 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let description = [{
     A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. Elements of fp8 are codes of E4M3; behind all codes
     lie f32 scales, one for each vector: those of k[kvHeads][pageTokens], then of v. A value is code * scale, the scale being
-    the vector's largest magnitude / 448 (1 for a vector that is all but zero).
+    the vector's largest magnitude / 448 (1 for a vector that is all but zero). int8 is of CPUs alone and has scales in the same
+    place; its codes lie as KernelAbi.h says.
   }];
   let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, EnumParameter<Kernel_KvElement>:$element);
   let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $element `>`";

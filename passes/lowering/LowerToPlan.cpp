@@ -25,7 +25,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
     std::optional<kernel::KvElement> element = kernel::symbolizeKvElement(kv);
     if (models.size() != 1 || !element || (precision != "fast" && precision != "exact") || (device != "cpu" && device != "cuda")) {
-      getOperation().emitError("expects one lm.model, precision fast or exact, kv f32, bf16, f16 or fp8, and device cpu or cuda");
+      getOperation().emitError("expects one lm.model, precision fast or exact, kv f32, bf16, f16, int8 or fp8, and device cpu or cuda");
       return signalPassFailure();
     }
     bool cuda = device == "cuda";
@@ -34,7 +34,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return signalPassFailure();
     }
     if (!cuda && *element == kernel::KvElement::FP8) {
-      getOperation().emitError("expects kv f32, bf16 or f16 for cpu, got fp8");
+      getOperation().emitError("expects kv f32, bf16, f16 or int8 for cpu, got fp8");
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();

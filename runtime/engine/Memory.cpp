@@ -38,7 +38,7 @@ uint64_t elementBytes(fb::ElementType type) {
   return 0;
 }
 
-uint64_t kvScaleBytes(fb::ElementType type) { return type == fb::ElementType::Fp8 ? 4 : 0; }
+uint64_t kvScaleBytes(fb::ElementType type) { return elementBytes(type) == 1 ? 4 : 0; }
 
 std::optional<uint64_t> kvPageBytes(uint64_t kvHeads, uint64_t headDim, uint64_t pageTokens,
                                     fb::ElementType type) {

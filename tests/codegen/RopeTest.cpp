@@ -1,6 +1,8 @@
 //===- RopeTest.cpp - Rotary tables, and q, k, v on their way to the cache --===//
 #include "PanelReference.h"
 
+#include "runtime/formats/KvInt8.h"
+
 #include <chrono>
 #include <cstdio>
 
@@ -56,7 +58,7 @@ TEST(RopeTable, CosinesAndSines) {
 // rope_append
 //===----------------------------------------------------------------------===//
 
-enum class Element { F32, BF16, F16 };
+enum class Element { F32, BF16, F16, Int8 };
 
 /// The stored bits of a number.
 uint32_t rounded(float v, Element element) {
@@ -82,7 +84,7 @@ struct Problem {
 };
 
 std::string kernelOf(const Problem &p) {
-  const char *elements[] = {"f32", "bf16", "f16"};
+  const char *elements[] = {"f32", "bf16", "f16", "int8"};
   std::string q = rows(p.heads * p.headDim), k = rows(p.kvHeads * p.headDim),
               table = rows(p.rotary), w = vector(p.headDim);
   std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
@@ -124,6 +126,31 @@ void rotate(float *x, const float *table, int64_t rotary, bool interleaved) {
   }
 }
 
+/// A vector of int8 (KvInt8.h) into a page; `bias` is added to the codes, which lie at at(d).
+void putInt8(std::vector<float> x, char *scaleAt, int bias,
+             const std::function<char *(int64_t)> &at) {
+  float amax = 0;
+  for (float v : x)
+    amax = std::max(amax, std::fabs(v));
+  float scale = amax / 127;
+  bool small = scale < kKvInt8LeastScale;
+  if (small)
+    scale = kKvInt8LeastScale;
+  std::memcpy(scaleAt, &scale, 4);
+  for (size_t d = 0; d < x.size(); ++d)
+    *at(int64_t(d)) = char((small ? 0 : int(std::nearbyint(x[d] * (127 / amax)))) + bias);
+}
+
+void transform(std::vector<float> &x) {
+  int64_t n = int64_t(x.size());
+  for (int64_t step = 1; step < kvInt8Block(n); step *= 2)
+    for (int64_t i = 0; i < n; ++i)
+      if (!(i & step)) {
+        float a = x[i], b = x[i + step];
+        x[i] = a + b, x[i + step] = a - b;
+      }
+}
+
 TEST(RopeAppend, EqualsReference) {
   const Problem problems[] = {
       {9, 3, 64, 64, false, false, Element::BF16},  {9, 3, 64, 64, true, false, Element::F16},
@@ -131,12 +158,16 @@ TEST(RopeAppend, EqualsReference) {
       {4, 2, 80, 32, false, false, Element::BF16},  {3, 1, 80, 20, true, true, Element::F16},
       {2, 2, 7, 6, true, true, Element::BF16},      {2, 2, 7, 6, false, false, Element::F16},
       {2, 1, 72, 72, false, false, Element::BF16},  {2, 1, 72, 0, false, true, Element::F32},
-      {2, 1, 96, 0, false, false, Element::F16},
+      {2, 1, 96, 0, false, false, Element::F16},    {9, 3, 64, 64, true, false, Element::Int8},
+      {4, 1, 256, 256, false, true, Element::Int8}, {4, 2, 20, 20, false, true, Element::Int8},
+      {4, 2, 80, 32, false, false, Element::Int8},  {2, 1, 96, 0, false, false, Element::Int8},
   };
   for (const Problem &p : problems) {
     int64_t tokens = 5, stride = 3, pages = 7, bytes = p.element == Element::F32 ? 4 : 2;
+    bool int8 = p.element == Element::Int8;
     int64_t qWidth = roundUp(p.heads * p.headDim, 32), kWidth = roundUp(p.kvHeads * p.headDim, 32);
-    int64_t pageBytes = roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64),
+    int64_t pageBytes = int8 ? 2 * p.kvHeads * 32 * (p.headDim + 4)
+                             : roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64),
             tableWidth = roundUp(p.rotary, 32);
     int32_t positions[] = {31, 32, 0, 64, 65}, sequenceOf[] = {0, 0, 1, 1, 1},
             blockTable[] = {4, 2, 6, 0, 1, 5};
@@ -148,7 +179,10 @@ TEST(RopeAppend, EqualsReference) {
     Buffer<float> v = randomRows(tokens, p.kvHeads * p.headDim, 3, 1e5f),
                   table = randomRows(tokens, p.rotary, 4);
     Buffer<float> qNorm = randomRows(1, p.headDim, 5), kNorm = randomRows(1, p.headDim, 6);
-    v[0] = NAN, v[1] = 1e-40f; // a NaN stays one; denormals are rounded, not flushed
+    if (int8)
+      std::fill_n(v.data() + p.headDim * (p.kvHeads - 1), p.headDim, 1e-30f); // counts as zeros
+    else
+      v[0] = NAN, v[1] = 1e-40f; // a NaN stays one; denormals are rounded, not flushed
 
     Buffer<float> wantQ = randomRows(tokens, p.heads * p.headDim, 1, 3);
     Buffer<char> wantPool(pages * pageBytes);
@@ -172,6 +206,18 @@ TEST(RopeAppend, EqualsReference) {
         if (p.norm)
           normalise(x.data(), kNorm.data(), p.headDim);
         rotate(x.data(), row, p.rotary, p.interleaved);
+        if (int8) {
+          char *to = wantPool.data() + page, *codes = to + h * p.headDim * 32,
+               *scales = to + 2 * p.kvHeads * p.headDim * 32;
+          transform(x);
+          putInt8(x, scales + (h * 32 + slot) * 4, 128,
+                  [&](int64_t d) { return codes + (d / 4 * 32 + slot) * 4 + d % 4; });
+          codes += p.kvHeads * p.headDim * 32;
+          const float *from = v.data() + t * kWidth + h * p.headDim;
+          putInt8({from, from + p.headDim}, scales + ((p.kvHeads + h) * 32 + slot) * 4, 0,
+                  [&](int64_t d) { return codes + (slot / 4 * p.headDim + d) * 4 + slot % 4; });
+          continue;
+        }
         for (int64_t d = 0; d < p.headDim; ++d) {
           put(page + ((h * p.headDim + d) * 32 + slot) * bytes, x[d]);
           int64_t inV = (h * 32 + slot) * p.headDim + d;
@@ -206,7 +252,8 @@ TEST(RopeAppend, EqualsReference) {
 TEST(RopeSpeed, DISABLED_Append) {
   for (const Problem &p : {Problem{9, 3, 64, 64, true, false, Element::BF16},
                            Problem{4, 1, 256, 256, false, true, Element::BF16},
-                           Problem{32, 8, 64, 64, false, false, Element::BF16}}) {
+                           Problem{32, 8, 64, 64, false, false, Element::BF16},
+                           Problem{32, 8, 64, 64, false, false, Element::Int8}}) {
     int64_t tokens = 256, pageBytes = 2 * p.kvHeads * p.headDim * 32 * 2;
     std::vector<int32_t> positions(tokens), sequenceOf(tokens), blockTable(8);
     for (int32_t t = 0; t < tokens; ++t)

@@ -21,11 +21,11 @@ def prompts_of(checkpoint, count):
         yield {"prompt_ids": ids[start : start + length]}
 
 
-def chunks(ingot, checkpoint, precision):
+def chunks(ingot, checkpoint, precision, *more):
     ids = checkpoint.golden["text"]["ids"][:PROMPT]
     first = None
     for options in ([], ["--max-batch-tokens", 1], ["--max-batch-tokens", 7], ["--max-batch-tokens", 64],
-                    ["--max-batch-tokens", 512], ["--threads", 1], ["--threads", 2], ["--threads", 1, "--max-batch-tokens", 7]):
+                    ["--max-batch-tokens", 512], ["--threads", 1], ["--threads", 2], ["--threads", 1, "--max-batch-tokens", 7], *more):
         path = ingot.work / "chunks.npy"
         goldens.logits_of(ingot, checkpoint.engines[precision], ids, "chunks.npy", *options)
         data = path.read_bytes()
@@ -68,7 +68,21 @@ def seeds(ingot, checkpoint, precision):
     assert first != other, "another seed gave the same text"
 
 
+def int8_cache(ingot, checkpoint):
+    """KV in int8: the same bits in chunks and with any number of threads, and at both levels."""
+    engine = ingot.work / f"{checkpoint.name}-kv-int8.ingot"
+    ingot("compile", checkpoint.path, "-o", engine, "--kv", "int8", "--quiet")
+    checkpoint.engines["int8"] = engine
+    try:
+        chunks(ingot, checkpoint, "int8", ["--isa", "avx2", "--max-batch-tokens", 33])
+    finally:
+        del checkpoint.engines["int8"]
+        engine.unlink()
+
+
 def add(suite, ingot, checkpoint, long):
+    if checkpoint.name == "smollm2":
+        suite.check("smollm2 KV in int8: chunks, threads, levels", lambda: int8_cache(ingot, checkpoint))
     for precision in checkpoint.engines if long else ["fast"]:
         if precision not in checkpoint.engines:
             continue

@@ -36,7 +36,7 @@ void CompileOptions::define(CLI::App &app) {
   app.add_option("--quantize", quantize,
                  "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating weights")
       ->group(group);
-  app.add_option("--kv", kv, "f32, bf16 or f16; fp8 on GPUs")->group(group);
+  app.add_option("--kv", kv, "f32, bf16, f16 or int8; fp8 on GPUs")->group(group);
   app.add_option("--precision", precision, "fast (default) or exact")->group(group);
   app.add_option("--weights", weights,
                  "random (packed) or seed (made at load): weights made up, as for a config.json")

@@ -155,6 +155,21 @@ TEST(KvState, Fp8HasAScaleForEachHead) {
   EXPECT_EQ(fp8.find(0, 0)->v, (std::vector<float>{0, 0, 0, 0, -896, 0.1015625f, 30, 32}));
 }
 
+TEST(KvState, Int8HasAScaleForEachHeadAndTransformsK) {
+  KvState int8(KvFormat::Int8);
+  // Heads of 4. K (1, 0, 0, 0) is (1, 1, 1, 1) transformed: codes of 127, back to what it was.
+  // (127, 1, 0.4, 0) is (128.4, 126.4, 127.6, 125.6), whose codes 127, 125, 126, 124 come back as
+  // multiples of scale / 4.
+  std::vector<float> k = {1, 0, 0, 0, 127, 1, 0.4f, 0}, v = {0, 0, 0, 0, -127, 0.4f, 63.6f, 1.5f};
+  int8.append(0, 0, 0, k, v, 2);
+  std::vector<float> got = int8.find(0, 0)->k;
+  float scale = 128.4f / 127;
+  const float want[] = {1, 0, 0, 0, 502 * scale / 4, 4 * scale / 4, 2 * scale / 4, 0};
+  for (int i = 0; i < 8; ++i)
+    EXPECT_NEAR(got[i], want[i], 2e-5) << i;
+  EXPECT_EQ(int8.find(0, 0)->v, (std::vector<float>{0, 0, 0, 0, -127, 0, 64, 2}));
+}
+
 TEST(KvState, AppendingAnEarlierPositionForgetsWhatFollowed) {
   KvState kv;
   std::vector<float> one = {1}, two = {2};

@@ -1,0 +1,538 @@
+//===- AttentionInt8.cpp - See AttentionInt8.h ----------------------------===//
+#include "codegen/cpu/AttentionInt8.h"
+#include "codegen/cpu/Attention.h"
+#include "codegen/cpu/AttentionItem.h"
+#include "codegen/cpu/Hadamard.h"
+#include "codegen/cpu/MathApproximation.h"
+#include "codegen/cpu/Quantize.h"
+#include "runtime/formats/KvInt8.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+
+static constexpr int64_t kPagesOfBlock = kInt8Block / kPageTokens;
+static constexpr int64_t kVectorBytes = kRowLanes * 4;
+/// Bytes of one token's (or the unmasked) L or 1 / s_V of a block.
+static constexpr int64_t kBlockBytes = kInt8Block * 4;
+
+AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
+  kernel::KvPoolType kv = op.getKv().getType();
+  rows = kAttentionTile * (op.getHeads() / kv.getKvHeads());
+  qStride = roundUp(kv.getHeadDim(), kRowLanes);
+  chunks = qStride / kRowLanes;
+  int64_t next = 0;
+  auto take = [&](int64_t bytesOf) {
+    int64_t at = next;
+    next += roundUp(bytesOf, 64);
+    return at;
+  };
+  q = take(rows * qStride), rowScale = take(rows * 4), start = take(rows * 4);
+  o = take(rows * chunks * kVectorBytes), l = take(rows * kVectorBytes);
+  m = take((rows + kRowLanes) * 4);
+  pages = take(kPagesOfBlock * 4 * 8), ahead = take(kPagesOfBlock * 4 * 8);
+  keyScales = take(kBlockBytes);
+  logScales = take((kAttentionTile + 1) * kBlockBytes);
+  inverses = take((kAttentionTile + 1) * kBlockBytes);
+  scores = take(kAttentionRows * kBlockBytes), weights = take(kAttentionRows * kInt8Block);
+  lowered = take(kAttentionRows * kVectorBytes), factors = take(2 * kVectorBytes);
+  bytes = next;
+}
+
+namespace {
+
+/// Lower than any y; finite, so that differences are no NaN.
+constexpr double kNoScore = -1e30;
+/// Units of y in one power of two: the place of a float's exponent.
+constexpr double kUnit = 8388608;
+
+class AttentionInt8Emitter : AttentionItem {
+public:
+  AttentionInt8Emitter(KernelBuilder &k, kernel::AttentionOp op)
+      : AttentionItem(k, op), shape(op), mostRows(k.isa.registers >= 32 ? kAttentionRows : 2),
+        unit(kTileVectors * k.lanes), perSixteen(kRowLanes / k.lanes) {}
+
+  void emit() {
+    forEachItem([&](Value blockTable) {
+      table = blockTable;
+      emitStart();
+      emitBlocks();
+      emitFinish();
+    });
+  }
+
+private:
+  /// Registers of a tile beside its rows: of positions for scores, of elements for sums.
+  static constexpr int64_t kTileVectors = 4;
+
+  Value scratch(int64_t offset) { return k.at(k.scratch, offset); }
+  Value scratch(int64_t offset, Value index, int64_t stride) {
+    return k.at(scratch(offset), k.mul(index, stride));
+  }
+  Value qAt(Value row) { return scratch(shape.q, row, shape.qStride); }
+  Value oAt(Value row) { return scratch(shape.o, row, shape.chunks * kVectorBytes); }
+
+  //===--- The start --------------------------------------------------------===//
+
+  /// q of the item as codes; o = 0, l = 0, m = kNoScore.
+  void emitStart() {
+    Value zero = k.splat(f32x16, 0);
+    forEachRow([&](Value row, Value token, Value queryHead) {
+      Value from = queryAt(token, queryHead);
+      Values x;
+      for (int64_t d = 0; d < headDim; d += kRowLanes)
+        x.push_back(loadFirst(k, k.f32, k.at(from, d * 4), headDim - d));
+      QuantizedVector q = quantizeVector(k, hadamard(k, x, headDim), 0);
+      Value sum;
+      for (auto [c, codes] : llvm::enumerate(q.codes)) {
+        k.store(k.narrow(codes, k.vec(k.i8, kRowLanes)), k.at(qAt(row), int64_t(c) * kRowLanes),
+                kRowLanes);
+        sum = sum ? k.add(sum, codes) : codes;
+      }
+      k.store(k.mul(k.sumLanes(sum), -128), scratch(shape.start, row, 4));
+      k.store(k.fmul(q.scale, k.splat(k.f32, scoreFactor())), scratch(shape.rowScale, row, 4));
+      for (int64_t c = 0; c < shape.chunks; ++c)
+        k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
+      k.store(zero, scratch(shape.l, row, kVectorBytes), 64);
+      k.store(k.splat(k.f32, kNoScore), scratch(shape.m, row, 4));
+    });
+  }
+
+  double softcap() { return op.getSoftcap().convertToFloat(); }
+  /// What s_q is multiplied by: into units of y, or (soft-cap) into what tanh takes.
+  double scoreFactor() {
+    double scale = double(op.getScale().convertToFloat()) / double(kvInt8Block(headDim));
+    return softcap() == 0 ? scale * log2e * kUnit : scale / softcap();
+  }
+
+  //===--- Blocks -----------------------------------------------------------===//
+
+  void emitBlocks() {
+    lastPosition = k.sub(k.add(firstPosition, tokens), 1);
+    lastPage = k.divUnsigned(lastPosition, kPageTokens);
+    Value firstSeen = k.word(0);
+    if (window)
+      firstSeen = k.maxSigned(k.add(firstPosition, 1 - window), k.word(0));
+    firstPage = k.divUnsigned(firstSeen, kPageTokens);
+    Value tiles = k.divUnsigned(k.add(k.mul(tokens, group), mostRows - 1), mostRows);
+    piecesOfTile = arith::DivUIOp::create(k.b, k.add(tiles, 2 * kPagesOfBlock - 1), tiles);
+    Value last = k.divUnsigned(lastPosition, kInt8Block);
+    k.loop(k.divUnsigned(firstSeen, kInt8Block), k.add(last, 1), k.word(1), [&](Value block) {
+      blockStart = k.mul(block, kInt8Block);
+      Value written = k.minSigned(k.add(k.sub(lastPosition, blockStart), 1), k.word(kInt8Block));
+      units = k.divUnsigned(k.add(written, unit - 1), unit);
+      pages = k.divUnsigned(k.add(written, kPageTokens - 1), kPageTokens);
+      emitPages(block);
+      emitScales();
+      emitRows();
+    });
+  }
+
+  Value pageAt(Value index) {
+    index = k.minSigned(k.maxSigned(index, firstPage), lastPage);
+    Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
+    return k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
+  }
+  int64_t headBytes() { return headDim * kPageTokens; }
+  Value keysOf(Value page) { return k.at(page, k.mul(head, headBytes())); }
+  Value keyScalesOf(Value page) {
+    return k.at(k.at(page, 2 * kvHeads * headBytes()), k.mul(head, kPageTokens * 4));
+  }
+
+  /// Addresses of the pages of the block and the next one to scratch. Pages before the first and
+  /// behind the last that the item sees are those: nobody looks at what is read there.
+  void emitPages(Value block) {
+    Value first = k.mul(block, kPagesOfBlock);
+    k.loop(0, kPagesOfBlock, 1, [&](Value p) {
+      Value page = pageAt(k.add(first, p)), to = scratch(shape.pages, p, 32);
+      k.store(keysOf(page), to);
+      k.store(k.at(keysOf(page), kvHeads * headBytes()), k.at(to, 8));
+      k.store(keyScalesOf(page), k.at(to, 16));
+      Value next = pageAt(k.add(k.add(first, kPagesOfBlock), p)),
+            ahead = scratch(shape.ahead, p, 32);
+      for (int64_t ofV = 0; ofV < 2; ++ofV) {
+        k.store(k.at(keysOf(next), ofV * kvHeads * headBytes()), k.at(ahead, ofV * 16));
+        k.store(k.at(keyScalesOf(next), ofV * kvHeads * kPageTokens * 4),
+                k.at(ahead, ofV * 16 + 8));
+      }
+    });
+  }
+  /// The next block's memory to the cache, in pieces (K or V of a page) that the tiles of the block
+  /// share: all at once they would wait for each other, and the tile for them.
+  void prefetchShare(Value tile) {
+    Value from = k.mul(tile, piecesOfTile);
+    Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfBlock));
+    k.loop(from, to, k.word(1), [&](Value piece) {
+      Value codes = k.load(k.ptr, scratch(shape.ahead, piece, 16));
+      Value scales = k.load(k.ptr, k.at(scratch(shape.ahead, piece, 16), 8));
+      k.loop(0, headBytes(), 64, [&](Value byte) { k.prefetch(k.at(codes, byte)); });
+      for (int64_t line : {0, 64})
+        k.prefetch(k.at(scales, line));
+    });
+  }
+  Value pageField(Value p, int64_t field) {
+    return k.load(k.ptr, k.at(scratch(shape.pages, p, 32), field));
+  }
+
+  Value lanePositions(Value first) {
+    SmallVector<int32_t> lanes(kRowLanes);
+    std::iota(lanes.begin(), lanes.end(), 0);
+    Value offsets =
+        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(lanes)));
+    return k.add(offsets, k.broadcast(i32x16, k.narrow(first, k.i32)));
+  }
+  /// Lanes of `positions` in (after, upTo]; no window: all up to it.
+  Value within(Value positions, Value upTo, Value after) {
+    auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
+      return arith::CmpIOp::create(k.b, predicate, positions,
+                                   k.broadcast(i32x16, k.narrow(bound, k.i32)));
+    };
+    Value seen = compare(arith::CmpIPredicate::sle, upTo);
+    if (window)
+      seen = arith::AndIOp::create(k.b, seen, compare(arith::CmpIPredicate::sgt, after));
+    return seen;
+  }
+
+  /// log2 of a normal number, in units of y: the exponent, and a quintic of the significand
+  /// (absolute error of the logarithm 1.7e-5).
+  Value logarithm(Value scale) {
+    Value bits = k.bitcast(i32x16, scale);
+    Value exponent = k.toFloat(k.sub(k.shiftRight(bits, 23), k.splatInt(i32x16, 127)));
+    Value w = k.bitcast(f32x16, arith::OrIOp::create(k.b, k.bitAnd(bits, 0x7fffff),
+                                                     k.splatInt(i32x16, 0x3f800000)));
+    Value sum = k.splat(f32x16, kLogarithm[0]);
+    for (size_t i = 1; i < std::size(kLogarithm); ++i)
+      sum = k.fma(sum, w, k.splat(f32x16, kLogarithm[i]));
+    return k.fmul(k.fadd(exponent, sum), k.splat(f32x16, kUnit));
+  }
+
+  /// s_K, L and 1 / s_V of the block to scratch; where a token does not see all of it, L and 1 /
+  /// s_V of each token.
+  void emitScales() {
+    Value none = k.splat(f32x16, 0), hidden = k.splat(f32x16, kNoScore);
+    int64_t plain = kAttentionTile * kBlockBytes;
+    k.loop(0, kPagesOfBlock, 1, [&](Value p) {
+      Value scales = pageField(p, 16);
+      for (int64_t half = 0; half < kPageTokens; half += kRowLanes) {
+        Value at = k.add(k.mul(p, kPageTokens), half), byte = k.mul(at, 4);
+        Value seen = within(lanePositions(k.add(blockStart, at)), lastPosition,
+                            k.sub(firstPosition, window));
+        Value ofK = k.load(f32x16, k.at(scales, half * 4), 64);
+        Value ofV = k.load(f32x16, k.at(scales, (kvHeads * kPageTokens + half) * 4), 64);
+        ofV = k.select(seen, ofV, k.splat(f32x16, 1)); // the rest may hold anything
+        k.store(k.select(seen, ofK, none), k.at(scratch(shape.keyScales), byte), 64);
+        k.store(logarithm(ofV), k.at(scratch(shape.logScales + plain), byte), 64);
+        k.store(k.fdiv(k.splat(f32x16, 1), ofV), k.at(scratch(shape.inverses + plain), byte), 64);
+      }
+    });
+    Value seesAll = k.less(k.add(blockStart, kInt8Block - 2), firstPosition);
+    if (window)
+      seesAll =
+          arith::AndIOp::create(k.b, seesAll, k.less(k.sub(lastPosition, window), blockStart));
+    Value perToken = k.select(seesAll, k.word(0), k.word(1));
+    tokenStride = k.mul(perToken, kBlockBytes);
+    tokenBase = k.select(seesAll, k.word(plain), k.word(0));
+    k.loop(k.word(0), k.mul(tokens, perToken), k.word(1), [&](Value t) {
+      Value position = k.add(firstPosition, t), to = k.mul(t, kBlockBytes);
+      k.loop(0, kInt8Block, kRowLanes, [&](Value j) {
+        Value seen = within(lanePositions(k.add(blockStart, j)), position, k.sub(position, window));
+        Value byte = k.mul(j, 4);
+        for (auto [array, masked] :
+             {std::pair{shape.logScales, hidden}, std::pair{shape.inverses, none}}) {
+          Value all = k.load(f32x16, k.at(scratch(array + plain), byte), 64);
+          k.store(k.select(seen, all, masked), k.at(k.at(scratch(array), to), byte), 64);
+        }
+      });
+    });
+  }
+  /// Of a row's token, from scratch array `array`.
+  Value ofToken(int64_t array, Value row) {
+    return k.at(k.at(scratch(array), tokenBase), k.mul(k.divUnsigned(row, group), tokenStride));
+  }
+
+  //===--- Rows -------------------------------------------------------------===//
+
+  /// All rows in register tiles; what is left over in one smaller tile.
+  void emitRows() {
+    Value rows = k.mul(tokens, group), rest = k.remUnsigned(rows, mostRows);
+    Value full = k.sub(rows, rest);
+    k.loop(k.word(0), full, k.word(mostRows), [&](Value row) { emitTile(row, mostRows); });
+    int64_t step = std::gcd(group, mostRows); // rows are a multiple of it
+    for (int64_t count = step; count < mostRows; count += step)
+      k.when(k.equal(rest, k.word(count)), [&] { emitTile(full, count); });
+  }
+
+  void emitTile(Value row, int64_t count) {
+    prefetchShare(k.divUnsigned(row, mostRows));
+    emitFactors(row, emitScores(row, count));
+    emitWeights(row, count);
+    int64_t registers = shape.chunks * perSixteen;
+    int64_t groups = (registers + kTileVectors - 1) / kTileVectors;
+    for (int64_t g = 0, first = 0; g < groups; ++g) { // of even size
+      int64_t size = (registers - first + groups - g - 1) / (groups - g);
+      emitSums(row, count, first, size);
+      first += size;
+    }
+  }
+
+  //===--- u8 x s8 ----------------------------------------------------------===//
+
+  /// 4 bytes per lane; without vpdpbusd the even and odd ones as 16-bit numbers.
+  struct Bytes {
+    Value all, even, odd;
+  };
+  Bytes bytesOf(Value dwords, bool isSigned) {
+    VectorType words = k.vec(k.i16, 2 * k.lanes);
+    if (k.isa.dot == DotKind::Vpdpbusd)
+      return {k.bitcast(k.vec(k.i8, 4 * k.lanes), dwords), {}, {}};
+    Value w = k.bitcast(words, dwords), eight = k.splatInt(words, 8);
+    if (!isSigned)
+      return {{}, k.bitAnd(w, 255), k.shiftRight(w, 8)};
+    return {{},
+            arith::ShRSIOp::create(k.b, k.shiftLeft(w, 8), eight),
+            arith::ShRSIOp::create(k.b, w, eight)};
+  }
+  Value dot(Value sum, const Bytes &unsignedBytes, const Bytes &signedBytes) {
+    if (k.isa.dot == DotKind::Vpdpbusd)
+      return k.intrinsic("llvm.x86.avx512.vpdpbusd.512", k.i32s,
+                         {sum, unsignedBytes.all, signedBytes.all});
+    for (auto [a, b] : {std::pair{unsignedBytes.even, signedBytes.even},
+                        std::pair{unsignedBytes.odd, signedBytes.odd}})
+      sum = k.add(sum, k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {a, b}));
+    return sum;
+  }
+
+  //===--- q . K ------------------------------------------------------------===//
+
+  /// y of the rows to scratch; returns their maximums lane by lane.
+  Values emitScores(Value row, int64_t count) {
+    Values lowest(count, k.splat(kNoScore));
+    return k.loop(k.word(0), units, k.word(1), lowest, [&](Value u, ValueRange carried) {
+      Values dots = emitDots(row, count, u), most(carried.begin(), carried.end());
+      Value byte = k.mul(u, unit * 4);
+      for (int64_t r = 0; r < count; ++r) {
+        Value rowR = k.add(row, r);
+        Value scale = k.loadSplat(k.f32s, scratch(shape.rowScale, rowR, 4));
+        Value logs = k.at(ofToken(shape.logScales, rowR), byte);
+        for (int64_t v = 0; v < kTileVectors; ++v) {
+          int64_t at = v * k.lanes * 4;
+          Value t =
+              k.fmul(k.toFloat(dots[r * kTileVectors + v]),
+                     k.load(k.f32s, k.at(k.at(scratch(shape.keyScales), byte), at), 4 * k.lanes));
+          Value y = scoreOf(t, scale, k.load(k.f32s, k.at(logs, at), 4 * k.lanes));
+          k.store(y, k.at(k.at(scratch(shape.scores + r * kBlockBytes), byte), at), 4 * k.lanes);
+          most[r] = k.fmax(most[r], y);
+        }
+      }
+      return most;
+    });
+  }
+  Value scoreOf(Value t, Value scale, Value logScale) {
+    if (softcap() == 0)
+      return k.fma(t, scale, logScale);
+    Value bounded = math::TanhOp::create(k.b, k.fmul(t, scale));
+    return k.fma(bounded, k.splat(softcap() * log2e * kUnit), logScale);
+  }
+
+  /// Integer dots of the rows with one unit of positions, [row][register].
+  Values emitDots(Value row, int64_t count, Value u) {
+    constexpr int64_t line = kPageTokens * 4; // bytes of four elements of a page
+    Value pagesOfUnit[kTileVectors];
+    int64_t perPage = std::min(kTileVectors, kPageTokens / k.lanes);
+    for (int64_t v = 0; v < kTileVectors; ++v)
+      pagesOfUnit[v] = v % perPage
+                           ? pagesOfUnit[v - 1]
+                           : pageField(k.add(k.mul(u, kTileVectors / perPage), v / perPage), 0);
+    Values starts;
+    for (int64_t r = 0; r < count; ++r)
+      starts.append(kTileVectors, k.loadSplat(k.i32s, scratch(shape.start, k.add(row, r), 4)));
+    int64_t steps = headDim / 4, unroll = steps % 4 ? 1 : 4;
+    return k.loop(
+        k.word(0), k.word(steps), k.word(unroll), starts, [&](Value i, ValueRange carried) {
+          Values sums(carried.begin(), carried.end());
+          Value q = k.at(qAt(row), k.mul(i, 4)), byte = k.mul(i, line);
+          for (int64_t n = 0; n < unroll; ++n) {
+            Bytes keys[kTileVectors];
+            for (int64_t v = 0; v < kTileVectors; ++v) {
+              Value from = k.at(k.at(pagesOfUnit[v], byte), n * line + v % perPage * k.lanes * 4);
+              keys[v] = bytesOf(k.load(k.i32s, from, 4 * k.lanes), false);
+            }
+            for (int64_t r = 0; r < count; ++r) {
+              Bytes x = bytesOf(k.loadSplat(k.i32s, k.at(q, r * shape.qStride + n * 4)), true);
+              for (int64_t v = 0; v < kTileVectors; ++v)
+                sums[r * kTileVectors + v] = dot(sums[r * kTileVectors + v], keys[v], x);
+            }
+          }
+          return sums;
+        });
+  }
+
+  //===--- Softmax ----------------------------------------------------------===//
+
+  /// M (less log2 255), a and b of the tile's rows to scratch; the new m.
+  void emitFactors(Value row, ValueRange most) {
+    Value all = k.splat(f32x16, kNoScore);
+    for (auto [r, v] : llvm::enumerate(most)) {
+      Value widest = v;
+      for (int64_t distance = k.lanes / 2; distance; distance /= 2) {
+        SmallVector<int64_t> lanes;
+        for (int64_t i = 0; i < k.lanes; ++i)
+          lanes.push_back(i ^ distance);
+        widest = k.fmax(widest, shuffle(k, widest, widest, lanes));
+      }
+      SmallVector<int64_t> insert;
+      for (int64_t i = 0; i < kRowLanes; ++i)
+        insert.push_back(i == int64_t(r) ? kRowLanes + i % k.lanes : i);
+      if (k.lanes < kRowLanes) {
+        SmallVector<int64_t> twice;
+        for (int64_t i = 0; i < kRowLanes; ++i)
+          twice.push_back(i % k.lanes);
+        widest = shuffle(k, widest, widest, twice);
+      }
+      // Weights of a row wait for nothing but this.
+      k.store(k.fsub(widest, k.splat(f32x16, std::log2(255.0) * kUnit)),
+              scratch(shape.lowered + int64_t(r) * kVectorBytes), 64);
+      all = shuffle(k, all, widest, insert);
+    }
+    Value old = k.load(f32x16, scratch(shape.m, row, 4)), next = k.fmax(all, old);
+    auto power = [&](Value x) {
+      return emitExp2OfNonPositive(k.b, k.fmul(x, k.splat(f32x16, 1 / kUnit)));
+    };
+    k.store(power(k.fsub(old, next)), scratch(shape.factors), 64);
+    k.store(power(k.fsub(all, next)), scratch(shape.factors + kVectorBytes), 64);
+    storeFirst(k, next, scratch(shape.m, row, 4), int64_t(most.size()));
+  }
+  /// a or b into every lane.
+  Value factor(VectorType type, Value rowOfTile, bool b) {
+    return k.loadSplat(type, scratch(shape.factors + (b ? kVectorBytes : 0), rowOfTile, 4));
+  }
+
+  /// 2^(y - M) 255 of a vector (see AttentionInt8.h); not above 2^9, and no less than 2^-127.
+  Value power(Value y, Value lowered) {
+    Value fixed = roundToIntegers(k, k.fsub(y, lowered));
+    fixed = k.maxSigned(fixed, k.splatInt(i32x16, -126 * int64_t(kUnit)));
+    Value w = k.bitcast(f32x16, arith::OrIOp::create(k.b, k.bitAnd(fixed, 0x7fffff),
+                                                     k.splatInt(i32x16, 0x3f800000)));
+    Value sum = k.splat(f32x16, kPower[0]);
+    for (size_t i = 1; i < std::size(kPower); ++i)
+      sum = k.fma(sum, w, k.splat(f32x16, kPower[i]));
+    return k.bitcast(f32x16, k.add(k.bitcast(i32x16, sum), k.bitAnd(fixed, -int64_t(kUnit))));
+  }
+
+  /// u of the tile's rows to scratch, and l.
+  void emitWeights(Value row, int64_t count) {
+    k.loop(0, count, 1, [&](Value r) {
+      Value rowR = k.add(row, r),
+            lowered = k.load(f32x16, scratch(shape.lowered, r, kVectorBytes), 64);
+      Value inverses = ofToken(shape.inverses, rowR), y = scratch(shape.scores, r, kBlockBytes),
+            to = scratch(shape.weights, r, kInt8Block);
+      Values sum =
+          k.loop(k.word(0), units, k.word(1), k.splat(f32x16, 0), [&](Value u, ValueRange carried) {
+            Value byte = k.mul(u, unit * 4), partial = carried[0];
+            Values weights;
+            for (int64_t at = 0; at < unit; at += kRowLanes) {
+              weights.push_back(power(k.load(f32x16, k.at(k.at(y, byte), at * 4), 64), lowered));
+              partial = k.fma(weights.back(),
+                              k.load(f32x16, k.at(k.at(inverses, byte), at * 4), 64), partial);
+            }
+            k.store(roundToBytes(k, weights), k.at(to, k.mul(u, unit)), unit);
+            return Values{partial};
+          });
+      Value l = scratch(shape.l, rowR, kVectorBytes);
+      k.store(k.fma(sum[0], factor(f32x16, r, true),
+                    k.fmul(k.load(f32x16, l, 64), factor(f32x16, r, false))),
+              l, 64);
+    });
+  }
+
+  //===--- u . V ------------------------------------------------------------===//
+
+  /// o of the rows, `size` registers from `first` on.
+  void emitSums(Value row, int64_t count, int64_t first, int64_t size) {
+    constexpr int64_t perPage = kPageTokens / 4;
+    Values zeros(count * size, k.splatInt(k.i32s, 0));
+    auto elementOf = [&](int64_t v) {
+      return chunkStart((first + v) / perSixteen) + (first + v) % perSixteen * k.lanes;
+    };
+    int64_t align = std::gcd<int64_t>(headDim * 4, 64);
+    Values sums = k.loop(k.word(0), pages, k.word(1), zeros, [&](Value p, ValueRange carried) {
+      Values next(carried.begin(), carried.end());
+      Value values = pageField(p, 8);
+      Value position = k.mul(p, kPageTokens), inUnit = k.remUnsigned(position, unit);
+      // A page is the first or the second half of a unit, so its first dword is packedDword of its
+      // start.
+      Value start = k.add(k.sub(position, inUnit), k.mul(k.divUnsigned(inUnit, k.lanes), 4));
+      Value weights = k.at(scratch(shape.weights), start);
+      for (int64_t g = 0; g < perPage; ++g) {
+        SmallVector<Bytes> v;
+        for (int64_t i = 0; i < size; ++i)
+          v.push_back(bytesOf(k.load(k.i32s, k.at(values, (g * headDim + elementOf(i)) * 4),
+                                     std::min<int64_t>(align, 4 * k.lanes)),
+                              true));
+        for (int64_t r = 0; r < count; ++r) {
+          int64_t at = r * kInt8Block + packedDword(4 * g, k.lanes) * 4;
+          Bytes u = bytesOf(k.loadSplat(k.i32s, k.at(weights, at)), false);
+          for (int64_t i = 0; i < size; ++i)
+            next[r * size + i] = dot(next[r * size + i], u, v[i]);
+        }
+      }
+      return next;
+    });
+    for (int64_t r = 0; r < count; ++r) {
+      Value a = factor(k.f32s, k.word(r), false), b = factor(k.f32s, k.word(r), true);
+      for (int64_t i = 0; i < size; ++i) {
+        Value at = k.at(oAt(k.add(row, r)), (first + i) * k.lanes * 4);
+        Value old = k.fmul(k.load(k.f32s, at, 4 * k.lanes), a);
+        k.store(k.fma(k.toFloat(sums[r * size + i]), b, old), at, 4 * k.lanes);
+      }
+    }
+  }
+
+  //===--- The end ----------------------------------------------------------===//
+
+  void emitFinish() {
+    forEachRow([&](Value row, Value token, Value queryHead) {
+      Value l = k.load(f32x16, scratch(shape.l, row, kVectorBytes), 64);
+      Value sum = k.broadcast(f32x16, k.sumLanes(l));
+      Values y;
+      for (int64_t c = 0; c < shape.chunks; ++c)
+        y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * kVectorBytes), 64), sum));
+      storeRow(token, queryHead, y);
+    });
+    storePadding();
+  }
+
+  static constexpr double log2e = 1.44269504088896340736;
+  /// Highest first. 2^(w-1) for w in 1 … 2, minimax of the relative error; log2(w), of the absolute
+  /// one.
+  static constexpr double kPower[] = {0.07802452, -0.00800641, 0.4777728, 0.45213431};
+  static constexpr double kLogarithm[] = {0.04300496,  -0.40251339, 1.58947429,
+                                          -3.48987855, 5.04785541,  -2.78792621};
+
+  AttentionInt8Shape shape;
+  int64_t mostRows;                        ///< of a register tile
+  int64_t unit;                            ///< positions of a register tile
+  int64_t perSixteen;                      ///< registers of a vector of 16
+  Value table;                             ///< block table of the item's sequence
+  Value lastPosition, firstPage, lastPage; ///< of the item
+  Value piecesOfTile;                      ///< of the next block, that a tile prefetches
+  Value blockStart, units,
+      pages; ///< of the block: its first position, units and pages that hold some
+  Value tokenBase, tokenStride; ///< of the block: bytes to a token's L and 1 / s_V
+};
+
+} // namespace
+
+LogicalResult ingot::cpu::emitAttentionInt8(KernelBuilder &k, kernel::AttentionOp op) {
+  if (op.getKv().getType().getHeadDim() % 4 != 0)
+    return op.emitOpError("expects heads of a multiple of 4 elements for a KV pool of int8, got ")
+           << op.getKv().getType();
+  AttentionInt8Emitter(k, op).emit();
+  return success();
+}
