@@ -57,8 +57,16 @@ GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
 GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa &isa) {
   if (isQuantised(op.getX().getType().getKind())) {
     GroupCounts counts = countsOfDots(format, isa);
-    if (op.getX().getType().getKind() == RowKind::Q8x2)
+    if (op.getX().getType().getKind() != RowKind::Q8x2)
+      return counts;
+    if (format.group == 16) { // each plane has its fma
       counts.multiply *= 2, counts.others *= 2, counts.broadcasts *= 2;
+      return counts;
+    }
+    GroupCounts dots = countsOfDots(format, isa);
+    counts.multiply += dots.multiply - 2 - format.hasMin; // the dots alone
+    counts.others += dots.others - 1 + 2;                 // a shift and the second zero point
+    counts.broadcasts += 9;
     return counts;
   }
   if (format.isFloat() && arithmeticOf(op, isa) == Arithmetic::Bf16)
@@ -142,11 +150,11 @@ int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t t
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.getX().getType().getKind()))
     return sums + vectors + 2; // and a broadcast, and what unpacking holds
-  // f32 sums and the dots of a group; Q6_K also the first half's, q8x2 those of both planes (LLVM
-  // interleaves them). Then codes, and three more: the nibble mask, a broadcast and a scale; where
-  // the dot is more than one instruction, the ones, a product and what waits to be widened.
-  // Calibrated by the spills that `matmul-bench --spills` counts, and for q8x2 by time.
-  int64_t kinds = needsProducts(op) || op.getX().getType().getKind() == RowKind::Q8x2 ? 3 : 2;
+  // f32 sums and the dots of a group; Q6_K also the first half's. Then codes, and three more: the
+  // nibble mask, a broadcast and a scale; where the dot is more than one instruction, the ones, a
+  // product and what waits to be widened. Calibrated by the spills that `matmul-bench --spills`
+  // counts.
+  int64_t kinds = needsProducts(op) ? 3 : 2;
   return sums * kinds + vectors + (isa.dot == DotKind::Pmaddubsw ? 6 : 3);
 }
 
