@@ -327,7 +327,7 @@ private:
                      k.load(k.f32s, k.at(k.at(scratch(shape.keyScales), byte), at), 4 * k.lanes));
           Value y = scoreOf(t, scale, k.load(k.f32s, k.at(logs, at), 4 * k.lanes));
           k.store(y, k.at(k.at(scratch(shape.scores + r * kBlockBytes), byte), at), 4 * k.lanes);
-          most[r] = k.fmax(most[r], y);
+          most[r] = k.fmax(y, most[r]); // in this order NaN does not get in
         }
       }
       return most;

@@ -256,7 +256,8 @@ private:
 
   /// With several tiles of tokens the first over a panel would wait for memory, and those after it
   /// ask nothing of it. So the tiles of the first kShareTokens tokens each fetch their share of the
-  /// panel that this thread takes next.
+  /// panel that this thread takes next. (Later tiles fetch what follows it: a branch would cost as
+  /// much as these few loads, which run beside the dots.)
   void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first) {
     constexpr int64_t kShareTokens = 8;
     const PanelLayout &layout = segment.layout;

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
@@ -122,8 +124,11 @@ KernelBuilder::Values quantizeRest(KernelBuilder &k, ArrayRef<Value> values, con
   for (auto [v, high] : llvm::zip_equal(values, group.codes)) {
     Value rest = k.fmul(k.fma(k.toFloat(high), negScale, v), group.factor); // within +-1/2
     Value rounded = roundToInts(k, k.fmul(rest, k.splat(256)));
-    codes.push_back(k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)),
-                                k.splatInt(k.i32s, 127)));
+    Value bounded = k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)),
+                                k.splatInt(k.i32s, 127));
+    // Beside an infinity all is NaN here: 0, as the first plane has it.
+    Value isNumber = arith::CmpFOp::create(k.b, arith::CmpFPredicate::ORD, rest, rest);
+    codes.push_back(k.select(isNumber, bounded, k.splatInt(k.i32s, 0)));
   }
   return codes;
 }
@@ -157,6 +162,11 @@ void ingot::cpu::storeQuantizedGroups(KernelBuilder &k, ArrayRef<KernelBuilder::
                                       ArrayRef<Value> rows, Value group, const Q8Row &layout) {
   if (values.size() == 1)
     return storeQuantizedGroup(k, values.front(), rows.front(), group, layout);
+  if (values.size() > size_t(k.lanes)) { // a lane each
+    storeQuantizedGroups(k, values.take_front(k.lanes), rows.take_front(k.lanes), group, layout);
+    return storeQuantizedGroups(k, values.drop_front(k.lanes), rows.drop_front(k.lanes), group,
+                                layout);
+  }
   SmallVector<Value> largest;
   for (const KernelBuilder::Values &row : values)
     largest.push_back(absoluteMaximum(k, row));
@@ -189,9 +199,12 @@ Value ingot::cpu::roundToIntegers(KernelBuilder &k, Value sixteen) {
 QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> sixteens,
                                            double least) {
   KernelBuilder::Values registers = registersOf(k, sixteens);
-  Value amax = absoluteMaximum(k, registers);
+  Value bits = k.maxLanesSigned(absoluteMaximum(k, registers)), amax = k.bitcast(k.f32, bits);
   QuantizedVector result;
-  result.scale = k.fdiv(amax, k.splat(k.f32, 127));
+  // Of infinity there are no codes: the scale says so, as it does of NaN.
+  Value isNumber = k.less(bits, k.integer(k.i32, 0x7f800000));
+  result.scale = k.select(isNumber, k.fdiv(amax, k.splat(k.f32, 127)),
+                          k.splat(k.f32, std::numeric_limits<double>::quiet_NaN()));
   Value inverse = k.fdiv(k.splat(k.f32, 127), amax), zero = k.splat(k.f32, 0);
   Value finite = k.less(k.bitcast(k.i32, inverse), k.integer(k.i32, 0x7f800000));
   if (least != 0) { // NaN is not small: it stays

@@ -5,11 +5,11 @@
 //
 //   per tile of t tokens, per group of 32 k, R registers of rows to the panel:
 //
-//     multiply = R t m              m: dots + f32 mul + f32 fma. 8 + 1 + 1 for q4_0 and q8_0
-//     vector   = multiply + R t o + R u      o: conversions; u: unpacking codes, per register of
-//     rows loads    = t (R / v) a + R w           a: broadcasts of activations, w: registers of
-//     codes core     = groups * max(multiply / multiplyPipes + groupLatency, vector / vectorPipes,
-//     loads / loadsPerCycle,
+//     multiply = R t m               m: dots + f32 mul + f32 fma; 8 + 1 + 1 for q4_0 and q8_0
+//     vector   = multiply + R t o + R u      o: conversions; u: unpacking of codes
+//     loads    = t (R / v) a + R w           a: broadcasts of activations; w: loads of codes
+//     core     = groups * max(multiply / multiplyPipes + groupLatency,
+//                             vector / vectorPipes, loads / loadsPerCycle,
 //                             (vector + loads) / issuedPerCycle) + epilogue
 //     L2       = (panel, if it does not stay in L1, + t rows of x) / l2BytesPerCycle
 //
@@ -18,13 +18,11 @@
 //     memory   = ceil(T / block) * weights / (readGbPerS * reached(prefetch))
 //     seconds  = overlap(sum over blocks, panels and tiles of overlap(core, L2), memory)
 //
-//   overlap(a, b) = max(a, b) + min(a, b) / 8     the caches and pipes run side by side, not
-//   perfectly
+//   overlap(a, b) = max(a, b) + min(a, b) / 8: caches and pipes run side by side, not perfectly
 //
-//   reached(d): 1 from d = latency * rate on (that many bytes are under way at full speed), falling
-//   to
-//               `prefetchless` at d = 0; and less where d is over an eighth of L1, so that lines
-//               leave it before they are used
+//   reached(d): 1 from d = latency * rate on (that many bytes are under way at full speed),
+//               falling to `prefetchless` at d = 0; and less where d is over an eighth of L1, so
+//               that lines leave it before they are used
 //
 // Tiles that want more registers than there are spill in the innermost loop, and blocks whose rows
 // of x take more than 3/8 of L2 read them again from memory for every panel: they are no

@@ -225,7 +225,20 @@ Result<CpuName> readCpu(const json::Object &object, const std::string &where) {
 
 } // namespace
 
+/// The parser recurses and has no limit of its own.
+static bool nestsDeeply(StringRef text) {
+  int depth = 0;
+  return llvm::any_of(text, [&](char c) {
+    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+    return depth > 100;
+  });
+}
+
 Result<TuningTable> ingot::cpu::parseTuningRows(StringRef text, const std::string &path) {
+  if (nestsDeeply(text))
+    return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",
+                 "it nests more than 100 levels deep",
+                 "write one with: ingot tune MODEL -o rows.json"};
   auto parsed = json::parse(text);
   if (!parsed)
     return Error{ExitCode::File, "E0440", path + " is no file of tuning rows",

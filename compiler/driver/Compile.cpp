@@ -455,6 +455,8 @@ Result<void> Compilation::generateCode() {
                 std::to_string(codeBytes / 1000) + " kB" + tuned + cacheNote(options.targets.size()));
   if (!options.tuning.empty() && tuned.empty())
     warn("no row of " + options.tuning + " is for a matmul of this model");
+  if (options.tuneFor == "native" && tuned.empty())
+    warn("no shipped row is for this CPU and a matmul of this model: ingot tune measures some");
   return {};
 }
 

@@ -246,7 +246,9 @@ uint16_t minorVersion(const fb::EngineT &table) {
   if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew) ||
       std::ranges::any_of(table.weights, isFp8) || std::ranges::any_of(table.kv_slots, hasScales))
     least = 3;
-  if (table.greedy_keys >= 0 && !std::ranges::all_of(table.code, isGpu)) // its kernels read BatchView::greedy
+  auto isInt8 = [](const auto &slot) { return slot->type == fb::ElementType::Int8; };
+  bool keysOfCpu = table.greedy_keys >= 0 && !std::ranges::all_of(table.code, isGpu);
+  if (keysOfCpu || std::ranges::any_of(table.kv_slots, isInt8))
     least = 4;
   for (const auto &program : table.programs)
     least = std::max(least, minorVersion(*program));

@@ -122,7 +122,7 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
 
     `keys`: of each row of the only output, the largest value and its index are folded into keys[row] by a maximum.
     Launches of more than `keys_up_to` rows do not: then the keys stay as they were. On CPUs they are folded in greedy steps alone
-    (Batch.h), which write no output.
+    (Batch.h), which write no output and have at most kGreedyRows rows.
 
     `append` (GPUs): the outputs are q, k and v. In a launch of at most `append_up_to` tokens q and k are rotated (`table`,
     `style`; without a table nothing is), q is written rotated, and k and v go into the pool `kv` instead of their rows, as a

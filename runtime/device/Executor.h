@@ -12,8 +12,8 @@
 // Sampled steps may overlap with what the host does: while one is under way, the next is queued
 // with ids that are not known yet.
 //
-//   beginSampled(1)  beginSampled(2)  endSampled() = ids of 1  beginSampled(3)  endSampled() = ids
-//   of 2  …
+//   beginSampled(1)  beginSampled(2)  endSampled() = ids of 1
+//                    beginSampled(3)  endSampled() = ids of 2  …
 //===----------------------------------------------------------------------===//
 #pragma once
 

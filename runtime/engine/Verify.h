@@ -35,7 +35,7 @@
 //   GPU code E0802 modules' places  E0803 module of another kind  E0804 variants' count
 //            E0805 module  E0806 symbol  E0807 grid  E0808 threads or shared memory
 //            E0809 a step without a variant, or a variant without a step
-//            E0810 the section or the buffer of the greedy ids
+//            E0810 the sections that find or draw ids, and the buffers of ids and keys
 //            E0811 a cluster
 //            E0812 a tensor map
 //            E0813 a fill of seeded weights

@@ -4,6 +4,7 @@
 // point. Steps that share a section must also agree in what they bring along: the
 // section's kernels were generated for those shapes, formats and KV layouts.
 //===----------------------------------------------------------------------===//
+#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Verify.h"
 
@@ -183,10 +184,13 @@ Result<void> ProgramVerifier::greedy() {
   auto holdsKeys = [](const fb::Buffer &buffer) {
     return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= sizeof(uint64_t);
   };
-  if (keys != -1 && (keys < 0 || keys >= int64_t(engine.buffers()->size()) ||
+  bool isGpu = std::ranges::any_of(*engine.code(), [](const fb::CodeObject *code) {
+    return gpuTargetNamed(code->target()->string_view()).has_value();
+  });
+  if (keys != -1 && (keys < 0 || keys == int64_t(engine.logits_buffer()) || (isGpu && section == -1) || keys >= int64_t(engine.buffers()->size()) ||
                      !holdsKeys(*engine.buffers()->Get(unsigned(keys)))))
     return bad("E0810", "its greedy keys are in buffer " + to_string(keys) +
-                            ", which has no room for one in each row");
+                            ", which has no room for one in each row, or nobody reads them there");
   if (section == -1 && (engine.takes_earlier_ids() || engine.draw_section() != -1))
     return bad("E0810", "it takes ids of the step before or draws them, but finds no greedy ones");
   if (section == -1)

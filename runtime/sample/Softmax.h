@@ -46,7 +46,7 @@ inline double expNonPositive(double x) {
 /// What an id weighs in a draw: e^x in units of 2^-42, to nearest, for x <= 0; nothing below x =
 /// -28 (a 10^12th of the likeliest) and for NaN. Whole numbers add up to the same in any order, so
 /// that a GPU may add them in its own (codegen/cuda/device/draw.cuh repeats this function). Sums of
-/// 2^22 ids cannot overflow.
+/// fewer than 2^22 ids cannot overflow.
 constexpr double kLeastExponent = -28.0;
 constexpr double kWeightUnit = 0x1p-42;
 inline uint64_t drawWeight(double x) {

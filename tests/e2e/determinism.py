@@ -56,6 +56,16 @@ def batches(ingot, checkpoint, precision, long):
     return f"{count} prompts, {len(cases)} ways"
 
 
+def ids_alone(ingot, checkpoint, precision):
+    """Whoever wants no log-probabilities gets ids that the head found (up to 64 rows a step), and they are the same."""
+    prompts = ingot.file("ids.jsonl", prompts_of(checkpoint, 70))
+    common = ["--prompts-file", prompts, "--greedy", "-n", 5, "--ignore-eos", "--context", 128]
+    wanted = [a["ids"] for a in ingot.json_lines("run", checkpoint.engines[precision], *common, "--logprobs", 0, "--max-seqs", 16)]
+    for options in (["--max-seqs", 1], ["--max-seqs", 9, "--threads", 1], ["--max-seqs", 64], ["--max-seqs", 70]):
+        found = [a["ids"] for a in ingot.json_lines("run", checkpoint.engines[precision], *common, *options)]
+        assert found == wanted, f"other ids with {options} than from logits"
+
+
 def seeds(ingot, checkpoint, precision):
     """D2: a seed fixes the text, whatever else runs; another seed gives another one."""
     prompts = ingot.file("seeds.jsonl", [{"prompt_ids": checkpoint.golden["text"]["ids"][:9]}] * 5)
@@ -89,4 +99,5 @@ def add(suite, ingot, checkpoint, long):
         name = f"{checkpoint.name} {precision}: "
         suite.check(name + "chunks and threads", lambda: chunks(ingot, checkpoint, precision))
         suite.check(name + "batches", lambda: batches(ingot, checkpoint, precision, long))
+        suite.check(name + "ids without logits", lambda: ids_alone(ingot, checkpoint, precision))
         suite.check(name + "seeds", lambda: seeds(ingot, checkpoint, precision))

@@ -116,7 +116,8 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
       Row &row = rows[launch->kernel()];
       ++row.launches;
       uint64_t weightBytes = 0;
-      for (const fb::Arg *arg : *launch->args()) {
+      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i) {
+        const fb::Arg *arg = launch->args()->Get(i);
         const fb::Weight *weight = nullptr;
         if (arg->kind() == fb::ArgKind::Weight)
           weight = engine.weights()->Get(arg->index());
@@ -196,8 +197,8 @@ std::string json(const std::vector<Row> &rows, const MachineLimits &limits) {
     if (row.cost) {
       if (row.cost->shape() && row.cost->shape()->size())
         object.field("shape", row.cost->shape()->str())
-            .field("schedule", row.cost->schedule()->str())
-            .field("source", row.cost->source()->str());
+            .field("schedule", flatbuffers::GetString(row.cost->schedule()))
+            .field("source", flatbuffers::GetString(row.cost->source()));
       object.field("arithmetic", std::string(fb::EnumNameArithmetic(row.cost->arithmetic())));
       for (auto [name, phase] : {std::pair{"decode", &row.decode}, {"prompt512", &row.prompt}})
         object.field(std::string(name) + "_bytes", phase->bytes)
@@ -271,7 +272,8 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
   for (const Row &row : rows)
     if (row.cost && row.cost->shape() && row.cost->shape()->size())
       schedules += line("%-22s ", row.kernel.c_str()) + row.cost->shape()->str() + ": " +
-                   row.cost->schedule()->str() + " (" + row.cost->source()->str() + ")\n";
+                   flatbuffers::GetString(row.cost->schedule()) + " (" +
+                   flatbuffers::GetString(row.cost->source()) + ")\n";
   if (!schedules.empty())
     emit("\nschedules\n" + schedules);
 }

@@ -3,8 +3,9 @@
 // Two launches. Blocks of the first take pieces of a row and meet in one 64-bit maximum per row,
 // which does not depend on their order:
 //
-//   key = (bits of the logit, made to sort as unsigned) << 32 | ~index     equal logits: the lower
-//   index wins
+//   key = (bits of the logit, made to sort as unsigned) << 32 | ~index
+//
+// so that of equal logits the lower index wins.
 //
 // Projections of few logits rows raise the keys themselves (matmul_decode.cuh); then the first is
 // not launched.

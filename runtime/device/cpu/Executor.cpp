@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/SeededWeights.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::cpu {
 
@@ -172,6 +173,7 @@ void Executor::resolve() {
 }
 
 Result<void> Executor::beginSampled(const BatchView &planned) {
+  assert(keys && planned.rows <= kGreedyRows && "draws() and mostDrawnRows() say what may come");
   BatchView batch = planned;
   batch.greedy = 1;
   std::fill_n(keys, batch.rows, 0);
@@ -179,7 +181,7 @@ Result<void> Executor::beginSampled(const BatchView &planned) {
     return ran;
   ids.clear(); // its memory was taken at the start
   for (int64_t row = 0; row < batch.rows; ++row)
-    ids.push_back(int32_t(~uint32_t(keys[row])));
+    ids.push_back(keys[row] ? int32_t(~uint32_t(keys[row])) : 0);
   return {};
 }
 

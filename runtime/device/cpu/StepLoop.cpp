@@ -20,7 +20,7 @@ StepLoop::StepLoop(std::span<const ResolvedLaunch> launches, int threads, std::b
     if (program[launch].barrier || launch + 1 == program.size())
       groupEnds.push_back(launch + 1);
   for (uint64_t part = 0; part < uint64_t(threadCount) * kSplit; ++part)
-    claims.push_back(std::make_unique<std::atomic<uint32_t>[]>(program.size()));
+    claims.push_back(std::make_unique<std::atomic<uint64_t>[]>(program.size()));
 }
 
 Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunch> program,
@@ -44,7 +44,7 @@ void StepLoop::run(const BatchView &view, runtime::Trace *traceOrNull) {
   step.count[size_t(fb::GridBase::Tiles)] = uint64_t(view.tiles);
   step.batch = &view;
   step.trace = traceOrNull;
-  step.number = uint32_t(version.load(std::memory_order_relaxed) / 2 + 1);
+  step.number = version.load(std::memory_order_relaxed) / 2 + 1;
   step.firstGroup = groupsDone.value();
   if (threadCount > 1) {
     publish(step);
@@ -75,7 +75,7 @@ bool StepLoop::copyStep(Step &step) const {
   step.batch = batch.load(std::memory_order_acquire);
   step.trace = trace.load(std::memory_order_acquire);
   step.firstGroup = firstGroup.load(std::memory_order_acquire);
-  step.number = uint32_t(before / 2);
+  step.number = before / 2;
   return before % 2 == 0 && version.load(std::memory_order_relaxed) == before;
 }
 
@@ -115,10 +115,10 @@ template <bool Traced> void StepLoop::runStep(const Step &step, int thread) {
 }
 
 bool StepLoop::claim(const Step &step, size_t launch, uint64_t part) {
-  std::atomic<uint32_t> &last = claims[part][launch];
-  uint32_t seen = last.load(std::memory_order_relaxed);
+  std::atomic<uint64_t> &last = claims[part][launch];
+  uint64_t seen = last.load(std::memory_order_relaxed);
   // Relaxed: data is ordered by groupsDone, which this thread has read.
-  return int32_t(seen - step.number) < 0 &&
+  return seen < step.number &&
          last.compare_exchange_strong(seen, step.number, std::memory_order_relaxed);
 }
 

@@ -72,7 +72,7 @@ private:
     uint64_t count[4]; ///< of items, by GridBase
     const BatchView *batch;
     runtime::Trace *trace;
-    uint32_t number; ///< wraps around, as comparisons expect
+    uint64_t number; ///< rises from step to step
     uint32_t firstGroup; ///< value of groupsDone when it began
   };
 
@@ -98,7 +98,7 @@ private:
   std::vector<size_t> groupEnds; ///< one past the last launch of each group
 
   /// [part][launch]: claims of one thread's parts share lines with nobody's.
-  std::vector<std::unique_ptr<std::atomic<uint32_t>[]>> claims;
+  std::vector<std::unique_ptr<std::atomic<uint64_t>[]>> claims;
   alignas(64) std::atomic<uint32_t> finished{0};
   Gate groupsDone;
 

@@ -242,5 +242,15 @@ TEST(EngineWriter, DISABLED_KeepsAnIdleEngine) {
               *first.x = {fb::GridBase::Constant, 0, 1};
             }));
 }
+TEST(EngineWriter, DISABLED_KeepsAnEngineWithKeys) {
+  writeFile("v1.4-keys.ingot", assemble([](Table &t) {
+              auto keys = std::make_unique<fb::BufferT>();
+              keys->name = "greedy_keys", keys->class_ = fb::BufferClass::PerRow;
+              keys->per_unit = 64, keys->offset = t.bytes_per_row;
+              t.bytes_per_row += 64;
+              t.greedy_keys = int(t.buffers.size());
+              t.buffers.push_back(std::move(keys));
+            }));
+}
 
 } // namespace
