@@ -61,7 +61,7 @@ TEST(MatmulCost, ChoosesWhatWasMeasured) {
   EXPECT_EQ(chosen(kernelText("q6_k", 640, 2048), kAvx512),
             "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
   EXPECT_EQ(chosen(kernelText("q8_0", 49152, 576, "q8x2"), kAvx512),
-            "tiles = [4, 2, 1], block = 120, prefetch = 4096>");
+            "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096>");
   EXPECT_EQ(chosen(kernelText("q4_0", 576, 576, "f32"), kAvx512),
             "tiles = [4, 1], block = 120, prefetch = 4096>");
   EXPECT_EQ(chosen(kernelText("q4_0", 576, 576, "f32"), kAvx2),
