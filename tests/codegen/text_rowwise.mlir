@@ -22,8 +22,8 @@
 // CHECK:         fmul <16 x float> [[NORMED]],
 // AVX512:        call <16 x i32> @llvm.smax.v16i32
 // AVX2:          call <8 x i32> @llvm.smax.v8i32
-// CHECK:         fdiv float [[MOST:%.+]], 1.270000e+02
-// CHECK-NEXT:    [[FACTOR:%.+]] = fdiv float 1.270000e+02, [[MOST]]
+// CHECK:         [[FACTOR:%.+]] = fdiv float 1.270000e+02, [[MOST:%.+]]
+// CHECK:         fdiv float [[MOST]], 1.270000e+02
 // CHECK:         select i1 {{.*}}, float [[FACTOR]], float 0.000000e+00
 
 // Rounded to the nearest even one (8: whatever mode the thread is in; AVX2 has the thread's), sums of 16 by one instruction.
