@@ -161,7 +161,8 @@ private:
     request.maxTokens = settings.maxTokens;
     request.stopStrings = settings.stopStrings;
     request.ignoreEos = settings.ignoreEos;
-    interrupted = terminated.load();
+    if (terminated) // and a Ctrl-C since the line was typed counts: the flag stays
+      interrupted = true;
     request.cancel = &interrupted;
     if (!json)
       request.onToken = [](const runtime::TokenEvent &event) { emit(event.text); };
