@@ -344,8 +344,8 @@ private:
   const RowsType xType;
   SmallVector<Segment> segments;
   std::optional<MatmulKeys> keys;
-  Value staged;   ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
-  Value gateSums; ///< in scratch: sums of the first weight of a pair
+  Value staged;     ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
+  Value gateSums;   ///< in scratch: sums of the first weight of a pair
   Value blockStart; ///< first token of the block of tokens
 };
 

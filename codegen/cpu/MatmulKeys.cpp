@@ -70,8 +70,7 @@ void MatmulKeys::fold(ArrayRef<Value> values, ArrayRef<TileRows> places, Value p
       value = k.select(real, value, k.splatInt(k.i32s, kNothing));
     Value best = k.load(k.i32s, at, 4 * k.lanes), better = k.less(best, value);
     k.store(k.select(better, value, best), at, 4 * k.lanes);
-    k.store(k.select(better, panels, k.load(k.i32s, panelsAt, 4 * k.lanes)), panelsAt,
-            4 * k.lanes);
+    k.store(k.select(better, panels, k.load(k.i32s, panelsAt, 4 * k.lanes)), panelsAt, 4 * k.lanes);
   }
 }
 
@@ -82,16 +81,16 @@ void MatmulKeys::finish(Value rows) {
         return k.load(k.i32, k.at(from, k.mul(lane, 4)));
       };
       Value best = bestAt(row), panels = panelAt(row);
-      auto key = k.loop(k.word(0), k.word(kPanelRows), k.word(1), {k.word(0)},
-                        [&](Value lane, ValueRange carried) -> KernelBuilder::Values {
-                          Value value = arith::XOrIOp::create(k.b, field(best, lane),
-                                                              k.integer(k.i32, kNothing));
-                          Value id = k.add(k.mul(k.widen(field(panels, lane), k.i64), kPanelRows),
-                                           lane);
-                          Value low = k.sub(k.word(0xffffffff), id); // ~id
-                          Value made = k.add(k.shiftLeft(k.widenUnsigned(value, k.i64), 32), low);
-                          return {arith::MaxUIOp::create(k.b, made, carried.front())};
-                        });
+      auto key =
+          k.loop(k.word(0), k.word(kPanelRows), k.word(1), {k.word(0)},
+                 [&](Value lane, ValueRange carried) -> KernelBuilder::Values {
+                   Value value =
+                       arith::XOrIOp::create(k.b, field(best, lane), k.integer(k.i32, kNothing));
+                   Value id = k.add(k.mul(k.widen(field(panels, lane), k.i64), kPanelRows), lane);
+                   Value low = k.sub(k.word(0xffffffff), id); // ~id
+                   Value made = k.add(k.shiftLeft(k.widenUnsigned(value, k.i64), 32), low);
+                   return {arith::MaxUIOp::create(k.b, made, carried.front())};
+                 });
       LLVM::AtomicRMWOp::create(k.b, LLVM::AtomicBinOp::umax, k.at(keys, k.mul(row, 8)),
                                 key.front(), LLVM::AtomicOrdering::monotonic, StringRef(), 8);
     });

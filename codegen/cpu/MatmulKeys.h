@@ -1,7 +1,7 @@
 //===- MatmulKeys.h - The head finds the largest logit --------------------===//
 //
-// In a greedy step (BatchView::greedy) nobody wants the logits: a projection with keys keeps, of each
-// row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
+// In a greedy step (BatchView::greedy) nobody wants the logits: a projection with keys keeps, of
+// each row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
 //
 //   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers
 //                                    i32 panel[32]
@@ -10,8 +10,8 @@
 //
 //   key = (best ^ sign) << 32 | ~id        so that equal values go to the lower id
 //
-// NaN and the rows that pad the last panel never win; of nothing but NaN the id is 0, as for `argmax`
-// of runtime/sample/Sampler.h.
+// NaN and the rows that pad the last panel never win; of nothing but NaN the id is 0, as for
+// `argmax` of runtime/sample/Sampler.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 

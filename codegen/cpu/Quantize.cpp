@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-/// max |v| by lane, as the bits of an f32: those of non-negative floats are ordered as integers are.
+/// max |v| by lane, as the bits of an f32: those of non-negative floats are ordered as integers
+/// are.
 static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   Value most;
   for (Value v : values) {
@@ -22,9 +23,9 @@ static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   return most;
 }
 
-/// Largest lane of each of up to `lanes` vectors: vector i's is in lane i * lanes / n and those that
-/// follow, n the number of vectors rounded up to a power of two. Halves of two vectors meet in one
-/// while there are several, so that eight vectors take 14 steps instead of 32.
+/// Largest lane of each of up to `lanes` vectors: vector i's is in lane i * lanes / n and those
+/// that follow, n the number of vectors rounded up to a power of two. Halves of two vectors meet in
+/// one while there are several, so that eight vectors take 14 steps instead of 32.
 static Value largestOfEach(KernelBuilder &k, SmallVector<Value> vectors) {
   vectors.resize(llvm::PowerOf2Ceil(vectors.size()), vectors.back());
   int64_t width = k.lanes; // lanes that are left of each source, side by side
@@ -93,8 +94,8 @@ struct Group {
   Value factor;                ///< f32s: 127 / amax, or 0
 };
 
-/// amax/127 and 127/amax of f32 `amax`, scalar or vector; the latter is 0 where it would be infinite:
-/// for 0, and for denormals, which count as 0.
+/// amax/127 and 127/amax of f32 `amax`, scalar or vector; the latter is 0 where it would be
+/// infinite: for 0, and for denormals, which count as 0.
 std::pair<Value, Value> scalesOf(KernelBuilder &k, Value amax) {
   auto type = dyn_cast<VectorType>(amax.getType());
   auto number = [&](double v) { return type ? k.splat(type, v) : k.splat(k.f32, v); };
@@ -124,8 +125,8 @@ KernelBuilder::Values quantizeRest(KernelBuilder &k, ArrayRef<Value> values, con
   for (auto [v, high] : llvm::zip_equal(values, group.codes)) {
     Value rest = k.fmul(k.fma(k.toFloat(high), negScale, v), group.factor); // within +-1/2
     Value rounded = roundToInts(k, k.fmul(rest, k.splat(256)));
-    Value bounded = k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)),
-                                k.splatInt(k.i32s, 127));
+    Value bounded =
+        k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)), k.splatInt(k.i32s, 127));
     // Beside an infinity all is NaN here: 0, as the first plane has it.
     Value isNumber = arith::CmpFOp::create(k.b, arith::CmpFPredicate::ORD, rest, rest);
     codes.push_back(k.select(isNumber, bounded, k.splatInt(k.i32s, 0)));

@@ -15,10 +15,10 @@ namespace ingot::cpu {
 void storeQuantizedGroup(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
                          mlir::Value group, const Q8Row &layout);
 
-/// The same group of several rows. Maxima and scales of as many as there are lanes are found together.
+/// The same group of several rows. Maxima and scales of as many as there are lanes are found
+/// together.
 void storeQuantizedGroups(KernelBuilder &k, llvm::ArrayRef<KernelBuilder::Values> values,
-                          llvm::ArrayRef<mlir::Value> rows, mlir::Value group,
-                          const Q8Row &layout);
+                          llvm::ArrayRef<mlir::Value> rows, mlir::Value group, const Q8Row &layout);
 
 /// The same for a q8x2 row, whose planes are laid out as `layout`.
 void storeTwoPlanes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,

@@ -63,8 +63,8 @@ struct BatchView {
   // For executors that draw (Executor.h): null where every row wants the id of its largest logit,
   // or its logits.
   const RowSampling *sampling; // 96  [R]
-  // Not 0: the head finds the largest logit of each row (the engine's greedy_keys) and writes no logits.
-  // Set by the CPU's executor, for at most kGreedyRows rows.
+  // Not 0: the head finds the largest logit of each row (the engine's greedy_keys) and writes no
+  // logits. Set by the CPU's executor, for at most kGreedyRows rows.
   int64_t greedy; // 104
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&

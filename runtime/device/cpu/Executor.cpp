@@ -161,8 +161,8 @@ void Executor::resolve() {
         for (const fb::Arg *arg : *launch->args())
           operands.push_back(operandAddress(*arg, *step));
       resolved.push_back({code->kernel(launch->kernel()), args, kernel.grid()->factor(),
-                         launch->kernel(), step->layer(), kernel.grid()->base(), kernel.partition(),
-                         launch->barrier()});
+                          launch->kernel(), step->layer(), kernel.grid()->base(),
+                          kernel.partition(), launch->barrier()});
     }
   logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
   logitsRowStride =
@@ -211,8 +211,8 @@ void Executor::startTrace(bool keepEvents) {
   std::vector<runtime::Trace::LaunchInfo> launchList;
   for (const ResolvedLaunch &launch : resolved)
     launchList.push_back({launch.kernel, launch.layer});
-  tracing =
-      std::make_unique<runtime::Trace>(std::move(names), std::move(launchList), loop->threads(), keepEvents);
+  tracing = std::make_unique<runtime::Trace>(std::move(names), std::move(launchList),
+                                             loop->threads(), keepEvents);
 }
 
 } // namespace ingot::cpu

@@ -15,7 +15,8 @@ constexpr uint64_t kSplit = 4;
 
 StepLoop::StepLoop(std::span<const ResolvedLaunch> launches, int threads, std::byte *scratchBase,
                    uint64_t stride)
-    : program(launches), threadCount(std::max(1, threads)), scratch(scratchBase), scratchStride(stride) {
+    : program(launches), threadCount(std::max(1, threads)), scratch(scratchBase),
+      scratchStride(stride) {
   for (size_t launch = 0; launch < program.size(); ++launch)
     if (program[launch].barrier || launch + 1 == program.size())
       groupEnds.push_back(launch + 1);
@@ -28,8 +29,8 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
                                                    uint64_t scratchStride) {
   std::unique_ptr<StepLoop> loop(new StepLoop(program, threads, scratch, scratchStride));
   auto pool = ThreadPool::create(
-      loop->threadCount, [](void *self, int thread) { static_cast<StepLoop *>(self)->work(thread); },
-      loop.get());
+      loop->threadCount,
+      [](void *self, int thread) { static_cast<StepLoop *>(self)->work(thread); }, loop.get());
   if (!pool)
     return pool.error();
   loop->pool = std::move(*pool);
@@ -153,8 +154,7 @@ void StepLoop::runPart(const Step &step, int thread, size_t index, uint64_t part
   uint64_t from = cyclic ? part : items * part / parts;
   uint64_t to = cyclic ? items : items * (part + 1) / parts;
   uint64_t begin = Traced ? runtime::nowNanoseconds() : 0;
-  launch.function(launch.args, step.batch, int64_t(from), int64_t(to),
-                  cyclic ? int64_t(parts) : 1,
+  launch.function(launch.args, step.batch, int64_t(from), int64_t(to), cyclic ? int64_t(parts) : 1,
                   reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread)));
   if constexpr (Traced) {
     runtime::Stamp &stamp = step.trace->stampsOf(thread)[index];

@@ -31,9 +31,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/Trace.h"
 #include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "runtime/device/Trace.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <memory>
@@ -72,7 +72,7 @@ private:
     uint64_t count[4]; ///< of items, by GridBase
     const BatchView *batch;
     runtime::Trace *trace;
-    uint64_t number; ///< rises from step to step
+    uint64_t number;     ///< rises from step to step
     uint32_t firstGroup; ///< value of groupsDone when it began
   };
 

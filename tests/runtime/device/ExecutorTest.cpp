@@ -46,7 +46,9 @@ struct OneSequence {
             tiles.data(),
             blockTable.data(),
             int64_t(blockTable.size()),
-            nullptr};
+            nullptr,
+            nullptr,
+            0};
   }
 };
 
