@@ -202,19 +202,18 @@ QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> six
   KernelBuilder::Values registers = registersOf(k, sixteens);
   Value bits = k.maxLanesSigned(absoluteMaximum(k, registers)), amax = k.bitcast(k.f32, bits);
   QuantizedVector result;
+  auto [scale, inverse] = scalesOf(k, amax);
   // Of infinity there are no codes: the scale says so, as it does of NaN.
   Value isNumber = k.less(bits, k.integer(k.i32, 0x7f800000));
-  result.scale = k.select(isNumber, k.fdiv(amax, k.splat(k.f32, 127)),
-                          k.splat(k.f32, std::numeric_limits<double>::quiet_NaN()));
-  Value inverse = k.fdiv(k.splat(k.f32, 127), amax), zero = k.splat(k.f32, 0);
-  Value finite = k.less(k.bitcast(k.i32, inverse), k.integer(k.i32, 0x7f800000));
+  result.scale =
+      k.select(isNumber, scale, k.splat(k.f32, std::numeric_limits<double>::quiet_NaN()));
   if (least != 0) { // NaN is not small: it stays
     Value floor = k.splat(k.f32, least);
     Value small = arith::CmpFOp::create(k.b, arith::CmpFPredicate::OLT, result.scale, floor);
     result.scale = k.select(small, floor, result.scale);
-    inverse = k.select(small, zero, inverse);
+    inverse = k.select(small, k.splat(k.f32, 0), inverse);
   }
-  Value factor = k.broadcast(k.f32s, k.select(finite, inverse, zero));
+  Value factor = k.broadcast(k.f32s, inverse);
   KernelBuilder::Values rounded;
   for (Value v : registers)
     rounded.push_back(roundToInts(k, k.fmul(v, factor)));

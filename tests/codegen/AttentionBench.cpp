@@ -9,21 +9,15 @@
 // and position seen, GB/s the bytes of K and V (with scales) below the context.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
+#include "ThreadClock.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <numeric>
 
 using namespace ingot;
 using namespace ingot::cpu;
 using namespace ingot::cpu::test;
-
-static double now() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 struct Shape {
   int64_t heads = 32, kvHeads = 8, headDim = 64;
@@ -92,10 +86,10 @@ static void measure(const Shape &s, const Isa &isa, int64_t depth, int64_t token
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < all.size(); ++i) {
       void *args[] = {q.data(), all[i]->pool.data(), y.data()};
-      double start = now();
+      double start = threadSeconds();
       all[i]->code["k"](args, &batch, 0, int64_t(tiles.size()) * s.kvHeads, 1,
                         all[i]->scratch.data());
-      best[i] = std::min(best[i], now() - start);
+      best[i] = std::min(best[i], threadSeconds() - start);
     }
   double pairs = 0; // of a query and a position that it sees
   for (int64_t p = depth - tokens; p < depth; ++p)

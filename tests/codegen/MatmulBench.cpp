@@ -9,19 +9,13 @@
 // instead, --print shows the code as well. --pair: silu(gate) * up, quantised.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
+#include "ThreadClock.h"
 
 #include <cstdio>
-#include <ctime>
 
 using namespace ingot;
 using namespace ingot::cpu;
 using namespace ingot::cpu::test;
-
-static double now() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static const char *const kSiluMul = R"(%one = arith.constant 1.0 : f32
   %n = arith.negf %acc : f32
@@ -61,9 +55,9 @@ static double best(const LoadedKernels &code, std::vector<void *> args, int64_t 
   batch.tokens = tokens;
   double least = 1e9;
   for (int i = 0; i < rounds; ++i) {
-    double start = now();
+    double start = threadSeconds();
     code.call("plain", args, batch, 0, panels);
-    least = std::min(least, now() - start);
+    least = std::min(least, threadSeconds() - start);
   }
   return least;
 }

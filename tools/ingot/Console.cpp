@@ -1,6 +1,8 @@
 #include "tools/ingot/Console.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -54,6 +56,17 @@ int finishOutput(int code) {
     return code;
   return printError({ExitCode::File, "E0124", "the answer could not be written to stdout",
                      std::strerror(outputFailure), "free some space, or send it elsewhere"});
+}
+
+std::string formatted(const char *pattern, ...) {
+  va_list arguments, again;
+  va_start(arguments, pattern);
+  va_copy(again, arguments);
+  std::string text(size_t(std::max(0, std::vsnprintf(nullptr, 0, pattern, arguments))), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, pattern, again);
+  va_end(again);
+  va_end(arguments);
+  return text;
 }
 
 std::string grouped(uint64_t number) {

@@ -28,6 +28,8 @@ void emit(std::string_view text);
 /// A reader that has left (`| head`) is no error.
 int finishOutput(int code);
 
+/// As printf would write it, whatever its length.
+std::string formatted(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 /// "1,234,567"
 std::string grouped(uint64_t number);
 /// "412.3" with the digits that matter: three at least.

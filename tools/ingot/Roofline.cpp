@@ -15,7 +15,6 @@
 #include "tools/ingot/RooflineSvg.h"
 
 #include <algorithm>
-#include <cstdarg>
 #include <map>
 
 namespace ingot::cli {
@@ -217,26 +216,17 @@ std::string json(const std::vector<Row> &rows, const MachineLimits &limits) {
   return text + "]\n";
 }
 
-std::string line(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
-std::string line(const char *pattern, ...) {
-  char text[240];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text, sizeof text, pattern, arguments);
-  va_end(arguments);
-  return text;
-}
-
 std::string phaseLine(const char *name, const char *family, uint64_t launches, const Phase &phase,
                       double total) {
-  std::string predicted = phase.predictedUs > 0 ? line("%.1f", phase.predictedUs) : "-";
-  std::string limit = phase.boundUs > 0 ? line("%.0f%% %s", 100 * phase.share(), phase.binds) : "-";
-  return line("%-22s %-12s %8llu %12s %9s %10.1f %5.1f%% %10s %8.1f %8.1f   %s\n", name, family,
-              static_cast<unsigned long long>(launches),
-              runtime::humanBytes(static_cast<uint64_t>(phase.bytes)).c_str(),
-              phase.operations > 0 ? shortNumber(phase.operations / 1e6).c_str() : "-", phase.us,
-              total > 0 ? 100 * phase.us / total : 0, predicted.c_str(), phase.gbPerS(),
-              phase.gops(), limit.c_str());
+  std::string predicted = phase.predictedUs > 0 ? formatted("%.1f", phase.predictedUs) : "-";
+  std::string limit =
+      phase.boundUs > 0 ? formatted("%.0f%% %s", 100 * phase.share(), phase.binds) : "-";
+  return formatted("%-22s %-12s %8llu %12s %9s %10.1f %5.1f%% %10s %8.1f %8.1f   %s\n", name,
+                   family, static_cast<unsigned long long>(launches),
+                   runtime::humanBytes(static_cast<uint64_t>(phase.bytes)).c_str(),
+                   phase.operations > 0 ? shortNumber(phase.operations / 1e6).c_str() : "-",
+                   phase.us, total > 0 ? 100 * phase.us / total : 0, predicted.c_str(),
+                   phase.gbPerS(), phase.gops(), limit.c_str());
 }
 
 /// Kernels of one phase and their sum. What binds the sum is said per kernel alone.
@@ -249,9 +239,9 @@ std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
     sum.bytes += one.bytes, sum.operations += one.operations, sum.us += one.us;
     sum.predictedUs += one.predictedUs, sum.boundUs += one.boundUs;
   }
-  std::string text =
-      line("%-22s %-12s %8s %12s %9s %10s %6s %10s %8s %8s   %s\n", "kernel", "family", "launches",
-           "bytes", "Mops", "us", "share", "predicted", "GB/s", "Gop/s", "of its limit");
+  std::string text = formatted("%-22s %-12s %8s %12s %9s %10s %6s %10s %8s %8s   %s\n", "kernel",
+                               "family", "launches", "bytes", "Mops", "us", "share", "predicted",
+                               "GB/s", "Gop/s", "of its limit");
   for (const Row &row : rows)
     text += phaseLine(row.kernel.c_str(), row.family.c_str(), row.launches, row.*phase, sum.us);
   return text + phaseLine("a step", "", launches, sum, sum.us);
@@ -263,15 +253,15 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
        std::string(session.target()) + ", " + session.device() + "\n" + table(rows, &Row::decode));
   emit("\nprompt: " + std::to_string(prompt) + " ids in one step\n" + table(rows, &Row::prompt));
   if (limits.readGbPerS > 0)
-    emit(line("\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and "
-              "%.2f f32 "
-              "TFLOPS\n",
-              limits.readGbPerS, limits.int8Gops / 1e3, limits.bf16Gflops / 1e3,
-              limits.f32Gflops / 1e3));
+    emit(formatted(
+        "\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and "
+        "%.2f f32 "
+        "TFLOPS\n",
+        limits.readGbPerS, limits.int8Gops / 1e3, limits.bf16Gflops / 1e3, limits.f32Gflops / 1e3));
   std::string schedules;
   for (const Row &row : rows)
     if (row.cost && row.cost->shape() && row.cost->shape()->size())
-      schedules += line("%-22s ", row.kernel.c_str()) + row.cost->shape()->str() + ": " +
+      schedules += formatted("%-22s ", row.kernel.c_str()) + row.cost->shape()->str() + ": " +
                    flatbuffers::GetString(row.cost->schedule()) + " (" +
                    flatbuffers::GetString(row.cost->source()) + ")\n";
   if (!schedules.empty())

@@ -1,9 +1,10 @@
 //===- RooflineSvg.cpp - See RooflineSvg.h --------------------------------===//
 #include "tools/ingot/RooflineSvg.h"
 
+#include "tools/ingot/Console.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 
 namespace ingot::cli {
@@ -30,16 +31,6 @@ text { fill: #e6e6e6 } text.decode { fill: #6db3ff } text.prompt { fill: #ff9d5c
 </style>
 )";
 
-std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
-std::string format(const char *pattern, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text, sizeof text, pattern, arguments);
-  va_end(arguments);
-  return text;
-}
-
 std::string escaped(const std::string &text) {
   std::string out;
   for (char c : text)
@@ -49,9 +40,9 @@ std::string escaped(const std::string &text) {
 
 /// "0.25", "16", "2k", "1M": of the axes.
 std::string tick(double value) {
-  return value >= 1e6   ? format("%gM", value / 1e6)
-         : value >= 1e3 ? format("%gk", value / 1e3)
-                        : format("%g", value);
+  return value >= 1e6   ? formatted("%gM", value / 1e6)
+         : value >= 1e3 ? formatted("%gk", value / 1e3)
+                        : formatted("%g", value);
 }
 
 /// One axis: powers of ten between two numbers, onto pixels.
@@ -82,9 +73,9 @@ public:
   }
 
   std::string draw(const std::string &title) {
-    std::string svg = format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" "
-                             "role=\"img\">\n",
-                             kWidth, kHeight);
+    std::string svg = formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" "
+                                "role=\"img\">\n",
+                                kWidth, kHeight);
     svg += "<title>" + escaped(title) + "</title>\n" + kStyle;
     svg += text(kLeft, 26, "", title) + grid() + roofs();
     placeLabels();
@@ -98,12 +89,12 @@ private:
   static double gops(const RooflinePoint &p) { return p.operations / p.seconds / 1e9; }
 
   static std::string text(double atX, double atY, const char *attributes, const std::string &what) {
-    return format("<text x=\"%.1f\" y=\"%.1f\" %s>", atX, atY, attributes) + escaped(what) +
+    return formatted("<text x=\"%.1f\" y=\"%.1f\" %s>", atX, atY, attributes) + escaped(what) +
            "</text>\n";
   }
   static std::string line(const char *name, double x1, double y1, double x2, double y2) {
-    return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", name,
-                  x1, y1, x2, y2);
+    return formatted("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", name,
+                     x1, y1, x2, y2);
   }
 
   std::string grid() const {
@@ -121,8 +112,8 @@ private:
     svg += text((kLeft + kWidth - kRight) / 2, kHeight - 16, "text-anchor=\"middle\"",
                 "operations per byte");
     svg += text(18, (kTop + kHeight - kBottom) / 2,
-                format("text-anchor=\"middle\" transform=\"rotate(-90 18 %g)\"",
-                       (kTop + kHeight - kBottom) / 2)
+                formatted("text-anchor=\"middle\" transform=\"rotate(-90 18 %g)\"",
+                          (kTop + kHeight - kBottom) / 2)
                     .c_str(),
                 "giga-operations per second");
     svg += text(kWidth - kRight, 26, "text-anchor=\"end\" class=\"prompt\"", "■ prompt of 512");
@@ -143,13 +134,13 @@ private:
                 y.at(limits.int8Gops));
     double middle = std::sqrt(from * ridge);
     svg += text(x.at(middle) - 10, y.at(middle * limits.readGbPerS) - 8, "text-anchor=\"end\"",
-                format("%.1f GB/s mapped read", limits.readGbPerS));
+                formatted("%.1f GB/s mapped read", limits.readGbPerS));
     auto level = [&](const char *name, const char *unit, double rate) {
       if (rate <= 0)
         return;
       svg += line(name, x.at(rate / limits.readGbPerS), y.at(rate), x.at(right), y.at(rate));
       svg += text(x.at(right) - 4, y.at(rate) - 6, "text-anchor=\"end\"",
-                  std::string(unit) + format(" %.2f T/s", rate / 1e3));
+                  std::string(unit) + formatted(" %.2f T/s", rate / 1e3));
     };
     level("roof", "int8", limits.int8Gops);
     if (limits.bf16Gflops > 1.2 * limits.f32Gflops)
@@ -184,15 +175,15 @@ private:
       svg += line("lead", atX, atY, labels[i].first - 2, labels[i].second - 4);
     std::string mark =
         p.prompt
-            ? format("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\">", name,
-                     atX - 4, atY - 4)
-            : format("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\">", name, atX, atY);
+            ? formatted("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\">", name,
+                        atX - 4, atY - 4)
+            : formatted("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\">", name, atX, atY);
     svg += mark + "<title>" + escaped(p.kernel) +
-           format(" (%s): %.2f operations per byte, %.1f G/s, %.1f us</title>", name, intensity(p),
-                  gops(p), p.seconds * 1e6) +
+           formatted(" (%s): %.2f operations per byte, %.1f G/s, %.1f us</title>", name,
+                     intensity(p), gops(p), p.seconds * 1e6) +
            (p.prompt ? "</rect>\n" : "</circle>\n");
-    return svg +
-           text(labels[i].first, labels[i].second, format("class=\"%s\"", name).c_str(), p.kernel);
+    return svg + text(labels[i].first, labels[i].second, formatted("class=\"%s\"", name).c_str(),
+                      p.kernel);
   }
 
   MachineLimits limits;

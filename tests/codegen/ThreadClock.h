@@ -1,0 +1,19 @@
+//===- ThreadClock.h - Processor time of the calling thread ----------------===//
+//
+// What a kernel takes on a machine that others use too: time in which the thread did not run is
+// not counted.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <ctime>
+
+namespace ingot::cpu::test {
+
+/// Seconds.
+inline double threadSeconds() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+
+} // namespace ingot::cpu::test
