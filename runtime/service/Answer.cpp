@@ -101,6 +101,9 @@ Completion Answer::result(double loadMs) {
   }
   if (sampled > 1 && lastId > firstId)
     timings.decodeTps = double(sampled - 1) / (double(lastId - firstId) * 1e-9);
+  completion.drawn = sampled;
+  if (stops && stops->stopped())
+    completion.stopString = stops->match();
   return std::move(completion);
 }
 
