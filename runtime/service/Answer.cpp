@@ -28,7 +28,7 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
   if (request.sampling.needsHistory())
     seen.emplace(request.promptIds, maxTokens);
   if (tokenizer)
-    decoder.emplace(*tokenizer, /*skipSpecial=*/true, /*continuation=*/true);
+    decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
   if (!request.stopStrings.empty())
     stops.emplace(request.stopStrings);
   completion.ids.reserve(size_t(maxTokens));

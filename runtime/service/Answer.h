@@ -41,6 +41,7 @@ public:
   Completion result(double loadMs);
 
   void markStarted(); ///< its first step begins; later calls do nothing
+  bool begun() const { return started != 0; }
 
 private:
   void end(FinishReason reason);

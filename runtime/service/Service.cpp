@@ -21,6 +21,10 @@ Error queueFull(const std::string &why) {
           "try again later"};
 }
 
+Error shuttingDown() {
+  return {ExitCode::Device, "E0561", "the server is shutting down", "", "try another one"};
+}
+
 } // namespace
 
 Reservation &Reservation::operator=(Reservation &&other) noexcept {
@@ -35,11 +39,9 @@ void Reservation::release() {
   choices = 0;
 }
 
-Result<std::unique_ptr<Service>> Service::open(const std::string &path, ServiceOptions options) {
-  auto session = runtime::Session::open(path, options.session);
-  if (!session)
-    return session.error();
-  return std::unique_ptr<Service>(new Service(std::move(*session), std::move(options)));
+std::unique_ptr<Service> Service::create(std::unique_ptr<runtime::Session> session,
+                                         ServiceOptions options) {
+  return std::unique_ptr<Service>(new Service(std::move(session), std::move(options)));
 }
 
 Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given)
@@ -99,9 +101,9 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   job->promptTokens = tokens;
   job->reserved = nowNanoseconds();
   std::lock_guard lock(mutex);
-  if (stopping) {
+  if (stopping || refusing) {
     waitingTokens.fetch_sub(tokens);
-    return Error{ExitCode::Device, "E0561", "the server is shutting down", "", "try another one"};
+    return shuttingDown();
   }
   place.choices = 0; // the job's from now on
   commands.push_back({std::move(request), choices, std::move(job)});
@@ -111,6 +113,14 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
 
 void Service::cancel(Job &job) {
   job.cancelled.store(true, std::memory_order_relaxed);
+  wake.notify_one();
+}
+
+void Service::refuseWaiting() {
+  {
+    std::lock_guard lock(mutex);
+    refusing = true;
+  }
   wake.notify_one();
 }
 
@@ -140,12 +150,13 @@ void Service::run() {
   std::vector<Command> fresh;
   uint64_t stepEnd = nowNanoseconds();
   while (true) {
-    bool leaving;
+    bool leaving, onlyStarted;
     {
       std::unique_lock lock(mutex);
       wake.wait(lock, [&] { return stopping || !commands.empty() || !jobs.empty(); });
       fresh.swap(commands);
       leaving = stopping;
+      onlyStarted = refusing;
     }
     if (leaving && fresh.empty() && jobs.empty())
       return;
@@ -153,6 +164,8 @@ void Service::run() {
     for (Command &command : fresh)
       begin(std::move(command));
     fresh.clear();
+    if (onlyStarted)
+      refuseUnstarted();
     if (leaving)
       for (const auto &job : jobs)
         job->cancelled.store(true, std::memory_order_relaxed);
@@ -207,6 +220,14 @@ void Service::begin(Command command) {
   }
 }
 
+void Service::refuseUnstarted() {
+  for (const auto &job : jobs)
+    if (std::ranges::none_of(job->ids, [&](auto id) { return id < 0 || engine->started(id); })) {
+      job->refused = true;
+      job->cancelled.store(true, std::memory_order_relaxed);
+    }
+}
+
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
                       const runtime::TokenEvent &event) {
   const uint64_t now = nowNanoseconds();
@@ -247,8 +268,10 @@ void Service::collect() {
       output.reason = answer.finishReason;
       output.stopString = std::move(answer.stopString);
       output.newTokens = answer.drawn;
-      if (failure && answer.finishReason == runtime::FinishReason::Cancelled)
+      if (answer.finishReason == runtime::FinishReason::Cancelled && failure)
         output.error = *failure;
+      else if (answer.finishReason == runtime::FinishReason::Cancelled && job->refused)
+        output.error = shuttingDown();
       end(job, i, std::move(output));
     }
     if (job->open)

@@ -57,6 +57,7 @@ public:
 private:
   friend class Service;
   std::atomic<bool> cancelled = false;
+  bool refused = false;                ///< cancelled since the service ends
   std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
   int32_t open = 0;
   uint64_t reserved = 0, firstToken = 0; ///< ns
@@ -65,10 +66,8 @@ private:
 };
 
 struct ServiceOptions {
-  runtime::SessionOptions session;
   int64_t queueRequests = 256;     ///< choices beyond what runs at once that may wait
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
-  std::string modelName;           ///< label of metrics
   /// Runs work, in order, where outputs are wanted; empty: on the engine's thread.
   std::function<void(std::function<void()>)> dispatch;
 };
@@ -100,7 +99,8 @@ struct ServiceStats {
 
 class Service {
 public:
-  static Result<std::unique_ptr<Service>> open(const std::string &path, ServiceOptions options);
+  static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
+                                         ServiceOptions options);
   /// Cancels what is under way and waits for it to end.
   ~Service();
   Service(const Service &) = delete;
@@ -119,6 +119,9 @@ public:
                       Reservation reservation);
   /// Ends a job within one step. Its Ends come with FinishReason::Cancelled.
   void cancel(Job &job);
+
+  /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
+  void refuseWaiting();
 
   /// Of the last step.
   ServiceStats stats() const;
@@ -144,6 +147,7 @@ private:
   Service(std::unique_ptr<runtime::Session> session, ServiceOptions options);
   void run();
   void begin(Command command);
+  void refuseUnstarted();
   void collect();
   void end(const std::shared_ptr<Job> &job, size_t choice, Output output);
   void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);
@@ -159,7 +163,7 @@ private:
   mutable std::mutex mutex; ///< of the fields down to `published`
   std::condition_variable wake;
   std::vector<Command> commands;
-  bool stopping = false;
+  bool stopping = false, refusing = false;
   ServiceStats published;
   std::shared_ptr<const Error> failed;
 

@@ -248,6 +248,11 @@ void Session::runUntilDone() {
     ;
 }
 
+bool Session::started(RequestId id) const {
+  auto found = impl->answers.find(id);
+  return found != impl->answers.end() && found->second->begun();
+}
+
 bool Session::finished(RequestId id) const {
   auto found = impl->answers.find(id);
   return found != impl->answers.end() && found->second->finished();

@@ -36,8 +36,9 @@
 #include <vector>
 
 namespace ingot::text {
+class Grammar;
 class Tokenizer;
-}
+} // namespace ingot::text
 
 namespace ingot::fb {
 struct Engine;
@@ -90,7 +91,10 @@ struct Request {
   int64_t maxTokens = -1;               ///< new ids at most; -1: as many as the context leaves
   std::vector<int32_t> stopIds;         ///< besides the engine's eos ids
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
+  bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  /// What the answer must match; needs a tokenizer. Null: any text.
+  std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
   const std::atomic<bool> *cancel =
       nullptr; ///< ends the request within one step when it turns true
@@ -170,6 +174,8 @@ public:
   const Error *failure() const;
   /// Steps until every request has finished.
   void runUntilDone();
+  /// Whether `id` has taken part in a step.
+  bool started(RequestId id) const;
   /// True once `id` has finished and take() may be called.
   bool finished(RequestId id) const;
   /// The answer; the session forgets the request.
