@@ -5,6 +5,7 @@
 #include "runtime/sample/Softmax.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -31,6 +32,31 @@ uint64_t shareOf(float share, uint64_t total) { return uint64_t(double(share) * 
 
 bool better(float logitA, int32_t idA, float logitB, int32_t idB) {
   return logitA > logitB || (logitA == logitB && idA < idB);
+}
+
+bool isAllowed(std::span<const uint32_t> allowed, int32_t id) {
+  return allowed[size_t(id) / 32] >> (size_t(id) % 32) & 1;
+}
+
+int32_t firstAllowed(std::span<const uint32_t> allowed) {
+  for (size_t word = 0; word < allowed.size(); ++word)
+    if (allowed[word])
+      return int32_t(word * 32) + std::countr_zero(allowed[word]);
+  assert(false && "nothing is allowed");
+  return 0;
+}
+
+/// The logits of ids that are allowed, -inf for the others.
+void copyAllowed(const float *logits, std::span<const uint32_t> allowed, std::span<float> to) {
+  for (size_t first = 0; first < to.size(); first += 32) {
+    const uint32_t bits = allowed[first / 32];
+    const size_t count = std::min<size_t>(32, to.size() - first);
+    if (bits == 0) // mostly
+      std::fill_n(to.data() + first, count, kNegInf);
+    else
+      for (size_t i = 0; i < count; ++i)
+        to[first + i] = bits >> i & 1 ? logits[first + i] : kNegInf;
+  }
 }
 
 } // namespace
@@ -61,9 +87,12 @@ Sampler::Sampler(int64_t vocabSize)
 }
 
 Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &params,
-                                const TokenHistory *history, uint64_t position) {
-  const float *scores = adjust(logits, params, history);
+                                const TokenHistory *history, uint64_t position,
+                                std::span<const uint32_t> allowed) {
+  const float *scores = adjust(logits, params, history, allowed);
   int32_t id = argmax({scores, vocab});
+  if (!allowed.empty() && !isAllowed(allowed, id)) // those that are have no finite logit
+    id = firstAllowed(allowed);
   float largest = scores[id];
   // With an infinite largest there is nothing to weigh: it is the answer.
   if (!params.greedy() && std::isfinite(largest)) {
@@ -81,10 +110,13 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
 }
 
 const float *Sampler::adjust(const float *logits, const SamplingParams &params,
-                             const TokenHistory *history) {
-  if (params.logitBias.empty() && !params.needsHistory())
+                             const TokenHistory *history, std::span<const uint32_t> allowed) {
+  if (params.logitBias.empty() && !params.needsHistory() && allowed.empty())
     return logits;
-  std::copy_n(logits, vocab, adjusted.get());
+  if (allowed.empty())
+    std::copy_n(logits, vocab, adjusted.get());
+  else
+    copyAllowed(logits, allowed, {adjusted.get(), vocab});
   for (auto [id, bias] : params.logitBias)
     adjusted[size_t(id)] += bias;
   if (!params.needsHistory())

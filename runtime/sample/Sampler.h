@@ -39,9 +39,10 @@ public:
   };
 
   /// `logits`: vocab floats, not changed. `history` may be null unless
-  /// params.needsHistory(). `position`: absolute position of the new token.
+  /// params.needsHistory(). `position`: absolute position of the new token. `allowed`: a bit for
+  /// each id that may be chosen (text/Grammar.h), one at least; empty: all may.
   Choice choose(const float *logits, const SamplingParams &params, const TokenHistory *history,
-                uint64_t position);
+                uint64_t position, std::span<const uint32_t> allowed = {});
 
 private:
   struct Candidate {
@@ -51,7 +52,7 @@ private:
   };
 
   const float *adjust(const float *logits, const SamplingParams &params,
-                      const TokenHistory *history);
+                      const TokenHistory *history, std::span<const uint32_t> allowed);
   void selectTop(const float *logits, size_t count);
   int32_t drawFromAll(const float *logits, float largest, const RowSampling &how, uint64_t random);
   int32_t drawFiltered(const float *logits, float largest, const SamplingParams &params,

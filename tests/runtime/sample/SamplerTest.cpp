@@ -327,6 +327,40 @@ TEST(Sampler, logprobsAreTheModelsOwn) {
   EXPECT_EQ(sampler.choose(logits.data(), params, nullptr, 0).logprobs.size(), 5u);
 }
 
+TEST(Sampler, onlyWhatIsAllowedIsChosen) {
+  // A mask is as good as logits of -inf elsewhere, whatever the filters.
+  std::mt19937 random(21);
+  constexpr size_t kVocab = 1003; // not a multiple of a word
+  for (const Case &test : filterCases()) {
+    Sampler sampler(kVocab);
+    for (uint32_t share : {1u, 40u, 1000u}) {
+      std::vector<float> logits = randomLogits(kVocab, random), masked = logits;
+      std::vector<uint32_t> allowed((kVocab + 31) / 32, 0);
+      allowed[kVocab / 32] |= 1u << (kVocab % 32 - 1); // the last id always
+      for (size_t id = 0; id < kVocab; ++id)
+        if (random() % 1000 < share)
+          allowed[id / 32] |= 1u << (id % 32);
+      for (size_t id = 0; id < kVocab; ++id)
+        if (!(allowed[id / 32] >> (id % 32) & 1))
+          masked[id] = -INFINITY;
+      for (uint64_t position = 0; position < 20; ++position)
+        EXPECT_EQ(sampler.choose(logits.data(), test.params, nullptr, position, allowed).id,
+                  sampler.choose(masked.data(), test.params, nullptr, position).id)
+            << test.name;
+    }
+  }
+}
+
+TEST(Sampler, anAllowedIdIsFoundWhereNoneHasAFiniteLogit) {
+  Sampler sampler(40);
+  std::vector<float> logits(40, 1.0f);
+  logits[37] = -INFINITY;
+  std::vector<uint32_t> allowed = {0, 1u << 5};
+  EXPECT_EQ(sampler.choose(logits.data(), {}, nullptr, 0, allowed).id, 37);
+  logits[37] = NAN;
+  EXPECT_EQ(sampler.choose(logits.data(), {}, nullptr, 0, allowed).id, 37);
+}
+
 TEST(Sampler, nothingIsAllocatedPerToken) {
   std::mt19937 random(8);
   std::vector<float> logits = randomLogits(5003, random);
