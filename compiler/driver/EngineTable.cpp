@@ -139,5 +139,7 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, cons
   table.logits_buffer = lists.buffers.lookup(program.getLogits().value_or(""));
   if (program.getGreedyKeys())
     table.greedy_keys = lists.buffers.lookup(*program.getGreedyKeys());
+  if (program.getMaxima())
+    table.logit_maxima = lists.buffers.lookup(*program.getMaxima());
   return weightBytes;
 }

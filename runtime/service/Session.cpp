@@ -230,7 +230,7 @@ bool Session::step() {
   }
   if (!impl->runStep(*batch))
     return false;
-  const float *logits = impl->executor->logits();
+  const float *logits = impl->executor->logits(), *maxima = impl->executor->maxima();
   std::span<const Scheduler::Row> rows = impl->scheduler->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     const Scheduler::Row &row = rows[i];
@@ -242,7 +242,8 @@ bool Session::step() {
     }
     Sampler::Choice choice = impl->sampler->choose(
         logits + int64_t(i) * impl->executor->logitsStride(), answer.sampling(), answer.history(),
-        uint64_t(row.position) + 1, *allowed);
+        uint64_t(row.position) + 1,
+        maxima ? maxima + int64_t(i) * impl->executor->maximaStride() : nullptr, *allowed);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else

@@ -167,6 +167,11 @@ void Executor::resolve() {
   logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
   logitsRowStride =
       int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+  if (table.logit_maxima() >= 0) {
+    maximaRows = reinterpret_cast<const float *>(bufferAddress(size_t(table.logit_maxima())));
+    maximaRowStride =
+        int64_t(table.buffers()->Get(unsigned(table.logit_maxima()))->per_unit() / sizeof(float));
+  }
   if (table.greedy_keys() >= 0)
     keys = reinterpret_cast<uint64_t *>(bufferAddress(size_t(table.greedy_keys())));
   ids.reserve(size_t(statement.limits.logitsRows));
