@@ -72,6 +72,13 @@ public:
   virtual const float *maxima() const { return nullptr; }
   virtual int64_t maximaStride() const { return 0; }
 
+  /// Writes the model's last hidden state (after its last norm) of a logits row of the last step:
+  /// model.hidden floats. False: the program does not tell it.
+  virtual bool hiddenState(int64_t row, float *out) const {
+    (void)row, (void)out;
+    return false;
+  }
+
   /// What was taken, by part.
   virtual const MemoryStatement &memory() const = 0;
   /// KV pages of each slot's pool.

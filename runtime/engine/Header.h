@@ -42,7 +42,7 @@
 //    1.3   clusters and tensor maps of GPU kernels, launches that some steps leave out (engine.fbs:
 //          Variant, Extent, greedy_keys); weights and KV pages of fp8
 //    1.4   greedy_keys of CPUs (BatchView::greedy), KV pages of int8
-//    1.5   logit_maxima
+//    1.5   logit_maxima, hidden_rows
 //
 // Hashes find damage, not attackers: an engine holds native code, so run only
 // engines that you built.

@@ -7,6 +7,7 @@
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/formats/PanelLayout.h"
 
 #include <algorithm>
 #include <vector>
@@ -22,7 +23,7 @@ public:
 
   Result<void> verify() {
     for (auto part : {&ProgramVerifier::sections, &ProgramVerifier::steps, &ProgramVerifier::logits,
-                      &ProgramVerifier::maxima, &ProgramVerifier::greedy})
+                      &ProgramVerifier::maxima, &ProgramVerifier::hidden, &ProgramVerifier::greedy})
       if (Result<void> ok = (this->*part)(); !ok)
         return ok;
     return {};
@@ -46,6 +47,7 @@ private:
                      const std::string &label);
   Result<void> logits();
   Result<void> maxima();
+  Result<void> hidden();
   bool runsOnGpu() const;
   Result<void> greedy();
 
@@ -193,6 +195,22 @@ Result<void> ProgramVerifier::maxima() {
       !fits(*engine.buffers()->Get(unsigned(maxima))))
     return bad("E0814", "its maxima of logits are in buffer " + to_string(maxima) + ", which is not one of " +
                             to_string(bytes) + " bytes a row for them alone, or its code is for GPUs");
+  return {};
+}
+
+Result<void> ProgramVerifier::hidden() {
+  const int64_t hidden = engine.hidden_rows(), width = engine.model()->hidden();
+  if (hidden == -1)
+    return {};
+  const uint64_t bytes = uint64_t(engine.hidden_planes() ? q8x2RowBytes(width) : f32RowBytes(width));
+  auto fits = [&](const fb::Buffer &buffer) {
+    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= bytes;
+  };
+  if (hidden < 0 || hidden >= int64_t(engine.buffers()->size()) || runsOnGpu() ||
+      hidden == int64_t(engine.logits_buffer()) || !fits(*engine.buffers()->Get(unsigned(hidden))))
+    return bad("E0815", "its hidden states are in buffer " + to_string(hidden) +
+                            ", which is not one of " + to_string(bytes) +
+                            " bytes a row or more, or its code is for GPUs");
   return {};
 }
 

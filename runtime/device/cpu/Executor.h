@@ -59,6 +59,9 @@ public:
   const float *maxima() const override { return maximaRows; }
   int64_t maximaStride() const override { return maximaRowStride; }
 
+  /// Engines before format 1.5 do not tell it.
+  bool hiddenState(int64_t row, float *out) const override;
+
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const override { return statement; }
   int threads() const override { return loop->threads(); }
