@@ -172,7 +172,7 @@ TEST(HttpRefusal, TheAnswerReachesAClientThatIsStillSending) {
 }
 
 TEST(HttpRefusal, TimesOut) {
-  TestServer test({.headerTimeout = 150ms, .bodyTimeout = 150ms, .idleTimeout = 150ms});
+  TestServer test({.headerTimeout = 500ms, .bodyTimeout = 500ms, .idleTimeout = 500ms});
   RawClient silent = test.client(), header = test.client(), body = test.client(),
             idle = test.client();
   header.send("GET / HTTP/1.1\r\nHost:");

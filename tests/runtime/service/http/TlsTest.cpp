@@ -149,7 +149,7 @@ TEST(HttpTls, NoticesWhoLeaves) {
 TEST(HttpTls, RefusesWhatIsNotTls) {
   Certificate certificate;
   ServerOptions options = certificate.options();
-  options.headerTimeout = 300ms;
+  options.headerTimeout = 800ms;
   TestServer test(options);
   RawClient plain = test.client();
   Answer answer = plain.ask(get("/health"));
