@@ -7,7 +7,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
-#include <cstring>
+#include <csignal>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -76,6 +76,10 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
     outOfDescriptors();
     return;
   }
+  if (ec && ec != asio::error::connection_aborted) {
+    acceptLater(); // whatever it is, it may be there the next time, too
+    return;
+  }
   if (!ec)
     try {
       ++accepted;
@@ -120,6 +124,10 @@ void ServerCore::outOfDescriptors() {
     }
     spareDescriptor = openSpare();
   }
+  acceptLater();
+}
+
+void ServerCore::acceptLater() {
   acceptAgain.expires_after(std::chrono::milliseconds(20));
   acceptAgain.async_wait([this](ErrorCode ec) {
     if (!ec && !stopping)
@@ -331,7 +339,12 @@ void AsioServer::start() {
     core.mailbox->setThread(std::this_thread::get_id());
     core.accept();
   });
+  // Signals are the program's: none is to interrupt this thread, which has no handler to offer.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   thread = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void AsioServer::post(std::function<void()> work) { asio::post(core.io, std::move(work)); }

@@ -66,6 +66,7 @@ struct ServerCore {
   void accept();
   void onAccepted(ErrorCode ec, tcp::socket socket);
   void outOfDescriptors();
+  void acceptLater();
   bool evictOne(Clock::time_point now);
   void remove(Connection *connection);
   void tick();

@@ -1,7 +1,7 @@
-// Any bytes of a client: requests and then perhaps a refusal, within the limits, with nothing in them
-// that could begin a line of a log or of another header; and the same ones however the bytes are cut.
-// The first byte says where they are cut. What lies behind the reader (connections, responses) is under
-// the mutated requests of tests/runtime/service/http.
+// Any bytes of a client: requests and then perhaps a refusal, within the limits, with nothing in
+// them that could begin a line of a log or of another header; and the same ones however the bytes
+// are cut. The first byte says where they are cut. What lies behind the reader (connections,
+// responses) is under the mutated requests of tests/runtime/service/http.
 
 #include "runtime/service/http/HeaderRules.h"
 #include "runtime/service/http/RequestReader.h"
@@ -25,7 +25,8 @@ static bool isOneLine(const std::string &text) {
 
 static std::string check(RequestReader &reader) {
   const RequestHead &head = reader.head();
-  require(!head.method.empty() && isOneLine(head.method) && isOneLine(head.path) && isOneLine(head.query));
+  require(!head.method.empty() && isOneLine(head.method) && isOneLine(head.path) &&
+          isOneLine(head.query));
   require(head.path == "*" || head.path.starts_with('/'));
   require(reader.body().size() <= kBody);
   std::string text = head.method + " " + head.path + " " + head.query + "\n";

@@ -154,6 +154,11 @@ TEST(HttpServer, KeepsSilentStreamsAliveWithPings) {
   RawClient client = test.client();
   client.send(get("/begin"));
   EXPECT_TRUE(client.receiveUntil("8\r\n: ping\n\n\r\n8\r\n: ping\n\n\r\n"));
+  RawClient half = test.client();
+  half.send(get("/half"));
+  EXPECT_TRUE(half.receiveUntil("data: ha\r\n"));
+  half.received.clear();
+  EXPECT_FALSE(half.receive(1, 200ms)) << "a ping would be a part of the event";
   RawClient plain = test.client();
   plain.send(get("/hold"));
   EXPECT_FALSE(plain.receive(1, 200ms)) << "only event streams have pings";

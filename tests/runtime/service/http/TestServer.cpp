@@ -73,8 +73,10 @@ void TestServer::handle(Request request, std::shared_ptr<Responder> responder) {
   if (request.path == "/break") {
     responder->begin(200, "text/plain");
     responder->write("part");
-  } else if (request.path == "/begin") {
+  } else if (request.path == "/begin" || request.path == "/half") {
     responder->begin(200, "text/event-stream");
+    if (request.path == "/half")
+      responder->write("data: ha");
     std::lock_guard lock(mutex);
     kept.push_back(std::move(responder));
   } else if (request.path == "/hold") {

@@ -6,6 +6,7 @@
 //   /tokens?N         a stream of N numbers, one per step of an engine thread: "data: i\n\n"
 //   /flood            writes 64 KiB a step until its client is gone
 //   /begin            begins an event stream and stays silent
+//   /half             begins an event stream with half an event
 //   /never, /throw    drops the responder; throws
 //   /break            begins a stream and drops the responder
 //===----------------------------------------------------------------------===//
