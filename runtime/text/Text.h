@@ -78,6 +78,7 @@ public:
   idOf(std::string_view token) const; ///< as written in the vocabulary ("<|im_end|>", "Ġthe")
 
 private:
+  friend class Vocabulary;
   explicit Tokenizer(void *handle) : handle(handle) {}
   void *handle;
 };
