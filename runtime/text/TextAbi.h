@@ -52,8 +52,9 @@ int32_t ingot_tokenizer_compile(IngotTextSlice json, bool libraryModel, bool *is
 int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);
 void ingot_template_close(void *chatTemplate);
 int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages,
-                              IngotTextSlice variables, IngotTextOutput text,
+                              IngotTextSlice variables, bool continued, IngotTextOutput text,
                               IngotTextOutput error);
+bool ingot_template_uses(const void *chatTemplate, IngotTextSlice variable);
 
 /// Ids of logits; `eos`: those that end an answer, as int32_t. Reads the tokenizer and keeps nothing of it.
 int32_t ingot_vocabulary_open(const void *tokenizer, uint32_t ids, IngotTextSlice eos,

@@ -250,14 +250,22 @@ pub unsafe extern "C" fn ingot_template_render(
     template: *const Template,
     messages: Slice,
     variables: Slice,
+    continued: bool,
     text: Output,
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let rendered = (*template).render(&messages.text(), &variables.text()).map_err(failure)?;
+        let rendered = (*template).render(&messages.text(), &variables.text(), continued).map_err(failure)?;
         text.put(&rendered);
         Ok(())
     })
+}
+
+/// # Safety
+/// `template` is open, `variable` readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_template_uses(template: *const Template, variable: Slice) -> bool {
+    catch_unwind(AssertUnwindSafe(|| (*template).uses(&variable.text()))).unwrap_or(false)
 }
 
 fn refusal(failure: grammar::Failure) -> (i32, String) {
