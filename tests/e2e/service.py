@@ -226,11 +226,11 @@ def drained(ingot, engine):
         while server.metric("vllm:num_requests_running") < 4 or server.metric("vllm:num_requests_waiting") < 4:
             assert time.monotonic() < deadline, "the requests do not start"
             time.sleep(0.01)
-        kept = server.connect()
-        assert server.request("GET", "/health", connection=kept)[0] == 200
+        assert server.get("/health")[0] == 200
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.05)
-        assert server.request("GET", "/health", connection=kept)[0] == 503
+        assert server.get("/health")[0] == 503
+        assert server.post("/v1/completions", {"prompt": "a"})[0] == 503
         ends = []
         for stream in streams:
             events = list(stream.events()) if stream.head() == 200 else [{"error": {"code": "E0561"}}]
