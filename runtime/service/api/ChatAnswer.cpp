@@ -59,8 +59,9 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   if (generation.request.grammar)
     return ApiError{400, "tool_choice: cannot be given together with response_format",
                     "tool_choice", ""};
-  auto grammar = text::toolGrammar(prompt.format, input.tools.json, input.tools.forced,
-                                   input.tools.parallel, model.tokenizer());
+  auto grammar =
+      text::toolGrammar(prompt.format, input.tools.json, input.tools.forced,
+                        input.tools.parallel && input.tools.forced.empty(), model.tokenizer());
   if (!grammar)
     return apiError(grammar.error(), "tool_choice");
   auto vocabulary = model.vocabulary();
