@@ -20,6 +20,7 @@
 #include "runtime/device/Batch.h"
 #include "runtime/device/Trace.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/kv/PageMover.h"
 
 #include <cassert>
 #include <limits>
@@ -67,6 +68,9 @@ public:
   /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
   virtual const float *logits() const = 0;
   virtual int64_t logitsStride() const = 0;
+
+  /// Moves KV pages between steps; null: this device cannot.
+  virtual PageMover *pageMover() { return nullptr; }
 
   /// What was taken, by part.
   virtual const MemoryStatement &memory() const = 0;
