@@ -28,8 +28,7 @@ int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const Chu
   const double hard = options.targetItl > 0 ? options.targetItl : kNoLimit;
   double limit = hard;
   if (options.rule == ChunkRule::Balanced && options.targetItl == 0)
-    limit = (1 + std::max(1.0, double(asked.prompts) / double(asked.decoding))) *
-            cost.predict(asked.decodes);
+    limit = (1 + double(asked.prompts)) * cost.predict(asked.decodes);
   int64_t tokens = limit == kNoLimit ? asked.room : tokensWithin(cost, asked, limit);
   if (options.targetTtft > 0 && tokens < asked.room) {
     // Steps that the prompts take at this pace, and the time they take.

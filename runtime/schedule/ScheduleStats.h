@@ -11,6 +11,7 @@ struct ScheduleStats {
   int64_t waitingTokens = 0; ///< of the prompts of those that wait
   // Pages of all KV groups. Kept ones are available: nobody holds them.
   int64_t pagesUsed = 0, pagesKept = 0, pages = 0;
+  int64_t unusedSlots = 0; ///< positions of used pages (of the first group) that hold nothing
   uint64_t swapBytesUsed = 0;
 
   uint64_t steps = 0, promptTokens = 0, decodeTokens = 0; ///< computed

@@ -163,6 +163,8 @@ ScheduleStats Scheduler::stats() const {
   now.pagesKept = pool.pagesKept();
   now.pages = pool.totalPages();
   now.swapBytesUsed = swap.inUse();
+  for (const Sequence *sequence : active)
+    now.unusedSlots += pool.held(sequence->row, 0).end * pool.pageTokens() - sequence->computed;
   return now;
 }
 

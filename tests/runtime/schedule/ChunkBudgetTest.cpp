@@ -19,13 +19,14 @@ ChunkQuestion ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048
 TEST(ChunkBudget, aPromptMayDoubleAStep) {
   // 30 rows: 40 ms; twice that leaves 40 tokens, in whole tiles 32.
   EXPECT_EQ(chunkBudget(cost(), {}, ask(30, 1)), 32);
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(30, 30)), 32);
+  EXPECT_EQ(chunkBudget(cost(), {}, ask(1, 1, 20)), 16);
 }
 
 TEST(ChunkBudget, manyPromptsKeepFewWaiting) {
-  // 2 rows: 12 ms; 1 + 30 / 2 times that is 192 ms: 180 tokens more.
-  EXPECT_EQ(chunkBudget(cost(), {}, ask(2, 30)), 176);
+  // 2 rows: 12 ms; 31 times that is 372 ms: 360 tokens more.
+  EXPECT_EQ(chunkBudget(cost(), {}, ask(2, 30)), 352);
   EXPECT_EQ(chunkBudget(cost(), {}, ask(2, 200)), 510);
+  EXPECT_EQ(chunkBudget(cost(), {}, ask(30, 3)), 112);
 }
 
 TEST(ChunkBudget, nobodyWaitsOrNothingIsAsked) {
