@@ -52,13 +52,16 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
   thread = std::thread([this] { run(); });
 }
 
-Service::~Service() {
+Service::~Service() { stop(); }
+
+void Service::stop() {
   {
     std::lock_guard lock(mutex);
     stopping = true;
   }
   wake.notify_one();
-  thread.join();
+  if (thread.joinable())
+    thread.join();
 }
 
 // ------------------------------------------------------------- from any thread
@@ -320,7 +323,8 @@ void Service::deliver() {
   auto step = std::make_shared<std::vector<Delivery>>(std::move(deliveries));
   deliveries.clear();
   deliveries.reserve(step->size());
-  options.dispatch([step] {
+  // Moved, not copied: jobs shall go where outputs are wanted, not on this thread.
+  options.dispatch([step = std::move(step)] {
     for (Delivery &delivery : *step)
       delivery.job->take(delivery.output);
   });

@@ -96,8 +96,7 @@ class Service {
 public:
   static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
                                          ServiceOptions options);
-  /// Cancels what is under way and waits for it to end.
-  ~Service();
+  ~Service(); ///< as stop()
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
@@ -117,6 +116,10 @@ public:
 
   /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
   void refuseWaiting();
+
+  /// Cancels what is under way and waits for it to end. Not from the engine's thread; nothing is
+  /// taken from then on.
+  void stop();
 
   /// Of the last step.
   runtime::ScheduleStats stats() const;

@@ -119,7 +119,7 @@ void reload(const ServeOptions &options, const std::vector<ModelSource> &sources
       continue;
     }
     note("reloaded " + (*model)->name());
-    models.replace(std::move(*model));
+    models.add(std::move(*model));
   }
 }
 
@@ -186,6 +186,7 @@ Result<int> serve(ServeOptions options) {
   }
   (*server)->stop();
   routes.reset();
+  models->stopAll();
   return 0;
 }
 
@@ -251,11 +252,11 @@ Action defineServe(CLI::App &app) {
       ->group(access);
   app.add_option("--api-key-file", options->apiKeyFile, "a file with one key a line")
       ->group(access);
-  app.add_option("--allow-origin", options->http.allowedOrigins,
+  app.add_option("--allowed-origin", options->http.allowedOrigins,
                  "a site whose pages may call (CORS; repeatable; * for all)")
       ->allow_extra_args(false)
       ->group(access);
-  app.add_option("--allow-host", options->http.allowedHosts,
+  app.add_option("--allowed-host", options->http.allowedHosts,
                  "a Host header to serve besides this machine's (repeatable)")
       ->allow_extra_args(false)
       ->group(access);
