@@ -22,8 +22,6 @@ namespace ingot::http {
 inline constexpr std::chrono::milliseconds kEvictableAfter{1000};
 /// How long a connection that ends is read from, so that no reset overtakes the last response.
 inline constexpr std::chrono::milliseconds kLingerTime{2000};
-/// Bytes taken within sendTimeout that count as reading; one every now and then does not.
-inline constexpr size_t kLeastTaken = 4096;
 /// Sent ahead and kept while a response is under way; beyond it nothing is read.
 inline constexpr size_t kMostInput = 64 << 10;
 
