@@ -38,7 +38,7 @@ struct ServerCore {
   const OriginRules origins;
   std::optional<boost::asio::ssl::context> tls;
   tcp::acceptor acceptor{io};
-  boost::asio::steady_timer ticker{io}, acceptAgain{io};
+  boost::asio::steady_timer ticker{io}, acceptAgain{io}, mailTimer{io};
   std::chrono::milliseconds tickPeriod;
   bool ticking = false;
   int spareDescriptor = -1; ///< given up for a moment when there is no other
@@ -70,6 +70,7 @@ struct ServerCore {
   void tick();
   std::vector<std::shared_ptr<Connection>> all() const;
   void readMail();
+  void readMailSoon();
   void responseBegins();
   void responseEnds();
   std::string newId();

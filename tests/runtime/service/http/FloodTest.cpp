@@ -247,6 +247,10 @@ TEST(HttpFlood, RefusesConnectionsOverTheLimit) {
     EXPECT_TRUE(more.sawEnd());
   }
   EXPECT_EQ(test.server->stats().refused, 3u);
+  RawClient told = test.client(); // it was refused and does not leave: no place for the next one
+  EXPECT_EQ(told.answer().status, 503);
+  std::this_thread::sleep_for(1100ms);
+  EXPECT_EQ(test.client().ask(get("/health")).status, 503);
   test.release();
   for (RawClient &client : busy)
     EXPECT_EQ(client.answer().body, "released");
