@@ -63,9 +63,16 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
   return ids;
 }
 
-Result<RequestId> Session::submit(Request request) {
-  if (impl->failure)
-    return *impl->failure;
+/// The most new ids of a request; its own number, or as many as context and pool leave (the last
+/// one takes no position).
+static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
+  if (request.maxTokens >= 0)
+    return request.maxTokens;
+  int64_t positions = std::min(limits.context, limits.pages * limits.pageTokens);
+  return std::max<int64_t>(1, positions - int64_t(request.promptIds.size()) + 1);
+}
+
+Result<void> Session::validate(const Request &request) const {
   if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
     return checked.error();
   if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
@@ -74,24 +81,32 @@ Result<RequestId> Session::submit(Request request) {
     return checked.error();
   if (!request.stopStrings.empty() && !impl->tokenizer)
     return noTokenizer("a stop string");
-  int64_t prompt = int64_t(request.promptIds.size());
-  int64_t maxTokens = request.maxTokens;
-  if (maxTokens == 0 || maxTokens < -1)
+  if (request.grammar && !impl->tokenizer)
+    return noTokenizer("a grammar");
+  if (request.maxTokens == 0 || request.maxTokens < -1)
     return badLimit("the number of new tokens is out of range",
-                    "asked for " + std::to_string(maxTokens) + ", allowed: 1 or more, or -1",
+                    "asked for " + std::to_string(request.maxTokens) +
+                        ", allowed: 1 or more, or -1",
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
-  if (maxTokens < 0) {
-    // As many as the context and the pool leave; the last one takes no position.
-    int64_t positions = std::min(impl->limits.context, impl->limits.pages * kPageTokens);
-    maxTokens = std::max<int64_t>(1, positions - prompt + 1);
-  }
-  if (auto checked = checkLength(prompt, maxTokens, impl->limits); !checked)
-    return checked.error();
+  return checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
+                     impl->limits);
+}
 
+Result<RequestId> Session::submit(Request request) {
+  if (impl->failure)
+    return *impl->failure;
+  if (auto checked = validate(request); !checked)
+    return checked.error();
+  const int64_t maxTokens = mostTokens(request, impl->limits);
   RequestId id = impl->scheduler->add(request.promptIds, maxTokens);
   impl->answers.emplace(id, std::make_unique<Answer>(std::move(request), maxTokens, impl->eos,
                                                      impl->tokenizer.get()));
   return id;
+}
+
+Session::Load Session::load() const {
+  return {impl->scheduler->running(), impl->scheduler->queued(), impl->kv->pagesInUse(),
+          impl->kv->totalPages()};
 }
 
 void Session::Impl::endCancelled() {
@@ -108,9 +123,10 @@ bool Session::Impl::deviceDraws() {
   if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
-    const SamplingParams &params = answers.at(row.sequence)->sampling();
+    const Answer &answer = *answers.at(row.sequence);
+    const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (!params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (answer.constrained() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -214,14 +230,20 @@ bool Session::step() {
   }
   if (!impl->runStep(*batch))
     return false;
-  const float *logits = impl->executor->logits();
+  const float *logits = impl->executor->logits(), *maxima = impl->executor->maxima();
   std::span<const Scheduler::Row> rows = impl->scheduler->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     const Scheduler::Row &row = rows[i];
     Answer &answer = *impl->answers.at(row.sequence);
-    Sampler::Choice choice =
-        impl->sampler->choose(logits + int64_t(i) * impl->executor->logitsStride(),
-                              answer.sampling(), answer.history(), uint64_t(row.position) + 1);
+    auto allowed = answer.allowed();
+    if (!allowed) {
+      impl->scheduler->finish(row.sequence);
+      continue;
+    }
+    Sampler::Choice choice = impl->sampler->choose(
+        logits + int64_t(i) * impl->executor->logitsStride(), answer.sampling(), answer.history(),
+        uint64_t(row.position) + 1,
+        maxima ? maxima + int64_t(i) * impl->executor->maximaStride() : nullptr, *allowed);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else
@@ -233,6 +255,11 @@ bool Session::step() {
 void Session::runUntilDone() {
   while (step())
     ;
+}
+
+bool Session::started(RequestId id) const {
+  auto found = impl->answers.find(id);
+  return found != impl->answers.end() && found->second->begun();
 }
 
 bool Session::finished(RequestId id) const {

@@ -36,8 +36,9 @@
 #include <vector>
 
 namespace ingot::text {
+class Grammar;
 class Tokenizer;
-}
+} // namespace ingot::text
 
 namespace ingot::fb {
 struct Engine;
@@ -90,7 +91,10 @@ struct Request {
   int64_t maxTokens = -1;               ///< new ids at most; -1: as many as the context leaves
   std::vector<int32_t> stopIds;         ///< besides the engine's eos ids
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
+  bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  /// What the answer must match; needs a tokenizer. Null: any text.
+  std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
   const std::atomic<bool> *cancel =
       nullptr; ///< ends the request within one step when it turns true
@@ -105,8 +109,11 @@ struct Timings {
 
 struct Completion {
   std::vector<int32_t> promptIds;
-  std::vector<int32_t> ids; ///< new ones only; a stop id is not among them
-  std::string text;         ///< of `ids`, cut before a stop string; empty without a tokenizer
+  std::vector<int32_t> ids;     ///< new ones only; a stop id is not among them
+  std::string text;             ///< of `ids`, cut before a stop string; empty without a tokenizer
+  std::string stopString;       ///< that ended it, if one did
+  int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
+  std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;
   std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
   Timings timings;
@@ -154,6 +161,8 @@ public:
   /// the engine says so. E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
 
+  /// What submit() would refuse of a request, without queueing it. May be called from any thread.
+  Result<void> validate(const Request &request) const;
   /// Queues a request. Errors (exit 2): E0503 empty prompt, E0504 id outside
   /// the vocabulary, E0505 prompt (with maxTokens) beyond the context, E0506
   /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
@@ -166,6 +175,8 @@ public:
   const Error *failure() const;
   /// Steps until every request has finished.
   void runUntilDone();
+  /// Whether `id` has taken part in a step.
+  bool started(RequestId id) const;
   /// True once `id` has finished and take() may be called.
   bool finished(RequestId id) const;
   /// The answer; the session forgets the request.
@@ -178,6 +189,13 @@ public:
       std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;
   Result<void> logits(std::span<const int32_t> ids, const LogitsSink &sink,
                       const std::atomic<bool> *cancel = nullptr);
+  /// What is under way.
+  struct Load {
+    int64_t running = 0, waiting = 0; ///< requests
+    int64_t pagesUsed = 0, pages = 0; ///< of the KV
+  };
+  Load load() const;
+
   /// Log-softmax in double. Needs two ids or more (E0503).
   Result<Score> score(std::span<const int32_t> ids);
 

@@ -159,10 +159,8 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
     impl->eos.assign(text->special()->eos()->begin(), text->special()->eos()->end());
 
   int64_t pages = impl->executor->pages();
-  impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages,
-                  kPageTokens};
-  impl->kv =
-      std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
+  impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages, kPageTokens};
+  impl->kv = std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
   int64_t budget = int64_t(limits.maxBatchTokens);
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv,
