@@ -321,6 +321,32 @@ TEST(Grammar, bombsEndInTime) {
   }
 }
 
+TEST(Grammar, depthIsCountedWhereAParserWouldRecurse) {
+  using enum GrammarKind;
+  auto deep = [](std::string_view open, int n) {
+    std::string result;
+    for (int i = 0; i < n; ++i)
+      result += open;
+    return result;
+  };
+  auto isDeep = [](GrammarKind kind, const std::string &source) {
+    auto grammar = Grammar::compile(*words().vocabulary, kind, source);
+    return !grammar && grammar.error().code == "E0622" &&
+           grammar.error().why.find("deep") != std::string::npos;
+  };
+  EXPECT_FALSE(isDeep(JsonSchema, deep("[", 64)));
+  EXPECT_TRUE(isDeep(JsonSchema, deep("{", 65)));
+  EXPECT_FALSE(isDeep(JsonSchema, "\"\\\"" + deep("[", 99) + "\""));
+  EXPECT_TRUE(isDeep(Regex, deep("(", 65)));
+  EXPECT_FALSE(isDeep(Regex, "[" + deep("(", 99) + "]"));
+  EXPECT_FALSE(isDeep(Regex, deep("\\(", 99)));
+  EXPECT_TRUE(isDeep(Lark, "start: /" + deep("(", 65) + "/"));
+  EXPECT_TRUE(isDeep(Lark, "start: /[\"]/ " + deep("(", 65)));
+  EXPECT_FALSE(isDeep(Lark, "// " + deep("(", 65)));
+  EXPECT_TRUE(isDeep(Gbnf, "root ::= [\"] " + deep("(", 65)));
+  EXPECT_FALSE(isDeep(Gbnf, "root ::= [" + deep("(", 65) + "]"));
+}
+
 TEST(Grammar, whatIsGivenUpLeavesNothing) {
   auto resident = [] {
     std::ifstream file("/proc/self/statm");
@@ -333,8 +359,22 @@ TEST(Grammar, whatIsGivenUpLeavesNothing) {
   for (int i = 0; i < 2000; ++i)
     source += (i ? ",\"^a" : "\"^a") + std::to_string(i) + "(x|y)*z$\":{}";
   source += "}}";
+  // 28,000 copies of a text of 24 kB.
+  std::string memory = "{\"allOf\":[{\"const\":\"" + std::string(24000, 'x') + "\"}";
+  for (int count : {700, 40}) {
+    memory += ",{\"anyOf\":[{\"type\":\"string\"}";
+    for (int i = 2; i <= count; ++i)
+      memory += ",{\"type\":\"string\",\"minLength\":" + std::to_string(i) + "}";
+    memory += "]}";
+  }
+  memory += "]}";
   compile(words(), GrammarKind::JsonObject, "");
   size_t before = resident();
+  for (int round = 0; round < 3; ++round) {
+    Error error = errorOf(GrammarKind::JsonSchema, memory);
+    EXPECT_EQ(error.code, "E0622");
+    EXPECT_NE(error.why.find("256 MiB"), std::string::npos) << error.why;
+  }
   auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(errorOf(GrammarKind::JsonSchema, source).code, "E0622");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
