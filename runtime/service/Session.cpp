@@ -96,6 +96,8 @@ Result<RequestId> Session::submit(Request request) {
   if (auto checked = validate(request); !checked)
     return checked.error();
   const int64_t maxTokens = mostTokens(request, impl->limits);
+  if (request.onLogits)
+    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
   RequestId id = impl->scheduler->add(request.promptIds, maxTokens);
   impl->answers.emplace(id, std::make_unique<Answer>(std::move(request), maxTokens, impl->eos,
                                                      impl->tokenizer.get()));
@@ -121,9 +123,10 @@ bool Session::Impl::deviceDraws() {
   if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
-    const SamplingParams &params = answers.at(row.sequence)->sampling();
+    const Answer &answer = *answers.at(row.sequence);
+    const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (!params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (!params.drawnFromLogits() || answer.editsLogits() || !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -161,6 +164,14 @@ std::optional<Session::Impl::Rows> Session::Impl::beginSampled(const BatchView &
   scheduler->complete();
   auto rows = scheduler->rows();
   return Rows(rows.begin(), rows.end());
+}
+
+const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
+  if (!answer.editsLogits())
+    return row;
+  std::copy_n(row, editedRow.size(), editedRow.begin());
+  answer.editLogits(editedRow);
+  return editedRow.data();
 }
 
 Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
@@ -232,9 +243,10 @@ bool Session::step() {
   for (size_t i = 0; i < rows.size(); ++i) {
     const Scheduler::Row &row = rows[i];
     Answer &answer = *impl->answers.at(row.sequence);
-    Sampler::Choice choice =
-        impl->sampler->choose(logits + int64_t(i) * impl->executor->logitsStride(),
-                              answer.sampling(), answer.history(), uint64_t(row.position) + 1);
+    const float *drawn =
+        impl->drawnFrom(logits + int64_t(i) * impl->executor->logitsStride(), answer);
+    Sampler::Choice choice = impl->sampler->choose(drawn, answer.sampling(), answer.history(),
+                                                   uint64_t(row.position) + 1);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else

@@ -85,6 +85,13 @@ struct TokenEvent {
   std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
 };
 
+/// What onLogits sees: a row of logits before an id is drawn from it.
+struct LogitsRow {
+  uint32_t choice;              ///< SamplingParams::choice of the request
+  std::span<const int32_t> ids; ///< new ones so far
+  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+};
+
 struct Request {
   std::vector<int32_t> promptIds; ///< used as they are: nothing is added
   SamplingParams sampling;
@@ -96,6 +103,10 @@ struct Request {
   /// What the answer must match; needs a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
+  /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
+  /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
+  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host.
+  std::function<void(const LogitsRow &)> onLogits;
   const std::atomic<bool> *cancel =
       nullptr; ///< ends the request within one step when it turns true
 };

@@ -36,6 +36,7 @@ struct Session::Impl {
   using Rows = std::vector<Scheduler::Row>;
   std::optional<Rows> underWay;
   std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
+  std::vector<float> editedRow;      ///< [vocab] once a request has asked to change its logits
 
   void endCancelled();
   /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
@@ -47,6 +48,8 @@ struct Session::Impl {
   std::optional<Rows> beginSampled(const BatchView &planned);
   std::optional<Rows> runAhead(const Rows &rows);
   bool finishSampled();
+  /// The logits that an answer draws from: the row itself, or a copy that its request has changed.
+  const float *drawnFrom(const float *row, const Answer &answer);
   /// The answer that a row is for, unless it has finished.
   Answer *answerOf(const Scheduler::Row &row);
 };
