@@ -81,6 +81,8 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   if (!request.stopStrings.empty() && !impl->tokenizer)
     return noTokenizer("a stop string");
+  if (request.grammar && !impl->tokenizer)
+    return noTokenizer("a grammar");
   if (request.maxTokens == 0 || request.maxTokens < -1)
     return badLimit("the number of new tokens is out of range",
                     "asked for " + std::to_string(request.maxTokens) +
@@ -126,7 +128,8 @@ bool Session::Impl::deviceDraws() {
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (!params.drawnFromLogits() || answer.editsLogits() || !executor->draws(sampling.back()))
+    if (answer.constrained() || answer.editsLogits() || !params.drawnFromLogits() ||
+        !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -238,15 +241,24 @@ bool Session::step() {
   }
   if (!impl->runStep(*batch))
     return false;
-  const float *logits = impl->executor->logits();
+  const float *logits = impl->executor->logits(), *maxima = impl->executor->maxima();
   std::span<const Scheduler::Row> rows = impl->scheduler->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     const Scheduler::Row &row = rows[i];
     Answer &answer = *impl->answers.at(row.sequence);
+    auto allowed = answer.allowed();
+    if (!allowed) {
+      impl->scheduler->finish(row.sequence);
+      continue;
+    }
     const float *drawn =
         impl->drawnFrom(logits + int64_t(i) * impl->executor->logitsStride(), answer);
-    Sampler::Choice choice = impl->sampler->choose(drawn, answer.sampling(), answer.history(),
-                                                   uint64_t(row.position) + 1);
+    // An edited row has other maxima.
+    Sampler::Choice choice = impl->sampler->choose(
+        drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
+        maxima && !answer.editsLogits() ? maxima + int64_t(i) * impl->executor->maximaStride()
+                                        : nullptr,
+        *allowed);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else
