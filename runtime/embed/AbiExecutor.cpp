@@ -12,9 +12,9 @@ using namespace ingot::embed;
 namespace {
 
 // Sizes of version 1. A field more than that, and INGOT_ABI_VERSION grows.
-constexpr size_t kConfig1 = 96;
+constexpr size_t kConfig1 = 128;
 static_assert(sizeof(ingot_config) == kConfig1);
-static_assert(sizeof(ingot_output) == 136 && sizeof(ingot_logits_row) == 56);
+static_assert(sizeof(ingot_output) == 144 && sizeof(ingot_logits_row) == 56);
 static_assert(sizeof(ingot_stats) == 168 && sizeof(ingot_model) == 144);
 
 ingot_config defaultConfig() {
@@ -33,6 +33,11 @@ Executor::Options optionsOf(const ingot_config &config) {
     session.maxBatchTokens = config.max_batch_tokens;
   session.prefillChunk = config.prefill_chunk;
   session.kvMemoryBytes = config.kv_memory;
+  session.swapBytes = config.swap_memory;
+  session.prefixCache = config.no_prefix_cache == 0;
+  session.fair = config.fair != 0;
+  session.targetTtft = config.target_ttft_ms * 1e-3;
+  session.targetItl = config.target_itl_ms * 1e-3;
   session.threads = config.threads;
   session.loadTokenizer = config.no_tokenizer == 0;
   session.device = config.device ? config.device : "";
@@ -86,6 +91,7 @@ ingot_output describe(const Output &output, const ingot_error *error) {
   out.prompt_tokens = output.promptTokens;
   out.cached_tokens = output.cachedTokens;
   out.new_tokens = output.newTokens;
+  out.queue_ms = output.queueMs;
   out.ttft_ms = output.ttftMs;
   out.elapsed_ms = output.elapsedMs;
   out.error = error;

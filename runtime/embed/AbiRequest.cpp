@@ -9,9 +9,7 @@ namespace ingot::embed {
 
 namespace {
 
-constexpr int32_t kMostChoices = 64;
-
-constexpr size_t kRequest1 = 240;
+constexpr size_t kRequest1 = 264;
 static_assert(sizeof(ingot_request) == kRequest1); // version 1, as in AbiExecutor.cpp
 
 ingot_request defaultRequest() {
@@ -122,6 +120,7 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
   if (!read)
     return read.error();
   const ingot_request &given = *read;
+  constexpr int32_t kMostChoices = runtime::Session::kMostChoices;
   if (given.choices < 1 || given.choices > kMostChoices)
     return Error{ExitCode::Usage, "E0577", "the number of choices is out of range",
                  "asked for " + std::to_string(given.choices) + ", allowed: 1 to " +
@@ -140,6 +139,10 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
   what.stopStrings.assign(given.stop_strings, given.stop_strings + given.stop_string_count);
   what.ignoreEos = given.ignore_eos != 0;
   what.showSpecial = given.show_special != 0;
+  what.priority = given.priority;
+  what.user = given.share;
+  what.cachePrefix = given.no_prefix_cache == 0;
+  what.cacheSalt = given.cache_salt;
   auto grammar = grammarOf(model, given);
   if (!grammar)
     return grammar.error();

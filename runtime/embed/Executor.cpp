@@ -90,6 +90,7 @@ void Executor::Ticket::take(service::Output &output) {
     out.error = std::move(output.error);
     out.stopString = std::move(output.stopString);
     out.cachedTokens = output.cachedTokens;
+    out.queueMs = output.queueMs;
     part.newTokens = output.newTokens;
     out.last = --open == 0;
     if (out.last && !onOutput) // else it ends with its last callback

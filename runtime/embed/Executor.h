@@ -43,7 +43,7 @@ struct Output {
   size_t logprobsPerId = 0;
   std::string stopString;
   int64_t promptTokens = 0, cachedTokens = 0, newTokens = 0;
-  double ttftMs = 0, elapsedMs = 0;
+  double queueMs = 0, ttftMs = 0, elapsedMs = 0;
 };
 
 struct Request {

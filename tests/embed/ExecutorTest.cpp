@@ -430,6 +430,6 @@ TEST_F(ExecutorTest, requestsThatCannotBe) {
   EXPECT_EQ(code([](Request &r) { r.badWords = {{}}; }), "E0575");
   EXPECT_EQ(code([](Request &r) { r.grammarKind = Grammar(42); }), "E0576");
   EXPECT_EQ(code([](Request &r) { r.choices = 0; }), "E0577");
-  EXPECT_EQ(code([](Request &r) { r.choices = 65; }), "E0577");
+  EXPECT_EQ(code([](Request &r) { r.choices = 129; }), "E0577");
   EXPECT_EQ(executor.stats().running, 0);
 }

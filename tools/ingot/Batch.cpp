@@ -140,7 +140,8 @@ Result<std::shared_ptr<api::ServedModel>> openModel(const BatchOptions &options,
   EngineOptions engine = options.engine;
   runtime::SessionOptions limits;
   limits.maxSeqs = kDefaultSeqs;
-  // As in `serve`: pages are taken as they are needed.
+  // As in `serve`: pages are taken as they are needed, and what has none is put aside.
+  limits.swapBytes = uint64_t(1) << 30;
   if (!engine.limits.kvMemory)
     engine.limits.kvMemory = cpu::availableMemory() / 2;
   auto session = engine.open(*path, limits);

@@ -56,7 +56,9 @@ class Engine:
 
     Limits are fixed when it opens, and all memory is taken, or refused, then. `context` is the most positions of a
     sequence (0: the model's, at most 4096, that fit), `max_seqs` the most sequences in one step, `max_batch_tokens`
-    the most tokens in one, `kv_memory` the bytes of KV pages (0: as many as max_seqs * context take).
+    the most tokens in one, `kv_memory` the bytes of KV pages (0: as many as max_seqs * context take), `swap_memory` the
+    bytes of host memory for those of requests that were put aside (0: they are computed again). Targets bound how much
+    of a prompt goes into one step.
     """
 
     def __init__(
@@ -68,6 +70,11 @@ class Engine:
         max_batch_tokens: int = 512,
         prefill_chunk: int = 0,
         kv_memory: int = 0,
+        swap_memory: int = 0,
+        prefix_cache: bool = True,
+        fair: bool = False,
+        target_ttft_ms: float = 0.0,
+        target_itl_ms: float = 0.0,
         queue_requests: int = 256,
         queue_tokens: int = 1_000_000,
         threads: int = 0,
@@ -85,6 +92,8 @@ class Engine:
         self._library.ingot_config_init(ctypes.byref(config), ctypes.sizeof(config))
         config.context, config.max_seqs, config.max_batch_tokens = context, max_seqs, max_batch_tokens
         config.prefill_chunk, config.kv_memory = prefill_chunk, kv_memory
+        config.swap_memory, config.no_prefix_cache, config.fair = swap_memory, not prefix_cache, fair
+        config.target_ttft_ms, config.target_itl_ms = target_ttft_ms, target_itl_ms
         config.queue_requests, config.queue_tokens = queue_requests, queue_tokens
         config.threads, config.no_tokenizer = threads, not load_tokenizer
         config.device = device.encode() if device else None

@@ -39,6 +39,7 @@ class Piece:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     new_tokens: int = 0  # of this choice so far
+    queue_ms: float = 0.0  # known at the end
     ttft_ms: float = 0.0
     elapsed_ms: float = 0.0
 
@@ -148,6 +149,10 @@ class Options(TypedDict, total=False):
     seed: int
     logit_bias: Mapping[int, float]
     n: int  # independent answers
+    priority: int  # lower goes first, and may take the place of a higher one
+    share: int  # whose share it counts to (Engine(fair=True))
+    no_prefix_cache: bool
+    cache_salt: int  # meets only cached pages of requests with the same
     logprobs: int  # 0: of the chosen id; k: and of the k likeliest
     json_object: bool
     json_schema: Union[str, Mapping[str, Any]]
@@ -160,7 +165,8 @@ class Options(TypedDict, total=False):
 
 _NUMBERS = (
     "max_tokens min_tokens ignore_eos show_special temperature top_k top_p min_p typical_p repetition_penalty "
-    "presence_penalty frequency_penalty no_repeat_ngram seed logprobs"
+    "presence_penalty frequency_penalty no_repeat_ngram seed logprobs priority share "
+    "no_prefix_cache cache_salt"
 ).split()
 
 
@@ -254,6 +260,7 @@ def read_piece(library: ctypes.CDLL, output: _abi.Output) -> Piece:
         prompt_tokens=output.prompt_tokens,
         cached_tokens=output.cached_tokens,
         new_tokens=output.new_tokens,
+        queue_ms=output.queue_ms,
         ttft_ms=output.ttft_ms,
         elapsed_ms=output.elapsed_ms,
     )

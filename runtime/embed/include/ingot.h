@@ -99,10 +99,15 @@ typedef struct ingot_config {
   int64_t max_batch_tokens;  /**< tokens in one step; 0: 512 */
   int64_t prefill_chunk;     /**< most tokens of one prompt in one step; 0: max_batch_tokens */
   uint64_t kv_memory;        /**< bytes of KV pages; 0: as many as max_seqs * context take */
+  uint64_t swap_memory;      /**< host bytes for KV of requests that were put aside; 0: recompute */
   int64_t queue_requests;    /**< that may wait beyond max_seqs; -1: 256 */
   int64_t queue_tokens;      /**< prompt tokens that may wait; 0: 1,000,000 */
   int32_t threads;           /**< 0: every processor that this process may use */
   int32_t no_tokenizer;      /**< 1: ids alone, for a quicker start */
+  int32_t no_prefix_cache;   /**< 1: compute every prompt whole */
+  int32_t fair;              /**< 1: of one priority, the share that was served least goes first */
+  double target_ttft_ms;     /**< first ids that are wanted within this time; 0: none */
+  double target_itl_ms;      /**< time between two ids to keep to while prompts come; 0: none */
   const char *device;        /**< "cpu", "cuda", "cuda-emulator"; NULL: what the engine is for */
   const char *isa;           /**< "avx2", "avx512"; NULL: the best here */
   const char *chat_template; /**< a Jinja template instead of the engine's; NULL: the engine's */
@@ -167,6 +172,7 @@ typedef struct ingot_output {
   int64_t prompt_tokens;
   int64_t cached_tokens;    /**< of the prompt, found in the prefix cache; known at the end */
   int64_t new_tokens;       /**< of this choice so far, a stop id among them */
+  double queue_ms;          /**< from enqueue to its first step; known at the end */
   double ttft_ms;           /**< from enqueue to the first new id of the request; 0 before */
   double elapsed_ms;        /**< from enqueue to the newest part of this output */
   const ingot_error *error; /**< with INGOT_FINISH_ERROR; owned by the output */
@@ -264,6 +270,11 @@ typedef struct ingot_request {
   int32_t streaming;    /**< 1: outputs as ids are drawn; 0: one output per choice, at its end */
   int32_t grammar_kind; /**< INGOT_GRAMMAR_…: what the answer must match */
   const char *grammar;  /**< its source, or NULL */
+
+  int32_t priority;        /**< lower goes first, and may take the place of a higher one; 0 */
+  int32_t no_prefix_cache; /**< 1: neither uses the prefix cache nor leaves pages there */
+  int64_t share;           /**< whose share it counts to (ingot_config.fair); 0 */
+  uint64_t cache_salt;     /**< meets only cached pages of requests with the same; 0 */
 
   ingot_output_callback on_output; /**< outputs go here and cannot be awaited; or NULL */
   ingot_logits_callback on_logits; /**< or NULL */

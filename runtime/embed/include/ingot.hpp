@@ -145,6 +145,11 @@ struct Config {
   int64_t maxBatchTokens = 512; ///< tokens in one step
   int64_t prefillChunk = 0;     ///< most tokens of one prompt in one step; 0: maxBatchTokens
   uint64_t kvMemory = 0;        ///< bytes of KV pages; 0: as many as maxSeqs * context take
+  uint64_t swapMemory = 0;      ///< host bytes for KV of requests that were put aside; 0: recompute
+  bool prefixCache = true;      ///< requests find the KV of others that began alike
+  bool fair = false;            ///< of one priority, the share that was served least goes first
+  double targetTtftMs = 0;      ///< first ids that are wanted within this time; 0: none
+  double targetItlMs = 0;       ///< time between two ids to keep to while prompts come; 0: none
   int64_t queueRequests = 256;  ///< that may wait beyond maxSeqs
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
   int32_t threads = 0;             ///< 0: every processor that this process may use
@@ -200,7 +205,7 @@ struct Output {
   std::vector<std::vector<Logprob>> logprobs; ///< per id: the chosen one, then the likeliest
   std::string stopString;                     ///< that ended it, or ""
   int64_t promptTokens = 0, cachedTokens = 0, newTokens = 0;
-  double ttftMs = 0, elapsedMs = 0;
+  double queueMs = 0, ttftMs = 0, elapsedMs = 0;
   std::optional<v1::Error> error; ///< with Finish::Error
 };
 
@@ -228,6 +233,10 @@ struct Request {
   int32_t choices = 1;
   int32_t logprobs = -1; ///< -1: none; 0: of the chosen id; k: and of the k likeliest
   bool streaming = false;
+  int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one
+  int64_t share = 0;       ///< whose share it counts to (Config::fair)
+  bool prefixCache = true; ///< uses the prefix cache, and leaves its pages there
+  uint64_t cacheSalt = 0;  ///< meets only cached pages of requests with the same
   Grammar grammarKind = Grammar::None;
   std::string grammar;
   /// Outputs go here and cannot be awaited; on a thread of the executor's, one at a time.
@@ -280,6 +289,7 @@ inline Output read(const ingot_output &from) {
   out.promptTokens = from.prompt_tokens;
   out.cachedTokens = from.cached_tokens;
   out.newTokens = from.new_tokens;
+  out.queueMs = from.queue_ms;
   out.ttftMs = from.ttft_ms;
   out.elapsedMs = from.elapsed_ms;
   if (from.error)
@@ -326,6 +336,11 @@ public:
     c.max_batch_tokens = config.maxBatchTokens;
     c.prefill_chunk = config.prefillChunk;
     c.kv_memory = config.kvMemory;
+    c.swap_memory = config.swapMemory;
+    c.no_prefix_cache = !config.prefixCache;
+    c.fair = config.fair;
+    c.target_ttft_ms = config.targetTtftMs;
+    c.target_itl_ms = config.targetItlMs;
     c.queue_requests = config.queueRequests;
     c.queue_tokens = config.queueTokens;
     c.threads = config.threads;
@@ -587,6 +602,10 @@ private:
       c.choices = from.choices;
       c.logprobs = from.logprobs;
       c.streaming = from.streaming;
+      c.priority = from.priority;
+      c.share = from.share;
+      c.no_prefix_cache = !from.prefixCache;
+      c.cache_salt = from.cacheSalt;
       c.grammar_kind = int32_t(from.grammarKind);
       c.grammar = textOrNull(from.grammar);
     }

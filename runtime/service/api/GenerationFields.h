@@ -25,7 +25,6 @@ struct Generation {
   bool stream = false;
   bool includeUsage = false; ///< stream_options.include_usage
   std::string requestId;     ///< X-Request-Id
-  std::string user;
 };
 
 /// The model that "model" names. 404 if there is none.
