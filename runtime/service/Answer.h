@@ -26,6 +26,11 @@ public:
          const text::Tokenizer *tokenizer);
 
   const SamplingParams &sampling() const { return request.sampling; }
+  /// Whether the request wants to see a row before an id is drawn from it.
+  bool editsLogits() const { return bool(request.onLogits); }
+  void editLogits(std::span<float> row) const {
+    request.onLogits({request.sampling.choice, completion.ids, row});
+  }
   const TokenHistory *history() const { return seen ? &*seen : nullptr; }
   bool constrained() const { return constraint.has_value(); }
   /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,

@@ -110,6 +110,8 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
                         std::to_string(kMostChoices),
                     "ask for fewer");
   const int64_t maxTokens = mostTokens(request, impl->limits);
+  if (request.onLogits)
+    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
   SequenceOptions options;
   options.maxNew = maxTokens;
   options.priority = request.priority;
@@ -163,7 +165,8 @@ bool Session::Impl::deviceDraws() {
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (answer.constrained() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (answer.constrained() || answer.editsLogits() || !params.drawnFromLogits() ||
+        !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -219,6 +222,14 @@ std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView 
   scheduler->complete();
   auto rows = scheduler->rows();
   return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
+}
+
+const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
+  if (!answer.editsLogits())
+    return row;
+  std::copy_n(row, editedRow.size(), editedRow.begin());
+  answer.editLogits(editedRow);
+  return editedRow.data();
 }
 
 Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
@@ -280,8 +291,10 @@ void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
     auto allowed = answer.allowed();
     if (!allowed)
       return -1;
-    Sampler::Choice choice = sampler->choose(logits, answer.sampling(), answer.history(),
-                                             uint64_t(row.position) + 1, maxima, *allowed);
+    const float *drawn = drawnFrom(logits, answer);
+    Sampler::Choice choice =
+        sampler->choose(drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
+                        drawn == logits ? maxima : nullptr, *allowed); // an edited row has others
     return answer.take(choice.id, choice.logprobs) ? choice.id : -1;
   };
   if (auto others = choicesOf.find(row.sequence); others != choicesOf.end()) {

@@ -95,6 +95,13 @@ struct TokenEvent {
   uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
 };
 
+/// What onLogits sees: a row of logits before an id is drawn from it.
+struct LogitsRow {
+  uint32_t choice;              ///< SamplingParams::choice of the request
+  std::span<const int32_t> ids; ///< new ones so far
+  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+};
+
 struct Request {
   std::vector<int32_t> promptIds; ///< used as they are: nothing is added
   SamplingParams sampling;
@@ -106,6 +113,10 @@ struct Request {
   /// What the answer must match; needs a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
+  /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
+  /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
+  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host.
+  std::function<void(const LogitsRow &)> onLogits;
   const std::atomic<bool> *cancel =
       nullptr;             ///< ends the request within one step when it turns true
   int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one

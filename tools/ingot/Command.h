@@ -33,6 +33,7 @@ Action definePasses(CLI::App &app);
 Action defineRun(CLI::App &app);
 Action defineChat(CLI::App &app);
 Action defineServe(CLI::App &app);
+Action defineBatch(CLI::App &app);
 Action defineScore(CLI::App &app);
 Action defineLogits(CLI::App &app);
 Action defineTokenize(CLI::App &app);

@@ -25,6 +25,7 @@ std::span<const Command> commands() {
       {"run", "answer a prompt; compiles a checkpoint first if need be", defineRun},
       {"chat", "talk to a model in the terminal", defineChat},
       {"serve", "answer clients over HTTP: OpenAI's and Anthropic's routes", defineServe},
+      {"batch", "answer a file of requests in OpenAI's batch format", defineBatch},
       {"compile", "make an engine file from a checkpoint", defineCompile},
       {"inspect", "show what is in an engine and what memory it takes", defineInspect},
       {"verify", "check every byte of an engine", defineVerify},
