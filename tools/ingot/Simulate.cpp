@@ -29,14 +29,13 @@ struct SimulateOptions {
   std::string isa;
   int threads = 2;
   LimitOptions limits;
-  int64_t prefillChunk = 0;
   double rate = 0, burst = 8;
   int64_t closed = 0;
   SyntheticLoad load;
   std::vector<std::string> orders{"priority"}, chunks{"balanced", "whole"};
   double ttftMs = 0, itlMs = 0, targetTtftMs = 0, targetItlMs = 0;
-  uint64_t swapBytes = 0, pageBytes = 0;
-  bool noCache = false, bursty = false, json = false;
+  uint64_t pageBytes = 0;
+  bool bursty = false, json = false;
 };
 
 Error wrong(std::string what, std::string why, std::string fix) {
@@ -88,11 +87,11 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
                    "give --page-bytes as well");
     setup.pages = static_cast<int64_t>(options.limits.kvMemory / setup.pageBytes);
   }
-  setup.swapBytes = options.swapBytes;
+  setup.swapBytes = options.limits.swap;
   setup.closed = options.closed > 0;
   setup.ttftLimit = options.ttftMs / 1e3;
   setup.itlLimit = options.itlMs / 1e3;
-  setup.policy.prefixCache = !options.noCache;
+  setup.policy.prefixCache = !options.limits.noPrefixCache;
   setup.policy.chunks.targetItl = options.targetItlMs / 1e3;
   setup.policy.chunks.targetTtft = options.targetTtftMs / 1e3;
   return setup;
@@ -249,10 +248,7 @@ Action defineSimulate(CLI::App &app) {
   number("--itl-ms", o.itlMs, "and whose mean time between ids is within", 0, 1e9);
   number("--target-ttft-ms", o.targetTtftMs, "target that prompts are cut for", 0, 1e9);
   number("--target-itl-ms", o.targetItlMs, "likewise, between ids", 0, 1e9);
-  app.add_flag("--no-prefix-cache", o.noCache, "prompts are computed whole");
   o.limits.define(app);
-  app.add_option("--swap", o.swapBytes, "bytes of host memory for pages of preempted requests")
-      ->transform(CLI::AsSizeValue(false));
   app.add_option("--page-bytes", o.pageBytes, "of a KV page, with --cost")
       ->transform(CLI::AsSizeValue(false));
   number("--threads", o.threads, "that the engine's costs are shared by (default: 2)", 1, 4096);
