@@ -39,6 +39,7 @@ Action defineTokenize(CLI::App &app);
 Action defineInspect(CLI::App &app);
 Action defineVerify(CLI::App &app);
 Action defineBench(CLI::App &app);
+Action defineBenchServe(CLI::App &app);
 Action defineTune(CLI::App &app);
 Action defineDoctor(CLI::App &app);
 Action defineCompletion(CLI::App &app);

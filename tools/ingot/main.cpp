@@ -29,6 +29,7 @@ std::span<const Command> commands() {
       {"inspect", "show what is in an engine and what memory it takes", defineInspect},
       {"verify", "check every byte of an engine", defineVerify},
       {"bench", "measure prompt and decode speed", defineBench},
+      {"bench-serve", "load a server and measure what its clients see", defineBenchServe},
       {"score", "negative log-likelihood and perplexity of ids", defineScore},
       {"logits", "write the logits of every position as .npy", defineLogits},
       {"tokenize", "the ids of a text", defineTokenize},
