@@ -38,8 +38,11 @@ std::string number(double value) {
 }
 
 /// In a label's value, backslash, quote and line feed are escaped; other control bytes are dropped.
+/// What is long is cut: it is written with every sample.
 std::string labelValue(std::string_view text) {
+  constexpr size_t kMostBytes = 256;
   std::string out;
+  text = text.substr(0, kMostBytes);
   for (char c : text)
     if (c == '\\' || c == '"')
       out += {'\\', c};
