@@ -45,8 +45,12 @@ public:
   bool finished() const { return done; }
   Completion result(double loadMs);
 
-  void markStarted(); ///< its first step begins; later calls do nothing
-  bool begun() const { return started != 0; }
+  bool started() const { return begun != 0; }
+  /// Its first step begins, of which so much is there already.
+  void start(int64_t cachedTokens);
+
+  /// Whether the scheduler knows it: further choices are forked from the first one's prompt.
+  bool scheduled = true;
 
 private:
   void end(FinishReason reason);
@@ -65,7 +69,7 @@ private:
   bool done = false;
   int64_t sampled = 0;
   uint64_t submitted, firstId = 0, lastId = 0; ///< ns
-  uint64_t started = 0;
+  uint64_t begun = 0;
 };
 
 } // namespace ingot::runtime

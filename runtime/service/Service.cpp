@@ -126,7 +126,7 @@ void Service::refuseWaiting() {
   wake.notify_one();
 }
 
-ServiceStats Service::stats() const {
+runtime::ScheduleStats Service::stats() const {
   std::lock_guard lock(mutex);
   return published;
 }
@@ -208,21 +208,21 @@ void Service::begin(Command command) {
       m.askedTokens.observe(double(command.request.maxTokens));
   });
   jobs.push_back(job);
-  const uint32_t firstChoice = command.request.sampling.choice;
-  for (int32_t i = 0; i < command.choices; ++i) {
-    runtime::Request request = command.request;
-    request.sampling.choice = firstChoice + uint32_t(i);
-    request.cancel = &job->cancelled;
-    request.onToken = [this, job, i](const runtime::TokenEvent &event) { onToken(job, i, event); };
-    auto id = engine->submit(std::move(request));
-    if (id) {
-      job->ids[size_t(i)] = *id;
-      continue;
-    }
+  const auto firstChoice = int32_t(command.request.sampling.choice);
+  command.request.cancel = &job->cancelled;
+  command.request.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
+    onToken(job, int32_t(event.choice) - firstChoice, event);
+  };
+  auto ids = engine->submit(std::move(command.request), command.choices);
+  if (ids) {
+    job->ids = std::move(*ids);
+    return;
+  }
+  for (size_t i = 0; i < job->ids.size(); ++i) {
     Output output;
-    output.error = id.error(); // what was checked before cannot fail but for the device
+    output.error = ids.error(); // what was checked before cannot fail but for the device
     output.reason = runtime::FinishReason::Cancelled;
-    end(job, size_t(i), std::move(output));
+    end(job, i, std::move(output));
   }
 }
 
@@ -283,6 +283,7 @@ void Service::collect() {
       output.reason = answer.finishReason;
       output.stopString = std::move(answer.stopString);
       output.newTokens = answer.drawn;
+      output.cachedTokens = answer.cachedTokens;
       if (answer.finishReason == runtime::FinishReason::Cancelled && failure)
         output.error = *failure;
       else if (answer.failure)
@@ -348,15 +349,24 @@ void Service::deliver() {
 }
 
 void Service::publish() {
-  const runtime::Session::Load load = engine->load();
+  const runtime::ScheduleStats now = engine->stats();
   measured.update([&](Measurements &m) {
-    m.running = load.running;
-    m.waiting = load.waiting;
-    m.pagesUsed = load.pagesUsed;
-    m.pages = load.pages;
+    m.running = now.running;
+    m.waiting = now.waiting;
+    m.pagesUsed = now.pagesUsed;
+    m.pages = now.pages;
+    m.preemptions = now.preemptions;
+    m.prefixQueries = now.prefixQueries;
+    m.prefixHits = now.prefixHits;
+    m.pagesKept = now.pagesKept;
+    m.swaps = now.swaps;
+    m.swappedBytes = now.swappedBytes;
+    m.swapBytesUsed = now.swapBytesUsed;
+    m.forks = now.forks;
+    m.copiedPages = now.copiedPages;
   });
   std::lock_guard lock(mutex);
-  published = {load.running, load.waiting, load.pagesUsed, load.pages, steps};
+  published = now;
   if (!failed && engine->failure())
     failed = std::make_shared<Error>(*engine->failure());
 }

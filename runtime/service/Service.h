@@ -99,12 +99,6 @@ private:
   int64_t choices = 0;
 };
 
-struct ServiceStats {
-  int64_t running = 0, waiting = 0; ///< choices
-  int64_t pagesUsed = 0, pages = 0;
-  uint64_t steps = 0;
-};
-
 class Service {
 public:
   static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
@@ -132,7 +126,7 @@ public:
   void refuseWaiting();
 
   /// Of the last step.
-  ServiceStats stats() const;
+  runtime::ScheduleStats stats() const;
   /// Choices under way, waiting ones and reservations included.
   int64_t underWay() const { return taken->load(); }
   /// Seconds until a request that is refused now may find room, a guess from what ended lately; 1
@@ -173,7 +167,7 @@ private:
   std::condition_variable wake;
   std::vector<Command> commands;
   bool stopping = false, refusing = false;
-  ServiceStats published;
+  runtime::ScheduleStats published;
   std::shared_ptr<const Error> failed;
 
   // The engine's thread's own.

@@ -33,6 +33,9 @@ struct ServeOptions {
   std::vector<std::string> moreModels; ///< NAME=PATH
   std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
   ServerLogOptions log;
+  uint64_t swapMemory = uint64_t(1) << 30;
+  bool fair = false, noPrefixCache = false;
+  double itlMs = 0, ttftMs = 0;
   int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
 };
 
@@ -80,6 +83,11 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
     return path.error();
   runtime::SessionOptions limits;
   limits.maxSeqs = kDefaultSeqs;
+  limits.swapBytes = options.swapMemory;
+  limits.fair = options.fair;
+  limits.prefixCache = !options.noPrefixCache;
+  limits.targetItl = options.itlMs * 1e-3;
+  limits.targetTtft = options.ttftMs * 1e-3;
   // Pages are taken as they are needed, so that all sequences need not fit at their longest.
   if (!engine.limits.kvMemory)
     engine.limits.kvMemory = cpu::availableMemory() / 2;
@@ -241,6 +249,23 @@ Action defineServe(CLI::App &app) {
   app.add_option("--queue-tokens", options->queueTokens, "prompt tokens that may wait")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
+      ->group(service);
+  app.add_option("--swap-memory", options->swapMemory,
+                 "bytes of memory for the KV of requests that were put aside (1G); 0: none")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(service);
+  app.add_option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
+      ->check(CLI::NonNegativeNumber)
+      ->group(service);
+  app.add_option("--itl-ms", options->itlMs,
+                 "time between two tokens to keep to, when prompts come in (default: at most about "
+                 "twice that of a step without them)")
+      ->check(CLI::NonNegativeNumber)
+      ->group(service);
+  app.add_flag("--fair", options->fair,
+               "keys, or users within one, share alike (default: who comes first)")
+      ->group(service);
+  app.add_flag("--no-prefix-cache", options->noPrefixCache, "compute every prompt whole")
       ->group(service);
   app.add_option("--drain", options->drainSeconds, "seconds that running requests have at the end")
       ->check(CLI::Range(int64_t{0}, int64_t{86400}))

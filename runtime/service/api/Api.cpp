@@ -146,6 +146,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
         call->generation.model = *model;
         record->model = (*model)->name();
         call->generation.requestId = kept->id;
+        call->generation.request.cacheSalt = uint64_t(kept->apiKey + 1) * 0x9e3779b97f4a7c15ull;
+        call->generation.request.user = kept->apiKey;
         if (entry->generates && *model != reserved) {
           auto place = (*model)->service().reserve();
           if (place)

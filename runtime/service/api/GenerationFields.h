@@ -26,7 +26,6 @@ struct Generation {
   bool stream = false;
   bool includeUsage = false; ///< stream_options.include_usage
   std::string requestId;     ///< X-Request-Id
-  std::string user;
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };
 

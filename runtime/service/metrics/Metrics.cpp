@@ -227,6 +227,18 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("ingot:step_time_seconds", "One step.", &M::stepTime);
   w.gauge("ingot:kv_pages_used", "KV pages in use.", [](const M &m) { return m.pagesUsed; });
   w.gauge("ingot:kv_pages", "KV pages there are.", [](const M &m) { return m.pages; });
+  w.gauge("ingot:kv_pages_kept", "KV pages of the prefix cache that nobody holds.",
+          [](const M &m) { return m.pagesKept; });
+  w.gauge("ingot:swap_bytes_used", "Host memory that holds KV pages.",
+          [](const M &m) { return m.swapBytesUsed; });
+  w.counter("ingot:swaps_total", "Preemptions that moved KV pages to the host.",
+            [](const M &m) { return m.swaps; });
+  w.counter("ingot:swapped_bytes_total", "Bytes moved there.",
+            [](const M &m) { return m.swappedBytes; });
+  w.counter("ingot:kv_forks_total", "Choices that began on another's pages.",
+            [](const M &m) { return m.forks; });
+  w.counter("ingot:kv_pages_copied_total", "Pages copied since one of several wrote to them.",
+            [](const M &m) { return m.copiedPages; });
   w.gauge("ingot:tokens_per_second", "New tokens, over the last seconds.",
           [](const M &m) { return m.tokensPerSecond; });
   return w.out;

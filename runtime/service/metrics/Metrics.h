@@ -61,12 +61,16 @@ struct Measurements {
   // Gauges
   int64_t running = 0, waiting = 0; ///< choices
   int64_t pagesUsed = 0, pages = 0;
+  int64_t pagesKept = 0;      ///< of the prefix cache, held by nobody
+  uint64_t swapBytesUsed = 0; ///< of host memory
   int64_t pageTokens = 0;     ///< positions that a page holds
   double tokensPerSecond = 0; ///< new tokens, over the last seconds; read() fills it in
   RecentRate recent;          ///< new tokens
   // Counters
   uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, steps = 0;
   uint64_t prefixQueries = 0, prefixHits = 0; ///< tokens
+  uint64_t swaps = 0, swappedBytes = 0;       ///< preemptions to the host
+  uint64_t forks = 0, copiedPages = 0;        ///< of choices that share a prompt
   uint64_t refused = 0;                       ///< for want of room
   std::array<uint64_t, size_t(Ending::Count)> endings{};
   double stepSeconds = 0; ///< in the engine's steps
