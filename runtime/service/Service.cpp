@@ -2,6 +2,7 @@
 #include "runtime/service/Service.h"
 
 #include "runtime/device/Trace.h"
+#include "runtime/engine/Inspect.h"
 
 #include <algorithm>
 #include <cassert>
@@ -48,6 +49,7 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
     : engine(std::move(session)), options(std::move(given)) {
   if (!options.dispatch)
     options.dispatch = [](const std::function<void()> &work) { work(); };
+  measured.update([&](Measurements &m) { m.pageTokens = int64_t(engine->memory().pageTokens); });
   publish();
   thread = std::thread([this] { run(); });
 }
@@ -177,6 +179,7 @@ void Service::run() {
     const bool worked = engine->step();
     const uint64_t end = nowNanoseconds();
     size_t newTokens = deliveries.size();
+    noteStarted(stepBegin);
     collect();
     if (worked) {
       ++steps;
@@ -203,6 +206,9 @@ void Service::begin(Command command) {
   measured.update([&](Measurements &m) {
     m.promptTokens += uint64_t(job->promptTokens);
     m.promptLength.observe(double(job->promptTokens));
+    m.askedChoices.observe(double(command.choices));
+    if (command.request.maxTokens >= 0)
+      m.askedTokens.observe(double(command.request.maxTokens));
   });
   jobs.push_back(job);
   const auto firstChoice = int32_t(command.request.sampling.choice);
@@ -231,6 +237,14 @@ void Service::refuseUnstarted() {
     }
 }
 
+/// A job's wait ends with the step that it first takes part in.
+void Service::noteStarted(uint64_t stepBegin) {
+  for (const auto &job : jobs)
+    if (!job->times.scheduled &&
+        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); }))
+      job->times.scheduled = stepBegin;
+}
+
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
                       const runtime::TokenEvent &event) {
   const uint64_t now = nowNanoseconds();
@@ -238,16 +252,17 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   if (event.id >= 0) {
     measured.update([&](Measurements &m) {
       ++m.generationTokens;
+      m.recent.add(now);
       if (last)
         m.interTokenLatency.observe(secondsBetween(last, now));
       else
         m.timeToFirstToken.observe(secondsBetween(job->reserved, now));
     });
-    if (!job->firstToken) {
-      job->firstToken = now;
+    if (!job->times.firstToken) {
+      job->times.firstToken = now;
       waitingTokens.fetch_sub(job->promptTokens);
     }
-    last = now;
+    last = job->times.lastToken = now;
     ++job->newTokens;
   }
   Output output;
@@ -272,7 +287,6 @@ void Service::collect() {
       output.stopString = std::move(answer.stopString);
       output.newTokens = answer.drawn;
       output.cachedTokens = answer.cachedTokens;
-      output.queueMs = answer.timings.queueMs;
       if (answer.finishReason == runtime::FinishReason::Cancelled && failure)
         output.error = *failure;
       else if (answer.failure)
@@ -293,8 +307,10 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
   taken->fetch_sub(1);
   output.kind = Output::Kind::End;
   output.choice = int32_t(choice);
+  output.times = job->times;
+  const JobTimes &times = job->times;
   const uint64_t now = nowNanoseconds();
-  if (--job->open == 0 && !job->firstToken)
+  if (--job->open == 0 && !times.firstToken)
     waitingTokens.fetch_sub(job->promptTokens);
   measured.update([&](Measurements &m) {
     Ending ending = output.error                                     ? Ending::Error
@@ -305,13 +321,19 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
     if (ending != Ending::Stop && ending != Ending::Length)
       return;
     m.endToEnd.observe(secondsBetween(job->reserved, now));
-    m.queueTime.observe(output.queueMs * 1e-3);
-    if (job->firstToken)
-      m.prefillTime.observe(
-          std::max(0.0, secondsBetween(job->reserved, job->firstToken) - output.queueMs * 1e-3));
     m.answerLength.observe(double(output.newTokens));
-    if (job->firstToken)
-      m.decodeTime.observe(secondsBetween(job->firstToken, now));
+    if (times.scheduled) {
+      m.queueTime.observe(secondsBetween(job->reserved, times.scheduled));
+      m.inferenceTime.observe(secondsBetween(times.scheduled, now));
+    }
+    if (times.scheduled && times.firstToken)
+      m.prefillTime.observe(secondsBetween(times.scheduled, times.firstToken));
+    if (times.firstToken) {
+      m.decodeTime.observe(secondsBetween(times.firstToken, now));
+      if (output.newTokens > 1)
+        m.timePerToken.observe(secondsBetween(times.firstToken, now) /
+                               double(output.newTokens - 1));
+    }
   });
   deliveries.push_back({job, std::move(output)});
 }
@@ -340,6 +362,12 @@ void Service::publish() {
     m.preemptions = now.preemptions;
     m.prefixQueries = now.prefixQueries;
     m.prefixHits = now.prefixHits;
+    m.pagesKept = now.pagesKept;
+    m.swaps = now.swaps;
+    m.swappedBytes = now.swappedBytes;
+    m.swapBytesUsed = now.swapBytesUsed;
+    m.forks = now.forks;
+    m.copiedPages = now.copiedPages;
   });
   std::lock_guard lock(mutex);
   published = now;

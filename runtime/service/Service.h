@@ -29,6 +29,12 @@
 
 namespace ingot::service {
 
+/// Moments of a job, nanoseconds of the steady clock; 0: not yet.
+struct JobTimes {
+  uint64_t scheduled = 0; ///< its first step began
+  uint64_t firstToken = 0, lastToken = 0;
+};
+
 /// What comes back of a job: tokens as they are drawn, and for each choice one end.
 struct Output {
   enum class Kind : uint8_t { Token, End };
@@ -43,8 +49,8 @@ struct Output {
   std::string stopString;     ///< that ended it, if one did
   int64_t newTokens = 0;      ///< ids drawn, a stop id among them
   int64_t cachedTokens = 0;   ///< of the prompt, found in the prefix cache
-  double queueMs = 0;         ///< before its first step
   std::optional<Error> error; ///< why it ended before its time: E05xx, E07xx
+  JobTimes times;             ///< of the job, so far
 };
 
 /// One request of a client, with as many choices as it asked for. The maker keeps a reference as
@@ -61,8 +67,9 @@ private:
   bool refused = false;                ///< cancelled since the service ends
   std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
   int32_t open = 0;
-  uint64_t reserved = 0, firstToken = 0; ///< ns
-  std::vector<uint64_t> lastToken;       ///< ns, by choice
+  uint64_t reserved = 0; ///< ns
+  JobTimes times;
+  std::vector<uint64_t> lastToken; ///< ns, by choice
   int64_t promptTokens = 0, newTokens = 0;
 };
 
@@ -146,6 +153,7 @@ private:
   void run();
   void begin(Command command);
   void refuseUnstarted();
+  void noteStarted(uint64_t stepBegin);
   void collect();
   void end(const std::shared_ptr<Job> &job, size_t choice, Output output);
   void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);

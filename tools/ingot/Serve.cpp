@@ -16,6 +16,7 @@
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
+#include "tools/ingot/ServerLog.h"
 
 #include <algorithm>
 #include <csignal>
@@ -31,6 +32,7 @@ struct ServeOptions {
   http::ServerOptions http;
   std::vector<std::string> moreModels; ///< NAME=PATH
   std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
+  ServerLogOptions log;
   uint64_t swapMemory = uint64_t(1) << 30;
   bool fair = false, noPrefixCache = false;
   double itlMs = 0, ttftMs = 0;
@@ -108,17 +110,36 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
   return api::ServedModel::create(std::move(*session), std::move(model));
 }
 
+/// Families for /metrics: what the transport counts.
+std::string connectionMetrics(const http::ServerStats &stats) {
+  std::string out;
+  auto family = [&](const std::string &name, const char *help, const char *type, uint64_t value) {
+    out += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n" + name + " " +
+           std::to_string(value) + "\n";
+  };
+  family("ingot:connections", "Open connections.", "gauge", stats.connections);
+  family("ingot:connections_total", "Connections taken.", "counter", stats.accepted);
+  family("ingot:connections_refused_total", "Connections beyond the limit.", "counter",
+         stats.refused);
+  family("ingot:http_bad_requests_total", "Requests that the transport refused: 400, 401, 403, …",
+         "counter", stats.badRequests);
+  family("ingot:slow_clients_dropped_total", "Clients that did not read their answers.", "counter",
+         stats.droppedSlow);
+  return out;
+}
+
 /// Opens what the files hold now; a file that cannot be opened leaves the old engine in place.
 void reload(const ServeOptions &options, const std::vector<ModelSource> &sources,
-            api::ModelRegistry &models, const api::Post &post) {
+            api::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
   for (const ModelSource &source : sources) {
     auto model = openModel(options, source, post);
     if (!model) {
-      printError(model.error());
-      note("the engine that was there goes on serving");
+      log.say(model.error());
+      log.say("the engine that was there goes on serving", "reload_failed",
+              {{"model", source.name}});
       continue;
     }
-    note("reloaded " + (*model)->name());
+    log.say("reloaded " + (*model)->name(), "reload", {{"model", (*model)->name()}});
     models.add(std::move(*model));
   }
 }
@@ -141,6 +162,9 @@ Result<int> serve(ServeOptions options) {
     sources.push_back({more.substr(0, sign), more.substr(sign + 1)});
   }
 
+  auto log = ServerLog::open(options.log, options.engine.common.quiet, INGOT_VERSION);
+  if (!log)
+    return log.error();
   std::unique_ptr<api::Api> routes;
   auto server = http::Server::create(
       options.http, [&](http::Request request, std::shared_ptr<http::Responder> responder) {
@@ -163,15 +187,25 @@ Result<int> serve(ServeOptions options) {
   }
   api::ApiOptions apiOptions;
   apiOptions.version = INGOT_VERSION;
+  apiOptions.observers = log->observers();
+  apiOptions.trace = log->traces();
+  apiOptions.keepBodies = options.log.prompts;
+  apiOptions.moreMetrics = [&server, &log] {
+    return connectionMetrics((*server)->stats()) + log->metrics();
+  };
   routes = std::make_unique<api::Api>(models, apiOptions, post);
   (*server)->start();
-  note("serving on " + std::string(options.http.tlsCertificate.empty() ? "http" : "https") + "://" +
-       options.http.host + ":" + std::to_string((*server)->port()));
+  const std::string url = std::string(options.http.tlsCertificate.empty() ? "http" : "https") +
+                          "://" + options.http.host + ":" + std::to_string((*server)->port());
+  log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
 
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP)
-    reload(options, sources, *models, post);
-  note("draining: requests under way have " + std::to_string(options.drainSeconds) + " s");
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    log->reopen();
+    reload(options, sources, *models, post, *log);
+  }
+  log->say("draining: requests under way have " + std::to_string(options.drainSeconds) + " s",
+           "drain", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   routes->setDraining();
   (*server)->drain(503, api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
   for (const auto &model : models->all())
@@ -187,6 +221,7 @@ Result<int> serve(ServeOptions options) {
   (*server)->stop();
   routes.reset();
   models->stopAll();
+  log->say("stopped", "stop", {});
   return 0;
 }
 
@@ -246,6 +281,7 @@ Action defineServe(CLI::App &app) {
   app.add_option("--reasoning-format", options->reasoningFormat,
                  "how the model marks reasoning; none: it does not")
       ->group(service);
+  options->log.define(app);
   const char *access = "Access";
   app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
       ->allow_extra_args(false)

@@ -31,6 +31,7 @@ std::span<const Command> commands() {
       {"verify", "check every byte of an engine", defineVerify},
       {"bench", "measure prompt and decode speed", defineBench},
       {"simulate", "compare scheduling policies under a virtual clock", defineSimulate},
+      {"bench-serve", "load a server and measure what its clients see", defineBenchServe},
       {"score", "negative log-likelihood and perplexity of ids", defineScore},
       {"logits", "write the logits of every position as .npy", defineLogits},
       {"tokenize", "the ids of a text", defineTokenize},
