@@ -231,6 +231,14 @@ TEST(Grammar, anEndOnlyWhereTheGrammarIsComplete) {
   EXPECT_EQ(other.allowed().error().code, "E0623"); // and stays refused
 }
 
+TEST(Grammar, nothingFollowsJson) {
+  auto grammar = compile(words(), GrammarKind::JsonSchema, R"({"type":"object"})");
+  Constraint constraint = grammar->start();
+  for (const char *byte : {"{", "}"})
+    ASSERT_TRUE(constraint.accept(*words().tokenizer->idOf(byte)));
+  EXPECT_TRUE(constraint.complete()); // not even a blank
+}
+
 TEST(Grammar, errorsNameThePlace) {
   auto why = [](GrammarKind kind, std::string_view source) {
     Error error = errorOf(kind, source);
