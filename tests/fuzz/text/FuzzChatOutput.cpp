@@ -1,5 +1,5 @@
-// What a model writes, in any format and cut in any way: the same comes out, and a call that ended is
-// JSON. The first byte chooses the format, the second the reasoning, the third the cuts.
+// What a model writes, in any format and cut in any way: the same comes out, and a call that ended
+// is JSON. The first byte chooses the format, the second the reasoning, the third the cuts.
 
 #include "runtime/text/ChatOutput.h"
 

@@ -17,12 +17,13 @@ inline const ingot::text::Vocabulary &tinyVocabulary() {
       std::snprintf(name, sizeof name, "<0x%02X>", byte);
       vocab += "\"" + std::string(name) + "\":" + std::to_string(byte) + ",";
     }
-    auto made = compileTokenizerJson(R"({"added_tokens":[
+    auto made = compileTokenizerJson(
+        R"({"added_tokens":[
       {"id":264,"content":"</s>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
       "decoder":{"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]},
       "model":{"type":"BPE","unk_token":null,"byte_fallback":true,"vocab":{)" +
-                                     vocab +
-                                     R"("a":256,"b":257,"ab":258,"abab":259,"{":260,"\"":261,"{\"":262,"é":263},
+        vocab +
+        R"("a":256,"b":257,"ab":258,"abab":259,"{":260,"\"":261,"{\"":262,"é":263},
       "merges":[["a","b"],["ab","ab"],["{","\""]]}})");
     if (!made)
       std::abort();
@@ -35,14 +36,16 @@ inline const ingot::text::Vocabulary &tinyVocabulary() {
   return *vocabulary;
 }
 
-/// Compiles, and follows some answer as `choices` says. Nothing but the errors of the header may come.
+/// Compiles, and follows some answer as `choices` says. Nothing but the errors of the header may
+/// come.
 inline void followGrammar(ingot::text::GrammarKind kind, std::string_view source,
                           std::string_view choices) {
   auto grammar = ingot::text::Grammar::compile(tinyVocabulary(), kind, source);
   if (!grammar) {
     const std::string &code = grammar.error().code;
     // Panics inside of the library end in an error like any other; ours do not.
-    bool panicked = code == "E0690" && grammar.error().why.find("ingot-text-crate") == std::string::npos;
+    bool panicked =
+        code == "E0690" && grammar.error().why.find("ingot-text-crate") == std::string::npos;
     if (code != "E0622" && code != "E0625" && !panicked)
       std::abort();
     return;

@@ -176,7 +176,8 @@ TEST_P(Checkpoint, answersMatchSchemas) {
     ASSERT_TRUE(text);
     EXPECT_EQ(schema_check::violation(schema, *text), "") << *text;
   }
-  EXPECT_TRUE(sampling::takes(words, *grammar, R"({"name": "Åsa", "kind": "日本", "list": [true]})"));
+  EXPECT_TRUE(
+      sampling::takes(words, *grammar, R"({"name": "Åsa", "kind": "日本", "list": [true]})"));
   // Ids of the vocabulary that are no text are never allowed, but for the end.
   auto any = sampling::compile(words, GrammarKind::Regex, "(?s:.*)");
   Constraint constraint = any->start();
