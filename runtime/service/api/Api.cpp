@@ -27,6 +27,7 @@ constexpr Entry kPosts[] = {
     {"/v1/completions", completions, true, false},
     {"/v1/messages", messages, true, true},
     {"/v1/messages/count_tokens", countTokens, false, true},
+    {"/v1/embeddings", embeddings, true, false},
     {"/v1/responses", responses, true, false},
     {"/tokenize", tokenize, false, false},
     {"/detokenize", detokenize, false, false},
