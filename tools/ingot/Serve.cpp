@@ -166,6 +166,9 @@ Result<int> serve(ServeOptions options) {
   if (!log)
     return log.error();
   std::unique_ptr<api::Api> routes;
+  options.http.onRefusal = [&routes](const http::RefusedRequest &refused) {
+    routes->refused(refused);
+  };
   auto server = http::Server::create(
       options.http, [&](http::Request request, std::shared_ptr<http::Responder> responder) {
         routes->handle(std::move(request), std::move(responder));
