@@ -92,6 +92,21 @@ std::shared_ptr<observe::RequestRecord> Api::record(const http::Request &request
   return record;
 }
 
+void Api::refused(const http::RefusedRequest &request) const {
+  http::Request unread;
+  unread.id = request.id;
+  unread.client = request.client;
+  auto record = this->record(unread);
+  record->method.clear();
+  record->route = "none"; // it was not looked for
+  record->trace = {};
+  record->status = request.status;
+  record->errorCode = request.code;
+  record->end = record->begin;
+  for (const auto &observer : *observers)
+    observer->ended(record);
+}
+
 void Api::handle(http::Request request, std::shared_ptr<http::Responder> transport) {
   auto record = this->record(request);
   std::shared_ptr<http::Responder> responder =
