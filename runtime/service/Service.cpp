@@ -12,6 +12,8 @@ using runtime::nowNanoseconds;
 
 namespace {
 
+constexpr uint64_t kLookedAtFor = 5'000'000'000; ///< ns
+
 double secondsBetween(uint64_t from, uint64_t to) {
   return to > from ? double(to - from) * 1e-9 : 0.0;
 }
@@ -127,6 +129,12 @@ void Service::refuseWaiting() {
 ServiceStats Service::stats() const {
   std::lock_guard lock(mutex);
   return published;
+}
+
+std::vector<RequestView> Service::requests() const {
+  lastLook.store(nowNanoseconds(), std::memory_order_relaxed);
+  std::lock_guard lock(mutex);
+  return views;
 }
 
 std::shared_ptr<const Error> Service::failure() const {
@@ -318,7 +326,29 @@ void Service::deliver() {
   });
 }
 
+std::vector<RequestView> Service::look() const {
+  std::vector<RequestView> seen;
+  const uint64_t now = nowNanoseconds();
+  const uint64_t looked = lastLook.load(std::memory_order_relaxed);
+  if (looked == 0 || now > looked + kLookedAtFor)
+    return seen;
+  seen.reserve(jobs.size());
+  for (const auto &job : jobs) {
+    using State = RequestView::State;
+    const bool started =
+        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); });
+    seen.push_back({job->name,
+                    job->firstToken ? State::Decode
+                    : started       ? State::Prefill
+                                    : State::Queued,
+                    job->open, job->promptTokens, job->newTokens,
+                    secondsBetween(job->reserved, now)});
+  }
+  return seen;
+}
+
 void Service::publish() {
+  std::vector<RequestView> seen = look();
   const runtime::Session::Load load = engine->load();
   measured.update([&](Measurements &m) {
     m.running = load.running;
@@ -327,6 +357,7 @@ void Service::publish() {
     m.pages = load.pages;
   });
   std::lock_guard lock(mutex);
+  views = std::move(seen);
   published = {load.running, load.waiting, load.pagesUsed, load.pages, steps};
   if (!failed && engine->failure())
     failed = std::make_shared<Error>(*engine->failure());
