@@ -250,6 +250,8 @@ uint16_t minorVersion(const fb::EngineT &table) {
   bool keysOfCpu = table.greedy_keys >= 0 && !std::ranges::all_of(table.code, isGpu);
   if (keysOfCpu || std::ranges::any_of(table.kv_slots, isInt8))
     least = 4;
+  if (table.logit_maxima >= 0 || table.hidden_rows >= 0)
+    least = 5;
   for (const auto &program : table.programs)
     least = std::max(least, minorVersion(*program));
   return least;

@@ -31,6 +31,8 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
     decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
   if (!request.stopStrings.empty())
     stops.emplace(request.stopStrings);
+  if (request.grammar)
+    constraint.emplace(request.grammar->start());
   completion.ids.reserve(size_t(maxTokens));
   completion.promptIds = std::move(request.promptIds);
 }
@@ -48,6 +50,14 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
     end(FinishReason::Stop);
     return false;
   }
+  bool complete = false;
+  if (constraint) {
+    if (auto taken = constraint->accept(id); !taken) {
+      fail(taken.error());
+      return false;
+    }
+    complete = constraint->complete();
+  }
   completion.ids.push_back(id);
   if (request.sampling.topLogprobs >= 0)
     completion.logprobs.emplace_back(logprobs.begin(), logprobs.end());
@@ -55,7 +65,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
     seen->add(id);
   std::string piece = decoder ? shown(decoder->push(id)) : std::string();
   give(id, piece, logprobs);
-  if (stops && stops->stopped())
+  if (complete || (stops && stops->stopped()))
     end(FinishReason::Stop);
   else if (int64_t(completion.ids.size()) == maxTokens)
     end(FinishReason::Length);
@@ -63,6 +73,21 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 }
 
 void Answer::cancel() { end(FinishReason::Cancelled); }
+
+void Answer::fail(Error error) {
+  completion.failure = std::move(error);
+  end(FinishReason::Cancelled);
+}
+
+std::optional<std::span<const uint32_t>> Answer::allowed() {
+  if (!constraint)
+    return std::span<const uint32_t>();
+  auto bits = constraint->allowed();
+  if (bits)
+    return *bits;
+  fail(bits.error());
+  return std::nullopt;
+}
 
 std::string Answer::shown(std::string piece) {
   if (!stops)

@@ -12,6 +12,7 @@
 
 #include "runtime/sample/TokenHistory.h"
 #include "runtime/service/Session.h"
+#include "runtime/text/Grammar.h"
 #include "runtime/text/Text.h"
 
 #include <optional>
@@ -26,6 +27,10 @@ public:
 
   const SamplingParams &sampling() const { return request.sampling; }
   const TokenHistory *history() const { return seen ? &*seen : nullptr; }
+  bool constrained() const { return constraint.has_value(); }
+  /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
+  /// and the answer has ended with its error.
+  std::optional<std::span<const uint32_t>> allowed();
   bool cancelled() const {
     return request.cancel && request.cancel->load(std::memory_order_relaxed);
   }
@@ -45,6 +50,7 @@ public:
 
 private:
   void end(FinishReason reason);
+  void fail(Error error);
   std::string shown(std::string piece); ///< what of a decoded piece may be shown now
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs);
 
@@ -54,6 +60,7 @@ private:
   std::optional<TokenHistory> seen;
   std::optional<text::StreamDecoder> decoder;
   std::optional<text::StopMatcher> stops;
+  std::optional<text::Constraint> constraint;
   Completion completion;
   bool done = false;
   int64_t sampled = 0;

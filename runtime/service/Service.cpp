@@ -278,6 +278,8 @@ void Service::collect() {
       output.newTokens = answer.drawn;
       if (answer.finishReason == runtime::FinishReason::Cancelled && failure)
         output.error = *failure;
+      else if (answer.failure)
+        output.error = answer.failure;
       else if (answer.finishReason == runtime::FinishReason::Cancelled && job->refused)
         output.error = shuttingDown();
       end(job, i, std::move(output));

@@ -81,6 +81,8 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   if (!request.stopStrings.empty() && !impl->tokenizer)
     return noTokenizer("a stop string");
+  if (request.grammar && !impl->tokenizer)
+    return noTokenizer("a grammar");
   if (request.maxTokens == 0 || request.maxTokens < -1)
     return badLimit("the number of new tokens is out of range",
                     "asked for " + std::to_string(request.maxTokens) +
@@ -121,9 +123,10 @@ bool Session::Impl::deviceDraws() {
   if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
-    const SamplingParams &params = answers.at(row.sequence)->sampling();
+    const Answer &answer = *answers.at(row.sequence);
+    const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (!params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (answer.constrained() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -227,14 +230,20 @@ bool Session::step() {
   }
   if (!impl->runStep(*batch))
     return false;
-  const float *logits = impl->executor->logits();
+  const float *logits = impl->executor->logits(), *maxima = impl->executor->maxima();
   std::span<const Scheduler::Row> rows = impl->scheduler->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     const Scheduler::Row &row = rows[i];
     Answer &answer = *impl->answers.at(row.sequence);
-    Sampler::Choice choice =
-        impl->sampler->choose(logits + int64_t(i) * impl->executor->logitsStride(),
-                              answer.sampling(), answer.history(), uint64_t(row.position) + 1);
+    auto allowed = answer.allowed();
+    if (!allowed) {
+      impl->scheduler->finish(row.sequence);
+      continue;
+    }
+    Sampler::Choice choice = impl->sampler->choose(
+        logits + int64_t(i) * impl->executor->logitsStride(), answer.sampling(), answer.history(),
+        uint64_t(row.position) + 1,
+        maxima ? maxima + int64_t(i) * impl->executor->maximaStride() : nullptr, *allowed);
     if (answer.take(choice.id, choice.logprobs))
       impl->scheduler->append(row.sequence, choice.id);
     else

@@ -109,10 +109,11 @@ struct Timings {
 
 struct Completion {
   std::vector<int32_t> promptIds;
-  std::vector<int32_t> ids; ///< new ones only; a stop id is not among them
-  std::string text;         ///< of `ids`, cut before a stop string; empty without a tokenizer
-  std::string stopString;   ///< that ended it, if one did
-  int64_t drawn = 0;        ///< ids that were drawn, a stop id among them
+  std::vector<int32_t> ids;     ///< new ones only; a stop id is not among them
+  std::string text;             ///< of `ids`, cut before a stop string; empty without a tokenizer
+  std::string stopString;       ///< that ended it, if one did
+  int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
+  std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;
   std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
   Timings timings;

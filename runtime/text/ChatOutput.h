@@ -6,7 +6,7 @@
 //   "Let me see.<tool_call>\n{\"name\": \"f\", …"  ->  Content "Let me see."
 //                                                     ToolCall 0 name "f", Arguments "{…" as they come
 //
-// A format is one row of a table (ChatOutput.cpp): how it is recognised from a chat template, its
+// A format is one row of a table (OutputFormats.cpp): how it is recognised from a chat template, its
 // marks, and the function that reads a call. Adding one: docs/extending.md.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -34,6 +34,9 @@ std::span<const std::string_view> toolFormatNames();
 /// What a chat template says by the marks it writes; names that are not known are E0630 where a user
 /// asks for them.
 OutputFormat detectOutputFormat(std::string_view chatTemplate);
+/// Whether a rendered prompt leaves reasoning open, which says more than the template alone (variables
+/// such as enable_thinking decide): what `reasoningOpen` should be for this answer.
+bool endsInReasoning(const OutputFormat &format, std::string_view prompt);
 
 class ChatOutputParser {
 public:
@@ -55,11 +58,14 @@ private:
 
 /// A grammar (GrammarKind::Lark or JsonSchema source, llguidance) that makes a model of that format
 /// call one of the tools: `toolsJson` is the request's array of function tools; `name` empty: any.
-/// `parallel`: one or more calls. E0631 if the format has none.
+/// `parallel`: one or more calls. `tokenizer`: marks that are special tokens of it are written as such
+/// (without it they are text, which such a model does not expect). A model that reasons may do so first.
+/// E0631 if the format has none, E0632 if the tools are not such or `name` is none of them.
 struct ToolGrammar {
   std::string lark;
 };
 Result<ToolGrammar> toolGrammar(const OutputFormat &format, std::string_view toolsJson,
-                                std::string_view name, bool parallel);
+                                std::string_view name, bool parallel,
+                                const Tokenizer *tokenizer = nullptr);
 
 } // namespace ingot::text

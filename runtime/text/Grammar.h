@@ -29,7 +29,7 @@ enum class GrammarKind : uint8_t {
 class Vocabulary {
 public:
   /// `vocab`: ids that logits have. `eos`: ids that end an answer; the first is what the trie knows.
-  /// The tokenizer must outlive this. E0620 if it has no tokens to make a trie of.
+  /// The tokenizer must outlive this. E0624 if it has no tokens to make a trie of.
   static Result<std::unique_ptr<Vocabulary>> create(const Tokenizer &tokenizer, int32_t vocab,
                                                     std::span<const int32_t> eos);
   ~Vocabulary();
@@ -63,7 +63,7 @@ private:
 
 class Grammar {
 public:
-  /// Errors: E0621 (not a grammar of that kind: the library's words and the place in `why`), E0622
+  /// Errors: E0625 (not a grammar of that kind: the library's words and the place in `why`), E0622
   /// (too large, too deep, or too slow to compile).
   static Result<std::shared_ptr<const Grammar>> compile(const Vocabulary &vocabulary,
                                                         GrammarKind kind, std::string_view source);

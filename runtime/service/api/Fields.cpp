@@ -4,6 +4,7 @@
 #include "runtime/engine/JsonText.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace ingot::api {
 
@@ -272,6 +273,42 @@ std::string Fields::json(std::string_view name) const {
 
 std::string Fields::json() const { return simdjson::minify(values); }
 
+/// The text with an exponent behind each whole number that no 64 bits hold: the parser would refuse
+/// the body for it, where the field that it stands in shall be named.
+static std::string withWideNumbers(std::string_view text) {
+  std::string out;
+  size_t copied = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (inString) {
+      if (text[i] == '\\')
+        ++i;
+      else
+        inString = text[i] != '"';
+      continue;
+    }
+    inString = text[i] == '"';
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (!digit && text[i] != '-')
+      continue;
+    size_t end = std::min(text.find_first_not_of("0123456789", i + 1), text.size());
+    uint64_t value = 0;
+    int64_t negative = 0;
+    const char *first = text.data() + i, *last = text.data() + end;
+    const bool fits = digit ? std::from_chars(first, last, value).ec == std::errc()
+                            : std::from_chars(first, last, negative).ec == std::errc();
+    const bool whole =
+        end == text.size() || std::string_view(".eE").find(text[end]) == std::string_view::npos;
+    if (!fits && whole && end - i > 18) {
+      out.append(text.substr(copied, end - copied)).append("e0");
+      copied = end;
+    }
+    // Fractions and exponents are not looked into.
+    i = std::min(text.find_first_not_of("0123456789.eE+-", end), text.size()) - 1;
+  }
+  return out.append(text.substr(copied));
+}
+
 std::optional<Fields> Document::parse(std::string_view text) {
   auto wrong = [&](std::string message) {
     failure = ApiError{};
@@ -279,7 +316,7 @@ std::optional<Fields> Document::parse(std::string_view text) {
     failure->code = "invalid_json";
     return std::nullopt;
   };
-  simdjson::padded_string padded(text);
+  simdjson::padded_string padded(withWideNumbers(text));
   if (parser.allocate(std::max<size_t>(padded.size(), 64), kJsonDepth))
     return wrong("there is not enough memory for the body");
   dom::element root;
