@@ -14,6 +14,7 @@ import files
 import fp8
 import goldens
 import gpu
+import page
 import resources
 import seed
 import service
@@ -47,6 +48,7 @@ def main():
             files.add(suite, ingot, checkpoint, options.long)
             resources.add(suite, ingot, checkpoint, options.long)
             service.add(suite, ingot, checkpoint, options.long)
+            page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
             suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
             suite.check("gpu smollm2: a KV cache of fp8 on the emulator", lambda: gpu.scaled_kv(ingot, checkpoint))
     if options.only is None:

@@ -30,7 +30,8 @@ constexpr Entry kPosts[] = {
     {"/detokenize", detokenize, false, false},
     {"/apply-template", applyTemplate, false, false},
 };
-constexpr const char *kGets[] = {"/health", "/v1/models", "/metrics", "/version", "/ping", "/live.json"};
+constexpr const char *kGets[] = {"/health",  "/v1/models", "/metrics",
+                                 "/version", "/ping",      "/live.json"};
 
 void send(http::Responder &responder, const ApiError &error, bool anthropic) {
   http::Headers headers;
@@ -127,8 +128,7 @@ void Api::get(const http::Request &request, http::Responder &responder) {
   if (request.path == "/v1/models" || request.path.starts_with("/v1/models/"))
     return listModels(request, responder);
   if (request.path == "/live.json")
-    return responder.send(200, "application/json",
-                          liveReport(*models, options.version, draining),
+    return responder.send(200, "application/json", liveReport(*models, options.version, draining),
                           {{"Cache-Control", "no-store"}});
   if (page::answer(request, responder))
     return;

@@ -1,7 +1,7 @@
 //===- Assets.h - The files of the page, inside this program --------------===//
 //
-// web/ is built by Vite and turned into one C++ file (web/embed.js), so that a server is one file and
-// nothing is read at run time.
+// web/ is built by Vite and turned into one C++ file (web/embed.js), so that a server is one file
+// and nothing is read at run time.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -41,7 +41,7 @@ export function App() {
           </button>
         </header>
         <Messages openSettings={() => setSettings(true)} />
-        <p class="notice" role="status">{chat.notice}</p>
+        <p class="notice" role="status">{chat.notice}<span class="away">{chat.spoken}</span></p>
         <Composer key={chat.current.id} />
       </main>
       {settings && <SettingsDialog close={() => setSettings(false)} />}

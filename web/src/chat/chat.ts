@@ -19,7 +19,8 @@ class Chat {
   models: Model[] = []
   answering: Answering | null = null
   failure: { conversation: string; failure: Failure } | null = null
-  notice = '' // for all to see, and for screen readers
+  notice = '' // for all to see
+  spoken = '' // for those who listen
   storageFull = false
 
   private listeners = new Set<() => void>()
@@ -215,7 +216,7 @@ class Chat {
     const stop = new AbortController()
     let message: Message = { id: newId(), role: 'assistant', content: '', model: this.model()?.id }
     this.failure = null
-    this.notice = ''
+    this.notice = this.spoken = ''
     this.answering = { conversation: conversation.id, message: message.id, stop }
     const grown = (more: Partial<Message>) => {
       message = { ...message, ...more }
@@ -240,7 +241,7 @@ class Chat {
         usage: usage => grown({
           timing: {
             firstMs: first ? first - sent : 0,
-            perSecond: usage.completion_tokens > 1 && last > first ? ((usage.completion_tokens - 1) * 1000) / (last - first) : 0,
+            perSecond: usage.completion_tokens > 1 && last - first > 10 ? ((usage.completion_tokens - 1) * 1000) / (last - first) : 0,
             tokens: usage.completion_tokens,
             promptTokens: usage.prompt_tokens,
             cachedTokens: usage.prompt_tokens_details?.cached_tokens ?? 0,
@@ -248,7 +249,7 @@ class Chat {
         }),
       }, stop.signal)
       if (stop.signal.aborted) grown({ ending: 'stopped' })
-      this.notice = stop.signal.aborted ? 'Stopped.' : 'The answer is complete.'
+      this.spoken = stop.signal.aborted ? 'Stopped.' : 'The answer is complete.'
     } catch (error) {
       this.failure = { conversation: conversation.id, failure: asFailure(error) }
       grown({ ending: 'failed' })
