@@ -215,7 +215,7 @@ class Checks:
             {"tool_calls": [{"index": 0, "function": {"arguments": ' "Oslo"}'}}]}, finish="tool_calls"))
         self.ask("And the weather?")
         page.wait("document.querySelector('.results')")
-        assert "weather" in page.text(".tool summary") and '"city": "Oslo"' in page.text(".tool pre"), page.text(".tool")
+        assert "weather" in page.text(".call summary") and '"city": "Oslo"' in page.text(".call pre"), page.text(".call")
         page.instead("v1/chat/completions", 200, "text/event-stream", scripted({"content": "Rain."}))
         page.fill(".results textarea", "rain")
         page.click(".results button")
@@ -280,6 +280,14 @@ class Checks:
             URL.createObjectURL = blob => { blob.text().then(done); return make(blob) }; document.querySelector('#export').click() })""")
         titles = [one["title"] for one in json.loads(exported)["conversations"]]
         assert len(titles) == page.evaluate("document.querySelectorAll('.history li').length") and EVIL[:200] in titles, titles
+        # Deleting can be taken back.
+        before = page.texts(".history .title")
+        page.click('nav .foot [aria-label^="Delete all"]')
+        page.wait("!document.querySelector('.history li')")
+        assert page.evaluate("Object.keys(localStorage).filter(key => /chat/.test(key)).length") == 0
+        page.click(".notice button")
+        page.wait("document.querySelector('.history li')")
+        assert page.texts(".history .title") == before
         self.settle(page)
 
     def fails_in_words(self):
@@ -376,8 +384,9 @@ class Checks:
 
 def with_key(ingot, engine, browser):
     """With --api-key a browser asks for the key before it gets a byte of the page."""
-    with Server(ingot, engine, "--api-key", "secret-1", "--context", "256") as server:
-        assert server.request("GET", "/", headers={"Accept": "text/html"})[0] == 401
+    with Server(ingot, engine, "--api-key", "secret-1", "--context", "512") as server:
+        for path in ("/", "/live", "/live.json"):
+            assert server.request("GET", path, headers={"Accept": "text/html"})[0] == 401, path
         url = f"http://127.0.0.1:{server.port}/"
         page = browser.open(url, password="secret-1")
         page.wait("document.querySelector('.model')?.innerText === 'm'")
@@ -389,7 +398,35 @@ def with_key(ingot, engine, browser):
         page.close()
 
 
+def live_report(ingot, engine):
+    """/live.json of a server with one place: who answers, who waits, under their own ids."""
+    with Server(ingot, engine, "--max-seqs", "1", "--context", "512") as server:
+        streams = [Stream(server, "Once upon a time", max_tokens=400, ignore_eos=True) for _ in range(3)]
+        assert streams[0].head() == 200
+        end = time.monotonic() + 20
+        while True:
+            report = server.get("/live.json")[2]["models"][0]
+            states = sorted(request["state"] for request in report["requests"])
+            if states == ["decode", "queued", "queued"]:
+                break
+            assert time.monotonic() < end, report
+            time.sleep(0.05)
+        assert report["running"] == 1 and report["waiting"] == 2 and 0 < report["kv_pages_used"] <= report["kv_pages"], report
+        assert len({request["id"] for request in report["requests"]}) == 3
+        for request in report["requests"]:
+            assert request["prompt_tokens"] > 2 and request["choices"] == 1 and request["age_s"] >= 0, request
+            assert (request["new_tokens"] > 0) == (request["state"] == "decode"), request
+        for kind in ("ttft", "itl"):
+            histogram = report[kind]
+            assert len(histogram["counts"]) == len(histogram["bounds"]) + 1 and sum(histogram["counts"]) == histogram["count"], histogram
+        for stream in streams:
+            stream.leave()
+        server.idle()
+        assert server.get("/live.json")[2]["models"][0]["requests"] == []
+
+
 def add(suite, ingot, checkpoint, pictures):
+    suite.check("live.json: requests and numbers", lambda: live_report(ingot, checkpoint.engines["fast"]))
     program = browsers.find_chromium()
     if not program:
         def skip():

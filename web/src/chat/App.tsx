@@ -41,7 +41,10 @@ export function App() {
           </button>
         </header>
         <Messages openSettings={() => setSettings(true)} />
-        <p class="notice" role="status">{chat.notice}<span class="away">{chat.spoken}</span></p>
+        <p class="notice" role="status">
+          {chat.notice} {chat.removed.length > 0 && <button type="button" class="plain-button" onClick={() => chat.undo()}>Undo</button>}
+          <span class="away">{chat.spoken}</span>
+        </p>
         <Composer key={chat.current.id} />
       </main>
       {settings && <SettingsDialog close={() => setSettings(false)} />}
@@ -122,7 +125,7 @@ function Welcome() {
       <h2>Ask something.</h2>
       <p>
         {model?.max_model_len ? `The model takes in ${model.max_model_len.toLocaleString()} tokens. ` : ''}
-        Conversations stay in this browser.
+        Conversations stay in this browser. Enter sends, Shift+Enter breaks the line, Esc stops an answer.
       </p>
     </div>
   )

@@ -31,7 +31,7 @@ export function Composer() {
   return (
     <form class="composer" onSubmit={event => { event.preventDefault(); send() }}>
       <label class="away" for="question">Your message</label>
-      <textarea id="question" ref={area} rows={1} value={text} placeholder="Ask something (Enter sends, Shift+Enter breaks the line)"
+      <textarea id="question" ref={area} rows={1} value={text} placeholder="Ask something"
         onInput={event => setText(event.currentTarget.value)} onKeyDown={onKey} />
       {answering
         ? <button type="button" class="icon main" id="stop" aria-label="Stop the answer" title="Stop (Esc)" onClick={() => chat.stop()}><Icon name="stop" /></button>

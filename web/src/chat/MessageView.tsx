@@ -44,7 +44,7 @@ export function MessageView({ message, last, leftOut, border, streaming, busy }:
 
 function Content({ message, streaming }: { message: Message; streaming: boolean }) {
   if (message.role === 'user') return <p class="plain">{message.content}</p>
-  if (message.role === 'tool') return <details class="tool"><summary>What the tool gave back</summary><pre>{message.content}</pre></details>
+  if (message.role === 'tool') return <details class="call"><summary>What the tool gave back</summary><pre>{message.content}</pre></details>
   if (streaming && !message.content && !message.reasoning && !message.toolCalls)
     return <p class="waiting" aria-label="Waiting for the first token"><i /><i /><i /></p>
   return <Markdown text={message.content} />
@@ -69,7 +69,7 @@ function pretty(json: string): string {
 
 function Call({ call }: { call: ToolCall }) {
   return (
-    <details class="tool" open>
+    <details class="call" open>
       <summary>Calls <code>{call.name}</code></summary>
       <pre>{pretty(call.arguments)}</pre>
     </details>

@@ -22,9 +22,6 @@ export function Sidebar({ close }: { close: () => void }) {
     if (chosen) chat.import(await chosen.text())
     if (file.current) file.current.value = ''
   }
-  const removeAll = () => {
-    if (confirm(`Delete all ${chat.conversations.length} conversations from this browser?`)) chat.removeAll()
-  }
   const none = !chat.conversations.length
   return (
     <nav aria-label="Conversations">
@@ -38,7 +35,7 @@ export function Sidebar({ close }: { close: () => void }) {
             <button type="button" class="title" title={one.title} aria-current={one.id === chat.current.id ? 'true' : undefined} onClick={() => open(one.id)}>
               {one.title || 'Untitled'}
             </button>
-            <button type="button" class="icon small" aria-label={`Delete: ${one.title || 'Untitled'}`} title="Delete" onClick={() => chat.remove(one.id)}>
+            <button type="button" class="icon small" aria-label={`Delete: ${one.title || 'Untitled'}`} title="Delete" onClick={() => chat.remove([one])}>
               <Icon name="bin" />
             </button>
           </li>
@@ -53,7 +50,7 @@ export function Sidebar({ close }: { close: () => void }) {
           <Icon name="up" />
         </button>
         <input type="file" id="import" hidden accept="application/json,.json" ref={file} onChange={importFile} />
-        <button type="button" class="icon" disabled={none} aria-label="Delete all conversations" title="Delete all conversations" onClick={removeAll}>
+        <button type="button" class="icon" disabled={none} aria-label="Delete all conversations" title="Delete all conversations" onClick={() => chat.remove(chat.conversations)}>
           <Icon name="bin" />
         </button>
       </div>

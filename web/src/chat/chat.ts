@@ -22,6 +22,7 @@ class Chat {
   notice = '' // for all to see
   spoken = '' // for those who listen
   storageFull = false
+  removed: Conversation[] = [] // by the last deletion; can be brought back until something else is done
 
   private listeners = new Set<() => void>()
   private drawing = false
@@ -86,17 +87,20 @@ class Chat {
     this.changed()
   }
 
-  remove(id: string) {
-    if (this.answering?.conversation === id) this.stop()
-    this.conversations = this.conversations.filter(one => one.id !== id)
-    storage.removeConversation(id)
+  remove(which: Conversation[]) {
+    if (which.some(one => one.id === this.answering?.conversation)) this.stop()
+    this.conversations = this.conversations.filter(one => !which.includes(one))
+    for (const { id } of which) storage.removeConversation(id)
     this.storageFull = false
-    if (this.current.id === id) this.current = emptyConversation()
-    this.say('Deleted.')
+    if (which.includes(this.current)) this.current = emptyConversation()
+    this.say(which.length === 1 ? 'Deleted.' : `Deleted ${which.length} conversations.`)
+    this.removed = which
   }
 
-  removeAll() {
-    for (const { id } of [...this.conversations]) this.remove(id)
+  undo() {
+    this.conversations = [...this.conversations, ...this.removed].sort((a, b) => b.updated - a.updated)
+    for (const conversation of this.removed) this.save(conversation)
+    this.say('')
   }
 
   exported(): string {
@@ -121,6 +125,7 @@ class Chat {
 
   say(notice: string) {
     this.notice = notice
+    this.removed = []
     this.changed()
   }
 
@@ -217,6 +222,7 @@ class Chat {
     let message: Message = { id: newId(), role: 'assistant', content: '', model: this.model()?.id }
     this.failure = null
     this.notice = this.spoken = ''
+    this.removed = []
     this.answering = { conversation: conversation.id, message: message.id, stop }
     const grown = (more: Partial<Message>) => {
       message = { ...message, ...more }

@@ -14,18 +14,23 @@ function roundUp(value: number): number {
   return [1, 2, 5, 10].map(step => step * unit).find(step => step >= value) ?? value
 }
 
-const SPAN = 300 // seconds across
+/** Seconds across: what there is, from one minute to five. */
+function span(rates: Rate[]): number {
+  const seconds = rates.length ? rates[rates.length - 1].clock - rates[0].clock : 0
+  return Math.min(300, Math.max(60, seconds))
+}
 
 export function RateChart({ rates }: { rates: Rate[] }) {
   const now = rates.at(-1)?.clock ?? 0
-  const seen = rates.filter(rate => rate.clock > now - SPAN)
+  const width = span(rates)
+  const seen = rates.filter(rate => rate.clock >= now - width)
   const most = roundUp(Math.max(10, ...seen.map(rate => rate.decode)))
-  const points = seen.map(rate => `${(1000 * (1 - (now - rate.clock) / SPAN)).toFixed(1)},${(100 * (1 - rate.decode / most)).toFixed(1)}`)
+  const points = seen.map(rate => `${(1000 * (1 - (now - rate.clock) / width)).toFixed(1)},${(100 * (1 - rate.decode / most)).toFixed(1)}`)
   const first = points[0]?.split(',')[0]
-  const words = `New tokens a second over the last five minutes; now ${Math.round(rates.at(-1)?.decode ?? 0)}, at most ${Math.round(Math.max(0, ...seen.map(rate => rate.decode)))}`
+  const words = `New tokens a second by and by; now ${Math.round(rates.at(-1)?.decode ?? 0)}, at most ${Math.round(Math.max(0, ...seen.map(rate => rate.decode)))}`
   return (
     <figure class="chart rates">
-      <figcaption>New tokens/s <small>last five minutes</small></figcaption>
+      <figcaption>New tokens/s</figcaption>
       <div class="plot">
         <span class="top">{most.toLocaleString()}</span>
         <svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label={words}>
@@ -33,7 +38,7 @@ export function RateChart({ rates }: { rates: Rate[] }) {
           {points.length > 1 && <polyline points={points.join(' ')} />}
         </svg>
       </div>
-      <div class="axis"><span>−5 min</span><span>now</span></div>
+      <div class="axis"><span>−{width < 120 ? `${Math.round(width)} s` : `${(width / 60).toFixed(1)} min`}</span><span>now</span></div>
     </figure>
   )
 }
