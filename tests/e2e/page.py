@@ -130,6 +130,10 @@ class Checks:
             self.page.fill(f"#{name}", value)
         self.page.click("dialog header button")
         self.page.wait("!document.querySelector('dialog')")
+        kept = self.page.evaluate("JSON.parse(localStorage['ingot.settings'])")
+        kept = {**kept, **kept["numbers"]}
+        for name, value in values.items():
+            assert str(kept[name] if kept[name] is not None else "") == value, f"{name} is {kept[name]!r}, not {value!r}"
 
     def keeps(self):
         page = self.page

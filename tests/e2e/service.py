@@ -5,6 +5,7 @@ Names in brackets are the tests of the service's acceptance list (docs/serving.m
 import concurrent.futures
 import json
 import random
+import re
 import signal
 import statistics
 import time
@@ -117,6 +118,82 @@ def anthropic_client(server):
         assert error.body["type"] == "error" and "max_tokens" in error.body["error"]["message"], error.body
 
 
+def structured(server):
+    """Answers that must match: JSON schema, JSON object, regex, choice, GBNF; in one batch with free ones."""
+    import openai
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+    schema = {"type": "object", "additionalProperties": False, "required": ["name", "age", "kind"],
+              "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+                             "kind": {"enum": ["cat", "dog"]}}}
+    ask = dict(model="m", messages=[{"role": "user", "content": "Describe a pet as JSON."}], max_tokens=120)
+
+    def with_schema(seed):
+        answer = client.chat.completions.create(**ask, temperature=1, seed=seed, response_format={
+            "type": "json_schema", "json_schema": {"name": "pet", "schema": schema, "strict": True}})
+        pet = json.loads(answer.choices[0].message.content)
+        assert answer.choices[0].finish_reason == "stop" and set(pet) == {"name", "age", "kind"}, pet
+        assert isinstance(pet["age"], int) and 0 <= pet["age"] <= 150 and pet["kind"] in ("cat", "dog") and len(pet["name"]) <= 12, pet
+        return pet
+
+    def free(seed):
+        return server.complete(words(20, seed), max_tokens=24)["choices"][0]["text"]
+
+    expected = [free(seed) for seed in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        pets, texts = pool.map(with_schema, range(8)), pool.map(free, range(4))
+        pets, texts = list(pets), list(texts)
+    assert texts == expected, "a free answer changes beside constrained ones"
+    assert pets == [with_schema(seed) for seed in range(8)], "a constrained answer depends on its company"
+    json.loads(client.chat.completions.create(**ask, temperature=0, response_format={"type": "json_object"}).choices[0].message.content)
+
+    def guided(**extra):
+        return server.post("/v1/completions", {"prompt": "Answer:", "max_tokens": 40, "temperature": 1, "seed": 5, **extra})[2]["choices"][0]["text"]
+    assert re.fullmatch("[0-9]{3}-[0-9]{4}", guided(guided_regex="[0-9]{3}-[0-9]{4}"))
+    assert guided(guided_choice=["yes", "no", "maybe so"]) in ("yes", "no", "maybe so")
+    assert re.fullmatch("(ab)+c", guided(grammar='root ::= "ab" root | "abc"'))
+    for bad in ({"guided_regex": "(a"}, {"guided_json": {"type": "wat"}}, {"grammar": "root ::= missing"}, {"guided_regex": "a", "guided_choice": ["b"]}):
+        status, _, answer = server.post("/v1/completions", {"prompt": "a", **bad})
+        assert status == 400 and answer["error"]["param"] in bad, (status, answer)
+
+
+def tools(server):
+    """tool_choice forces calls, streamed and not, whose arguments match the schema; through both clients."""
+    import anthropic
+    import openai
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+    parameters = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}, "unit": {"enum": ["C", "F"]}},
+                  "required": ["city", "unit"], "additionalProperties": False}
+    tool = {"type": "function", "function": {"name": "get_weather", "description": "The weather of a city", "parameters": parameters}}
+    other = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}}}
+    ask = dict(model="m", messages=[{"role": "user", "content": "What is the weather in Paris?"}], max_tokens=200, temperature=0, tools=[tool, other])
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    whole = client.chat.completions.create(**ask, tool_choice=named).choices[0]
+    assert whole.finish_reason == "tool_calls" and len(whole.message.tool_calls) == 1, whole
+    call = whole.message.tool_calls[0]
+    arguments = json.loads(call.function.arguments)
+    assert call.function.name == "get_weather" and arguments["unit"] in ("C", "F") and set(arguments) == {"city", "unit"}
+    name, text, ids = "", "", set()
+    for chunk in client.chat.completions.create(**ask, tool_choice=named, stream=True):
+        for delta in chunk.choices[0].delta.tool_calls or []:
+            name += delta.function.name or ""
+            text += delta.function.arguments or ""
+            ids |= {delta.id} - {None}
+            assert delta.index == 0
+    assert name == "get_weather" and text == call.function.arguments and len(ids) == 1, (name, text, ids)
+    some = client.chat.completions.create(**{**ask, "max_tokens": 400}, tool_choice="required", parallel_tool_calls=False).choices[0]
+    assert some.message.tool_calls and some.message.tool_calls[0].function.name in ("get_weather", "get_time")
+    after = client.chat.completions.create(model="m", max_tokens=8, tools=[tool], tool_choice="none", messages=ask["messages"] + [
+        {"role": "assistant", "content": None, "tool_calls": [call.model_dump()]}, {"role": "tool", "tool_call_id": call.id, "content": "21 C"}])
+    assert after.choices[0].message.content and not after.choices[0].message.tool_calls
+    claude = anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key="none", max_retries=0)
+    used = claude.messages.create(model="m", max_tokens=200, messages=ask["messages"], extra_body={"temperature": 0}, tool_choice={"type": "tool", "name": "get_weather"},
+                                  tools=[{"name": "get_weather", "input_schema": parameters}])
+    assert used.stop_reason == "tool_use" and used.content[-1].type == "tool_use" and used.content[-1].input == arguments, used
+    said = client.responses.create(model="m", input="What is the weather in Paris?", temperature=0, tool_choice={"type": "function", "name": "get_weather"},
+                                   tools=[{"type": "function", "name": "get_weather", "description": "The weather of a city", "parameters": parameters, "strict": True}])
+    assert [item.type for item in said.output] == ["function_call"] and set(json.loads(said.output[0].arguments)) == {"city", "unit"}
+
+
 def every_field(server):
     """[S1] Every field of every route with every bad value: 200, or 400 that names the field."""
     count, wrong = 0, []
@@ -226,11 +303,11 @@ def drained(ingot, engine):
         while server.metric("vllm:num_requests_running") < 4 or server.metric("vllm:num_requests_waiting") < 4:
             assert time.monotonic() < deadline, "the requests do not start"
             time.sleep(0.01)
-        kept = server.connect()
-        assert server.request("GET", "/health", connection=kept)[0] == 200
+        assert server.get("/health")[0] == 200
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.05)
-        assert server.request("GET", "/health", connection=kept)[0] == 503
+        assert server.get("/health")[0] == 503
+        assert server.post("/v1/completions", {"prompt": "a"})[0] == 503
         ends = []
         for stream in streams:
             events = list(stream.events()) if stream.head() == 200 else [{"error": {"code": "E0561"}}]
@@ -311,6 +388,8 @@ def add(suite, ingot, checkpoint, long):
             suite.check("serve: the openai client's own calls", lambda: openai_client(server))
             suite.check("serve: the openai client, 16 streams at once", lambda: openai_async(server))
             suite.check("serve: the anthropic client's own calls", lambda: anthropic_client(server))
+            suite.check("serve: answers that match a grammar", lambda: structured(server))
+            suite.check("serve: tool calls", lambda: tools(server))
             suite.check("serve: every field with every bad value [S1]", lambda: every_field(server))
             suite.check("serve: what never fits [S7]", lambda: never_fits(server))
             suite.check("serve: a client that leaves frees its place [S3]", lambda: cancelled_at_once(server))

@@ -17,22 +17,30 @@ struct ChatInput {
   std::string messages; ///< JSON array
   Tools tools;
   std::string templateVariables; ///< a JSON object of more variables, or ""
-  bool continueLast = false;     ///< the last message is the assistant's, to be gone on with
+  bool toolMessages = false;     ///< the messages hold calls of tools, or their results
+  bool generationPrompt = true;
+  bool continueLast = false; ///< the last message is the assistant's, to be gone on with
 };
 
 /// The prompt as text. E0521 if the model has no chat template.
 Result<std::string> renderChat(const ServedModel &model, const ChatInput &input);
 
-/// Renders and tokenizes, sets the grammar that tools ask for, hands the stream to the engine.
-std::optional<ApiError> submitChat(Call &call, const ChatInput &input,
+/// A chat that is ready to be answered.
+struct ChatPrompt {
+  std::vector<int32_t> ids;
+  text::OutputFormat format;
+  std::vector<std::string> tools; ///< that may be called
+};
+/// Renders and tokenizes, and sets what tools and reasoning ask of the generation.
+Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input);
+/// Hands the stream to the engine.
+std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
                                    std::shared_ptr<AnswerStream> stream);
-/// Before the stream is made: what tools and reasoning ask of the generation.
-std::optional<ApiError> prepareChat(Generation &generation, const ChatInput &input);
 
 class ChatAnswer : public AnswerStream {
 protected:
   ChatAnswer(Generation generation, std::shared_ptr<http::Responder> responder,
-             const ChatInput &input);
+             const ChatPrompt &prompt);
 
   /// `output` is what the piece came with: its id and log-probabilities belong to the first piece
   /// of an output. Null at the end.
@@ -48,6 +56,7 @@ private:
   void ended(const service::Output &output) final;
   text::ChatOutputParser &parserOf(int32_t choice);
 
+  text::OutputFormat format;
   std::vector<std::string> tools;
   std::vector<std::unique_ptr<text::ChatOutputParser>> parsers;
 };

@@ -15,8 +15,8 @@ using Kind = text::OutputPiece::Kind;
 class ChatStream final : public ChatAnswer {
 public:
   ChatStream(Generation generation, std::shared_ptr<http::Responder> responder,
-             const ChatInput &input)
-      : ChatAnswer(std::move(generation), std::move(responder), input) {
+             const ChatPrompt &prompt)
+      : ChatAnswer(std::move(generation), std::move(responder), prompt) {
     JsonText json;
     json.open('{').key("id").value(newId("chatcmpl-")).key("object");
     json.value(asked().stream ? "chat.completion.chunk" : "chat.completion");
@@ -221,6 +221,7 @@ std::optional<ApiError> chatCompletions(Call &call) {
   }
   ChatInput input;
   input.messages = readMessages(body);
+  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
   input.tools = readTools(body);
   if (body.object("chat_template_kwargs"))
     input.templateVariables = body.json("chat_template_kwargs");
@@ -232,10 +233,11 @@ std::optional<ApiError> chatCompletions(Call &call) {
   generation.request.grammar = readGrammar(body, *generation.model);
   if (call.document.error())
     return call.document.error();
-  if (auto error = prepareChat(generation, input))
-    return error;
-  auto stream = std::make_shared<ChatStream>(generation, call.responder, input);
-  return submitChat(call, input, std::move(stream));
+  auto prompt = prepareChat(generation, input);
+  if (!prompt)
+    return prompt.error();
+  auto stream = std::make_shared<ChatStream>(generation, call.responder, *prompt);
+  return submitChat(call, std::move(*prompt), std::move(stream));
 }
 
 } // namespace ingot::api

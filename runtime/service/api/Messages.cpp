@@ -19,8 +19,8 @@ using Kind = text::OutputPiece::Kind;
 class MessageStream final : public ChatAnswer {
 public:
   MessageStream(Generation generation, std::shared_ptr<http::Responder> responder,
-                const ChatInput &input)
-      : ChatAnswer(std::move(generation), std::move(responder), input), id(newId("msg_")) {}
+                const ChatPrompt &prompt)
+      : ChatAnswer(std::move(generation), std::move(responder), prompt), id(newId("msg_")) {}
 
 private:
   struct Block {
@@ -236,6 +236,7 @@ ChatInput readChat(const Fields &body) {
       json.open('{').key("role").value(*role).key("content").value(*text).close();
   }
   input.messages = json.close().text();
+  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
 
   JsonText tools;
   tools.open('[');
@@ -300,10 +301,11 @@ std::optional<ApiError> messages(Call &call) {
   ChatInput input = readChat(body);
   if (call.document.error())
     return call.document.error();
-  if (auto error = prepareChat(generation, input))
-    return error;
-  auto stream = std::make_shared<MessageStream>(generation, call.responder, input);
-  return submitChat(call, input, std::move(stream));
+  auto prompt = prepareChat(generation, input);
+  if (!prompt)
+    return prompt.error();
+  auto stream = std::make_shared<MessageStream>(generation, call.responder, *prompt);
+  return submitChat(call, std::move(*prompt), std::move(stream));
 }
 
 std::optional<ApiError> countTokens(Call &call) {

@@ -28,9 +28,9 @@ struct Echo {
 class ResponseStream final : public ChatAnswer {
 public:
   ResponseStream(Generation generation, std::shared_ptr<http::Responder> responder,
-                 const ChatInput &input, Echo echo)
-      : ChatAnswer(std::move(generation), std::move(responder), input), echo(std::move(echo)),
-        id(newId("resp_")), created(std::time(nullptr)), parallel(input.tools.parallel) {}
+                 const ChatPrompt &prompt, bool parallel, Echo echo)
+      : ChatAnswer(std::move(generation), std::move(responder), prompt), echo(std::move(echo)),
+        id(newId("resp_")), created(std::time(nullptr)), parallel(parallel) {}
 
 private:
   struct Item {
@@ -369,6 +369,7 @@ std::optional<ApiError> responses(Call &call) {
       json.open('{').key("role").value("user").key("content").value(*text).close();
   }
   input.messages = json.close().text();
+  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
   readFlatTools(body, input.tools);
   refuseUnsupported(body, "previous_response_id",
                     "is not supported: nothing is stored, send the "
@@ -379,8 +380,9 @@ std::optional<ApiError> responses(Call &call) {
   (void)body.object("metadata");
   if (call.document.error())
     return call.document.error();
-  if (auto error = prepareChat(generation, input))
-    return error;
+  auto prompt = prepareChat(generation, input);
+  if (!prompt)
+    return prompt.error();
   Echo echo;
   auto repeat = [&](std::string &to, std::string_view name) {
     if (body.has(name))
@@ -394,9 +396,9 @@ std::optional<ApiError> responses(Call &call) {
   repeat(echo.user, "user");
   if (auto text = body.object("text"); text && text->has("format"))
     echo.format = text->json("format");
-  auto stream =
-      std::make_shared<ResponseStream>(generation, call.responder, input, std::move(echo));
-  return submitChat(call, input, std::move(stream));
+  auto stream = std::make_shared<ResponseStream>(generation, call.responder, *prompt,
+                                                 input.tools.parallel, std::move(echo));
+  return submitChat(call, std::move(*prompt), std::move(stream));
 }
 
 } // namespace ingot::api

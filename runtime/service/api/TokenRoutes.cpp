@@ -16,10 +16,12 @@ static std::optional<ApiError> needTokenizer(const ServedModel &model) {
 static ChatInput readChat(const Fields &body) {
   ChatInput input;
   input.messages = readMessages(body);
+  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
   input.tools = readTools(body);
   if (body.object("chat_template_kwargs"))
     input.templateVariables = body.json("chat_template_kwargs");
-  input.continueLast = !body.boolean("add_generation_prompt").value_or(true);
+  input.generationPrompt = body.boolean("add_generation_prompt").value_or(true);
+  input.continueLast = body.boolean("continue_final_message").value_or(false);
   return input;
 }
 

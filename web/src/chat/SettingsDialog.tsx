@@ -6,19 +6,20 @@ import { NUMBERS, readSettings, whyNoTools, type NumberName } from './settings'
 
 export function SettingsDialog({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
-  const [settings, setSettings] = useState(chat.settings)
+  const [round, setRound] = useState(0) // fields are made anew by "Back to defaults"
+  const { settings } = chat
   const [key, setKey] = useState(readKey)
   useEffect(() => dialog.current!.showModal(), [])
 
   // Kept as they are typed: there is nothing to forget to press.
-  const change = (more: Partial<typeof settings>) => {
-    const next = { ...settings, ...more }
-    setSettings(next)
-    chat.setSettings(next)
-  }
+  const change = (more: Partial<typeof settings>) => chat.setSettings({ ...chat.settings, ...more })
   const changeNumber = (name: NumberName, input: HTMLInputElement) => {
     if (!input.validity.valid) return
-    change({ numbers: { ...settings.numbers, [name]: input.value === '' ? null : input.valueAsNumber } })
+    change({ numbers: { ...chat.settings.numbers, [name]: input.value === '' ? null : input.valueAsNumber } })
+  }
+  const reset = () => {
+    change({ ...readSettings(null), model: settings.model })
+    setRound(round + 1)
   }
   const changeKey = (next: string) => {
     setKey(next)
@@ -31,7 +32,7 @@ export function SettingsDialog({ close }: { close: () => void }) {
   const wrongTools = whyNoTools(settings.tools)
   return (
     <dialog ref={dialog} aria-labelledby="settings-title" onClose={done} onClick={event => event.target === dialog.current && dialog.current?.close()}>
-      <form method="dialog">
+      <form method="dialog" key={round}>
         <header>
           <h2 id="settings-title">Settings</h2>
           <button type="submit" class="icon" aria-label="Close"><Icon name="close" /></button>
@@ -55,7 +56,7 @@ export function SettingsDialog({ close }: { close: () => void }) {
               <label title={hint}>
                 {label}
                 <input id={name} type="number" min={least} max={most} step={step} inputMode="decimal" placeholder="default"
-                  aria-describedby={`${name}-hint`} value={settings.numbers[name] ?? ''} onChange={event => changeNumber(name, event.currentTarget)} />
+                  aria-describedby={`${name}-hint`} defaultValue={settings.numbers[name]?.toString() ?? ''} onInput={event => changeNumber(name, event.currentTarget)} />
                 <small id={`${name}-hint`}>{hint}</small>
               </label>
             ))}
@@ -75,7 +76,7 @@ export function SettingsDialog({ close }: { close: () => void }) {
           <small>Kept until this tab is closed. Needed where the server was started with --api-key and this page was opened without it.</small>
         </label>
         <div class="row">
-          <button type="button" onClick={() => change({ ...readSettings(null), model: settings.model })}>Back to defaults</button>
+          <button type="button" onClick={reset}>Back to defaults</button>
         </div>
       </form>
     </dialog>
