@@ -56,6 +56,17 @@ class Checks:
         self.url = f"http://127.0.0.1:{server.port}/"
         self.page = None
 
+    def afresh(self, check):
+        """A check that begins on the page as it loads, whatever the one before has left."""
+        def run():
+            self.page = self.page or self.browser.open(self.url)
+            self.page.size(1280, 800)
+            self.page.go(self.url)
+            self.page.complaints.clear()
+            self.page.wait("document.querySelector('.model')?.innerText === 'm'")
+            return check()
+        return run
+
     def settle(self, page):
         """Nothing under way, nothing said twice, nothing complained about."""
         page.wait("!document.querySelector('#stop')", 60)
@@ -106,8 +117,7 @@ class Checks:
         return f"{compressed / 1000:.0f} kB compressed"
 
     def answers(self):
-        page = self.page = self.browser.open(self.url)
-        page.wait("document.querySelector('.model')?.innerText === 'm'")
+        page = self.page
         self.set({"temperature": "0", "max_tokens": "40", "system": "You are brief."})
         self.ask("What is a compiler? Two sentences.")
         seen = set()
@@ -135,9 +145,17 @@ class Checks:
         for name, value in values.items():
             assert str(kept[name] if kept[name] is not None else "") == value, f"{name} is {kept[name]!r}, not {value!r}"
 
+    def reopen(self, word):
+        """The conversation with that word in its title."""
+        self.page.evaluate(f"[...document.querySelectorAll('.history .title')].find(e => /{word}/.test(e.innerText)).click()")
+        self.page.wait("document.querySelector('.message')")
+
     def keeps(self):
         page = self.page
+        page.click(".history .title")
+        page.wait("document.querySelectorAll('.message').length === 2")
         before = page.text(".messages")
+        assert "40 new of" in before, before
         page.reload()
         page.wait("document.querySelectorAll('.history li').length === 1")
         page.click(".history .title")
@@ -228,6 +246,7 @@ class Checks:
 
     def pictures_of_chat(self):
         page = self.page
+        self.reopen("everything")
         for scheme in ("light", "dark"):
             page.prefer(scheme)
             page.evaluate("document.querySelector('.messages').scrollTo(0, 0)")
@@ -332,7 +351,7 @@ class Checks:
         assert not page.nameless(), f"nameless in the settings: {page.nameless()}"
         page.press("Escape")
         page.wait("!document.querySelector('dialog')")
-        page.evaluate("[...document.querySelectorAll('.history .title')].find(e => /everything/.test(e.innerText)).click()")
+        self.reopen("everything")
         page.wait("document.querySelector('.code')")
         page.evaluate("document.activeElement.blur()")
         reached = set()
@@ -348,14 +367,13 @@ class Checks:
         page.click("header .narrow")
         page.wait("document.querySelector('nav').getBoundingClientRect().x === 0")
         page.picture(self.pictures / "phone-list.png")
-        page.evaluate("[...document.querySelectorAll('.history .title')].find(e => /everything/.test(e.innerText)).click()")
+        self.reopen("everything")
         page.wait("document.querySelector('.code')")
         page.wait("document.querySelector('nav').getBoundingClientRect().right <= 0")
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, f"the page is {wide} wide on a phone of 390"
         page.evaluate("document.querySelector('.messages').scrollTo(0, 300)")
         page.picture(self.pictures / "phone.png")
-        page.size(1280, 800)
         self.settle(page)
 
     def live(self):
@@ -450,15 +468,15 @@ def add(suite, ingot, checkpoint, pictures):
                 return None
             checks = Checks(server, browser, pictures)
             suite.check("page: types, caches, policy", checks.headers)
-            if suite.check("page: a streamed answer", checks.answers):
-                suite.check("page: history and settings are kept", checks.keeps)
-                suite.check("page: stop frees the place", checks.stops)
-                suite.check("page: edit, regenerate, copy", checks.changes)
-                suite.check("page: markdown, code, reasoning, tools", checks.renders)
-                suite.check("page: light and dark", checks.pictures_of_chat)
-                suite.check("page: hostile text stays text", checks.harmless)
-                suite.check("page: failures in words", checks.fails_in_words)
-                suite.check("page: names, Tab, a phone's width", checks.reachable)
+            if suite.check("page: a streamed answer", checks.afresh(checks.answers)):
+                suite.check("page: history and settings are kept", checks.afresh(checks.keeps))
+                suite.check("page: stop frees the place", checks.afresh(checks.stops))
+                suite.check("page: edit, regenerate, copy", checks.afresh(checks.changes))
+                suite.check("page: markdown, code, reasoning, tools", checks.afresh(checks.renders))
+                suite.check("page: light and dark", checks.afresh(checks.pictures_of_chat))
+                suite.check("page: hostile text stays text", checks.afresh(checks.harmless))
+                suite.check("page: failures in words", checks.afresh(checks.fails_in_words))
+                suite.check("page: names, Tab, a phone's width", checks.afresh(checks.reachable))
             suite.check("page: live", checks.live)
             suite.check("page: with a key", lambda: with_key(ingot, engine, browser))
     except AssertionError as error:

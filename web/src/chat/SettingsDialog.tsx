@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { keepKey, readKey } from '../api/key'
 import { Icon } from '../look/Icon'
 import { chat } from './chat'
@@ -9,7 +9,7 @@ export function SettingsDialog({ close }: { close: () => void }) {
   const [round, setRound] = useState(0) // fields are made anew by "Back to defaults"
   const { settings } = chat
   const [key, setKey] = useState(readKey)
-  useEffect(() => dialog.current!.showModal(), [])
+  useLayoutEffect(() => dialog.current!.showModal(), [])
 
   // Kept as they are typed: there is nothing to forget to press.
   const change = (more: Partial<typeof settings>) => chat.setSettings({ ...chat.settings, ...more })
