@@ -28,10 +28,12 @@ function literal(bytes) {
 }
 
 const [dist, output] = process.argv.slice(2)
-const files = readdirSync(dist, { recursive: true, withFileTypes: true })
-  .filter(entry => entry.isFile())
-  .map(entry => join(entry.path ?? entry.parentPath, entry.name).slice(dist.length + 1))
-  .sort()
+const under = folder =>
+  readdirSync(join(dist, folder), { withFileTypes: true }).flatMap(entry => {
+    const path = folder ? `${folder}/${entry.name}` : entry.name
+    return entry.isDirectory() ? under(path) : [path]
+  })
+const files = under('').sort()
 
 let code = '// Made by web/embed.js.\n#include "runtime/service/page/Assets.h"\n\nnamespace ingot::page {\n\nnamespace {\n\n'
 let rows = ''
