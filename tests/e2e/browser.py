@@ -154,13 +154,13 @@ class Page:
         self.browser.send("Fetch.continueRequest", self.session, requestId=of["requestId"])
 
     def instead(self, part, status, kind, body):
-        """From now on requests whose URL holds `part` get this answer; with body None, the server's again."""
-        if body is None:
-            del self.answers[part]
-            self.command("Fetch.disable")
-        else:
-            self.answers[part] = (status, kind, body)
-            self.command("Fetch.enable", patterns=[{"urlPattern": f"*{part}*"}])
+        """From now on requests whose URL holds `part` get this answer, not the server's."""
+        self.answers = {part: (status, kind, body)}
+        self.command("Fetch.enable", patterns=[{"urlPattern": f"*{part}*"}])
+
+    def no_more_instead(self):
+        self.answers = {}
+        self.command("Fetch.disable")
 
     def go(self, url):
         loads = self.counts["Page.loadEventFired"]
@@ -211,7 +211,7 @@ class Page:
         place = self.wait(f"""(() => {{
             const e = document.querySelector({json.dumps(selector)})
             if (!e || e.disabled) return null
-            e.scrollIntoView({{block: 'nearest'}})
+            e.scrollIntoView({{block: 'center'}})
             const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2
             return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null }})()""")
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):

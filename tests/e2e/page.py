@@ -61,6 +61,7 @@ class Checks:
         def run():
             self.page = self.page or self.browser.open(self.url)
             self.page.size(1280, 800)
+            self.page.no_more_instead()
             self.page.go(self.url)
             self.page.complaints.clear()
             self.page.wait("document.querySelector('.model')?.innerText === 'm'")
@@ -145,6 +146,10 @@ class Checks:
         for name, value in values.items():
             assert str(kept[name] if kept[name] is not None else "") == value, f"{name} is {kept[name]!r}, not {value!r}"
 
+    def watch_copying(self):
+        """`window.copied` is what the clipboard was given; reading it back would take a permission."""
+        self.page.evaluate("(clip => { const write = clip.writeText.bind(clip); clip.writeText = text => write(text).then(() => { window.copied = text }) })(navigator.clipboard)")
+
     def reopen(self, word):
         """The conversation with that word in its title."""
         self.page.evaluate(f"[...document.querySelectorAll('.history .title')].find(e => /{word}/.test(e.innerText)).click()")
@@ -196,20 +201,21 @@ class Checks:
         self.ask("Say one word.")
         page.wait("document.querySelector('.again')", 60)
         answer = page.text(".message.assistant .markdown")
+        page.evaluate("document.querySelector('.message.assistant').old = true")
         page.click(".again")
-        page.wait("document.querySelector('#stop') || !document.querySelector('.facts')")
-        page.wait("document.querySelector('.message.assistant .facts')", 60)
+        page.wait("(e => e && !e.old && e.querySelector('.facts'))(document.querySelector('.message.assistant'))", 60)
         assert page.text(".message.assistant .markdown") == answer
-        self.browser.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        self.watch_copying()
         page.click(".message.assistant .copy")
         page.wait("document.querySelector('.message.assistant .copy').ariaLabel === 'Copied'")
-        assert page.evaluate("navigator.clipboard.readText()").strip() == answer.strip()
+        assert page.evaluate("window.copied").strip() == answer.strip()
         page.evaluate("document.querySelector('.message.user .edit').focus()")
         page.click(".message.user .edit")
         page.fill(".editor textarea", "Say another word.")
         page.click(".editor .main")
+        page.wait("document.querySelector('.message .plain')?.innerText === 'Say another word.'")
         page.wait("document.querySelector('.message.assistant .facts')", 60)
-        assert page.texts(".message .plain") == ["Say another word."]
+        assert len(page.texts(".message")) == 2
         self.settle(page)
 
     def renders(self):
@@ -228,9 +234,10 @@ class Checks:
                          "code": 'def greet(name):\n    return f"<b>{name}</b>"', "language": "python", "quote": "said",
                          "link": "https://example.com/a?b=1&c=2", "folded": True,
                          "text": "Some bold, slanted and inline words, a link and 3 < 4 & more."}, found
+        self.watch_copying()
         page.click(".code .copy")
         page.wait("document.querySelector('.code .copy').ariaLabel === 'Copied'")
-        assert page.evaluate("navigator.clipboard.readText()") == found["code"]
+        assert page.evaluate("window.copied") == found["code"]
         page.instead("v1/chat/completions", 200, "text/event-stream", scripted(
             {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "weather", "arguments": ""}}]},
             {"tool_calls": [{"index": 0, "function": {"arguments": '{"city":'}}]},
@@ -280,7 +287,7 @@ class Checks:
         page.wait("document.querySelector('.facts')")
         self.expect_evil_asleep(page)
         assert "<script>window.evil = 1</script>" in page.text(".message > .markdown"), page.text(".message > .markdown")
-        page.instead("v1/chat/completions", 0, "", None)
+        page.no_more_instead()
         file = self.pictures / "import.json"
         message = {"role": "assistant", "content": EVIL, "reasoning": EVIL, "toolCalls": [{"id": EVIL, "name": EVIL, "arguments": EVIL}],
                    "ending": "__proto__", "timing": {"tokens": EVIL}, "model": EVIL, "__html": EVIL, "dangerouslySetInnerHTML": {"__html": EVIL}}
@@ -337,7 +344,7 @@ class Checks:
         page.click(".failure .row button:last-child")
         page.wait("/broke off/.test(document.querySelector('.failure')?.innerText)")
         assert page.texts(".markdown")[-1] == "Half an" and "broke off" in page.texts(".facts")[-1]
-        page.instead("v1/chat/completions", 0, "", None)
+        page.no_more_instead()
         # Chromium itself reports answers that are errors to the console.
         assert len([c for c in page.complaints if "the server responded with a status of" in c]) >= 5, page.complaints
         page.complaints = [c for c in page.complaints if "the server responded with a status of" not in c]

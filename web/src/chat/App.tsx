@@ -68,9 +68,13 @@ function Messages({ openSettings }: { openSettings: () => void }) {
   const follows = useRef(true)
   const [away, setAway] = useState(false)
   const { current, answering, failure } = chat
+  const top = useRef(0)
+  // Told late: an answer may have grown since. Only going up is somebody's wish to stay there.
   const onScroll = () => {
     const box = list.current!
-    follows.current = box.scrollHeight - box.scrollTop - box.clientHeight < 60
+    if (box.scrollHeight - box.scrollTop - box.clientHeight < 60) follows.current = true
+    else if (box.scrollTop < top.current) follows.current = false
+    top.current = box.scrollTop
     setAway(!follows.current)
   }
   const toEnd = () => list.current!.scrollTo({ top: list.current!.scrollHeight })
