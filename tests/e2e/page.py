@@ -344,6 +344,14 @@ class Checks:
         page.click(".failure .row button:last-child")
         page.wait("/broke off/.test(document.querySelector('.failure')?.innerText)")
         assert page.texts(".markdown")[-1] == "Half an" and "broke off" in page.texts(".facts")[-1]
+        # A full storage is said; what is on the page goes on.
+        page.evaluate("""(() => { let kept = ''
+            for (let n = 1 << 23; n; n >>= 1) try { localStorage.filler = kept + 'x'.repeat(n); kept += 'x'.repeat(n) } catch {} })()""")
+        page.instead("v1/chat/completions", 200, "text/event-stream", scripted({"content": "Not kept."}))
+        self.ask("Is there room?")
+        page.wait("/no room for more history/.test(document.querySelector('.messages').innerText)")
+        page.wait("[...document.querySelectorAll('.markdown')].at(-1).innerText === 'Not kept.'")
+        page.evaluate("localStorage.removeItem('filler')")
         page.no_more_instead()
         # Chromium itself reports answers that are errors to the console.
         assert len([c for c in page.complaints if "the server responded with a status of" in c]) >= 5, page.complaints
