@@ -20,6 +20,7 @@
 #include "runtime/device/Batch.h"
 #include "runtime/device/Trace.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/kv/PageMover.h"
 
 #include <cassert>
 #include <limits>
@@ -78,6 +79,9 @@ public:
     (void)row, (void)out;
     return false;
   }
+
+  /// Moves KV pages between steps; null: this device cannot.
+  virtual PageMover *pageMover() { return nullptr; }
 
   /// What was taken, by part.
   virtual const MemoryStatement &memory() const = 0;

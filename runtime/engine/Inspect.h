@@ -8,6 +8,7 @@
 //                                       or as many as fit --kv-memory
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
+//   swap    = host memory for KV pages of requests that were preempted, if wanted
 //   seeded  = weights that the device makes from the seed at load
 //   mapped  = the engine file: weights and code, shared with the page cache
 //
@@ -38,6 +39,7 @@ struct MemoryLimits {
   uint64_t logitsRows = 0;       ///< rows of logits of one step; 0: maxSeqs
   uint64_t threads = 1;
   std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
+  uint64_t swapBytes = 0; ///< of host memory, for the KV pages of what was preempted
 };
 
 /// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
@@ -53,9 +55,16 @@ struct MemoryStatement {
   uint64_t uploaded = 0, staging = 0; ///< of a GPU
   uint64_t pages = 0, pageTokens = 0;
 
-  /// What competes for the device's memory: all but the mapped file, and a GPU's staging.
-  uint64_t taken() const { return uploaded + seeded + arena + kv + scratch + batch; }
-  uint64_t allocated() const { return taken() + staging; } ///< anonymous memory, host and device
+  /// What competes for the device's memory: all but the mapped file, and what a GPU has on the
+  /// host.
+  uint64_t taken() const {
+    return uploaded + seeded + arena + kv + scratch + batch +
+           (kind == DeviceKind::Cpu ? limits.swapBytes : 0);
+  }
+  /// Anonymous memory, host and device.
+  uint64_t allocated() const {
+    return taken() + staging + (kind == DeviceKind::Cpu ? 0 : limits.swapBytes);
+  }
   uint64_t total() const { return mapped + allocated(); }
 
   /// A line per part with the arithmetic written out, and the sum.

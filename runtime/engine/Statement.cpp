@@ -101,7 +101,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   }
   for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})
     all.add(part->total.value_or(UINT64_MAX));
-  all.add(s.mapped).add(s.seeded);
+  all.add(s.mapped).add(s.seeded).add(limits.swapBytes);
   if (!all.total)
     return tooLarge(std::to_string(s.limits.maxSeqs) + " sequences of " +
                     std::to_string(s.limits.context) + " positions, " +
@@ -138,6 +138,9 @@ std::string MemoryStatement::text() const {
                   " positions: " + number(limits.maxSeqs) + " x " + number(limits.context)) +
          (gpu ? line("staging", staging, "page-locked memory of the host")
               : line("scratch", scratch, number(limits.threads) + " threads")) +
+         (limits.swapBytes
+              ? line("swap", limits.swapBytes, "KV pages of requests that wait, on the host")
+              : "") +
          line("batch", batch, "ids, positions, block tables") +
          line("total", total(),
               gpu ? humanBytes(taken()) + " on the GPU"
@@ -151,6 +154,8 @@ std::string MemoryStatement::json() const {
   j.key("kv").value(kv).key("scratch").value(scratch).key("batch").value(batch);
   if (kind == DeviceKind::Cuda)
     j.key("uploaded").value(uploaded).key("staging").value(staging).key("on_device").value(taken());
+  if (limits.swapBytes)
+    j.key("swap").value(limits.swapBytes);
   j.key("allocated").value(allocated()).key("total").value(total());
   j.key("pages").value(pages).key("page_tokens").value(pageTokens);
   j.key("limits").open('{').key("context").value(limits.context);

@@ -1,75 +1,265 @@
-//===- KvPool.cpp - Page allocator and block table ------------------------===//
+//===- KvPool.cpp - Block tables, promises, sharing ------------------------===//
 #include "runtime/kv/KvPool.h"
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
-#include <numeric>
 
 namespace ingot::runtime {
 
-PageAllocator::PageAllocator(int64_t pages)
-    : freeList(size_t(pages)), references(size_t(pages), 0) {
-  std::iota(freeList.begin(), freeList.end(), 0); // rising: a min-heap already
+/// Kernels may begin to read at a multiple of this, with what lies before the window masked.
+static constexpr int64_t kReadBlock = 128;
+
+int64_t KvPool::mostPages(int64_t window, int64_t positions, int64_t pageTokens,
+                          int64_t mostTokens) {
+  int64_t all = (positions + pageTokens - 1) / pageTokens;
+  if (window == 0)
+    return all;
+  // Wherever the window begins in a block, and the step in a page.
+  int64_t seen = window + kReadBlock - 1 + pageTokens + mostTokens;
+  return std::min(all, (seen + pageTokens - 1) / pageTokens + 1);
 }
 
-int32_t PageAllocator::allocate() {
-  assert(!freeList.empty());
-  std::pop_heap(freeList.begin(), freeList.end(), std::greater<>());
-  int32_t page = freeList.back();
-  freeList.pop_back();
-  references[size_t(page)] = 1;
-  return page;
+KvPool::KvPool(std::vector<KvGroup> given, int64_t maxSeqs, int64_t context, int64_t pageTokens,
+               int64_t mostTokens)
+    : tokensPerPage(pageTokens), stride((context + pageTokens - 1) / pageTokens),
+      taken(size_t(maxSeqs)), rowsLeft(maxSeqs) {
+  for (const KvGroup &one : given)
+    group.push_back({PagePool(one.pages, pageTokens), one.window,
+                     mostPages(one.window, context, pageTokens, mostTokens), 0,
+                     std::vector<int32_t>(size_t(maxSeqs * stride)),
+                     std::vector<Part>(size_t(maxSeqs)), std::vector<int32_t>(size_t(stride))});
 }
 
-void PageAllocator::retain(int32_t page) {
-  assert(references[size_t(page)] > 0 && "a free page has no holder to share it");
-  ++references[size_t(page)];
+int64_t KvPool::totalPages() const {
+  int64_t sum = 0;
+  for (const Group &own : group)
+    sum += own.pool.total();
+  return sum;
 }
 
-void PageAllocator::release(int32_t page) {
-  assert(references[size_t(page)] > 0 && "released more often than held");
-  if (--references[size_t(page)] > 0)
-    return;
-  freeList.push_back(page); // capacity is that of the start: no allocation
-  std::push_heap(freeList.begin(), freeList.end(), std::greater<>());
+int64_t KvPool::pagesInUse() const {
+  int64_t sum = 0;
+  for (const Group &own : group)
+    sum += own.pool.held();
+  return sum;
 }
 
-KvPool::KvPool(int64_t pages, int64_t maxSeqs, int64_t context, int64_t pageTokens)
-    : allocator(pages), pageTokens(pageTokens), stride((context + pageTokens - 1) / pageTokens),
-      state(size_t(maxSeqs)), table(size_t(maxSeqs * stride), 0) {}
+int64_t KvPool::pagesKept() const {
+  int64_t sum = 0;
+  for (const Group &own : group)
+    sum += own.pool.kept();
+  return sum;
+}
 
-int32_t KvPool::admit(int64_t positions) {
-  int64_t wanted = pagesFor(positions);
-  assert(wanted <= stride && "beyond the context: the caller checks that");
-  if (wanted > availablePages())
+bool KvPool::fits(int64_t positions) const {
+  return pagesFor(positions) <= stride && std::ranges::all_of(group, [&](const Group &own) {
+           return std::min(pagesFor(positions), own.mostPages) <= own.pool.total();
+         });
+}
+
+int64_t KvPool::firstSeen(int64_t window, int64_t position) const {
+  position = position / tokensPerPage * tokensPerPage; // a page may be begun again
+  if (window == 0 || position < window)
+    return 0;
+  return (position + 1 - window) / kReadBlock * kReadBlock / tokensPerPage;
+}
+
+int64_t KvPool::match(const NamedPrefix &prefix) {
+  if (prefix.names.empty())
+    return 0;
+  auto pages = std::min<int64_t>(int64_t(prefix.names.size()) - 1,
+                                 int64_t(prefix.tokens.size()) / tokensPerPage);
+  for (Group &own : group) {
+    int64_t n = 0;
+    for (; n < pages; ++n) {
+      auto tokens = prefix.tokens.subspan(size_t(n * tokensPerPage), size_t(tokensPerPage));
+      own.found[size_t(n)] =
+          own.pool.find(prefix.names[size_t(n)], prefix.names[size_t(n) + 1], tokens);
+      if (own.found[size_t(n)] < 0 && own.window == 0)
+        break;
+    }
+    pages = std::min(pages, n);
+  }
+  // Behind a window gaps do no harm: the longest prefix whose last window has none.
+  auto complete = [&](int64_t n) {
+    return std::ranges::all_of(group, [&](const Group &own) {
+      for (int64_t i = firstSeen(own.window, n * tokensPerPage); i < n; ++i)
+        if (own.found[size_t(i)] < 0)
+          return false;
+      return true;
+    });
+  };
+  while (pages > 0 && !complete(pages))
+    --pages;
+  return pages;
+}
+
+int64_t KvPool::promiseOf(const Group &own, const Part &part) const {
+  int64_t room = own.window ? own.mostPages - (part.end - part.first) : stride;
+  return std::max<int64_t>(0, std::min(part.promiseEnd - part.end, room));
+}
+
+void KvPool::settle(Group &own, Part &part) {
+  int64_t promise = promiseOf(own, part);
+  own.promised += promise - part.promised;
+  part.promised = promise;
+}
+
+int32_t KvPool::takeRow() {
+  auto row = std::ranges::find(taken, false);
+  assert(row != taken.end());
+  *row = true;
+  --rowsLeft;
+  return int32_t(row - taken.begin());
+}
+
+KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions, int64_t spare) {
+  assert(pagesFor(positions) <= stride && "beyond the context: the caller checks that");
+  if (rowsLeft == 0)
+    return {};
+  Admission refused;
+  for (const Group &own : group) {
+    Part part;
+    part.first = firstSeen(own.window, from);
+    part.end = std::max(part.first, shared);
+    part.promiseEnd = pagesFor(positions);
+    int64_t kept = 0; // those it shares that count as available now
+    for (int64_t i = part.first; i < part.end; ++i)
+      kept += own.pool.holdersOf(own.found[size_t(i)]) == 0;
+    int64_t lacks = promiseOf(own, part) + kept + spare - (own.pool.available() - own.promised);
+    refused.missing = std::max(refused.missing, lacks);
+  }
+  if (refused.missing > 0)
+    return refused;
+  int32_t row = takeRow();
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(row)];
+    part.first = firstSeen(own.window, from);
+    part.end = std::max(part.first, shared);
+    part.promiseEnd = pagesFor(positions);
+    for (int64_t i = part.first; i < part.end; ++i) {
+      own.pool.retain(own.found[size_t(i)]);
+      entry(own, row, i) = own.found[size_t(i)];
+    }
+    settle(own, part);
+  }
+  return {row, 0};
+}
+
+int32_t KvPool::fork(int32_t parent, int64_t positions) {
+  if (rowsLeft == 0)
     return -1;
-  auto row = std::find_if(state.begin(), state.end(), [](const Row &r) { return !r.taken; });
-  if (row == state.end())
-    return -1;
-  *row = {0, wanted, true};
-  promised += wanted;
-  return int32_t(row - state.begin());
+  int32_t row = takeRow();
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(row)];
+    const Part &from = own.parts[size_t(parent)];
+    part.first = from.first;
+    part.end = part.promiseEnd = std::min(from.end, pagesFor(positions));
+    assert(part.first <= part.end);
+    for (int64_t i = part.first; i < part.end; ++i) {
+      int32_t page = entry(own, parent, i);
+      own.pool.retain(page);
+      entry(own, row, i) = page;
+    }
+  }
+  return row;
 }
 
-void KvPool::extend(int32_t row, int64_t positions) {
-  Row &own = state[size_t(row)];
-  int64_t wanted = pagesFor(positions);
-  assert(own.taken && wanted <= own.held + own.promised && "more than was admitted");
-  for (; own.held < wanted; ++own.held, --own.promised, --promised)
-    table[size_t(row * stride + own.held)] = allocator.allocate();
+bool KvPool::extend(int32_t row, int64_t positions) {
+  int64_t end = pagesFor(positions);
+  assert(taken[size_t(row)] && end <= stride);
+  for (const Group &own : group) {
+    const Part &part = own.parts[size_t(row)];
+    int64_t beyond = end - part.end - part.promised;
+    if (beyond > 0 && beyond > own.pool.available() - own.promised)
+      return false;
+  }
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(row)];
+    if (part.end >= end)
+      continue;
+    for (; part.end < end; ++part.end)
+      entry(own, row, part.end) = own.pool.allocate();
+    settle(own, part);
+  }
+  return true;
+}
+
+bool KvPool::isShared(int32_t row, int64_t position) const {
+  int64_t index = position / tokensPerPage;
+  return std::ranges::any_of(group, [&](const Group &own) {
+    return index < own.parts[size_t(row)].end &&
+           own.pool.holdersOf(own.table[size_t(row * stride + index)]) > 1;
+  });
+}
+
+bool KvPool::makeOwn(int32_t row, int64_t position, PageMover *mover) {
+  int64_t index = position / tokensPerPage;
+  for (const Group &own : group)
+    if (own.pool.holdersOf(own.table[size_t(row * stride + index)]) > 1 &&
+        own.pool.available() - own.promised < 1)
+      return false;
+  for (size_t g = 0; g < group.size(); ++g) {
+    Group &own = group[g];
+    int32_t &page = entry(own, row, index);
+    if (own.pool.holdersOf(page) == 1)
+      continue;
+    int32_t fresh = own.pool.allocate();
+    if (mover)
+      mover->copy(g, page, fresh);
+    own.pool.release(page);
+    page = fresh;
+  }
+  return true;
+}
+
+void KvPool::name(int32_t row, int64_t index, const NamedPrefix &prefix) {
+  auto tokens = prefix.tokens.subspan(size_t(index * tokensPerPage), size_t(tokensPerPage));
+  for (Group &own : group)
+    if (const Part &part = own.parts[size_t(row)]; part.first <= index && index < part.end)
+      own.pool.name(entry(own, row, index), prefix.names[size_t(index)],
+                    prefix.names[size_t(index) + 1], tokens);
+}
+
+void KvPool::trim(int32_t row, int64_t position) {
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(row)];
+    int64_t first = std::min(firstSeen(own.window, position), part.end);
+    if (first <= part.first)
+      continue;
+    for (; part.first < first; ++part.first) {
+      int32_t &page = entry(own, row, part.first);
+      own.pool.release(page);
+      page = 0;
+    }
+    settle(own, part);
+  }
 }
 
 void KvPool::release(int32_t row) {
-  Row &own = state[size_t(row)];
-  assert(own.taken);
-  for (int64_t i = 0; i < own.held; ++i) {
-    int32_t &page = table[size_t(row * stride + i)];
-    allocator.release(page);
-    page = 0;
+  assert(taken[size_t(row)]);
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(row)];
+    // Last pages first: of the kept ones those are evicted first, since without what lies before
+    // them nobody finds them.
+    for (int64_t i = part.end; i-- > part.first;) {
+      int32_t &page = entry(own, row, i);
+      own.pool.release(page);
+      page = 0;
+    }
+    own.promised -= part.promised;
+    part = {};
   }
-  promised -= own.promised;
-  own = {};
+  taken[size_t(row)] = false;
+  ++rowsLeft;
+}
+
+int64_t KvPool::releasable(int32_t row, size_t g) const {
+  const Part &part = partOf(g, row);
+  int64_t pages = part.promised;
+  for (int64_t i = part.first; i < part.end; ++i)
+    pages += group[g].pool.holdersOf(page(row, g, i)) == 1;
+  return pages;
 }
 
 } // namespace ingot::runtime

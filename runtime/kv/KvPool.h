@@ -1,83 +1,163 @@
-//===- KvPool.h - Pages of the KV cache, and who holds them ---------------===//
+//===- KvPool.h - Which KV pages a sequence has ----------------------------===//
 //
-// Every layer slot has a pool of the same number of pages (KernelAbi.h), and a
-// page number means the same positions in all of them. So one allocator and one
-// block table serve all layers:
+// A group is the layer slots with the same attention window. Each slot of a group has a pool of
+// the same number of pages (KernelAbi.h), and a page number means the same positions in all of
+// them. So a group has one PagePool and one block table:
 //
 //   block table            page 0    1    2    3    4    5    6    7
-//   row 0: [2 5 7 .]            .    .    A    B    .    A    .    A
-//   row 1: [3 . . .]       A's positions 32..63 lie in page 5, in each layer
+//   row 0: [2 5 7 .]            .    .    A    AB   .    A    .    A
+//   row 1: [2 3 . .]       page 2: positions 0..31 of both rows, which begin alike
+//   row 2: [6 4 . .]       pages 4, 6: kept for whoever begins like a sequence that has gone
 //
-// Admission is exact: a sequence is admitted with the most positions it can
-// reach, and that many pages are promised to it; pages are taken from the promise
-// as positions are reached, so pages that are never needed are never touched. A
-// promise always holds: extend() cannot fail.
+// Beyond a window W nobody looks back further than W - 1 positions: trim() gives those pages back,
+// and the group needs pages for a window, not for a context.
 //
-// Pages are counted by reference, so that a prefix can be shared by sequences.
+// Arithmetic. A row is promised pages for the positions it was admitted with: those are there
+// whenever extend() asks for them. Beyond its promise a row takes what is available, and
+// extend() may fail. `available` = free + kept - promised, in each group.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "runtime/kv/PageMover.h"
+#include "runtime/kv/PagePool.h"
+
+#include <algorithm>
+#include <span>
 #include <vector>
 
 namespace ingot::runtime {
 
-/// Page numbers with reference counts. Low numbers are given out first, so that
-/// a pool's used part stays dense.
-class PageAllocator {
-public:
-  explicit PageAllocator(int64_t pages);
+struct KvGroup {
+  int64_t pages;
+  int64_t window = 0; ///< 0: all positions
+};
 
-  int64_t total() const { return int64_t(references.size()); }
-  int64_t free() const { return int64_t(freeList.size()); }
-  int32_t referencesOf(int32_t page) const { return references[size_t(page)]; }
-
-  int32_t allocate();         ///< with one reference; free() must not be 0
-  void retain(int32_t page);  ///< one more holder
-  void release(int32_t page); ///< free again when the last holder lets go
-
-private:
-  std::vector<int32_t> freeList; ///< a min-heap
-  std::vector<int32_t> references;
+/// A sequence's pages by name: names[0] is the root, names[i + 1] that of its i-th page. They may
+/// be fewer than the pages of `tokens`; the rest has no name yet.
+struct NamedPrefix {
+  std::span<const PageName> names;
+  std::span<const int32_t> tokens;
 };
 
 class KvPool {
 public:
-  /// `maxSeqs` rows of ceil(context / pageTokens) entries.
-  KvPool(int64_t pages, int64_t maxSeqs, int64_t context, int64_t pageTokens);
+  /// `maxSeqs` rows of ceil(context / pageTokens) entries in each group. `mostTokens`: of one
+  /// sequence in one step; matters to groups with a window.
+  KvPool(std::vector<KvGroup> groups, int64_t maxSeqs, int64_t context, int64_t pageTokens,
+         int64_t mostTokens);
+  /// One group without a window.
+  KvPool(int64_t pages, int64_t maxSeqs, int64_t context, int64_t pageTokens)
+      : KvPool({{pages, 0}}, maxSeqs, context, pageTokens, context) {}
 
-  int64_t pagesFor(int64_t positions) const { return (positions + pageTokens - 1) / pageTokens; }
-  int64_t totalPages() const { return allocator.total(); }
-  int64_t pagesInUse() const { return allocator.total() - allocator.free(); }
-  /// Neither in use nor promised.
-  int64_t availablePages() const { return allocator.free() - promised; }
+  /// Pages of a group that a sequence holds at once at most: what it needs of a pool to run alone.
+  static int64_t mostPages(int64_t window, int64_t positions, int64_t pageTokens,
+                           int64_t mostTokens);
 
-  /// A block table row for a sequence of at most `positions` positions; -1 if all
-  /// rows are taken or the pages are not available now.
-  int32_t admit(int64_t positions);
-  /// Pages for positions [0, positions) of the row; at most what was admitted.
-  void extend(int32_t row, int64_t positions);
+  int64_t pageTokens() const { return tokensPerPage; }
+  int64_t pagesFor(int64_t positions) const {
+    return (positions + tokensPerPage - 1) / tokensPerPage;
+  }
+  size_t groups() const { return group.size(); }
+  const PagePool &pagesOf(size_t g) const { return group[g].pool; }
+  /// Neither held nor promised.
+  int64_t availablePages(size_t g = 0) const {
+    return group[g].pool.available() - group[g].promised;
+  }
+  int64_t promisedPages(size_t g = 0) const { return group[g].promised; }
+  // Over all groups.
+  int64_t totalPages() const;
+  int64_t pagesInUse() const;
+  int64_t pagesKept() const;
+  /// Whether a sequence of so many positions could ever run.
+  bool fits(int64_t positions) const;
+
+  int64_t rows() const { return int64_t(taken.size()); }
+  int64_t freeRows() const { return rowsLeft; }
+  const int32_t *blockTable(size_t g = 0) const {
+    return group[g].table.data();
+  } ///< [rows][stride]
+  int64_t blockTableStride() const { return stride; }
+
+  /// Pages at the start that are found by name and from which a sequence can go on: in every group
+  /// all that the position behind them looks at is there.
+  int64_t match(const NamedPrefix &prefix);
+
+  struct Admission {
+    int32_t row = -1;    ///< -1: not now
+    int64_t missing = 0; ///< pages, of the group that lacks most; 0: a row is missing
+  };
+  /// A row that goes on at position `from` and is promised pages up to `positions`, beside which
+  /// `spare` stay available. Its first `shared` pages (as match() said, just now) are shared.
+  Admission admit(int64_t shared, int64_t from, int64_t positions, int64_t spare = 0);
+  /// For a sequence that begins at 0 and shares nothing; -1: not now.
+  int32_t admit(int64_t positions) { return admit(0, 0, positions).row; }
+  /// A row with the pages of another for positions [0, positions), which both hold from now on, and
+  /// no promise; -1: no row.
+  int32_t fork(int32_t row, int64_t positions);
+
+  /// Pages for positions [0, positions) of the row. Fails, changing nothing, if the promise does
+  /// not cover it and a group has none available; never at or below what was promised.
+  bool extend(int32_t row, int64_t positions);
+  /// Whether the page that holds `position` has another holder, and so must not be written.
+  bool isShared(int32_t row, int64_t position) const;
+  /// Gives the row a page of its own there, with the same content if `mover` is not null and
+  /// nothing in it otherwise. Fails, changing nothing, if none is available.
+  bool makeOwn(int32_t row, int64_t position, PageMover *mover);
+  /// Names the `index`-th page of the row; prefix.names has at least index + 2.
+  void name(int32_t row, int64_t index, const NamedPrefix &prefix);
+  /// The next token is at `position`: gives back pages that it cannot see.
+  void trim(int32_t row, int64_t position);
   /// Gives pages, promise and row back.
   void release(int32_t row);
 
-  int64_t rows() const { return int64_t(state.size()); }
-  const int32_t *blockTable() const { return table.data(); } ///< [rows][stride]
-  int64_t blockTableStride() const { return stride; }
+  /// Pages [first, end) of the row in the group; entries before are behind the window.
+  struct Held {
+    int64_t first, end;
+  };
+  Held held(int32_t row, size_t g) const {
+    const Part &part = partOf(g, row);
+    return {part.first, part.end};
+  }
+  int32_t page(int32_t row, size_t g, int64_t index) const {
+    return group[g].table[size_t(row * stride + index)];
+  }
+  /// Pages of a row of which it is sure: those it has, and those promised (of the first group).
+  int64_t surePages(int32_t row) const {
+    const Part &part = partOf(0, row);
+    return std::max(part.end, part.promiseEnd);
+  }
+  /// What release() would make available in the group.
+  int64_t releasable(int32_t row, size_t g) const;
 
 private:
-  struct Row {
-    int64_t held = 0;     ///< pages in the table
+  struct Part {                 ///< of a row in a group
+    int64_t first = 0, end = 0; ///< pages in the table
+    int64_t promiseEnd = 0;
     int64_t promised = 0; ///< further ones it may take
-    bool taken = false;
+  };
+  struct Group {
+    PagePool pool;
+    int64_t window, mostPages;
+    int64_t promised = 0;       ///< sum over rows
+    std::vector<int32_t> table; ///< unused entries are 0: a valid page, never read
+    std::vector<Part> parts;    ///< [rows]
+    std::vector<int32_t> found; ///< by match()
   };
 
-  PageAllocator allocator;
-  int64_t pageTokens;
-  int64_t stride;
-  int64_t promised = 0; ///< sum over rows
-  std::vector<Row> state;
-  std::vector<int32_t> table; ///< unused entries are 0: a valid page, never read
+  const Part &partOf(size_t g, int32_t row) const { return group[g].parts[size_t(row)]; }
+  int32_t &entry(Group &own, int32_t row, int64_t index) {
+    return own.table[size_t(row * stride + index)];
+  }
+  /// First page that a token at `position` can see.
+  int64_t firstSeen(int64_t window, int64_t position) const;
+  int64_t promiseOf(const Group &own, const Part &part) const;
+  void settle(Group &own, Part &part); ///< after first, end or promiseEnd have changed
+  int32_t takeRow();
+
+  int64_t tokensPerPage, stride;
+  std::vector<Group> group;
+  std::vector<bool> taken; ///< [rows]
+  int64_t rowsLeft;
 };
 
 } // namespace ingot::runtime

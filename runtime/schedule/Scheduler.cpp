@@ -1,4 +1,4 @@
-//===- Scheduler.cpp - Building ragged batches ----------------------------===//
+//===- Scheduler.cpp - Building ragged batches -----------------------------===//
 #include "runtime/schedule/Scheduler.h"
 
 #include <algorithm>
@@ -6,8 +6,11 @@
 
 namespace ingot::runtime {
 
-Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits)
-    : pool(kvPool), limits(scheduleLimits) {
+Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
+                     const SchedulePolicy &schedulePolicy, const ScheduleResources &resources)
+    : pool(kvPool), limits(scheduleLimits), policy(schedulePolicy), mover(resources.mover),
+      swap(resources.mover ? resources.swapMemory : std::span<std::byte>()), cost(resources.cost),
+      queue(schedulePolicy.order) {
   assert(limits.maxBatchTokens >= pool.rows() && limits.logitsRows >= pool.rows());
   assert(limits.prefillChunk >= 1);
   size_t tokens = size_t(limits.maxBatchTokens);
@@ -22,71 +25,39 @@ Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits)
   active.reserve(size_t(pool.rows()));
 }
 
-SequenceId Scheduler::add(std::span<const int32_t> prompt, int64_t maxNew, bool everyPosition) {
-  assert(!prompt.empty() && maxNew >= 0);
-  auto sequence = std::make_unique<Sequence>();
-  sequence->id = nextId++;
-  sequence->tokens.reserve(prompt.size() + size_t(maxNew));
-  sequence->tokens.assign(prompt.begin(), prompt.end());
-  sequence->prompt = int64_t(prompt.size());
-  sequence->positions = positionsFor(sequence->prompt, maxNew);
-  sequence->everyPosition = everyPosition;
-  assert(pool.pagesFor(sequence->positions) <=
-             std::min(pool.totalPages(), pool.blockTableStride()) &&
-         "would wait for ever");
-  queue.push_back(sequence.get());
-  SequenceId id = sequence->id;
-  sequences.emplace(id, std::move(sequence));
-  return id;
-}
-
-void Scheduler::finish(SequenceId id) {
-  auto found = sequences.find(id);
-  assert(found != sequences.end());
-  Sequence *sequence = found->second.get();
-  if (sequence->row >= 0) {
-    pool.release(sequence->row);
-    active.erase(std::find(active.begin(), active.end(), sequence));
-  } else {
-    queue.erase(std::find(queue.begin(), queue.end(), sequence));
+/// Pages for the next `count` tokens of a running sequence, that nobody else holds where they are
+/// written. False: the sequence is left out of this step, since none are left, or it has to compute
+/// some tokens again first.
+bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
+  const int64_t inPage = sequence.computed % pool.pageTokens();
+  if (inPage && pool.isShared(sequence.row, sequence.computed)) {
+    while (!pool.makeOwn(sequence.row, sequence.computed, mover))
+      if (!makeRoom(sequence))
+        return false;
+    if (!mover) {
+      sequence.computed -= inPage;
+      sequence.goal = int64_t(sequence.tokens.size());
+      return false;
+    }
+    ++counts.copiedPages;
   }
-  sequences.erase(found);
-}
-
-void Scheduler::append(SequenceId id, int32_t token) {
-  Sequence &sequence = *sequences.at(id);
-  if (sequence.tokens.back() < 0) {
-    assert(token >= 0 && "it is known now");
-    sequence.tokens.back() = token;
-    return;
-  }
-  assert(sequence.decoding() && sequence.pending() == 0);
-  assert(int64_t(sequence.tokens.size()) < sequence.positions && "longer than it announced");
-  sequence.tokens.push_back(token);
-}
-
-void Scheduler::admit() {
-  while (!queue.empty()) {
-    Sequence *first = queue.front();
-    first->row = pool.admit(first->positions);
-    if (first->row < 0)
-      return; // nobody overtakes: a long request would starve
-    queue.pop_front();
-    active.push_back(first);
-  }
+  while (!pool.extend(sequence.row, sequence.computed + count))
+    if (!makeRoom(sequence))
+      return false;
+  return true;
 }
 
 /// Adds the next `count` tokens of the sequence to the batch.
 void Scheduler::take(Sequence &sequence, int64_t count) {
-  int64_t first = sequence.computed, firstRow = int64_t(ids.size());
-  pool.extend(sequence.row, first + count);
+  int64_t first = sequence.computed, firstRow = int64_t(ids.size()),
+          rowsBefore = int64_t(rowTokens.size());
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = first + i;
     ids.push_back(sequence.tokens[size_t(position)]);
     positions.push_back(int32_t(position));
     sequenceOf.push_back(sequence.row);
     bool last = position + 1 == int64_t(sequence.tokens.size());
-    if (sequence.everyPosition || last) {
+    if (sequence.options.everyPosition || last) {
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
     }
@@ -96,9 +67,51 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
                      sequence.row, int32_t(first + i)});
   sequence.inStep = count;
   planned.push_back({sequence.id, count});
+  planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
 }
 
-const BatchView *Scheduler::plan() {
+void Scheduler::takeDecodes() {
+  for (size_t i = 0; i < active.size(); ++i) // preempting takes out later ones
+    if (Sequence &sequence = *active[i];
+        sequence.decoding() && sequence.pending() && readyToWrite(sequence, 1))
+      take(sequence, 1);
+}
+
+void Scheduler::takePrompts(double now) {
+  ChunkQuestion asked{
+      planWork, int64_t(planned.size()), 0, 0, 0, limits.maxBatchTokens - int64_t(ids.size()), 0};
+  for (const Sequence *sequence : active) {
+    if (sequence->decoding() || !sequence->pending())
+      continue;
+    if (asked.prompts++ == 0)
+      asked.firstPosition = sequence->computed;
+    asked.promptTokens += sequence->pending();
+    asked.waited = std::max(asked.waited, now - sequence->options.arrival);
+  }
+  if (asked.prompts == 0)
+    return;
+  const int64_t most = int64_t(ids.size()) + chunkBudget(cost, policy.chunks, asked);
+  for (size_t i = 0; i < active.size(); ++i) { // preempting takes out later ones
+    Sequence *sequence = active[i];
+    if (sequence->decoding() || !sequence->pending())
+      continue;
+    int64_t count =
+        std::min({sequence->pending(), limits.prefillChunk, most - int64_t(ids.size())});
+    int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size());
+    if (sequence->options.everyPosition)
+      count = std::min(count, rowsLeft);
+    else if (rowsLeft == 0) // everything but the token that needs a row
+      count = std::min(count, sequence->pending() - 1);
+    if (count <= 0)
+      continue;
+    if (readyToWrite(*sequence, count))
+      take(*sequence, count);
+  }
+}
+
+const BatchView *Scheduler::plan(double now) {
+  for (Sequence *sequence : active) // of a plan that was not carried out
+    sequence->inStep = 0;
   admit();
   ids.clear();
   positions.clear();
@@ -107,23 +120,9 @@ const BatchView *Scheduler::plan() {
   rowOwners.clear();
   tiles.clear();
   planned.clear();
-
-  for (Sequence *sequence : active)
-    if (sequence->decoding() && sequence->pending())
-      take(*sequence, 1);
-  for (Sequence *sequence : active) {
-    if (sequence->decoding() || !sequence->pending())
-      continue;
-    int64_t count = std::min(
-        {sequence->pending(), limits.prefillChunk, limits.maxBatchTokens - int64_t(ids.size())});
-    int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size());
-    if (sequence->everyPosition)
-      count = std::min(count, rowsLeft);
-    else if (rowsLeft == 0) // everything but the token that needs a row
-      count = std::min(count, sequence->pending() - 1);
-    if (count > 0)
-      take(*sequence, count);
-  }
+  planWork = {};
+  takeDecodes();
+  takePrompts(now);
   if (ids.empty())
     return nullptr;
 
@@ -142,11 +141,31 @@ const BatchView *Scheduler::plan() {
 }
 
 void Scheduler::complete() {
+  ++counts.steps;
   for (const Share &share : planned) {
     Sequence &sequence = *sequences.at(share.sequence);
+    bool decoded = sequence.decoding();
     sequence.computed += sequence.inStep;
+    (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(sequence.inStep);
+    queue.serve(sequence.options.user, double(sequence.inStep) * (decoded ? 2 : 1));
     sequence.inStep = 0;
+    nameFullPages(sequence);
+    pool.trim(sequence.row, sequence.computed);
   }
+}
+
+ScheduleStats Scheduler::stats() const {
+  ScheduleStats now = counts;
+  now.running = running();
+  now.waiting = queue.size();
+  now.waitingTokens = queue.tokens();
+  now.pagesUsed = pool.pagesInUse();
+  now.pagesKept = pool.pagesKept();
+  now.pages = pool.totalPages();
+  now.swapBytesUsed = swap.inUse();
+  for (const Sequence *sequence : active)
+    now.unusedSlots += pool.held(sequence->row, 0).end * pool.pageTokens() - sequence->computed;
+  return now;
 }
 
 } // namespace ingot::runtime

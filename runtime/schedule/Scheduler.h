@@ -1,31 +1,54 @@
-//===- Scheduler.h - Which tokens make up the next step -------------------===//
+//===- Scheduler.h - Which tokens make up the next step --------------------===//
 //
 // Continuous batching with chunked prefill. Each step is one ragged batch under a
-// token budget: first one token of every sequence that is decoding (their users
-// are watching), then chunks of prompts fill what is left, oldest first.
+// token budget: first one token of every sequence that decodes (their users
+// are watching), then chunks of prompts, as many tokens as ChunkBudget.h leaves them.
 //
 //   budget 12      | A | B | C | D D D D D D D D D |      D: 9 of 40 prompt tokens
 //   next step      | A | B | C | D D D D D D D D D |
 //
-// Admission is first come, first served, by the pages a sequence needs in the
-// worst case (KvPool.h): what is running always finishes, so no preemption is
-// needed and nothing fails later. The price is that pages promised to an answer
-// that ends early were not available to others meanwhile.
+// What becomes of a sequence:
+//
+//   add() --> Queued --admit()--> Running --finish()-->
+//               ^                   |  ^
+//               |     no page left: |  | fork(): a child with the same pages
+//               +--- preempt() -----+  |
+//                    pages to the host, or to be computed again
+//
+// Admission is by exact arithmetic, of what is needed now: pages for the tokens that are there and
+// one more, less those that are found in the prefix cache, beside one page for each running
+// sequence that may want another. Where all fit in the worst case, nobody waits for pages. Nobody
+// overtakes the first of the queue (WaitingQueue.h).
+//
+// When pages run out later, the running sequence that comes last in the queue's order is preempted.
+// Its pages are saved to the host if that is cheaper than computing them again and there is room;
+// otherwise they are given up, full ones to the prefix cache, where it may find them again. A
+// sequence may also be preempted for one of a better priority. Whoever comes first among those that
+// run is never preempted, and has computed at least one token in every step that has prompts to
+// spare for it: so there is always progress, whatever is asked for.
+//
+// No choice made here changes an answer: keys and values depend on the tokens alone.
 //
 // The scheduler knows ids and positions, no text and no sampling:
 //
-//   while (const BatchView *batch = scheduler.plan()) {
+//   while (const BatchView *batch = scheduler.plan(now)) {
 //     executor.step(*batch);
 //     scheduler.complete();
 //     for (auto row : scheduler.rows()) ... append(row.sequence, id) or finish(row.sequence)
+//     scheduler.observe(seconds);
 //   }
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/device/Batch.h"
 #include "runtime/kv/KvPool.h"
+#include "runtime/kv/SwapSpace.h"
+#include "runtime/schedule/ChunkBudget.h"
+#include "runtime/schedule/ScheduleStats.h"
+#include "runtime/schedule/Sequence.h"
+#include "runtime/schedule/StepCost.h"
+#include "runtime/schedule/WaitingQueue.h"
 
-#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -33,37 +56,74 @@
 
 namespace ingot::runtime {
 
-using SequenceId = int64_t;
-
 struct ScheduleLimits {
   int64_t maxBatchTokens; ///< at least the pool's rows: all may decode in one step
   int64_t logitsRows;     ///< likewise
   int64_t prefillChunk;   ///< most tokens of one prompt in one step
 };
 
+struct SchedulePolicy {
+  QueueOrder order = QueueOrder::Priority;
+  ChunkOptions chunks;
+  bool prefixCache = true;
+  int64_t sparePages = 1; ///< left at admission for each running sequence that may want more
+  double swapBytesPerSecond = 4e9;
+};
+
+/// What may be missing.
+struct ScheduleResources {
+  PageMover *mover = nullptr;      ///< null: shared pages are computed again instead of copied
+  std::span<std::byte> swapMemory; ///< empty: preemption is by computing again
+  StepCostTable cost;              ///< no points: not known
+};
+
 class Scheduler {
 public:
-  Scheduler(KvPool &pool, const ScheduleLimits &limits);
+  /// `pool`, mover and swap memory outlive it.
+  Scheduler(KvPool &pool, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
+            const ScheduleResources &resources = {});
 
   /// Positions of KV that a request takes at most: the last new token is never fed.
   static int64_t positionsFor(int64_t prompt, int64_t maxNew) {
     return prompt + (maxNew > 1 ? maxNew - 1 : 0);
   }
 
-  /// Queues a sequence of one prompt token or more that grows by at most `maxNew`.
-  /// positionsFor() must fit the context and the pool. `everyPosition`: a logits row for
-  /// each prompt token instead of the last only.
-  SequenceId add(std::span<const int32_t> prompt, int64_t maxNew, bool everyPosition = false);
-  /// Ends a sequence, queued or running; its pages are free at once.
+  /// A number for a sequence that comes later (fork).
+  SequenceId reserveId() { return nextId++; }
+  /// Queues a sequence of one prompt token or more. positionsFor() must fit the pool
+  /// (KvPool::fits).
+  SequenceId add(std::span<const int32_t> prompt, const SequenceOptions &options);
+  SequenceId add(std::span<const int32_t> prompt, int64_t maxNew, bool everyPosition = false) {
+    SequenceOptions options;
+    options.maxNew = maxNew;
+    options.everyPosition = everyPosition;
+    return add(prompt, options);
+  }
+  /// A sequence with the same tokens and limits, that goes on by itself. It shares all pages with
+  /// the parent; a page that is not full is copied when one of them writes to it. Without a row for
+  /// it, it waits, and finds what it can in the prefix cache. The parent's last token must be
+  /// known.
+  void fork(SequenceId parent, SequenceId child);
+  SequenceId fork(SequenceId parent) {
+    SequenceId child = reserveId();
+    fork(parent, child);
+    return child;
+  }
+  /// Ends a sequence in any state; its pages are free, or kept, at once.
   void finish(SequenceId id);
-  /// The new token of a sequence whose prompt is through, to be fed in the next step. A token that
-  /// the device alone knows yet is `~row` (Batch.h); the next call says which one it was.
+  /// The new token of a sequence whose last row was given out, to be fed in the next step. A token
+  /// that the device alone knows yet is `~row` (Batch.h); the next call says which one it was.
   void append(SequenceId id, int32_t token);
 
-  /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan().
-  const BatchView *plan();
+  /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan(). `now`:
+  /// seconds on any clock that does not go back.
+  const BatchView *plan(double now = 0);
   /// Marks the planned tokens as computed. After the step has begun, before append() and finish().
   void complete();
+  /// How long a step took that had this work (work() when it was planned).
+  void observe(const StepWork &work, double seconds) { cost.observe(work, seconds); }
+  const StepWork &work() const { return planWork; }
+  const StepCost &stepCost() const { return cost; }
 
   struct Row {
     SequenceId sequence;
@@ -79,35 +139,50 @@ public:
   /// What each sequence has in the batch.
   std::span<const Share> shares() const { return planned; }
 
+  /// Prompt tokens of the sequence that were found in the prefix cache.
+  int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
   int64_t running() const { return int64_t(active.size()); }
-  int64_t queued() const { return int64_t(queue.size()); }
+  int64_t queued() const { return queue.size(); }
+  ScheduleStats stats() const;
 
 private:
-  struct Sequence {
-    SequenceId id;
-    std::vector<int32_t> tokens; ///< reserved for all it may become
-    int64_t prompt;
-    int64_t positions; ///< worst case
-    int64_t computed = 0;
-    int64_t inStep = 0;
-    int32_t row = -1;
-    bool everyPosition;
-
-    int64_t pending() const { return int64_t(tokens.size()) - computed; }
-    bool decoding() const { return computed >= prompt; }
-  };
-
-  void admit();
+  // Scheduler.cpp: steps.
   void take(Sequence &sequence, int64_t tokens);
+  void takeDecodes();
+  void takePrompts(double now);
+  bool readyToWrite(Sequence &sequence, int64_t tokens);
+  // Lifetime.cpp: sequences come and go.
+  Sequence &create(SequenceId id, const SequenceOptions &options);
+  void startRunning(Sequence &sequence);
+  void stopRunning(Sequence &sequence);
+  void nameFullPages(Sequence &sequence);
+  void chainNames(Sequence &sequence, int64_t pages);
+  // Admission.cpp: rows and pages.
+  void admit();
+  KvPool::Admission tryAdmit(Sequence &sequence);
+  bool displaceFor(const Sequence &sequence, const KvPool::Admission &refused);
+  bool makeRoom(Sequence &sequence);
+  void preempt(Sequence &sequence);
+  bool saveToHost(Sequence &sequence);
+  void loadFromHost(Sequence &sequence, int64_t shared);
 
   KvPool &pool;
   ScheduleLimits limits;
+  SchedulePolicy policy;
+  PageMover *mover;
+  SwapSpace swap;
+  StepCost cost;
+  PrefixHasher hasher;
   SequenceId nextId = 0;
+  int64_t nextOrder = 0;
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences;
-  std::deque<Sequence *> queue;
-  std::vector<Sequence *> active; ///< in order of admission
+  WaitingQueue queue;
+  std::vector<Sequence *> active; ///< first those that are preempted last
+  ScheduleStats counts;
+  std::vector<int64_t> releasable; ///< by group
 
   BatchView batch{};
+  StepWork planWork;
   std::vector<int32_t> ids, positions, sequenceOf, rowTokens;
   std::vector<AttentionTile> tiles;
   std::vector<Row> rowOwners;

@@ -37,9 +37,9 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
   completion.promptIds = std::move(request.promptIds);
 }
 
-void Answer::markStarted() {
-  if (started == 0)
-    started = nowNanoseconds();
+void Answer::start(int64_t cachedTokens) {
+  begun = nowNanoseconds();
+  completion.cachedTokens = cachedTokens;
 }
 
 bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
@@ -98,7 +98,7 @@ std::string Answer::shown(std::string piece) {
 void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs) {
   completion.text += text;
   if (request.onToken)
-    request.onToken({id, text, logprobs});
+    request.onToken({id, text, logprobs, request.sampling.choice});
 }
 
 void Answer::end(FinishReason reason) {
@@ -120,10 +120,13 @@ Completion Answer::result(double loadMs) {
   timings.loadMs = loadMs;
   if (sampled > 0) {
     timings.ttftMs = double(firstId - submitted) * 1e-6;
-    double promptSeconds = double(firstId - started) * 1e-9;
+    double promptSeconds = double(firstId - begun) * 1e-9;
     if (promptSeconds > 0)
-      timings.promptTps = double(completion.promptIds.size()) / promptSeconds;
+      timings.promptTps =
+          double(int64_t(completion.promptIds.size()) - completion.cachedTokens) / promptSeconds;
   }
+  if (begun)
+    timings.queueMs = double(begun - submitted) * 1e-6;
   if (sampled > 1 && lastId > firstId)
     timings.decodeTps = double(sampled - 1) / (double(lastId - firstId) * 1e-9);
   completion.drawn = sampled;

@@ -26,6 +26,11 @@ public:
          const text::Tokenizer *tokenizer);
 
   const SamplingParams &sampling() const { return request.sampling; }
+  /// Whether the request wants to see a row before an id is drawn from it.
+  bool editsLogits() const { return bool(request.onLogits); }
+  void editLogits(std::span<float> row) const {
+    request.onLogits({request.sampling.choice, completion.ids, row});
+  }
   const TokenHistory *history() const { return seen ? &*seen : nullptr; }
   bool constrained() const { return constraint.has_value(); }
   /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
@@ -45,8 +50,12 @@ public:
   bool finished() const { return done; }
   Completion result(double loadMs);
 
-  void markStarted(); ///< its first step begins; later calls do nothing
-  bool begun() const { return started != 0; }
+  bool started() const { return begun != 0; }
+  /// Its first step begins, of which so much is there already.
+  void start(int64_t cachedTokens);
+
+  /// Whether the scheduler knows it: further choices are forked from the first one's prompt.
+  bool scheduled = true;
 
 private:
   void end(FinishReason reason);
@@ -65,7 +74,7 @@ private:
   bool done = false;
   int64_t sampled = 0;
   uint64_t submitted, firstId = 0, lastId = 0; ///< ns
-  uint64_t started = 0;
+  uint64_t begun = 0;
 };
 
 } // namespace ingot::runtime

@@ -2,6 +2,7 @@
 #include "runtime/service/Service.h"
 
 #include "runtime/device/Trace.h"
+#include "runtime/engine/Inspect.h"
 
 #include <algorithm>
 #include <cassert>
@@ -50,17 +51,21 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
     : engine(std::move(session)), options(std::move(given)) {
   if (!options.dispatch)
     options.dispatch = [](const std::function<void()> &work) { work(); };
+  measured.update([&](Measurements &m) { m.pageTokens = int64_t(engine->memory().pageTokens); });
   publish();
   thread = std::thread([this] { run(); });
 }
 
-Service::~Service() {
+Service::~Service() { stop(); }
+
+void Service::stop() {
   {
     std::lock_guard lock(mutex);
     stopping = true;
   }
   wake.notify_one();
-  thread.join();
+  if (thread.joinable())
+    thread.join();
 }
 
 // ------------------------------------------------------------- from any thread
@@ -126,7 +131,7 @@ void Service::refuseWaiting() {
   wake.notify_one();
 }
 
-ServiceStats Service::stats() const {
+runtime::ScheduleStats Service::stats() const {
   std::lock_guard lock(mutex);
   return published;
 }
@@ -182,6 +187,7 @@ void Service::run() {
     const bool worked = engine->step();
     const uint64_t end = nowNanoseconds();
     size_t newTokens = deliveries.size();
+    noteStarted(stepBegin);
     collect();
     if (worked) {
       ++steps;
@@ -208,23 +214,26 @@ void Service::begin(Command command) {
   measured.update([&](Measurements &m) {
     m.promptTokens += uint64_t(job->promptTokens);
     m.promptLength.observe(double(job->promptTokens));
+    m.askedChoices.observe(double(command.choices));
+    if (command.request.maxTokens >= 0)
+      m.askedTokens.observe(double(command.request.maxTokens));
   });
   jobs.push_back(job);
-  const uint32_t firstChoice = command.request.sampling.choice;
-  for (int32_t i = 0; i < command.choices; ++i) {
-    runtime::Request request = command.request;
-    request.sampling.choice = firstChoice + uint32_t(i);
-    request.cancel = &job->cancelled;
-    request.onToken = [this, job, i](const runtime::TokenEvent &event) { onToken(job, i, event); };
-    auto id = engine->submit(std::move(request));
-    if (id) {
-      job->ids[size_t(i)] = *id;
-      continue;
-    }
+  const auto firstChoice = int32_t(command.request.sampling.choice);
+  command.request.cancel = &job->cancelled;
+  command.request.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
+    onToken(job, int32_t(event.choice) - firstChoice, event);
+  };
+  auto ids = engine->submit(std::move(command.request), command.choices);
+  if (ids) {
+    job->ids = std::move(*ids);
+    return;
+  }
+  for (size_t i = 0; i < job->ids.size(); ++i) {
     Output output;
-    output.error = id.error(); // what was checked before cannot fail but for the device
+    output.error = ids.error(); // what was checked before cannot fail but for the device
     output.reason = runtime::FinishReason::Cancelled;
-    end(job, size_t(i), std::move(output));
+    end(job, i, std::move(output));
   }
 }
 
@@ -236,6 +245,14 @@ void Service::refuseUnstarted() {
     }
 }
 
+/// A job's wait ends with the step that it first takes part in.
+void Service::noteStarted(uint64_t stepBegin) {
+  for (const auto &job : jobs)
+    if (!job->times.scheduled &&
+        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); }))
+      job->times.scheduled = stepBegin;
+}
+
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
                       const runtime::TokenEvent &event) {
   const uint64_t now = nowNanoseconds();
@@ -243,16 +260,17 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   if (event.id >= 0) {
     measured.update([&](Measurements &m) {
       ++m.generationTokens;
+      m.recent.add(now);
       if (last)
         m.interTokenLatency.observe(secondsBetween(last, now));
       else
         m.timeToFirstToken.observe(secondsBetween(job->reserved, now));
     });
-    if (!job->firstToken) {
-      job->firstToken = now;
+    if (!job->times.firstToken) {
+      job->times.firstToken = now;
       waitingTokens.fetch_sub(job->promptTokens);
     }
-    last = now;
+    last = job->times.lastToken = now;
     ++job->newTokens;
   }
   Output output;
@@ -276,6 +294,7 @@ void Service::collect() {
       output.reason = answer.finishReason;
       output.stopString = std::move(answer.stopString);
       output.newTokens = answer.drawn;
+      output.cachedTokens = answer.cachedTokens;
       if (answer.finishReason == runtime::FinishReason::Cancelled && failure)
         output.error = *failure;
       else if (answer.failure)
@@ -296,8 +315,10 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
   taken->fetch_sub(1);
   output.kind = Output::Kind::End;
   output.choice = int32_t(choice);
+  output.times = job->times;
+  const JobTimes &times = job->times;
   const uint64_t now = nowNanoseconds();
-  if (--job->open == 0 && !job->firstToken)
+  if (--job->open == 0 && !times.firstToken)
     waitingTokens.fetch_sub(job->promptTokens);
   measured.update([&](Measurements &m) {
     Ending ending = output.error                                     ? Ending::Error
@@ -309,8 +330,18 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
       return;
     m.endToEnd.observe(secondsBetween(job->reserved, now));
     m.answerLength.observe(double(output.newTokens));
-    if (job->firstToken)
-      m.decodeTime.observe(secondsBetween(job->firstToken, now));
+    if (times.scheduled) {
+      m.queueTime.observe(secondsBetween(job->reserved, times.scheduled));
+      m.inferenceTime.observe(secondsBetween(times.scheduled, now));
+    }
+    if (times.scheduled && times.firstToken)
+      m.prefillTime.observe(secondsBetween(times.scheduled, times.firstToken));
+    if (times.firstToken) {
+      m.decodeTime.observe(secondsBetween(times.firstToken, now));
+      if (output.newTokens > 1)
+        m.timePerToken.observe(secondsBetween(times.firstToken, now) /
+                               double(output.newTokens - 1));
+    }
   });
   deliveries.push_back({job, std::move(output)});
 }
@@ -322,7 +353,8 @@ void Service::deliver() {
   auto step = std::make_shared<std::vector<Delivery>>(std::move(deliveries));
   deliveries.clear();
   deliveries.reserve(step->size());
-  options.dispatch([step] {
+  // Moved, not copied: jobs shall go where outputs are wanted, not on this thread.
+  options.dispatch([step = std::move(step)] {
     for (Delivery &delivery : *step)
       delivery.job->take(delivery.output);
   });
@@ -337,12 +369,10 @@ std::vector<RequestView> Service::look() const {
   seen.reserve(jobs.size());
   for (const auto &job : jobs) {
     using State = RequestView::State;
-    const bool started =
-        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); });
     seen.push_back({job->name,
-                    job->firstToken ? State::Decode
-                    : started       ? State::Prefill
-                                    : State::Queued,
+                    job->times.firstToken  ? State::Decode
+                    : job->times.scheduled ? State::Prefill
+                                           : State::Queued,
                     job->open, job->promptTokens, job->newTokens,
                     secondsBetween(job->reserved, now)});
   }
@@ -351,16 +381,25 @@ std::vector<RequestView> Service::look() const {
 
 void Service::publish() {
   std::vector<RequestView> seen = look();
-  const runtime::Session::Load load = engine->load();
+  const runtime::ScheduleStats now = engine->stats();
   measured.update([&](Measurements &m) {
-    m.running = load.running;
-    m.waiting = load.waiting;
-    m.pagesUsed = load.pagesUsed;
-    m.pages = load.pages;
+    m.running = now.running;
+    m.waiting = now.waiting;
+    m.pagesUsed = now.pagesUsed;
+    m.pages = now.pages;
+    m.preemptions = now.preemptions;
+    m.prefixQueries = now.prefixQueries;
+    m.prefixHits = now.prefixHits;
+    m.pagesKept = now.pagesKept;
+    m.swaps = now.swaps;
+    m.swappedBytes = now.swappedBytes;
+    m.swapBytesUsed = now.swapBytesUsed;
+    m.forks = now.forks;
+    m.copiedPages = now.copiedPages;
   });
   std::lock_guard lock(mutex);
   views = std::move(seen);
-  published = {load.running, load.waiting, load.pagesUsed, load.pages, steps};
+  published = now;
   if (!failed && engine->failure())
     failed = std::make_shared<Error>(*engine->failure());
 }

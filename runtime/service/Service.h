@@ -29,6 +29,12 @@
 
 namespace ingot::service {
 
+/// Moments of a job, nanoseconds of the steady clock; 0: not yet.
+struct JobTimes {
+  uint64_t scheduled = 0; ///< its first step began
+  uint64_t firstToken = 0, lastToken = 0;
+};
+
 /// What comes back of a job: tokens as they are drawn, and for each choice one end.
 struct Output {
   enum class Kind : uint8_t { Token, End };
@@ -44,6 +50,7 @@ struct Output {
   int64_t newTokens = 0;      ///< ids drawn, a stop id among them
   int64_t cachedTokens = 0;   ///< of the prompt, found in the prefix cache
   std::optional<Error> error; ///< why it ended before its time: E05xx, E07xx
+  JobTimes times;             ///< of the job, so far
 };
 
 /// One request of a client, with as many choices as it asked for. The maker keeps a reference as
@@ -62,8 +69,9 @@ private:
   bool refused = false;                ///< cancelled since the service ends
   std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
   int32_t open = 0;
-  uint64_t reserved = 0, firstToken = 0; ///< ns
-  std::vector<uint64_t> lastToken;       ///< ns, by choice
+  uint64_t reserved = 0; ///< ns
+  JobTimes times;
+  std::vector<uint64_t> lastToken; ///< ns, by choice
   int64_t promptTokens = 0, newTokens = 0;
 };
 
@@ -93,12 +101,6 @@ private:
   int64_t choices = 0;
 };
 
-struct ServiceStats {
-  int64_t running = 0, waiting = 0; ///< choices
-  int64_t pagesUsed = 0, pages = 0;
-  uint64_t steps = 0;
-};
-
 /// A job as it stood after a step, for those who look on.
 struct RequestView {
   enum class State : uint8_t { Queued, Prefill, Decode };
@@ -113,8 +115,7 @@ class Service {
 public:
   static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
                                          ServiceOptions options);
-  /// Cancels what is under way and waits for it to end.
-  ~Service();
+  ~Service(); ///< as stop()
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
@@ -135,8 +136,12 @@ public:
   /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
   void refuseWaiting();
 
+  /// Cancels what is under way and waits for it to end. Not from the engine's thread; nothing is
+  /// taken from then on.
+  void stop();
+
   /// Of the last step.
-  ServiceStats stats() const;
+  runtime::ScheduleStats stats() const;
   /// What is under way, in the order it came. Kept up to date for a few seconds after each call, so
   /// that nobody pays for a list that nobody reads: the first of a series may miss what is new.
   std::vector<RequestView> requests() const;
@@ -163,6 +168,7 @@ private:
   void run();
   void begin(Command command);
   void refuseUnstarted();
+  void noteStarted(uint64_t stepBegin);
   void collect();
   void end(const std::shared_ptr<Job> &job, size_t choice, Output output);
   void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);
@@ -181,7 +187,7 @@ private:
   std::condition_variable wake;
   std::vector<Command> commands;
   bool stopping = false, refusing = false;
-  ServiceStats published;
+  runtime::ScheduleStats published;
   std::vector<RequestView> views;
   std::shared_ptr<const Error> failed;
 

@@ -93,29 +93,66 @@ Result<void> Session::validate(const Request &request) const {
 }
 
 Result<RequestId> Session::submit(Request request) {
+  auto ids = submit(std::move(request), 1);
+  if (!ids)
+    return ids.error();
+  return ids->front();
+}
+
+Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices) {
   if (impl->failure)
     return *impl->failure;
   if (auto checked = validate(request); !checked)
     return checked.error();
+  if (choices < 1 || choices > kMostChoices)
+    return badLimit("the number of choices is out of range",
+                    "asked for " + std::to_string(choices) + ", allowed: 1 to " +
+                        std::to_string(kMostChoices),
+                    "ask for fewer");
   const int64_t maxTokens = mostTokens(request, impl->limits);
-  RequestId id = impl->scheduler->add(request.promptIds, maxTokens);
-  impl->answers.emplace(id, std::make_unique<Answer>(std::move(request), maxTokens, impl->eos,
-                                                     impl->tokenizer.get()));
-  return id;
+  if (request.onLogits)
+    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
+  SequenceOptions options;
+  options.maxNew = maxTokens;
+  options.priority = request.priority;
+  options.user = request.user;
+  options.cachePrefix = request.cachePrefix;
+  options.cacheSalt = request.cacheSalt;
+  options.arrival = Impl::now();
+  std::vector<RequestId> ids{impl->scheduler->add(request.promptIds, options)};
+  while (int64_t(ids.size()) < choices)
+    ids.push_back(impl->scheduler->reserveId());
+  auto answerOf = [&](Request given) {
+    return std::make_unique<Answer>(std::move(given), maxTokens, impl->eos, impl->tokenizer.get());
+  };
+  for (size_t i = 1; i < ids.size(); ++i) {
+    Request other = request;
+    other.sampling.choice += uint32_t(i);
+    auto answer = answerOf(std::move(other));
+    answer->scheduled = false;
+    impl->answers.emplace(ids[i], std::move(answer));
+  }
+  if (choices > 1)
+    impl->choicesOf.emplace(ids[0], std::vector(ids.begin() + 1, ids.end()));
+  impl->answers.emplace(ids[0], answerOf(std::move(request)));
+  return ids;
 }
 
-Session::Load Session::load() const {
-  return {impl->scheduler->running(), impl->scheduler->queued(), impl->kv->pagesInUse(),
-          impl->kv->totalPages()};
+void Session::Impl::cancel(RequestId id, Answer &answer) {
+  answer.cancel();
+  if (answer.scheduled)
+    scheduler->finish(id);
+  answer.scheduled = false;
+  if (auto others = choicesOf.extract(id))
+    for (RequestId other : others.mapped()) // they have the same flag, or the same failure
+      if (Answer &one = *answers.at(other); !one.finished())
+        cancel(other, one);
 }
 
 void Session::Impl::endCancelled() {
-  for (auto &[id, answer] : answers) {
-    if (answer->finished() || !answer->cancelled())
-      continue;
-    answer->cancel();
-    scheduler->finish(id);
-  }
+  for (auto &[id, answer] : answers)
+    if (!answer->finished() && answer->cancelled())
+      cancel(id, *answer);
 }
 
 bool Session::Impl::deviceDraws() {
@@ -123,10 +160,13 @@ bool Session::Impl::deviceDraws() {
   if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
+    if (!choicesOf.empty() && choicesOf.contains(row.sequence))
+      return false; // several ids of one row
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (answer.constrained() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (answer.constrained() || answer.editsLogits() || !params.drawnFromLogits() ||
+        !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -141,29 +181,55 @@ bool Session::Impl::succeeded(const Result<void> &ran) {
   }
   failure = ran.error();
   for (auto &[id, answer] : answers)
-    if (!answer->finished()) {
-      answer->cancel();
-      scheduler->finish(id);
-    }
+    if (!answer->finished())
+      cancel(id, *answer);
   return false;
 }
 
+const BatchView *Session::Impl::plan() {
+  const BatchView *batch = scheduler->plan(now());
+  if (!batch)
+    return nullptr;
+  for (const Scheduler::Share &share : scheduler->shares()) {
+    Answer &answer = *answers.at(share.sequence);
+    if (answer.started())
+      continue;
+    answer.start(scheduler->cachedTokens(share.sequence));
+    if (auto others = choicesOf.find(share.sequence); others != choicesOf.end())
+      for (RequestId other : others->second)
+        answers.at(other)->start(scheduler->cachedTokens(share.sequence));
+  }
+  return batch;
+}
+
 bool Session::Impl::runStep(const BatchView &batch) {
+  double begun = now();
   if (!succeeded(executor->step(batch)))
     return false;
   scheduler->complete();
+  lastEnd = now();
+  scheduler->observe(scheduler->work(), lastEnd - begun);
   return true;
 }
 
-std::optional<Session::Impl::Rows> Session::Impl::beginSampled(const BatchView &planned) {
+std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView &planned) {
   BatchView batch = planned;
+  double begun = now();
   if (std::ranges::any_of(sampling, [](const RowSampling &row) { return row.scale != 0.0; }))
     batch.sampling = sampling.data();
   if (!succeeded(executor->beginSampled(batch)))
     return std::nullopt;
   scheduler->complete();
   auto rows = scheduler->rows();
-  return Rows(rows.begin(), rows.end());
+  return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
+}
+
+const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
+  if (!answer.editsLogits())
+    return row;
+  std::copy_n(row, editedRow.size(), editedRow.begin());
+  answer.editLogits(editedRow);
+  return editedRow.data();
 }
 
 Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
@@ -175,7 +241,7 @@ Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
 /// An answer that ends with one of them has then been computed a token too far. Its pages may go to
 /// another at once: the device does one step after the other, so that whoever gets them writes
 /// later.
-std::optional<Session::Impl::Rows> Session::Impl::runAhead(const Rows &rows) {
+std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
   if (!executor->runsAhead())
     return std::nullopt;
   bool any = false;
@@ -184,24 +250,25 @@ std::optional<Session::Impl::Rows> Session::Impl::runAhead(const Rows &rows) {
       scheduler->append(rows[i].sequence, ~int32_t(i));
       any = true;
     }
-  const BatchView *batch = any ? scheduler->plan() : nullptr;
+  const BatchView *batch = any ? plan() : nullptr;
   if (!batch || !deviceDraws()) // then it is planned again when the ids are there
     return std::nullopt;
-  for (const Scheduler::Share &share : scheduler->shares())
-    answers.at(share.sequence)->markStarted();
   return beginSampled(*batch);
 }
 
 /// Waits for the step under way and gives its ids out; the next may have begun meanwhile.
 bool Session::Impl::finishSampled() {
-  Rows rows = std::move(*underWay);
+  const auto [rows, work, begun] = std::move(*underWay);
   underWay.reset();
-  std::optional<Rows> next = runAhead(rows);
+  std::optional<Begun> next = runAhead(rows);
   if (failure)
     return false;
   auto ids = executor->endSampled();
   if (!succeeded(ids ? Result<void>() : ids.error()))
     return false;
+  double end = now();
+  scheduler->observe(work, end - std::max(begun, lastEnd)); // it may have waited for the one before
+  lastEnd = end;
   for (size_t i = 0; i < rows.size(); ++i) {
     Answer *answer = answerOf(rows[i]);
     if (!answer) // cancelled, or it ended with the id before
@@ -215,42 +282,60 @@ bool Session::Impl::finishSampled() {
   return true;
 }
 
+/// The first logits of a request are those of all its choices.
+void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
+  const float *logits = executor->logits() + index * executor->logitsStride();
+  const float *maxima =
+      executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
+  auto draw = [&](Answer &answer) { // -1: it has ended
+    auto allowed = answer.allowed();
+    if (!allowed)
+      return -1;
+    const float *drawn = drawnFrom(logits, answer);
+    Sampler::Choice choice =
+        sampler->choose(drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
+                        drawn == logits ? maxima : nullptr, *allowed); // an edited row has others
+    return answer.take(choice.id, choice.logprobs) ? choice.id : -1;
+  };
+  if (auto others = choicesOf.find(row.sequence); others != choicesOf.end()) {
+    for (RequestId other : others->second) {
+      Answer &answer = *answers.at(other);
+      int32_t id = answer.finished() ? -1 : draw(answer);
+      if (id < 0)
+        continue;
+      answer.scheduled = true;
+      scheduler->fork(row.sequence, other);
+      scheduler->append(other, id);
+    }
+    choicesOf.erase(others);
+  }
+  int32_t id = draw(*answers.at(row.sequence));
+  if (id >= 0)
+    scheduler->append(row.sequence, id);
+  else
+    scheduler->finish(row.sequence);
+}
+
 bool Session::step() {
   impl->endCancelled();
   if (impl->underWay)
     return impl->finishSampled();
-  const BatchView *batch = impl->scheduler->plan();
+  const BatchView *batch = impl->plan();
   if (!batch)
     return false;
-  for (const Scheduler::Share &share : impl->scheduler->shares())
-    impl->answers.at(share.sequence)->markStarted();
   if (impl->deviceDraws()) {
     impl->underWay = impl->beginSampled(*batch);
     return impl->underWay && impl->finishSampled();
   }
   if (!impl->runStep(*batch))
     return false;
-  const float *logits = impl->executor->logits(), *maxima = impl->executor->maxima();
-  std::span<const Scheduler::Row> rows = impl->scheduler->rows();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Scheduler::Row &row = rows[i];
-    Answer &answer = *impl->answers.at(row.sequence);
-    auto allowed = answer.allowed();
-    if (!allowed) {
-      impl->scheduler->finish(row.sequence);
-      continue;
-    }
-    Sampler::Choice choice = impl->sampler->choose(
-        logits + int64_t(i) * impl->executor->logitsStride(), answer.sampling(), answer.history(),
-        uint64_t(row.position) + 1,
-        maxima ? maxima + int64_t(i) * impl->executor->maximaStride() : nullptr, *allowed);
-    if (answer.take(choice.id, choice.logprobs))
-      impl->scheduler->append(row.sequence, choice.id);
-    else
-      impl->scheduler->finish(row.sequence);
-  }
+  const auto rows = impl->scheduler->rows();
+  for (size_t i = 0; i < rows.size(); ++i)
+    impl->drawRow(rows[i], int64_t(i));
   return true;
 }
+
+ScheduleStats Session::stats() const { return impl->scheduler->stats(); }
 
 void Session::runUntilDone() {
   while (step())
@@ -259,7 +344,7 @@ void Session::runUntilDone() {
 
 bool Session::started(RequestId id) const {
   auto found = impl->answers.find(id);
-  return found != impl->answers.end() && found->second->begun();
+  return found != impl->answers.end() && found->second->started();
 }
 
 bool Session::finished(RequestId id) const {

@@ -24,6 +24,7 @@
 
 #include "runtime/error/Error.h"
 #include "runtime/sample/SamplingParams.h"
+#include "runtime/schedule/ScheduleStats.h"
 
 #include <atomic>
 #include <cstdint>
@@ -67,8 +68,16 @@ struct SessionOptions {
   std::string isa;           ///< "avx2", "avx512"; empty: the best this machine has
   int64_t prefillChunk = 0;  ///< most tokens of one prompt in one step; 0: maxBatchTokens
   bool loadTokenizer = true; ///< false: ids only, for a quicker start
-  std::string traceFile;     ///< Chrome trace of every launch, written by writeTrace() or when the
-                             ///< session closes
+  bool prefixCache = true;   ///< requests find the KV pages of others that began alike
+  uint64_t swapBytes = 0; ///< of host memory for the KV pages of requests that were preempted; 0:
+                          ///< they are computed again
+  bool fair = false;      ///< among requests of one priority, the user (Request::user) who was
+                          ///< served least goes first
+  bool balance = true;    ///< prompts are cut so that answers keep their pace (ChunkBudget.h)
+  double targetItl = 0;   ///< seconds between two ids of an answer, and
+  double targetTtft = 0;  ///< to the first: prompts are cut for them instead; 0: none
+  std::string traceFile;  ///< Chrome trace of every launch, written by writeTrace() or when the
+                          ///< session closes
 };
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
@@ -83,6 +92,14 @@ struct TokenEvent {
   int32_t id;
   std::string_view text;
   std::span<const TokenLogprob> logprobs; ///< the chosen id, then the likeliest; empty unless asked
+  uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
+};
+
+/// What onLogits sees: a row of logits before an id is drawn from it.
+struct LogitsRow {
+  uint32_t choice;              ///< SamplingParams::choice of the request
+  std::span<const int32_t> ids; ///< new ones so far
+  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
 };
 
 struct Request {
@@ -96,14 +113,23 @@ struct Request {
   /// What the answer must match; needs a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
+  /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
+  /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
+  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host.
+  std::function<void(const LogitsRow &)> onLogits;
   const std::atomic<bool> *cancel =
-      nullptr; ///< ends the request within one step when it turns true
+      nullptr;             ///< ends the request within one step when it turns true
+  int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one
+  int64_t user = 0;        ///< whose share it counts to (SessionOptions::fair)
+  bool cachePrefix = true; ///< uses the prefix cache, and leaves its pages there
+  uint64_t cacheSalt = 0;  ///< meets only pages of requests with the same
 };
 
 struct Timings {
   double loadMs = 0;    ///< open() of the session
+  double queueMs = 0;   ///< submit() to its first step
   double ttftMs = 0;    ///< submit() to the first new id
-  double promptTps = 0; ///< prompt tokens per second up to the first new id
+  double promptTps = 0; ///< prompt tokens computed (not cached) per second up to the first new id
   double decodeTps = 0; ///< new ids after the first, per second; 0 if there are none
 };
 
@@ -116,6 +142,7 @@ struct Completion {
   std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;
   std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
+  int64_t cachedTokens = 0;                        ///< of the prompt, found in the prefix cache
   Timings timings;
 };
 
@@ -168,6 +195,13 @@ public:
   /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
   /// tokenizer.
   Result<RequestId> submit(Request request);
+  /// The same with several answers: ids of choices SamplingParams::choice, +1, … The prompt is
+  /// computed once; each answer begins with the same logits and goes on by itself. E0501 if
+  /// `choices` is not 1 to kMostChoices.
+  static constexpr int32_t kMostChoices = 128;
+  Result<std::vector<RequestId>> submit(Request request, int32_t choices);
+  /// Of requests, pages and steps, as they are now.
+  ScheduleStats stats() const;
   /// One step of the batch; false if there is nothing left to do, or the device failed.
   bool step();
   /// Why the device failed, E07xx: every request that was under way has ended as cancelled, and
@@ -189,13 +223,6 @@ public:
       std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;
   Result<void> logits(std::span<const int32_t> ids, const LogitsSink &sink,
                       const std::atomic<bool> *cancel = nullptr);
-  /// What is under way.
-  struct Load {
-    int64_t running = 0, waiting = 0; ///< requests
-    int64_t pagesUsed = 0, pages = 0; ///< of the KV
-  };
-  Load load() const;
-
   /// Log-softmax in double. Needs two ids or more (E0503).
   Result<Score> score(std::span<const int32_t> ids);
 

@@ -1,4 +1,5 @@
 //===- SessionOpen.cpp - From a path and limits to a session --------------===//
+#include "runtime/service/EngineCost.h"
 #include "runtime/service/SessionImpl.h"
 
 #include "runtime/device/cpu/Executor.h"
@@ -32,6 +33,12 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
                       {"logits rows", options.logitsRows, 0},
                       {"--threads", options.threads, 0},
                       {"prefill chunk", options.prefillChunk, 0}};
+  for (auto [what, seconds] : {std::pair("the ITL target", options.targetItl),
+                               std::pair("the TTFT target", options.targetTtft)})
+    if (!(seconds >= 0))
+      return badLimit("a target is out of range",
+                      std::string(what) + " is " + std::to_string(seconds) + " seconds",
+                      "give 0 for none, or seconds");
   for (const auto &range : ranges)
     if (range.value < range.least || range.value > kMost)
       return badLimit("a limit is out of range",
@@ -57,6 +64,7 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
   limits.threads = uint64_t(options.threads ? options.threads : cpu::usableProcessors());
   if (options.kvMemoryBytes)
     limits.kvBytes = options.kvMemoryBytes;
+  limits.swapBytes = options.swapBytes;
   limits.context = uint64_t(options.context);
   if (options.context == 0)
     limits.context = std::min<uint64_t>(table.model()->context(), kDefaultContext);
@@ -160,12 +168,26 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
 
   int64_t pages = impl->executor->pages();
   impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages, kPageTokens};
-  impl->kv = std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
   int64_t budget = int64_t(limits.maxBatchTokens);
+  int64_t chunk = options.prefillChunk ? std::min(options.prefillChunk, budget) : budget;
+  impl->kv = std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
+  auto swap = cpu::HostMemory::allocate(options.swapBytes, "swapped KV pages", false);
+  if (!swap)
+    return swap.error();
+  impl->swap = std::move(*swap);
+  SchedulePolicy policy;
+  policy.order = options.fair ? QueueOrder::Fair : QueueOrder::Priority;
+  policy.chunks.rule = options.balance ? ChunkRule::Balanced : ChunkRule::Whole;
+  policy.chunks.targetItl = options.targetItl;
+  policy.chunks.targetTtft = options.targetTtft;
+  policy.prefixCache = options.prefixCache;
+  ScheduleResources resources;
+  resources.mover = impl->executor->pageMover();
+  resources.swapMemory = {impl->swap.data(), impl->swap.size()};
+  resources.cost = engineCost(impl->executor->program(), impl->executor->target(),
+                              impl->executor->threads(), budget);
   impl->scheduler = std::make_unique<Scheduler>(
-      *impl->kv,
-      ScheduleLimits{budget, int64_t(limits.logitsRows),
-                     options.prefillChunk ? std::min(options.prefillChunk, budget) : budget});
+      *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
   impl->sampling.reserve(size_t(limits.logitsRows));
   impl->traceFile = options.traceFile;

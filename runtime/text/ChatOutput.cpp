@@ -8,7 +8,8 @@
 //                           └──────────── Bad: what was read is content ─┘
 //
 // Until a call is certain its text is kept; if it turns out to be none it goes through again as
-// content, without the mark that made us look. Marks that no model writes for people are never shown.
+// content, without the mark that made us look. Marks that no model writes for people are never
+// shown.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/ChatOutput.h"
@@ -36,12 +37,12 @@ struct ChatOutputParser::Impl {
   At at = At::Begin;
   std::string input; ///< what is still to be read
   size_t next = 0;
-  std::string mark;  ///< what may be the beginning of a mark
-  std::string kept;  ///< read since the last certain thing: content, if it is no call
-  std::string space; ///< shown only if something follows
-  bool started = false;    ///< content or a call was seen: no bare call may begin
-  bool dropSpace = false;  ///< after a mark
-  bool certain = false;    ///< the reader has told its name
+  std::string mark;       ///< what may be the beginning of a mark
+  std::string kept;       ///< read since the last certain thing: content, if it is no call
+  std::string space;      ///< shown only if something follows
+  bool started = false;   ///< content or a call was seen: no bare call may begin
+  bool dropSpace = false; ///< after a mark
+  bool certain = false;   ///< the reader has told its name
   bool strict = false, bracket = false;
   int32_t calls = 0, callsBefore = 0;
   CallSink sink;
@@ -253,7 +254,8 @@ struct ChatOutputParser::Impl {
       return matchMarks(OutputPiece::Kind::Reasoning);
     case At::Begin:
     case At::Content:
-      if (wantsTools() && mark.empty() && !started && tools->bare.find(c) != std::string_view::npos) {
+      if (wantsTools() && mark.empty() && !started &&
+          tools->bare.find(c) != std::string_view::npos) {
         openBody("", true);
         return body(c);
       }
@@ -287,7 +289,9 @@ struct ChatOutputParser::Impl {
       ++calls;
       give(OutputPiece::Kind::ToolName, name);
     };
-    sink.arguments = [this](std::string_view text) { give(OutputPiece::Kind::ToolArguments, text); };
+    sink.arguments = [this](std::string_view text) {
+      give(OutputPiece::Kind::ToolArguments, text);
+    };
   }
 };
 

@@ -49,20 +49,22 @@ Result<std::unique_ptr<Vocabulary>> Vocabulary::create(const Tokenizer &tokenize
                                                        std::span<const int32_t> eos) {
   void *handle = nullptr;
   std::string why;
-  int32_t status = ingot_vocabulary_open(tokenizer.handle, static_cast<uint32_t>(std::max(vocab, 0)),
-                                         {eos.data(), eos.size_bytes()}, &handle, into(why));
+  int32_t status =
+      ingot_vocabulary_open(tokenizer.handle, static_cast<uint32_t>(std::max(vocab, 0)),
+                            {eos.data(), eos.size_bytes()}, &handle, into(why));
   if (status == INGOT_TEXT_PANIC)
     return internal(why);
   if (status != INGOT_TEXT_OK)
-    return Error{ExitCode::File, "E0624", "this vocabulary cannot constrain answers", why,
-                 "leave response_format and grammars out, or compile the engine with its tokenizer"};
+    return Error{
+        ExitCode::File, "E0624", "this vocabulary cannot constrain answers", why,
+        "leave response_format and grammars out, or compile the engine with its tokenizer"};
   return std::unique_ptr<Vocabulary>(new Vocabulary(handle));
 }
 
 Vocabulary::~Vocabulary() { ingot_vocabulary_close(handle); }
 
-Result<std::shared_ptr<const Grammar>>
-Grammar::compile(const Vocabulary &vocabulary, GrammarKind kind, std::string_view source) {
+Result<std::shared_ptr<const Grammar>> Grammar::compile(const Vocabulary &vocabulary,
+                                                        GrammarKind kind, std::string_view source) {
   void *handle = nullptr;
   std::string why;
   switch (ingot_grammar_compile(vocabulary.handle, static_cast<uint8_t>(kind),
@@ -70,8 +72,8 @@ Grammar::compile(const Vocabulary &vocabulary, GrammarKind kind, std::string_vie
   case INGOT_TEXT_OK:
     return std::shared_ptr<const Grammar>(new Grammar(handle));
   case INGOT_TEXT_TOO_LARGE:
-    return Error{ExitCode::Usage, "E0622", std::string("the ") + nameOf(kind) + " is too large", why,
-                 "make it smaller"};
+    return Error{ExitCode::Usage, "E0622", std::string("the ") + nameOf(kind) + " is too large",
+                 why, "make it smaller"};
   case INGOT_TEXT_PANIC:
     return internal(why);
   default:
@@ -89,7 +91,8 @@ Constraint Grammar::start() const {
   return Constraint(constraint);
 }
 
-Constraint::Constraint(Constraint &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+Constraint::Constraint(Constraint &&other) noexcept
+    : handle(std::exchange(other.handle, nullptr)) {}
 
 Constraint::~Constraint() {
   if (handle)

@@ -17,34 +17,71 @@ constexpr Mark kLlamaClose[] = {{"<|eom_id|>"}, {"<|eot_id|>"}};
 constexpr Mark kPythonOpen[] = {{"<|python_start|>"}, {"<|python_tag|>"}};
 constexpr Mark kPythonClose[] = {{"<|python_end|>"}, {"<|eom_id|>"}, {"<|eot_id|>"}};
 constexpr Mark kMistralOpen[] = {{"[TOOL_CALLS]"}};
-constexpr Mark kGemmaOpen[] = {{"```tool_code", false}, {"```tool_call", false}, {"```json", false}};
+constexpr Mark kGemmaOpen[] = {
+    {"```tool_code", false}, {"```tool_call", false}, {"```json", false}};
 constexpr Mark kGemmaClose[] = {{"```", false}};
 constexpr Mark kFunctionGemmaOpen[] = {{"<start_function_call>"}};
 constexpr Mark kFunctionGemmaClose[] = {{"<end_function_call>"}};
 
 constexpr std::array kTools = {
     // Qwen 2.5 and 3, SmolLM2 and 3, Hermes: one object in each pair of marks.
-    ToolMarks{.name = "hermes", .openers = kHermesOpen, .closers = kHermesClose, .json = true,
-              .shape = CallShape::Json, .before = {"<tool_call>"}, .after = {"</tool_call>"}, .separator = "\n"},
+    ToolMarks{.name = "hermes",
+              .openers = kHermesOpen,
+              .closers = kHermesClose,
+              .json = true,
+              .shape = CallShape::Json,
+              .before = {"<tool_call>"},
+              .after = {"</tool_call>"},
+              .separator = "\n"},
     // Llama 3.1 to 3.3: the answer is the object; several with ';' or a new line between them.
-    ToolMarks{.name = "llama3-json", .openers = kLlamaOpen, .closers = kLlamaClose, .bare = "{",
-              .json = true, .shape = CallShape::Json, .argumentsKey = "parameters", .separator = "; "},
+    ToolMarks{.name = "llama3-json",
+              .openers = kLlamaOpen,
+              .closers = kLlamaClose,
+              .bare = "{",
+              .json = true,
+              .shape = CallShape::Json,
+              .argumentsKey = "parameters",
+              .separator = "; "},
     // Llama 3.2 small models and Llama 4: [f(a=1), g()].
-    ToolMarks{.name = "llama3-pythonic", .openers = kPythonOpen, .closers = kPythonClose, .bare = "[",
-              .python = true, .shape = CallShape::Python, .prefix = {"[", false}, .suffix = {"]", false},
+    ToolMarks{.name = "llama3-pythonic",
+              .openers = kPythonOpen,
+              .closers = kPythonClose,
+              .bare = "[",
+              .python = true,
+              .shape = CallShape::Python,
+              .prefix = {"[", false},
+              .suffix = {"]", false},
               .separator = ", "},
     // Mistral until its 10th tokenizer: an array of objects.
-    ToolMarks{.name = "mistral", .openers = kMistralOpen, .json = true, .named = true,
-              .shape = CallShape::Json, .prefix = {"[TOOL_CALLS]"}, .suffix = {"]", false},
+    ToolMarks{.name = "mistral",
+              .openers = kMistralOpen,
+              .json = true,
+              .named = true,
+              .shape = CallShape::Json,
+              .prefix = {"[TOOL_CALLS]"},
+              .suffix = {"]", false},
               .separator = ", "},
     // From the 11th on: each call has its mark.
-    ToolMarks{.name = "mistral-args", .openers = kMistralOpen, .json = true, .named = true,
-              .shape = CallShape::Named, .before = {"[TOOL_CALLS]"}},
+    ToolMarks{.name = "mistral-args",
+              .openers = kMistralOpen,
+              .json = true,
+              .named = true,
+              .shape = CallShape::Named,
+              .before = {"[TOOL_CALLS]"}},
     // Gemma 3 has no marks of its own: its documentation prompts for either of these.
-    ToolMarks{.name = "gemma3", .openers = kGemmaOpen, .closers = kGemmaClose, .bare = "{[", .json = true,
-              .python = true, .shape = CallShape::Python, .prefix = {"```tool_code", false},
-              .suffix = {"```", false}, .separator = "\n"},
-    ToolMarks{.name = "functiongemma", .openers = kFunctionGemmaOpen, .closers = kFunctionGemmaClose,
+    ToolMarks{.name = "gemma3",
+              .openers = kGemmaOpen,
+              .closers = kGemmaClose,
+              .bare = "{[",
+              .json = true,
+              .python = true,
+              .shape = CallShape::Python,
+              .prefix = {"```tool_code", false},
+              .suffix = {"```", false},
+              .separator = "\n"},
+    ToolMarks{.name = "functiongemma",
+              .openers = kFunctionGemmaOpen,
+              .closers = kFunctionGemmaClose,
               .gemma = true},
 };
 
@@ -71,13 +108,16 @@ const ReasoningMarks *reasoningMarks(std::string_view name) { return find(kReaso
 std::span<const std::string_view> toolFormatNames() { return kNames; }
 
 OutputFormat detectOutputFormat(std::string_view chatTemplate) {
-  auto has = [&](std::string_view text) { return chatTemplate.find(text) != std::string_view::npos; };
+  auto has = [&](std::string_view text) {
+    return chatTemplate.find(text) != std::string_view::npos;
+  };
   OutputFormat format;
   if (has("[TOOL_CALLS]"))
     format.tools = has("[ARGS]") ? "mistral-args" : "mistral";
   else if (has("<start_function_call>"))
     format.tools = "functiongemma";
-  else if (has("<tool_call>") && !has("<function=")) // Qwen3-Coder writes XML inside of the same marks
+  else if (has("<tool_call>") &&
+           !has("<function=")) // Qwen3-Coder writes XML inside of the same marks
     format.tools = "hermes";
   else if (has("<|python_start|>") || has("func_name1(params_name1"))
     format.tools = has("<start_of_turn>") ? "gemma3" : "llama3-pythonic";
@@ -103,7 +143,8 @@ bool endsInReasoning(const OutputFormat &format, std::string_view prompt) {
   const ReasoningMarks *row = reasoningMarks(format.reasoning);
   if (!row)
     return false;
-  while (!prompt.empty() && std::string_view(" \n\r\t").find(prompt.back()) != std::string_view::npos)
+  while (!prompt.empty() &&
+         std::string_view(" \n\r\t").find(prompt.back()) != std::string_view::npos)
     prompt.remove_suffix(1);
   return prompt.ends_with(row->open);
 }

@@ -1,7 +1,8 @@
 //===- OutputFormats.h - How the families mark calls and reasoning --------===//
 //
-// One row per format. The parser (ChatOutput.cpp), the grammar that forces a call (ToolGrammar.cpp) and
-// what is recognised from a chat template all read this table; docs/extending.md says how to add a row.
+// One row per format. The parser (ChatOutput.cpp), the grammar that forces a call (ToolGrammar.cpp)
+// and what is recognised from a chat template all read this table; docs/extending.md says how to
+// add a row.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -3,8 +3,8 @@
 //   f(a=1, b=["x", 'y'], c={"d": None})            ->  {"a": 1, "b": ["x", "y"], "c": {"d": null}}
 //   call:f{a:1,b:[<escape>x<escape>],c:{d:null}}   ->  the same in FunctionGemma's marks
 //
-// Both are names with values that are literals, so one machine reads both and writes JSON as it goes. A
-// comma is written only when something follows it: Python allows one before a bracket.
+// Both are names with values that are literals, so one machine reads both and writes JSON as it
+// goes. A comma is written only when something follows it: Python allows one before a bracket.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/Json.h"
@@ -183,8 +183,12 @@ private:
       return word.size() <= 64 ? Reading::More : Reading::Bad;
     }
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kWords = {
-        {{"True", "true"}, {"False", "false"}, {"None", "null"},
-         {"true", "true"}, {"false", "false"}, {"null", "null"}}};
+        {{"True", "true"},
+         {"False", "false"},
+         {"None", "null"},
+         {"true", "true"},
+         {"false", "false"},
+         {"null", "null"}}};
     auto known = std::ranges::find(kWords, std::string_view(word), [](auto &w) { return w.first; });
     if (known != kWords.end()) {
       sink.arguments(known->second);

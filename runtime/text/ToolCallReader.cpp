@@ -369,7 +369,8 @@ public:
         std::string_view marks = name.substr(mark);
         while (!marks.empty() && isSpace(marks.back()))
           marks.remove_suffix(1);
-        if (!marks.ends_with("[ARGS]") || !(marks.starts_with("[ARGS]") || marks.starts_with("[CALL_ID]")))
+        if (!marks.ends_with("[ARGS]") ||
+            !(marks.starts_with("[ARGS]") || marks.starts_with("[CALL_ID]")))
           return Reading::Bad;
         name = name.substr(0, mark);
       }

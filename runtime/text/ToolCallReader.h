@@ -1,7 +1,7 @@
 //===- ToolCallReader.h - One tool call, character by character -----------===//
 //
-// A reader takes the text of one call as it streams and gives its name and its arguments as JSON as soon
-// as they are certain. There is one per way of writing a call:
+// A reader takes the text of one call as it streams and gives its name and its arguments as JSON as
+// soon as they are certain. There is one per way of writing a call:
 //
 //   JSON        {"name": "f", "arguments": {"a": 1}}      "parameters" and other orders, too
 //   Python      f(a=1, b="x")                             -> {"a": 1, "b": "x"}
@@ -26,8 +26,8 @@ enum class Reading : uint8_t {
   Bad,  ///< the character cannot follow: it was not taken
 };
 
-/// What a reader tells. `name` comes once, before any arguments, when it is certain that this is a call;
-/// false: there is no such tool. Arguments joined are the JSON text of an object.
+/// What a reader tells. `name` comes once, before any arguments, when it is certain that this is a
+/// call; false: there is no such tool. Arguments joined are the JSON text of an object.
 struct CallSink {
   std::function<bool(std::string_view)> known;
   std::function<void(std::string_view)> name;
@@ -53,7 +53,18 @@ public:
   void reset() { *this = {}; }
 
 private:
-  enum class At : uint8_t { Start, Value, FirstKey, FirstItem, Key, Colon, After, Text, Scalar, End };
+  enum class At : uint8_t {
+    Start,
+    Value,
+    FirstKey,
+    FirstItem,
+    Key,
+    Colon,
+    After,
+    Text,
+    Scalar,
+    End
+  };
   Reading value(char c);
   Reading close(char c);
   At at = At::Start;

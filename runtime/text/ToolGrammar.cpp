@@ -1,7 +1,8 @@
 //===- ToolGrammar.cpp - A Lark grammar that forces tool calls ------------===//
 //
-// For each tool one rule: its name spelled as the format wants it, its arguments by its JSON schema. The
-// text around it is fixed, so that no token is spent on it that could be something else.
+// For each tool one rule: its name spelled as the format wants it, its arguments by its JSON
+// schema. The text around it is fixed, so that no token is spent on it that could be something
+// else.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/ChatOutput.h"
@@ -22,7 +23,8 @@ Error noGrammar(std::string why) {
 }
 
 Error badTools(std::string why) {
-  return {ExitCode::Usage, "E0632", "the tools are not what a grammar can be made of", std::move(why),
+  return {ExitCode::Usage, "E0632", "the tools are not what a grammar can be made of",
+          std::move(why),
           "tools are [{\"type\": \"function\", \"function\": {\"name\": …, \"parameters\": {…}}}]"};
 }
 
@@ -35,7 +37,7 @@ std::string larkString(std::string_view text) {
 }
 
 struct Writer {
-  const ToolMarks &marks;
+  ToolMarks marks;
   const Tokenizer *tokenizer;
   std::string rules;
   int32_t count = 0;
@@ -94,21 +96,38 @@ struct Writer {
     for (size_t i = properties.size(); i-- > 0;) {
       std::string schema = simdjson::minify(properties[i].schema);
       if (!shared.empty() && schema.size() > 1 && schema[0] == '{')
-        schema = "{" + (schema == "{}" ? shared.substr(0, shared.size() - 1) : shared) + schema.substr(1);
+        schema = "{" + (schema == "{}" ? shared.substr(0, shared.size() - 1) : shared) +
+                 schema.substr(1);
       std::string value = rule("%json " + schema);
       std::string name = std::string(properties[i].name) + "=";
       std::string skip = properties[i].required ? "" : " | ";
-      std::string first = rule(larkString(name) + " " + value + " " + some + (skip.empty() ? "" : skip + none));
-      some = rule(larkString(", " + name) + " " + value + " " + some + (skip.empty() ? "" : skip + some));
+      std::string first =
+          rule(larkString(name) + " " + value + " " + some + (skip.empty() ? "" : skip + none));
+      some = rule(larkString(", " + name) + " " + value + " " + some +
+                  (skip.empty() ? "" : skip + some));
       none = first;
     }
     return none;
   }
 
+  /// What a model that reasons may write first; "": it does not reason.
+  std::string thought(const OutputFormat &format) {
+    const ReasoningMarks *reasoning = reasoningMarks(format.reasoning);
+    if (!reasoning)
+      return "";
+    std::string close = mark(reasoning->close);
+    bool special = close.starts_with("<[");
+    rules += special ? "thought: /(?s:.*)/\n"
+                     : "thought[suffix=" + larkString(reasoning->close) + "]: /(?s:.*)/\n";
+    std::string text = (special ? "thought " + close : "thought ") + "\"\\n\\n\"? ";
+    return format.reasoningOpen ? text : "(" + mark(reasoning->open) + text + ")? ";
+  }
+
   std::string call(std::string_view name, element parameters, bool given) {
     switch (marks.shape) {
     case CallShape::Json:
-      return larkString("{\"name\": " + jsonString(name) + ", \"" + std::string(marks.argumentsKey) + "\": ") +
+      return larkString("{\"name\": " + jsonString(name) + ", \"" +
+                        std::string(marks.argumentsKey) + "\": ") +
              " " + arguments(parameters, given) + " \"}\"";
     case CallShape::Named:
       return larkString(name) + " " + mark("[ARGS]") + arguments(parameters, given);
@@ -158,7 +177,8 @@ Result<ToolGrammar> toolGrammar(const OutputFormat &format, std::string_view too
     any += " | " + calls[i];
   any = writer.rule(any);
 
-  bool fenced = !marks->prefix.text.empty() && !marks->prefix.hidden && marks->prefix.text.size() > 1;
+  bool fenced =
+      !marks->prefix.text.empty() && !marks->prefix.hidden && marks->prefix.text.size() > 1;
   bool array = marks->shape == CallShape::Json && !marks->prefix.text.empty();
   std::string one = any;
   if (!marks->before.text.empty()) {
@@ -170,21 +190,22 @@ Result<ToolGrammar> toolGrammar(const OutputFormat &format, std::string_view too
   std::string all = one;
   if (parallel)
     all += " (" + (marks->separator.empty() ? "" : larkString(marks->separator) + " ") + one + ")*";
-  all = writer.mark(marks->prefix.text) + (array ? "\"[\" " : fenced ? "\"\\n\" " : "") + all +
-        (fenced ? " \"\\n\" " : " ") + writer.mark(marks->suffix.text);
+  all = writer.mark(marks->prefix.text) +
+        (array    ? "\"[\" "
+         : fenced ? "\"\\n\" "
+                  : "") +
+        all + (fenced ? " \"\\n\" " : " ") + writer.mark(marks->suffix.text);
 
-  std::string start = "start: ";
-  if (const ReasoningMarks *reasoning = reasoningMarks(format.reasoning)) {
-    // A model that reasons may do so first.
-    std::string close = writer.mark(reasoning->close);
-    bool special = close.starts_with("<[");
-    std::string thought = special ? "thought " + close : "thought ";
-    writer.rules += special ? "thought: /(?s:.*)/\n"
-                            : "thought[suffix=" + larkString(reasoning->close) + "]: /(?s:.*)/\n";
-    thought += "\"\\n\\n\"? ";
-    start += format.reasoningOpen ? thought : "(" + writer.mark(reasoning->open) + thought + ")? ";
-  }
-  return ToolGrammar{start + all + "\n" + writer.rules};
+  std::string start = "start: " + writer.thought(format) + all + "\n";
+  return ToolGrammar{start + writer.rules};
+}
+
+std::string reasoningThenJson(const OutputFormat &format, std::string_view schema,
+                              const Tokenizer *tokenizer) {
+  Writer writer{ToolMarks{}, tokenizer, {}};
+  std::string start = "start: " + writer.thought(format) + "answer\n";
+  std::string_view answer = schema.empty() ? "{\"type\":\"object\"}" : schema;
+  return start + writer.rules + "answer: %json " + std::string(answer) + "\n";
 }
 
 } // namespace ingot::text

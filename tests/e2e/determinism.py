@@ -66,6 +66,35 @@ def ids_alone(ingot, checkpoint, precision):
         assert found == wanted, f"other ids with {options} than from logits"
 
 
+def prefixes(ingot, checkpoint, precision):
+    """Prompts that begin like earlier ones find their KV pages, and answer as if they did not."""
+    ids = checkpoint.golden["text"]["ids"]
+    prompts = ingot.file("prefixes.jsonl", [{"prompt_ids": ids[:n]} for n in (PROMPT, 40, PROMPT, 65, 90, 33, 64)])
+    common = [checkpoint.engines[precision], "--prompts-file", prompts, "--greedy", "-n", 6, "--ignore-eos", "--logprobs", 20,
+              "--context", 128]
+    wanted = ingot.json_lines("run", *common, "--no-prefix-cache", "--max-seqs", 1)
+    assert not any("cached_tokens" in a for a in wanted)
+    for options in (["--max-seqs", 1], ["--max-seqs", 3, "--max-batch-tokens", 33]):
+        found = ingot.json_lines("run", *common, *options)
+        assert any(a.get("cached_tokens", 0) >= 64 for a in found), "no prompt found a prefix"
+        for one, other in zip(wanted, found, strict=True):
+            assert (one["ids"], one["logprobs"]) == (other["ids"], other["logprobs"]), f"a prefix found changes the answer ({options})"
+
+
+def preempted(ingot, checkpoint, precision):
+    """Too little KV memory for all, who then take turns, on the host or computed again; and choices of one prompt, forked."""
+    ids = checkpoint.golden["text"]["ids"]
+    prompts = ingot.file("preempted.jsonl", [{"prompt_ids": ids[i * 9 : i * 9 + 12 + i * 7]} for i in range(5)])
+    common = [checkpoint.engines[precision], "--prompts-file", prompts, "--temp", 1, "--seed", 3, "-n", 60, "--ignore-eos",
+              "--logprobs", 5, "--context", 128, "--choices", 3]
+    wanted = ingot.json_lines("run", *common, "--max-seqs", 1)
+    assert wanted[0]["ids"] != wanted[1]["ids"], "two choices are the same"
+    page = ingot.json("inspect", checkpoint.engines[precision])["memory"]["bytes_per_page"]
+    for options in (["--max-seqs", 15], ["--max-seqs", 6, "--kv-memory", 6 * page], ["--max-seqs", 6, "--kv-memory", 6 * page, "--swap", 9 * page]):
+        for one, other in zip(wanted, ingot.json_lines("run", *common, *options), strict=True):
+            assert (one["ids"], one["logprobs"]) == (other["ids"], other["logprobs"]), f"other answers with {options}"
+
+
 def seeds(ingot, checkpoint, precision):
     """D2: a seed fixes the text, whatever else runs; another seed gives another one. With a bias all logits are read, else
     those where the head's maxima say that one of the largest may be."""
@@ -103,4 +132,7 @@ def add(suite, ingot, checkpoint, long):
         suite.check(name + "chunks and threads", lambda: chunks(ingot, checkpoint, precision))
         suite.check(name + "batches", lambda: batches(ingot, checkpoint, precision, long))
         suite.check(name + "ids without logits", lambda: ids_alone(ingot, checkpoint, precision))
+        if checkpoint.name == "smollm2":
+            suite.check(name + "prefixes found", lambda: prefixes(ingot, checkpoint, precision))
+            suite.check(name + "preempted, and choices", lambda: preempted(ingot, checkpoint, precision))
         suite.check(name + "seeds", lambda: seeds(ingot, checkpoint, precision))

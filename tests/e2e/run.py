@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 import determinism
+import embed
 import files
 import fp8
 import goldens
@@ -48,6 +49,7 @@ def main():
             files.add(suite, ingot, checkpoint, options.long)
             resources.add(suite, ingot, checkpoint, options.long)
             service.add(suite, ingot, checkpoint, options.long)
+            embed.add(suite, ingot, checkpoint, options.long)
             page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
             suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
             suite.check("gpu smollm2: a KV cache of fp8 on the emulator", lambda: gpu.scaled_kv(ingot, checkpoint))

@@ -134,7 +134,11 @@ class Stream:
                 self.socket.close()
                 return
             if line.startswith(b"data: "):
-                yield json.loads(line[6:])
+                event = json.loads(line[6:])
+                yield event
+                if "error" in event:
+                    self.socket.close()
+                    return
 
     def text(self):
         parts = []

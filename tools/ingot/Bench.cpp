@@ -274,6 +274,8 @@ runtime::SessionOptions limitsOf(const std::vector<Test> &tests, int64_t chunk) 
   runtime::SessionOptions limits;
   limits.loadTokenizer = false;
   limits.maxBatchTokens = chunk;
+  limits.prefixCache = false; // what is timed is computed
+  limits.balance = false;     // in steps of `chunk` tokens
   for (const Test &test : tests) {
     int64_t positions = test.depth + test.prompt + test.newIds;
     if (!test.prompt) {

@@ -17,7 +17,8 @@ void examples(CLI::App &app, std::string_view text) {
 
 void CommonOptions::define(CLI::App &app) {
   const char *group = "Everywhere";
-  app.add_option("--device", device, "where to run (default: cpu, unless the engine has code for GPUs alone)")
+  app.add_option("--device", device,
+                 "where to run (default: cpu, unless the engine has code for GPUs alone)")
       ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulator"}))
       ->group(group);
   app.add_option("--isa", isa,
@@ -53,6 +54,14 @@ void LimitOptions::define(CLI::App &app) {
   app.add_option("--kv-memory", kvMemory,
                  "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context)")
       ->transform(CLI::AsSizeValue(false))
+      ->group(group);
+  app.add_option("--swap", swap,
+                 "bytes of host memory for KV pages of requests that have to wait (default: none, "
+                 "they are computed again)")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(group);
+  app.add_flag("--no-prefix-cache", noPrefixCache,
+               "requests that begin alike do not share KV pages")
       ->group(group);
 }
 
@@ -108,6 +117,8 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
   if (limits.maxBatchTokens)
     options.maxBatchTokens = limits.maxBatchTokens;
   options.kvMemoryBytes = limits.kvMemory;
+  options.swapBytes = limits.swap;
+  options.prefixCache &= !limits.noPrefixCache;
   options.threads = common.threads;
   options.device = common.device;
   options.isa = common.isa;
@@ -119,9 +130,10 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
     const uint64_t model = (*session)->engine().table().model()->context();
     const auto context = static_cast<uint64_t>((*session)->context());
     if (!options.context && context < std::min(model, runtime::kDefaultContext) && !common.quiet)
-      note("context " + grouped(context) + " of " + grouped(model) + ": more does not fit the free "
-           "memory with --max-seqs " + std::to_string(options.maxSeqs) +
-           "; --context N asks for it all the same");
+      note("context " + grouped(context) + " of " + grouped(model) +
+           ": more does not fit the free "
+           "memory with --max-seqs " +
+           std::to_string(options.maxSeqs) + "; --context N asks for it all the same");
     common.say(std::filesystem::path(path).filename().string() + ": " + memoryLine(**session));
     if (std::string remark = (*session)->remark(); !remark.empty())
       common.say(remark);

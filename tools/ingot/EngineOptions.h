@@ -20,8 +20,8 @@ namespace ingot::cli {
 /// Options of every subcommand.
 struct CommonOptions {
   std::string device; ///< empty: the CPU, unless the engine has GPU code alone
-  std::string isa; ///< empty: the best here
-  int threads = 0; ///< 0: all processors
+  std::string isa;    ///< empty: the best here
+  int threads = 0;    ///< 0: all processors
   std::string trace;
   bool quiet = false;
   bool json = false;
@@ -36,6 +36,8 @@ struct LimitOptions {
   int64_t maxSeqs = 0;        ///< 0: what the command needs
   int64_t maxBatchTokens = 0; ///< 0: 512
   uint64_t kvMemory = 0;
+  uint64_t swap = 0;
+  bool noPrefixCache = false;
 
   void define(CLI::App &app);
 };

@@ -292,6 +292,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   options.limits = given;
   runtime::SessionOptions wanted;
   wanted.loadTokenizer = false;
+  wanted.prefixCache = false; // every round is computed
   wanted.context = kPrompt + kSteps;
   wanted.maxBatchTokens = kPrompt;
   auto engine = runtime::EngineFile::open(path);

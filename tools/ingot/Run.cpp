@@ -31,6 +31,7 @@ struct RunOptions {
   std::vector<int32_t> promptIds;   ///< instead of a text
   int64_t newIds = 0;               ///< 0: not given
   int32_t logprobs = -1;
+  int32_t choices = 1; ///< answers to each prompt of a file
   bool chat = false, verbose = false;
 
   int64_t maxTokens() const { return newIds ? newIds : chat ? -1 : kDefaultNewIds; }
@@ -56,6 +57,8 @@ std::string completionJson(const Completion &answer) {
       .field("finish_reason", runtime::finishReasonName(answer.finishReason));
   if (!answer.logprobs.empty())
     object.raw("logprobs", logprobsJson(answer));
+  if (answer.cachedTokens)
+    object.field("cached_tokens", answer.cachedTokens);
   object.raw("timings", JsonObject()
                             .field("load_ms", t.loadMs)
                             .field("ttft_ms", t.ttftMs)
@@ -181,7 +184,8 @@ Result<std::vector<PromptLine>> readPrompts(const std::string &path) {
 runtime::SessionOptions limitsFor(const std::vector<PromptLine> &prompts,
                                   const RunOptions &options) {
   runtime::SessionOptions limits;
-  limits.maxSeqs = std::min<int64_t>(kMostSeqs, static_cast<int64_t>(prompts.size()));
+  limits.maxSeqs =
+      std::min<int64_t>(kMostSeqs, static_cast<int64_t>(prompts.size()) * options.choices);
   int64_t longest = 0;
   for (const PromptLine &prompt : prompts)
     longest =
@@ -226,12 +230,13 @@ Result<int> runFile(const RunOptions &options) {
         return encoded.error();
       request->promptIds = std::move(*encoded);
     }
-    auto id = (*session)->submit(std::move(*request));
-    if (!id) {
-      id.error().what += " (prompt " + std::to_string(i + 1) + " of " + options.promptsFile + ")";
-      return id.error();
+    auto answers = (*session)->submit(std::move(*request), options.choices);
+    if (!answers) {
+      answers.error().what +=
+          " (prompt " + std::to_string(i + 1) + " of " + options.promptsFile + ")";
+      return answers.error();
     }
-    ids.push_back(*id);
+    ids.insert(ids.end(), answers->begin(), answers->end());
   }
   // Answers leave in order, each as soon as those before it have left.
   const bool idsOnly = (*session)->tokenizer() == nullptr;
@@ -303,6 +308,10 @@ Action defineRun(CLI::App &app) {
   app.add_option("--chat-template", options->chatTemplate,
                  "a Jinja file instead of the engine's template (with --chat)")
       ->needs(chat);
+  app.add_option("--choices", options->choices,
+                 "answers to each prompt of a file, one after the other")
+      ->check(CLI::Range(1, Session::kMostChoices))
+      ->needs("--prompts-file");
   app.add_option("--logprobs", options->logprobs,
                  "log-probabilities of each id and the k likeliest (with --json)")
       ->check(CLI::Range(0, runtime::kMaxTopLogprobs))

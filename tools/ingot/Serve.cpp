@@ -16,6 +16,7 @@
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
+#include "tools/ingot/ServerLog.h"
 
 #include <algorithm>
 #include <csignal>
@@ -31,6 +32,10 @@ struct ServeOptions {
   http::ServerOptions http;
   std::vector<std::string> moreModels; ///< NAME=PATH
   std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
+  ServerLogOptions log;
+  uint64_t swapMemory = uint64_t(1) << 30;
+  bool fair = false, noPrefixCache = false;
+  double itlMs = 0, ttftMs = 0;
   int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
 };
 
@@ -78,6 +83,11 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
     return path.error();
   runtime::SessionOptions limits;
   limits.maxSeqs = kDefaultSeqs;
+  limits.swapBytes = options.swapMemory;
+  limits.fair = options.fair;
+  limits.prefixCache = !options.noPrefixCache;
+  limits.targetItl = options.itlMs * 1e-3;
+  limits.targetTtft = options.ttftMs * 1e-3;
   // Pages are taken as they are needed, so that all sequences need not fit at their longest.
   if (!engine.limits.kvMemory)
     engine.limits.kvMemory = cpu::availableMemory() / 2;
@@ -100,18 +110,37 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
   return api::ServedModel::create(std::move(*session), std::move(model));
 }
 
+/// Families for /metrics: what the transport counts.
+std::string connectionMetrics(const http::ServerStats &stats) {
+  std::string out;
+  auto family = [&](const std::string &name, const char *help, const char *type, uint64_t value) {
+    out += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n" + name + " " +
+           std::to_string(value) + "\n";
+  };
+  family("ingot:connections", "Open connections.", "gauge", stats.connections);
+  family("ingot:connections_total", "Connections taken.", "counter", stats.accepted);
+  family("ingot:connections_refused_total", "Connections beyond the limit.", "counter",
+         stats.refused);
+  family("ingot:http_bad_requests_total", "Requests that the transport refused: 400, 401, 403, …",
+         "counter", stats.badRequests);
+  family("ingot:slow_clients_dropped_total", "Clients that did not read their answers.", "counter",
+         stats.droppedSlow);
+  return out;
+}
+
 /// Opens what the files hold now; a file that cannot be opened leaves the old engine in place.
 void reload(const ServeOptions &options, const std::vector<ModelSource> &sources,
-            api::ModelRegistry &models, const api::Post &post) {
+            api::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
   for (const ModelSource &source : sources) {
     auto model = openModel(options, source, post);
     if (!model) {
-      printError(model.error());
-      note("the engine that was there goes on serving");
+      log.say(model.error());
+      log.say("the engine that was there goes on serving", "reload_failed",
+              {{"model", source.name}});
       continue;
     }
-    note("reloaded " + (*model)->name());
-    models.replace(std::move(*model));
+    log.say("reloaded " + (*model)->name(), "reload", {{"model", (*model)->name()}});
+    models.add(std::move(*model));
   }
 }
 
@@ -133,6 +162,9 @@ Result<int> serve(ServeOptions options) {
     sources.push_back({more.substr(0, sign), more.substr(sign + 1)});
   }
 
+  auto log = ServerLog::open(options.log, options.engine.common.quiet, INGOT_VERSION);
+  if (!log)
+    return log.error();
   std::unique_ptr<api::Api> routes;
   auto server = http::Server::create(
       options.http, [&](http::Request request, std::shared_ptr<http::Responder> responder) {
@@ -155,15 +187,25 @@ Result<int> serve(ServeOptions options) {
   }
   api::ApiOptions apiOptions;
   apiOptions.version = INGOT_VERSION;
+  apiOptions.observers = log->observers();
+  apiOptions.trace = log->traces();
+  apiOptions.keepBodies = options.log.prompts;
+  apiOptions.moreMetrics = [&server, &log] {
+    return connectionMetrics((*server)->stats()) + log->metrics();
+  };
   routes = std::make_unique<api::Api>(models, apiOptions, post);
   (*server)->start();
-  note("serving on " + std::string(options.http.tlsCertificate.empty() ? "http" : "https") + "://" +
-       options.http.host + ":" + std::to_string((*server)->port()));
+  const std::string url = std::string(options.http.tlsCertificate.empty() ? "http" : "https") +
+                          "://" + options.http.host + ":" + std::to_string((*server)->port());
+  log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
 
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP)
-    reload(options, sources, *models, post);
-  note("draining: requests under way have " + std::to_string(options.drainSeconds) + " s");
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    log->reopen();
+    reload(options, sources, *models, post, *log);
+  }
+  log->say("draining: requests under way have " + std::to_string(options.drainSeconds) + " s",
+           "drain", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   routes->setDraining();
   (*server)->drain(503, api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
   for (const auto &model : models->all())
@@ -178,6 +220,8 @@ Result<int> serve(ServeOptions options) {
   }
   (*server)->stop();
   routes.reset();
+  models->stopAll();
+  log->say("stopped", "stop", {});
   return 0;
 }
 
@@ -207,6 +251,23 @@ Action defineServe(CLI::App &app) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
       ->group(service);
+  app.add_option("--swap-memory", options->swapMemory,
+                 "bytes of memory for the KV of requests that were put aside (1G); 0: none")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(service);
+  app.add_option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
+      ->check(CLI::NonNegativeNumber)
+      ->group(service);
+  app.add_option("--itl-ms", options->itlMs,
+                 "time between two tokens to keep to, when prompts come in (default: at most about "
+                 "twice that of a step without them)")
+      ->check(CLI::NonNegativeNumber)
+      ->group(service);
+  app.add_flag("--fair", options->fair,
+               "keys, or users within one, share alike (default: who comes first)")
+      ->group(service);
+  app.add_flag("--no-prefix-cache", options->noPrefixCache, "compute every prompt whole")
+      ->group(service);
   app.add_option("--drain", options->drainSeconds, "seconds that running requests have at the end")
       ->check(CLI::Range(int64_t{0}, int64_t{86400}))
       ->capture_default_str()
@@ -220,17 +281,18 @@ Action defineServe(CLI::App &app) {
   app.add_option("--reasoning-format", options->reasoningFormat,
                  "how the model marks reasoning; none: it does not")
       ->group(service);
+  options->log.define(app);
   const char *access = "Access";
   app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
       ->allow_extra_args(false)
       ->group(access);
   app.add_option("--api-key-file", options->apiKeyFile, "a file with one key a line")
       ->group(access);
-  app.add_option("--allow-origin", options->http.allowedOrigins,
+  app.add_option("--allowed-origin", options->http.allowedOrigins,
                  "a site whose pages may call (CORS; repeatable; * for all)")
       ->allow_extra_args(false)
       ->group(access);
-  app.add_option("--allow-host", options->http.allowedHosts,
+  app.add_option("--allowed-host", options->http.allowedHosts,
                  "a Host header to serve besides this machine's (repeatable)")
       ->allow_extra_args(false)
       ->group(access);

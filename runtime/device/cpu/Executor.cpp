@@ -207,6 +207,35 @@ Result<void> Executor::step(const BatchView &batch) {
   return {};
 }
 
+std::byte *Executor::pageAddress(size_t slot, int32_t page) const {
+  return kv.data() + kvOffset[slot] +
+         file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes() * uint64_t(page);
+}
+
+uint64_t Executor::pageBytes(size_t) const { return file->table().bytes_per_page(); }
+
+void Executor::copy(size_t, int32_t from, int32_t to) {
+  for (size_t slot = 0; slot < kvOffset.size(); ++slot)
+    std::memcpy(pageAddress(slot, to), pageAddress(slot, from),
+                file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes());
+}
+
+void Executor::save(size_t, int32_t page, std::byte *to) {
+  for (size_t slot = 0; slot < kvOffset.size(); ++slot) {
+    uint64_t bytes = file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+    std::memcpy(to, pageAddress(slot, page), bytes);
+    to += bytes;
+  }
+}
+
+void Executor::load(size_t, const std::byte *from, int32_t page) {
+  for (size_t slot = 0; slot < kvOffset.size(); ++slot) {
+    uint64_t bytes = file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+    std::memcpy(pageAddress(slot, page), from, bytes);
+    from += bytes;
+  }
+}
+
 std::string Executor::device() const {
   return std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
 }

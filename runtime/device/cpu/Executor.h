@@ -34,7 +34,7 @@
 
 namespace ingot::cpu {
 
-class Executor final : public runtime::Executor {
+class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
   /// Maps the code, takes all memory, makes seeded weights. Errors: E0381 … E0385 (no code for this
   /// CPU), E0386, E0502 (the memory statement exceeds `allowedBytes`, exit 3),
@@ -49,9 +49,9 @@ public:
   int64_t mostDrawnRows() const override { return kGreedyRows; }
   /// Runs the step to its end.
   Result<void> beginSampled(const BatchView &batch) override;
-  Result<std::span<const int32_t>> endSampled() override {
-    return std::span<const int32_t>(ids);
-  }
+  Result<std::span<const int32_t>> endSampled() override { return std::span<const int32_t>(ids); }
+
+  runtime::PageMover *pageMover() override { return this; }
 
   const float *logits() const override { return logitsRows; }
   int64_t logitsStride() const override { return logitsRowStride; }
@@ -82,6 +82,13 @@ private:
   void resolve();
   std::byte *bufferAddress(size_t index) const;
   std::byte *operandAddress(const fb::Arg &arg, const fb::Step &step) const;
+
+  // PageMover
+  uint64_t pageBytes(size_t group) const override;
+  void copy(size_t group, int32_t from, int32_t to) override;
+  void save(size_t group, int32_t page, std::byte *to) override;
+  void load(size_t group, const std::byte *from, int32_t page) override;
+  std::byte *pageAddress(size_t slot, int32_t page) const;
 
   std::shared_ptr<runtime::EngineFile> file;
   std::shared_ptr<runtime::CodeImage> code;

@@ -95,6 +95,7 @@ public:
   // In the queue. Host memory must stay as it is until the copy is done.
   virtual Result<void> copyToDevice(Address to, const void *from, uint64_t bytes) = 0;
   virtual Result<void> copyToHost(void *to, Address from, uint64_t bytes) = 0;
+  virtual Result<void> copyOnDevice(Address to, Address from, uint64_t bytes) = 0;
   virtual Result<void> clear(Address to, uint64_t bytes) = 0;
   /// `arguments[i]` points to the value of the i-th parameter.
   virtual Result<void> launch(Kernel kernel, const Launch &launch, void *const *arguments) = 0;

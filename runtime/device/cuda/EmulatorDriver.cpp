@@ -82,6 +82,12 @@ public:
     gpu->download(to, reinterpret_cast<const void *>(from), bytes);
     return {};
   }
+  Result<void> copyOnDevice(Address to, Address from, uint64_t bytes) override {
+    std::vector<std::byte> between(bytes);
+    gpu->download(between.data(), reinterpret_cast<const void *>(from), bytes);
+    gpu->upload(reinterpret_cast<void *>(to), between.data(), bytes);
+    return {};
+  }
   Result<void> clear(Address to, uint64_t bytes) override {
     gpu->fill(reinterpret_cast<void *>(to), 0, bytes);
     return {};
@@ -193,8 +199,8 @@ Result<Module> EmulatorDriver::load(std::span<const std::byte> image, const std:
     ::close(file);
     return failed(why);
   }
-  // The file stays open: the loader knows libraries by path, and the next file of this number would be
-  // taken for this one.
+  // The file stays open: the loader knows libraries by path, and the next file of this number would
+  // be taken for this one.
   modules.push_back(std::make_unique<ModuleHandle>(object, file));
   return modules.back().get();
 }

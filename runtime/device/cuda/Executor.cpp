@@ -92,6 +92,8 @@ Result<void> Executor::prepareKeys(Wanted wanted, uint64_t rows) {
 /// Puts the step into the driver's queue. `image`: page-locked, of `statement.batch` bytes, and not
 /// to be written before the step is done.
 Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byte *image) {
+  if (moveFailed)
+    return *moveFailed;
   const runtime::MemoryLimits &limits = statement.limits;
   BatchView view = batch;
   if (runsAhead())
@@ -162,6 +164,40 @@ Result<std::span<const int32_t>> Executor::endSampled() {
     if (auto ok = collectTimes(tracedTokens); !ok)
       return ok.error();
   return std::span(reinterpret_cast<const int32_t *>(flight.ids.data()), flight.rows);
+}
+
+uint64_t Executor::pageBytes(size_t) const { return picked.program->bytes_per_page(); }
+
+template <typename Move> void Executor::forSlots(int32_t page, Move move) {
+  for (size_t slot = 0; slot < kvOffset.size() && !moveFailed; ++slot) {
+    uint64_t bytes = picked.program->kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+    if (auto moved = move(kv.address() + kvOffset[slot] + bytes * uint64_t(page), bytes); !moved)
+      moveFailed = moved.error();
+  }
+}
+
+void Executor::copy(size_t, int32_t from, int32_t to) {
+  const auto distance = Address(int64_t(to) - int64_t(from));
+  forSlots(from, [&](Address at, uint64_t bytes) {
+    return driver->copyOnDevice(at + distance * bytes, at, bytes);
+  });
+}
+
+void Executor::save(size_t, int32_t page, std::byte *to) {
+  forSlots(page, [&](Address at, uint64_t bytes) {
+    return driver->copyToHost(std::exchange(to, to + bytes), at, bytes);
+  });
+  // Who is preempted waits anyway, and whatever loads it again finds it whole.
+  if (auto done = driver->wait(); !done && !moveFailed)
+    moveFailed = done.error();
+}
+
+void Executor::load(size_t, const std::byte *from, int32_t page) {
+  forSlots(page, [&](Address at, uint64_t bytes) {
+    return driver->copyToDevice(at, std::exchange(from, from + bytes), bytes);
+  });
+  if (auto done = driver->wait(); !done && !moveFailed) // the host's memory may be used again
+    moveFailed = done.error();
 }
 
 void Executor::startTrace(bool keepEvents) {

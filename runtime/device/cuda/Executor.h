@@ -32,6 +32,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ingot::cuda {
@@ -41,7 +42,7 @@ struct ExecutorOptions {
   uint64_t allowedBytes = 0; ///< of device memory; 0: what is free
 };
 
-class Executor final : public runtime::Executor {
+class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
   /// Waits for what is under way: copies go to memory that goes now.
   ~Executor() override;
@@ -62,6 +63,8 @@ public:
   }
   Result<void> beginSampled(const BatchView &batch) override;
   Result<std::span<const int32_t>> endSampled() override;
+
+  runtime::PageMover *pageMover() override { return this; }
 
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
@@ -111,6 +114,14 @@ private:
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
   GraphNode nodeOf(const PlannedLaunch &planned, const StepShape &shape) const;
+  // PageMover, in the driver's queue: behind the steps under way.
+  uint64_t pageBytes(size_t group) const override;
+  void copy(size_t group, int32_t from, int32_t to) override;
+  void save(size_t group, int32_t page, std::byte *to) override;
+  void load(size_t group, const std::byte *from, int32_t page) override;
+  /// Calls move(address of the page in a slot's pool, bytes) for each slot.
+  template <typename Move> void forSlots(int32_t page, Move move);
+
   Result<void> prepareKeys(Wanted wanted, uint64_t rows);
   Result<void> queueStep(const BatchView &batch, Wanted wanted, std::byte *image);
   Result<Graph> graphFor(uint64_t bucket, Wanted wanted);
@@ -136,7 +147,8 @@ private:
   Flight flights[2];           ///< step() uses the first's batch
   size_t begun = 0, ended = 0; ///< steps whose ids are wanted; step i is flights[i % 2]
   Event pieceDone[2] = {};
-  std::vector<uint64_t> kvOffset; ///< of each slot's pool
+  std::vector<uint64_t> kvOffset;  ///< of each slot's pool
+  std::optional<Error> moveFailed; ///< the next step says so
 
   std::vector<std::vector<Kernel>> functions;     ///< [kernel][variant]
   std::map<std::string_view, SeedFill> seedFills; ///< by format

@@ -111,6 +111,8 @@ enum : int { kCuPromote128 = 2 };                         // CUtensorMapL2promot
   X(copyToDevice, "cuMemcpyHtoDAsync_v2",                                                          \
     (CuAddress to, const void *from, size_t bytes, CuHandle stream))                               \
   X(copyToHost, "cuMemcpyDtoHAsync_v2", (void *to, CuAddress from, size_t bytes, CuHandle stream)) \
+  X(copyOnDevice, "cuMemcpyDtoDAsync_v2",                                                          \
+    (CuAddress to, CuAddress from, size_t bytes, CuHandle stream))                                 \
   X(clear, "cuMemsetD8Async", (CuAddress to, unsigned char value, size_t bytes, CuHandle stream))  \
   X(moduleLoad, "cuModuleLoadDataEx",                                                              \
     (CuHandle * module, const void *image, unsigned count, int *options, void **values))           \

@@ -63,6 +63,9 @@ public:
   Result<void> copyToHost(void *to, Address from, uint64_t bytes) override {
     return check(cu.copyToHost(to, from, bytes, stream), "cuMemcpyDtoHAsync");
   }
+  Result<void> copyOnDevice(Address to, Address from, uint64_t bytes) override {
+    return check(cu.copyOnDevice(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+  }
   Result<void> clear(Address to, uint64_t bytes) override {
     return check(cu.clear(to, 0, bytes, stream), "cuMemsetD8Async");
   }

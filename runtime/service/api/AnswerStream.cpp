@@ -46,6 +46,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
       return apiError(place.error());
     places.push_back(std::move(*place));
   }
+  stream->noteAsked();
   stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
 
   std::vector<std::shared_ptr<service::Job>> jobs;
@@ -88,6 +89,7 @@ void AnswerStream::take(service::Output &output) {
     token(output);
     return;
   }
+  noteEnd(output);
   if (output.error) {
     broken = true;
     failed(apiError(*output.error));
@@ -101,6 +103,44 @@ void AnswerStream::take(service::Output &output) {
     finished();
     responder->onGone({});
   }
+}
+
+/// What is known before the engine has seen it.
+void AnswerStream::noteAsked() const {
+  if (!generation.record)
+    return;
+  observe::RequestRecord &record = *generation.record;
+  const runtime::Request &request = generation.request;
+  record.promptTokens = usage.prompt;
+  record.choices = generation.choices;
+  record.stream = generation.stream;
+  record.maxTokens = request.maxTokens;
+  record.temperature = double(request.sampling.temperature);
+  record.topP = double(request.sampling.topP);
+  record.topK = request.sampling.topK;
+}
+
+/// Adds the end of a choice; a response's times are the earliest and the latest of its jobs.
+void AnswerStream::noteEnd(const service::Output &output) const {
+  if (!generation.record)
+    return;
+  observe::RequestRecord &record = *generation.record;
+  auto earliest = [](uint64_t &kept, uint64_t time) {
+    if (time && (!kept || time < kept))
+      kept = time;
+  };
+  earliest(record.scheduled, output.times.scheduled);
+  earliest(record.firstToken, output.times.firstToken);
+  record.lastToken = std::max(record.lastToken, output.times.lastToken);
+  record.newTokens += output.newTokens;
+  if (output.choice % generation.choices == 0)
+    record.cachedTokens += output.cachedTokens;
+  if (output.error)
+    record.errorCode = output.error->code;
+  else
+    record.finishReasons.push_back(output.reason == runtime::FinishReason::Cancelled
+                                       ? "cancelled"
+                                       : finishReason(output.reason));
 }
 
 void AnswerStream::failed(const ApiError &error) {

@@ -57,6 +57,8 @@ private:
   class PromptJob;
   void start();
   void take(service::Output &output);
+  void noteAsked() const;
+  void noteEnd(const service::Output &output) const;
 
   Generation generation;
   std::shared_ptr<http::Responder> responder;

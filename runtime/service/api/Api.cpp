@@ -1,11 +1,15 @@
 //===- Api.cpp - From a path to a route -------------------------------------===//
 #include "runtime/service/api/Api.h"
 
+#include "runtime/device/Trace.h"
 #include "runtime/engine/JsonText.h"
 #include "runtime/service/api/Live.h"
+#include "runtime/service/api/ObservedResponder.h"
+#include "runtime/service/observe/ProcessFigures.h"
 #include "runtime/service/page/Page.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace ingot::api {
 
@@ -41,13 +45,59 @@ void send(http::Responder &responder, const ApiError &error, bool anthropic) {
                  std::move(headers));
 }
 
+constexpr const char *kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
+
+/// One of ours, so that a client's words are no label.
+const char *routeName(std::string_view path) {
+  for (const Entry &entry : kPosts)
+    if (path == entry.path)
+      return entry.path;
+  for (const char *known : kGets)
+    if (path == known)
+      return known;
+  return path.starts_with("/v1/models/") ? "/v1/models" : "other";
+}
+
+const char *methodName(std::string_view method) {
+  const auto *found = std::ranges::find(kMethods, method);
+  return found == std::end(kMethods) ? "other" : *found;
+}
+
 } // namespace
 
 Api::Api(std::shared_ptr<ModelRegistry> served, ApiOptions given, Post runs)
     : models(std::move(served)), options(std::move(given)), post(std::move(runs)),
-      readers(options.readers) {}
+      readers(options.readers) {
+  options.observers.push_back(counts);
+  observers = std::make_shared<const observe::Observers>(options.observers);
+}
 
-void Api::handle(http::Request request, std::shared_ptr<http::Responder> responder) {
+std::shared_ptr<observe::RequestRecord> Api::record(const http::Request &request) const {
+  constexpr size_t kMostPath = 256, kMostBody = 64 << 10;
+  auto record = std::make_shared<observe::RequestRecord>();
+  record->begin = runtime::nowNanoseconds();
+  record->wallBegin = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  record->id = request.id;
+  record->method = methodName(request.method);
+  record->route = routeName(request.path);
+  record->path = request.path.substr(0, kMostPath);
+  record->client = request.client;
+  if (options.keepBodies)
+    record->body = request.body.substr(0, kMostBody);
+  auto caller = observe::parseTraceparent(request.header("traceparent"));
+  if (options.trace)
+    record->trace = observe::newSpan(std::move(caller));
+  else if (caller)
+    record->trace = std::move(*caller); // for the log
+  return record;
+}
+
+void Api::handle(http::Request request, std::shared_ptr<http::Responder> transport) {
+  auto record = this->record(request);
+  std::shared_ptr<http::Responder> responder =
+      ObservedResponder::wrap(std::move(transport), record, observers);
   if (request.method == "GET" || request.method == "HEAD")
     return get(request, *responder);
   const Entry *entry =
@@ -65,6 +115,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> respond
                 entry->anthropic);
 
   auto call = std::make_shared<Call>();
+  call->generation.record = record;
+  record->generates = entry->generates;
   if (entry->generates) {
     // Room is asked for before the body is read: which model it is for shows there, so that with
     // several models the first with room answers for now.
@@ -79,6 +131,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> respond
       error.retryAfter = 1;
       for (const auto &model : models->all())
         error.retryAfter = std::max(error.retryAfter, model->service().retryAfter());
+      record->errorCode = error.code;
       return send(*responder, error, entry->anthropic);
     }
     call->place = std::move(*place);
@@ -86,7 +139,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> respond
   call->responder = std::move(responder);
   call->post = post;
   auto kept = std::make_shared<http::Request>(std::move(request));
-  readers.push([this, call, kept, entry] {
+  readers.push([this, call, kept, entry, record] {
     call->request = kept.get();
     call->body = call->document.parse(kept->body);
     std::optional<ApiError> error = call->document.error();
@@ -94,7 +147,10 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> respond
       auto reserved = call->generation.model;
       if (auto model = readModel(*call->body, *models, error)) {
         call->generation.model = *model;
+        record->model = (*model)->name();
         call->generation.requestId = kept->id;
+        call->generation.request.cacheSalt = uint64_t(kept->apiKey + 1) * 0x9e3779b97f4a7c15ull;
+        call->generation.request.user = kept->apiKey;
         if (entry->generates && *model != reserved) {
           auto place = (*model)->service().reserve();
           if (place)
@@ -112,6 +168,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> respond
       return;
     if (error->status == 429 && call->generation.model)
       error->retryAfter = call->generation.model->service().retryAfter();
+    record->errorCode = error->code;
     send(*call->responder, *error, entry->anthropic);
   });
 }
@@ -175,7 +232,14 @@ void Api::metrics(http::Responder &responder) {
   std::vector<std::pair<std::string, service::Measurements>> all;
   for (const auto &model : models->all())
     all.emplace_back(model->name(), model->service().metrics().read());
-  responder.send(200, "text/plain; version=0.0.4; charset=utf-8", service::exposition(all));
+  std::string text = service::exposition(all);
+  text += "# HELP ingot:build_info This program.\n# TYPE ingot:build_info gauge\n"
+          "ingot:build_info{version=\"" +
+          options.version + "\"} 1\n";
+  text += counts->exposition() + observe::processExposition();
+  if (options.moreMetrics)
+    text += options.moreMetrics();
+  responder.send(200, "text/plain; version=0.0.4; charset=utf-8", std::move(text));
 }
 
 } // namespace ingot::api

@@ -12,12 +12,18 @@
 
 #include "runtime/service/api/Routes.h"
 #include "runtime/service/api/WorkQueue.h"
+#include "runtime/service/observe/RouteCounts.h"
 
 namespace ingot::api {
 
 struct ApiOptions {
-  int readers = 2;     ///< threads that read requests
-  std::string version; ///< of this program
+  int readers = 2;              ///< threads that read requests
+  std::string version;          ///< of this program
+  observe::Observers observers; ///< hear of every request
+  bool trace = false;           ///< give every request a span (somebody exports them)
+  bool keepBodies = false;      ///< requests' bodies go into their records
+  /// More families for /metrics, in the exposition format; any thread.
+  std::function<std::string()> moreMetrics;
 };
 
 class Api {
@@ -35,12 +41,15 @@ private:
   void health(http::Responder &responder);
   void listModels(const http::Request &request, http::Responder &responder);
   void metrics(http::Responder &responder);
+  std::shared_ptr<observe::RequestRecord> record(const http::Request &request) const;
 
   std::shared_ptr<ModelRegistry> models;
   ApiOptions options;
   Post post;
   std::atomic<bool> draining = false;
-  WorkQueue readers; ///< last: its threads use the rest
+  std::shared_ptr<observe::RouteCounts> counts = std::make_shared<observe::RouteCounts>();
+  std::shared_ptr<const observe::Observers> observers; ///< those given, and the counts
+  WorkQueue readers;                                   ///< last: its threads use the rest
 };
 
 } // namespace ingot::api

@@ -75,13 +75,13 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
 }
 
 std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
-                                   std::shared_ptr<AnswerStream> stream) {
+                                   std::shared_ptr<AnswerStream> stream, const char *field) {
   std::vector<std::vector<int32_t>> prompts;
   prompts.push_back(std::move(prompt.ids));
   auto error =
       AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place), call.post);
   if (error && error->param == "prompt")
-    error->param = "messages";
+    error->param = field;
   return error;
 }
 

@@ -33,9 +33,9 @@ struct ChatPrompt {
 };
 /// Renders and tokenizes, and sets what tools and reasoning ask of the generation.
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input);
-/// Hands the stream to the engine.
+/// Hands the stream to the engine. `field`: what errors of the prompt's length name.
 std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
-                                   std::shared_ptr<AnswerStream> stream);
+                                   std::shared_ptr<AnswerStream> stream, const char *field);
 
 class ChatAnswer : public AnswerStream {
 protected:

@@ -237,7 +237,7 @@ std::optional<ApiError> chatCompletions(Call &call) {
   if (!prompt)
     return prompt.error();
   auto stream = std::make_shared<ChatStream>(generation, call.responder, *prompt);
-  return submitChat(call, std::move(*prompt), std::move(stream));
+  return submitChat(call, std::move(*prompt), std::move(stream), "messages");
 }
 
 } // namespace ingot::api

@@ -103,8 +103,12 @@ void readGeneration(const Fields &body, Generation &out,
   for (std::string_view name : maxTokens)
     if (auto most = body.integer(name, 1, 1 << 30))
       out.request.maxTokens = *most;
+  set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
+  // Prefixes are shared among requests of one key with one salt.
+  if (auto salt = body.text("cache_salt", 1 << 10))
+    out.request.cacheSalt ^= std::hash<std::string_view>()(*salt);
   if (auto user = body.text("user", 1 << 10))
-    out.user = *user;
+    out.request.user ^= int64_t(std::hash<std::string_view>()(*user));
   refuseUnsupported(body, "best_of", "is not supported", {"1"});
   refuseUnsupported(body, "min_tokens", "is not supported", {"0"});
 }

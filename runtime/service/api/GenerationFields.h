@@ -7,6 +7,7 @@
 
 #include "runtime/service/api/Fields.h"
 #include "runtime/service/api/ServedModel.h"
+#include "runtime/service/observe/RequestRecord.h"
 
 #include <memory>
 #include <optional>
@@ -25,7 +26,7 @@ struct Generation {
   bool stream = false;
   bool includeUsage = false; ///< stream_options.include_usage
   std::string requestId;     ///< X-Request-Id
-  std::string user;
+  std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };
 
 /// The model that "model" names. 404 if there is none.

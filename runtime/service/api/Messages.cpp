@@ -305,7 +305,7 @@ std::optional<ApiError> messages(Call &call) {
   if (!prompt)
     return prompt.error();
   auto stream = std::make_shared<MessageStream>(generation, call.responder, *prompt);
-  return submitChat(call, std::move(*prompt), std::move(stream));
+  return submitChat(call, std::move(*prompt), std::move(stream), "messages");
 }
 
 std::optional<ApiError> countTokens(Call &call) {

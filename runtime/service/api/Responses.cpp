@@ -398,7 +398,7 @@ std::optional<ApiError> responses(Call &call) {
     echo.format = text->json("format");
   auto stream = std::make_shared<ResponseStream>(generation, call.responder, *prompt,
                                                  input.tools.parallel, std::move(echo));
-  return submitChat(call, std::move(*prompt), std::move(stream));
+  return submitChat(call, std::move(*prompt), std::move(stream), "input");
 }
 
 } // namespace ingot::api

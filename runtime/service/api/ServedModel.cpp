@@ -85,15 +85,33 @@ Result<const text::Vocabulary *> ServedModel::vocabulary() {
   return words.get();
 }
 
-void ModelRegistry::add(std::shared_ptr<ServedModel> model) {
+void ModelRegistry::add(std::shared_ptr<ServedModel> given) {
+  ServedModel *const raw = given.get();
+  std::shared_ptr<ServedModel> model(
+      raw, [given, to = ends](ServedModel *) mutable { to->push([last = std::move(given)] {}); });
+  given.reset();
   std::shared_ptr<ServedModel> old; // ends outside the lock
   std::unique_lock lock(mutex);
   for (auto &one : models)
     if (one->name() == model->name()) {
       old = std::exchange(one, std::move(model));
+      std::erase_if(replaced, [](const auto &gone) { return gone.expired(); });
+      replaced.push_back(old);
       return;
     }
   models.push_back(std::move(model));
+}
+
+void ModelRegistry::stopAll() {
+  std::vector<std::shared_ptr<ServedModel>> running = all();
+  {
+    std::shared_lock lock(mutex);
+    for (const auto &one : replaced)
+      if (auto model = one.lock())
+        running.push_back(std::move(model));
+  }
+  for (const auto &model : running)
+    model->service().stop();
 }
 
 std::shared_ptr<ServedModel> ModelRegistry::find(std::string_view name) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/service/Service.h"
+#include "runtime/service/api/WorkQueue.h"
 #include "runtime/text/ChatOutput.h"
 #include "runtime/text/Grammar.h"
 #include "runtime/text/Text.h"
@@ -52,20 +53,25 @@ private:
   std::unique_ptr<text::Vocabulary> words;
 };
 
-/// The models of one process, by name.
+/// The models of one process, by name. What leaves it ends on a thread of the registry's: the last
+/// to let go of a model may be its own engine's thread, which cannot wait for itself.
 class ModelRegistry {
 public:
-  /// The first is what a request without a name gets, and one with an unknown name does not.
+  ModelRegistry() : ends(std::make_shared<WorkQueue>(1)) {}
+  /// A model takes the place of the one with its name; what runs on the old one goes on. The first
+  /// is what a request without a name gets.
   void add(std::shared_ptr<ServedModel> model);
-  /// Puts a model in the place of the one with its name; what runs on the old one goes on.
-  void replace(std::shared_ptr<ServedModel> model) { add(std::move(model)); }
   /// Null if there is none of that name; an empty name: the first.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
+  /// Service::stop() of all models, replaced ones that still run included.
+  void stopAll();
 
 private:
   mutable std::shared_mutex mutex;
   std::vector<std::shared_ptr<ServedModel>> models;
+  std::vector<std::weak_ptr<ServedModel>> replaced;
+  std::shared_ptr<WorkQueue> ends;
 };
 
 } // namespace ingot::api

@@ -25,8 +25,9 @@ void Connection::setPhase(Phase next, std::chrono::milliseconds limit) {
     core.evictable.erase(*evictablePlace);
     evictablePlace.reset();
   }
-  if (next == Phase::Handshake || next == Phase::Waiting || next == Phase::Header ||
-      next == Phase::Lingering) {
+  const bool idle = next == Phase::Handshake || next == Phase::Waiting || next == Phase::Header ||
+                    next == Phase::Lingering;
+  if (idle && !overLimit) { // one over the limit has no place to give
     core.evictable.push_back(this);
     evictablePlace = std::prev(core.evictable.end());
   }

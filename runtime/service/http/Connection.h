@@ -111,7 +111,6 @@ private:
   size_t outputOffset = 0;  ///< of output.front(), already sent
   size_t unsentPayload = 0; ///< of Exchange's backlog
   bool writing = false;
-  size_t tookSince = 0; ///< bytes, since sendDeadline was set
   Clock::time_point sendDeadline = Clock::time_point::max();
   Clock::time_point lastSent{};
 };

@@ -1,7 +1,9 @@
 //===- ConnectionOutput.cpp - Sending responses ---------------------------===//
 //
 // Nothing here waits for a client. What it does not take stays in `output`: of a stream at most
-// maxBacklogBytes, and for at most sendTimeout without at least a few KiB going through.
+// maxBacklogBytes, and for at most sendTimeout without any of it being taken. The kernel takes
+// again when half of kMostUnsentBytes (Wire.cpp) has gone out, so that a byte now and then keeps
+// nothing alive.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/http/Connection.h"
 #include "runtime/service/http/ConnectionGuard.h"
@@ -90,10 +92,8 @@ void Connection::flush() {
     }
     if (sent == 0) {
       writing = true;
-      if (sendDeadline == Clock::time_point::max()) {
+      if (sendDeadline == Clock::time_point::max())
         sendDeadline = Clock::now() + core.options.sendTimeout;
-        tookSince = 0;
-      }
       wire->write(shared_from_this(), next);
       return;
     }
@@ -113,11 +113,7 @@ void Connection::onWritten(ErrorCode ec, size_t bytes) {
       return;
     }
     took(bytes);
-    tookSince += bytes;
-    if (tookSince >= kLeastTaken) {
-      sendDeadline = Clock::now() + core.options.sendTimeout;
-      tookSince = 0;
-    }
+    sendDeadline = Clock::now() + core.options.sendTimeout;
     flush();
   });
 }

@@ -5,18 +5,21 @@
 
 namespace ingot::http {
 
-void Mailbox::put(std::shared_ptr<Exchange> exchange) {
+void Mailbox::put(std::shared_ptr<Exchange> exchange, bool urgent) {
   std::lock_guard lock(mutex);
   if (closed)
     return;
   ready.push_back(std::move(exchange));
-  if (!std::exchange(woken, true))
-    post(onMail); // under the lock: close() must not come between
+  // Posted under the lock: close() must not come between.
+  if (urgent && !std::exchange(woken, true))
+    post(onMail);
+  else if (!urgent && !woken && !std::exchange(wokenSoon, true))
+    post(onStreamMail);
 }
 
 std::vector<std::shared_ptr<Exchange>> Mailbox::takeAll() {
   std::lock_guard lock(mutex);
-  woken = false;
+  woken = wokenSoon = false;
   return std::exchange(ready, {});
 }
 
@@ -40,11 +43,11 @@ void Mailbox::close() {
 
 /// `lock` is on the exchange's mutex. Of many writes before the server's thread looks, the first
 /// goes on to the mailbox.
-void Exchange::notify(std::unique_lock<std::mutex> lock) {
+void Exchange::notify(std::unique_lock<std::mutex> lock, bool urgent) {
   const bool first = !std::exchange(inMailbox, true);
   lock.unlock();
   if (first)
-    mailbox->put(shared_from_this());
+    mailbox->put(shared_from_this(), urgent);
 }
 
 void Exchange::send(int status, std::string_view contentType, std::string body, Headers headers) {
@@ -84,7 +87,7 @@ void Exchange::write(std::string bytes) {
   } else {
     pending.data += bytes;
   }
-  notify(std::move(lock));
+  notify(std::move(lock), false);
 }
 
 void Exchange::finish() {

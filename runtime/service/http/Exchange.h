@@ -8,6 +8,10 @@
 //   server's thread                                        ▼
 //                      Connection::pump() ◀── all that is pending, as one chunk
 //
+// Where all cores are busy, a thread that is woken takes the core of the one that woke it: without
+// more it would be woken by each of thirty writes, and send between them. So bytes of a stream are
+// fetched kBurst after the first; a response's beginning and a whole one are fetched at once.
+//
 // No Boost here: the handles are used from everywhere.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,28 +30,35 @@ namespace ingot::http {
 class Connection;
 class Exchange;
 
+/// Longer than a step's writes to all its streams, far shorter than a step.
+inline constexpr std::chrono::microseconds kBurst{200};
+
 /// Exchanges with something to send. Outlives the server: responders may.
 class Mailbox {
 public:
   /// `post` runs work on the server's thread; it may be called from any.
   explicit Mailbox(std::function<void(std::function<void()>)> post) : post(std::move(post)) {}
 
-  void put(std::shared_ptr<Exchange> exchange);
+  void put(std::shared_ptr<Exchange> exchange, bool urgent);
   std::vector<std::shared_ptr<Exchange>> takeAll();
   /// On the server's thread: at once. Elsewhere: later, there; after close(): here.
   void runOnServer(std::function<void()> work);
   void setThread(std::thread::id id) { thread = id; }
-  void setReader(std::function<void()> reader) { onMail = std::move(reader); }
+  /// What fetches the mail, at once and in a moment; called on the server's thread.
+  void setReader(std::function<void()> now, std::function<void()> soon) {
+    onMail = std::move(now);
+    onStreamMail = std::move(soon);
+  }
   /// The server ends: nothing is taken any more.
   void close();
 
 private:
   std::mutex mutex;
   std::vector<std::shared_ptr<Exchange>> ready;
-  bool woken = false; ///< takeAll() is on its way
+  bool woken = false, wokenSoon = false; ///< takeAll() is on its way
   bool closed = false;
   std::function<void(std::function<void()>)> post;
-  std::function<void()> onMail; ///< on the server's thread
+  std::function<void()> onMail, onStreamMail;
   std::atomic<std::thread::id> thread{};
 };
 
@@ -88,7 +99,7 @@ public:
 
 private:
   enum class Stage { Nothing, Streaming, Finished };
-  void notify(std::unique_lock<std::mutex> lock);
+  void notify(std::unique_lock<std::mutex> lock, bool urgent = true);
 
   std::shared_ptr<Mailbox> mailbox;
   const size_t maxBacklogBytes;

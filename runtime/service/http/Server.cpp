@@ -35,7 +35,7 @@ ServerCore::ServerCore(const ServerOptions &given, Handler handler)
       origins(given.allowedOrigins), tickPeriod(tickFor(given)), spareDescriptor(openSpare()) {
   mailbox = std::make_shared<Mailbox>(
       [this](std::function<void()> work) { asio::post(io, std::move(work)); });
-  mailbox->setReader([this] { readMail(); });
+  mailbox->setReader([this] { readMail(); }, [this] { readMailSoon(); });
   if (RAND_bytes(reinterpret_cast<unsigned char *>(idSeed), sizeof idSeed) != 1)
     idSeed[0] = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
 }
@@ -178,6 +178,18 @@ std::vector<std::shared_ptr<Connection>> ServerCore::all() const {
   return list;
 }
 
+void ServerCore::readMailSoon() {
+  try {
+    mailTimer.expires_after(kBurst);
+    mailTimer.async_wait([this](ErrorCode ec) {
+      if (!ec)
+        readMail();
+    });
+  } catch (...) {
+    readMail(); // no memory to wait with
+  }
+}
+
 void ServerCore::readMail() {
   for (const auto &exchange : mailbox->takeAll())
     if (exchange->connection)
@@ -217,6 +229,7 @@ void ServerCore::closeAll() {
   acceptor.close(ignored);
   ticker.cancel();
   acceptAgain.cancel();
+  mailTimer.cancel();
   while (!connections.empty())
     std::shared_ptr<Connection>(connections.begin()->second)->close();
 }

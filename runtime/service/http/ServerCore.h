@@ -22,8 +22,6 @@ namespace ingot::http {
 inline constexpr std::chrono::milliseconds kEvictableAfter{1000};
 /// How long a connection that ends is read from, so that no reset overtakes the last response.
 inline constexpr std::chrono::milliseconds kLingerTime{2000};
-/// Bytes taken within sendTimeout that count as reading; one every now and then does not.
-inline constexpr size_t kLeastTaken = 4096;
 /// Sent ahead and kept while a response is under way; beyond it nothing is read.
 inline constexpr size_t kMostInput = 64 << 10;
 
@@ -40,7 +38,7 @@ struct ServerCore {
   const OriginRules origins;
   std::optional<boost::asio::ssl::context> tls;
   tcp::acceptor acceptor{io};
-  boost::asio::steady_timer ticker{io}, acceptAgain{io};
+  boost::asio::steady_timer ticker{io}, acceptAgain{io}, mailTimer{io};
   std::chrono::milliseconds tickPeriod;
   bool ticking = false;
   int spareDescriptor = -1; ///< given up for a moment when there is no other
@@ -72,6 +70,7 @@ struct ServerCore {
   void tick();
   std::vector<std::shared_ptr<Connection>> all() const;
   void readMail();
+  void readMailSoon();
   void responseBegins();
   void responseEnds();
   std::string newId();

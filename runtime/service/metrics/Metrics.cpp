@@ -1,7 +1,10 @@
 //===- Metrics.cpp - Histograms and the exposition format -----------------===//
 #include "runtime/service/metrics/Metrics.h"
 
+#include "runtime/device/Trace.h"
+
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace ingot::service {
@@ -24,15 +27,22 @@ constexpr double kLength[] = {1,   2,    5,    10,   20,    50,    100,   200,
                               500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
 constexpr double kStepTokens[] = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 
+constexpr double kChoices[] = {1, 2, 5, 10, 20};
+
 std::string number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
+  // Counts are whole, to the last digit.
+  const bool whole = value == std::floor(value) && std::fabs(value) < 9e15;
+  std::snprintf(text, sizeof text, whole ? "%.0f" : "%.9g", value);
   return text;
 }
 
 /// In a label's value, backslash, quote and line feed are escaped; other control bytes are dropped.
+/// What is long is cut: it is written with every sample.
 std::string labelValue(std::string_view text) {
+  constexpr size_t kMostBytes = 256;
   std::string out;
+  text = text.substr(0, kMostBytes);
   for (char c : text)
     if (c == '\\' || c == '"')
       out += {'\\', c};
@@ -93,6 +103,16 @@ struct Writer {
     }
   }
 
+  /// An "info" metric: what is fixed, as labels.
+  void cacheConfig() {
+    head(out, "vllm:cache_config_info", "How the KV cache is cut.", "gauge");
+    for (const auto &[labels, numbers] : models)
+      sample(out, "vllm:cache_config_info",
+             labels + ",block_size=\"" + std::to_string(numbers.pageTokens) +
+                 "\",num_gpu_blocks=\"" + std::to_string(numbers.pages) + "\"",
+             1);
+  }
+
   void endings() {
     head(out, "vllm:request_success_total", "Requests that have ended, by reason.", "counter");
     for (const auto &[labels, numbers] : models)
@@ -123,10 +143,36 @@ double Histogram::quantile(double q) const {
   return 0;
 }
 
+void RecentRate::add(uint64_t nanoseconds) {
+  const uint64_t number = nanoseconds / 1'000'000'000;
+  Second &second = seconds[number % seconds.size()];
+  if (second.number != number)
+    second = {number, 0};
+  ++second.count;
+}
+
+double RecentRate::perSecond(uint64_t nanoseconds) const {
+  const uint64_t now = nanoseconds / 1'000'000'000;
+  uint64_t sum = 0;
+  for (const Second &second : seconds)
+    if (second.number < now && second.number + kSeconds >= now)
+      sum += second.count;
+  return double(sum) / double(kSeconds);
+}
+
+Measurements Metrics::read() const {
+  std::lock_guard lock(mutex);
+  Measurements copy = numbers;
+  copy.tokensPerSecond = copy.recent.perSecond(runtime::nowNanoseconds());
+  return copy;
+}
+
 Measurements::Measurements()
-    : timeToFirstToken(kFirstToken), interTokenLatency(kBetweenTokens), endToEnd(kRequest),
-      queueTime(kRequest), prefillTime(kRequest), decodeTime(kRequest), stepTime(kStep),
-      promptLength(kLength), answerLength(kLength), stepTokens(kStepTokens) {}
+    : timeToFirstToken(kFirstToken), interTokenLatency(kBetweenTokens),
+      timePerToken(kBetweenTokens), endToEnd(kRequest), queueTime(kRequest), prefillTime(kRequest),
+      decodeTime(kRequest), inferenceTime(kRequest), stepTime(kStep), promptLength(kLength),
+      answerLength(kLength), askedTokens(kLength), stepTokens(kStepTokens), askedChoices(kChoices) {
+}
 
 std::string exposition(std::span<const std::pair<std::string, Measurements>> models) {
   std::vector<Labelled> labelled;
@@ -161,8 +207,16 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
               &M::prefillTime);
   w.histogram("vllm:request_decode_time_seconds", "From its first token to its last.",
               &M::decodeTime);
+  w.histogram("vllm:request_inference_time_seconds", "From its first step to its end.",
+              &M::inferenceTime);
+  w.histogram("vllm:request_time_per_output_token_seconds",
+              "Mean time of a request's tokens after the first.", &M::timePerToken);
   w.histogram("vllm:request_prompt_tokens", "Prompt tokens of a request.", &M::promptLength);
   w.histogram("vllm:request_generation_tokens", "New tokens of a request.", &M::answerLength);
+  w.histogram("vllm:request_params_n", "Choices that requests ask for.", &M::askedChoices);
+  w.histogram("vllm:request_params_max_tokens", "Most new tokens, where a request says it.",
+              &M::askedTokens);
+  w.cacheConfig();
   w.histogram("vllm:iteration_tokens_total", "New tokens of a step.", &M::stepTokens);
   w.counter("ingot:requests_refused_total", "Requests answered 429.",
             [](const M &m) { return m.refused; });
@@ -173,6 +227,18 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("ingot:step_time_seconds", "One step.", &M::stepTime);
   w.gauge("ingot:kv_pages_used", "KV pages in use.", [](const M &m) { return m.pagesUsed; });
   w.gauge("ingot:kv_pages", "KV pages there are.", [](const M &m) { return m.pages; });
+  w.gauge("ingot:kv_pages_kept", "KV pages of the prefix cache that nobody holds.",
+          [](const M &m) { return m.pagesKept; });
+  w.gauge("ingot:swap_bytes_used", "Host memory that holds KV pages.",
+          [](const M &m) { return m.swapBytesUsed; });
+  w.counter("ingot:swaps_total", "Preemptions that moved KV pages to the host.",
+            [](const M &m) { return m.swaps; });
+  w.counter("ingot:swapped_bytes_total", "Bytes moved there.",
+            [](const M &m) { return m.swappedBytes; });
+  w.counter("ingot:kv_forks_total", "Choices that began on another's pages.",
+            [](const M &m) { return m.forks; });
+  w.counter("ingot:kv_pages_copied_total", "Pages copied since one of several wrote to them.",
+            [](const M &m) { return m.copiedPages; });
   w.gauge("ingot:tokens_per_second", "New tokens, over the last seconds.",
           [](const M &m) { return m.tokensPerSecond; });
   return w.out;

@@ -39,6 +39,19 @@ private:
   double added = 0;
 };
 
+/// Events of the last seconds.
+class RecentRate {
+public:
+  void add(uint64_t nanoseconds);               ///< one event, at that time of the steady clock
+  double perSecond(uint64_t nanoseconds) const; ///< over the whole seconds before that time
+private:
+  static constexpr uint64_t kSeconds = 5;
+  struct Second {
+    uint64_t number = 0, count = 0;
+  };
+  std::array<Second, kSeconds + 1> seconds{};
+};
+
 enum class Ending : uint8_t { Stop, Length, Abort, Error, Count };
 
 /// Numbers of one model, since it was loaded.
@@ -48,19 +61,26 @@ struct Measurements {
   // Gauges
   int64_t running = 0, waiting = 0; ///< choices
   int64_t pagesUsed = 0, pages = 0;
-  double tokensPerSecond = 0; ///< new tokens, over the last seconds
+  int64_t pagesKept = 0;      ///< of the prefix cache, held by nobody
+  uint64_t swapBytesUsed = 0; ///< of host memory
+  int64_t pageTokens = 0;     ///< positions that a page holds
+  double tokensPerSecond = 0; ///< new tokens, over the last seconds; read() fills it in
+  RecentRate recent;          ///< new tokens
   // Counters
   uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, steps = 0;
   uint64_t prefixQueries = 0, prefixHits = 0; ///< tokens
+  uint64_t swaps = 0, swappedBytes = 0;       ///< preemptions to the host
+  uint64_t forks = 0, copiedPages = 0;        ///< of choices that share a prompt
   uint64_t refused = 0;                       ///< for want of room
   std::array<uint64_t, size_t(Ending::Count)> endings{};
   double stepSeconds = 0; ///< in the engine's steps
   double hostSeconds = 0; ///< of its thread, between them
   // Seconds
-  Histogram timeToFirstToken, interTokenLatency, endToEnd, queueTime, prefillTime, decodeTime,
-      stepTime;
+  Histogram timeToFirstToken, interTokenLatency, timePerToken, endToEnd, queueTime, prefillTime,
+      decodeTime, inferenceTime, stepTime;
   // Tokens
-  Histogram promptLength, answerLength, stepTokens;
+  Histogram promptLength, answerLength, askedTokens, stepTokens;
+  Histogram askedChoices;
 };
 
 class Metrics {
@@ -70,10 +90,7 @@ public:
     std::lock_guard lock(mutex);
     change(numbers);
   }
-  Measurements read() const {
-    std::lock_guard lock(mutex);
-    return numbers;
-  }
+  Measurements read() const;
 
 private:
   mutable std::mutex mutex;

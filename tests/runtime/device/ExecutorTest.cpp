@@ -104,6 +104,28 @@ TEST_F(ExecutorTest, chunksContinueInTheKvPages) {
             expected);
 }
 
+/// Pages copied, and saved and loaded elsewhere, are as good as those that were written.
+TEST_F(ExecutorTest, movesPages) {
+  std::vector<int32_t> prompt = test::fakePrompt(100, 2);
+  std::vector<float> expected = test::fakeLogits(prompt);
+  auto executor = create(2);
+  runtime::PageMover *mover = executor->pageMover();
+  ASSERT_TRUE(mover);
+  EXPECT_EQ(mover->pageBytes(0), executor->memory().kv / executor->memory().pages);
+  ASSERT_TRUE(executor->step(OneSequence(prompt, 0, 90, {0, 1, 2}).view()));
+  mover->copy(0, 0, 5);
+  std::vector<std::byte> host(2 * mover->pageBytes(0));
+  mover->save(0, 1, host.data());
+  mover->save(0, 2, host.data() + mover->pageBytes(0));
+  // Something else uses the pages meanwhile.
+  ASSERT_TRUE(executor->step(OneSequence(test::fakePrompt(96, 5), 0, 96, {0, 1, 2}).view()));
+  mover->load(0, host.data(), 7);
+  mover->load(0, host.data() + mover->pageBytes(0), 1);
+  ASSERT_TRUE(executor->step(OneSequence(prompt, 90, 10, {5, 7, 1, 3}).view()));
+  EXPECT_EQ(std::vector<float>(executor->logits(), executor->logits() + test::kFakeVocab),
+            expected);
+}
+
 TEST_F(ExecutorTest, launchesWithoutItemsAreSkipped) {
   auto executor = create(2);
   executor->startTrace(/*keepEvents=*/false);

@@ -1,239 +1,197 @@
-//===- SchedulerTest.cpp - Batches: complete, in order, within limits -----===//
-//
-// A driver plays the model: it checks every batch against what each sequence has
-// been fed so far, and answers with ids that are a function of sequence and
-// position, so that a token that is lost, doubled or misplaced shows.
-//===----------------------------------------------------------------------===//
-#include "runtime/schedule/Scheduler.h"
+//===- SchedulerTest.cpp - Batches: complete, in order, within limits ------===//
+#include "tests/runtime/schedule/FakeModel.h"
 
-#include <map>
 #include <random>
-
-#include <gtest/gtest.h>
 
 using namespace ingot;
 using namespace ingot::runtime;
-
-namespace {
-
-int32_t answer(SequenceId sequence, int64_t position) {
-  return int32_t((sequence * 131 + position * 7) % 1000);
-}
-
-struct Expected {
-  std::vector<int32_t> tokens; ///< prompt, then answers
-  int64_t prompt, maxNew;
-  int64_t fed = 0;
-  int64_t rowsSeen = 0;
-  bool everyPosition;
-};
-
-class Driver {
-public:
-  Driver(int64_t pages, int64_t seqs, int64_t context, ScheduleLimits limits)
-      : pool(pages, seqs, context, kPageTokens), scheduler(pool, limits), limits(limits) {}
-
-  SequenceId add(int64_t prompt, int64_t maxNew, bool everyPosition = false) {
-    std::vector<int32_t> ids;
-    for (int64_t i = 0; i < prompt; ++i)
-      ids.push_back(int32_t((i * 31 + prompt) % 997));
-    SequenceId id = scheduler.add(ids, maxNew, everyPosition);
-    expected[id] = {ids, prompt, maxNew, 0, 0, everyPosition};
-    return id;
-  }
-
-  /// One step; false if there was nothing to do.
-  bool step() {
-    const BatchView *batch = scheduler.plan();
-    if (!batch)
-      return false;
-    check(*batch);
-    scheduler.complete();
-    for (Scheduler::Row row : scheduler.rows()) {
-      Expected &own = expected.at(row.sequence);
-      ++own.rowsSeen;
-      int64_t newTokens = int64_t(own.tokens.size()) - own.prompt;
-      bool atEnd = row.position + 1 == int64_t(own.tokens.size());
-      if (!atEnd)
-        continue;
-      // The answer to this row is token newTokens + 1.
-      if (newTokens + 1 >= own.maxNew) {
-        scheduler.finish(row.sequence);
-        finished.push_back(row.sequence);
-      } else {
-        int32_t id = answer(row.sequence, row.position);
-        scheduler.append(row.sequence, id);
-        own.tokens.push_back(id);
-      }
-    }
-    ++steps;
-    return true;
-  }
-
-  void run() {
-    while (step())
-      ASSERT_LT(steps, 100000);
-  }
-
-  KvPool pool;
-  Scheduler scheduler;
-  ScheduleLimits limits;
-  std::map<SequenceId, Expected> expected;
-  std::vector<SequenceId> finished;
-  int steps = 0;
-  int64_t mostTokens = 0;
-
-private:
-  void check(const BatchView &batch) {
-    ASSERT_GT(batch.tokens, 0);
-    ASSERT_LE(batch.tokens, limits.maxBatchTokens);
-    ASSERT_LE(batch.rows, limits.logitsRows);
-    mostTokens = std::max(mostTokens, batch.tokens);
-    // Tokens lie by sequence, in the order of shares().
-    int64_t token = 0, row = 0, tile = 0;
-    bool prefilling = false;
-    for (Scheduler::Share share : scheduler.shares()) {
-      Expected &own = expected.at(share.sequence);
-      bool isPrefill = own.fed < own.prompt;
-      ASSERT_TRUE(isPrefill || !prefilling) << "decode rows come first";
-      prefilling |= isPrefill;
-      ASSERT_LE(share.tokens, isPrefill ? limits.prefillChunk : 1);
-      int32_t tableRow = batch.sequenceOf[token];
-      for (int64_t i = 0; i < share.tokens; ++i, ++token) {
-        int64_t position = own.fed + i;
-        ASSERT_EQ(batch.positions[token], position);
-        ASSERT_EQ(batch.sequenceOf[token], tableRow);
-        ASSERT_EQ(batch.ids[token], own.tokens[size_t(position)]);
-        int32_t page =
-            batch.blockTable[tableRow * batch.blockTableStride + position / kPageTokens];
-        ASSERT_GE(page, 0);
-        ASSERT_LT(page, pool.totalPages());
-        if (own.everyPosition || position + 1 == int64_t(own.tokens.size())) {
-          ASSERT_LT(row, batch.rows);
-          ASSERT_EQ(batch.rowTokens[row], token);
-          ASSERT_EQ(scheduler.rows()[size_t(row)].sequence, share.sequence);
-          ASSERT_EQ(scheduler.rows()[size_t(row)].position, position);
-          ++row;
-        }
-      }
-      for (int64_t i = 0; i < share.tokens; ++tile) {
-        ASSERT_LT(tile, batch.tiles);
-        const AttentionTile &t = batch.attentionTiles[tile];
-        ASSERT_GE(t.tokens, 1);
-        ASSERT_LE(t.tokens, kAttentionTile);
-        ASSERT_EQ(t.firstToken, token - share.tokens + i);
-        ASSERT_EQ(t.sequence, tableRow);
-        ASSERT_EQ(t.firstPosition, own.fed + i);
-        i += t.tokens;
-        ASSERT_LE(i, share.tokens);
-      }
-      own.fed += share.tokens;
-    }
-    ASSERT_EQ(token, batch.tokens);
-    ASSERT_EQ(row, batch.rows);
-    ASSERT_EQ(tile, batch.tiles);
-  }
-};
-
-} // namespace
+using namespace ingot::test;
 
 TEST(Scheduler, everyChunkSizeFeedsEveryTokenOnce) {
   for (int64_t chunk : {1, 7, 64, 512}) {
-    Driver driver(64, 4, 512, {512, 4, chunk});
-    SequenceId id = driver.add(300, 20);
-    driver.run();
-    const Expected &own = driver.expected.at(id);
-    EXPECT_EQ(own.fed, 300 + 19);
-    EXPECT_EQ(own.rowsSeen, 20);
-    EXPECT_EQ(driver.steps, (300 + chunk - 1) / chunk + 19) << chunk;
-    EXPECT_EQ(driver.pool.pagesInUse(), 0);
-    EXPECT_EQ(driver.pool.availablePages(), 64);
+    FakeSetup setup;
+    setup.limits.prefillChunk = chunk;
+    FakeModel model(setup);
+    SequenceId id = model.ask(promptOf(300), 20);
+    model.run();
+    EXPECT_EQ(model.computed, 300 + 19);
+    EXPECT_EQ(model.answers.at(id).rows, 20);
+    EXPECT_EQ(model.steps, (300 + chunk - 1) / chunk + 19) << chunk;
   }
 }
 
 TEST(Scheduler, decodesGoFirstAndChunksFillTheRest) {
-  Driver driver(64, 4, 512, {16, 4, 16});
-  driver.add(1, 30);
-  driver.add(2, 30);
-  driver.step();
-  driver.add(100, 1);
-  driver.step();
-  auto shares = driver.scheduler.shares();
+  FakeSetup setup;
+  setup.limits = {16, 4, 16};
+  FakeModel model(setup);
+  model.ask(promptOf(1), 30);
+  model.ask(promptOf(2), 30);
+  model.step();
+  model.ask(promptOf(100), 1);
+  model.step();
+  auto shares = model.scheduler.shares();
   ASSERT_EQ(shares.size(), 3u);
   EXPECT_EQ(shares[0].tokens, 1);
   EXPECT_EQ(shares[1].tokens, 1);
   EXPECT_EQ(shares[2].tokens, 14);
-  driver.run();
+  model.run();
 }
 
 TEST(Scheduler, admitsByPagesInOrderOfArrival) {
-  Driver driver(4, 8, 128, {64, 8, 64});
-  SequenceId first = driver.add(64, 33);  // 3 pages
-  SequenceId second = driver.add(40, 30); // 3 pages: waits
-  SequenceId third = driver.add(1, 1);    // would fit, but nobody overtakes
-  driver.step();
-  EXPECT_EQ(driver.scheduler.running(), 1);
-  EXPECT_EQ(driver.scheduler.queued(), 2);
-  driver.run();
-  EXPECT_EQ(driver.finished, (std::vector<SequenceId>{first, third, second}));
+  FakeSetup setup;
+  setup.groups = {{4, 0}};
+  setup.rows = 8;
+  setup.context = 128;
+  setup.limits = {64, 8, 64};
+  FakeModel model(setup);
+  SequenceId first = model.ask(promptOf(64, 1), 33);  // 3 pages
+  SequenceId second = model.ask(promptOf(40, 2), 30); // 2 pages, and one is to be left: waits
+  SequenceId third = model.ask(promptOf(1, 3), 1);    // would fit, but nobody overtakes
+  model.step();
+  EXPECT_EQ(model.scheduler.running(), 1);
+  EXPECT_EQ(model.scheduler.queued(), 2);
+  model.run();
+  EXPECT_EQ(model.finished, (std::vector<SequenceId>{first, third, second}));
+  EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
+}
+
+TEST(Scheduler, admitsMoreThanWorstCasesWouldLet) {
+  FakeSetup setup;
+  setup.groups = {{8, 0}};
+  setup.rows = 6;
+  setup.context = 256;
+  setup.limits = {64, 6, 64};
+  FakeModel model(setup);
+  for (int i = 0; i < 4; ++i)
+    model.ask(promptOf(20, i), 200); // 7 pages each in the end, one now
+  model.step();
+  EXPECT_EQ(model.scheduler.running(), 4);
+  model.run();
 }
 
 TEST(Scheduler, everyPositionGivesARowPerTokenWithinTheRowLimit) {
   for (int64_t rows : {1, 5, 64}) {
-    Driver driver(64, 1, 512, {32, rows, 512});
-    SequenceId id = driver.add(100, 0, /*everyPosition=*/true);
-    driver.run();
-    EXPECT_EQ(driver.expected.at(id).rowsSeen, 100);
-    EXPECT_EQ(driver.expected.at(id).fed, 100);
+    FakeSetup setup;
+    setup.rows = 1;
+    setup.limits = {32, rows, 512};
+    FakeModel model(setup);
+    SequenceOptions options;
+    options.everyPosition = true;
+    SequenceId id = model.ask(promptOf(100), 0, options);
+    model.run();
+    EXPECT_EQ(model.answers.at(id).rows, 100);
+    // Nobody finds its pages: it asked for every row, and so do those behind it.
+    EXPECT_EQ(model.pool.pagesKept(), 0);
+    id = model.ask(promptOf(100), 0, options);
+    model.run();
+    EXPECT_EQ(model.answers.at(id).rows, 100);
   }
 }
 
 TEST(Scheduler, aPromptWaitsForARowWithoutLosingTokens) {
   // One sequence takes all rows of a step; the other must not compute its last token then.
-  Driver driver(64, 2, 512, {64, 2, 8});
-  SequenceId rows = driver.add(40, 0, /*everyPosition=*/true);
-  SequenceId plain = driver.add(3, 4);
-  driver.run();
-  EXPECT_EQ(driver.expected.at(rows).rowsSeen, 40);
-  EXPECT_EQ(driver.expected.at(plain).rowsSeen, 4);
+  FakeSetup setup;
+  setup.rows = 2;
+  setup.limits = {64, 2, 8};
+  FakeModel model(setup);
+  SequenceOptions every;
+  every.everyPosition = true;
+  SequenceId rows = model.ask(promptOf(40), 0, every);
+  SequenceId plain = model.ask(promptOf(3), 4);
+  model.run();
+  EXPECT_EQ(model.answers.at(rows).rows, 40);
+  EXPECT_EQ(model.answers.at(plain).rows, 4);
 }
 
 TEST(Scheduler, finishFreesQueuedAndRunning) {
-  Driver driver(4, 2, 128, {64, 2, 64});
-  SequenceId running = driver.add(100, 20);
-  SequenceId queued = driver.add(100, 20);
-  driver.step();
-  EXPECT_GT(driver.pool.pagesInUse(), 0);
-  driver.scheduler.finish(queued);
-  EXPECT_EQ(driver.scheduler.queued(), 0);
-  driver.scheduler.finish(running);
-  EXPECT_EQ(driver.pool.pagesInUse(), 0);
-  EXPECT_EQ(driver.scheduler.plan(), nullptr);
+  FakeSetup setup;
+  setup.groups = {{4, 0}};
+  setup.rows = 2;
+  setup.context = 128;
+  setup.limits = {64, 2, 64};
+  FakeModel model(setup);
+  SequenceId running = model.ask(promptOf(100), 20);
+  SequenceId queued = model.ask(promptOf(100, 1), 20);
+  model.step();
+  EXPECT_GT(model.pool.pagesInUse(), 0);
+  model.cancel(queued);
+  EXPECT_EQ(model.scheduler.queued(), 0);
+  model.cancel(running);
+  model.expectNothingHeld();
+  EXPECT_EQ(model.scheduler.plan(), nullptr);
+}
+
+TEST(Scheduler, aPlanMayBeMadeAgain) {
+  FakeModel model({});
+  model.ask(promptOf(40), 5);
+  model.ask(promptOf(7, 1), 5);
+  for (int i = 0; i < 3; ++i) {
+    const BatchView *batch = model.scheduler.plan();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->tokens, 47);
+    EXPECT_EQ(model.scheduler.work().tokens, 47);
+    EXPECT_EQ(model.scheduler.work().positions, 40 * 41 / 2 + 7 * 8 / 2);
+    EXPECT_EQ(model.scheduler.work().rows, 2);
+  }
+  model.run();
+}
+
+/// Ids that only the device knows yet: a page with one of them has no name.
+TEST(Scheduler, unknownTokensAreNamedOnceTheyAreKnown) {
+  FakeSetup setup;
+  FakeModel model(setup);
+  SequenceOptions options;
+  options.maxNew = 40;
+  std::vector<int32_t> prompt = promptOf(63), tokens = prompt;
+  SequenceId id = model.scheduler.add(prompt, options);
+  ASSERT_TRUE(model.scheduler.plan());
+  model.scheduler.complete();
+  model.scheduler.append(id, ~0); // the last token of the second page
+  ASSERT_TRUE(model.scheduler.plan());
+  model.scheduler.complete();
+  PrefixHasher hasher;
+  model.scheduler.append(id, 5);
+  tokens.push_back(5);
+  model.scheduler.append(id, ~0);
+  ASSERT_TRUE(model.scheduler.plan());
+  model.scheduler.complete();
+  model.scheduler.append(id, 6);
+  model.scheduler.finish(id);
+  EXPECT_EQ(model.pool.pagesKept(), 2);
+  tokens.insert(tokens.end(), {6, 7});
+  id = model.scheduler.add(tokens, options);
+  ASSERT_TRUE(model.scheduler.plan());
+  EXPECT_EQ(model.scheduler.cachedTokens(id), 64);
 }
 
 TEST(Scheduler, mixedTrafficEndsWithEveryTokenFedOnce) {
   std::mt19937 random(12);
   for (int64_t chunk : {1, 7, 64, 512}) {
-    Driver driver(50, 9, 400, {61, 9, chunk});
+    FakeSetup setup;
+    setup.groups = {{150, 0}};
+    setup.rows = 9;
+    setup.context = 400;
+    setup.limits = {61, 9, chunk};
+    setup.policy.prefixCache = false;
+    FakeModel model(setup);
     int added = 0;
-    while (added < 120 || driver.scheduler.running() || driver.scheduler.queued()) {
+    int64_t tokens = 0;
+    while (added < 120 || model.scheduler.running() || model.scheduler.queued()) {
       if (added < 120 && random() % 3 == 0) {
-        int64_t prompt = 1 + int64_t(random() % 300);
-        driver.add(prompt, 1 + int64_t(random() % 100));
+        int64_t prompt = 1 + int64_t(random() % 300), maxNew = 1 + int64_t(random() % 100);
+        model.ask(promptOf(prompt, added), maxNew);
+        tokens += prompt + maxNew - 1;
         ++added;
       }
-      driver.step();
+      model.step();
       ASSERT_FALSE(HasFatalFailure());
-      ASSERT_LT(driver.steps, 200000);
+      ASSERT_LT(model.steps, 200000);
     }
-    EXPECT_EQ(driver.finished.size(), 120u);
-    for (auto &[id, own] : driver.expected) {
-      EXPECT_EQ(own.fed, own.prompt + own.maxNew - 1);
-      EXPECT_EQ(own.rowsSeen, own.maxNew);
-    }
-    EXPECT_EQ(driver.pool.pagesInUse(), 0);
-    EXPECT_EQ(driver.pool.availablePages(), 50);
-    EXPECT_LE(driver.mostTokens, 61);
-    EXPECT_GT(driver.mostTokens, 8);
+    model.run(); // the checks at the end
+    EXPECT_EQ(model.finished.size(), 120u);
+    EXPECT_EQ(model.computed, tokens);
+    EXPECT_EQ(model.scheduler.stats().preemptions, 0u); // pages for all rows
+    EXPECT_LE(model.mostTokens, 61);
+    EXPECT_GT(model.mostTokens, 8);
   }
 }

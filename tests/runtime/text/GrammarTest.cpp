@@ -1,8 +1,8 @@
-// Grammars: random answers under the mask match, what does not match is refused, and no source costs
-// more than it may. With a tokenizer of 700 tokens; the real ones are in CheckpointTest.cpp.
+// Grammars: random answers under the mask match, what does not match is refused, and no source
+// costs more than it may. With a tokenizer of 700 tokens; the real ones are in CheckpointTest.cpp.
 
-#include "SchemaCheck.h"
 #include "Sampling.h"
+#include "SchemaCheck.h"
 
 #include <chrono>
 #include <fstream>
@@ -74,9 +74,9 @@ TEST(Grammar, schemasOfEachKeyword) {
       {R"({"name":"Eva"})", R"({"name":"","age":1})", R"({"name":"Eva","age":151})",
        R"({"name":"Eva","age":1.5})", R"({"name":"Eva","age":1,"x":2})",
        R"({"name":"Eva","age":1,"tag":"b"})", R"({"name":"abcdef","age":1})"});
-  expectSchema(R"({"type":"array","items":{"anyOf":[{"type":"boolean"},{"const":"x"}]},"minItems":1,"maxItems":3})",
-               {"[true]", R"([false, "x", true])"},
-               {"[]", R"(["y"])", "[true,true,true,true]", "[null]"});
+  expectSchema(
+      R"({"type":"array","items":{"anyOf":[{"type":"boolean"},{"const":"x"}]},"minItems":1,"maxItems":3})",
+      {"[true]", R"([false, "x", true])"}, {"[]", R"(["y"])", "[true,true,true,true]", "[null]"});
   expectSchema(
       R"({"type":"object","properties":{"p":{"type":"object","properties":{"q":{"type":"array",
           "items":{"type":"object","properties":{"r":{"type":"number","exclusiveMinimum":-1,"maximum":1}},
@@ -84,37 +84,44 @@ TEST(Grammar, schemasOfEachKeyword) {
           "required":["p"],"additionalProperties":false})",
       {R"({"p":{"q":[{"r":0.25},{"r":-0.5}]}})", R"({"p":{"q":[]}})"},
       {R"({"p":{"q":[{"r":-1}]}})", R"({"p":{"q":[{}]}})", R"({"p":{}})"});
-  expectSchema(R"({"$defs":{"tree":{"type":"object","properties":{"v":{"type":"boolean"},"kids":{"type":"array",
+  expectSchema(
+      R"({"$defs":{"tree":{"type":"object","properties":{"v":{"type":"boolean"},"kids":{"type":"array",
                    "items":{"$ref":"#/$defs/tree"},"maxItems":1}},"required":["v"],"additionalProperties":false}},
                    "$ref":"#/$defs/tree"})",
-               {R"({"v":true,"kids":[{"v":false}]})"}, {R"({"v":true,"kids":[{"w":false}]})"});
-  expectSchema(R"({"type":["integer","null"],"multipleOf":5,"minimum":-5000,"maximum":5000})", {"10", "null", "-5"}, {"7", "\"5\""});
+      {R"({"v":true,"kids":[{"v":false}]})"}, {R"({"v":true,"kids":[{"w":false}]})"});
+  expectSchema(R"({"type":["integer","null"],"multipleOf":5,"minimum":-5000,"maximum":5000})",
+               {"10", "null", "-5"}, {"7", "\"5\""});
   expectSchema(R"({"allOf":[{"type":"object","properties":{"a":{"type":"null"}},"required":["a"]},
                    {"properties":{"b":{"const":[1,{"c":2}]}},"required":["b"]}]})",
-               {R"({"a":null,"b":[1,{"c":2}],"d":0})"}, {R"({"a":null})", R"({"a":null,"b":[1,{"c":3}]})"});
+               {R"({"a":null,"b":[1,{"c":2}],"d":0})"},
+               {R"({"a":null})", R"({"a":null,"b":[1,{"c":3}]})"});
   expectSchema(R"({"oneOf":[{"type":"string","maxLength":2},{"type":"integer"}]})", {"3", "\"ab\""},
                {"\"abc\"", "true"});
-  expectSchema(R"({"type":"array","prefixItems":[{"const":1},{"type":"null"}],"items":false,"minItems":2})",
-               {"[1,null]"}, {"[1]", "[1,null,2]", "[null,1]"});
+  expectSchema(
+      R"({"type":"array","prefixItems":[{"const":1},{"type":"null"}],"items":false,"minItems":2})",
+      {"[1,null]"}, {"[1]", "[1,null,2]", "[null,1]"});
 }
 
 TEST(Grammar, patternsAndFormats) {
-  for (const std::string &text : drawMany(
-           GrammarKind::JsonSchema, R"({"type":"string","pattern":"^[a-c]{2}-\\d+$","maxLength":9})")) {
+  for (const std::string &text :
+       drawMany(GrammarKind::JsonSchema,
+                R"({"type":"string","pattern":"^[a-c]{2}-\\d+$","maxLength":9})")) {
     ASSERT_GE(text.size(), 6u) << text;
     EXPECT_TRUE(text[1] >= 'a' && text[1] <= 'c' && text[3] == '-') << text;
     EXPECT_EQ(text.find_first_not_of("0123456789", 4), text.size() - 1) << text;
   }
-  expectTaken(GrammarKind::JsonSchema, R"({"type":"string","format":"date"})",
-              {"\"2026-11-21\""}, {"\"2026-13-21\"", "\"21.11.2026\"", "20261121"});
+  expectTaken(GrammarKind::JsonSchema, R"({"type":"string","format":"date"})", {"\"2026-11-21\""},
+              {"\"2026-13-21\"", "\"21.11.2026\"", "20261121"});
   expectTaken(GrammarKind::JsonSchema, R"({"type":"string","format":"uuid"})",
               {"\"123e4567-e89b-12d3-a456-426614174000\""}, {"\"123e4567\""});
   expectTaken(GrammarKind::JsonSchema, R"({"type":"string","format":"ipv4"})", {"\"10.0.0.255\""},
               {"\"10.0.0.256\""});
   expectTaken(GrammarKind::JsonSchema, R"({"type":"string","format":"email"})", {"\"a.b@c.de\""},
               {"\"a.b\""});
-  expectTaken(GrammarKind::JsonSchema, R"({"type":"object","patternProperties":{"^x_":{"type":"integer"}},"additionalProperties":false})",
-              {R"({"x_a":1})", "{}"}, {R"({"y":1})", R"({"x_a":"1"})"});
+  expectTaken(
+      GrammarKind::JsonSchema,
+      R"({"type":"object","patternProperties":{"^x_":{"type":"integer"}},"additionalProperties":false})",
+      {R"({"x_a":1})", "{}"}, {R"({"y":1})", R"({"x_a":"1"})"});
 }
 
 TEST(Grammar, regexIsOfTheWholeAnswer) {
@@ -130,14 +137,18 @@ TEST(Grammar, regexIsOfTheWholeAnswer) {
 TEST(Grammar, choices) {
   std::string source = R"(["yes","no","no way","","\"q\\\u007f"])";
   for (const std::string &text : drawMany(GrammarKind::Choice, source))
-    EXPECT_TRUE(text == "yes" || text == "no" || text == "no way" || text.empty() || text == "\"q\\\x7f") << text;
+    EXPECT_TRUE(text == "yes" || text == "no" || text == "no way" || text.empty() ||
+                text == "\"q\\\x7f")
+        << text;
   expectTaken(GrammarKind::Choice, source, {"yes", "no", "no way", ""}, {"y", "yesno", "no "});
 }
 
 TEST(Grammar, gbnf) {
   // Characters, not words: what llama.cpp takes is taken, however pieces could be joined.
-  expectTaken(GrammarKind::Gbnf, "root ::= \"a\" \"b\" | \"ab\" \"c\" | x+ # end\nx ::=\n  [x-z0-9_]{2,3} | [^\\x00-\\x7f]",
-              {"ab", "abc", "xy", "xyz", "xyz09", "é"}, {"a", "abcc", "x", "xyzz0a"});
+  expectTaken(
+      GrammarKind::Gbnf,
+      "root ::= \"a\" \"b\" | \"ab\" \"c\" | x+ # end\nx ::=\n  [x-z0-9_]{2,3} | [^\\x00-\\x7f]",
+      {"ab", "abc", "xy", "xyz", "xyz09", "é"}, {"a", "abcc", "x", "xyzz0a"});
   std::string arithmetic = "root  ::= expr\nexpr  ::= term ((\"+\" | \"-\") term)*\n"
                            "term  ::= [0-9]+ | \"(\" ws expr ws \")\"\nws ::= ([ \\t\\n] ws)?\n";
   expectTaken(GrammarKind::Gbnf, arithmetic, {"1", "12+3-(4)", "( (1+2)-3)-4", "((\t7\n))"},
@@ -164,13 +175,16 @@ ws ::= | " " | "\n" [ \t]{0,20})";
 }
 
 TEST(Grammar, larkAndSpecialTokens) {
-  auto grammar = compile(words(), GrammarKind::Lark, "start: <|im_start|> \"x\" | \"<|im_start|>y\"");
+  auto grammar =
+      compile(words(), GrammarKind::Lark, "start: <|im_start|> \"x\" | \"<|im_start|>y\"");
   ASSERT_TRUE(grammar);
   EXPECT_TRUE(takes(words(), *grammar, "<|im_start|>x", true));
   EXPECT_FALSE(takes(words(), *grammar, "<|im_start|>x", false)); // spelled, it is not the token
   EXPECT_TRUE(takes(words(), *grammar, "<|im_start|>y", false));
-  EXPECT_FALSE(takes(words(), *grammar, "<|im_start|>y", true)); // and the token is not its spelling
-  auto schema = compile(words(), GrammarKind::Lark, "start: \"call \" args\nargs: %json {\"type\":\"object\"}");
+  EXPECT_FALSE(
+      takes(words(), *grammar, "<|im_start|>y", true)); // and the token is not its spelling
+  auto schema = compile(words(), GrammarKind::Lark,
+                        "start: \"call \" args\nargs: %json {\"type\":\"object\"}");
   ASSERT_TRUE(schema);
   EXPECT_TRUE(takes(words(), *schema, "call {\"a\": 1}"));
   EXPECT_FALSE(takes(words(), *schema, "call {   }")); // the whitespace of schemas, here too
@@ -192,7 +206,8 @@ TEST(Grammar, onlySpecialTokensThatAreAskedFor) {
 TEST(Grammar, anEndOnlyWhereTheGrammarIsComplete) {
   auto grammar = compile(words(), GrammarKind::Regex, "ab?");
   Constraint constraint = grammar->start();
-  int32_t eos = words().eos.front(), a = *words().tokenizer->idOf("a"), b = *words().tokenizer->idOf("b");
+  int32_t eos = words().eos.front(), a = *words().tokenizer->idOf("a"),
+          b = *words().tokenizer->idOf("b");
   EXPECT_FALSE(has(*constraint.allowed(), eos));
   ASSERT_TRUE(constraint.accept(a));
   EXPECT_TRUE(has(*constraint.allowed(), eos));
@@ -216,6 +231,14 @@ TEST(Grammar, anEndOnlyWhereTheGrammarIsComplete) {
   EXPECT_EQ(other.allowed().error().code, "E0623"); // and stays refused
 }
 
+TEST(Grammar, nothingFollowsJson) {
+  auto grammar = compile(words(), GrammarKind::JsonSchema, R"({"type":"object"})");
+  Constraint constraint = grammar->start();
+  for (const char *byte : {"{", "}"})
+    ASSERT_TRUE(constraint.accept(*words().tokenizer->idOf(byte)));
+  EXPECT_TRUE(constraint.complete()); // not even a blank
+}
+
 TEST(Grammar, errorsNameThePlace) {
   auto why = [](GrammarKind kind, std::string_view source) {
     Error error = errorOf(kind, source);
@@ -228,16 +251,20 @@ TEST(Grammar, errorsNameThePlace) {
   };
   using enum GrammarKind;
   expect(JsonSchema, "{\"type\":\n 1x}", "line 2 column");
-  expect(JsonSchema, R"({"properties":{"a/b":{"type":"objec"}}})", "#/properties/a~1b/type: \"objec\"");
+  expect(JsonSchema, R"({"properties":{"a/b":{"type":"objec"}}})",
+         "#/properties/a~1b/type: \"objec\"");
   expect(JsonSchema, R"({"items":{"not":{}}})", "at #/items/not: \"not\" is not supported");
   expect(JsonSchema, R"({"$defs":{"x":{"pattern":"a(b"}},"items":{"$ref":"#/$defs/x"}})",
          "#/$defs/x/pattern: unclosed group at character 2");
   expect(JsonSchema, R"({"anyOf":[{},{"$ref":"#/nope"}]})", "#/anyOf/1/$ref: there is no #/nope");
   expect(JsonSchema, R"({"$ref":"http://a/b"})", "#/$ref: only");
-  expect(JsonSchema, R"({"properties":{"d":{"type":"string","format":"iban"}}})", "#/properties/d/format: the format \"iban\"");
+  expect(JsonSchema, R"({"properties":{"d":{"type":"string","format":"iban"}}})",
+         "#/properties/d/format: the format \"iban\"");
   expect(JsonSchema, R"({"type":"integer","minimum":5,"maximum":3})", "5");
   expect(JsonSchema, "false", "allows nothing");
-  expect(JsonSchema, R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"})", "no answer");
+  expect(JsonSchema,
+         R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"})",
+         "no answer");
   expect(Regex, "ab(c", "unclosed group at character 3");
   expect(Regex, R"(a\bc)", "not supported");
   expect(Regex, "", "empty");
@@ -276,9 +303,19 @@ TEST(Grammar, bombsEndInTime) {
       {JsonSchema, std::string(100000, '['), "E0622"},
       {JsonSchema, std::string(60000, '['), "E0622"},
       {JsonSchema, repeated("{\"items\":", 5000) + "{}" + std::string(5000, '}'), "E0622"},
-      {JsonSchema, "{\"$defs\":{" + last(repeated("\"a%1\":{\"$ref\":\"#/$defs/a%2\"},", 10000)) + "}}", "E0622"},
-      {JsonSchema, "{\"$ref\":\"#/$defs/a0\",\"$defs\":{" + repeated("\"a%1\":{\"$ref\":\"#/$defs/a%2\"},", 1500) + "\"a1500\":{\"$ref\":\"#/$defs/a0\"}}}", "E0625"},
-      {JsonSchema, "{\"$ref\":\"#/$defs/a0\",\"$defs\":{" + repeated("\"a%1\":{\"allOf\":[{\"$ref\":\"#/$defs/a%2\"}]},", 1100) + "\"a1100\":{\"type\":\"null\"}}}", ""},
+      {JsonSchema,
+       "{\"$defs\":{" + last(repeated("\"a%1\":{\"$ref\":\"#/$defs/a%2\"},", 10000)) + "}}",
+       "E0622"},
+      {JsonSchema,
+       "{\"$ref\":\"#/$defs/a0\",\"$defs\":{" +
+           repeated("\"a%1\":{\"$ref\":\"#/$defs/a%2\"},", 1500) +
+           "\"a1500\":{\"$ref\":\"#/$defs/a0\"}}}",
+       "E0625"},
+      {JsonSchema,
+       "{\"$ref\":\"#/$defs/a0\",\"$defs\":{" +
+           repeated("\"a%1\":{\"allOf\":[{\"$ref\":\"#/$defs/a%2\"}]},", 1100) +
+           "\"a1100\":{\"type\":\"null\"}}}",
+       ""},
       {JsonSchema, "{\"enum\":[" + last(repeated("%1,", 1000000)) + "]}", "E0622"},
       {JsonSchema, "{\"enum\":[" + last(repeated("%1,", 11000)) + "]}", ""},
       {JsonSchema, R"({"type":"string","maxLength":1000000000})", ""},
@@ -296,9 +333,11 @@ TEST(Grammar, bombsEndInTime) {
     SCOPED_TRACE(bomb.source.substr(0, 100));
     auto begin = std::chrono::steady_clock::now();
     auto grammar = Grammar::compile(*words().vocabulary, bomb.kind, bomb.source);
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     EXPECT_LT(seconds, 2);
-    EXPECT_EQ(grammar ? "" : grammar.error().code, bomb.code) << (grammar ? "" : grammar.error().format());
+    EXPECT_EQ(grammar ? "" : grammar.error().code, bomb.code)
+        << (grammar ? "" : grammar.error().format());
     if (!grammar)
       continue;
     // And what compiles can be used: some steps, no error but the one of the limit.
@@ -321,6 +360,32 @@ TEST(Grammar, bombsEndInTime) {
   }
 }
 
+TEST(Grammar, depthIsCountedWhereAParserWouldRecurse) {
+  using enum GrammarKind;
+  auto deep = [](std::string_view open, int n) {
+    std::string result;
+    for (int i = 0; i < n; ++i)
+      result += open;
+    return result;
+  };
+  auto isDeep = [](GrammarKind kind, const std::string &source) {
+    auto grammar = Grammar::compile(*words().vocabulary, kind, source);
+    return !grammar && grammar.error().code == "E0622" &&
+           grammar.error().why.find("deep") != std::string::npos;
+  };
+  EXPECT_FALSE(isDeep(JsonSchema, deep("[", 64)));
+  EXPECT_TRUE(isDeep(JsonSchema, deep("{", 65)));
+  EXPECT_FALSE(isDeep(JsonSchema, "\"\\\"" + deep("[", 99) + "\""));
+  EXPECT_TRUE(isDeep(Regex, deep("(", 65)));
+  EXPECT_FALSE(isDeep(Regex, "[" + deep("(", 99) + "]"));
+  EXPECT_FALSE(isDeep(Regex, deep("\\(", 99)));
+  EXPECT_TRUE(isDeep(Lark, "start: /" + deep("(", 65) + "/"));
+  EXPECT_TRUE(isDeep(Lark, "start: /[\"]/ " + deep("(", 65)));
+  EXPECT_FALSE(isDeep(Lark, "// " + deep("(", 65)));
+  EXPECT_TRUE(isDeep(Gbnf, "root ::= [\"] " + deep("(", 65)));
+  EXPECT_FALSE(isDeep(Gbnf, "root ::= [" + deep("(", 65) + "]"));
+}
+
 TEST(Grammar, whatIsGivenUpLeavesNothing) {
   auto resident = [] {
     std::ifstream file("/proc/self/statm");
@@ -333,8 +398,22 @@ TEST(Grammar, whatIsGivenUpLeavesNothing) {
   for (int i = 0; i < 2000; ++i)
     source += (i ? ",\"^a" : "\"^a") + std::to_string(i) + "(x|y)*z$\":{}";
   source += "}}";
+  // 28,000 copies of a text of 24 kB.
+  std::string memory = "{\"allOf\":[{\"const\":\"" + std::string(24000, 'x') + "\"}";
+  for (int count : {700, 40}) {
+    memory += ",{\"anyOf\":[{\"type\":\"string\"}";
+    for (int i = 2; i <= count; ++i)
+      memory += ",{\"type\":\"string\",\"minLength\":" + std::to_string(i) + "}";
+    memory += "]}";
+  }
+  memory += "]}";
   compile(words(), GrammarKind::JsonObject, "");
   size_t before = resident();
+  for (int round = 0; round < 3; ++round) {
+    Error error = errorOf(GrammarKind::JsonSchema, memory);
+    EXPECT_EQ(error.code, "E0622");
+    EXPECT_NE(error.why.find("256 MiB"), std::string::npos) << error.why;
+  }
   auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(errorOf(GrammarKind::JsonSchema, source).code, "E0622");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
@@ -342,12 +421,14 @@ TEST(Grammar, whatIsGivenUpLeavesNothing) {
 }
 
 TEST(Grammar, oneGrammarServesManySequencesAndThreads) {
-  std::string schema = R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"},"maxItems":4}},"required":["a"],"additionalProperties":false})";
+  std::string schema =
+      R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"},"maxItems":4}},"required":["a"],"additionalProperties":false})";
   auto shared = compile(words(), GrammarKind::JsonSchema, schema);
   std::vector<std::string> alone;
   for (unsigned seed = 0; seed < 4; ++seed) {
     std::mt19937 random(seed);
-    alone.push_back(draw(words(), *compile(words(), GrammarKind::JsonSchema, schema), random).value_or(""));
+    alone.push_back(
+        draw(words(), *compile(words(), GrammarKind::JsonSchema, schema), random).value_or(""));
   }
   std::vector<std::string> together(4);
   std::vector<std::jthread> threads;
@@ -357,7 +438,8 @@ TEST(Grammar, oneGrammarServesManySequencesAndThreads) {
       together[seed] = draw(words(), *shared, random).value_or("");
     });
   for (int i = 0; i < 20; ++i) // and others compile meanwhile
-    EXPECT_TRUE(Grammar::compile(*words().vocabulary, GrammarKind::Regex, "x{" + std::to_string(i + 1) + "}"));
+    EXPECT_TRUE(Grammar::compile(*words().vocabulary, GrammarKind::Regex,
+                                 "x{" + std::to_string(i + 1) + "}"));
   threads.clear();
   EXPECT_EQ(together, alone);
 }

@@ -108,7 +108,8 @@ inline std::optional<std::string> draw(const Words &words, const Grammar &gramma
   return std::nullopt;
 }
 
-/// Whether the grammar takes `text` whole, cut into tokens as the tokenizer does, and may end there.
+/// Whether the grammar takes `text` whole, cut into tokens as the tokenizer does, and may end
+/// there.
 inline bool takes(const Words &words, const Grammar &grammar, std::string_view text,
                   bool special = false) {
   Constraint constraint = grammar.start();

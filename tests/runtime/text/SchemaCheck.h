@@ -82,7 +82,8 @@ inline std::string violation(element root, element schema, element value) {
   element part;
   if (schema["$ref"].get(part) == simdjson::SUCCESS) {
     std::string_view target = std::string_view(part);
-    if (std::string inner = violation(root, root.at_pointer(target.substr(1)), value); !inner.empty())
+    if (std::string inner = violation(root, root.at_pointer(target.substr(1)), value);
+        !inner.empty())
       return inner;
   }
   if (schema["type"].get(part) == simdjson::SUCCESS) {

@@ -20,8 +20,8 @@ TEST(ChatTemplate, rendersWhatTransformersRenders) {
                                   .bosToken = "<s>",
                                   .eosToken = "</s>",
                                   .extraJson = simdjson::minify(one["extra"]),
-                                  .continueFinalMessage = one["continue_final_message"].error() ==
-                                                          simdjson::SUCCESS};
+                                  .continueFinalMessage =
+                                      one["continue_final_message"].error() == simdjson::SUCCESS};
     std::string messages = simdjson::minify(one["messages"]);
     auto text = (*parsed)->render(messages, options);
     if (one["refused"].error() == simdjson::SUCCESS) {
@@ -132,7 +132,8 @@ TEST(ChatTemplate, limitsHold) {
 }
 
 TEST(ChatTemplate, memoryThatIsFreedMayBeUsedAgain) {
-  auto text = parse("{% for i in range(3000) %}{% set x = 'a' * 100000 %}{% endfor %}ok")->render("[]", {});
+  auto text =
+      parse("{% for i in range(3000) %}{% set x = 'a' * 100000 %}{% endfor %}ok")->render("[]", {});
   ASSERT_TRUE(text) << text.error().format();
   EXPECT_EQ(*text, "ok");
 }

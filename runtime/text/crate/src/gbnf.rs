@@ -366,9 +366,7 @@ impl Writer {
                 Node::Rule(index) => format!("r{index}"),
                 Node::Token(name) => name.clone(),
                 Node::Group(alternatives) => self.rule(alternatives),
-                Node::Repeat(node, least, most) => {
-                    repeat(&self.sequence(std::slice::from_ref(node)), *least, *most)
-                }
+                Node::Repeat(node, least, most) => repeat(&self.sequence(std::slice::from_ref(node)), *least, *most),
                 Node::Literal(_) | Node::Class(_) => String::new(), // regular
             });
             at += 1;
@@ -396,8 +394,7 @@ fn repeat(of: &str, least: u32, most: Option<u32>) -> String {
 }
 
 pub fn to_lark(source: &str) -> Result<String, String> {
-    let mut parser =
-        Parser { source, at: 0, names: HashMap::new(), rules: Vec::new(), used_at: Vec::new() };
+    let mut parser = Parser { source, at: 0, names: HashMap::new(), rules: Vec::new(), used_at: Vec::new() };
     parser.grammar()?;
     let Some(&root) = parser.names.get("root") else {
         return Err("there is no rule root".into());

@@ -334,11 +334,7 @@ pub unsafe extern "C" fn ingot_grammar_close(grammar: *const Grammar) {
 /// # Safety
 /// `grammar` is open, `out` writable.
 #[no_mangle]
-pub unsafe extern "C" fn ingot_grammar_start(
-    grammar: *const Grammar,
-    out: *mut *mut Constraint,
-    error: Output,
-) -> i32 {
+pub unsafe extern "C" fn ingot_grammar_start(grammar: *const Grammar, out: *mut *mut Constraint, error: Output) -> i32 {
     guarded(error, || {
         Arc::increment_strong_count(grammar);
         *out = Box::into_raw(Box::new(Arc::from_raw(grammar).start()));
@@ -349,7 +345,11 @@ pub unsafe extern "C" fn ingot_grammar_start(
 /// # Safety
 /// `constraint` is open and used by no one else now, `words` writable.
 #[no_mangle]
-pub unsafe extern "C" fn ingot_constraint_allowed(constraint: *mut Constraint, words: *mut Slice, error: Output) -> i32 {
+pub unsafe extern "C" fn ingot_constraint_allowed(
+    constraint: *mut Constraint,
+    words: *mut Slice,
+    error: Output,
+) -> i32 {
     guarded(error, || {
         let mask = (*constraint).allowed().map_err(refusal)?;
         *words = Slice { data: mask.as_ptr().cast(), size: mask.len() };

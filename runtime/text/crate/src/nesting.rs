@@ -151,24 +151,3 @@ fn gbnf(source: &[u8]) -> Option<usize> {
     }
     None
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn depth_is_counted_where_a_parser_would_recurse() {
-        let deep = |open: &str, n: usize| open.repeat(n);
-        assert!(check(Kind::JsonSchema, &deep("[", 64)).is_ok());
-        assert!(check(Kind::JsonSchema, &deep("{", 65)).is_err());
-        assert!(check(Kind::JsonSchema, &format!("\"{}\\\"[\"", deep("[", 99))).is_ok());
-        assert!(check(Kind::Regex, &deep("(", 65)).is_err());
-        assert!(check(Kind::Regex, &format!("[{}]", deep("(", 99))).is_ok());
-        assert!(check(Kind::Regex, &deep("\\(", 99)).is_ok());
-        assert!(check(Kind::Lark, &format!("start: /{}/", deep("(", 65))).is_err());
-        assert!(check(Kind::Lark, &format!("start: /[\"]/ {}", deep("(", 65))).is_err());
-        assert!(check(Kind::Lark, &format!("// {}", deep("(", 65))).is_ok());
-        assert!(check(Kind::Gbnf, &format!("root ::= [\"] {}", deep("(", 65))).is_err());
-        assert!(check(Kind::Gbnf, &format!("root ::= [{}]", deep("(", 65))).is_ok());
-    }
-}

@@ -12,14 +12,29 @@ const WHITESPACE: &str = r"\x20|\x0A[\x20\x09]{0,32}";
 
 /// Keywords of the standard that constrain an answer and that the library does not know.
 const UNSUPPORTED: [&str; 19] = [
-    "not", "if", "then", "else", "contains", "minContains", "maxContains", "uniqueItems", "propertyNames",
-    "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties",
-    "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$anchor",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "propertyNames",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "$dynamicRef",
+    "$dynamicAnchor",
+    "$recursiveRef",
+    "$recursiveAnchor",
+    "$anchor",
 ];
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
-const FORMATS: [&str; 11] = [
-    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "unknown",
-];
+const FORMATS: [&str; 11] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "unknown"];
 
 fn with_options(mut schema: Map<String, Value>) -> Value {
     // oneOf as anyOf: that no second alternative matches too cannot be said with a grammar.
@@ -129,7 +144,10 @@ impl<'a> Walk<'a> {
                 },
                 "format" if map.get("type").is_none_or(|t| t == "string") => {
                     if !value.as_str().is_some_and(|name| FORMATS.contains(&name)) {
-                        return fail(format!("the format {value} is not supported; those are {}", FORMATS[..10].join(", ")));
+                        return fail(format!(
+                            "the format {value} is not supported; those are {}",
+                            FORMATS[..10].join(", ")
+                        ));
                     }
                 }
                 "$ref" => self.reference(value, &below)?,

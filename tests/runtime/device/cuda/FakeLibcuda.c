@@ -216,6 +216,12 @@ API cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *
   remember(to, (const void *)(uintptr_t)from, bytes, 1);
   return 0;
 }
+API cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,
+                         void *stream) {
+  TRY("cuMemcpyDtoDAsync");
+  memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+  return 0;
+}
 API cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void *stream) {
   TRY("cuMemsetD8Async");
   memset((void *)(uintptr_t)to, value, bytes);

@@ -116,6 +116,52 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   EXPECT_EQ(fake.torn, 0);
 }
 
+/// Too few pages for all while steps are begun before the ids of those before are seen: pages are
+/// copied for choices, saved and loaded or computed again, in the device's order.
+TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
+  for (bool greedy : {true, false})
+    for (uint64_t swapBytes : {0, 1 << 20}) {
+      std::string path = writeFakeEngine(
+          "tight.ingot", withGpuProgram({"cuda:sm_90a"}, true, greedy, /*draws=*/false));
+      SessionOptions options;
+      options.device = "cuda";
+      options.maxSeqs = 5;
+      options.context = 200;
+      options.loadTokenizer = false;
+      options.maxBatchTokens = 24;
+      auto all = Session::open(path, options);
+      ASSERT_TRUE(all);
+      options.kvMemoryBytes = (*all)->memory().kv / (*all)->memory().pages * 9;
+      all->reset();
+      options.swapBytes = swapBytes;
+      auto session = Session::open(path, options);
+      ASSERT_TRUE(session) << session.error().format();
+      std::vector<std::vector<RequestId>> ids;
+      for (int seed = 0; seed < 8; ++seed) {
+        Request request;
+        request.promptIds = fakePrompt(20 + 9 * seed, seed);
+        request.maxTokens = 70;
+        request.ignoreEos = true;
+        auto asked = (*session)->submit(std::move(request), 1 + seed % 3);
+        ASSERT_TRUE(asked);
+        ids.push_back(*asked);
+        for (int i = 0; i < seed; ++i)
+          (*session)->step();
+      }
+      (*session)->runUntilDone();
+      for (int seed = 0; seed < 8; ++seed)
+        for (RequestId id : ids[size_t(seed)])
+          ASSERT_EQ((*session)->take(id).ids,
+                    fakeGreedy(fakePrompt(20 + 9 * seed, seed), 70, false));
+      ScheduleStats stats = (*session)->stats();
+      EXPECT_GT(stats.preemptions, 2u);
+      EXPECT_GT(stats.copiedPages, 3u);
+      EXPECT_EQ(stats.pagesUsed, 0);
+      EXPECT_EQ(fake.torn, 0);
+      EXPECT_EQ((*session)->failure(), nullptr);
+    }
+}
+
 /// What the fake GPU draws, token by token.
 std::vector<int32_t> fakeDrawn(std::vector<int32_t> ids, const SamplingParams &params,
                                int64_t count) {
@@ -203,14 +249,14 @@ TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
       open(writeFakeEngine("mixed.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)),
            "cuda");
   ASSERT_TRUE(session);
-  auto bytesOf = [&](std::function<void(SamplingParams &)> change) {
+  auto bytesOf = [&](std::function<void(Request &)> change) {
     fake.bytesToHost = 0;
     RequestId plain = submit(*session, 1);
     Request request;
     request.promptIds = fakePrompt(7, 2);
     request.maxTokens = 4;
     request.ignoreEos = true;
-    change(request.sampling);
+    change(request);
     auto id = session->submit(std::move(request));
     EXPECT_TRUE(id);
     session->runUntilDone();
@@ -220,12 +266,13 @@ TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
   };
   const size_t ids = 14 * sizeof(int32_t);
   const size_t logits = 8 * 128 * sizeof(float) + 6 * sizeof(int32_t); // four steps with two rows
-  EXPECT_EQ(bytesOf([](SamplingParams &) {}), ids);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.temperature = 0.7f; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.repetitionPenalty = 1.2f; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.presencePenalty = 0.5f; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.logitBias = {{3, 1.0f}}; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.topLogprobs = 0; }), logits);
+  EXPECT_EQ(bytesOf([](Request &) {}), ids);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.temperature = 0.7f; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.repetitionPenalty = 1.2f; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.presencePenalty = 0.5f; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.logitBias = {{3, 1.0f}}; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.topLogprobs = 0; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.onLogits = [](const LogitsRow &) {}; }), logits);
   // Scores are of logits.
   fake.bytesToHost = 0;
   ASSERT_TRUE(session->score(fakePrompt(9, 4)));

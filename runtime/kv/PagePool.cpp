@@ -1,0 +1,100 @@
+//===- PagePool.cpp - See PagePool.h ---------------------------------------===//
+#include "runtime/kv/PagePool.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <functional>
+#include <numeric>
+
+namespace ingot::runtime {
+
+PagePool::PagePool(int64_t count, int64_t pageTokens)
+    : pageTokens(pageTokens), freeList(size_t(count)), pages(size_t(count)),
+      tokens(size_t(count * pageTokens)), buckets(std::bit_ceil(size_t(count) + 1), -1) {
+  std::iota(freeList.begin(), freeList.end(), 0); // rising: a min-heap already
+}
+
+int32_t PagePool::allocate() {
+  int32_t page = oldest;
+  if (!freeList.empty()) {
+    std::pop_heap(freeList.begin(), freeList.end(), std::greater<>());
+    page = freeList.back();
+    freeList.pop_back();
+  } else {
+    assert(page >= 0 && "available() is 0");
+    unlink(page);
+    forget(page);
+  }
+  pages[size_t(page)].holders = 1;
+  return page;
+}
+
+void PagePool::retain(int32_t page) {
+  Page &own = pages[size_t(page)];
+  assert((own.holders > 0 || own.named) && "a free page has nothing to share");
+  if (own.holders++ == 0)
+    unlink(page);
+}
+
+void PagePool::release(int32_t page) {
+  Page &own = pages[size_t(page)];
+  assert(own.holders > 0 && "released more often than held");
+  if (--own.holders > 0)
+    return;
+  if (!own.named) {
+    freeList.push_back(page); // capacity is that of the start: no allocation
+    std::push_heap(freeList.begin(), freeList.end(), std::greater<>());
+    return;
+  }
+  own.older = newest;
+  own.newer = -1;
+  (newest >= 0 ? pages[size_t(newest)].newer : oldest) = page;
+  newest = page;
+  ++keptPages;
+}
+
+void PagePool::unlink(int32_t page) {
+  Page &own = pages[size_t(page)];
+  (own.older >= 0 ? pages[size_t(own.older)].newer : oldest) = own.newer;
+  (own.newer >= 0 ? pages[size_t(own.newer)].older : newest) = own.older;
+  --keptPages;
+}
+
+void PagePool::forget(int32_t page) {
+  Page &own = pages[size_t(page)];
+  int32_t *link = &bucketOf(own.name);
+  while (*link != page)
+    link = &pages[size_t(*link)].chain;
+  *link = own.chain;
+  own.named = false;
+}
+
+void PagePool::name(int32_t page, const PageName &parent, const PageName &name,
+                    std::span<const int32_t> content) {
+  Page &own = pages[size_t(page)];
+  assert(own.holders > 0 && int64_t(content.size()) == pageTokens);
+  if (own.named || find(parent, name, content) >= 0)
+    return;
+  own.parent = parent;
+  own.name = name;
+  own.named = true;
+  std::copy(content.begin(), content.end(), tokens.begin() + int64_t(page) * pageTokens);
+  int32_t &bucket = bucketOf(name);
+  own.chain = bucket;
+  bucket = page;
+}
+
+int32_t PagePool::find(const PageName &parent, const PageName &name,
+                       std::span<const int32_t> content) const {
+  // A name says all there is to say, but for collisions: parent and tokens are looked at as well.
+  for (int32_t page = buckets[name.low & (buckets.size() - 1)]; page >= 0;
+       page = pages[size_t(page)].chain) {
+    const Page &own = pages[size_t(page)];
+    if (own.name == name && own.parent == parent && std::ranges::equal(tokensOf(page), content))
+      return page;
+  }
+  return -1;
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,43 @@
+//===- ChunkBudget.cpp - See ChunkBudget.h ---------------------------------===//
+#include "runtime/schedule/ChunkBudget.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ingot::runtime {
+
+/// The largest whole number of tiles with which the step takes at most `seconds`.
+static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, double seconds) {
+  auto fits = [&](int64_t tokens) {
+    return cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens)) <= seconds;
+  };
+  if (fits(asked.room))
+    return asked.room;
+  int64_t good = 1, bad = asked.room / kLeastChunk + 1; // in tiles
+  while (bad - good > 1) {
+    int64_t middle = (good + bad) / 2;
+    (fits(middle * kLeastChunk) ? good : bad) = middle;
+  }
+  return std::min(asked.room, good * kLeastChunk);
+}
+
+int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked) {
+  if (asked.decoding == 0 || asked.room <= kLeastChunk)
+    return asked.room; // nobody waits for the next token
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  const double hard = options.targetItl > 0 ? options.targetItl : kNoLimit;
+  double limit = hard;
+  if (options.rule == ChunkRule::Balanced && options.targetItl == 0)
+    limit = (1 + double(asked.prompts)) * cost.predict(asked.decodes);
+  int64_t tokens = limit == kNoLimit ? asked.room : tokensWithin(cost, asked, limit);
+  if (options.targetTtft > 0 && tokens < asked.room) {
+    // Steps that the prompts take at this pace, and the time they take.
+    double steps = double(asked.promptTokens) / double(tokens);
+    double step = cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens));
+    if (asked.waited + steps * step > options.targetTtft)
+      tokens = hard == kNoLimit ? asked.room : tokensWithin(cost, asked, hard);
+  }
+  return tokens;
+}
+
+} // namespace ingot::runtime

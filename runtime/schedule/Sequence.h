@@ -1,0 +1,52 @@
+//===- Sequence.h - One sequence, as the scheduler knows it ----------------===//
+#pragma once
+
+#include "runtime/kv/KvPool.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ingot::runtime {
+
+using SequenceId = int64_t;
+
+/// What a sequence asks for.
+struct SequenceOptions {
+  int64_t maxNew = 0;         ///< it grows by at most so many tokens
+  bool everyPosition = false; ///< a logits row for each prompt token instead of the last only
+  int32_t priority = 0;       ///< lower goes first
+  int64_t user = 0;           ///< whose share it counts to (QueueOrder::Fair)
+  bool cachePrefix = true;    ///< finds pages of others, and leaves its own for others
+  uint64_t cacheSalt = 0;     ///< shares pages only under the same salt
+  double arrival = 0;         ///< seconds, on the clock of plan()
+};
+
+struct Sequence {
+  /// Queued: in the waiting queue. Running: has a row. Held: has no row, and no token to feed.
+  enum class State : uint8_t { Queued, Running, Held };
+
+  SequenceId id;
+  SequenceOptions options;
+  int64_t order;               ///< of arrival; forks have their parent's
+  std::vector<int32_t> tokens; ///< reserved for all it may become
+  std::vector<PageName> names; ///< the root, then of full pages; reserved likewise
+  int64_t prompt;
+  int64_t positions; ///< of KV, in the worst case
+  /// Of KV that is there: on the device while it runs, in `swapped` otherwise.
+  int64_t computed = 0;
+  int64_t inStep = 0;
+  /// Tokens that are computed as a prompt is: all that were there when it was admitted.
+  int64_t goal = 0;
+  int64_t named = 0; ///< pages whose names the pool has been told
+  int64_t cachedTokens = 0;
+  int32_t row = -1;
+  State state = State::Queued;
+  bool admitted = false;        ///< before
+  std::span<std::byte> swapped; ///< its pages, group by group; empty: none
+
+  int64_t pending() const { return int64_t(tokens.size()) - computed; }
+  bool decoding() const { return computed >= goal; }
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,229 @@
+//===- FakeModel.cpp - See FakeModel.h -------------------------------------===//
+#include "tests/runtime/schedule/FakeModel.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace ingot::runtime;
+
+namespace ingot::test {
+
+uint64_t fold(uint64_t hash, int32_t token) {
+  hash = (hash ^ uint64_t(uint32_t(token))) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+int32_t nextToken(uint64_t hash, int32_t choice) { return int32_t(fold(hash, choice + 77) % 1000); }
+
+std::vector<int32_t> answerAlone(std::vector<int32_t> tokens, int64_t count, int32_t choice) {
+  uint64_t hash = 0;
+  for (int32_t token : tokens)
+    hash = fold(hash, token);
+  size_t prompt = tokens.size();
+  for (int64_t i = 0; i < count; ++i) {
+    tokens.push_back(nextToken(hash, choice));
+    hash = fold(hash, tokens.back());
+  }
+  return {tokens.begin() + long(prompt), tokens.end()};
+}
+
+std::vector<int32_t> promptOf(int64_t length, int32_t seed) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < length; ++i)
+    ids.push_back(int32_t((i * 31 + seed * 101 + length * 0) % 997));
+  return ids;
+}
+
+static int64_t mostOfOneStep(const FakeSetup &setup) {
+  return std::min(setup.limits.prefillChunk, setup.limits.maxBatchTokens);
+}
+
+FakeModel::FakeModel(const FakeSetup &given)
+    : setup(given),
+      pool(given.groups, given.rows, given.context, kPageTokens, mostOfOneStep(given)),
+      swapMemory(given.swapPages * kPageTokens * sizeof(uint64_t)),
+      scheduler(pool, given.limits, given.policy,
+                {given.moves ? this : nullptr, swapMemory, StepCostTable()}) {
+  for (const KvGroup &group : given.groups)
+    memory.emplace_back(size_t(group.pages * kPageTokens), 0xDEAD);
+}
+
+void FakeModel::copy(size_t group, int32_t from, int32_t to) {
+  ASSERT_NE(from, to);
+  std::memcpy(slots(group, to), slots(group, from), pageBytes(group));
+}
+void FakeModel::save(size_t group, int32_t page, std::byte *to) {
+  std::memcpy(to, slots(group, page), pageBytes(group));
+}
+void FakeModel::load(size_t group, const std::byte *from, int32_t page) {
+  std::memcpy(slots(group, page), from, pageBytes(group));
+}
+
+SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceOptions options,
+                          int32_t choices) {
+  options.maxNew = maxNew;
+  SequenceId id = scheduler.add(prompt, options);
+  auto size = int64_t(prompt.size());
+  Answer answer{std::move(prompt), size, maxNew, 0, {}, options.everyPosition, 0, false};
+  for (int32_t choice = 1; choice < choices; ++choice) {
+    SequenceId child = scheduler.reserveId();
+    answers[child] = answer;
+    answers[child].choice = choice;
+    answer.forks.push_back(child);
+    for (SequenceId earlier : answer.forks)
+      answers[earlier].forks.clear();
+  }
+  answers[id] = std::move(answer);
+  return id;
+}
+
+void FakeModel::cancel(SequenceId id) {
+  Answer &own = answers.at(id);
+  ASSERT_TRUE(own.forks.empty()) << "ask for one choice";
+  scheduler.finish(id);
+  own.done = true;
+}
+
+/// What the batch says is what the sequences have, and all that it reads is there.
+void FakeModel::check(const BatchView &batch) {
+  ASSERT_GT(batch.tokens, 0);
+  ASSERT_LE(batch.tokens, setup.limits.maxBatchTokens);
+  ASSERT_LE(batch.rows, setup.limits.logitsRows);
+  mostTokens = std::max(mostTokens, batch.tokens);
+  computed += batch.tokens;
+  int64_t token = 0, row = 0, tile = 0;
+  for (Scheduler::Share share : scheduler.shares()) {
+    const Answer &own = answers.at(share.sequence);
+    ASSERT_FALSE(own.done);
+    ASSERT_LE(share.tokens, setup.limits.prefillChunk);
+    int32_t tableRow = batch.sequenceOf[token];
+    int64_t first = batch.positions[token];
+    ASSERT_LE(first + share.tokens, int64_t(own.tokens.size()));
+    // Writes first: a step may look at what it writes.
+    std::vector<uint64_t> hashes{0};
+    for (int64_t i = 0; i < first + share.tokens; ++i)
+      hashes.push_back(fold(hashes.back(), own.tokens[size_t(i)]));
+    for (int64_t i = 0; i < share.tokens; ++i, ++token) {
+      int64_t position = first + i;
+      ASSERT_EQ(batch.positions[token], position);
+      ASSERT_EQ(batch.sequenceOf[token], tableRow);
+      ASSERT_EQ(batch.ids[token], own.tokens[size_t(position)]);
+      for (size_t g = 0; g < pool.groups(); ++g) {
+        auto held = pool.held(tableRow, g);
+        ASSERT_TRUE(held.first <= position / kPageTokens && position / kPageTokens < held.end);
+        int32_t page = pool.page(tableRow, g, position / kPageTokens);
+        ASSERT_EQ(pool.pagesOf(g).holdersOf(page), 1) << "writes to what others read";
+        slots(g, page)[position % kPageTokens] = hashes[size_t(position) + 1];
+      }
+      if (own.everyPosition || position + 1 == int64_t(own.tokens.size())) {
+        ASSERT_LT(row, batch.rows);
+        ASSERT_EQ(batch.rowTokens[row], token);
+        ASSERT_EQ(scheduler.rows()[size_t(row)].sequence, share.sequence);
+        ASSERT_EQ(scheduler.rows()[size_t(row)].position, position);
+        ++row;
+      }
+    }
+    for (size_t g = 0; g < pool.groups(); ++g) {
+      int64_t window = setup.groups[g].window;
+      int64_t seen = window ? std::max<int64_t>(0, first + 1 - window) : 0;
+      for (int64_t position = seen; position < first + share.tokens; ++position)
+        ASSERT_EQ(slots(g, pool.page(tableRow, g, position / kPageTokens))[position % kPageTokens],
+                  hashes[size_t(position) + 1])
+            << "group " << g << ", position " << position << " of sequence " << share.sequence;
+    }
+    for (int64_t i = 0; i < share.tokens; ++tile) {
+      ASSERT_LT(tile, batch.tiles);
+      const AttentionTile &t = batch.attentionTiles[tile];
+      ASSERT_GE(t.tokens, 1);
+      ASSERT_LE(t.tokens, kAttentionTile);
+      ASSERT_EQ(t.firstToken, token - share.tokens + i);
+      ASSERT_EQ(t.sequence, tableRow);
+      ASSERT_EQ(t.firstPosition, first + i);
+      i += t.tokens;
+      ASSERT_LE(i, share.tokens);
+    }
+  }
+  ASSERT_EQ(token, batch.tokens);
+  ASSERT_EQ(row, batch.rows);
+  ASSERT_EQ(tile, batch.tiles);
+}
+
+bool FakeModel::takeToken(SequenceId id, uint64_t hash) {
+  Answer &own = answers.at(id);
+  own.tokens.push_back(nextToken(hash, own.choice));
+  own.done = int64_t(own.tokens.size()) - own.prompt >= own.maxNew;
+  if (own.done)
+    finished.push_back(id);
+  return !own.done;
+}
+
+void FakeModel::takeRow(const Scheduler::Row &row) {
+  Answer &own = answers.at(row.sequence);
+  ++own.rows;
+  if (row.position + 1 != int64_t(own.tokens.size()))
+    return; // one of everyPosition
+  if (own.maxNew == 0) {
+    own.done = true;
+    finished.push_back(row.sequence);
+    scheduler.finish(row.sequence);
+    return;
+  }
+  uint64_t hash = 0;
+  for (int32_t token : own.tokens)
+    hash = fold(hash, token);
+  for (SequenceId child : std::exchange(own.forks, {})) {
+    if (!takeToken(child, hash))
+      continue;
+    scheduler.fork(row.sequence, child);
+    scheduler.append(child, answers.at(child).tokens.back());
+  }
+  if (takeToken(row.sequence, hash))
+    scheduler.append(row.sequence, own.tokens.back());
+  else
+    scheduler.finish(row.sequence);
+}
+
+bool FakeModel::step() {
+  const BatchView *batch = scheduler.plan(double(steps));
+  if (!batch)
+    return false;
+  check(*batch);
+  scheduler.complete();
+  std::vector<Scheduler::Row> rows(scheduler.rows().begin(), scheduler.rows().end());
+  for (const Scheduler::Row &row : rows)
+    takeRow(row);
+  ++steps;
+  return true;
+}
+
+void FakeModel::run() {
+  while (step()) {
+    ASSERT_LT(steps, 200000);
+    if (testing::Test::HasFatalFailure())
+      return;
+  }
+  for (const auto &[id, own] : answers) {
+    ASSERT_TRUE(own.done) << "sequence " << id << " was left behind";
+    std::vector<int32_t> prompt(own.tokens.begin(), own.tokens.begin() + long(own.prompt));
+    std::vector<int32_t> expected =
+        answerAlone(prompt, int64_t(own.tokens.size()) - own.prompt, own.choice);
+    ASSERT_EQ(std::vector<int32_t>(own.tokens.begin() + long(own.prompt), own.tokens.end()),
+              expected)
+        << "sequence " << id;
+  }
+  expectNothingHeld();
+}
+
+void FakeModel::expectNothingHeld() {
+  EXPECT_EQ(pool.pagesInUse(), 0);
+  EXPECT_EQ(pool.freeRows(), setup.rows);
+  for (size_t g = 0; g < pool.groups(); ++g) {
+    EXPECT_EQ(pool.promisedPages(g), 0);
+    EXPECT_EQ(pool.availablePages(g), setup.groups[g].pages);
+  }
+  EXPECT_EQ(scheduler.stats().swapBytesUsed, 0u);
+  EXPECT_EQ(scheduler.running(), 0);
+  EXPECT_EQ(scheduler.queued(), 0);
+}
+
+} // namespace ingot::test

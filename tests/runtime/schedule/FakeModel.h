@@ -1,0 +1,89 @@
+//===- FakeModel.h - A model that sees every mistake of a scheduler --------===//
+//
+// Keys and values are a number per position: a hash of all tokens up to it. They lie in pages, as
+// a device's do, and a step reads all that its tokens look at through the block table. So a page
+// that was given away, copied from the wrong place, shared with another prefix or lost on its way
+// to the host and back shows at the first step that looks at it. The next token is a function of
+// the hash, so that what a sequence answers alone is known.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/schedule/Scheduler.h"
+
+#include <map>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace ingot::test {
+
+/// The hash after one more token.
+uint64_t fold(uint64_t hash, int32_t token);
+/// What the `choice`-th answer to these tokens goes on with, alone.
+int32_t nextToken(uint64_t hash, int32_t choice);
+std::vector<int32_t> answerAlone(std::vector<int32_t> prompt, int64_t count, int32_t choice = 0);
+
+struct FakeSetup {
+  std::vector<runtime::KvGroup> groups{{64, 0}};
+  int64_t rows = 4, context = 512;
+  runtime::ScheduleLimits limits{512, 4, 512};
+  runtime::SchedulePolicy policy;
+  bool moves = true;      ///< there is a PageMover
+  uint64_t swapPages = 0; ///< of host memory, of the first group
+};
+
+class FakeModel final : public runtime::PageMover {
+public:
+  explicit FakeModel(const FakeSetup &setup);
+
+  /// A request of `choices` answers of `maxNew` tokens; the first one's id. The others have the ids
+  /// that follow.
+  runtime::SequenceId ask(std::vector<int32_t> prompt, int64_t maxNew,
+                          runtime::SequenceOptions options = {}, int32_t choices = 1);
+  /// Ends an answer before its time.
+  void cancel(runtime::SequenceId id);
+  /// One step; false if there was nothing to do.
+  bool step();
+  void run(); ///< to the end, checking every answer
+
+  /// All is as at the start; kept pages are there.
+  void expectNothingHeld();
+
+  uint64_t pageBytes(size_t) const override { return kPageTokens * sizeof(uint64_t); }
+  void copy(size_t group, int32_t from, int32_t to) override;
+  void save(size_t group, int32_t page, std::byte *to) override;
+  void load(size_t group, const std::byte *from, int32_t page) override;
+
+  struct Answer {
+    std::vector<int32_t> tokens; ///< prompt, then ids
+    int64_t prompt, maxNew;
+    int32_t choice;
+    std::vector<runtime::SequenceId> forks; ///< that begin with its first row
+    bool everyPosition = false;
+    int64_t rows = 0;
+    bool done = false;
+  };
+  FakeSetup setup;
+  runtime::KvPool pool;
+  std::vector<std::byte> swapMemory;
+  runtime::Scheduler scheduler;
+  std::map<runtime::SequenceId, Answer> answers;
+  std::vector<runtime::SequenceId> finished; ///< in order
+  int64_t steps = 0, mostTokens = 0, computed = 0;
+
+private:
+  void check(const BatchView &batch);
+  void takeRow(const runtime::Scheduler::Row &row);
+  /// True if it goes on.
+  bool takeToken(runtime::SequenceId id, uint64_t hash);
+  uint64_t *slots(size_t group, int32_t page) {
+    return &memory[group][size_t(page) * size_t(kPageTokens)];
+  }
+
+  std::vector<std::vector<uint64_t>> memory; ///< [group][pages * kPageTokens]
+};
+
+/// `length` ids that depend on `seed`.
+std::vector<int32_t> promptOf(int64_t length, int32_t seed = 0);
+
+} // namespace ingot::test

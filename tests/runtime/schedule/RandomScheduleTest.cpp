@@ -1,0 +1,100 @@
+//===- RandomScheduleTest.cpp - Thousands of schedules, one result ---------===//
+//
+// Whatever the pool, the limits, the policy and the traffic: every sequence finishes with what it
+// answers alone, no page is written that others read, and at the end nobody holds anything.
+//===----------------------------------------------------------------------===//
+#include "tests/runtime/schedule/FakeModel.h"
+
+#include <random>
+
+using namespace ingot;
+using namespace ingot::runtime;
+using namespace ingot::test;
+
+namespace {
+
+struct Totals {
+  uint64_t preemptions = 0, swaps = 0, hits = 0, forks = 0, copies = 0;
+};
+
+void schedule(uint32_t seed, Totals &totals) {
+  std::mt19937 random(seed);
+  auto below = [&](uint32_t n) { return int64_t(random() % n); };
+  FakeSetup setup;
+  setup.context = 64 + below(200);
+  setup.rows = 1 + below(7);
+  int64_t most = 1 + below(60);
+  setup.limits = {std::max(setup.rows, most), setup.rows + below(4), 1 + below(64)};
+  int64_t step = std::min(setup.limits.maxBatchTokens, setup.limits.prefillChunk);
+  auto pagesOf = [&](int64_t window) {
+    int64_t alone = KvPool::mostPages(window, setup.context, kPageTokens, step);
+    return alone + below(uint32_t(2 * alone));
+  };
+  setup.groups = {{pagesOf(0), 0}};
+  if (below(3) == 0) {
+    int64_t window = 1 + below(100);
+    setup.groups.push_back({pagesOf(window), window});
+  }
+  setup.moves = below(3) != 0;
+  setup.swapPages = below(2) ? uint64_t(below(30)) : 0;
+  setup.policy.order = QueueOrder(below(3));
+  setup.policy.prefixCache = below(4) != 0;
+  setup.policy.sparePages = below(3);
+  setup.policy.chunks.rule = ChunkRule(below(2));
+  if (below(4) == 0)
+    setup.policy.chunks.targetItl = 1e-3 * double(1 + below(10));
+  FakeModel model(setup);
+  int64_t toAdd = 3 + below(14);
+  std::vector<SequenceId> single;
+  while (toAdd > 0 || model.scheduler.running() || model.scheduler.queued()) {
+    if (toAdd > 0 && below(3) == 0) {
+      --toAdd;
+      int64_t prompt = 1 + below(uint32_t(setup.context - 1));
+      int64_t maxNew = 1 + below(uint32_t(setup.context - prompt + 1));
+      SequenceOptions options;
+      options.priority = int32_t(below(3));
+      options.user = below(3);
+      options.cachePrefix = below(5) != 0;
+      options.cacheSalt = uint64_t(below(2));
+      auto choices = int32_t(1 + (below(3) == 0 ? below(4) : 0));
+      SequenceId id = model.ask(promptOf(prompt, int32_t(below(3))), maxNew, options, choices);
+      if (choices == 1)
+        single.push_back(id);
+    }
+    if (!single.empty() && below(25) == 0) {
+      SequenceId id = single[size_t(below(uint32_t(single.size())))];
+      if (!model.answers.at(id).done)
+        model.cancel(id);
+    }
+    if (below(20) == 0)
+      model.scheduler.plan(); // one that is not carried out
+    model.step();
+    if (testing::Test::HasFatalFailure() || model.steps > 100000) {
+      ADD_FAILURE() << "schedule " << seed << " after " << model.steps << " steps";
+      return;
+    }
+  }
+  model.run();
+  ScheduleStats stats = model.scheduler.stats();
+  totals.preemptions += stats.preemptions;
+  totals.swaps += stats.swaps;
+  totals.hits += stats.prefixHits;
+  totals.forks += stats.forks;
+  totals.copies += stats.copiedPages;
+}
+
+} // namespace
+
+TEST(RandomSchedule, everySequenceAnswersAsAlone) {
+  Totals totals;
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    schedule(seed, totals);
+    ASSERT_FALSE(HasFailure()) << "schedule " << seed;
+  }
+  // All of it has happened.
+  EXPECT_GT(totals.preemptions, 1000u);
+  EXPECT_GT(totals.swaps, 300u);
+  EXPECT_GT(totals.hits, 10000u);
+  EXPECT_GT(totals.forks, 1000u);
+  EXPECT_GT(totals.copies, 300u);
+}

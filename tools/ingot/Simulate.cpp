@@ -1,0 +1,266 @@
+//===- Simulate.cpp - ingot simulate ---------------------------------------===//
+//
+// Runs the scheduler under a virtual clock (runtime/schedule/simulate) with an engine's own costs,
+// or those of a file, and compares policies on the same requests. Nothing is computed: it answers
+// in moments what a service would show in hours.
+//===----------------------------------------------------------------------===//
+#include "runtime/device/Batch.h"
+#include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Isa.h"
+#include "runtime/schedule/simulate/Simulator.h"
+#include "runtime/service/EngineCost.h"
+#include "tools/ingot/Command.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/Files.h"
+#include "tools/ingot/Json.h"
+#include "tools/ingot/SimulationFiles.h"
+
+#include <algorithm>
+
+namespace ingot::cli {
+
+namespace {
+
+using namespace runtime;
+
+struct SimulateOptions {
+  std::string engine, cost, trace;
+  std::string isa;
+  int threads = 2;
+  LimitOptions limits;
+  double rate = 0, burst = 8;
+  int64_t closed = 0;
+  SyntheticLoad load;
+  std::vector<std::string> orders{"priority"}, chunks{"balanced", "whole"};
+  double ttftMs = 0, itlMs = 0, targetTtftMs = 0, targetItlMs = 0;
+  uint64_t pageBytes = 0;
+  bool bursty = false, json = false;
+};
+
+Error wrong(std::string what, std::string why, std::string fix) {
+  return {ExitCode::Usage, "E0140", std::move(what), std::move(why), std::move(fix)};
+}
+
+/// Costs, pages and limits, before any policy.
+Result<SimulationSetup> setupOf(const SimulateOptions &options) {
+  SimulationSetup setup;
+  setup.rows = options.limits.maxSeqs ? options.limits.maxSeqs : 32;
+  setup.limits.maxBatchTokens =
+      std::max(setup.rows, options.limits.maxBatchTokens ? options.limits.maxBatchTokens : 512);
+  setup.limits.logitsRows = setup.rows;
+  setup.limits.prefillChunk = setup.limits.maxBatchTokens;
+  setup.context = options.limits.context ? options.limits.context : 4096;
+  setup.pageBytes = options.pageBytes;
+  if (options.engine.empty()) {
+    auto text = readFile(options.cost);
+    if (!text)
+      return text.error();
+    auto table = parseCost(*text, options.cost);
+    if (!table)
+      return table.error();
+    setup.cost = std::move(*table);
+  } else {
+    auto engine = EngineFile::open(options.engine);
+    if (!engine)
+      return engine.error();
+    const fb::Engine &table = (*engine)->table();
+    const auto context = static_cast<int64_t>(table.model()->context());
+    setup.context = std::min(setup.context, context);
+    setup.pageBytes = table.bytes_per_page();
+    for (const fb::CodeObject *code : *table.code())
+      if (setup.cost.points.empty() || options.isa.empty() ||
+          code->target()->string_view() == "cpu:" + options.isa)
+        if (auto costs = engineCost(table, code->target()->string_view(), options.threads,
+                                    setup.limits.maxBatchTokens);
+            !costs.points.empty())
+          setup.cost = std::move(costs); // the last is the best level
+    if (setup.cost.points.empty())
+      return Error{ExitCode::File, "E0141", "the engine has no costs to go by",
+                   "only CPU code made by this version or a later one than 0.1 says what it takes",
+                   "compile it again for cpu, or give measured ones: ingot simulate --cost F"};
+  }
+  setup.pages = setup.rows * ((setup.context + kPageTokens - 1) / kPageTokens);
+  if (options.limits.kvMemory) {
+    if (!setup.pageBytes)
+      return wrong("--kv-memory needs to know what a page takes", "--cost says times alone",
+                   "give --page-bytes as well");
+    setup.pages = static_cast<int64_t>(options.limits.kvMemory / setup.pageBytes);
+  }
+  setup.swapBytes = options.limits.swap;
+  setup.closed = options.closed > 0;
+  setup.ttftLimit = options.ttftMs / 1e3;
+  setup.itlLimit = options.itlMs / 1e3;
+  setup.policy.prefixCache = !options.limits.noPrefixCache;
+  setup.policy.chunks.targetItl = options.targetItlMs / 1e3;
+  setup.policy.chunks.targetTtft = options.targetTtftMs / 1e3;
+  return setup;
+}
+
+Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
+                                                 const SimulationSetup &setup) {
+  std::vector<SimulatedRequest> requests;
+  if (!options.trace.empty()) {
+    auto text = readFile(options.trace);
+    if (!text)
+      return text.error();
+    auto recorded = parseTrace(*text, options.trace);
+    if (!recorded)
+      return recorded.error();
+    requests = std::move(*recorded);
+  } else {
+    SyntheticLoad load = options.load;
+    load.arrivals = options.closed   ? Arrivals::Closed
+                    : options.bursty ? Arrivals::Bursty
+                                     : Arrivals::Poisson;
+    load.rate = options.rate > 0 ? options.rate : 1;
+    load.burstiness = options.burst;
+    if (options.closed)
+      load.users = options.closed;
+    load.mostTokens = std::min(setup.context, setup.pages * kPageTokens);
+    if (load.prefixTokens > 0 && load.prefixes == 0)
+      load.prefixes = 1;
+    requests = synthesize(load);
+  }
+  const KvPool pool(setup.pages, setup.rows, setup.context, kPageTokens);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const SimulatedRequest &one = requests[i];
+    if (pool.fits(Scheduler::positionsFor(one.promptTokens, one.outputTokens)))
+      continue;
+    return wrong("request " + std::to_string(i + 1) + " can never fit",
+                 std::to_string(one.promptTokens) + " prompt tokens and " +
+                     std::to_string(one.outputTokens) + " new ones; the context has " +
+                     std::to_string(setup.context) + " positions, the pool " +
+                     std::to_string(setup.pages * kPageTokens),
+                 "raise --context, --max-seqs or --kv-memory");
+  }
+  return requests;
+}
+
+std::string percentiles(const Percentiles &p) {
+  return JsonObject()
+      .field("p50", p.p50 * 1e3)
+      .field("p90", p.p90 * 1e3)
+      .field("p99", p.p99 * 1e3)
+      .field("max", p.most * 1e3)
+      .str();
+}
+
+std::string json(const std::string &order, const std::string &chunks, const SimulationResult &r) {
+  return JsonObject()
+      .field("policy", order)
+      .field("chunks", chunks)
+      .field("requests", r.requests)
+      .field("seconds", r.seconds)
+      .field("requests_per_s", r.requestsPerSecond)
+      .field("tokens_per_s", r.tokensPerSecond)
+      .field("goodput_per_s", r.goodput)
+      .raw("ttft_ms", percentiles(r.ttft))
+      .raw("itl_ms", percentiles(r.itl))
+      .field("longest_wait_ms", r.longestWait * 1e3)
+      .field("fairness", r.fairness)
+      .field("kv_waste", r.waste)
+      .field("kv_use", r.poolUse)
+      .field("steps", r.stats.steps)
+      .field("preemptions", r.stats.preemptions)
+      .field("swaps", r.stats.swaps)
+      .field("prefix_queries", r.stats.prefixQueries)
+      .field("prefix_hits", r.stats.prefixHits)
+      .str();
+}
+
+std::string row(const std::string &order, const std::string &chunks, const SimulationResult &r) {
+  return formatted("| %s | %s | %.1f | %.2f | %.0f / %.0f | %.1f / %.1f | %.2f | %.0f | %.1f%% | "
+                   "%.0f%% | %llu |\n",
+                   order.c_str(), chunks.c_str(), r.tokensPerSecond, r.goodput, r.ttft.p50 * 1e3,
+                   r.ttft.p99 * 1e3, r.itl.p50 * 1e3, r.itl.p99 * 1e3, r.fairness,
+                   r.longestWait * 1e3, r.waste * 100, r.poolUse * 100,
+                   static_cast<unsigned long long>(r.stats.preemptions));
+}
+
+Result<int> simulateAll(const SimulateOptions &options) {
+  if (options.engine.empty() == options.cost.empty())
+    return wrong("there is nothing to take times from, or too much",
+                 "the costs of steps come from an engine or from a file",
+                 "give ENGINE, or --cost F");
+  auto setup = setupOf(options);
+  if (!setup)
+    return setup.error();
+  auto requests = requestsOf(options, *setup);
+  if (!requests)
+    return requests.error();
+  std::string text =
+      options.json
+          ? "["
+          : "| policy | chunks | tokens/s | goodput/s | TTFT p50 / p99 ms | ITL p50 / p99 ms | "
+            "fairness | longest wait ms | KV waste | KV use | preempted |\n"
+            "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+  for (const std::string &order : options.orders)
+    for (const std::string &chunks : options.chunks) {
+      setup->policy.order = order == "fcfs"   ? QueueOrder::Arrival
+                            : order == "fair" ? QueueOrder::Fair
+                                              : QueueOrder::Priority;
+      setup->policy.chunks.rule = chunks == "whole" ? ChunkRule::Whole : ChunkRule::Balanced;
+      const SimulationResult result = simulate(*requests, *setup);
+      if (options.json)
+        text += (text.size() > 1 ? ",\n " : "") + json(order, chunks, result);
+      else
+        text += row(order, chunks, result);
+    }
+  emit(text + (options.json ? "]\n" : ""));
+  return 0;
+}
+
+} // namespace
+
+Action defineSimulate(CLI::App &app) {
+  auto options = std::make_shared<SimulateOptions>();
+  SimulateOptions &o = *options;
+  auto number = [&](const char *name, auto &value, const char *help, double least, double most) {
+    app.add_option(name, value, help)->check(CLI::Range(least, most));
+  };
+  app.add_option("ENGINE", o.engine, "an engine, whose costs the clock goes by");
+  app.add_option("--cost", o.cost,
+                 "costs of steps instead: {\"points\": [[tokens, seconds], ...]}");
+  app.add_option("--trace", o.trace,
+                 "recorded requests, a JSON object a line (docs/scheduling.md)");
+  number("--rate", o.rate, "requests a second (default: 1)", 1e-6, 1e6);
+  app.add_flag("--bursty", o.bursty, "in bursts: gamma intervals");
+  number("--burst", o.burst, "variance of bursts, in that of Poisson's (default: 8)", 1, 1e4);
+  number("--users", o.closed, "a closed loop of so many users instead of a rate", 1, 100000);
+  number("--tenants", o.load.users, "users that requests of an open load belong to, in turns", 1,
+         100000);
+  number("--requests", o.load.requests, "how many (default: 200)", 1, 1e6);
+  number("--prompt-tokens", o.load.promptTokens, "mean length of prompts (default: 512)", 1, 1e6);
+  number("--output-tokens", o.load.outputTokens, "mean length of answers (default: 256)", 1, 1e6);
+  number("--spread", o.load.spread, "sigma of their logarithms (default: 0.8)", 0, 3);
+  number("--prefix-tokens", o.load.prefixTokens, "tokens that all prompts begin with", 0, 1e6);
+  app.add_option("--seed", o.load.seed, "of the requests (default: 1)");
+  app.add_option("--policy", o.orders, "fcfs, priority, fair (default: priority)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"fcfs", "priority", "fair"}));
+  app.add_option("--chunks", o.chunks, "balanced, whole (default: both)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"balanced", "whole"}));
+  number("--ttft-ms", o.ttftMs, "goodput counts requests whose first id comes within", 0, 1e9);
+  number("--itl-ms", o.itlMs, "and whose mean time between ids is within", 0, 1e9);
+  number("--target-ttft-ms", o.targetTtftMs, "target that prompts are cut for", 0, 1e9);
+  number("--target-itl-ms", o.targetItlMs, "likewise, between ids", 0, 1e9);
+  o.limits.define(app);
+  app.add_option("--page-bytes", o.pageBytes, "of a KV page, with --cost")
+      ->transform(CLI::AsSizeValue(false));
+  number("--threads", o.threads, "that the engine's costs are shared by (default: 2)", 1, 4096);
+  app.add_option("--isa", o.isa, "level of the engine's code (default: the best it has)")
+      ->check(CLI::IsMember({"avx2", "avx512"}));
+  app.add_flag("--json", o.json, "machine-readable");
+  examples(app, "  ingot simulate smollm2.ingot --rate 2 --policy fcfs,fair --tenants 4\n"
+                "  ingot simulate smollm2.ingot --users 32 --prompt-tokens 128 --output-tokens 64 "
+                "--spread 0\n"
+                "  ingot simulate smollm2.ingot --trace day.jsonl --ttft-ms 1000 --itl-ms 100 "
+                "--json\n");
+  return [options] { return simulateAll(*options); };
+}
+
+} // namespace ingot::cli
