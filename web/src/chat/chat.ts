@@ -217,7 +217,8 @@ class Chat {
   // ----------------------------------------------------------- an answer
 
   private async answer(conversation: Conversation) {
-    const body = requestBody(conversation, this.settings)
+    // A model that was chosen once and is gone is not asked for.
+    const body = requestBody(conversation, { ...this.settings, model: this.model()?.id ?? '' })
     const stop = new AbortController()
     let message: Message = { id: newId(), role: 'assistant', content: '', model: this.model()?.id }
     this.failure = null
@@ -257,7 +258,9 @@ class Chat {
       if (stop.signal.aborted) grown({ ending: 'stopped' })
       this.spoken = stop.signal.aborted ? 'Stopped.' : 'The answer is complete.'
     } catch (error) {
-      this.failure = { conversation: conversation.id, failure: asFailure(error) }
+      const failure = asFailure(error)
+      this.failure = { conversation: conversation.id, failure }
+      if (failure.way === 'settings') void this.loadModels() // others may be served by now
       grown({ ending: 'failed' })
     }
     this.answering = null

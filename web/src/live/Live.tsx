@@ -89,13 +89,14 @@ function Model({ model, rates }: { model: ModelReport; rates: Rate[] }) {
         <Tile name="Running" id="running" value={model.running} />
         <Tile name="Waiting" id="waiting" value={model.waiting} note={model.refused ? `${model.refused.toLocaleString()} refused` : undefined} />
         <Tile name="New tokens/s" id="rate" value={rate ? Math.round(rate.decode) : 0} note={rate?.prompt ? `+ ${Math.round(rate.prompt)} of prompts` : undefined} />
-        <Tile name="KV pages" id="pages" value={model.kv_pages_used} note={`of ${model.kv_pages.toLocaleString()}, ${(share * 100).toFixed(1)} %`}>
+        <Tile name="KV pages" id="pages" value={model.kv_pages_used} note={`of ${model.kv_pages.toLocaleString()}, ${(share * 100).toFixed(1)} %${model.kv_pages_kept ? `; ${model.kv_pages_kept.toLocaleString()} free ones keep prefixes` : ''}`}>
           <div class="meter" role="meter" aria-label="KV pages in use" aria-valuemin={0} aria-valuemax={model.kv_pages} aria-valuenow={model.kv_pages_used}>
             <i style={{ width: `${share * 100}%` }} />
           </div>
         </Tile>
         <Tile name="New tokens" value={model.generation_tokens} note={`${model.prompt_tokens.toLocaleString()} of prompts`} />
         <Tile name="Steps" value={model.steps} note={model.steps ? `${duration(model.step_seconds / model.steps)} each` : undefined} />
+        {model.preemptions > 0 && <Tile name="Preemptions" value={model.preemptions} />}
         {model.prefix_queries > 0 && <Tile name="Prefix hits" value={`${Math.round((100 * model.prefix_hits) / model.prefix_queries)} %`} note="of prompt tokens" />}
       </dl>
       <div class="charts">

@@ -23,6 +23,8 @@ export type ModelReport = {
   waiting: number
   kv_pages_used: number
   kv_pages: number
+  kv_pages_kept: number // free, but still holding a prefix that may come again
+  preemptions: number
   steps: number
   prompt_tokens: number
   generation_tokens: number
