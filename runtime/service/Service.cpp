@@ -13,6 +13,8 @@ using runtime::nowNanoseconds;
 
 namespace {
 
+constexpr uint64_t kLookedAtFor = 5'000'000'000; ///< ns
+
 double secondsBetween(uint64_t from, uint64_t to) {
   return to > from ? double(to - from) * 1e-9 : 0.0;
 }
@@ -132,6 +134,12 @@ void Service::refuseWaiting() {
 runtime::ScheduleStats Service::stats() const {
   std::lock_guard lock(mutex);
   return published;
+}
+
+std::vector<RequestView> Service::requests() const {
+  lastLook.store(nowNanoseconds(), std::memory_order_relaxed);
+  std::lock_guard lock(mutex);
+  return views;
 }
 
 std::shared_ptr<const Error> Service::failure() const {
@@ -353,7 +361,27 @@ void Service::deliver() {
   });
 }
 
+std::vector<RequestView> Service::look() const {
+  std::vector<RequestView> seen;
+  const uint64_t now = nowNanoseconds();
+  const uint64_t looked = lastLook.load(std::memory_order_relaxed);
+  if (looked == 0 || now > looked + kLookedAtFor)
+    return seen;
+  seen.reserve(jobs.size());
+  for (const auto &job : jobs) {
+    using State = RequestView::State;
+    seen.push_back({job->name,
+                    job->times.firstToken  ? State::Decode
+                    : job->times.scheduled ? State::Prefill
+                                           : State::Queued,
+                    job->open, job->promptTokens, job->newTokens,
+                    secondsBetween(job->reserved, now)});
+  }
+  return seen;
+}
+
 void Service::publish() {
+  std::vector<RequestView> seen = look();
   const runtime::ScheduleStats now = engine->stats();
   measured.update([&](Measurements &m) {
     m.running = now.running;
@@ -371,6 +399,7 @@ void Service::publish() {
     m.copiedPages = now.copiedPages;
   });
   std::lock_guard lock(mutex);
+  views = std::move(seen);
   published = now;
   if (!failed && engine->failure())
     failed = std::make_shared<Error>(*engine->failure());

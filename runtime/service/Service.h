@@ -62,6 +62,8 @@ public:
   /// Called where ServiceOptions::dispatch runs things, in order.
   virtual void take(Output &output) = 0;
 
+  std::string name; ///< what RequestView calls it; set before it is submitted
+
 private:
   friend class Service;
   std::atomic<bool> cancelled = false;
@@ -100,6 +102,16 @@ private:
   int64_t choices = 0;
 };
 
+/// A job as it stood after a step, for those who look on.
+struct RequestView {
+  enum class State : uint8_t { Queued, Prefill, Decode };
+  std::string name;
+  State state = State::Queued;
+  int32_t choices = 0; ///< not ended yet
+  int64_t promptTokens = 0, newTokens = 0;
+  double seconds = 0; ///< since it was submitted
+};
+
 class Service {
 public:
   static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
@@ -131,6 +143,9 @@ public:
 
   /// Of the last step.
   runtime::ScheduleStats stats() const;
+  /// What is under way, in the order it came. Kept up to date for a few seconds after each call, so
+  /// that nobody pays for a list that nobody reads: the first of a series may miss what is new.
+  std::vector<RequestView> requests() const;
   /// Choices under way, waiting ones and reservations included.
   int64_t underWay() const { return taken->load(); }
   /// Seconds until a request that is refused now may find room, a guess from what ended lately; 1
@@ -160,18 +175,21 @@ private:
   void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);
   void deliver();
   void publish();
+  std::vector<RequestView> look() const;
 
   std::unique_ptr<runtime::Session> engine;
   ServiceOptions options;
   Metrics measured;
   std::shared_ptr<std::atomic<int64_t>> taken = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> waitingTokens = 0;
+  mutable std::atomic<uint64_t> lastLook = 0; ///< ns; requests() was called
 
   mutable std::mutex mutex; ///< of the fields down to `published`
   std::condition_variable wake;
   std::vector<Command> commands;
   bool stopping = false, refusing = false;
   runtime::ScheduleStats published;
+  std::vector<RequestView> views;
   std::shared_ptr<const Error> failed;
 
   // The engine's thread's own.

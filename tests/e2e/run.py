@@ -15,6 +15,7 @@ import files
 import fp8
 import goldens
 import gpu
+import page
 import resources
 import seed
 import service
@@ -49,6 +50,7 @@ def main():
             resources.add(suite, ingot, checkpoint, options.long)
             service.add(suite, ingot, checkpoint, options.long)
             embed.add(suite, ingot, checkpoint, options.long)
+            page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
             suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
             suite.check("gpu smollm2: a KV cache of fp8 on the emulator", lambda: gpu.scaled_kv(ingot, checkpoint))
     if options.only is None:

@@ -52,6 +52,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   std::vector<std::shared_ptr<service::Job>> jobs;
   for (size_t i = 0; i < requests.size(); ++i) {
     auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
+    job->name = asked.requestId;
     auto queued = service.submit(std::move(requests[i]), asked.choices, job, std::move(places[i]));
     if (!queued) {
       // The others' outputs go nowhere: the response is an error.

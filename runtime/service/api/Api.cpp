@@ -3,8 +3,10 @@
 
 #include "runtime/device/Trace.h"
 #include "runtime/engine/JsonText.h"
+#include "runtime/service/api/Live.h"
 #include "runtime/service/api/ObservedResponder.h"
 #include "runtime/service/observe/ProcessFigures.h"
+#include "runtime/service/page/Page.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,7 +35,8 @@ constexpr Entry kPosts[] = {
     {"/detokenize", detokenize, false, false},
     {"/apply-template", applyTemplate, false, false},
 };
-constexpr const char *kGets[] = {"/health", "/v1/models", "/metrics", "/version", "/ping"};
+constexpr const char *kGets[] = {"/health",  "/v1/models", "/metrics",
+                                 "/version", "/ping",      "/live.json"};
 
 void send(http::Responder &responder, const ApiError &error, bool anthropic) {
   http::Headers headers;
@@ -197,6 +200,11 @@ void Api::get(const http::Request &request, http::Responder &responder) {
     return metrics(responder);
   if (request.path == "/v1/models" || request.path.starts_with("/v1/models/"))
     return listModels(request, responder);
+  if (request.path == "/live.json")
+    return responder.send(200, "application/json", liveReport(*models, options.version, draining),
+                          {{"Cache-Control", "no-store"}});
+  if (page::answer(request, responder))
+    return;
   const bool known =
       std::ranges::any_of(kPosts, [&](const Entry &one) { return request.path == one.path; });
   send(responder,

@@ -223,14 +223,20 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
   const bool isOpen = std::find(open.begin(), open.end(), head.path) != open.end();
   // A page of another site can send a POST without asking first. It cannot read the answer, but
   // where no key is needed it could keep the machine busy.
-  if (foreign && core.keys.empty() && head.method != "GET" && head.method != "HEAD")
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  if (foreign && core.keys.empty() && !reads)
     return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
   if (!core.keys.empty() && !isOpen) {
     std::string_view authorization = head.header("authorization");
-    bool given = false;
+    bool given = false, byBrowser = false;
     if (authorization.size() > 7 && equalsIgnoringCase(authorization.substr(0, 7), "Bearer ")) {
       given = true;
       apiKey = core.keys.find(authorization.substr(7));
+    } else if (authorization.size() > 6 &&
+               equalsIgnoringCase(authorization.substr(0, 6), "Basic ")) {
+      given = true;
+      apiKey = core.keys.find(basicPassword(authorization.substr(6)));
+      byBrowser = apiKey >= 0;
     }
     if (apiKey < 0 && !head.header("x-api-key").empty()) {
       given = true;
@@ -241,6 +247,9 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
                      given ? "Incorrect API key provided."
                            : "No API key was given: send \"Authorization: Bearer KEY\".",
                      "invalid_api_key"};
+    // What a browser was told once it sends along by itself, whichever page asks.
+    if (foreign && byBrowser && !reads)
+      return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
   }
   if (core.draining && !isOpen)
     return Refusal{core.drainStatus, "", ""}; // refuse() has the body
@@ -285,8 +294,14 @@ void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   Headers headers;
   if (refusal.status == 503)
     headers.emplace_back("Retry-After", "1");
-  if (refusal.status == 401)
-    headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (refusal.status == 401) {
+    // Somebody who opens a page is asked for the key by the browser.
+    const bool page = reader.head().header("accept").find("text/html") != std::string_view::npos;
+    headers.emplace_back(
+        "WWW-Authenticate",
+        page ? "Basic realm=\"ingot: any name, the API key as password\", charset=\"UTF-8\""
+             : "Bearer");
+  }
   frame.keepAlive = frame.keepAlive && mayContinue;
   append(responseHead(refusal.status, "application/json", headers, frame, body.size()));
   if (!frame.headOnly)

@@ -25,6 +25,29 @@ bool KeyRing::digestOf(std::string_view text, Digest &digest) const {
               &length) != nullptr;
 }
 
+std::string basicPassword(std::string_view base64) {
+  while (base64.ends_with('='))
+    base64.remove_suffix(1);
+  std::string text;
+  uint32_t bits = 0;
+  int held = 0;
+  for (char c : base64) {
+    static constexpr std::string_view kDigits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos)
+      return {};
+    bits = bits << 6 | static_cast<uint32_t>(digit);
+    held += 6;
+    if (held >= 8) {
+      held -= 8;
+      text += static_cast<char>(bits >> held & 0xff);
+    }
+  }
+  const size_t colon = text.find(':');
+  return colon == std::string::npos ? std::string() : text.substr(colon + 1);
+}
+
 int KeyRing::find(std::string_view presented) const {
   Digest digest{};
   if (!digestOf(presented, digest))

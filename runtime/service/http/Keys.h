@@ -14,6 +14,9 @@
 
 namespace ingot::http {
 
+/// The password in `user:password`, which HTTP's Basic scheme writes in base64; "" if it is none.
+std::string basicPassword(std::string_view base64);
+
 class KeyRing {
 public:
   explicit KeyRing(const std::vector<std::string> &keys);

@@ -39,8 +39,8 @@ struct RefusedRequest {
 struct ServerOptions {
   std::string host = "127.0.0.1"; ///< an address of this machine; "::" and "0.0.0.0" for all
   uint16_t port = 8000;           ///< 0: any free one (Server::port says which)
-  /// Whoever sends `Authorization: Bearer KEY` or `x-api-key: KEY` with one of them may come in;
-  /// empty: everybody. A host other than a loopback one needs a key (E0551).
+  /// Whoever sends `Authorization: Bearer KEY` or `x-api-key: KEY` with one of them may come in, or
+  /// gives it to a browser as password (`Basic`); empty: everybody. A host other than a loopback one needs a key (E0551).
   std::vector<std::string> apiKeys = {};
   std::vector<std::string> openPaths = {}; ///< answered without a key ("/health")
   /// Values of Origin that browsers of other sites may use; "*" for all. Empty: CORS is off.

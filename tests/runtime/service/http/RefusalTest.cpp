@@ -276,6 +276,13 @@ TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) { // S15
       {"Authorization: Bearer \r\n", -1},
       {"Authorization: Bearer\r\n", -1},
       {"Authorization: Basic sk-first\r\n", -1},
+      {"Authorization: Basic bWU6c2stZmlyc3Q=\r\n", 0},          // me:sk-first
+      {"authorization: basic OnNrLXNlY29uZC1rZXk\r\n", 1},       // :sk-second-key, not padded
+      {"Authorization: Basic c2stZmlyc3Q6c2stZmlyc3Q6\r\n", -1}, // sk-first:sk-first:
+      {"Authorization: Basic c2stZmlyc3Q=\r\n", -1},             // sk-first
+      {"Authorization: Basic bWU6\r\n", -1},                     // me:
+      {"Authorization: Basic bWU6c2stZmlyc3Q*\r\n", -1},
+      {"Authorization: Basic \r\n", -1},
       {"Authorization: sk-first\r\n", -1},
       {"x-api-key:\r\n", -1},
       {"Cookie: key=sk-first\r\n", -1},
@@ -311,6 +318,26 @@ TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) { // S15
   EXPECT_EQ(answer.body,
             R"({"error":{"message":"No API key was given: send \"Authorization: Bearer KEY\".",)"
             R"("type":"authentication_error","param":null,"code":"invalid_api_key"}})");
+}
+
+TEST(HttpRefusal, ABrowserIsAskedForTheKeyAndOtherSitesCannotUseIt) {
+  TestServer test({.apiKeys = {"sk-first"}, .openPaths = {"/health"}});
+  auto ask = [&](const std::string &method, const std::string &lines) {
+    RawClient client = test.client();
+    return client.ask(method + " /echo HTTP/1.1\r\nHost: localhost\r\n" + lines + "\r\n");
+  };
+  const std::string html = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
+  const std::string basic = "Authorization: Basic bWU6c2stZmlyc3Q=\r\n";
+  const std::string foreign = "Origin: http://evil.example\r\n";
+  Answer page = ask("GET", html);
+  EXPECT_EQ(page.status, 401);
+  EXPECT_TRUE(page.header("www-authenticate").starts_with("Basic realm=")) << page.head;
+  EXPECT_EQ(ask("GET", html + basic).status, 200);
+  EXPECT_EQ(ask("POST", basic).status, 200);
+  EXPECT_EQ(ask("POST", basic + "Origin: http://localhost\r\n").status, 200);
+  // A browser adds the password to what other sites' pages send; a key it does not.
+  EXPECT_EQ(ask("POST", basic + foreign).status, 403);
+  EXPECT_EQ(ask("POST", "Authorization: Bearer sk-first\r\n" + foreign).status, 200);
 }
 
 TEST(HttpRefusal, ListensElsewhereOnlyWithAKey) { // S16
