@@ -1,6 +1,7 @@
 """libingot with a real model: the Python package beside the command line, and, with --long, installed by pip."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -61,11 +62,15 @@ def add(suite, ingot, checkpoint, long):
         environment = ingot.work / "embed-venv"
         subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
         python = environment / "bin" / "python"
-        # The crates are compiled already; the rest of the library is built anew.
-        cargo = pathlib.Path(ingot.path).parents[1] / "cargo"
+        # The crates are compiled already, for this build's C compiler; the rest of the library is built anew.
+        build = pathlib.Path(ingot.path).parents[1]
+        cache = (build / "CMakeCache.txt").read_text()
+        same = {"INGOT_CARGO_TARGET_DIR": build / "cargo"}
+        for name in ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"):
+            same[name] = re.search(rf"^{name}:\w+=(.*)$", cache, re.M)[1]
+        settings = [f"-Ccmake.define.{name}={value}" for name, value in same.items()]
         done = subprocess.run([python, "-m", "pip", "install", "--disable-pip-version-check", str(ROOT / "python"),
-                               "-C", f"build-dir={ingot.work / 'embed-pip'}",
-                               "-C", f"cmake.define.INGOT_CARGO_TARGET_DIR={cargo}"],
+                               f"-Cbuild-dir={ingot.work / 'embed-pip'}", *settings],
                               capture_output=True, text=True, timeout=1800)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         check_answers(ingot, engine(), call(python, "", "", engine()))
