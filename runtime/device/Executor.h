@@ -73,11 +73,12 @@ public:
   virtual const float *maxima() const { return nullptr; }
   virtual int64_t maximaStride() const { return 0; }
 
-  /// Writes the model's last hidden state (after its last norm) of a logits row of the last step:
-  /// model.hidden floats. False: the program does not tell it.
-  virtual bool hiddenState(int64_t row, float *out) const {
+  /// Values of a hidden state: model.hidden, or 0 where the program does not tell them.
+  virtual int64_t hiddenSize() const { return 0; }
+  /// Writes the model's last hidden state (after its last norm) of a logits row of the last step.
+  virtual void hiddenState(int64_t row, float *out) const {
     (void)row, (void)out;
-    return false;
+    assert(false && "hiddenSize() is 0");
   }
 
   /// Moves KV pages between steps; null: this device cannot.

@@ -6,19 +6,23 @@
 
 namespace ingot::runtime {
 
-/// The largest whole number of tiles with which the step takes at most `seconds`.
+static constexpr int64_t kChunkTile = 16; ///< attention works on so many tokens of a prompt at once
+
+/// The largest whole number of tiles, or 8, or 4 tokens, with which the step takes at most `seconds`.
 static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, double seconds) {
   auto fits = [&](int64_t tokens) {
     return cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens)) <= seconds;
   };
   if (fits(asked.room))
     return asked.room;
-  int64_t good = 1, bad = asked.room / kLeastChunk + 1; // in tiles
+  if (!fits(kChunkTile)) // far into a long prompt a tile's attention alone may be too much
+    return std::min(asked.room, fits(kChunkTile / 2) ? kChunkTile / 2 : kLeastChunk);
+  int64_t good = 1, bad = asked.room / kChunkTile + 1; // in tiles
   while (bad - good > 1) {
     int64_t middle = (good + bad) / 2;
-    (fits(middle * kLeastChunk) ? good : bad) = middle;
+    (fits(middle * kChunkTile) ? good : bad) = middle;
   }
-  return std::min(asked.room, good * kLeastChunk);
+  return std::min(asked.room, good * kChunkTile);
 }
 
 int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked) {

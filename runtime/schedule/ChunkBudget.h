@@ -44,8 +44,7 @@ struct ChunkQuestion {
 /// Tokens of prompts for the step, 1 to `room`.
 int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked);
 
-/// Never fewer than this, if they are there: a tile of attention, below which a chunk costs more
-/// than it saves.
-constexpr int64_t kLeastChunk = 16;
+/// Never fewer than this, if they are there, whatever the limit: there is progress.
+constexpr int64_t kLeastChunk = 4;
 
 } // namespace ingot::runtime

@@ -4,6 +4,7 @@
 #include "runtime/device/Trace.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ingot::runtime {
 
@@ -73,6 +74,29 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 }
 
 void Answer::cancel() { end(FinishReason::Cancelled); }
+
+bool Answer::pool(std::span<const float> hidden, int64_t position) {
+  lastId = nowNanoseconds();
+  firstId = firstId ? firstId : lastId;
+  if (position < pooledPositions) // computed again after a preemption
+    return true;
+  pooledPositions = position + 1;
+  pooledSum.resize(hidden.size());
+  for (size_t i = 0; i < hidden.size(); ++i)
+    pooledSum[i] += double(hidden[i]);
+  if (position + 1 < int64_t(completion.promptIds.size()))
+    return true;
+  // The mean's divisor goes with the length.
+  double square = 0;
+  for (double value : pooledSum)
+    square += value * value;
+  const double scale = square > 0 ? 1 / std::sqrt(square) : 0;
+  completion.embedding.reserve(pooledSum.size());
+  for (double value : pooledSum)
+    completion.embedding.push_back(float(value * scale));
+  end(FinishReason::Stop);
+  return false;
+}
 
 void Answer::fail(Error error) {
   completion.failure = std::move(error);

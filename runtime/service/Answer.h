@@ -32,6 +32,9 @@ public:
     request.onLogits({request.sampling.choice, completion.ids, row});
   }
   const TokenHistory *history() const { return seen ? &*seen : nullptr; }
+  bool pooled() const { return request.pooling != Pooling::None; }
+  /// Takes the hidden state of a prompt token. False: it was the last, and the embedding is there.
+  bool pool(std::span<const float> hidden, int64_t position);
   bool constrained() const { return constraint.has_value(); }
   /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
   /// and the answer has ended with its error.
@@ -71,6 +74,8 @@ private:
   std::optional<text::StopMatcher> stops;
   std::optional<text::Constraint> constraint;
   Completion completion;
+  std::vector<double> pooledSum; ///< of hidden states
+  int64_t pooledPositions = 0;   ///< below this they are in it
   bool done = false;
   int64_t sampled = 0;
   uint64_t submitted, firstId = 0, lastId = 0; ///< ns

@@ -8,7 +8,7 @@ namespace ingot::runtime {
 namespace {
 
 constexpr double kBytesPerSecond = 12e9;      ///< nominal, of memory
-constexpr double kOperationsPerSecond = 2e10; ///< of one thread, without a model
+constexpr double kOperationsPerSecond = 5e10; ///< of one thread, without a model
 
 /// core_ns or bytes at so many units: straight lines between what was foretold, in proportion
 /// beyond.

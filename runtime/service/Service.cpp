@@ -293,6 +293,7 @@ void Service::collect() {
       Output output;
       output.reason = answer.finishReason;
       output.stopString = std::move(answer.stopString);
+      output.embedding = std::move(answer.embedding);
       output.newTokens = answer.drawn;
       output.cachedTokens = answer.cachedTokens;
       if (answer.finishReason == runtime::FinishReason::Cancelled && failure)

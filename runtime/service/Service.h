@@ -46,11 +46,12 @@ struct Output {
   std::vector<runtime::TokenLogprob> logprobs;
   // End
   runtime::FinishReason reason = runtime::FinishReason::Stop;
-  std::string stopString;     ///< that ended it, if one did
-  int64_t newTokens = 0;      ///< ids drawn, a stop id among them
-  int64_t cachedTokens = 0;   ///< of the prompt, found in the prefix cache
-  std::optional<Error> error; ///< why it ended before its time: E05xx, E07xx
-  JobTimes times;             ///< of the job, so far
+  std::string stopString;       ///< that ended it, if one did
+  std::vector<float> embedding; ///< where the request pools
+  int64_t newTokens = 0;        ///< ids drawn, a stop id among them
+  int64_t cachedTokens = 0;     ///< of the prompt, found in the prefix cache
+  std::optional<Error> error;   ///< why it ended before its time: E05xx, E07xx
+  JobTimes times;               ///< of the job, so far
 };
 
 /// One request of a client, with as many choices as it asked for. The maker keeps a reference as

@@ -66,6 +66,8 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
 /// The most new ids of a request; its own number, or as many as context and pool leave (the last
 /// one takes no position).
 static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
+  if (request.pooling != Pooling::None)
+    return 1; // its positions are the prompt's
   if (request.maxTokens >= 0)
     return request.maxTokens;
   int64_t positions = std::min(limits.context, limits.pages * limits.pageTokens);
@@ -81,6 +83,10 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   if (!request.stopStrings.empty() && !impl->tokenizer)
     return noTokenizer("a stop string");
+  if (request.pooling != Pooling::None && !impl->executor->hiddenSize())
+    return Error{ExitCode::Usage, "E0522", "this engine does not tell hidden states",
+                 "it was compiled for a GPU, or before format 1.5",
+                 "compile the checkpoint again: ingot compile MODEL -o E"};
   if (request.grammar && !impl->tokenizer)
     return noTokenizer("a grammar");
   if (request.maxTokens == 0 || request.maxTokens < -1)
@@ -118,6 +124,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
   options.user = request.user;
   options.cachePrefix = request.cachePrefix;
   options.cacheSalt = request.cacheSalt;
+  options.everyPosition = request.pooling == Pooling::Mean;
   options.arrival = Impl::now();
   std::vector<RequestId> ids{impl->scheduler->add(request.promptIds, options)};
   while (int64_t(ids.size()) < choices)
@@ -165,8 +172,8 @@ bool Session::Impl::deviceDraws() {
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (answer.constrained() || answer.editsLogits() || !params.drawnFromLogits() ||
-        !executor->draws(sampling.back()))
+    if (answer.pooled() || answer.constrained() || answer.editsLogits() ||
+        !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -284,6 +291,13 @@ bool Session::Impl::finishSampled() {
 
 /// The first logits of a request are those of all its choices.
 void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
+  if (Answer &answer = *answers.at(row.sequence); answer.pooled()) {
+    hidden.resize(size_t(executor->hiddenSize()));
+    executor->hiddenState(index, hidden.data());
+    if (!answer.pool(hidden, row.position))
+      scheduler->finish(row.sequence);
+    return;
+  }
   const float *logits = executor->logits() + index * executor->logitsStride();
   const float *maxima =
       executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;

@@ -102,6 +102,13 @@ struct LogitsRow {
   std::span<float> logits;      ///< [vocab]: what is left there is drawn from
 };
 
+/// Which of a prompt's hidden states (after the last norm) an embedding is made of.
+enum class Pooling : uint8_t {
+  None, ///< an answer is wanted, no embedding
+  Last, ///< the last token's
+  Mean, ///< the mean of all
+};
+
 struct Request {
   std::vector<int32_t> promptIds; ///< used as they are: nothing is added
   SamplingParams sampling;
@@ -110,6 +117,9 @@ struct Request {
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
   bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  /// Not None: no ids are drawn, Completion::embedding is what is wanted; maxTokens is without
+  /// effect.
+  Pooling pooling = Pooling::None;
   /// What the answer must match; needs a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
@@ -142,6 +152,7 @@ struct Completion {
   std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;
   std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
+  std::vector<float> embedding;                    ///< [hidden], of length 1; empty unless asked
   int64_t cachedTokens = 0;                        ///< of the prompt, found in the prefix cache
   Timings timings;
 };

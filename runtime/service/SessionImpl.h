@@ -45,6 +45,7 @@ struct Session::Impl {
   };
   std::optional<Begun> underWay;
   double lastEnd = 0;                ///< of a step
+  std::vector<float> hidden;         ///< of one row
   std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
   std::vector<float> editedRow;      ///< [vocab] once a request has asked to change its logits
 

@@ -32,6 +32,8 @@ ROUTES = [
         "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 1, 2 ** 30), "temperature": ("number", 0, 2),
         "top_p": ("number", 0, 1), "stream": ("bool",), "tools": ("list",), "tool_choice": ("any",), "text": ("object",),
         "metadata": ("object",), "previous_response_id": ("str",), "model": ("str",)}),
+    ("/v1/embeddings", {"input": "a"}, {"input": ("any",), "encoding_format": ("str",), "dimensions": ("int", 576, 576), "pooling": ("str",),
+                                        "user": ("str",), "model": ("str",)}),
     ("/tokenize", {"prompt": "a"}, {"prompt": ("str",), "messages": ("list",), "add_special_tokens": ("bool",), "return_token_strs": ("bool",)}),
     ("/detokenize", {"tokens": [1]}, {"tokens": ("list",), "tokens.0": ("int", 0, 49151)}),
     ("/apply-template", {"messages": CHAT}, {"messages": ("list",), "messages.0.content": ("any",), "add_generation_prompt": ("bool",)}),

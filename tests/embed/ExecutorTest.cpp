@@ -278,6 +278,48 @@ TEST_F(ExecutorTest, aFullQueueRefuses) {
   EXPECT_EQ(executor.stats().refused, 1u);
 }
 
+TEST_F(ExecutorTest, priorityGoesFirst) {
+  Executor executor(path, config(1));
+  const RequestId first = executor.enqueue(endless()).value();
+  EXPECT_FALSE(executor.await(first).value().empty()); // it runs
+  Request later = request(1, 5), sooner = request(2, 5);
+  later.priority = 2;
+  sooner.priority = 1;
+  std::vector<RequestId> order{first, 0, 0}, ended;
+  order[2] = executor.enqueue(later).value();
+  order[1] = executor.enqueue(sooner).value();
+  executor.cancel(first);
+  while (ended.size() < 3)
+    for (const Output &one : executor.awaitAny().value())
+      if (one.last)
+        ended.push_back(one.request);
+  EXPECT_EQ(ended, order);
+}
+
+TEST_F(ExecutorTest, prefixesAreSharedWhereTheyMay) {
+  Executor executor(path, config());
+  Request wanted = request(0, 10);
+  wanted.promptIds = testPrompt(200, 9);
+  const auto ids = expectedIds(wanted.promptIds, 10);
+  auto cached = [&](auto change) {
+    Request other = wanted;
+    change(other);
+    const Output answer = executor.generate(other).value().front();
+    EXPECT_EQ(answer.ids, ids);
+    return answer.cachedTokens;
+  };
+  EXPECT_EQ(cached([](Request &) {}), 0);
+  EXPECT_GE(cached([](Request &) {}), 128);
+  EXPECT_EQ(cached([](Request &r) { r.prefixCache = false; }), 0);
+  EXPECT_EQ(cached([](Request &r) { r.cacheSalt = 1; }), 0);
+  EXPECT_GE(cached([](Request &r) { r.cacheSalt = 1; }), 128);
+  Config without = config();
+  without.prefixCache = false;
+  Executor other(path, without);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(other.generate(wanted).value().front().cachedTokens, 0);
+}
+
 TEST_F(ExecutorTest, shutdownWaitsThenCancels) {
   Executor executor(path, config());
   const RequestId finite = executor.enqueue(request(4, 5)).value();

@@ -34,7 +34,10 @@ def main():
 
     if shutil.which("pkg-config"):
         flags = run("pkg-config", "--cflags", "--libs", prefix / folder / "pkgconfig/ingot.pc").split()
-        run(cc, here / "consumer/main.c", "-o", work / "by-pkg-config", *flags, f"-Wl,-rpath,{prefix / folder}")
+        # Another compiler and its library than libingot's, where there is one.
+        compiler = shutil.which("g++") or cxx
+        run(compiler, "-std=c++20", "-Wall", "-Werror", here / "consumer/main.cpp", "-o", work / "by-pkg-config", *flags,
+            f"-Wl,-rpath,{prefix / folder}")
         run(work / "by-pkg-config", engine)
     print("\n".join(files))
 

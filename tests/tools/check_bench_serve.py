@@ -175,7 +175,7 @@ def prompts():
     for wrong in ('{"a": 1}', "[", "", '{"messages": []}'):
         with open(path, "w") as f:
             f.write(wrong)
-        assert "error[E0575]" in bench(Script(), "--prompts", path, code=3)
+        assert "error[E0587]" in bench(Script(), "--prompts", path, code=3)
 
 
 def arrivals():
@@ -207,12 +207,12 @@ def misfortunes():
     r = bench(Script(usage=False, ending="\r\n"), "--requests", 3, "--output-tokens", 5)
     assert r["total_output_tokens"] == 15, "without usage, pieces of text are counted"
     err = bench(Script(key=KEY), code=2)
-    assert "error[E0572]: the server wants a key\n  no key at all\n  give it: --api-key KEY" in err, err
+    assert "error[E0584]: the server wants a key\n  no key at all\n  give it: --api-key KEY" in err, err
     assert bench(Script(key=KEY), "--api-key", KEY, "--requests", 2)["completed"] == 2
     err = bench(Script(), "--model", "nope", code=2)
-    assert "error[E0573]: the server has no model nope" in err and "no such model" in err, err
+    assert "error[E0585]: the server has no model nope" in err and "no such model" in err, err
     err = bench(Script(fail={0: 400}), code=2)
-    assert "error[E0576]: the server refused a request: status 400\n  not now" in err, err
+    assert "error[E0588]: the server refused a request: status 400\n  not now" in err, err
 
 
 for check in (figures, prompts, arrivals, misfortunes):

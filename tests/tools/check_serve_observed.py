@@ -98,6 +98,10 @@ def requests_and_log():
     answer, _ = ask("GET", "/v1/models", None, {"traceparent": f"00-{TRACE}-{PARENT}-00", "X-Request-Id": "unsampled"}.items())
     assert answer.getheader("traceparent").endswith("-00")
     ask("GET", "/nowhere")
+    answer, _ = ask("GET", "/v1/models", None, {"Host": "evil.example"}.items())
+    assert answer.status == 403
+    line = soon(lambda: next((l for l in lines() if l.get("route") == "none" and l["status"] == 403), None), "no line of what the transport refused")
+    assert line["client"] == "127.0.0.1" and line["error"] and "method" not in line, line
     gone = socket.create_connection(("127.0.0.1", port))
     text = json.dumps({**body, "max_tokens": 200, "stream": True})
     gone.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: gone-1\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
@@ -142,6 +146,7 @@ def metrics_and_dashboard():
                  "vllm:cache_config_info", "ingot:build_info"):
         assert values[name] > 0, name
     assert re.search(r'^http_requests_total\{route="other",status="404"\} [12]$', text, re.M), text
+    assert re.search(r'^http_requests_total\{route="none",status="403"\} 1$', text, re.M), text
     assert re.search(r'^http_requests_total\{route="/v1/completions",status="400"\} 1$', text, re.M), text
     assert "nowhere" not in text and "fake" not in text
 

@@ -35,7 +35,7 @@ struct BenchServeOptions {
 };
 
 Error nobodyThere(const std::string &url, const std::string &why) {
-  return {ExitCode::Usage, "E0571", "no server answers at " + url, why,
+  return {ExitCode::Usage, "E0583", "no server answers at " + url, why,
           "start one: ingot serve MODEL; or give its address"};
 }
 
@@ -53,13 +53,13 @@ Error refused(const std::string &url, const std::string &model, int status,
     if (static_cast<unsigned char>(c) < 0x20)
       c = ' ';
   if (status == 401 || status == 403)
-    return {ExitCode::Usage, "E0572", "the server wants a key", message, "give it: --api-key KEY"};
+    return {ExitCode::Usage, "E0584", "the server wants a key", message, "give it: --api-key KEY"};
   if (status == 404)
-    return {ExitCode::Usage, "E0573",
+    return {ExitCode::Usage, "E0585",
             model.empty() ? url + " is no server of models"
                           : "the server has no model " + model + ", or not this route",
             message, "give a --model that " + url + "/v1/models lists, or another --route"};
-  return {ExitCode::Usage, "E0576",
+  return {ExitCode::Usage, "E0588",
           "the server refused a request: status " + std::to_string(status), message,
           "change what is asked, or the server"};
 }
@@ -84,7 +84,7 @@ Result<std::string> firstModel(const BenchServeOptions &options, const http::Ser
   simdjson::dom::element json;
   std::string_view name;
   if (parser.parse(answer.body).get(json) || json["data"].at(0)["id"].get(name))
-    return Error{ExitCode::Usage, "E0573", options.url + " lists no models", "",
+    return Error{ExitCode::Usage, "E0585", options.url + " lists no models", "",
                  "give the model's name: --model NAME"};
   return std::string(name);
 }
@@ -100,7 +100,7 @@ Result<int64_t> tryOut(const BenchServeOptions &options, const Target &target, i
   if (tried.status != 200)
     return refused(options.url, target.model, tried.status, tried.body);
   if (tried.outcome.end != End::Completed)
-    return Error{ExitCode::Usage, "E0577", "the server's stream cannot be used",
+    return Error{ExitCode::Usage, "E0589", "the server's stream cannot be used",
                  tried.outcome.error, "it must send server-sent events that end with [DONE]"};
   return tried.outcome.inputTokens;
 }
@@ -118,7 +118,7 @@ Result<std::vector<double>> readPercentiles(const std::string &text) {
       used = 0;
     }
     if (one.empty() || used != one.size() || !(value >= 0 && value <= 100))
-      return Error{ExitCode::Usage, "E0578", "--percentiles cannot be read: " + text, "",
+      return Error{ExitCode::Usage, "E0590", "--percentiles cannot be read: " + text, "",
                    "give numbers from 0 to 100, as --percentiles 50,90,99"};
     out.push_back(value);
     at = end + 1;
@@ -236,7 +236,7 @@ Result<int> benchServe(BenchServeOptions options) {
       break;
     }
   if (result.completed == 0 && result.left == 0)
-    return Error{ExitCode::Device, "E0579", "no request was answered",
+    return Error{ExitCode::Device, "E0591", "no request was answered",
                  std::to_string(result.failed) + " failed", "look at the server's log"};
   return 0;
 }

@@ -34,7 +34,7 @@ struct ServeOptions {
   std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
   ServerLogOptions log;
   uint64_t swapMemory = uint64_t(1) << 30;
-  bool fair = false, noPrefixCache = false;
+  bool fair = false;
   double itlMs = 0, ttftMs = 0;
   int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
 };
@@ -83,9 +83,9 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
     return path.error();
   runtime::SessionOptions limits;
   limits.maxSeqs = kDefaultSeqs;
-  limits.swapBytes = options.swapMemory;
+  if (!engine.limits.swap)
+    engine.limits.swap = options.swapMemory;
   limits.fair = options.fair;
-  limits.prefixCache = !options.noPrefixCache;
   limits.targetItl = options.itlMs * 1e-3;
   limits.targetTtft = options.ttftMs * 1e-3;
   // Pages are taken as they are needed, so that all sequences need not fit at their longest.
@@ -166,6 +166,9 @@ Result<int> serve(ServeOptions options) {
   if (!log)
     return log.error();
   std::unique_ptr<api::Api> routes;
+  options.http.onRefusal = [&routes](const http::RefusedRequest &refused) {
+    routes->refused(refused);
+  };
   auto server = http::Server::create(
       options.http, [&](http::Request request, std::shared_ptr<http::Responder> responder) {
         routes->handle(std::move(request), std::move(responder));
@@ -265,8 +268,6 @@ Action defineServe(CLI::App &app) {
       ->group(service);
   app.add_flag("--fair", options->fair,
                "keys, or users within one, share alike (default: who comes first)")
-      ->group(service);
-  app.add_flag("--no-prefix-cache", options->noPrefixCache, "compute every prompt whole")
       ->group(service);
   app.add_option("--drain", options->drainSeconds, "seconds that running requests have at the end")
       ->check(CLI::Range(int64_t{0}, int64_t{86400}))

@@ -22,7 +22,7 @@ struct ServerLogOptions {
 
 class ServerLog {
 public:
-  /// E0580 a log file, E0570 a collector's address, E0581 --log-prompts without a log. Threads are
+  /// E0580 a log file, E0582 a collector's address, E0581 --log-prompts without a log. Threads are
   /// started: block signals first.
   static Result<ServerLog> open(const ServerLogOptions &options, bool quiet,
                                 const std::string &version);

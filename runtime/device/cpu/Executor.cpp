@@ -251,23 +251,24 @@ void Executor::startTrace(bool keepEvents) {
                                              loop->threads(), keepEvents);
 }
 
-bool Executor::hiddenState(int64_t row, float *out) const {
+int64_t Executor::hiddenSize() const {
+  return file->table().hidden_rows() < 0 ? 0 : int64_t(file->table().model()->hidden());
+}
+
+void Executor::hiddenState(int64_t row, float *out) const {
   const fb::Engine &table = file->table();
-  if (table.hidden_rows() < 0)
-    return false;
   const int64_t width = table.model()->hidden(), index = table.hidden_rows();
   const auto *bytes = static_cast<const std::byte *>(bufferAddress(size_t(index))) +
                       row * int64_t(table.buffers()->Get(unsigned(index))->per_unit());
   if (!table.hidden_planes()) {
     std::memcpy(out, bytes, size_t(width) * sizeof(float));
-    return true;
+    return;
   }
   const Q8Row plane = q8Row(width);
   const auto *high = reinterpret_cast<const int8_t *>(bytes), *low = high + plane.bytes;
   const auto *scales = reinterpret_cast<const float *>(bytes + plane.bytes + plane.scaleOffset);
   for (int64_t k = 0; k < width; ++k)
     out[k] = float(256 * int32_t(high[k]) + int32_t(low[k])) * scales[k / kGroupK];
-  return true;
 }
 
 } // namespace ingot::cpu

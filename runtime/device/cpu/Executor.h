@@ -60,7 +60,8 @@ public:
   int64_t maximaStride() const override { return maximaRowStride; }
 
   /// Engines before format 1.5 do not tell it.
-  bool hiddenState(int64_t row, float *out) const override;
+  int64_t hiddenSize() const override;
+  void hiddenState(int64_t row, float *out) const override;
 
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const override { return statement; }

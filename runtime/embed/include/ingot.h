@@ -168,7 +168,7 @@ typedef struct ingot_output {
   const ingot_logprob
       *logprobs;           /**< [id_count][logprobs_per_id]: the chosen id, then the likeliest */
   size_t logprobs_per_id;  /**< 0: none were asked for */
-  const char *stop_string; /**< that ended it, or NULL; may hold zero bytes no more than text */
+  const char *stop_string; /**< that ended it, or NULL */
   int64_t prompt_tokens;
   int64_t cached_tokens;    /**< of the prompt, found in the prefix cache; known at the end */
   int64_t new_tokens;       /**< of this choice so far, a stop id among them */

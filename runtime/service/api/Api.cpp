@@ -29,6 +29,7 @@ constexpr Entry kPosts[] = {
     {"/v1/completions", completions, true, false},
     {"/v1/messages", messages, true, true},
     {"/v1/messages/count_tokens", countTokens, false, true},
+    {"/v1/embeddings", embeddings, true, false},
     {"/v1/responses", responses, true, false},
     {"/tokenize", tokenize, false, false},
     {"/detokenize", detokenize, false, false},
@@ -92,6 +93,21 @@ std::shared_ptr<observe::RequestRecord> Api::record(const http::Request &request
   else if (caller)
     record->trace = std::move(*caller); // for the log
   return record;
+}
+
+void Api::refused(const http::RefusedRequest &request) const {
+  http::Request unread;
+  unread.id = request.id;
+  unread.client = request.client;
+  auto record = this->record(unread);
+  record->method.clear();
+  record->route = "none"; // it was not looked for
+  record->trace = {};
+  record->status = request.status;
+  record->errorCode = request.code;
+  record->end = record->begin;
+  for (const auto &observer : *observers)
+    observer->ended(record);
 }
 
 void Api::handle(http::Request request, std::shared_ptr<http::Responder> transport) {

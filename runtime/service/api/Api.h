@@ -33,6 +33,8 @@ public:
 
   /// What http::Server calls.
   void handle(http::Request request, std::shared_ptr<http::Responder> responder);
+  /// Tells the observers of what the transport answered itself. On the server's thread.
+  void refused(const http::RefusedRequest &request) const;
   /// /health answers 503 from now on.
   void setDraining() { draining = true; }
 

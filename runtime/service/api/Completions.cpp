@@ -1,5 +1,6 @@
 //===- Completions.cpp - /v1/completions -----------------------------------===//
 #include "runtime/service/api/AnswerStream.h"
+#include "runtime/service/api/Prompts.h"
 #include "runtime/service/api/Routes.h"
 
 #include "runtime/engine/JsonText.h"
@@ -11,9 +12,6 @@ namespace ingot::api {
 namespace {
 
 using runtime::JsonText;
-
-constexpr size_t kMostPrompts = 64;
-constexpr size_t kMostPromptBytes = 8 << 20;
 
 class CompletionStream final : public AnswerStream {
 public:
@@ -190,50 +188,6 @@ Result<std::vector<int32_t>> fillInTheMiddle(const ServedModel &model, std::stri
   return std::vector<int32_t>();
 }
 
-/// A prompt of text or ids, several of either.
-bool readPrompts(const Fields &body, const ServedModel &model,
-                 std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts) {
-  body.require("prompt");
-  auto found = body.element("prompt");
-  if (!found)
-    return false;
-  const int64_t vocab = model.session().vocab();
-  simdjson::dom::array list;
-  const bool isList = !found->get(list);
-  if (isList && list.size() && list.at(0).is_number()) {
-    auto ids = body.integers("prompt", size_t(1) << 21, 0, vocab - 1);
-    prompts.emplace_back(ids.begin(), ids.end());
-    return true;
-  }
-  if (isList && list.size() && list.at(0).is_array()) {
-    for (simdjson::dom::element item : list) {
-      std::string at = "prompt[" + std::to_string(prompts.size()) + "]";
-      simdjson::dom::array inner;
-      if (item.get(inner))
-        body.fail(at, "must be a list of integers, as the first is");
-      else if (prompts.size() == kMostPrompts)
-        body.fail("prompt", "has more than " + std::to_string(kMostPrompts) + " items");
-      std::vector<int32_t> ids;
-      for (simdjson::dom::element one : inner) {
-        int64_t id = -1;
-        if (one.get(id) || id < 0 || id >= vocab) {
-          body.fail(at, "must hold ids from 0 to " + std::to_string(vocab - 1));
-          return false;
-        }
-        ids.push_back(int32_t(id));
-      }
-      prompts.push_back(std::move(ids));
-    }
-    return true;
-  }
-  texts = body.texts("prompt", kMostPrompts, kMostPromptBytes);
-  if (isList && texts.empty())
-    body.fail("prompt", "is empty");
-  if (!texts.empty() && !model.tokenizer())
-    body.fail("prompt", "must be ids: this engine has no tokenizer");
-  return !texts.empty();
-}
-
 } // namespace
 
 std::optional<ApiError> completions(Call &call) {
@@ -251,7 +205,7 @@ std::optional<ApiError> completions(Call &call) {
 
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
-  readPrompts(body, *generation.model, prompts, texts);
+  readPrompts(body, "prompt", *generation.model, prompts, texts);
   const auto suffix = body.text("suffix", kMostPromptBytes);
   if (call.document.error())
     return call.document.error();

@@ -55,6 +55,8 @@ void Fields::fail(std::string_view name, std::string message) const {
   document->failure = std::move(error);
 }
 
+bool Fields::failed() const { return document->failure.has_value(); }
+
 void Fields::require(std::string_view name) const {
   if (!has(name))
     fail(name, "is required");

@@ -24,8 +24,8 @@ struct Generation {
   runtime::Request request;
   int32_t choices = 1;
   bool stream = false;
-  bool includeUsage = false; ///< stream_options.include_usage
-  std::string requestId;     ///< X-Request-Id
+  bool includeUsage = false;                      ///< stream_options.include_usage
+  std::string requestId;                          ///< X-Request-Id
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };
 

@@ -28,6 +28,7 @@ std::optional<ApiError> chatCompletions(Call &call); ///< POST /v1/chat/completi
 std::optional<ApiError> messages(Call &call);        ///< POST /v1/messages (Anthropic's)
 std::optional<ApiError> countTokens(Call &call);     ///< POST /v1/messages/count_tokens
 std::optional<ApiError> responses(Call &call);       ///< POST /v1/responses
+std::optional<ApiError> embeddings(Call &call);      ///< POST /v1/embeddings
 std::optional<ApiError> tokenize(Call &call);        ///< POST /tokenize
 std::optional<ApiError> detokenize(Call &call);      ///< POST /detokenize
 std::optional<ApiError> applyTemplate(Call &call);   ///< POST /apply-template

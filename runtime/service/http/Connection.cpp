@@ -284,6 +284,8 @@ bool Connection::answerPreflight(const RequestHead &head) {
 /// `mayContinue`: the request has been read to its end, so that another may follow.
 void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   ++(refusal.status < 500 ? core.badRequests : core.refused);
+  if (core.options.onRefusal)
+    core.options.onRefusal({refusal.status, refusal.code, frame.requestId, client});
   core.bodyBytes -= std::exchange(heldBody, 0);
   const bool drained = refusal.message.empty();
   std::string body = drained

@@ -30,6 +30,12 @@ namespace ingot::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+/// A request that was answered here and never reached the handler.
+struct RefusedRequest {
+  int status;
+  std::string_view code, id, client; ///< valid during the call
+};
+
 struct ServerOptions {
   std::string host = "127.0.0.1"; ///< an address of this machine; "::" and "0.0.0.0" for all
   uint16_t port = 8000;           ///< 0: any free one (Server::port says which)
@@ -50,6 +56,8 @@ struct ServerOptions {
       idleTimeout{75'000};
   size_t maxBacklogBytes = 4 << 20; ///< of one response, not yet taken by the client
   std::chrono::milliseconds pingInterval{15'000}; ///< of streams, while nothing else is sent
+  /// For logs and counts; on the server's thread, must return at once.
+  std::function<void(const RefusedRequest &)> onRefusal = {};
 };
 
 struct Request {

@@ -63,7 +63,10 @@ std::string finishReasons(const RequestRecord &record) {
 std::string jsonLine(const RequestRecord &r, int64_t time) {
   JsonText json;
   json.open('{').key("time").value(timeText(time)).key("event").value("request");
-  json.key("id").raw(quoted(r.id)).key("method").value(r.method).key("route").value(r.route);
+  json.key("id").raw(quoted(r.id));
+  if (!r.method.empty())
+    json.key("method").value(r.method);
+  json.key("route").value(r.route);
   if (r.route == "other")
     json.key("path").raw(quoted(r.path));
   json.key("status").value(r.status).key("client").value(r.client);
@@ -93,8 +96,9 @@ std::string jsonLine(const RequestRecord &r, int64_t time) {
 
 std::string textLine(const RequestRecord &r, int64_t time) {
   char number[64];
-  std::string line = timeText(time) + " " + plain(r.id) + " " + plain(r.client) + " " + r.method +
-                     " " + (r.route == "other" ? plain(r.path) : r.route) + " " +
+  std::string line = timeText(time) + " " + plain(r.id) + " " + plain(r.client) + " " +
+                     (r.method.empty() ? "-" : r.method) + " " +
+                     (r.route == "other" ? plain(r.path) : r.route) + " " +
                      std::to_string(r.status);
   auto add = [&](const char *format, double value) {
     std::snprintf(number, sizeof number, format, value);

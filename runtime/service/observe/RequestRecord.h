@@ -23,9 +23,9 @@ namespace ingot::observe {
 
 struct RequestRecord {
   std::string id;     ///< X-Request-Id
-  std::string method; ///< of a fixed set
-  std::string route;  ///< one of the server's own; "other" for what is none
-  std::string path;   ///< as asked for, at most 256 bytes: a client's text
+  std::string method; ///< of a fixed set; "" where the transport refused
+  std::string route; ///< one of the server's own; "other" for what is none, "none" of the transport
+  std::string path;  ///< as asked for, at most 256 bytes: a client's text
   std::string client; ///< address
   std::string model;  ///< name of a model that is served; or ""
   TraceContext trace; ///< of the caller, with a span of our own

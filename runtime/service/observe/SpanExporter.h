@@ -37,7 +37,7 @@ struct ExportCounts {
 
 class SpanExporter final : public RequestObserver {
 public:
-  /// E0570 if the URL cannot be read. That nothing answers there is no error: it may come.
+  /// E0582 if the URL cannot be read. That nothing answers there is no error: it may come.
   static Result<std::shared_ptr<SpanExporter>> create(ExportOptions options);
   /// Sends what waits, once, for two seconds at most.
   ~SpanExporter() override;

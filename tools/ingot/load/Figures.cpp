@@ -76,7 +76,7 @@ std::string rankName(double p) { return cli::jsonNumber(p); }
 Result<Goodput> parseGoodput(const std::string &text) {
   Goodput out;
   auto wrong = [&](const std::string &why) {
-    return Error{ExitCode::Usage, "E0574", "--goodput cannot be read: " + text, why,
+    return Error{ExitCode::Usage, "E0586", "--goodput cannot be read: " + text, why,
                  "give limits in milliseconds, as --goodput ttft:500,itl:100"};
   };
   for (size_t at = 0; at < text.size();) {

@@ -37,7 +37,7 @@ struct Goodput {
   std::optional<double> ttft, tpot, itl, e2el;
   bool any() const { return ttft || tpot || itl || e2el; }
 };
-/// "ttft:500,tpot:50". E0574 (exit 2).
+/// "ttft:500,tpot:50". E0586 (exit 2).
 Result<Goodput> parseGoodput(const std::string &text);
 
 struct Spread {

@@ -26,7 +26,7 @@ constexpr std::string_view kWords[] = {
     "car",      "city",    "community", "name"};
 
 Error badFile(const std::string &path, const std::string &why) {
-  return {ExitCode::File, "E0575", "the prompts cannot be read: " + path, why,
+  return {ExitCode::File, "E0587", "the prompts cannot be read: " + path, why,
           "give one JSON object a line: {\"prompt\": …}, {\"messages\": […]} or ShareGPT's "
           "conversations"};
 }

@@ -46,7 +46,7 @@ public:
   ///   {"conversations": [{"from": "human", "value": …}, …]}   ShareGPT's: the first turn
   ///   {"messages": […], …}  or  {"prompt": …, …}              a body of OpenAI's
   ///   {"custom_id": …, "body": {…}}                           a line of OpenAI's batch format
-  /// Where a request says no max_tokens, `outputTokens`. E0575 (exit 3) for a file that has none.
+  /// Where a request says no max_tokens, `outputTokens`. E0587 (exit 3) for a file that has none.
   static Result<Prompts> file(const std::string &path, Route route, int64_t outputTokens);
 
   Prompt next();

@@ -22,7 +22,7 @@ using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
 Result<ServerUrl> parseUrl(std::string_view text) {
-  const Error wrong{ExitCode::Usage, "E0570",
+  const Error wrong{ExitCode::Usage, "E0582",
                     "the server's address cannot be read: " + std::string(text), "",
                     "give http://HOST:PORT, as http://127.0.0.1:8000"};
   if (text.starts_with("https://")) {

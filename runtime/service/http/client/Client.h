@@ -32,7 +32,7 @@ struct ServerUrl {
   std::string path; ///< in front of every request's, without a '/' at its end; may be empty
 };
 
-/// "http://host:port/path", with or without "http://". E0570 (exit 2) if it cannot be read, or is
+/// "http://host:port/path", with or without "http://". E0582 (exit 2) if it cannot be read, or is
 /// https.
 Result<ServerUrl> parseUrl(std::string_view text);
 
