@@ -89,7 +89,7 @@ function Model({ model, rates }: { model: ModelReport; rates: Rate[] }) {
         <Tile name="Running" id="running" value={model.running} />
         <Tile name="Waiting" id="waiting" value={model.waiting} note={model.refused ? `${model.refused.toLocaleString()} refused` : undefined} />
         <Tile name="New tokens/s" id="rate" value={rate ? Math.round(rate.decode) : 0} note={rate?.prompt ? `+ ${Math.round(rate.prompt)} of prompts` : undefined} />
-        <Tile name="KV pages" id="pages" value={model.kv_pages_used} note={`of ${model.kv_pages.toLocaleString()}, ${(share * 100).toFixed(1)} %${model.kv_pages_kept ? `; ${model.kv_pages_kept.toLocaleString()} free ones keep prefixes` : ''}`}>
+        <Tile name="KV pages" id="pages" value={model.kv_pages_used} note={`of ${model.kv_pages.toLocaleString()}, ${(share * 100).toFixed(1)} %${model.kv_pages_kept ? `; ${model.kv_pages_kept.toLocaleString()} kept` : ''}`}>
           <div class="meter" role="meter" aria-label="KV pages in use" aria-valuemin={0} aria-valuemax={model.kv_pages} aria-valuenow={model.kv_pages_used}>
             <i style={{ width: `${share * 100}%` }} />
           </div>
