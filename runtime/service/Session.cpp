@@ -94,8 +94,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
   if (maxTokens < 0) {
     // As many as the context and the pool leave; the last one takes no position.
-    int64_t positions = std::min(impl->limits.context, impl->limits.pages * kPageTokens);
-    maxTokens = std::max<int64_t>(1, positions - prompt + 1);
+    maxTokens = std::max<int64_t>(1, impl->limits.mostPositions() - prompt + 1);
   }
   if (auto checked = checkLength(prompt, maxTokens, impl->limits); !checked)
     return checked.error();
