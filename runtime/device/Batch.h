@@ -66,10 +66,13 @@ struct BatchView {
   // Not 0: the head finds the largest logit of each row (the engine's greedy_keys) and writes no
   // logits. Set by the CPU's executor, for at most kGreedyRows rows.
   int64_t greedy; // 104
+  // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each, with
+  // one stride; blockTable is the first's. Kernels get their own slot's as blockTable.
+  const int32_t *const *groupTables = nullptr; // 112
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
               offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, sampling) == 96 &&
-              offsetof(BatchView, greedy) == 104 && sizeof(BatchView) == 112 &&
+              offsetof(BatchView, greedy) == 104 && sizeof(BatchView) == 120 &&
               sizeof(AttentionTile) == 16 && offsetof(RowSampling, least) == 16 &&
               offsetof(RowSampling, topK) == 28 && sizeof(RowSampling) == 40);
 

@@ -90,7 +90,9 @@ void Executor::Ticket::take(service::Output &output) {
     out.error = std::move(output.error);
     out.stopString = std::move(output.stopString);
     out.cachedTokens = output.cachedTokens;
-    out.queueMs = output.queueMs;
+    if (output.times.scheduled) // of the same clock
+      out.queueMs = milliseconds(std::chrono::nanoseconds(output.times.scheduled) -
+                                 begun.time_since_epoch());
     part.newTokens = output.newTokens;
     out.last = --open == 0;
     if (out.last && !onOutput) // else it ends with its last callback

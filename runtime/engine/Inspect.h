@@ -6,6 +6,8 @@
 //   arena   = bytes_fixed + bytes_per_token * max-batch-tokens + bytes_per_row * logits rows
 //   KV      = bytes_per_page * pages,   pages = max-seqs * ceil(context / page_tokens)
 //                                       or as many as fit --kv-memory
+//             the same for each group of layers with a window of its own, whose pages are those
+//             of a window and a step (KvGroup.h); --kv-memory is split in that proportion
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
 //   swap    = host memory for KV pages of requests that were preempted, if wanted
@@ -45,6 +47,14 @@ struct MemoryLimits {
 /// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
 uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits);
 
+/// KV slots whose pages come together: on a CPU those of one attention window, where that saves
+/// pages at these limits. The first group is the one that keeps most positions.
+struct KvPages {
+  uint64_t window = 0; ///< 0: all positions
+  uint64_t pages = 0;  ///< in the pool of each of its slots
+  uint64_t pageBytes = 0;
+};
+
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;
@@ -53,7 +63,9 @@ struct MemoryStatement {
   uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
   uint64_t uploaded = 0, staging = 0; ///< of a GPU
-  uint64_t pages = 0, pageTokens = 0;
+  uint64_t pages = 0, pageTokens = 0; ///< pages: of the first group
+  std::vector<KvPages> groups;
+  std::vector<uint32_t> groupOf; ///< of each KV slot
 
   /// What competes for the device's memory: all but the mapped file, and what a GPU has on the
   /// host.

@@ -4,6 +4,7 @@
 #include "runtime/engine/JsonText.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/formats/PanelLayout.h"
+#include "runtime/kv/KvGroup.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,6 +28,38 @@ uint64_t divideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 Error tooLarge(const std::string &why) {
   return {ExitCode::File, "E0386", "these limits need more memory than there can be", why,
           "lower --context, --max-seqs, --max-batch-tokens or --kv-memory"};
+}
+
+/// Pages that a sequence at the limits holds.
+uint64_t pagesHeld(const MemoryStatement &s, uint64_t window) {
+  constexpr uint64_t kWhole = uint64_t(1) << 40; // beyond it, a window saves nothing
+  if (window == 0 || window > kWhole || s.limits.maxBatchTokens > kWhole ||
+      s.limits.context > kWhole)
+    return divideUp(s.limits.context, s.pageTokens);
+  return uint64_t(mostPagesHeld(int64_t(window), int64_t(s.limits.context), int64_t(s.pageTokens),
+                                int64_t(s.limits.maxBatchTokens)));
+}
+
+/// Slots by their windows. A GPU's kernels have one block table for all.
+void formGroups(const fb::Engine &table, DeviceKind kind, MemoryStatement &s) {
+  const uint64_t whole = pagesHeld(s, 0);
+  std::vector<uint64_t> windows;
+  for (const fb::KvSlot *slot : *table.kv_slots()) {
+    uint64_t window = kind == DeviceKind::Cpu ? slot->window() : 0;
+    windows.push_back(pagesHeld(s, window) < whole ? window : 0);
+  }
+  std::vector<uint64_t> distinct = windows;
+  std::ranges::sort(distinct, {}, [](uint64_t window) { return ~(window - 1); }); // 0, then falling
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  if (distinct.empty())
+    distinct.push_back(0);
+  for (uint64_t window : distinct)
+    s.groups.push_back({window, 0, 0});
+  for (size_t slot = 0; slot < windows.size(); ++slot) {
+    auto group = size_t(std::ranges::find(distinct, windows[slot]) - distinct.begin());
+    s.groupOf.push_back(uint32_t(group));
+    s.groups[group].pageBytes += table.kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+  }
 }
 
 } // namespace
@@ -64,10 +97,25 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
 
   s.pageTokens = table.page_tokens();
   uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
-  std::optional<uint64_t> pages = checkedMul(s.limits.maxSeqs, pagesPerSequence);
-  if (s.limits.kvBytes && table.bytes_per_page() != 0)
-    pages = *s.limits.kvBytes / table.bytes_per_page();
-  if (pages == 0)
+  formGroups(table, kind, s);
+  // Of one sequence at the limits: what pages are shared out by.
+  std::vector<uint64_t> each;
+  Sum sequence, kv;
+  for (const KvPages &group : s.groups) {
+    each.push_back(pagesHeld(s, group.window));
+    sequence.add(each.back(), group.pageBytes);
+  }
+  bool empty = false;
+  for (size_t g = 0; g < s.groups.size(); ++g) {
+    std::optional<uint64_t> pages = checkedMul(s.limits.maxSeqs, each[g]);
+    if (s.limits.kvBytes && sequence.total.value_or(0) != 0)
+      pages =
+          uint64_t(static_cast<unsigned __int128>(*s.limits.kvBytes) * each[g] / *sequence.total);
+    empty |= pages == 0;
+    s.groups[g].pages = pages.value_or(0);
+    kv.add(pages.value_or(UINT64_MAX), s.groups[g].pageBytes);
+  }
+  if (empty)
     return Error{ExitCode::File, "E0386", "the KV memory holds no page",
                  std::to_string(s.limits.kvBytes.value_or(0)) + " bytes were given, one page of " +
                      std::to_string(s.pageTokens) + " positions takes " +
@@ -78,17 +126,17 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   for (const fb::Kernel *kernel : *table.kernels())
     if (kind == DeviceKind::Cpu)
       scratch = std::max(scratch, divideUp(kernel->scratch_bytes(), 64) * 64);
-  Sum arena, kv, threads, batch, upload, staging, all;
+  Sum arena, threads, batch, upload, staging, all;
   arena.add(table.bytes_fixed())
       .add(table.bytes_per_token(), s.limits.maxBatchTokens)
       .add(table.bytes_per_row(), s.limits.logitsRows);
-  kv.add(pages.value_or(UINT64_MAX), table.bytes_per_page());
   threads.add(scratch, s.limits.threads);
   // ids, position and sequence of a token; rows; attention tiles; block tables (Batch.h).
   batch.add(12, s.limits.maxBatchTokens).add(4, s.limits.logitsRows);
   batch.add(sizeof(AttentionTile), s.limits.maxBatchTokens / kAttentionTile)
       .add(sizeof(AttentionTile), s.limits.maxSeqs)
-      .add(4, checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
+      .add(4 * s.groups.size(),
+           checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
   if (kind == DeviceKind::Cuda) {
     for (uint32_t segment : weightSegments(table))
       upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
@@ -108,7 +156,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
                     std::to_string(s.limits.maxBatchTokens) + " tokens a step, " +
                     std::to_string(s.limits.threads) + " threads" +
                     (s.seeded ? ", " + humanBytes(s.seeded) + " of weights from the seed" : ""));
-  s.pages = *pages;
+  s.pages = s.groups.front().pages;
   s.arena = *arena.total;
   s.kv = *kv.total;
   s.scratch = *threads.total;
@@ -116,6 +164,16 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   s.uploaded = *upload.total;
   s.staging = *staging.total;
   return s;
+}
+
+/// ", 38 of windows of 512"
+static std::string windowsText(const std::vector<KvPages> &groups) {
+  std::string text;
+  for (const KvPages &group : groups)
+    if (group.window)
+      text += ", " + std::to_string(group.pages) + " pages for windows of " +
+              std::to_string(group.window);
+  return text;
 }
 
 std::string MemoryStatement::text() const {
@@ -134,8 +192,8 @@ std::string MemoryStatement::text() const {
               number(limits.maxBatchTokens) + " tokens a step, " + number(limits.logitsRows) +
                   " logits rows") +
          line("KV cache", kv,
-              number(pages) + " pages of " + number(pageTokens) +
-                  " positions: " + number(limits.maxSeqs) + " x " + number(limits.context)) +
+              number(pages) + " pages of " + number(pageTokens) + " positions: " +
+                  number(limits.maxSeqs) + " x " + number(limits.context) + windowsText(groups)) +
          (gpu ? line("staging", staging, "page-locked memory of the host")
               : line("scratch", scratch, number(limits.threads) + " threads")) +
          (limits.swapBytes

@@ -6,26 +6,13 @@
 
 namespace ingot::runtime {
 
-/// Kernels may begin to read at a multiple of this, with what lies before the window masked.
-static constexpr int64_t kReadBlock = 128;
-
-int64_t KvPool::mostPages(int64_t window, int64_t positions, int64_t pageTokens,
-                          int64_t mostTokens) {
-  int64_t all = (positions + pageTokens - 1) / pageTokens;
-  if (window == 0)
-    return all;
-  // Wherever the window begins in a block, and the step in a page.
-  int64_t seen = window + kReadBlock - 1 + pageTokens + mostTokens;
-  return std::min(all, (seen + pageTokens - 1) / pageTokens + 1);
-}
-
 KvPool::KvPool(std::vector<KvGroup> given, int64_t maxSeqs, int64_t context, int64_t pageTokens,
                int64_t mostTokens)
     : tokensPerPage(pageTokens), stride((context + pageTokens - 1) / pageTokens),
       taken(size_t(maxSeqs)), rowsLeft(maxSeqs) {
   for (const KvGroup &one : given)
     group.push_back({PagePool(one.pages, pageTokens), one.window,
-                     mostPages(one.window, context, pageTokens, mostTokens), 0,
+                     mostPagesHeld(one.window, context, pageTokens, mostTokens), 0,
                      std::vector<int32_t>(size_t(maxSeqs * stride)),
                      std::vector<Part>(size_t(maxSeqs)), std::vector<int32_t>(size_t(stride))});
 }
@@ -99,10 +86,10 @@ int64_t KvPool::promiseOf(const Group &own, const Part &part) const {
   return std::max<int64_t>(0, std::min(part.promiseEnd - part.end, room));
 }
 
-void KvPool::settle(Group &own, Part &part) {
-  int64_t promise = promiseOf(own, part);
-  own.promised += promise - part.promised;
-  part.promised = promise;
+void KvPool::promise(Group &own, Part &part, int64_t pages) {
+  pages = std::clamp<int64_t>(pages, 0, promiseOf(own, part));
+  own.promised += pages - part.promised;
+  part.promised = pages;
 }
 
 int32_t KvPool::takeRow() {
@@ -141,7 +128,7 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
       own.pool.retain(own.found[size_t(i)]);
       entry(own, row, i) = own.found[size_t(i)];
     }
-    settle(own, part);
+    promise(own, part, promiseOf(own, part));
   }
   return {row, 0};
 }
@@ -178,9 +165,10 @@ bool KvPool::extend(int32_t row, int64_t positions) {
     Part &part = own.parts[size_t(row)];
     if (part.end >= end)
       continue;
+    const int64_t left = part.promised - (end - part.end);
     for (; part.end < end; ++part.end)
       entry(own, row, part.end) = own.pool.allocate();
-    settle(own, part);
+    promise(own, part, left);
   }
   return true;
 }
@@ -227,12 +215,14 @@ void KvPool::trim(int32_t row, int64_t position) {
     int64_t first = std::min(firstSeen(own.window, position), part.end);
     if (first <= part.first)
       continue;
+    const int64_t before = own.pool.available();
     for (; part.first < first; ++part.first) {
       int32_t &page = entry(own, row, part.first);
       own.pool.release(page);
       page = 0;
     }
-    settle(own, part);
+    // Pages that others hold are given back, and yet not there for the next window.
+    promise(own, part, part.promised + own.pool.available() - before);
   }
 }
 

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/kv/KvGroup.h"
 #include "runtime/kv/PageMover.h"
 #include "runtime/kv/PagePool.h"
 
@@ -26,11 +27,6 @@
 #include <vector>
 
 namespace ingot::runtime {
-
-struct KvGroup {
-  int64_t pages;
-  int64_t window = 0; ///< 0: all positions
-};
 
 /// A sequence's pages by name: names[0] is the root, names[i + 1] that of its i-th page. They may
 /// be fewer than the pages of `tokens`; the rest has no name yet.
@@ -48,10 +44,6 @@ public:
   /// One group without a window.
   KvPool(int64_t pages, int64_t maxSeqs, int64_t context, int64_t pageTokens)
       : KvPool({{pages, 0}}, maxSeqs, context, pageTokens, context) {}
-
-  /// Pages of a group that a sequence holds at once at most: what it needs of a pool to run alone.
-  static int64_t mostPages(int64_t window, int64_t positions, int64_t pageTokens,
-                           int64_t mostTokens);
 
   int64_t pageTokens() const { return tokensPerPage; }
   int64_t pagesFor(int64_t positions) const {
@@ -151,7 +143,8 @@ private:
   /// First page that a token at `position` can see.
   int64_t firstSeen(int64_t window, int64_t position) const;
   int64_t promiseOf(const Group &own, const Part &part) const;
-  void settle(Group &own, Part &part); ///< after first, end or promiseEnd have changed
+  /// So many pages, or as many as it can want.
+  void promise(Group &own, Part &part, int64_t pages);
   int32_t takeRow();
 
   int64_t tokensPerPage, stride;

@@ -8,7 +8,8 @@ namespace ingot::runtime {
 
 static constexpr int64_t kChunkTile = 16; ///< attention works on so many tokens of a prompt at once
 
-/// The largest whole number of tiles, or 8, or 4 tokens, with which the step takes at most `seconds`.
+/// The largest whole number of tiles, or 8, or 4 tokens, with which the step takes at most
+/// `seconds`.
 static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, double seconds) {
   auto fits = [&](int64_t tokens) {
     return cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens)) <= seconds;

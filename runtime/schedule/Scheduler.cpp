@@ -23,6 +23,8 @@ Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
   tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + size_t(pool.rows())));
   planned.reserve(size_t(pool.rows()));
   active.reserve(size_t(pool.rows()));
+  for (size_t group = 0; group < pool.groups(); ++group)
+    tables.push_back(pool.blockTable(group));
 }
 
 /// Pages for the next `count` tokens of a running sequence, that nobody else holds where they are
@@ -137,6 +139,7 @@ const BatchView *Scheduler::plan(double now) {
   batch.attentionTiles = tiles.data();
   batch.blockTable = pool.blockTable();
   batch.blockTableStride = pool.blockTableStride();
+  batch.groupTables = tables.data();
   return &batch;
 }
 

@@ -179,7 +179,8 @@ private:
   WaitingQueue queue;
   std::vector<Sequence *> active; ///< first those that are preempted last
   ScheduleStats counts;
-  std::vector<int64_t> releasable; ///< by group
+  std::vector<int64_t> releasable;     ///< by group
+  std::vector<const int32_t *> tables; ///< likewise
 
   BatchView batch{};
   StepWork planWork;

@@ -70,8 +70,7 @@ static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
     return 1; // its positions are the prompt's
   if (request.maxTokens >= 0)
     return request.maxTokens;
-  int64_t positions = std::min(limits.context, limits.pages * limits.pageTokens);
-  return std::max<int64_t>(1, positions - int64_t(request.promptIds.size()) + 1);
+  return std::max<int64_t>(1, limits.mostPositions() - int64_t(request.promptIds.size()) + 1);
 }
 
 Result<void> Session::validate(const Request &request) const {

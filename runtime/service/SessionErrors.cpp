@@ -39,14 +39,25 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
                      ? "ask for fewer (-n " + std::to_string(limits.context - prompt + 1) +
                            ") or open with --context " + std::to_string(positions)
                      : "shorten it, or open with --context " + std::to_string(positions)};
-  int64_t pages = (positions + limits.pageTokens - 1) / limits.pageTokens;
-  if (pages > limits.pages)
-    return Error{ExitCode::Usage, "E0506", "the request is larger than the KV memory",
-                 needs + " = " + std::to_string(pages) + " pages of " +
-                     std::to_string(limits.pageTokens) + ", there are " +
-                     std::to_string(limits.pages),
-                 "raise --kv-memory, or ask for less"};
+  for (const KvGroup &group : limits.groups) {
+    int64_t pages = mostPagesHeld(group.window, positions, limits.pageTokens, limits.mostTokens);
+    if (pages > group.pages)
+      return Error{
+          ExitCode::Usage, "E0506", "the request is larger than the KV memory",
+          needs + " = " + std::to_string(pages) + " pages of " + std::to_string(limits.pageTokens) +
+              ", there are " + std::to_string(group.pages) +
+              (group.window ? " for layers with a window of " + std::to_string(group.window) : ""),
+          "raise --kv-memory, or ask for less"};
+  }
   return {};
+}
+
+int64_t RequestLimits::mostPositions() const {
+  int64_t positions = context;
+  for (const KvGroup &group : groups)
+    if (mostPagesHeld(group.window, positions, pageTokens, mostTokens) > group.pages)
+      positions = group.pages * pageTokens;
+  return positions;
 }
 
 Error badLimit(const char *what, const std::string &why, const std::string &fix) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "runtime/error/Error.h"
+#include "runtime/kv/KvGroup.h"
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace ingot::runtime {
 
@@ -12,7 +14,12 @@ namespace ingot::runtime {
 struct RequestLimits {
   int64_t vocab;
   int64_t context;
-  int64_t pages, pageTokens;
+  std::vector<KvGroup> groups; ///< of KV pages
+  int64_t pageTokens;
+  int64_t mostTokens; ///< of one step
+
+  /// Positions that a sequence alone may have.
+  int64_t mostPositions() const;
 };
 
 /// E0503 empty (fewer than `least` ids), E0504 id outside the vocabulary.

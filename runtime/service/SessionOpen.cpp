@@ -166,11 +166,15 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   if (text && text->special() && text->special()->eos())
     impl->eos.assign(text->special()->eos()->begin(), text->special()->eos()->end());
 
-  int64_t pages = impl->executor->pages();
-  impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), pages, kPageTokens};
   int64_t budget = int64_t(limits.maxBatchTokens);
   int64_t chunk = options.prefillChunk ? std::min(options.prefillChunk, budget) : budget;
-  impl->kv = std::make_unique<KvPool>(pages, options.maxSeqs, int64_t(limits.context), kPageTokens);
+  std::vector<KvGroup> groups;
+  for (const KvPages &group : impl->executor->memory().groups)
+    groups.push_back({int64_t(group.pages), int64_t(group.window)});
+  impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), groups, kPageTokens,
+                  budget};
+  impl->kv = std::make_unique<KvPool>(groups, options.maxSeqs, int64_t(limits.context), kPageTokens,
+                                      budget);
   auto swap = cpu::HostMemory::allocate(options.swapBytes, "swapped KV pages", false);
   if (!swap)
     return swap.error();

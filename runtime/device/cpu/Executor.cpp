@@ -89,8 +89,9 @@ Result<void> Executor::allocate() {
   kvOffset.clear();
   uint64_t kvBytes = 0, largestPool = 0;
   for (const fb::KvSlot *slot : *table.kv_slots()) {
+    uint64_t bytes =
+        slot->page_bytes() * statement.groups[statement.groupOf[kvOffset.size()]].pages;
     kvOffset.push_back(kvBytes);
-    uint64_t bytes = slot->page_bytes() * statement.pages;
     kvBytes += bytes;
     largestPool = std::max(largestPool, bytes);
   }
@@ -164,7 +165,8 @@ void Executor::resolve() {
           operands.push_back(operandAddress(*arg, *step));
       resolved.push_back({code->kernel(launch->kernel()), args, kernel.grid()->factor(),
                           launch->kernel(), step->layer(), kernel.grid()->base(),
-                          kernel.partition(), launch->barrier()});
+                          kernel.partition(), launch->barrier(),
+                          step->kv_slot() >= 0 ? statement.groupOf[size_t(step->kv_slot())] : 0});
     }
   logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
   logitsRowStride =
@@ -177,6 +179,7 @@ void Executor::resolve() {
   if (table.greedy_keys() >= 0)
     keys = reinterpret_cast<uint64_t *>(bufferAddress(size_t(table.greedy_keys())));
   ids.reserve(size_t(statement.limits.logitsRows));
+  views.resize(statement.groups.size());
 }
 
 Result<void> Executor::beginSampled(const BatchView &planned) {
@@ -201,39 +204,46 @@ Result<void> Executor::step(const BatchView &batch) {
                      std::to_string(limits.maxBatchTokens) + ", " + std::to_string(batch.rows) +
                      " rows of " + std::to_string(limits.logitsRows),
                  "please report this"};
-  loop->run(batch, tracing.get());
+  std::ranges::fill(views, batch);
+  for (size_t group = 1; group < views.size(); ++group) {
+    assert(batch.groupTables && "slots in groups need a table each");
+    views[group].blockTable = batch.groupTables[group];
+  }
+  loop->run(views.data(), tracing.get());
   if (tracing)
     tracing->collect(batch.tokens);
   return {};
 }
 
-std::byte *Executor::pageAddress(size_t slot, int32_t page) const {
-  return kv.data() + kvOffset[slot] +
-         file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes() * uint64_t(page);
-}
+uint64_t Executor::pageBytes(size_t group) const { return statement.groups[group].pageBytes; }
 
-uint64_t Executor::pageBytes(size_t) const { return file->table().bytes_per_page(); }
-
-void Executor::copy(size_t, int32_t from, int32_t to) {
+/// Calls move(address of the page, bytes) for each slot of the group.
+template <typename Move> void Executor::forSlots(size_t group, int32_t page, Move move) const {
   for (size_t slot = 0; slot < kvOffset.size(); ++slot)
-    std::memcpy(pageAddress(slot, to), pageAddress(slot, from),
-                file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes());
+    if (statement.groupOf[slot] == group) {
+      uint64_t bytes = file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+      move(kv.data() + kvOffset[slot] + bytes * uint64_t(page), bytes);
+    }
 }
 
-void Executor::save(size_t, int32_t page, std::byte *to) {
-  for (size_t slot = 0; slot < kvOffset.size(); ++slot) {
-    uint64_t bytes = file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
-    std::memcpy(to, pageAddress(slot, page), bytes);
+void Executor::copy(size_t group, int32_t from, int32_t to) {
+  forSlots(group, from, [&](std::byte *at, uint64_t bytes) {
+    std::memcpy(at + (int64_t(to) - from) * int64_t(bytes), at, bytes);
+  });
+}
+
+void Executor::save(size_t group, int32_t page, std::byte *to) {
+  forSlots(group, page, [&](const std::byte *at, uint64_t bytes) {
+    std::memcpy(to, at, bytes);
     to += bytes;
-  }
+  });
 }
 
-void Executor::load(size_t, const std::byte *from, int32_t page) {
-  for (size_t slot = 0; slot < kvOffset.size(); ++slot) {
-    uint64_t bytes = file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
-    std::memcpy(pageAddress(slot, page), from, bytes);
+void Executor::load(size_t group, const std::byte *from, int32_t page) {
+  forSlots(group, page, [&](std::byte *at, uint64_t bytes) {
+    std::memcpy(at, from, bytes);
     from += bytes;
-  }
+  });
 }
 
 std::string Executor::device() const {

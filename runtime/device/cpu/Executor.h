@@ -89,7 +89,7 @@ private:
   void copy(size_t group, int32_t from, int32_t to) override;
   void save(size_t group, int32_t page, std::byte *to) override;
   void load(size_t group, const std::byte *from, int32_t page) override;
-  std::byte *pageAddress(size_t slot, int32_t page) const;
+  template <typename Move> void forSlots(size_t group, int32_t page, Move move) const;
 
   std::shared_ptr<runtime::EngineFile> file;
   std::shared_ptr<runtime::CodeImage> code;
@@ -99,6 +99,7 @@ private:
   HostMemory seeded; ///< weights made from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
   std::vector<uint64_t> kvOffset; ///< of each slot's pool
+  std::vector<BatchView> views;   ///< of the step, for each group of slots
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
 
   std::vector<void *> operands; ///< of all launches, one after the other

@@ -37,13 +37,14 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
   return loop;
 }
 
-void StepLoop::run(const BatchView &view, runtime::Trace *traceOrNull) {
+void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull) {
+  const BatchView &view = *views;
   Step step{};
   step.count[size_t(fb::GridBase::Constant)] = view.tokens ? 1 : 0;
   step.count[size_t(fb::GridBase::Tokens)] = uint64_t(view.tokens);
   step.count[size_t(fb::GridBase::Rows)] = uint64_t(view.rows);
   step.count[size_t(fb::GridBase::Tiles)] = uint64_t(view.tiles);
-  step.batch = &view;
+  step.batch = views;
   step.trace = traceOrNull;
   step.number = version.load(std::memory_order_relaxed) / 2 + 1;
   step.firstGroup = groupsDone.value();
@@ -154,7 +155,8 @@ void StepLoop::runPart(const Step &step, int thread, size_t index, uint64_t part
   uint64_t from = cyclic ? part : items * part / parts;
   uint64_t to = cyclic ? items : items * (part + 1) / parts;
   uint64_t begin = Traced ? runtime::nowNanoseconds() : 0;
-  launch.function(launch.args, step.batch, int64_t(from), int64_t(to), cyclic ? int64_t(parts) : 1,
+  launch.function(launch.args, step.batch + launch.view, int64_t(from), int64_t(to),
+                  cyclic ? int64_t(parts) : 1,
                   reinterpret_cast<char *>(scratch + scratchStride * uint64_t(thread)));
   if constexpr (Traced) {
     runtime::Stamp &stamp = step.trace->stampsOf(thread)[index];

@@ -51,7 +51,8 @@ struct ResolvedLaunch {
   int32_t layer;   ///< -1: none
   fb::GridBase base;
   fb::Partition partition;
-  bool barrier; ///< ends a group
+  bool barrier;      ///< ends a group
+  uint32_t view = 0; ///< which of the step's batches it works on
 };
 
 class StepLoop {
@@ -63,8 +64,10 @@ public:
                                                   uint64_t scratchStride);
 
   int threads() const { return threadCount; }
-  /// Runs the program once; returns when all of it is done. `trace` may be null.
-  void run(const BatchView &batch, runtime::Trace *trace);
+  /// Runs the program once; returns when all of it is done. `views`: batches that differ in their
+  /// block tables, at least as many as launches name. `trace` may be null.
+  void run(const BatchView *views, runtime::Trace *trace);
+  void run(const BatchView &batch, runtime::Trace *trace) { run(&batch, trace); }
 
 private:
   /// All a thread needs to know of a step.

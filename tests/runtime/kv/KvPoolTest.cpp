@@ -152,7 +152,7 @@ TEST(KvPool, forksShareUntilTheyWrite) {
 TEST(KvPool, windowsGiveBackWhatNobodySees) {
   // A group for all positions, one for a window of 64 (blocks of 128 are read as one).
   KvPool pool({{40, 0}, {12, 64}}, 2, 1024, 32, /*mostTokens=*/32);
-  EXPECT_EQ(KvPool::mostPages(64, 1024, 32, 32), 9); // 64 + 127 + 32 + 32 positions, anywhere
+  EXPECT_EQ(mostPagesHeld(64, 1024, 32, 32), 9); // 64 + 127 + 32 + 32 positions, anywhere
   EXPECT_TRUE(pool.fits(1024));
   int32_t row = pool.admit(1000);
   ASSERT_EQ(row, 0);

@@ -21,13 +21,13 @@ void schedule(uint32_t seed, Totals &totals) {
   std::mt19937 random(seed);
   auto below = [&](uint32_t n) { return int64_t(random() % n); };
   FakeSetup setup;
-  setup.context = 64 + below(200);
+  setup.context = 64 + below(below(5) == 0 ? 700 : 200);
   setup.rows = 1 + below(7);
   int64_t most = 1 + below(60);
   setup.limits = {std::max(setup.rows, most), setup.rows + below(4), 1 + below(64)};
   int64_t step = std::min(setup.limits.maxBatchTokens, setup.limits.prefillChunk);
   auto pagesOf = [&](int64_t window) {
-    int64_t alone = KvPool::mostPages(window, setup.context, kPageTokens, step);
+    int64_t alone = mostPagesHeld(window, setup.context, kPageTokens, step);
     return alone + below(uint32_t(2 * alone));
   };
   setup.groups = {{pagesOf(0), 0}};

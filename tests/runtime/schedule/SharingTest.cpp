@@ -187,3 +187,15 @@ TEST(Sharing, windowsShareTheirLastWindow) {
   EXPECT_EQ(model.scheduler.cachedTokens(shorter), 192);
   model.run();
 }
+
+/// Pages behind a window that others hold as well are given back, but are not there for the next one.
+TEST(Sharing, longWindowsUnderPressure) {
+  FakeSetup setup;
+  setup.groups = {{69, 0}, {34, 512}};
+  setup.context = 1536;
+  setup.limits = {64, 4, 64};
+  FakeModel model(setup);
+  for (int64_t prompt : {1200, 900, 1190, 700, 1200})
+    model.ask(promptOf(prompt), 24);
+  model.run();
+}
