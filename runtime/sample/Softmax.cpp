@@ -62,9 +62,15 @@ template <typename Body>
 [[gnu::target("avx2")]] void runAvx2(const Body &body, const float *logits, size_t count) {
   body(logits, count);
 }
+// Vectors of 256 bits, as Clang and GCC say it.
+#if defined(__clang__)
+#define INGOT_AVX512_256 "avx512f,avx512dq,avx512vl,prefer-256-bit"
+#else
+#define INGOT_AVX512_256 "avx512f,avx512dq,avx512vl,prefer-vector-width=256"
+#endif
 template <typename Body>
-[[gnu::target("avx512f,avx512dq,avx512vl,prefer-256-bit")]] void
-runAvx512(const Body &body, const float *logits, size_t count) {
+[[gnu::target(INGOT_AVX512_256)]] void runAvx512(const Body &body, const float *logits,
+                                                 size_t count) {
   body(logits, count);
 }
 bool hasAvx512() {
