@@ -112,9 +112,11 @@ def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "the projection that makes the logits finds the largest of each row";
   let description = [{
     The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its blocks raise to
-    the largest value and its index where a step has few rows. The program names the buffer (`greedy_keys`).
+    the largest value and its index where a step has few rows. The program names the buffer (`greedy_keys`). With `maxima` it gets
+    another, of the largest of each 32 values, which tell a sampler where to look (CPUs).
   }];
-  let options = [Option<"rows", "rows", "int64_t", /*default=*/"32", "most rows of such a step; decode variants of every projection on a GPU go so far">];
+  let options = [Option<"rows", "rows", "int64_t", /*default=*/"32", "most rows of such a step; decode variants of every projection on a GPU go so far">,
+                 Option<"maxima", "maxima", "bool", /*default=*/"false", "the largest of each 32 logits as well">];
 }
 def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens projections compute the norm before them themselves";

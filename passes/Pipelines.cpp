@@ -59,7 +59,7 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
       pm.addPass(std::move(pass));
   };
   if (options.device != "cuda") {
-    add(createFoldArgmaxPass({kGreedyRows}));
+    add(createFoldArgmaxPass({kGreedyRows, /*maxima=*/true}));
     return;
   }
   // A launch costs more than recomputing what it does, as long as tokens are few.

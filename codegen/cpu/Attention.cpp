@@ -17,6 +17,8 @@ using namespace ingot;
 using namespace ingot::cpu;
 using kernel::KvElement;
 
+static constexpr int64_t kVectorBytes = kRowLanes * 4;
+
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   element = kv.getElement(), headDim = kv.getHeadDim(), kvHeads = kv.getKvHeads();
@@ -33,7 +35,8 @@ AttentionShape::AttentionShape(kernel::AttentionOp op) {
   };
   qOffset = take(rows * qStride), oOffset = take(rows * chunks * kRowLanes),
   lOffset = take(rows * kRowLanes);
-  mOffset = take(rows), pOffset = take(kAttentionRows * kPageTokens);
+  mOffset = take(rows + kRowLanes), sOffset = take(kFloatRows * kFloatBlock);
+  factorsOffset = take(kRowLanes);
   bytes = next;
 }
 
@@ -41,17 +44,19 @@ namespace {
 
 /// Lower than any score; finite (see Attention.h).
 constexpr double kNoScore = -1e30;
+constexpr int64_t kPagesOfBlock = kFloatBlock / kPageTokens;
 
 class AttentionEmitter : AttentionItem {
 public:
   AttentionEmitter(KernelBuilder &k, kernel::AttentionOp op)
-      : AttentionItem(k, op), shape(op), mostRows(k.isa.registers >= 32 ? kAttentionRows : 2),
-        blockChunks(k.isa.registers >= 32 ? 4 : 2) {}
+      : AttentionItem(k, op), shape(op), mostRows(k.isa.registers >= 32 ? kFloatRows : 2),
+        mostSums(k.isa.registers >= 32 ? 24 : 4) {}
 
   void emit() {
-    forEachItem([&](Value table) {
+    forEachItem([&](Value blockTable) {
+      table = blockTable;
       emitStart();
-      emitPages(table);
+      emitBlocks();
       emitFinish();
     });
   }
@@ -61,12 +66,17 @@ private:
     return k.at(k.at(k.scratch, shape.qOffset), k.mul(row, shape.qStride * 4));
   }
   Value oAt(Value row) {
-    return k.at(k.at(k.scratch, shape.oOffset), k.mul(row, shape.chunks * 64));
+    return k.at(k.at(k.scratch, shape.oOffset), k.mul(row, shape.chunks * kVectorBytes));
   }
-  Value lAt(Value row) { return k.at(k.at(k.scratch, shape.lOffset), k.mul(row, 64)); }
+  Value lAt(Value row) { return k.at(k.at(k.scratch, shape.lOffset), k.mul(row, kVectorBytes)); }
   Value mAt(Value row) { return k.at(k.at(k.scratch, shape.mOffset), k.mul(row, 4)); }
-  Value pAt(int64_t rowOfTile) {
-    return k.at(k.scratch, shape.pOffset + rowOfTile * kPageTokens * 4);
+  /// Scores, later weights, of a row of the register tile, from position `byte / 4` of the block
+  /// on.
+  Value sAt(Value rowOfTile, Value byte) {
+    return k.at(k.at(k.at(k.scratch, shape.sOffset), k.mul(rowOfTile, kFloatBlock * 4)), byte);
+  }
+  Value factorOf(Value rowOfTile) {
+    return k.loadSplat(f32x16, k.at(k.at(k.scratch, shape.factorsOffset), k.mul(rowOfTile, 4)));
   }
 
   /// q of the item to scratch; o = 0, l = 0, m = kNoScore.
@@ -78,80 +88,165 @@ private:
         k.store(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d), k.at(qAt(row), d * 4),
                 64);
       for (int64_t c = 0; c < shape.chunks; ++c)
-        k.store(zero, k.at(oAt(row), c * 64), 64);
+        k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
       k.store(zero, lAt(row), 64);
       k.store(k.splat(k.f32, kNoScore), mAt(row));
     });
   }
 
-  //===--- Pages ------------------------------------------------------------===//
+  double softcap() { return op.getSoftcap().convertToFloat(); }
+  /// What scores are multiplied by, into units of log2: 2^ is what the softmax takes.
+  Value toLog2() {
+    double scale = op.getScale().convertToFloat();
+    return k.splat(f32x16, log2e * (softcap() == 0 ? scale : softcap()));
+  }
 
-  struct Page {
-    Value keys, values;         ///< of this KV head
-    Value nextKeys, nextValues; ///< of the page after, to prefetch
-    Value start;                ///< first absolute position
-    Value written;              ///< positions of it that any row may see: 1 … 32
+  //===--- Blocks -----------------------------------------------------------===//
+
+  struct Block {
+    Value page;     ///< index of its first page
+    Value start;    ///< first absolute position
+    Value from, to; ///< pages of it that some row may see part of
+    Value written;  ///< positions of it that some row may see end here, or behind the block
+    Value seesAll;  ///< i1: do all rows see all of it?
   };
 
-  void emitPages(Value table) {
-    Value lastPosition = k.sub(k.add(firstPosition, tokens), 1);
-    Value last = k.divUnsigned(lastPosition, kPageTokens), first = k.word(0);
+  void emitBlocks() {
+    Value lastPosition = k.sub(k.add(firstPosition, tokens), 1), firstSeen = k.word(0);
     if (shape.window)
-      first = k.divUnsigned(k.maxSigned(k.add(firstPosition, 1 - shape.window), k.word(0)),
-                            kPageTokens);
-    int64_t headBytes = shape.headDim * kPageTokens * shape.elementBytes;
-    auto keysOf = [&](Value index) {
-      Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
-      Value page = k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
-      return k.at(page, k.mul(head, headBytes));
-    };
-    k.loop(first, k.add(last, 1), k.word(1), [&](Value index) {
-      Page page;
-      page.keys = keysOf(index), page.nextKeys = keysOf(k.minSigned(k.add(index, 1), last));
-      page.values = k.at(page.keys, shape.kvHeads * headBytes);
-      page.nextValues = k.at(page.nextKeys, shape.kvHeads * headBytes);
-      page.start = k.mul(index, kPageTokens);
-      page.written = k.minSigned(k.add(k.sub(lastPosition, page.start), 1), k.word(kPageTokens));
-      emitRows(page);
+      firstSeen = k.maxSigned(k.add(firstPosition, 1 - shape.window), k.word(0));
+    lastPage = k.divUnsigned(lastPosition, kPageTokens);
+    firstPage = k.divUnsigned(firstSeen, kPageTokens);
+    Value last = k.divUnsigned(lastPosition, kFloatBlock);
+    k.loop(k.divUnsigned(firstSeen, kFloatBlock), k.add(last, 1), k.word(1), [&](Value index) {
+      Block block;
+      block.page = k.mul(index, kPagesOfBlock), block.start = k.mul(index, kFloatBlock);
+      block.from = shape.window ? k.maxSigned(k.sub(firstPage, block.page), k.word(0)) : k.word(0);
+      block.to = k.minSigned(k.add(k.sub(lastPage, block.page), 1), k.word(kPagesOfBlock));
+      block.written = k.add(k.sub(lastPosition, block.start), 1);
+      block.seesAll = k.less(k.add(block.start, kFloatBlock - 2), firstPosition);
+      if (shape.window)
+        block.seesAll = arith::AndIOp::create(
+            k.b, block.seesAll, k.less(k.sub(lastPosition, shape.window), block.start));
+      emitRows(block);
     });
   }
 
-  /// All rows in register tiles; what is left over in one smaller tile.
-  void emitRows(const Page &page) {
-    Value rows = k.mul(tokens, shape.group), rest = k.remUnsigned(rows, mostRows);
-    Value full = k.sub(rows, rest);
-    k.loop(k.word(0), full, k.word(mostRows), [&](Value row) { emitTile(page, row, mostRows); });
-    int64_t step = std::gcd(shape.group, mostRows); // rows are a multiple of it
-    for (int64_t count = step; count < mostRows; count += step)
-      k.when(k.equal(rest, k.word(count)), [&] { emitTile(page, full, count); });
+  int64_t headBytes() { return shape.headDim * kPageTokens * shape.elementBytes; }
+  /// Of this KV head in the page of that index; those before the first and behind the last that the
+  /// item sees are those two.
+  Value keysOf(Value index) {
+    index = k.minSigned(shape.window ? k.maxSigned(index, firstPage) : index, lastPage);
+    Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
+    Value page = k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
+    return k.at(page, k.mul(head, headBytes()));
+  }
+  Value valuesOf(Value index) { return k.at(keysOf(index), shape.kvHeads * headBytes()); }
+
+  /// All rows in register tiles; what is left over in smaller ones.
+  void emitRows(const Block &block) {
+    Value rows = k.mul(tokens, shape.group), done = k.word(0);
+    int64_t least = mostRows > 6 ? 6 : mostRows;
+    for (int64_t count = mostRows; count >= least; count /= 2) {
+      Value rest = k.remUnsigned(k.sub(rows, done), count), full = k.sub(rows, rest);
+      k.loop(done, full, k.word(count), [&](Value row) { emitTile(block, row, count); });
+      done = full;
+    }
+    Value rest = k.sub(rows, done);
+    int64_t step = std::gcd(shape.group, least); // rows are a multiple of it
+    for (int64_t count = step; count < least; count += step)
+      k.when(k.equal(rest, k.word(count)), [&] { emitTile(block, done, count); });
   }
 
-  void emitTile(const Page &page, Value row, int64_t count) {
-    Values scores = emitScores(page, row, count), factors;
-    for (int64_t r = 0; r < count; ++r)
-      factors.push_back(emitSoftmax(page, k.add(row, r), r, scores[2 * r], scores[2 * r + 1]));
-    for (int64_t chunk = 0; chunk < shape.chunks; chunk += blockChunks)
-      emitValues(page, row, factors, chunk, std::min(blockChunks, shape.chunks - chunk));
+  void emitTile(const Block &block, Value row, int64_t count) {
+    emitFactors(row, emitScores(block, row, count));
+    emitWeights(block, row, count);
+    int64_t size = std::min(std::max<int64_t>(mostSums / count, 1), shape.chunks);
+    if (shape.split)
+      size = std::max<int64_t>(size / 2 * 2, 2);
+    for (int64_t chunk = 0; chunk < shape.chunks; chunk += size)
+      emitValues(block, row, count, chunk, std::min(size, shape.chunks - chunk));
   }
 
-  /// q . K as two vectors per row: positions 0-15 and 16-31, or (bf16) even and odd ones.
-  Values emitScores(const Page &page, Value row, int64_t count) {
+  //===--- q . K ------------------------------------------------------------===//
+
+  /// Pages that are multiplied at once: what fills the registers with sums.
+  int64_t pagesOfUnit(int64_t count) {
+    int64_t pages = kPagesOfBlock;
+    while (pages > 1 && 2 * count * pages > mostSums)
+      pages /= 2;
+    return pages;
+  }
+  /// for units of `pages` pages of the block: body(first page)
+  Values forEachUnit(const Block &block, int64_t pages, ValueRange init,
+                     KernelBuilder::CarriedBody body) {
+    Value from = k.sub(block.from, k.remUnsigned(block.from, pages));
+    return k.loop(from, block.to, k.word(pages), init, body);
+  }
+
+  /// Scores to scratch; returns the maximums of the rows lane by lane.
+  Values emitScores(const Block &block, Value row, int64_t count) {
+    int64_t pages = pagesOfUnit(count), vectors = 2 * pages;
+    Value lowest = k.splat(f32x16, -std::numeric_limits<double>::infinity());
+    return forEachUnit(block, pages, Values(count, lowest), [&](Value p, ValueRange carried) {
+      Values most(carried.begin(), carried.end());
+      Values scores = emitDots(block, row, count, p, pages);
+      for (Value &score : scores)
+        score = cappedScore(score);
+      scores = k.choose(
+          block.seesAll, [&] { return scores; },
+          [&] {
+            Values seen;
+            Value start = k.add(block.start, k.mul(p, kPageTokens));
+            for (int64_t r = 0; r < count; ++r) {
+              Value position = k.add(firstPosition, k.divUnsigned(k.add(row, r), shape.group));
+              Value at = k.narrow(k.sub(position, start), k.i32); // counted from the unit
+              for (int64_t v = 0; v < vectors; ++v)
+                seen.push_back(k.select(visible(at, v), scores[r * vectors + v], lowest));
+            }
+            return seen;
+          });
+      Value byte = k.mul(p, kPageTokens * 4);
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value score = scores[r * vectors + v];
+          k.store(score, k.at(sAt(k.word(r), byte), v * kVectorBytes), 64);
+          most[r] = k.fmax(score, most[r]); // in this order NaN does not get in
+        }
+      return most;
+    });
+  }
+
+  /// q . K of a unit as two vectors per row and page: positions 0-15 and 16-31, or (bf16) even and
+  /// odd ones. Lines of the next block are fetched meanwhile.
+  Values emitDots(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
     int64_t unroll = shape.headDim % 4 ? 1 : 4, lineBytes = kPageTokens * shape.elementBytes;
-    Value q = qAt(row);
-    Values zeros(2 * count, k.splat(f32x16, 0));
+    int64_t vectors = 2 * pages;
+    Value q = qAt(row), index = k.add(block.page, p);
+    Values keys, next;
+    for (int64_t page = 0; page < pages; ++page) {
+      keys.push_back(keysOf(k.add(index, page)));
+      next.push_back(keysOf(k.add(index, page + kPagesOfBlock)));
+    }
+    Values zeros(count * vectors, k.splat(f32x16, 0));
     return k.loop(k.word(0), k.word(shape.headDim), k.word(unroll), zeros,
                   [&](Value d, ValueRange carried) {
                     Values sums(carried.begin(), carried.end());
-                    Value qD = k.at(q, k.mul(d, 4)), line = k.at(page.keys, k.mul(d, lineBytes));
-                    Value nextLine = k.at(page.nextKeys, k.mul(d, lineBytes));
+                    Value qD = k.at(q, k.mul(d, 4)), byte = k.mul(d, lineBytes);
                     for (int64_t u = 0; u < unroll; ++u) {
-                      for (int64_t byte = 0; byte < lineBytes; byte += 64)
-                        k.prefetch(k.at(nextLine, u * lineBytes + byte));
-                      Values keys = loadKeys(k.at(line, u * lineBytes));
-                      for (int64_t r = 0; r < count; ++r) {
-                        Value one = k.loadSplat(f32x16, k.at(qD, (r * shape.qStride + u) * 4));
-                        for (int64_t half = 0; half < 2; ++half)
-                          sums[2 * r + half] = k.fma(one, keys[half], sums[2 * r + half]);
+                      Values ones;
+                      for (int64_t r = 0; r < count; ++r)
+                        ones.push_back(k.loadSplat(f32x16, k.at(qD, (r * shape.qStride + u) * 4)));
+                      // Page by page: few registers are left beside the sums.
+                      for (int64_t page = 0; page < pages; ++page) {
+                        for (int64_t line = 0; line < lineBytes; line += 64)
+                          k.prefetch(k.at(k.at(next[page], byte), u * lineBytes + line));
+                        Values two = loadKeys(k.at(k.at(keys[page], byte), u * lineBytes));
+                        for (int64_t r = 0; r < count; ++r)
+                          for (int64_t half = 0; half < 2; ++half) {
+                            Value &sum = sums[r * vectors + 2 * page + half];
+                            sum = k.fma(ones[r], two[half], sum);
+                          }
                       }
                     }
                     return sums;
@@ -181,53 +276,21 @@ private:
             k.bitcast(f32x16, k.bitAnd(words, int32_t(0xffff0000)))};
   }
 
-  /// One row's step of the online softmax: writes p (in order of position), m and l;
-  /// returns the factor of o.
-  Value emitSoftmax(const Page &page, Value row, int64_t rowOfTile, Value low, Value high) {
-    Value position = k.narrow(k.add(firstPosition, k.divUnsigned(row, shape.group)), k.i32);
-    Value s[2] = {scaledScore(low), scaledScore(high)};
-    for (int64_t half = 0; half < 2; ++half)
-      s[half] = k.select(visible(page, position, half), s[half],
-                         k.splat(f32x16, -std::numeric_limits<double>::infinity()));
-    Value old = k.loadSplat(f32x16, mAt(row)), most = k.fmax(s[0], s[1]);
-    for (int64_t distance = kRowLanes / 2; distance; distance /= 2) {
-      SmallVector<int64_t> lanes;
-      for (int64_t i = 0; i < kRowLanes; ++i)
-        lanes.push_back(i ^ distance);
-      most = k.fmax(most, shuffle(k, most, most, lanes));
-    }
-    most = k.fmax(most, old);
-    Value factor = emitExp2OfNonPositive(k.b, k.fsub(old, most));
-    Value p[2] = {emitExp2OfNonPositive(k.b, k.fsub(s[0], most)),
-                  emitExp2OfNonPositive(k.b, k.fsub(s[1], most))};
-    k.store(k.lane(most, 0), mAt(row));
-    Value l = k.fma(k.load(f32x16, lAt(row), 64), factor, k.fadd(p[0], p[1]));
-    k.store(l, lAt(row), 64);
-    if (shape.element == KvElement::BF16)
-      std::tie(p[0], p[1]) = interleave(p[0], p[1]);
-    for (int64_t half = 0; half < 2; ++half)
-      k.store(p[half], k.at(pAt(rowOfTile), half * 64), 64);
-    return factor;
+  Value cappedScore(Value dot) {
+    if (softcap() == 0)
+      return dot;
+    double scale = op.getScale().convertToFloat();
+    return math::TanhOp::create(k.b, k.fmul(dot, k.splat(f32x16, scale / softcap())));
   }
 
-  /// Scores in units of log2: 2^ is what the softmax takes.
-  Value scaledScore(Value dot) {
-    constexpr double log2e = 1.44269504088896340736;
-    double scale = op.getScale().convertToFloat(), cap = op.getSoftcap().convertToFloat();
-    if (cap == 0)
-      return k.fmul(dot, k.splat(f32x16, scale * log2e));
-    Value bounded = math::TanhOp::create(k.b, k.fmul(dot, k.splat(f32x16, scale / cap)));
-    return k.fmul(bounded, k.splat(f32x16, cap * log2e));
-  }
-
-  /// Lanes whose position a row at `position` may see.
-  Value visible(const Page &page, Value position, int64_t half) {
-    SmallVector<int32_t> inPage;
+  /// Lanes of vector v of a unit whose position a row at `at`, counted from the unit, may see.
+  Value visible(Value at, int64_t v) {
+    SmallVector<int32_t> inUnit;
     for (int64_t i = 0; i < kRowLanes; ++i)
-      inPage.push_back(shape.element == KvElement::BF16 ? 2 * i + half : kRowLanes * half + i);
+      inUnit.push_back(shape.element == KvElement::BF16 ? v / 2 * kPageTokens + 2 * i + v % 2
+                                                        : v * kRowLanes + i);
     Value offsets =
-        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inPage)));
-    Value at = k.sub(position, k.narrow(page.start, k.i32)); // of the row, counted from the page
+        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inUnit)));
     auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
       return arith::CmpIOp::create(k.b, predicate, offsets, k.broadcast(i32x16, bound));
     };
@@ -236,6 +299,52 @@ private:
       seen = arith::AndIOp::create(k.b, seen,
                                    compare(arith::CmpIPredicate::sgt, k.sub(at, shape.window)));
     return seen;
+  }
+
+  //===--- Softmax ----------------------------------------------------------===//
+
+  /// The new m of the tile's rows, and the factors of what was summed before, a row in each lane.
+  void emitFactors(Value row, ValueRange most) {
+    Value all = k.splat(f32x16, -std::numeric_limits<double>::infinity());
+    for (auto [r, widest] : llvm::enumerate(most)) {
+      SmallVector<int64_t> insert;
+      for (int64_t i = 0; i < kRowLanes; ++i)
+        insert.push_back(i == int64_t(r) ? kRowLanes + i : i);
+      for (int64_t distance = kRowLanes / 2; distance; distance /= 2) {
+        SmallVector<int64_t> lanes;
+        for (int64_t i = 0; i < kRowLanes; ++i)
+          lanes.push_back(i ^ distance);
+        widest = k.fmax(widest, shuffle(k, widest, widest, lanes));
+      }
+      all = shuffle(k, all, widest, insert);
+    }
+    Value old = k.load(f32x16, mAt(row)), next = k.fmax(k.fmul(all, toLog2()), old);
+    k.store(emitExp2OfNonPositive(k.b, k.fsub(old, next)), k.at(k.scratch, shape.factorsOffset),
+            64);
+    storeFirst(k, next, mAt(row), int64_t(most.size()));
+  }
+
+  /// Weights of the tile's rows, in order of position, where their scores were; and l.
+  void emitWeights(const Block &block, Value row, int64_t count) {
+    k.loop(0, count, 1, [&](Value r) {
+      Value less = k.fsub(k.splat(f32x16, 0), k.loadSplat(f32x16, mAt(k.add(row, r))));
+      auto weight = [&](Value from) { // 2^ of up to half an ulp of m
+        Value score = k.load(f32x16, from, 64);
+        return emitExp2OfNonPositive(k.b, k.fma(score, toLog2(), less));
+      };
+      auto body = [&](Value p, ValueRange carried) {
+        Value at = sAt(r, k.mul(p, kPageTokens * 4)), high = k.at(at, kVectorBytes);
+        Value a = weight(at), c = weight(high);
+        Value sum = k.fadd(k.fadd(carried[0], a), c);
+        if (shape.element == KvElement::BF16)
+          std::tie(a, c) = interleave(a, c);
+        k.store(a, at, 64), k.store(c, high, 64);
+        return Values{sum};
+      };
+      Values sum = k.loop(block.from, block.to, k.word(1), k.splat(f32x16, 0), body);
+      Value l = lAt(k.add(row, r));
+      k.store(k.fma(k.load(f32x16, l, 64), factorOf(r), sum[0]), l, 64);
+    });
   }
 
   std::pair<Value, Value> interleave(Value even, Value odd) {
@@ -247,33 +356,39 @@ private:
     return {shuffle(k, even, odd, low), shuffle(k, even, odd, high)};
   }
 
-  /// o = o * factor + sum p_j V_j for `count` chunks of the rows.
-  void emitValues(const Page &page, Value row, ValueRange factors, int64_t chunk, int64_t count) {
-    int64_t rows = factors.size(), lineBytes = shape.headDim * shape.elementBytes;
+  //===--- p . V ------------------------------------------------------------===//
+
+  /// o = o * factor + sum p_j V_j for `size` chunks of `count` rows.
+  void emitValues(const Block &block, Value row, int64_t count, int64_t chunk, int64_t size) {
+    int64_t lineBytes = shape.headDim * shape.elementBytes;
     Values sums;
     auto place = [&](int64_t r, int64_t c) {
-      return k.at(oAt(row), (r * shape.chunks + chunk + c) * 64);
+      return k.at(oAt(row), (r * shape.chunks + chunk + c) * kVectorBytes);
     };
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < count; ++c)
-        sums.push_back(k.fmul(k.load(f32x16, place(r, c), 64), factors[r]));
-    sums = k.loop(k.word(0), page.written, k.word(1), sums, [&](Value j, ValueRange carried) {
-      Values next(carried.begin(), carried.end());
-      Value line = k.at(page.values, k.mul(j, lineBytes)),
-            nextLine = k.at(page.nextValues, k.mul(j, lineBytes));
-      for (int64_t byte = 0; chunk == 0 && byte < lineBytes; byte += 64)
-        k.prefetch(k.at(nextLine, byte));
-      Values v = loadValues(line, chunk, count);
-      for (int64_t r = 0; r < rows; ++r) {
-        Value p = k.loadSplat(f32x16, k.at(pAt(r), k.mul(j, 4)));
-        for (int64_t c = 0; c < count; ++c)
-          next[r * count + c] = k.fma(p, v[c], next[r * count + c]);
-      }
-      return next;
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t c = 0; c < size; ++c)
+        sums.push_back(k.fmul(k.load(f32x16, place(r, c), 64), factorOf(k.word(r))));
+    sums = k.loop(block.from, block.to, k.word(1), sums, [&](Value p, ValueRange ofPage) {
+      Value index = k.add(block.page, p), first = k.mul(p, kPageTokens);
+      Value values = valuesOf(index), next = valuesOf(k.add(index, kPagesOfBlock));
+      Value written = k.minSigned(k.sub(block.written, first), k.word(kPageTokens));
+      return k.loop(k.word(0), written, k.word(1), ofPage, [&](Value j, ValueRange carried) {
+        Values o(carried.begin(), carried.end());
+        Value line = k.mul(j, lineBytes);
+        for (int64_t byte = 0; chunk == 0 && byte < lineBytes; byte += 64)
+          k.prefetch(k.at(k.at(next, line), byte));
+        Values v = loadValues(k.at(values, line), chunk, size);
+        for (int64_t r = 0; r < count; ++r) {
+          Value weight = k.loadSplat(f32x16, sAt(k.word(r), k.mul(k.add(first, j), 4)));
+          for (int64_t c = 0; c < size; ++c)
+            o[r * size + c] = k.fma(weight, v[c], o[r * size + c]);
+        }
+        return o;
+      });
     });
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < count; ++c)
-        k.store(sums[r * count + c], place(r, c), 64);
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t c = 0; c < size; ++c)
+        k.store(sums[r * size + c], place(r, c), 64);
   }
 
   Values loadValues(Value line, int64_t chunk, int64_t count) {
@@ -304,7 +419,7 @@ private:
       Value sum = k.broadcast(f32x16, k.sumLanes(k.load(f32x16, lAt(row), 64)));
       Values y;
       for (int64_t c = 0; c < shape.chunks; ++c)
-        y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * 64), 64), sum));
+        y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * kVectorBytes), 64), sum));
       for (int64_t c = 0; shape.split && c < shape.chunks; c += 2)
         std::tie(y[c], y[c + 1]) = interleave(y[c], y[c + 1]);
       storeRow(token, queryHead, y);
@@ -312,8 +427,12 @@ private:
     storePadding();
   }
 
+  static constexpr double log2e = 1.44269504088896340736;
+
   AttentionShape shape;
-  int64_t mostRows, blockChunks; ///< of the register tile
+  int64_t mostRows, mostSums; ///< of the register tile: rows, vectors of 16
+  Value table;                ///< block table of the item's sequence
+  Value firstPage, lastPage;  ///< of the item
 };
 
 } // namespace
@@ -324,6 +443,8 @@ LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op
            << op.getKv().getType();
   if (op.getKv().getType().getElement() == KvElement::Int8)
     return emitAttentionInt8(k, op);
+  if (op.getScale().convertToFloat() <= 0)
+    return op.emitOpError("expects a positive scale, got ") << op.getScale().convertToFloat();
   AttentionEmitter(k, op).emit();
   return success();
 }

@@ -4,25 +4,30 @@
 // The rows of an item are the tile's tokens x the query heads of the group: row =
 // token * group + head, so that each byte of K and V is read once per item.
 //
-//   for each page (32 positions, at fixed absolute positions, ascending):
+//   for each block (128 positions, four pages, at fixed absolute positions, ascending):
 //     for each register tile of rows:
-//       S = q . K      [rows][32]   K lies [d][32]: one fma chain per score, d ascending
-//       S = log2(e) * (scale S, or cap tanh(scale S / cap));  -inf where masked
-//       m' = max(m, S);  a = 2^(m-m');  P = 2^(S-m')
-//       l  = l a + P                 16 partial sums, tree at the end
+//       S = q . K      [rows][128]  K lies [d][32]: one fma chain per score, d ascending
+//       S = tanh(scale S / cap) with a soft-cap;  -inf where masked
+//       m' = max(m, c max S);  a = 2^(m-m');  P = 2^(c S - m')        c = log2(e) scale, or cap
+//       l  = l a + sum P             16 partial sums, tree at the end
 //       o  = o a;  o += P_j V_j      [rows][d], j ascending
 //   y = o / l
 //
-// What makes a token's bits independent of company: pages start at multiples of 32
-// whatever the chunk; a row's numbers come from its own q, m, l, o only; and a page (or
-// the rest of one) that is masked for a row changes nothing: m' = m, a = 2^0 = 1, P = 0. m
-// starts at a finite number, so that a masked first page is no NaN.
+// Why tiles of 12 rows by 2 vectors: a vector of an f16 cache is widened once for 12 products (and
+// once for a tile that has few rows and so more vectors). Why blocks of four pages: a softmax is a
+// chain of 30 dependent instructions whatever its width, and o is rescaled once.
+//
+// What makes a token's bits independent of company: blocks start at multiples of 128
+// whatever the chunk; a row's numbers come from its own q, m, l, o only; and a block (or
+// a part of one) that is masked for a row changes nothing: m' = m, a = 2^0 = 1, P = 0. m
+// starts at a finite number, so that a masked first block is no NaN.
 //
 // bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves; they are
 // split by a shift and a mask rather than widened. So scores come as (even, odd) positions
 // and, where head_dim is a multiple of 32, o is kept as (even, odd) elements until the end.
 //
-// Scratch of an item:  q[rows][Dq] | o[rows][chunks*16] | l[rows][16] | m[rows] | p[tile][32]
+// Scratch of an item:  q[rows][Dq] | o[rows][chunks*16] | l[rows][16] | m[rows+16] | S,
+// P[tile][128] | a[16]
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -41,11 +46,14 @@ struct AttentionShape {
   bool split;      ///< o as (even, odd) elements of each 32
   int64_t window;  ///< 0: none
 
-  int64_t qOffset, oOffset, lOffset, mOffset, pOffset, bytes; ///< of scratch memory
+  int64_t qOffset, oOffset, lOffset, mOffset, sOffset, factorsOffset, bytes; ///< of scratch memory
 };
 
-/// Most rows of a register tile, at any level: 6 x 2 vectors of scores, then 6 x 4 of o and 4
-/// of V, fill 32 registers (AVX2, with half as many of half the size, takes 2 rows).
-constexpr int64_t kAttentionRows = 6;
+/// Positions of a block.
+constexpr int64_t kFloatBlock = 128;
+/// Most rows of a register tile, at any level: 12 x 2 vectors of scores or of o, 2 of K or V and
+/// the numbers they are multiplied by fit 32 registers (AVX2, with half as many of half the size,
+/// takes 2 rows).
+constexpr int64_t kFloatRows = 12;
 
 } // namespace ingot::cpu

@@ -1,6 +1,5 @@
 //===- AttentionInt8.cpp - See AttentionInt8.h ----------------------------===//
 #include "codegen/cpu/AttentionInt8.h"
-#include "codegen/cpu/Attention.h"
 #include "codegen/cpu/AttentionItem.h"
 #include "codegen/cpu/Hadamard.h"
 #include "codegen/cpu/MathApproximation.h"

@@ -45,6 +45,9 @@ namespace ingot::cpu {
 
 /// Positions of a block.
 constexpr int64_t kInt8Block = 128;
+/// Most rows of a register tile, at any level: 6 x 4 sums and 4 of K or V fill 32 registers (AVX2
+/// takes 2 rows).
+constexpr int64_t kAttentionRows = 6;
 
 /// Scratch of an item, in bytes.
 struct AttentionInt8Shape {

@@ -179,6 +179,9 @@ Value KernelBuilder::sumLanes(Value v) {
 Value KernelBuilder::maxLanesSigned(Value integers) {
   return reduce(*this, integers, [&](Value a, Value c) { return maxSigned(a, c); });
 }
+Value KernelBuilder::maxLanes(Value floats) {
+  return reduce(*this, floats, [&](Value a, Value c) { return fmax(a, c); });
+}
 
 //===----------------------------------------------------------------------===//
 // Memory

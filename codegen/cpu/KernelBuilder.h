@@ -110,6 +110,7 @@ public:
   /// Sum over lanes by halving (i, i + n/2): a fixed order. Of floats or integers.
   Value sumLanes(Value v);
   Value maxLanesSigned(Value integers);
+  Value maxLanes(Value floats); ///< of numbers, no NaN
   Value lane(Value v, int64_t index);
   Value slice(Value v, int64_t from, int64_t count);
 

@@ -103,6 +103,8 @@ public:
                    segments.front().type.getN());
     if (keys)
       keys->start(total);
+    if (op.getMaxima())
+      maxima.emplace(k, k.operand(op.getMaxima()), segments.front().type.getN());
     LogicalResult result = success();
     k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
       Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
@@ -240,7 +242,11 @@ private:
       }
       if (quantise)
         continue;
-      auto store = [&] { storeValues(segment, values[t], tile.vectors, panel, first, t); };
+      auto store = [&] {
+        storeValues(segment, values[t], tile.vectors, panel, first, t);
+        if (maxima)
+          maxima->store(values[t], tile.vectors, panel, k.add(first, t));
+      };
       if (keys)
         k.choose(
             keys->wanted(),
@@ -344,6 +350,7 @@ private:
   const RowsType xType;
   SmallVector<Segment> segments;
   std::optional<MatmulKeys> keys;
+  std::optional<PanelMaxima> maxima;
   Value staged;     ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
   Value gateSums;   ///< in scratch: sums of the first weight of a pair
   Value blockStart; ///< first token of the block of tokens

@@ -4,6 +4,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -12,6 +14,21 @@ using namespace ingot::cpu;
 
 static constexpr int64_t kBytesOfRow = 2 * kPanelRows * 4;
 static constexpr int64_t kNothing = std::numeric_limits<int32_t>::min();
+
+/// Lanes that are rows of the weight, not padding; null: all.
+static Value exists(KernelBuilder &k, int64_t n, const TileRows &place, Value panel) {
+  if (n % kPanelRows == 0)
+    return Value();
+  SmallVector<int32_t> lanes;
+  for (int lane = 0; lane < k.lanes; ++lane)
+    lanes.push_back(int32_t(place.row + lane));
+  Value rows =
+      arith::ConstantOp::create(k.b, DenseElementsAttr::get(k.i32s, ArrayRef<int32_t>(lanes)));
+  Value left = k.sub(k.word(n), k.mul(panel, kPanelRows));
+  if (place.part)
+    left = k.sub(left, place.part);
+  return k.less(rows, k.broadcast(k.i32s, k.narrow(left, k.i32)));
+}
 
 int64_t MatmulKeys::scratchBytes(kernel::MatmulOp op) {
   return op.getKeys() ? kGreedyRows * kBytesOfRow : 0;
@@ -46,27 +63,12 @@ Value MatmulKeys::ordered(Value v) {
   return k.select(number, order, k.splatInt(k.i32s, kNothing));
 }
 
-/// Lanes that are rows of the weight, not padding; null: all.
-Value MatmulKeys::exists(const TileRows &place, Value panel) {
-  if (n % kPanelRows == 0)
-    return Value();
-  SmallVector<int32_t> lanes;
-  for (int lane = 0; lane < k.lanes; ++lane)
-    lanes.push_back(int32_t(place.row + lane));
-  Value rows =
-      arith::ConstantOp::create(k.b, DenseElementsAttr::get(k.i32s, ArrayRef<int32_t>(lanes)));
-  Value left = k.sub(k.word(n), k.mul(panel, kPanelRows));
-  if (place.part)
-    left = k.sub(left, place.part);
-  return k.less(rows, k.broadcast(k.i32s, k.narrow(left, k.i32)));
-}
-
 void MatmulKeys::fold(ArrayRef<Value> values, ArrayRef<TileRows> places, Value panel, Value row) {
   Value panels = k.broadcast(k.i32s, k.narrow(panel, k.i32));
   for (auto [v, place] : llvm::zip_equal(values, places)) {
     Value at = place.at(k, bestAt(row), 4), panelsAt = place.at(k, panelAt(row), 4);
     Value value = ordered(v);
-    if (Value real = exists(place, panel))
+    if (Value real = exists(k, n, place, panel))
       value = k.select(real, value, k.splatInt(k.i32s, kNothing));
     Value best = k.load(k.i32s, at, 4 * k.lanes), better = k.less(best, value);
     k.store(k.select(better, value, best), at, 4 * k.lanes);
@@ -95,4 +97,19 @@ void MatmulKeys::finish(Value rows) {
                                 key.front(), LLVM::AtomicOrdering::monotonic, StringRef(), 8);
     });
   });
+}
+
+void PanelMaxima::store(ArrayRef<Value> values, ArrayRef<TileRows> places, Value panel, Value row) {
+  int64_t rowBytes = f32RowBytes(llvm::divideCeil(n, kPanelRows));
+  Value to = k.at(k.at(maxima, k.mul(row, rowBytes)), k.mul(panel, 4));
+  Value none = k.splat(-std::numeric_limits<double>::infinity()), most = none;
+  for (auto [v, place] : llvm::zip_equal(values, places)) {
+    Value real = exists(k, n, place, panel);
+    most = k.fmax(real ? k.select(real, v, none) : v, most); // in this order NaN does not get in
+  }
+  Value largest = k.maxLanes(most);
+  if (Value part = places.front().part) // after the panel's first rows: of them as well
+    largest =
+        k.fmax(largest, k.select(k.equal(part, k.word(0)), k.lane(none, 0), k.load(k.f32, to)));
+  k.store(largest, to);
 }

@@ -1,4 +1,4 @@
-//===- MatmulKeys.h - The head finds the largest logit --------------------===//
+//===- MatmulKeys.h - The head finds the largest logits -------------------===//
 //
 // In a greedy step (BatchView::greedy) nobody wants the logits: a projection with keys keeps, of
 // each row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
@@ -12,6 +12,10 @@
 //
 // NaN and the rows that pad the last panel never win; of nothing but NaN the id is 0, as for
 // `argmax` of runtime/sample/Sampler.h.
+//
+// In other steps the logits are written, and beside them the largest of each panel (`maxima` of
+// kernel.matmul): a sampler that wants the few largest of 262,144 logits reads 8,192 maxima and the
+// panels that may hold one.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -42,10 +46,27 @@ private:
   Value bestAt(Value row);
   Value panelAt(Value row);
   Value ordered(Value v);
-  Value exists(const TileRows &place, Value panel);
 
   KernelBuilder &k;
   Value keys, scratch, greedy;
+  int64_t n;
+};
+
+/// The largest value of each panel, f32 [rows][panels rounded up to 32]; NaN and the rows that pad
+/// the last panel aside, -inf where nothing is left.
+class PanelMaxima {
+  using Value = mlir::Value;
+
+public:
+  /// `maxima`: address of the first row. `n`: logits of a row.
+  PanelMaxima(KernelBuilder &k, Value maxima, int64_t n) : k(k), maxima(maxima), n(n) {}
+
+  /// `values`: of one row of the batch, those that `places` say of a panel.
+  void store(llvm::ArrayRef<Value> values, llvm::ArrayRef<TileRows> places, Value panel, Value row);
+
+private:
+  KernelBuilder &k;
+  Value maxima;
   int64_t n;
 };
 

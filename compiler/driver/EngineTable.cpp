@@ -72,6 +72,28 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   return weight;
 }
 
+/// The rows that the head reads, if they are of a kind that the runtime decodes.
+static void noteHiddenRows(plan::ProgramOp program, const Lists &lists, ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
+  program.walk([&](plan::LaunchOp launch) {
+    auto isLogits = [&](Attribute arg) {
+      auto ref = dyn_cast<plan::BufferRefAttr>(arg);
+      return ref && program.getLogits() && ref.getSymbol().getValue() == *program.getLogits();
+    };
+    if (launch.getArgs().empty() || llvm::none_of(launch.getArgs(), isLogits))
+      return;
+    auto source = dyn_cast<plan::BufferRefAttr>(launch.getArgs()[0]);
+    kernel::FuncOp fn = kernels[lists.kernels.lookup(launch.getKernel())];
+    auto rows = dyn_cast<kernel::RowsType>(fn.getArgumentTypes()[0]);
+    if (!source || !rows || (rows.getKind() != kernel::RowKind::F32 && rows.getKind() != kernel::RowKind::Q8x2))
+      return;
+    const uint32_t buffer = lists.buffers.lookup(source.getSymbol().getValue());
+    if (table.buffers[buffer]->class_ != fb::BufferClass::PerRow)
+      return;
+    table.hidden_rows = int32_t(buffer);
+    table.hidden_planes = rows.getKind() == kernel::RowKind::Q8x2;
+  });
+}
+
 uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, const TableChoices &choices,
                                SmallVectorImpl<kernel::FuncOp> &kernels) {
   Lists lists;
@@ -139,5 +161,9 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, cons
   table.logits_buffer = lists.buffers.lookup(program.getLogits().value_or(""));
   if (program.getGreedyKeys())
     table.greedy_keys = lists.buffers.lookup(*program.getGreedyKeys());
+  if (program.getMaxima())
+    table.logit_maxima = lists.buffers.lookup(*program.getMaxima());
+  if (choices.layout == fb::WeightLayout::Panel32)
+    noteHiddenRows(program, lists, kernels, table);
   return weightBytes;
 }

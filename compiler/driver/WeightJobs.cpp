@@ -1,7 +1,8 @@
 //===- WeightJobs.cpp - Pack weights piece by piece -----------------------===//
 //
 // A job packs a few panels of one weight: small enough that threads share the work
-// evenly and that memory stays at threads * a few MiB. Only stored weights have jobs.
+// evenly. The writer takes several at once (EngineWriter.cpp): memory stays at threads * 16 MiB.
+// Only stored weights have jobs.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/EngineTable.h"
 #include "compiler/import/Dequantize.h"

@@ -32,6 +32,11 @@ using std::to_string;
 
 constexpr size_t kReadBack = 1 << 20;
 
+/// What is written at once: many huge pages of 2 MiB, if there is work for all threads. A kernel
+/// whose page cache has large folios makes one of each huge page that a write covers whole, and
+/// maps it as one when the engine runs (docs/cpu.md).
+constexpr uint64_t kMostAtOnce = 16 << 20, kLeastAtOnce = 4 << 20;
+
 Error ourBug(const std::string &why) {
   return {ExitCode::Internal, "E0399", "the compiler made an engine that it would not load", why,
           "please report this with the model's name and the command line"};
@@ -130,21 +135,34 @@ private:
   uint64_t capacity = 0;
 };
 
-/// Runs all jobs of all segments on some threads and stops at the first error.
+/// Runs all jobs of all segments on some threads and stops at the first error. Jobs that follow
+/// each other in a segment are written together, with the zeros between them.
 class Filler {
 public:
   Filler(TemporaryFile &file, const fb::EngineT &table, std::vector<SegmentSource> &sources,
          const WriteOptions &options)
       : file(file), options(options) {
-    for (size_t i = 0; i < sources.size(); ++i)
-      for (FillJob &job : sources[i].jobs) {
-        jobs.push_back({&job, table.segments[i]->offset + job.offset});
+    for (const SegmentSource &source : sources)
+      for (const FillJob &job : source.jobs)
         total += job.size;
+    const uint64_t most =
+        std::clamp(total / (4 * uint64_t(std::max(options.threads, 1))), kLeastAtOnce, kMostAtOnce);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      Group *last = nullptr;
+      for (FillJob &job : sources[i].jobs) {
+        uint64_t offset = table.segments[i]->offset + job.offset;
+        if (last && last->takes(offset, job.size, most)) {
+          last->size = offset + job.size - last->offset;
+          last->jobs.push_back(&job);
+        } else {
+          last = &groups.emplace_back(Group{offset, job.size, {&job}, job.offset});
+        }
       }
+    }
   }
 
   Result<void> run() {
-    size_t threads = std::clamp<size_t>(options.threads, 1, std::max<size_t>(jobs.size(), 1));
+    size_t threads = std::clamp<size_t>(options.threads, 1, std::max<size_t>(groups.size(), 1));
     std::vector<std::jthread> others;
     try {
       for (size_t i = 1; i < threads; ++i)
@@ -157,47 +175,57 @@ public:
   }
 
 private:
-  struct Placed {
-    FillJob *job;
-    uint64_t offset; ///< in the file
+  struct Group {
+    uint64_t offset, size; ///< in the file
+    std::vector<FillJob *> jobs;
+    uint64_t inSegment; ///< where it begins there
+
+    /// Pieces behind the last one, as near as alignment leaves them.
+    bool takes(uint64_t next, uint64_t bytes, uint64_t most) const {
+      return next >= offset + size && next - (offset + size) < 4096 &&
+             next + bytes - offset <= most && (next - offset) % 64 == 0;
+    }
   };
 
   void work() {
     JobBuffer buffer;
     while (!stop.load(std::memory_order_relaxed)) {
       size_t index = next.fetch_add(1);
-      if (index >= jobs.size())
+      if (index >= groups.size())
         return;
-      report(runJob(jobs[index], buffer), jobs[index].job->size);
+      report(runGroup(groups[index], buffer), groups[index]);
     }
   }
 
-  Result<void> runJob(const Placed &placed, JobBuffer &buffer) {
-    FillJob &job = *placed.job;
-    std::span<std::byte> bytes = buffer.zeroed(job.size);
-    if (bytes.size() != job.size)
+  Result<void> runGroup(const Group &group, JobBuffer &buffer) {
+    std::span<std::byte> bytes = buffer.zeroed(group.size);
+    if (bytes.size() != group.size)
       return Error{ExitCode::File, "E0395", "out of memory while packing",
-                   to_string(job.size) + " bytes for one piece", "use fewer threads: -j 1"};
-    if (Result<void> filled = job.fill(bytes); !filled)
-      return filled;
-    job.fill = nullptr; // what it held on to is not needed any more
-    return file.write(placed.offset, bytes);
+                   to_string(group.size) + " bytes for one piece", "use fewer threads: -j 1"};
+    for (FillJob *job : group.jobs) {
+      if (Result<void> filled = job->fill(bytes.subspan(job->offset - group.inSegment, job->size));
+          !filled)
+        return filled;
+      job->fill = nullptr; // what it held on to is not needed any more
+    }
+    return file.write(group.offset, bytes);
   }
 
-  void report(const Result<void> &result, uint64_t size) {
+  void report(const Result<void> &result, const Group &group) {
     std::lock_guard lock(mutex);
     if (!result && failure) {
       failure = result;
       stop = true;
     }
-    done += size;
+    for (const FillJob *job : group.jobs)
+      done += job->size;
     if (failure && options.progress)
       options.progress(done, total);
   }
 
   TemporaryFile &file;
   const WriteOptions &options;
-  std::vector<Placed> jobs;
+  std::vector<Group> groups;
   uint64_t total = 0, done = 0;
   std::atomic<size_t> next = 0;
   std::atomic<bool> stop = false;
@@ -250,6 +278,8 @@ uint16_t minorVersion(const fb::EngineT &table) {
   bool keysOfCpu = table.greedy_keys >= 0 && !std::ranges::all_of(table.code, isGpu);
   if (keysOfCpu || std::ranges::any_of(table.kv_slots, isInt8))
     least = 4;
+  if (table.logit_maxima >= 0 || table.hidden_rows >= 0)
+    least = 5;
   for (const auto &program : table.programs)
     least = std::max(least, minorVersion(*program));
   return least;

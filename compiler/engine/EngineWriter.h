@@ -28,7 +28,8 @@ namespace ingot::compiler {
 
 /// One independent piece of a segment. `fill` gets `size` zeroed bytes, 64-byte aligned, which
 /// end up at `offset` of the segment; it is called once, on any thread. The buffer is
-/// private memory of that thread, so pieces decide the peak memory: threads * largest piece.
+/// private memory of that thread, so pieces decide the peak memory: threads * largest piece, or 16 MiB
+/// where several are written at once.
 struct FillJob {
   uint64_t offset = 0;
   uint64_t size = 0;

@@ -95,6 +95,17 @@ static LogicalResult verifyKeys(MatmulOp op) {
   return success();
 }
 
+static LogicalResult verifyMaxima(MatmulOp op) {
+  if (!op.getMaxima())
+    return success();
+  auto type = cast<RowsType>(op.getMaxima().getType());
+  auto output = op.getOutputs().size() == 1 ? cast<RowsType>(op.getOutputs()[0].getType()) : RowsType();
+  if (!output || output.getKind() != RowKind::F32 || op.getExtent() != Extent::Rows || type.getKind() != RowKind::F32 ||
+      type.getN() != (output.getN() + kPanelRows - 1) / kPanelRows) // matmul_c18
+    return op.emitOpError("expects a maximum for each ") << kPanelRows << " values of the logits rows of one f32 output";
+  return success();
+}
+
 static LogicalResult verifyAppend(MatmulOp op) {
   if (bool(op.getKv()) != bool(op.getAppendUpTo()) || op.getAppendUpTo().value_or(1) == 0 ||
       bool(op.getTable()) != bool(op.getStyle()) || (op.getTable() && !op.getKv())) // matmul_c14
@@ -156,7 +167,7 @@ LogicalResult MatmulOp::verify() {
         fp8.getN() != x.getN())
       return emitOpError("expects fp8 rows beside bf16 rows of one width, and fp8 weights");
   }
-  if (failed(verifyPrologue(*this)) || failed(verifyKeys(*this)))
+  if (failed(verifyPrologue(*this)) || failed(verifyKeys(*this)) || failed(verifyMaxima(*this)))
     return failure();
   return verifyAppend(*this);
 }

@@ -124,6 +124,9 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     Launches of more than `keys_up_to` rows do not: then the keys stay as they were. On CPUs they are folded in greedy steps alone
     (Batch.h), which write no output and have at most kGreedyRows rows.
 
+    `maxima` (CPUs): where the output is written, so is the largest of each 32 of its values (a panel), NaN aside: what a sampler
+    looks at to know which panels hold the values that it wants.
+
     `append` (GPUs): the outputs are q, k and v. In a launch of at most `append_up_to` tokens q and k are rotated (`table`,
     `style`; without a table nothing is), q is written rotated, and k and v go into the pool `kv` instead of their rows, as a
     kernel.rope_append without norms does it, to the same bits.
@@ -131,7 +134,7 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
   let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
                    Variadic<Kernel_RowsType>:$outputs, Optional<Kernel_RowsType>:$x_fp8,
                    Variadic<Kernel_Memory>:$prologue, Optional<Kernel_RowsType>:$keys,
-                   Optional<Kernel_KvPoolType>:$kv, Optional<Kernel_RowsType>:$table, DenseI64ArrayAttr:$aux_counts,
+                   Optional<Kernel_RowsType>:$maxima, Optional<Kernel_KvPoolType>:$kv, Optional<Kernel_RowsType>:$table, DenseI64ArrayAttr:$aux_counts,
                    Kernel_Extent:$extent, UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule,
                    OptionalAttr<I64Attr>:$prologue_up_to, UnitAttr:$prologue_gather, OptionalAttr<I64Attr>:$keys_up_to,
                    OptionalAttr<I64Attr>:$append_up_to, OptionalAttr<Lm_RopeStyle>:$style);
@@ -139,7 +142,8 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
   let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
                           `outs` `(` $outputs `:` type($outputs) `)` (`fp8` `(` $x_fp8^ `:` type($x_fp8) `)`)?
                           (`prologue` `(` $prologue^ `:` type($prologue) `)` $prologue_body)?
-                          (`keys` $keys^ `:` type($keys))? (`append` $kv^ `:` type($kv))? (`table` $table^ `:` type($table))?
+                          (`keys` $keys^ `:` type($keys))? (`maxima` $maxima^ `:` type($maxima))?
+                          (`append` $kv^ `:` type($kv))? (`table` $table^ `:` type($table))?
                           attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -55,13 +55,15 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, Sing
     token and per row: the arena's size and the least that any packing needs. `launches` and `bytes_per_step` are what
     count-traffic reports: the bytes of a step are the first number, plus the second per token, plus the third per logits row.
     `decode_launches` are those of a step of one token, where some are idle. `greedy_keys` names the buffer in which projections
-    of logits rows leave each row's maximum, and `greedy_keys_up_to` how many rows a step may have for them to do so.
+    of logits rows leave each row's maximum, and `greedy_keys_up_to` how many rows a step may have for them to do so. `maxima`
+    names the buffer of the largest of each 32 logits.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$max_positions,
                    OptionalAttr<FlatSymbolRefAttr>:$logits, OptionalAttr<DenseI64ArrayAttr>:$peak,
                    OptionalAttr<DenseI64ArrayAttr>:$lower_bound, OptionalAttr<I64Attr>:$launches,
                    OptionalAttr<DenseI64ArrayAttr>:$bytes_per_step, OptionalAttr<I64Attr>:$decode_launches,
-                   OptionalAttr<FlatSymbolRefAttr>:$greedy_keys, OptionalAttr<I64Attr>:$greedy_keys_up_to);
+                   OptionalAttr<FlatSymbolRefAttr>:$greedy_keys, OptionalAttr<I64Attr>:$greedy_keys_up_to,
+                   OptionalAttr<FlatSymbolRefAttr>:$maxima);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -3,7 +3,9 @@
 // A greedy step wants of each logits row the index of its largest value. The blocks (or threads) of
 // the projection that writes few rows have their values at hand: each raises a key of the row, so
 // that nobody walks the logits again. With more rows they do not: on a GPU the argmax kernel
-// (codegen/cuda: argmaxProgram) reads the rows, for a CPU the executor asks for logits.
+// (codegen/cuda: argmaxProgram) reads the rows, for a CPU the executor asks for logits. A step that
+// samples wants the few largest: on a CPU the projection leaves the largest of each panel beside the
+// logits, and nobody reads panels that cannot hold one of them.
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
@@ -24,7 +26,7 @@ using kernel::RowsType;
 
 namespace {
 
-constexpr StringLiteral kPattern = "head_argmax", kKeys = "greedy_keys";
+constexpr StringLiteral kPattern = "head_argmax", kKeys = "greedy_keys", kMaxima = "logit_maxima";
 
 struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
   using FoldArgmaxPassBase::FoldArgmaxPassBase;
@@ -52,20 +54,30 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     if (!matmul || matmul.getExtent() != kernel::Extent::Rows || matmul.getOutputs().size() != 1)
       return remarkMissed(head, kPattern, "the logits are not those of one projection");
 
-    auto type = RowsType::get(&getContext(), 1, RowKind::Key);
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
-    // It outlives the step: whoever reads the keys sets them back for the next.
-    plan::BufferOp::create(b, head.getLoc(), kKeys, plan::BufferClass::PerRow, roundUp(type.rowBytes(), 64), IntegerAttr(),
-                           /*persistent=*/true);
-    auto symbol = FlatSymbolRefAttr::get(&getContext(), kKeys);
-    LaunchOperand keys{type, plan::BufferRefAttr::get(&getContext(), symbol)};
-    edits.edit(head, keys, [&](Operation *op, ValueRange added) {
+    SmallVector<LaunchOperand> added;
+    // They outlive the step: whoever reads the keys sets them back for the next, and the host reads maxima.
+    auto addBuffer = [&](StringRef name, RowsType type) {
+      plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow, roundUp(type.rowBytes(), 64), IntegerAttr(),
+                             /*persistent=*/true);
+      auto symbol = FlatSymbolRefAttr::get(&getContext(), name);
+      added.push_back({type, plan::BufferRefAttr::get(&getContext(), symbol)});
+      return symbol;
+    };
+    program.setGreedyKeysAttr(addBuffer(kKeys, RowsType::get(&getContext(), 1, RowKind::Key)));
+    if (maxima) {
+      int64_t values = cast<RowsType>(matmul.getOutputs()[0].getType()).getN();
+      int64_t panels = (values + kPanelRows - 1) / kPanelRows;
+      program.setMaximaAttr(addBuffer(kMaxima, RowsType::get(&getContext(), panels, RowKind::F32)));
+    }
+    edits.edit(head, added, [&](Operation *op, ValueRange operands) {
       auto copy = cast<kernel::MatmulOp>(op);
-      copy.getKeysMutable().assign(added.front());
+      copy.getKeysMutable().assign(operands.front());
       copy.setKeysUpTo(rows);
+      if (maxima)
+        copy.getMaximaMutable().assign(operands.back());
     });
     edits.finish();
-    program.setGreedyKeysAttr(symbol);
     program.setGreedyKeysUpTo(rows);
     remark::passed(head.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "found by the head in steps of at most " + std::to_string(rows) + " rows";

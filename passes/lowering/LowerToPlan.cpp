@@ -49,7 +49,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
                                            model.getMaxPositions(), /*logits=*/FlatSymbolRefAttr(), /*peak=*/DenseI64ArrayAttr(),
                                            /*lower_bound=*/DenseI64ArrayAttr(), /*launches=*/IntegerAttr(),
                                            /*bytes_per_step=*/DenseI64ArrayAttr(), /*decode_launches=*/IntegerAttr(),
-                                           /*greedy_keys=*/FlatSymbolRefAttr(), /*greedy_keys_up_to=*/IntegerAttr());
+                                           /*greedy_keys=*/FlatSymbolRefAttr(), /*greedy_keys_up_to=*/IntegerAttr(),
+                                           /*maxima=*/FlatSymbolRefAttr());
     b.setInsertionPointToStart(&program.getBody().emplaceBlock());
     for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
       plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(), weight.getStoredAttr(),

@@ -308,7 +308,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     auto op = kernel::MatmulOp::create(
         b, args[0], args.slice(1, firstAux - 1), args.slice(firstAux, firstOutput - firstAux),
         args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(), /*prologue=*/ValueRange(),
-        /*keys=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
+        /*keys=*/Value(), /*maxima=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
         /*prologue_up_to=*/IntegerAttr(), /*prologue_gather=*/false, /*keys_up_to=*/IntegerAttr(),
         /*append_up_to=*/IntegerAttr(), /*style=*/lm::RopeStyleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {

@@ -25,6 +25,8 @@ SmallVector<OperandEffect> ingot::operandEffects(FuncOp fn) {
       .Case([&](MatmulOp matmul) {
         llvm::for_each(matmul.getOutputs(), writesOnly);
         note(matmul.getKeys(), true, true), note(matmul.getKv(), false, true);
+        if (matmul.getMaxima())
+          writesOnly(matmul.getMaxima());
       })
       .Case([&](RowwiseOp rowwise) { llvm::for_each(rowwise.getOutputs(), writesOnly); })
       .Case([&](GatherOp gather) { writesOnly(gather.getOutput()); })

@@ -68,6 +68,18 @@ public:
   /// On the host: f32 [rows][logitsStride]; the first vocab values of a row count.
   virtual const float *logits() const = 0;
   virtual int64_t logitsStride() const = 0;
+  /// Of each row the largest of each kPanelRows logits, as sample/Sampler.h takes them: f32
+  /// [rows][maximaStride]. Null: the program leaves none.
+  virtual const float *maxima() const { return nullptr; }
+  virtual int64_t maximaStride() const { return 0; }
+
+  /// Values of a hidden state: model.hidden, or 0 where the program does not tell them.
+  virtual int64_t hiddenSize() const { return 0; }
+  /// Writes the model's last hidden state (after its last norm) of a logits row of the last step.
+  virtual void hiddenState(int64_t row, float *out) const {
+    (void)row, (void)out;
+    assert(false && "hiddenSize() is 0");
+  }
 
   /// Moves KV pages between steps; null: this device cannot.
   virtual PageMover *pageMover() { return nullptr; }

@@ -39,6 +39,8 @@
 //            E0811 a cluster
 //            E0812 a tensor map
 //            E0813 a fill of seeded weights
+//            E0814 the buffer of maxima of logits
+//            E0815 the buffer of hidden states
 //   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/LastWords.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
@@ -82,7 +84,7 @@ Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root
 /// E0811 … E0813.
 Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Engine &program,
                            const fb::CodeObject &code, const std::string &name);
-/// VerifyProgram.cpp. E0358 … E0374.
+/// VerifyProgram.cpp. E0358 … E0374, E0810, E0814, E0815.
 Result<void> verifyProgram(const fb::Engine &program, const std::string &name);
 
 } // namespace ingot::runtime

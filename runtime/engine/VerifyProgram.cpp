@@ -7,6 +7,7 @@
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Verify.h"
+#include "runtime/formats/PanelLayout.h"
 
 #include <algorithm>
 #include <vector>
@@ -22,7 +23,7 @@ public:
 
   Result<void> verify() {
     for (auto part : {&ProgramVerifier::sections, &ProgramVerifier::steps, &ProgramVerifier::logits,
-                      &ProgramVerifier::greedy})
+                      &ProgramVerifier::maxima, &ProgramVerifier::hidden, &ProgramVerifier::greedy})
       if (Result<void> ok = (this->*part)(); !ok)
         return ok;
     return {};
@@ -45,6 +46,9 @@ private:
   Result<void> alike(const fb::Step &a, const fb::Step &b, const Needs &needs,
                      const std::string &label);
   Result<void> logits();
+  Result<void> maxima();
+  Result<void> hidden();
+  bool runsOnGpu() const;
   Result<void> greedy();
 
   const fb::Engine &engine;
@@ -177,6 +181,45 @@ Result<void> ProgramVerifier::logits() {
   return {};
 }
 
+/// Written beside the logits, by CPUs.
+Result<void> ProgramVerifier::maxima() {
+  int64_t maxima = engine.logit_maxima();
+  if (maxima == -1)
+    return {};
+  uint64_t panels = (uint64_t(engine.model()->vocab()) + 31) / 32, bytes = (panels + 31) / 32 * 32 * 4;
+  auto fits = [&](const fb::Buffer &buffer) {
+    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() == bytes;
+  };
+  if (maxima < 0 || maxima >= int64_t(engine.buffers()->size()) || runsOnGpu() ||
+      maxima == int64_t(engine.logits_buffer()) || maxima == engine.greedy_keys() ||
+      !fits(*engine.buffers()->Get(unsigned(maxima))))
+    return bad("E0814", "its maxima of logits are in buffer " + to_string(maxima) + ", which is not one of " +
+                            to_string(bytes) + " bytes a row for them alone, or its code is for GPUs");
+  return {};
+}
+
+Result<void> ProgramVerifier::hidden() {
+  const int64_t hidden = engine.hidden_rows(), width = engine.model()->hidden();
+  if (hidden == -1)
+    return {};
+  const uint64_t bytes = uint64_t(engine.hidden_planes() ? q8x2RowBytes(width) : f32RowBytes(width));
+  auto fits = [&](const fb::Buffer &buffer) {
+    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= bytes;
+  };
+  if (hidden < 0 || hidden >= int64_t(engine.buffers()->size()) || runsOnGpu() ||
+      hidden == int64_t(engine.logits_buffer()) || !fits(*engine.buffers()->Get(unsigned(hidden))))
+    return bad("E0815", "its hidden states are in buffer " + to_string(hidden) +
+                            ", which is not one of " + to_string(bytes) +
+                            " bytes a row or more, or its code is for GPUs");
+  return {};
+}
+
+bool ProgramVerifier::runsOnGpu() const {
+  return std::ranges::any_of(*engine.code(), [](const fb::CodeObject *code) {
+    return gpuTargetNamed(code->target()->string_view()).has_value();
+  });
+}
+
 /// CPUs read the keys when the step is over, GPUs have a section for it. Its launches have no step that could bring
 /// weights or a KV slot.
 Result<void> ProgramVerifier::greedy() {
@@ -184,10 +227,7 @@ Result<void> ProgramVerifier::greedy() {
   auto holdsKeys = [](const fb::Buffer &buffer) {
     return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= sizeof(uint64_t);
   };
-  bool isGpu = std::ranges::any_of(*engine.code(), [](const fb::CodeObject *code) {
-    return gpuTargetNamed(code->target()->string_view()).has_value();
-  });
-  if (keys != -1 && (keys < 0 || keys == int64_t(engine.logits_buffer()) || (isGpu && section == -1) || keys >= int64_t(engine.buffers()->size()) ||
+  if (keys != -1 && (keys < 0 || keys == int64_t(engine.logits_buffer()) || (runsOnGpu() && section == -1) || keys >= int64_t(engine.buffers()->size()) ||
                      !holdsKeys(*engine.buffers()->Get(unsigned(keys)))))
     return bad("E0810", "its greedy keys are in buffer " + to_string(keys) +
                             ", which has no room for one in each row, or nobody reads them there");

@@ -1,12 +1,15 @@
 //===- Sampler.cpp - Penalties, filters, draw -----------------------------===//
 #include "runtime/sample/Sampler.h"
 
+#include "runtime/formats/PanelLayout.h"
 #include "runtime/sample/Philox.h"
 #include "runtime/sample/Softmax.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace ingot::runtime {
@@ -21,6 +24,9 @@ constexpr size_t kLargestPrefix = 16384;
 /// Above this a heap loses to a selection over everything.
 constexpr size_t kHeapLimit = 4096;
 
+/// Groups of panels that bound the k-th largest logit: at least, and at most.
+constexpr size_t kFewestGroups = 64, kMostGroups = 1024;
+
 /// The number below `total` that a random one stands for.
 uint64_t targetOf(uint64_t random, uint64_t total) {
   return uint64_t((unsigned __int128)(random)*total >> 64);
@@ -29,8 +35,29 @@ uint64_t targetOf(uint64_t random, uint64_t total) {
 /// The weight that a share below 1 of `total` asks for.
 uint64_t shareOf(float share, uint64_t total) { return uint64_t(double(share) * double(total)); }
 
-bool better(float logitA, int32_t idA, float logitB, int32_t idB) {
-  return logitA > logitB || (logitA == logitB && idA < idB);
+bool isAllowed(std::span<const uint32_t> allowed, int32_t id) {
+  return allowed[size_t(id) / 32] >> (size_t(id) % 32) & 1;
+}
+
+int32_t firstAllowed(std::span<const uint32_t> allowed) {
+  for (size_t word = 0; word < allowed.size(); ++word)
+    if (allowed[word])
+      return int32_t(word * 32) + std::countr_zero(allowed[word]);
+  assert(false && "nothing is allowed");
+  return 0;
+}
+
+/// The logits of ids that are allowed, -inf for the others.
+void copyAllowed(const float *logits, std::span<const uint32_t> allowed, std::span<float> to) {
+  for (size_t first = 0; first < to.size(); first += 32) {
+    const uint32_t bits = allowed[first / 32];
+    const size_t count = std::min<size_t>(32, to.size() - first);
+    if (bits == 0) // mostly
+      std::fill_n(to.data() + first, count, kNegInf);
+    else
+      for (size_t i = 0; i < count; ++i)
+        to[first + i] = bits >> i & 1 ? logits[first + i] : kNegInf;
+  }
 }
 
 } // namespace
@@ -53,6 +80,10 @@ int32_t argmax(std::span<const float> logits) {
   return 0; // nothing but NaN
 }
 
+bool Sampler::ranksBefore(const Candidate &a, const Candidate &b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
 Sampler::Sampler(int64_t vocabSize)
     : vocab(size_t(vocabSize)), adjusted(std::make_unique_for_overwrite<float[]>(vocab)),
       weights(std::make_unique_for_overwrite<uint64_t[]>(vocab)),
@@ -61,9 +92,13 @@ Sampler::Sampler(int64_t vocabSize)
 }
 
 Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &params,
-                                const TokenHistory *history, uint64_t position) {
-  const float *scores = adjust(logits, params, history);
-  int32_t id = argmax({scores, vocab});
+                                const TokenHistory *history, uint64_t position,
+                                const float *maximaOfLogits, std::span<const uint32_t> allowed) {
+  const float *scores = adjust(logits, params, history, allowed);
+  maxima = scores == logits ? maximaOfLogits : nullptr;
+  int32_t id = best(scores);
+  if (!allowed.empty() && !isAllowed(allowed, id)) // those that are have no finite logit
+    id = firstAllowed(allowed);
   float largest = scores[id];
   // With an infinite largest there is nothing to weigh: it is the answer.
   if (!params.greedy() && std::isfinite(largest)) {
@@ -75,16 +110,20 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
                  : drawFromAll(scores, largest, how, random);
   }
   Choice choice{id, {}};
+  maxima = maximaOfLogits;
   if (params.topLogprobs >= 0)
     choice.logprobs = rank(logits, id, params.topLogprobs);
   return choice;
 }
 
 const float *Sampler::adjust(const float *logits, const SamplingParams &params,
-                             const TokenHistory *history) {
-  if (params.logitBias.empty() && !params.needsHistory())
+                             const TokenHistory *history, std::span<const uint32_t> allowed) {
+  if (params.logitBias.empty() && !params.needsHistory() && allowed.empty())
     return logits;
-  std::copy_n(logits, vocab, adjusted.get());
+  if (allowed.empty())
+    std::copy_n(logits, vocab, adjusted.get());
+  else
+    copyAllowed(logits, allowed, {adjusted.get(), vocab});
   for (auto [id, bias] : params.logitBias)
     adjusted[size_t(id)] += bias;
   if (!params.needsHistory())
@@ -101,11 +140,56 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
   return adjusted.get();
 }
 
+/// As argmax.
+int32_t Sampler::best(const float *logits) const {
+  if (!maxima)
+    return argmax({logits, vocab});
+  size_t panels = (vocab + kPanelRows - 1) / kPanelRows;
+  int32_t panel = argmax({maxima, panels});
+  size_t first = size_t(panel) * kPanelRows;
+  for (size_t id = first; id < std::min(first + kPanelRows, vocab); ++id)
+    if (logits[id] == maxima[panel])
+      return int32_t(id);
+  return argmax({logits, vocab}); // nothing but NaN and -inf
+}
+
+/// Sampler.h says how; false: the maxima do not tell.
+bool Sampler::selectFromMaxima(const float *logits, size_t count) {
+  size_t panels = (vocab + kPanelRows - 1) / kPanelRows;
+  const size_t size = count <= kFewestGroups ? kFewestGroups : kMostGroups;
+  if (!maxima || count > size || size > panels)
+    return false;
+  float groups[kMostGroups];
+  std::copy_n(maxima, size, groups);
+  for (size_t first = size; first < panels; first += size)
+    for (size_t g = 0, end = std::min(size, panels - first); g < end; ++g)
+      groups[g] = std::max(groups[g], maxima[first + g]);
+  std::nth_element(groups, groups + count - 1, groups + size, std::greater<float>());
+  const float bound = groups[count - 1];
+  if (bound == kNegInf)
+    return false;
+  candidates.clear();
+  for (size_t panel = 0; panel < panels; ++panel) {
+    if (!(maxima[panel] >= bound))
+      continue;
+    size_t first = panel * kPanelRows;
+    for (size_t id = first; id < std::min(first + kPanelRows, vocab); ++id)
+      if (logits[id] >= bound)
+        candidates.push_back({logits[id], int32_t(id), 0});
+  }
+  if (candidates.size() < count)
+    return false;
+  auto end = candidates.begin() + ptrdiff_t(count);
+  std::nth_element(candidates.begin(), end - 1, candidates.end(), ranksBefore);
+  candidates.erase(end, candidates.end());
+  std::sort(candidates.begin(), candidates.end(), ranksBefore);
+  return true;
+}
+
 /// candidates = the `count` best, best first.
 void Sampler::selectTop(const float *logits, size_t count) {
-  auto order = [](const Candidate &a, const Candidate &b) {
-    return better(a.logit, a.id, b.logit, b.id);
-  };
+  if (selectFromMaxima(logits, count))
+    return;
   auto candidate = [&](size_t id) {
     float logit = logits[id];
     return Candidate{logit == logit ? logit : kNegInf, int32_t(id), 0};
@@ -117,23 +201,23 @@ void Sampler::selectTop(const float *logits, size_t count) {
     // never displaces one that is in.
     for (size_t id = 0; id < count; ++id)
       candidates.push_back(candidate(id));
-    std::make_heap(candidates.begin(), candidates.end(), order);
+    std::make_heap(candidates.begin(), candidates.end(), ranksBefore);
     for (size_t id = count; id < vocab; ++id) {
       if (!(logits[id] > candidates.front().logit))
         continue;
-      std::pop_heap(candidates.begin(), candidates.end(), order);
+      std::pop_heap(candidates.begin(), candidates.end(), ranksBefore);
       candidates.back() = candidate(id);
-      std::push_heap(candidates.begin(), candidates.end(), order);
+      std::push_heap(candidates.begin(), candidates.end(), ranksBefore);
     }
   } else {
     for (size_t id = 0; id < vocab; ++id)
       candidates.push_back(candidate(id));
     auto end = candidates.begin() + ptrdiff_t(count);
     if (count < vocab)
-      std::nth_element(candidates.begin(), end, candidates.end(), order);
+      std::nth_element(candidates.begin(), end, candidates.end(), ranksBefore);
     candidates.erase(end, candidates.end());
   }
-  std::sort(candidates.begin(), candidates.end(), order);
+  std::sort(candidates.begin(), candidates.end(), ranksBefore);
 }
 
 int32_t Sampler::drawFromAll(const float *logits, float largest, const RowSampling &how,

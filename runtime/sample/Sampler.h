@@ -13,6 +13,14 @@
 // Most of the vocabulary is irrelevant to a filtered draw, so nothing here sorts
 // it: top-k keeps a heap of k, top-p grows a sorted prefix (64, 1024, 16384, all) until
 // its mass suffices. Only `typical` without the others sorts everything.
+//
+// Nor is all of it read where the program leaves the largest logit of each panel of 32 ids (CPUs:
+// codegen/cpu/MatmulKeys.h):
+//
+//   groups   the largest of panels g, g + 64, g + 128 …       64 different logits (1,024 for k >
+//   64) bound    the k-th largest of them                         so at least k logits reach it
+//   panels   whose maximum reaches it, their ids that do      some 100 of 8,192, whatever the
+//   logits
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -39,9 +47,13 @@ public:
   };
 
   /// `logits`: vocab floats, not changed. `history` may be null unless
-  /// params.needsHistory(). `position`: absolute position of the new token.
+  /// params.needsHistory(). `position`: absolute position of the new token. `maxima`: the largest
+  /// of each kPanelRows logits, NaN aside (-inf if nothing is left), or null: what is chosen is the
+  /// same. `allowed`: a bit for each id that may be chosen (text/Grammar.h), one at least; empty:
+  /// all may.
   Choice choose(const float *logits, const SamplingParams &params, const TokenHistory *history,
-                uint64_t position);
+                uint64_t position, const float *maxima = nullptr,
+                std::span<const uint32_t> allowed = {});
 
 private:
   struct Candidate {
@@ -50,9 +62,12 @@ private:
     uint64_t weight; ///< drawWeight
   };
 
+  static bool ranksBefore(const Candidate &a, const Candidate &b);
   const float *adjust(const float *logits, const SamplingParams &params,
-                      const TokenHistory *history);
+                      const TokenHistory *history, std::span<const uint32_t> allowed);
+  int32_t best(const float *logits) const;
   void selectTop(const float *logits, size_t count);
+  bool selectFromMaxima(const float *logits, size_t count);
   int32_t drawFromAll(const float *logits, float largest, const RowSampling &how, uint64_t random);
   int32_t drawFiltered(const float *logits, float largest, const SamplingParams &params,
                        const RowSampling &how, uint64_t random);
@@ -61,6 +76,7 @@ private:
   std::span<const TokenLogprob> rank(const float *logits, int32_t chosen, int32_t top);
 
   size_t vocab;
+  const float *maxima = nullptr; ///< of the logits at hand, if they are known
   // Not initialised: what a greedy session never writes takes no memory.
   std::unique_ptr<float[]> adjusted;
   std::vector<Candidate> candidates;    ///< capacity: vocab

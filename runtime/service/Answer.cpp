@@ -4,6 +4,7 @@
 #include "runtime/device/Trace.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ingot::runtime {
 
@@ -28,9 +29,11 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
   if (request.sampling.needsHistory())
     seen.emplace(request.promptIds, maxTokens);
   if (tokenizer)
-    decoder.emplace(*tokenizer, /*skipSpecial=*/true, /*continuation=*/true);
+    decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
   if (!request.stopStrings.empty())
     stops.emplace(request.stopStrings);
+  if (request.grammar)
+    constraint.emplace(request.grammar->start());
   completion.ids.reserve(size_t(maxTokens));
   completion.promptIds = std::move(request.promptIds);
 }
@@ -48,6 +51,14 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
     end(FinishReason::Stop);
     return false;
   }
+  bool complete = false;
+  if (constraint) {
+    if (auto taken = constraint->accept(id); !taken) {
+      fail(taken.error());
+      return false;
+    }
+    complete = constraint->complete();
+  }
   completion.ids.push_back(id);
   if (request.sampling.topLogprobs >= 0)
     completion.logprobs.emplace_back(logprobs.begin(), logprobs.end());
@@ -55,7 +66,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
     seen->add(id);
   std::string piece = decoder ? shown(decoder->push(id)) : std::string();
   give(id, piece, logprobs);
-  if (stops && stops->stopped())
+  if (complete || (stops && stops->stopped()))
     end(FinishReason::Stop);
   else if (int64_t(completion.ids.size()) == maxTokens)
     end(FinishReason::Length);
@@ -63,6 +74,44 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 }
 
 void Answer::cancel() { end(FinishReason::Cancelled); }
+
+bool Answer::pool(std::span<const float> hidden, int64_t position) {
+  lastId = nowNanoseconds();
+  firstId = firstId ? firstId : lastId;
+  if (position < pooledPositions) // computed again after a preemption
+    return true;
+  pooledPositions = position + 1;
+  pooledSum.resize(hidden.size());
+  for (size_t i = 0; i < hidden.size(); ++i)
+    pooledSum[i] += double(hidden[i]);
+  if (position + 1 < int64_t(completion.promptIds.size()))
+    return true;
+  // The mean's divisor goes with the length.
+  double square = 0;
+  for (double value : pooledSum)
+    square += value * value;
+  const double scale = square > 0 ? 1 / std::sqrt(square) : 0;
+  completion.embedding.reserve(pooledSum.size());
+  for (double value : pooledSum)
+    completion.embedding.push_back(float(value * scale));
+  end(FinishReason::Stop);
+  return false;
+}
+
+void Answer::fail(Error error) {
+  completion.failure = std::move(error);
+  end(FinishReason::Cancelled);
+}
+
+std::optional<std::span<const uint32_t>> Answer::allowed() {
+  if (!constraint)
+    return std::span<const uint32_t>();
+  auto bits = constraint->allowed();
+  if (bits)
+    return *bits;
+  fail(bits.error());
+  return std::nullopt;
+}
 
 std::string Answer::shown(std::string piece) {
   if (!stops)
@@ -104,6 +153,9 @@ Completion Answer::result(double loadMs) {
     timings.queueMs = double(begun - submitted) * 1e-6;
   if (sampled > 1 && lastId > firstId)
     timings.decodeTps = double(sampled - 1) / (double(lastId - firstId) * 1e-9);
+  completion.drawn = sampled;
+  if (stops && stops->stopped())
+    completion.stopString = stops->match();
   return std::move(completion);
 }
 

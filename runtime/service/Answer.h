@@ -12,6 +12,7 @@
 
 #include "runtime/sample/TokenHistory.h"
 #include "runtime/service/Session.h"
+#include "runtime/text/Grammar.h"
 #include "runtime/text/Text.h"
 
 #include <optional>
@@ -25,7 +26,19 @@ public:
          const text::Tokenizer *tokenizer);
 
   const SamplingParams &sampling() const { return request.sampling; }
+  /// Whether the request wants to see a row before an id is drawn from it.
+  bool editsLogits() const { return bool(request.onLogits); }
+  void editLogits(std::span<float> row) const {
+    request.onLogits({request.sampling.choice, completion.ids, row});
+  }
   const TokenHistory *history() const { return seen ? &*seen : nullptr; }
+  bool pooled() const { return request.pooling != Pooling::None; }
+  /// Takes the hidden state of a prompt token. False: it was the last, and the embedding is there.
+  bool pool(std::span<const float> hidden, int64_t position);
+  bool constrained() const { return constraint.has_value(); }
+  /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
+  /// and the answer has ended with its error.
+  std::optional<std::span<const uint32_t>> allowed();
   bool cancelled() const {
     return request.cancel && request.cancel->load(std::memory_order_relaxed);
   }
@@ -49,6 +62,7 @@ public:
 
 private:
   void end(FinishReason reason);
+  void fail(Error error);
   std::string shown(std::string piece); ///< what of a decoded piece may be shown now
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs);
 
@@ -58,7 +72,10 @@ private:
   std::optional<TokenHistory> seen;
   std::optional<text::StreamDecoder> decoder;
   std::optional<text::StopMatcher> stops;
+  std::optional<text::Constraint> constraint;
   Completion completion;
+  std::vector<double> pooledSum; ///< of hidden states
+  int64_t pooledPositions = 0;   ///< below this they are in it
   bool done = false;
   int64_t sampled = 0;
   uint64_t submitted, firstId = 0, lastId = 0; ///< ns

@@ -63,6 +63,40 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
   return ids;
 }
 
+/// The most new ids of a request; its own number, or as many as context and pool leave (the last
+/// one takes no position).
+static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
+  if (request.pooling != Pooling::None)
+    return 1; // its positions are the prompt's
+  if (request.maxTokens >= 0)
+    return request.maxTokens;
+  return std::max<int64_t>(1, limits.mostPositions() - int64_t(request.promptIds.size()) + 1);
+}
+
+Result<void> Session::validate(const Request &request) const {
+  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = request.sampling.check(vocab()); !checked)
+    return checked.error();
+  if (!request.stopStrings.empty() && !impl->tokenizer)
+    return noTokenizer("a stop string");
+  if (request.pooling != Pooling::None && !impl->executor->hiddenSize())
+    return Error{ExitCode::Usage, "E0522", "this engine does not tell hidden states",
+                 "it was compiled for a GPU, or before format 1.5",
+                 "compile the checkpoint again: ingot compile MODEL -o E"};
+  if (request.grammar && !impl->tokenizer)
+    return noTokenizer("a grammar");
+  if (request.maxTokens == 0 || request.maxTokens < -1)
+    return badLimit("the number of new tokens is out of range",
+                    "asked for " + std::to_string(request.maxTokens) +
+                        ", allowed: 1 or more, or -1",
+                    "give -n 1 or more, or -n -1 for as many as the context leaves");
+  return checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
+                     impl->limits);
+}
+
 Result<RequestId> Session::submit(Request request) {
   auto ids = submit(std::move(request), 1);
   if (!ids)
@@ -73,38 +107,23 @@ Result<RequestId> Session::submit(Request request) {
 Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices) {
   if (impl->failure)
     return *impl->failure;
-  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
+  if (auto checked = validate(request); !checked)
     return checked.error();
-  if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
-    return checked.error();
-  if (auto checked = request.sampling.check(vocab()); !checked)
-    return checked.error();
-  if (!request.stopStrings.empty() && !impl->tokenizer)
-    return noTokenizer("a stop string");
   if (choices < 1 || choices > kMostChoices)
     return badLimit("the number of choices is out of range",
                     "asked for " + std::to_string(choices) + ", allowed: 1 to " +
                         std::to_string(kMostChoices),
                     "ask for fewer");
-  int64_t prompt = int64_t(request.promptIds.size());
-  int64_t maxTokens = request.maxTokens;
-  if (maxTokens == 0 || maxTokens < -1)
-    return badLimit("the number of new tokens is out of range",
-                    "asked for " + std::to_string(maxTokens) + ", allowed: 1 or more, or -1",
-                    "give -n 1 or more, or -n -1 for as many as the context leaves");
-  if (maxTokens < 0) {
-    // As many as the context and the pool leave; the last one takes no position.
-    maxTokens = std::max<int64_t>(1, impl->limits.mostPositions() - prompt + 1);
-  }
-  if (auto checked = checkLength(prompt, maxTokens, impl->limits); !checked)
-    return checked.error();
-
+  const int64_t maxTokens = mostTokens(request, impl->limits);
+  if (request.onLogits)
+    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
   SequenceOptions options;
   options.maxNew = maxTokens;
   options.priority = request.priority;
   options.user = request.user;
   options.cachePrefix = request.cachePrefix;
   options.cacheSalt = request.cacheSalt;
+  options.everyPosition = request.pooling == Pooling::Mean;
   options.arrival = Impl::now();
   std::vector<RequestId> ids{impl->scheduler->add(request.promptIds, options)};
   while (int64_t(ids.size()) < choices)
@@ -149,9 +168,11 @@ bool Session::Impl::deviceDraws() {
   for (const Scheduler::Row &row : scheduler->rows()) {
     if (!choicesOf.empty() && choicesOf.contains(row.sequence))
       return false; // several ids of one row
-    const SamplingParams &params = answers.at(row.sequence)->sampling();
+    const Answer &answer = *answers.at(row.sequence);
+    const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (!params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (answer.pooled() || answer.constrained() || answer.editsLogits() ||
+        !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});
@@ -209,6 +230,14 @@ std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView 
   return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
 }
 
+const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
+  if (!answer.editsLogits())
+    return row;
+  std::copy_n(row, editedRow.size(), editedRow.begin());
+  answer.editLogits(editedRow);
+  return editedRow.data();
+}
+
 Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
   auto found = answers.find(row.sequence);
   return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
@@ -260,11 +289,26 @@ bool Session::Impl::finishSampled() {
 }
 
 /// The first logits of a request are those of all its choices.
-void Session::Impl::drawRow(const Scheduler::Row &row, const float *logits) {
-  auto draw = [&](Answer &answer) {
+void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
+  if (Answer &answer = *answers.at(row.sequence); answer.pooled()) {
+    hidden.resize(size_t(executor->hiddenSize()));
+    executor->hiddenState(index, hidden.data());
+    if (!answer.pool(hidden, row.position))
+      scheduler->finish(row.sequence);
+    return;
+  }
+  const float *logits = executor->logits() + index * executor->logitsStride();
+  const float *maxima =
+      executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
+  auto draw = [&](Answer &answer) { // -1: it has ended
+    auto allowed = answer.allowed();
+    if (!allowed)
+      return -1;
+    const float *drawn = drawnFrom(logits, answer);
     Sampler::Choice choice =
-        sampler->choose(logits, answer.sampling(), answer.history(), uint64_t(row.position) + 1);
-    return answer.take(choice.id, choice.logprobs) ? choice.id : -1; // -1: it has ended
+        sampler->choose(drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
+                        drawn == logits ? maxima : nullptr, *allowed); // an edited row has others
+    return answer.take(choice.id, choice.logprobs) ? choice.id : -1;
   };
   if (auto others = choicesOf.find(row.sequence); others != choicesOf.end()) {
     for (RequestId other : others->second) {
@@ -300,7 +344,7 @@ bool Session::step() {
     return false;
   const auto rows = impl->scheduler->rows();
   for (size_t i = 0; i < rows.size(); ++i)
-    impl->drawRow(rows[i], impl->executor->logits() + int64_t(i) * impl->executor->logitsStride());
+    impl->drawRow(rows[i], int64_t(i));
   return true;
 }
 
@@ -309,6 +353,11 @@ ScheduleStats Session::stats() const { return impl->scheduler->stats(); }
 void Session::runUntilDone() {
   while (step())
     ;
+}
+
+bool Session::started(RequestId id) const {
+  auto found = impl->answers.find(id);
+  return found != impl->answers.end() && found->second->started();
 }
 
 bool Session::finished(RequestId id) const {

@@ -37,8 +37,9 @@
 #include <vector>
 
 namespace ingot::text {
+class Grammar;
 class Tokenizer;
-}
+} // namespace ingot::text
 
 namespace ingot::fb {
 struct Engine;
@@ -94,14 +95,38 @@ struct TokenEvent {
   uint32_t choice = 0;                    ///< SamplingParams::choice of the answer
 };
 
+/// What onLogits sees: a row of logits before an id is drawn from it.
+struct LogitsRow {
+  uint32_t choice;              ///< SamplingParams::choice of the request
+  std::span<const int32_t> ids; ///< new ones so far
+  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+};
+
+/// Which of a prompt's hidden states (after the last norm) an embedding is made of.
+enum class Pooling : uint8_t {
+  None, ///< an answer is wanted, no embedding
+  Last, ///< the last token's
+  Mean, ///< the mean of all
+};
+
 struct Request {
   std::vector<int32_t> promptIds; ///< used as they are: nothing is added
   SamplingParams sampling;
   int64_t maxTokens = -1;               ///< new ids at most; -1: as many as the context leaves
   std::vector<int32_t> stopIds;         ///< besides the engine's eos ids
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
+  bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  /// Not None: no ids are drawn, Completion::embedding is what is wanted; maxTokens is without
+  /// effect.
+  Pooling pooling = Pooling::None;
+  /// What the answer must match; needs a tokenizer. Null: any text.
+  std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
+  /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
+  /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
+  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host.
+  std::function<void(const LogitsRow &)> onLogits;
   const std::atomic<bool> *cancel =
       nullptr;             ///< ends the request within one step when it turns true
   int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one
@@ -120,10 +145,14 @@ struct Timings {
 
 struct Completion {
   std::vector<int32_t> promptIds;
-  std::vector<int32_t> ids; ///< new ones only; a stop id is not among them
-  std::string text;         ///< of `ids`, cut before a stop string; empty without a tokenizer
+  std::vector<int32_t> ids;     ///< new ones only; a stop id is not among them
+  std::string text;             ///< of `ids`, cut before a stop string; empty without a tokenizer
+  std::string stopString;       ///< that ended it, if one did
+  int64_t drawn = 0;            ///< ids that were drawn, a stop id among them
+  std::optional<Error> failure; ///< why it was cancelled, if not by its maker: E0623
   FinishReason finishReason = FinishReason::Stop;
   std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if asked
+  std::vector<float> embedding;                    ///< [hidden], of length 1; empty unless asked
   int64_t cachedTokens = 0;                        ///< of the prompt, found in the prefix cache
   Timings timings;
 };
@@ -170,6 +199,8 @@ public:
   /// the engine says so. E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
 
+  /// What submit() would refuse of a request, without queueing it. May be called from any thread.
+  Result<void> validate(const Request &request) const;
   /// Queues a request. Errors (exit 2): E0503 empty prompt, E0504 id outside
   /// the vocabulary, E0505 prompt (with maxTokens) beyond the context, E0506
   /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
@@ -189,6 +220,8 @@ public:
   const Error *failure() const;
   /// Steps until every request has finished.
   void runUntilDone();
+  /// Whether `id` has taken part in a step.
+  bool started(RequestId id) const;
   /// True once `id` has finished and take() may be called.
   bool finished(RequestId id) const;
   /// The answer; the session forgets the request.

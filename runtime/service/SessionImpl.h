@@ -45,14 +45,16 @@ struct Session::Impl {
   };
   std::optional<Begun> underWay;
   double lastEnd = 0;                ///< of a step
+  std::vector<float> hidden;         ///< of one row
   std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
+  std::vector<float> editedRow;      ///< [vocab] once a request has asked to change its logits
 
   static double now() { return double(nowNanoseconds()) * 1e-9; }
   /// The next batch; those that are in one for the first time have started.
   const BatchView *plan();
   void cancel(RequestId id, Answer &answer);
   void endCancelled();
-  void drawRow(const Scheduler::Row &row, const float *logits);
+  void drawRow(const Scheduler::Row &row, int64_t index);
   /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
   bool succeeded(const Result<void> &ran);
   /// Runs the planned batch for its logits, to the end.
@@ -62,6 +64,8 @@ struct Session::Impl {
   std::optional<Begun> beginSampled(const BatchView &planned);
   std::optional<Begun> runAhead(const Rows &rows);
   bool finishSampled();
+  /// The logits that an answer draws from: the row itself, or a copy that its request has changed.
+  const float *drawnFrom(const float *row, const Answer &answer);
   /// The answer that a row is for, unless it has finished.
   Answer *answerOf(const Scheduler::Row &row);
 };

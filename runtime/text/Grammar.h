@@ -6,9 +6,9 @@
 //   schema, regex, grammar --compile--> Grammar --start--> Constraint, one per sequence
 //                                                            allowed() -> bits; sampler; accept(id)
 //
-// A Vocabulary is built once per engine, when the first constraint is asked for (it is a trie of all
-// tokens). Compiling is bounded in size, depth and time; a mask in work. Vocabulary and Grammar may
-// be used from several threads at once, a Constraint from one at a time.
+// A Vocabulary is built once per engine, when the first constraint is asked for (it is a trie of
+// all tokens). Compiling is bounded in size, depth and time; a mask in work. Vocabulary and Grammar
+// may be used from several threads at once, a Constraint from one at a time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,8 +28,8 @@ enum class GrammarKind : uint8_t {
 /// Of sources: 64 KiB, nesting of 64, 2 s to compile (S13 of the tests).
 class Vocabulary {
 public:
-  /// `vocab`: ids that logits have. `eos`: ids that end an answer; the first is what the trie knows.
-  /// The tokenizer must outlive this. E0620 if it has no tokens to make a trie of.
+  /// `vocab`: ids that logits have. `eos`: ids that end an answer, each of them.
+  /// The tokenizer must outlive this. E0624 if it has no tokens to make a trie of.
   static Result<std::unique_ptr<Vocabulary>> create(const Tokenizer &tokenizer, int32_t vocab,
                                                     std::span<const int32_t> eos);
   ~Vocabulary();
@@ -44,9 +44,9 @@ class Constraint {
 public:
   Constraint(Constraint &&) noexcept;
   ~Constraint();
-  /// One bit per id of the vocabulary, id i at word i / 32, bit i % 32; set: it may come next. An id
-  /// that ends the answer is set where the grammar is complete. Valid until the next call. E0623 if
-  /// the work limit was hit (the answer cannot go on).
+  /// One bit per id of the vocabulary, id i at word i / 32, bit i % 32; set: it may come next. An
+  /// id that ends the answer is set where the grammar is complete. Valid until the next call. E0623
+  /// if the work limit was hit (the answer cannot go on).
   Result<std::span<const uint32_t>> allowed();
   /// Takes the id that was chosen, which must have been allowed. E0623 as above.
   Result<void> accept(int32_t id);
@@ -63,7 +63,7 @@ private:
 
 class Grammar {
 public:
-  /// Errors: E0621 (not a grammar of that kind: the library's words and the place in `why`), E0622
+  /// Errors: E0625 (not a grammar of that kind: the library's words and the place in `why`), E0622
   /// (too large, too deep, or too slow to compile).
   static Result<std::shared_ptr<const Grammar>> compile(const Vocabulary &vocabulary,
                                                         GrammarKind kind, std::string_view source);

@@ -115,11 +115,15 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::parse(std::string_view sourc
 
 ChatTemplate::~ChatTemplate() { ingot_template_close(handle); }
 
+bool ChatTemplate::uses(std::string_view variable) const {
+  return ingot_template_uses(handle, slice(variable));
+}
+
 Result<std::string> ChatTemplate::render(std::string_view messagesJson,
                                          const Options &options) const {
   // Later keys win in JSON objects as the crate reads them, so the caller's own come last.
   std::string variables = "{\"add_generation_prompt\":";
-  variables += options.addGenerationPrompt ? "true" : "false";
+  variables += options.addGenerationPrompt && !options.continueFinalMessage ? "true" : "false";
   if (!options.bosToken.empty())
     variables += ",\"bos_token\":" + jsonString(options.bosToken);
   if (!options.eosToken.empty())
@@ -145,7 +149,8 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
 
   std::string text, why;
   switch (
-      ingot_template_render(handle, slice(messagesJson), slice(variables), into(text), into(why))) {
+      ingot_template_render(handle, slice(messagesJson), slice(variables),
+                                 options.continueFinalMessage, into(text), into(why))) {
   case INGOT_TEXT_OK:
     return text;
   case INGOT_TEXT_FAILED:

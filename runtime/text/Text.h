@@ -78,6 +78,7 @@ public:
   idOf(std::string_view token) const; ///< as written in the vocabulary ("<|im_end|>", "Ġthe")
 
 private:
+  friend class Vocabulary;
   explicit Tokenizer(void *handle) : handle(handle) {}
   void *handle;
 };
@@ -97,7 +98,13 @@ public:
     std::string bosToken, eosToken; ///< token strings, as `bos_token` and `eos_token`
     std::string extraJson; ///< a JSON object with further variables ("tools", "enable_thinking", …)
                            ///< or empty
+    /// The text ends within the last message, after its content, so that the answer goes on with it;
+    /// no generation prompt. E0614 if it has no text, E0612 if the template does not show it whole.
+    bool continueFinalMessage = false;
   };
+  /// Whether the template reads this variable: one that does not read "tools" has no room for them.
+  bool uses(std::string_view variable) const;
+
   using Message = std::pair<std::string, std::string>; ///< role, content
 
   /// `messagesJson`: a JSON array of messages. Errors: E0612 (the template failed or

@@ -52,6 +52,23 @@ int32_t ingot_tokenizer_compile(IngotTextSlice json, bool libraryModel, bool *is
 int32_t ingot_template_parse(IngotTextSlice source, void **chatTemplate, IngotTextOutput error);
 void ingot_template_close(void *chatTemplate);
 int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages,
-                              IngotTextSlice variables, IngotTextOutput text,
+                              IngotTextSlice variables, bool continued, IngotTextOutput text,
                               IngotTextOutput error);
+bool ingot_template_uses(const void *chatTemplate, IngotTextSlice variable);
+
+/// Ids of logits; `eos`: those that end an answer, as int32_t. Reads the tokenizer and keeps nothing of it.
+int32_t ingot_vocabulary_open(const void *tokenizer, uint32_t ids, IngotTextSlice eos,
+                              void **vocabulary, IngotTextOutput error);
+void ingot_vocabulary_close(void *vocabulary);
+/// `kind`: GrammarKind. SYNTAX, TOO_LARGE or PANIC. What is compiled keeps the vocabulary.
+int32_t ingot_grammar_compile(const void *vocabulary, uint8_t kind, IngotTextSlice source,
+                              void **grammar, IngotTextOutput error);
+void ingot_grammar_close(void *grammar);
+int32_t ingot_grammar_start(const void *grammar, void **constraint, IngotTextOutput error);
+/// LIMIT or PANIC; `words`: their number is the size. They stay until the constraint is next used.
+int32_t ingot_constraint_allowed(void *constraint, IngotTextSlice *words, IngotTextOutput error);
+int32_t ingot_constraint_accept(void *constraint, uint32_t id, IngotTextOutput error);
+bool ingot_constraint_complete(const void *constraint);
+int32_t ingot_constraint_clone(const void *constraint, void **copy, IngotTextOutput error);
+void ingot_constraint_close(void *constraint);
 }

@@ -176,17 +176,18 @@ TEST(Matmul, TwoPlanes) {
 }
 
 /// The head of a greedy step: keys[row] = the largest value and the lowest id that has it, and no
-/// output. Any mix of parts finds the same.
-TEST(Matmul, GreedyKeys) {
+/// output. Any mix of parts finds the same. Of another step: the output, and the largest of each panel.
+TEST(Matmul, GreedyKeysAndMaxima) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   for (int64_t n : {1, 31, 64, 97, 200}) {
     RandomWeight w(WeightFormat::F32, n, 1, 3);
     float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: one after the other
     std::string x = typeOf("f32", 1), y = typeOf("f32", n), weight = weightOf(w);
+    std::string m = typeOf("f32", w.layout.panels);
     KernelModule module("kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
-                        ", %keys: !kernel.rows<1, key>) { kernel.matmul %x : " + x +
+                        ", %keys: !kernel.rows<1, key>, %m: " + m + ") { kernel.matmul %x : " + x +
                         " weights(%w : " + weight + ") outs(%y : " + y +
-                        ") keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: "
+                        ") keys %keys : !kernel.rows<1, key> maxima %m : " + m + " attributes {aux_counts = array<i64: "
                         "0>, extent = 1 : i32, keys_up_to = 64 : i64} {\n^bb0(%acc: f32): "
                         "kernel.yield %acc : f32 } kernel.return }");
     std::vector<std::vector<float>> cases = {
@@ -206,14 +207,15 @@ TEST(Matmul, GreedyKeys) {
         std::copy(made.begin(), made.end(), logits);
         int64_t rows = made[0] == 0 ? kGreedyRows : 11, panels = w.layout.panels;
         Buffer<float> ones(rows * 32), out(rows * f32RowBytes(n) / 4);
+        Buffer<float> maxima(rows * f32RowBytes(panels) / 4);
         for (int64_t t = 0; t < rows; ++t)
           ones[t * 32] = 1;
         Buffer<uint64_t> keys(rows);
         BatchView batch{};
         batch.rows = rows, batch.greedy = 1;
         for (int64_t part = 0; part < 3; ++part)
-          code.call("head", {ones.data(), w.bytes.data(), out.data(), keys.data()}, batch, part,
-                    panels, 3);
+          code.call("head", {ones.data(), w.bytes.data(), out.data(), keys.data(), maxima.data()},
+                    batch, part, panels, 3);
         int64_t want = 0;
         for (int64_t id = 0; id < n; ++id)
           if (made[id] > made[want] || (made[want] != made[want] && made[id] == made[id]))
@@ -221,13 +223,25 @@ TEST(Matmul, GreedyKeys) {
         for (int64_t t = 0; t < rows; ++t) {
           ASSERT_EQ(int64_t(uint32_t(~keys[t])), want) << isa->name << " n " << n << " row " << t;
           ASSERT_EQ(out[t * f32RowBytes(n) / 4], 0.0f) << "nobody wants the logits";
+          ASSERT_EQ(maxima[t * f32RowBytes(panels) / 4], 0.0f) << "nor their maxima";
         }
         batch.greedy = 0;
         Buffer<uint64_t> untouched(rows);
-        code.call("head", {ones.data(), w.bytes.data(), out.data(), untouched.data()}, batch, 0,
-                  panels);
+        for (int64_t part = 0; part < 3; ++part)
+          code.call("head", {ones.data(), w.bytes.data(), out.data(), untouched.data(), maxima.data()},
+                    batch, part, panels, 3);
         ASSERT_EQ(untouched[0], 0u);
-        ASSERT_TRUE(out[0] == made[0] || (std::isnan(out[0]) && std::isnan(made[0])));
+        for (int64_t t = 0; t < rows; ++t)
+          for (int64_t panel = 0; panel < panels; ++panel) {
+            float most = -inf;
+            for (int64_t id = panel * 32; id < std::min(n, panel * 32 + 32); ++id) {
+              float logit = out[t * f32RowBytes(n) / 4 + id];
+              ASSERT_TRUE(logit == made[id] || (std::isnan(logit) && std::isnan(made[id])));
+              most = logit > most ? logit : most;
+            }
+            ASSERT_EQ(maxima[t * f32RowBytes(panels) / 4 + panel], most)
+                << isa->name << " n " << n << " row " << t << " panel " << panel;
+          }
       }
     }
   }

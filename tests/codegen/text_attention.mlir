@@ -9,7 +9,7 @@
 // CHECK:         call <16 x float> @llvm.masked.load.v16f32.p0({{.*}}i1 true, i1 true, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false>
 // CHECK:         store float 0xC6293E5940000000
 
-// q . K: bf16 widened by shift and mask, one fma chain per lane in order of d; the next page comes meanwhile.
+// q . K: bf16 widened by shift and mask, one fma chain per lane in order of d; the next block comes meanwhile.
 // CHECK:         call void @llvm.prefetch
 // CHECK:         [[WORDS:%.+]] = load <16 x i32>
 // CHECK-NEXT:    shl <16 x i32> [[WORDS]], splat (i32 16)
@@ -17,7 +17,7 @@
 // CHECK:         call <16 x float> @llvm.fma.v16f32
 // CHECK-NEXT:    call <16 x float> @llvm.fma.v16f32
 
-// Positions after the row's own and before its window count as -inf.
+// Positions after the row's own and before its window count as -inf, in blocks that some row does not see whole.
 // CHECK:         icmp sgt <16 x i32> {{%.+}}, <i32 -1, i32 1, i32 3,
 // CHECK:         icmp slt <16 x i32> {{%.+}}, <i32 0, i32 2, i32 4,
 // CHECK:         and <16 x i1>

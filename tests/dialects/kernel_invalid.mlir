@@ -171,6 +171,18 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 
 // -----
 
+// matmul_c18
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<2, f32>) {
+  // expected-error @+1 {{expects a maximum for each 32 values of the logits rows of one f32 output}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %i : !kernel.rows<2, f32> attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
 // matmul_c14
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects a pool, the count up to which it is appended to, and a table with its style or neither}}

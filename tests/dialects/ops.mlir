@@ -108,6 +108,15 @@ kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y:
   kernel.return
 }
 
+kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, f32>) {
+  // CHECK: kernel.matmul {{.*}} maxima %{{.+}} : !kernel.rows<1, f32> attributes
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %k : !kernel.rows<1, f32> attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
 // CHECK-LABEL: kernel.func @norm_0
 kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
   // CHECK: kernel.rowwise

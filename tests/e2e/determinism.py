@@ -96,7 +96,8 @@ def preempted(ingot, checkpoint, precision):
 
 
 def seeds(ingot, checkpoint, precision):
-    """D2: a seed fixes the text, whatever else runs; another seed gives another one."""
+    """D2: a seed fixes the text, whatever else runs; another seed gives another one. With a bias all logits are read, else
+    those where the head's maxima say that one of the largest may be."""
     prompts = ingot.file("seeds.jsonl", [{"prompt_ids": checkpoint.golden["text"]["ids"][:9]}] * 5)
     engine = checkpoint.engines[precision]
     common = ["--prompts-file", prompts, "--temp", 1, "--top-k", 40, "-n", 12, "--ignore-eos"]
@@ -104,6 +105,8 @@ def seeds(ingot, checkpoint, precision):
     again = [a["ids"] for a in ingot.json_lines("run", engine, *common, "--seed", 7, "--max-seqs", 1)]
     other = [a["ids"] for a in ingot.json_lines("run", engine, *common, "--seed", 8)]
     assert first == again, "the same seed gave another text"
+    plain = [a["ids"] for a in ingot.json_lines("run", engine, *common, "--seed", 7, "--logit-bias", "0=0")]
+    assert first == plain, "other ids with maxima than from all logits"
     assert first != other, "another seed gave the same text"
 
 

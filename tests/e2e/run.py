@@ -10,12 +10,15 @@ import pathlib
 import sys
 
 import determinism
+import embed
 import files
 import fp8
 import goldens
 import gpu
+import page
 import resources
 import seed
+import service
 import terminal
 import tiny
 from suite import Checkpoint, Ingot, Suite
@@ -45,6 +48,9 @@ def main():
             terminal.add(suite, ingot, checkpoint)
             files.add(suite, ingot, checkpoint, options.long)
             resources.add(suite, ingot, checkpoint, options.long)
+            service.add(suite, ingot, checkpoint, options.long)
+            embed.add(suite, ingot, checkpoint, options.long)
+            page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
             suite.check("gpu smollm2: the first ids on the emulator", lambda: gpu.greedy(ingot, checkpoint))
             suite.check("gpu smollm2: a KV cache of fp8 on the emulator", lambda: gpu.scaled_kv(ingot, checkpoint))
     if options.only is None:

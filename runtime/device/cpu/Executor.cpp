@@ -2,6 +2,7 @@
 #include "runtime/device/cpu/Executor.h"
 
 #include "runtime/device/cpu/SeededWeights.h"
+#include "runtime/formats/PanelLayout.h"
 
 #include <algorithm>
 #include <cassert>
@@ -170,6 +171,11 @@ void Executor::resolve() {
   logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
   logitsRowStride =
       int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+  if (table.logit_maxima() >= 0) {
+    maximaRows = reinterpret_cast<const float *>(bufferAddress(size_t(table.logit_maxima())));
+    maximaRowStride =
+        int64_t(table.buffers()->Get(unsigned(table.logit_maxima()))->per_unit() / sizeof(float));
+  }
   if (table.greedy_keys() >= 0)
     keys = reinterpret_cast<uint64_t *>(bufferAddress(size_t(table.greedy_keys())));
   ids.reserve(size_t(statement.limits.logitsRows));
@@ -253,6 +259,26 @@ void Executor::startTrace(bool keepEvents) {
     launchList.push_back({launch.kernel, launch.layer});
   tracing = std::make_unique<runtime::Trace>(std::move(names), std::move(launchList),
                                              loop->threads(), keepEvents);
+}
+
+int64_t Executor::hiddenSize() const {
+  return file->table().hidden_rows() < 0 ? 0 : int64_t(file->table().model()->hidden());
+}
+
+void Executor::hiddenState(int64_t row, float *out) const {
+  const fb::Engine &table = file->table();
+  const int64_t width = table.model()->hidden(), index = table.hidden_rows();
+  const auto *bytes = static_cast<const std::byte *>(bufferAddress(size_t(index))) +
+                      row * int64_t(table.buffers()->Get(unsigned(index))->per_unit());
+  if (!table.hidden_planes()) {
+    std::memcpy(out, bytes, size_t(width) * sizeof(float));
+    return;
+  }
+  const Q8Row plane = q8Row(width);
+  const auto *high = reinterpret_cast<const int8_t *>(bytes), *low = high + plane.bytes;
+  const auto *scales = reinterpret_cast<const float *>(bytes + plane.bytes + plane.scaleOffset);
+  for (int64_t k = 0; k < width; ++k)
+    out[k] = float(256 * int32_t(high[k]) + int32_t(low[k])) * scales[k / kGroupK];
 }
 
 } // namespace ingot::cpu

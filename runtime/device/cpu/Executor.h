@@ -55,6 +55,13 @@ public:
 
   const float *logits() const override { return logitsRows; }
   int64_t logitsStride() const override { return logitsRowStride; }
+  /// Engines before format 1.5 have none.
+  const float *maxima() const override { return maximaRows; }
+  int64_t maximaStride() const override { return maximaRowStride; }
+
+  /// Engines before format 1.5 do not tell it.
+  int64_t hiddenSize() const override;
+  void hiddenState(int64_t row, float *out) const override;
 
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const override { return statement; }
@@ -99,6 +106,8 @@ private:
   std::vector<ResolvedLaunch> resolved;
   const float *logitsRows = nullptr;
   int64_t logitsRowStride = 0;
+  const float *maximaRows = nullptr;
+  int64_t maximaRowStride = 0;
   uint64_t *keys = nullptr; ///< [rows], of greedy steps; null: the engine has none
   std::vector<int32_t> ids; ///< that the last greedy step found
 

@@ -97,7 +97,8 @@ uint64_t leftInTheGroup() {
     if (key == "inactive_file" || key == "active_file")
       cache += value;
   uint64_t left = limit > used ? limit - used : 0;
-  return std::max<uint64_t>(1, std::min(limit, left + std::min(cache, used))); // 0 would say: unknown
+  return std::max<uint64_t>(1,
+                            std::min(limit, left + std::min(cache, used))); // 0 would say: unknown
 }
 
 /// What `ulimit -v` leaves of the address space.

@@ -30,19 +30,25 @@ namespace ingot::http {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+/// A request that was answered here and never reached the handler.
+struct RefusedRequest {
+  int status;
+  std::string_view code, id, client; ///< valid during the call
+};
+
 struct ServerOptions {
   std::string host = "127.0.0.1"; ///< an address of this machine; "::" and "0.0.0.0" for all
   uint16_t port = 8000;           ///< 0: any free one (Server::port says which)
-  /// Whoever sends `Authorization: Bearer KEY` or `x-api-key: KEY` with one of them may come in;
-  /// empty: everybody. A host other than a loopback one needs a key (E0551).
-  std::vector<std::string> apiKeys;
-  std::vector<std::string> openPaths; ///< answered without a key ("/health")
+  /// Whoever sends `Authorization: Bearer KEY` or `x-api-key: KEY` with one of them may come in, or
+  /// gives it to a browser as password (`Basic`); empty: everybody. A host other than a loopback one needs a key (E0551).
+  std::vector<std::string> apiKeys = {};
+  std::vector<std::string> openPaths = {}; ///< answered without a key ("/health")
   /// Values of Origin that browsers of other sites may use; "*" for all. Empty: CORS is off.
-  std::vector<std::string> allowedOrigins;
+  std::vector<std::string> allowedOrigins = {};
   /// Host headers that are served besides addresses of loopback, `localhost` and `host` (against DNS
   /// rebinding). A server that listens elsewhere and has a key takes any.
-  std::vector<std::string> allowedHosts;
-  std::string tlsCertificate, tlsKey; ///< PEM files; both or none
+  std::vector<std::string> allowedHosts = {};
+  std::string tlsCertificate = {}, tlsKey = {}; ///< PEM files; both or none
   size_t maxConnections = 1024;
   size_t maxHeaderBytes = 16 << 10;
   size_t maxBodyBytes = 8 << 20;
@@ -50,6 +56,8 @@ struct ServerOptions {
       idleTimeout{75'000};
   size_t maxBacklogBytes = 4 << 20; ///< of one response, not yet taken by the client
   std::chrono::milliseconds pingInterval{15'000}; ///< of streams, while nothing else is sent
+  /// For logs and counts; on the server's thread, must return at once.
+  std::function<void(const RefusedRequest &)> onRefusal = {};
 };
 
 struct Request {
@@ -105,8 +113,9 @@ public:
   virtual void start() = 0;
   /// Runs `work` on the server's thread.
   virtual void post(std::function<void()> work) = 0;
-  /// No new connections, and requests on old ones are answered by `refusal` (status, body) but for
-  /// openPaths; responses under way go on. Idle connections close.
+  /// Requests from now on, on old connections and new ones, are answered by `refusal` (status, body) but
+  /// for openPaths, and each is its connection's last; responses under way go on. Idle connections
+  /// close. (It goes on listening, so that clients are told, and /health can say it.)
   virtual void drain(int status, std::string body) = 0;
   /// True once no response is under way, false if that took longer.
   virtual bool waitUntilIdle(std::chrono::milliseconds atMost) = 0;

@@ -1,5 +1,15 @@
 // The head gets a buffer of keys that outlives the step; the program says which.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{maxima})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
+
+// On CPUs, the largest of each 32 values as well: of a vocabulary of 32 there is one panel.
+// MAXIMA-LABEL: kernel.func @head(
+// MAXIMA-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>, %[[MAXIMA:[^:]+]]: !kernel.rows<1, f32>) {
+// MAXIMA:         keys %[[KEYS]] : !kernel.rows<1, key> maxima %[[MAXIMA]] : !kernel.rows<1, f32> attributes
+// MAXIMA:       plan.program @p attributes {
+// MAXIMA-SAME:    maxima = @logit_maxima
+// MAXIMA-DAG:   plan.buffer @logit_maxima per_row 128 persistent
+// MAXIMA:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>, #plan.buffer<@logit_maxima>]
 
 // CHECK-DAG:   [Passed] head_argmax | Category:fusion | Remark="found by the head in steps of at most 32 rows"
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="2 launches write the logits"

@@ -361,6 +361,14 @@ std::vector<BadEngine> allBad() {
          t.greedy_keys = int(t.buffers.size());
        }},
       {"greedy_keys_unread", "E0810", [](Table &t) { t.greedy_keys = int(t.logits_buffer); }},
+      {"hidden_size", "E0815", [](Table &t) { t.hidden_rows = int(t.buffers.size()) - 1; }},
+      {"hidden_of_nobody", "E0815", [](Table &t) { t.hidden_rows = int(t.buffers.size()); }},
+      {"hidden_are_logits", "E0815", [](Table &t) { t.hidden_rows = int(t.logits_buffer); }},
+      {"maxima_size", "E0814", [](Table &t) { withMaxima(t), t.logit_maxima = t.greedy_keys; }},
+      {"maxima_of_nobody", "E0814", [](Table &t) { t.logit_maxima = int(t.buffers.size()); }},
+      {"maxima_are_logits", "E0814", [](Table &t) { t.logit_maxima = int(t.logits_buffer); }},
+      {"maxima_on_gpu", "E0814",
+       [](Table &t) { withMaxima(t), withGpuProgram(t).greedy_keys = -1; }},
       {"greedy_ids_class", "E0810", [](Table &t) { t.greedy_section = t.greedy_ids = 0; }},
       // Text and defaults.
       {"tokenizer_out_of_range", "E0375", [](Table &t) { t.text->tokenizer_segment = 9; }},

@@ -252,5 +252,8 @@ TEST(EngineWriter, DISABLED_KeepsAnEngineWithKeys) {
               t.buffers.push_back(std::move(keys));
             }));
 }
+TEST(EngineWriter, DISABLED_KeepsAnEngineWithMaxima) {
+  writeFile("v1.5-maxima.ingot", assemble(withMaxima));
+}
 
 } // namespace

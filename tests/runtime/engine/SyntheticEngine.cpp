@@ -302,6 +302,16 @@ void withCluster(Table &t) {
   addTensorMap(variant);
 }
 
+void withMaxima(Table &t) {
+  auto add = [&](const char *name, uint64_t bytes) {
+    t.buffers.push_back(buffer(name, fb::BufferClass::PerRow, bytes, t.bytes_per_row));
+    t.bytes_per_row += bytes;
+    return int(t.buffers.size()) - 1;
+  };
+  t.greedy_keys = add("greedy_keys", 64);
+  t.logit_maxima = add("logit_maxima", 128);
+}
+
 Table &withGpuProgram(Table &t) {
   if (!t.programs.empty())
     return *t.programs[0];

@@ -180,6 +180,54 @@ TEST(Sampler, largeTopKTakesTheSelectionPath) {
   }
 }
 
+/// What maxima leave unread changes no choice: with ties, NaN and infinities, and where all of the
+/// largest lie in one panel or group.
+TEST(Sampler, maximaChangeNoChoice) {
+  const float inf = std::numeric_limits<float>::infinity();
+  std::mt19937 random(11);
+  for (size_t vocab : {1u, 31u, 2047u, 2049u, 33000u}) {
+    Sampler with{int64_t(vocab)}, without{int64_t(vocab)};
+    for (int trial = 0; trial < 60; ++trial) {
+      std::vector<float> logits(vocab);
+      for (float &logit : logits) // few values: ties; or a spread
+        logit = trial % 3 == 0   ? float(random() % 5)
+                : trial % 3 == 1 ? -2.5f
+                                 : float(random() % 4096) * 0x1p-8f;
+      for (int i = 0; i < 80 && trial % 4 == 1; ++i) // in every 64th panel
+        logits[random() % (vocab / 2048 + 1) * 2048 % vocab] += 9.0f;
+      for (int i = 0; i < 70 && trial % 4 == 2; ++i)
+        logits[i % vocab] += 20.0f;
+      for (size_t i = 0; i < vocab / 3 && trial % 5 == 3; ++i)
+        logits[random() % vocab] = i % 2 ? std::nanf("") : -inf;
+      if (trial % 10 == 4)
+        std::fill(logits.begin() + 1, logits.end(), trial == 4 ? std::nanf("") : -inf);
+      if (trial % 15 == 5)
+        logits[random() % vocab] = inf;
+      std::vector<float> maxima;
+      for (size_t first = 0; first < vocab; first += 32) {
+        maxima.push_back(-inf);
+        for (size_t id = first; id < std::min(vocab, first + 32); ++id)
+          maxima.back() = logits[id] > maxima.back() ? logits[id] : maxima.back();
+      }
+      for (int32_t topK : {0, 1, 40, 64, 65, 1024, 1025})
+        for (float topP : {1.0f, 0.7f}) {
+          SamplingParams params;
+          params.temperature = trial % 7 ? 0.8f : 30.0f, params.topK = topK, params.topP = topP;
+          params.minP = trial % 2 ? 0.0f : 0.05f, params.typicalP = trial % 6 ? 1.0f : 0.9f;
+          params.topLogprobs = trial % 3 ? -1 : 7, params.seed = random();
+          if (trial % 8 == 7)
+            params.logitBias = {{int32_t(vocab / 2), 30.0f}};
+          Sampler::Choice a = with.choose(logits.data(), params, nullptr, trial, maxima.data());
+          Sampler::Choice b = without.choose(logits.data(), params, nullptr, trial);
+          ASSERT_EQ(a.id, b.id) << vocab << " ids, trial " << trial << ", top-k " << topK;
+          ASSERT_EQ(a.logprobs.size(), b.logprobs.size());
+          for (size_t i = 0; i < a.logprobs.size(); ++i)
+            ASSERT_EQ(a.logprobs[i].id, b.logprobs[i].id) << vocab << " ids, trial " << trial;
+        }
+    }
+  }
+}
+
 TEST(Sampler, penaltiesAndBiasAgreeWithTheReference) {
   std::mt19937 random(6);
   Sampler sampler(211);
@@ -325,6 +373,41 @@ TEST(Sampler, logprobsAreTheModelsOwn) {
   EXPECT_EQ(sampler.choose(logits.data(), params, nullptr, 0).logprobs.size(), 1u);
   params.topLogprobs = kMaxTopLogprobs; // more than the vocabulary has
   EXPECT_EQ(sampler.choose(logits.data(), params, nullptr, 0).logprobs.size(), 5u);
+}
+
+TEST(Sampler, onlyWhatIsAllowedIsChosen) {
+  // A mask is as good as logits of -inf elsewhere, whatever the filters.
+  std::mt19937 random(21);
+  constexpr size_t kVocab = 1003; // not a multiple of a word
+  for (const Case &test : filterCases()) {
+    Sampler sampler(kVocab);
+    for (uint32_t share : {1u, 40u, 1000u}) {
+      std::vector<float> logits = randomLogits(kVocab, random), masked = logits;
+      std::vector<uint32_t> allowed((kVocab + 31) / 32, 0);
+      allowed[kVocab / 32] |= 1u << (kVocab % 32 - 1); // the last id always
+      for (size_t id = 0; id < kVocab; ++id)
+        if (random() % 1000 < share)
+          allowed[id / 32] |= 1u << (id % 32);
+      for (size_t id = 0; id < kVocab; ++id)
+        if (!(allowed[id / 32] >> (id % 32) & 1))
+          masked[id] = -INFINITY;
+      for (uint64_t position = 0; position < 20; ++position)
+        EXPECT_EQ(
+            sampler.choose(logits.data(), test.params, nullptr, position, nullptr, allowed).id,
+            sampler.choose(masked.data(), test.params, nullptr, position).id)
+            << test.name;
+    }
+  }
+}
+
+TEST(Sampler, anAllowedIdIsFoundWhereNoneHasAFiniteLogit) {
+  Sampler sampler(40);
+  std::vector<float> logits(40, 1.0f);
+  logits[37] = -INFINITY;
+  std::vector<uint32_t> allowed = {0, 1u << 5};
+  EXPECT_EQ(sampler.choose(logits.data(), {}, nullptr, 0, nullptr, allowed).id, 37);
+  logits[37] = NAN;
+  EXPECT_EQ(sampler.choose(logits.data(), {}, nullptr, 0, nullptr, allowed).id, 37);
 }
 
 TEST(Sampler, nothingIsAllocatedPerToken) {

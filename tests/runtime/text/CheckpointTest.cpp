@@ -1,8 +1,8 @@
 // The real vocabularies: SmolLM2's byte-level BPE and Gemma's SentencePiece, read from the GGUF
 // files that `dev` fetches, against HF's ids and against HF's own model on random texts.
 
-#include "Goldens.h"
-#include "runtime/text/TextBuild.h"
+#include "Sampling.h"
+#include "SchemaCheck.h"
 
 #include <ctime>
 #include <filesystem>
@@ -14,7 +14,7 @@ using namespace ingot::text;
 
 namespace {
 
-class Vocabulary : public testing::TestWithParam<const char *> {
+class Checkpoint : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
     std::filesystem::path folder = INGOT_CHECKPOINT_DIR;
@@ -97,7 +97,7 @@ std::string randomText(std::mt19937 &random, const Tokenizer &tokenizer) {
 
 } // namespace
 
-TEST_P(Vocabulary, givesTheGoldenIds) {
+TEST_P(Checkpoint, givesTheGoldenIds) {
   for (simdjson::dom::element one : golden["tokenizer"].get_array()) {
     auto ids = tokenizer->encode(goldens::text(one["text"]));
     ASSERT_TRUE(ids) << ids.error().format();
@@ -116,7 +116,7 @@ TEST_P(Vocabulary, givesTheGoldenIds) {
   EXPECT_EQ(*again, text);
 }
 
-TEST_P(Vocabulary, rendersAndTokenizesTheChat) {
+TEST_P(Checkpoint, rendersAndTokenizesTheChat) {
   auto source = findChatTemplate(*checkpoint);
   ASSERT_TRUE(source) << source.error().format();
   simdjson::dom::element chat;
@@ -133,7 +133,7 @@ TEST_P(Vocabulary, rendersAndTokenizesTheChat) {
   EXPECT_EQ(*ids, goldens::ids(chat["ids"]));
 }
 
-TEST_P(Vocabulary, knowsTheSpecialIds) {
+TEST_P(Checkpoint, knowsTheSpecialIds) {
   bool gemma = std::string_view(GetParam()) == "gemma3";
   EXPECT_EQ(artifact.special.bos, gemma ? 2 : 1);
   EXPECT_EQ(artifact.special.eos, std::vector<int32_t>{gemma ? 1 : 2});
@@ -143,7 +143,7 @@ TEST_P(Vocabulary, knowsTheSpecialIds) {
   EXPECT_EQ(tokenizer->vocabSize(), gemma ? 262144 : 49152);
 }
 
-TEST_P(Vocabulary, tablesAgreeWithTheLibrarysOwnModel) {
+TEST_P(Checkpoint, tablesAgreeWithTheLibrarysOwnModel) {
   auto json = ggufToTokenizerJson(*checkpoint);
   ASSERT_TRUE(json) << json.error().format();
   auto library = compileTokenizerJson(*json, BpeForm::Library);
@@ -162,7 +162,38 @@ TEST_P(Vocabulary, tablesAgreeWithTheLibrarysOwnModel) {
   }
 }
 
-TEST_P(Vocabulary, startsFast) {
+TEST_P(Checkpoint, answersMatchSchemas) {
+  sampling::Words words(artifact, artifact.special.eos);
+  const std::string schema =
+      R"({"type":"object","properties":{"name":{"type":"string","maxLength":12},"n":{"type":"integer",
+      "minimum":-5,"maximum":120},"kind":{"enum":["a","bé","日本"]},"list":{"type":"array","items":
+      {"type":"boolean"},"maxItems":2}},"required":["name","kind","list"],"additionalProperties":false})";
+  auto grammar = sampling::compile(words, GrammarKind::JsonSchema, schema);
+  ASSERT_TRUE(grammar);
+  std::mt19937 random(4);
+  for (int round = 0; round < 12; ++round) {
+    auto text = sampling::draw(words, *grammar, random);
+    ASSERT_TRUE(text);
+    EXPECT_EQ(schema_check::violation(schema, *text), "") << *text;
+  }
+  EXPECT_TRUE(
+      sampling::takes(words, *grammar, R"({"name": "Åsa", "kind": "日本", "list": [true]})"));
+  // Ids of the vocabulary that are no text are never allowed, but for the end.
+  auto any = sampling::compile(words, GrammarKind::Regex, "(?s:.*)");
+  Constraint constraint = any->start();
+  auto mask = constraint.allowed();
+  ASSERT_TRUE(mask);
+  size_t texts = 0;
+  for (int32_t id = 0; id < words.ids; ++id) {
+    bool isEnd = std::ranges::find(words.eos, id) != words.eos.end();
+    if (tokenizer->isSpecial(id))
+      EXPECT_EQ(sampling::has(*mask, id), isEnd) << tokenizer->tokenBytes(id);
+    texts += sampling::has(*mask, id);
+  }
+  EXPECT_GT(texts, static_cast<size_t>(words.ids) * 9 / 10);
+}
+
+TEST_P(Checkpoint, startsFast) {
   double best =
       1e9; // milliseconds of processor time; the best of a few, for the machine may be busy
   for (int round = 0; round < 5; ++round) {
@@ -176,5 +207,5 @@ TEST_P(Vocabulary, startsFast) {
   EXPECT_LT(best, std::string_view(GetParam()) == "gemma3" ? 110 : 30);
 }
 
-INSTANTIATE_TEST_SUITE_P(Checkpoints, Vocabulary, testing::Values("smollm2", "gemma3"),
+INSTANTIATE_TEST_SUITE_P(Checkpoints, Checkpoint, testing::Values("smollm2", "gemma3"),
                          [](const auto &info) { return std::string(info.param); });

@@ -19,7 +19,9 @@ TEST(ChatTemplate, rendersWhatTransformersRenders) {
     ChatTemplate::Options options{.addGenerationPrompt = one["add_generation_prompt"].get_bool(),
                                   .bosToken = "<s>",
                                   .eosToken = "</s>",
-                                  .extraJson = simdjson::minify(one["extra"])};
+                                  .extraJson = simdjson::minify(one["extra"]),
+                                  .continueFinalMessage =
+                                      one["continue_final_message"].error() == simdjson::SUCCESS};
     std::string messages = simdjson::minify(one["messages"]);
     auto text = (*parsed)->render(messages, options);
     if (one["refused"].error() == simdjson::SUCCESS) {
@@ -71,6 +73,25 @@ TEST(ChatTemplate, callersVariablesWin) {
   EXPECT_EQ(*text, "<b>TrueFalse");
 }
 
+TEST(ChatTemplate, tellsWhichVariablesItReads) {
+  auto chat = parse("{% set x = 1 %}{% if tools %}{{ tools | tojson }}{% endif %}{{ x }}");
+  EXPECT_TRUE(chat->uses("tools"));
+  EXPECT_FALSE(chat->uses("x"));
+  EXPECT_FALSE(chat->uses("documents"));
+}
+
+TEST(ChatTemplate, continuesTheLastMessage) {
+  auto chat = parse("{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}{% if "
+                    "add_generation_prompt %}<assistant>{% endif %}");
+  auto text = chat->render({{"user", "a"}, {"assistant", "b "}}, {.continueFinalMessage = true});
+  ASSERT_TRUE(text) << text.error().format();
+  EXPECT_EQ(*text, "<user>a</s><assistant>b ");
+  auto none = chat->render("[{\"role\":\"assistant\"}]", {.continueFinalMessage = true});
+  EXPECT_EQ(none.error().code, "E0614");
+  auto hidden = parse("x")->render({{"assistant", "b"}}, {.continueFinalMessage = true});
+  EXPECT_EQ(hidden.error().code, "E0612");
+}
+
 TEST(ChatTemplate, strftimeNowGivesTheYear) {
   auto text = parse("{{ strftime_now('%Y') }}")->render("[]", {});
   ASSERT_TRUE(text) << text.error().format();
@@ -111,7 +132,8 @@ TEST(ChatTemplate, limitsHold) {
 }
 
 TEST(ChatTemplate, memoryThatIsFreedMayBeUsedAgain) {
-  auto text = parse("{% for i in range(3000) %}{% set x = 'a' * 100000 %}{% endfor %}ok")->render("[]", {});
+  auto text =
+      parse("{% for i in range(3000) %}{% set x = 'a' * 100000 %}{% endfor %}ok")->render("[]", {});
   ASSERT_TRUE(text) << text.error().format();
   EXPECT_EQ(*text, "ok");
 }

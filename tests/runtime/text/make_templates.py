@@ -8,7 +8,7 @@ and what transformers' own renderer makes of them (its text, or that it refuses)
 import json
 import sys
 
-from transformers.utils.chat_template_utils import _compile_jinja_template
+from transformers.utils.chat_template_utils import _compile_jinja_template, render_jinja_template
 
 TEMPLATES = {
     "chatml": """{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}""",
@@ -187,6 +187,146 @@ You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>
     "think_split": """{%- for message in messages -%}{%- set content = message.content -%}{%- if '</think>' in content -%}{%- set reasoning = content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') -%}{%- set content = content.split('</think>')[-1].lstrip('\n') -%}[{{ reasoning }}]{%- endif -%}{{ content }}|{%- endfor -%}{%- if enable_thinking is defined and enable_thinking is false -%}<think>
 
 </think>{%- endif -%}""",
+    "qwen3_tools": """{%- if tools %}
+    {{- '<|im_start|>system\\n' }}
+    {%- if messages[0].role == 'system' %}{{- messages[0].content + '\\n\\n' }}{%- endif %}
+    {{- "# Tools\\n\\n<tools>" }}
+    {%- for tool in tools %}
+        {{- "\\n" }}
+        {{- tool | tojson }}
+    {%- endfor %}
+    {{- "\\n</tools>\\n\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-json-object>}\\n</tool_call><|im_end|>\\n" }}
+{%- elif messages[0].role == 'system' %}
+    {{- '<|im_start|>system\\n' + messages[0].content + '<|im_end|>\\n' }}
+{%- endif %}
+{%- set ns = namespace(multi_step_tool=true, last_query_index=messages|length - 1) %}
+{%- for message in messages[::-1] %}
+    {%- set index = (messages|length - 1) - loop.index0 %}
+    {%- if ns.multi_step_tool and message.role == "user" and message.content is string and not(message.content.startswith('<tool_response>') and message.content.endswith('</tool_response>')) %}
+        {%- set ns.multi_step_tool = false %}
+        {%- set ns.last_query_index = index %}
+    {%- endif %}
+{%- endfor %}
+{%- for message in messages %}
+    {%- if message.content is string %}{%- set content = message.content %}{%- else %}{%- set content = '' %}{%- endif %}
+    {%- if (message.role == "user") or (message.role == "system" and not loop.first) %}
+        {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>' + '\\n' }}
+    {%- elif message.role == "assistant" %}
+        {%- set reasoning_content = '' %}
+        {%- if message.reasoning_content is string %}
+            {%- set reasoning_content = message.reasoning_content %}
+        {%- elif '</think>' in content %}
+            {%- set reasoning_content = content.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n') %}
+            {%- set content = content.split('</think>')[-1].lstrip('\\n') %}
+        {%- endif %}
+        {{- '<|im_start|>' + message.role + '\\n' }}
+        {%- if loop.index0 > ns.last_query_index and (loop.last or reasoning_content) %}
+            {{- '<think>\\n' + reasoning_content.strip('\\n') + '\\n</think>\\n\\n' }}
+        {%- endif %}
+        {{- content.lstrip('\\n') }}
+        {%- for tool_call in message.tool_calls or [] %}
+            {%- if (loop.first and content) or (not loop.first) %}{{- '\\n' }}{%- endif %}
+            {%- if tool_call.function %}{%- set tool_call = tool_call.function %}{%- endif %}
+            {{- '<tool_call>\\n{"name": "' + tool_call.name + '", "arguments": ' }}
+            {%- if tool_call.arguments is string %}{{- tool_call.arguments }}{%- else %}{{- tool_call.arguments | tojson }}{%- endif %}
+            {{- '}\\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\\n' }}
+    {%- elif message.role == "tool" %}
+        {%- if loop.first or (messages[loop.index0 - 1].role != "tool") %}{{- '<|im_start|>user' }}{%- endif %}
+        {{- '\\n<tool_response>\\n' + content + '\\n</tool_response>' }}
+        {%- if loop.last or (messages[loop.index0 + 1].role != "tool") %}{{- '<|im_end|>\\n' }}{%- endif %}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
+{%- endif %}
+""",
+    "mistral_tools": """{%- if messages[0]["role"] == "system" %}
+    {%- set system_message = messages[0]["content"] %}
+    {%- set loop_messages = messages[1:] %}
+{%- else %}
+    {%- set loop_messages = messages %}
+{%- endif %}
+{%- if not tools is defined %}{%- set tools = none %}{%- endif %}
+{%- set user_messages = loop_messages | selectattr("role", "equalto", "user") | list %}
+{{- bos_token }}
+{%- for message in loop_messages %}
+    {%- if message["role"] == "user" %}
+        {%- if tools is not none and (message == user_messages[-1]) %}
+            {{- "[AVAILABLE_TOOLS] [" }}
+            {%- for tool in tools %}
+                {%- set tool = tool.function %}
+                {{- '{"type": "function", "function": {' }}
+                {%- for key, val in tool.items() if key != "return" %}
+                    {%- if val is string %}{{- '"' + key + '": "' + val + '"' }}{%- else %}{{- '"' + key + '": ' + val|tojson }}{%- endif %}
+                    {%- if not loop.last %}{{- ", " }}{%- endif %}
+                {%- endfor %}
+                {{- "}}" }}
+                {%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" }}{%- endif %}
+            {%- endfor %}
+            {{- "[/AVAILABLE_TOOLS]" }}
+        {%- endif %}
+        {%- if loop.last and system_message is defined %}
+            {{- "[INST] " + system_message + "\\n\\n" + message["content"] + "[/INST]" }}
+        {%- else %}
+            {{- "[INST] " + message["content"] + "[/INST]" }}
+        {%- endif %}
+    {%- elif message.tool_calls is defined and message.tool_calls is not none %}
+        {{- "[TOOL_CALLS] [" }}
+        {%- for tool_call in message.tool_calls %}
+            {%- set out = tool_call.function|tojson %}
+            {{- out[:-1] }}
+            {%- if not tool_call.id is defined or tool_call.id|length != 9 %}
+                {{- raise_exception("Tool call IDs should be alphanumeric strings with length 9!") }}
+            {%- endif %}
+            {{- ', "id": "' + tool_call.id + '"}' }}
+            {%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" + eos_token }}{%- endif %}
+        {%- endfor %}
+    {%- elif message["role"] == "assistant" %}
+        {{- " " + message["content"]|trim + eos_token }}
+    {%- elif message["role"] == "tool_results" or message["role"] == "tool" %}
+        {%- if message.content is defined and message.content.content is defined %}
+            {%- set content = message.content.content %}
+        {%- else %}
+            {%- set content = message.content %}
+        {%- endif %}
+        {{- '[TOOL_RESULTS] {"content": ' + content|string + ", " }}
+        {{- '"call_id": "' + message.tool_call_id|default("none") + '"}[/TOOL_RESULTS]' }}
+    {%- else %}
+        {{- raise_exception("Only user and assistant roles are supported!") }}
+    {%- endif %}
+{%- endfor %}
+""",
+    "smollm3_macros": """{%- set xml_tools = xml_tools | default([]) -%}
+{%- set custom_instructions = none -%}
+{%- if messages[0].role == "system" -%}{%- set custom_instructions = messages[0].content.replace("/no_think", "").rstrip() -%}{%- endif -%}
+{%- set mode = "/no_think" if enable_thinking is defined and not enable_thinking else "/think" -%}
+{%- macro describe(tool, depth=0) -%}
+- {{ tool.function.name if tool.function is defined else tool['name'] }}: {% for key, value in (tool.function or tool).parameters.items() | sort -%}
+{{ key }}={% if value is mapping %}{{ value.keys() | list | join('/') }}{% elif value is iterable and value is not string %}{{ value | join('+') }}{% else %}{{ value }}{% endif %}{{ ';' if not loop.last }}
+{%- endfor %}
+{%- endmacro -%}
+<|im_start|>system
+Mode: {{ mode }}
+{% if custom_instructions %}{{ custom_instructions }}{% endif -%}
+{%- for tool in (tools or []) + xml_tools %}
+{{ describe(tool) }}
+{%- endfor %}
+<|im_end|>
+{% for message in messages if message.role != "system" -%}
+    {%- set content = message.content if message.content is string else (message.content | map(attribute='text') | select('string') | join(' ') if message.content else "") -%}
+    {%- if message.role == "assistant" -%}
+{{ "<|im_start|>assistant\\n" }}{% generation %}{{ (content.lstrip("\\n") if mode == "/think" else "<think>\\n\\n</think>\\n" + content.lstrip("\\n")) + "<|im_end|>\\n" }}{% endgeneration %}
+    {%- elif message.role == "tool" -%}
+{{ "<|im_start|>user\\n" + content + "<|im_end|>\\n" }}
+    {%- else -%}
+{{ "<|im_start|>" + message.role + "\\n" + content + "<|im_end|>\\n" }}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ "<|im_start|>assistant\\n" if mode == "/think" else "<|im_start|>assistant\\n<think>\\n\\n</think>\\n" }}{%- endif -%}
+""",
     "raises": "{{ raise_exception('no thanks: ' + messages[0].role) }}",
     "attribute_of_undefined": "{{ messages[0].nothing.further }}",
 }
@@ -196,7 +336,13 @@ CONVERSATIONS = {
     "turns": [{"role": "system", "content": " Be brief. "}, {"role": "user", "content": "Hi\n"}, {"role": "assistant", "content": "<think>\nhm\n</think>\n\nHello <there> & 'you'"}, {"role": "user", "content": "日本語 \"q\" \\ 👩‍👧"}],
     "parts": [{"role": "user", "content": [{"type": "text", "text": " look "}, {"type": "image"}]}],
     "calls": [{"role": "user", "content": "weather?"}, {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Zürich", "n": 2, "ok": True, "x": None}}}]}, {"role": "tool", "content": "21°"}, {"role": "tool", "content": "22°"}],
+    "openai": [{"role": "system", "content": "Use tools."}, {"role": "user", "content": [{"type": "text", "text": "Weather in Zürich"}, {"type": "text", "text": "and 東京?"}]}, {"role": "assistant", "content": None, "reasoning_content": "\nTwo calls.\n", "tool_calls": [{"id": "abcdefgh1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Zürich"}}}, {"id": "abcdefgh2", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "東京", "n": 1.5e3}}}]}, {"role": "tool", "tool_call_id": "abcdefgh1", "name": "get_weather", "content": "21°"}, {"role": "tool", "tool_call_id": "abcdefgh2", "content": "{\"t\": 30}"}],
+    "ids": [{"role": "user", "content": "weather?"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefgh1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "<&>'\"", "n": [1, {"a": None}]}}}]}, {"role": "tool", "tool_call_id": "abcdefgh1", "content": "21"}, {"role": "assistant", "content": "21 degrees"}, {"role": "user", "content": "and now?"}],
     "not_alternating": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
+}
+CONTINUED = {
+    "prefill": [{"role": "user", "content": "Write"}, {"role": "assistant", "content": "Once upon a "}],
+    "prefill_parts": [{"role": "user", "content": "Write"}, {"role": "assistant", "content": [{"type": "text", "text": " Once\n"}]}],
 }
 VARIABLES = [{}, {"tools": TOOLS, "enable_thinking": False}]
 
@@ -215,6 +361,13 @@ def main(folder):
                     except Exception as error:  # noqa: BLE001 what the renderer refuses, we refuse
                         case["refused"] = str(error)
                     cases.append(case)
+        for conversation, messages in CONTINUED.items():
+            case = {"template": name, "messages": messages, "extra": {}, "add_generation_prompt": False, "continue_final_message": True}
+            try:
+                case["rendered"] = render_jinja_template([messages], chat_template=source, continue_final_message=True, bos_token="<s>", eos_token="</s>")[0][0]
+            except Exception as error:  # noqa: BLE001
+                case["refused"] = str(error)
+            cases.append(case)
     with open(f"{folder}/templates.json", "w") as out:
         json.dump({"templates": TEMPLATES, "cases": cases}, out, separators=(",", ":"))
         out.write("\n")

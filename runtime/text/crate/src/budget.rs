@@ -1,4 +1,4 @@
-//! A memory limit for template rendering.
+//! The allocator, which counts; and a memory limit for template rendering.
 //!
 //! Fuel bounds how many instructions a template runs, not what one of them allocates: sixty
 //! times `{% set s = s ~ s %}` is cheap in fuel and asks for more memory than there is. Rust
@@ -7,6 +7,7 @@
 //! caller gets an error at once. What it holds (at most the budget) stays until the
 //! process ends, which is why a template is never run again after that (template.rs).
 
+use crate::job;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,19 +61,30 @@ fn given(pointer: *mut u8) -> *mut u8 {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         charge(layout.size() as isize);
-        given(System.alloc(layout))
+        job::before_allocation(layout.size());
+        let pointer = given(System.alloc(layout));
+        job::allocated(pointer, layout.size());
+        pointer
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         charge(layout.size() as isize);
-        given(System.alloc_zeroed(layout))
+        job::before_allocation(layout.size());
+        let pointer = given(System.alloc_zeroed(layout));
+        job::allocated(pointer, layout.size());
+        pointer
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         charge(-(layout.size() as isize));
+        job::freed(pointer, layout.size());
         System.dealloc(pointer, layout)
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         charge(size as isize - layout.size() as isize);
-        given(System.realloc(pointer, layout, size))
+        job::before_allocation(size.saturating_sub(layout.size()));
+        job::freed(pointer, layout.size());
+        let moved = given(System.realloc(pointer, layout, size));
+        job::allocated(moved, size);
+        moved
     }
 }
 

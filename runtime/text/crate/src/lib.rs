@@ -7,14 +7,20 @@ mod budget;
 mod compile;
 mod decoding;
 mod flat_bpe;
+mod gbnf;
+mod grammar;
+mod job;
+mod nesting;
 mod pipeline;
 mod python_json;
+mod schema;
 mod template;
 
+use grammar::{Constraint, Grammar, Vocabulary};
 use pipeline::Tokenizer;
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
 use template::{Failure, Template};
 
 /// Takes bytes; called any number of times before the function that got it returns.
@@ -75,6 +81,8 @@ static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
 fn keep_place_of_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // llguidance puts a hook over the one that is there, once, which would take a backtrace: ours comes last.
+        let _ = llguidance::panic_utils::catch_unwind(|| Ok(()));
         std::panic::set_hook(Box::new(|info| {
             let place = info.location().map_or_else(String::new, |at| {
                 let parts: Vec<&str> = at.file().split('/').collect();
@@ -242,12 +250,144 @@ pub unsafe extern "C" fn ingot_template_render(
     template: *const Template,
     messages: Slice,
     variables: Slice,
+    continued: bool,
     text: Output,
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let rendered = (*template).render(&messages.text(), &variables.text()).map_err(failure)?;
+        let rendered = (*template).render(&messages.text(), &variables.text(), continued).map_err(failure)?;
         text.put(&rendered);
         Ok(())
     })
+}
+
+/// # Safety
+/// `template` is open, `variable` readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_template_uses(template: *const Template, variable: Slice) -> bool {
+    catch_unwind(AssertUnwindSafe(|| (*template).uses(&variable.text()))).unwrap_or(false)
+}
+
+fn refusal(failure: grammar::Failure) -> (i32, String) {
+    match failure {
+        grammar::Failure::Source(why) => (SYNTAX, why),
+        grammar::Failure::TooLarge(why) => (TOO_LARGE, why),
+        grammar::Failure::Refused(why) => (LIMIT, why),
+        grammar::Failure::Panic(what) => (PANIC, format!("{}: {what}", panic_text())),
+    }
+}
+
+/// # Safety
+/// `tokenizer` is open, `eos` holds aligned u32, `out` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_vocabulary_open(
+    tokenizer: *const Tokenizer,
+    ids: u32,
+    eos: Slice,
+    out: *mut *const Vocabulary,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        let eos: Vec<u32> =
+            eos.bytes().chunks_exact(4).map(|id| u32::from_ne_bytes([id[0], id[1], id[2], id[3]])).collect();
+        let vocabulary = Vocabulary::new(&*tokenizer, ids, &eos).map_err(|why| (FAILED, why))?;
+        *out = Arc::into_raw(Arc::new(vocabulary));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `vocabulary` is from ingot_vocabulary_open, and this is its last use here; grammars keep their own.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_vocabulary_close(vocabulary: *const Vocabulary) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(Arc::from_raw(vocabulary))));
+}
+
+/// # Safety
+/// `vocabulary` is open, `source` readable, `out` writable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_grammar_compile(
+    vocabulary: *const Vocabulary,
+    kind: u8,
+    source: Slice,
+    out: *mut *const Grammar,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        Arc::increment_strong_count(vocabulary);
+        let vocabulary = Arc::from_raw(vocabulary);
+        let kind = grammar::Kind::from_abi(kind).ok_or((INPUT, format!("no kind {kind}")))?;
+        let source = std::str::from_utf8(source.bytes()).map_err(|e| (SYNTAX, format!("not UTF-8: {e}")))?;
+        let grammar = Grammar::compile(&vocabulary, kind, source).map_err(refusal)?;
+        *out = Arc::into_raw(Arc::new(grammar));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `grammar` is from ingot_grammar_compile, and this is its last use here; constraints keep their own.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_grammar_close(grammar: *const Grammar) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(Arc::from_raw(grammar))));
+}
+
+/// # Safety
+/// `grammar` is open, `out` writable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_grammar_start(grammar: *const Grammar, out: *mut *mut Constraint, error: Output) -> i32 {
+    guarded(error, || {
+        Arc::increment_strong_count(grammar);
+        *out = Box::into_raw(Box::new(Arc::from_raw(grammar).start()));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `constraint` is open and used by no one else now, `words` writable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_constraint_allowed(
+    constraint: *mut Constraint,
+    words: *mut Slice,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        let mask = (*constraint).allowed().map_err(refusal)?;
+        *words = Slice { data: mask.as_ptr().cast(), size: mask.len() };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `constraint` is open and used by no one else now.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_constraint_accept(constraint: *mut Constraint, id: u32, error: Output) -> i32 {
+    guarded(error, || (*constraint).accept(id).map_err(refusal))
+}
+
+/// # Safety
+/// `constraint` is open.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_constraint_complete(constraint: *const Constraint) -> bool {
+    catch_unwind(AssertUnwindSafe(|| (*constraint).complete())).unwrap_or(false)
+}
+
+/// # Safety
+/// `constraint` is open and used by no one else now, `out` writable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_constraint_clone(
+    constraint: *const Constraint,
+    out: *mut *mut Constraint,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        *out = Box::into_raw(Box::new((*constraint).clone()));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `constraint` is open, and this is its last use.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_constraint_close(constraint: *mut Constraint) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(Box::from_raw(constraint))));
 }

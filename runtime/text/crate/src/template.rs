@@ -140,6 +140,38 @@ impl Write for Limited {
     }
 }
 
+/// With a blank at its end: a template that trims takes it away.
+const TAG: &str = "INGOT_CONTINUES_THIS_MESSAGE ";
+
+/// Gives the content that goes on.
+fn tag_last_message(messages: &mut [serde_json::Value]) -> Result<String, Failure> {
+    let none = || Failure::Input("the last message has no text that could be continued".into());
+    let content = messages.last_mut().and_then(|m| m.get_mut("content")).ok_or_else(none)?;
+    let text = match content {
+        serde_json::Value::Array(parts) => parts.iter_mut().rev().find_map(|part| part.get_mut("text")),
+        content => Some(content),
+    };
+    match text {
+        Some(serde_json::Value::String(text)) => {
+            let before = text.clone();
+            text.push_str(TAG);
+            Ok(before)
+        }
+        _ => Err(none()),
+    }
+}
+
+fn until_tag(rendered: Vec<u8>, last: &str) -> Result<Vec<u8>, Failure> {
+    let text = String::from_utf8(rendered).unwrap_or_default();
+    match text.rfind(TAG.trim_end()) {
+        Some(at) if text.contains(last.trim()) => {
+            let kept = if text[at..].starts_with(TAG) { &text[..at] } else { text[..at].trim_end() };
+            Ok(kept.as_bytes().to_vec())
+        }
+        _ => Err(Failure::Render("the template does not show the last message whole: it cannot be continued".into())),
+    }
+}
+
 impl Template {
     pub fn parse(source: &str) -> Result<Template, Failure> {
         if source.len() > SOURCE_LIMIT {
@@ -150,14 +182,21 @@ impl Template {
         Ok(Template { environment: Arc::new(env), given_up: AtomicBool::new(false) })
     }
 
-    /// `messages`: a JSON array; `variables`: a JSON object.
-    pub fn render(&self, messages: &str, variables: &str) -> Result<Vec<u8>, Failure> {
+    /// Whether what the caller gives under this name can reach the text.
+    pub fn uses(&self, variable: &str) -> bool {
+        self.environment.get_template("chat").is_ok_and(|t| t.undeclared_variables(false).contains(variable))
+    }
+
+    /// `messages`: a JSON array; `variables`: a JSON object. `continued`: the text ends where the last
+    /// message's content does, as transformers does it: a tag is put after it and looked for.
+    pub fn render(&self, messages: &str, variables: &str, continued: bool) -> Result<Vec<u8>, Failure> {
         let too_much = || Failure::Limit(format!("the template wants more than {} MiB of memory", MEMORY >> 20));
         if self.given_up.load(Ordering::Relaxed) {
             return Err(too_much());
         }
-        let messages: Vec<serde_json::Value> =
+        let mut messages: Vec<serde_json::Value> =
             serde_json::from_str(messages).map_err(|e| Failure::Input(format!("messages: {e}")))?;
+        let last = if continued { Some(tag_last_message(&mut messages)?) } else { None };
         let variables: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(variables).map_err(|e| Failure::Input(format!("variables: {e}")))?;
         let mut context: BTreeMap<String, Value> = BTreeMap::new();
@@ -182,7 +221,10 @@ impl Template {
                 Err(too_much())
             }
             Some(Err(_)) => Err(Failure::Panic),
-            Some(Ok(Ok(text))) => Ok(text),
+            Some(Ok(Ok(text))) => match last {
+                None => Ok(text),
+                Some(last) => until_tag(text, &last),
+            },
             Some(Ok(Err((ErrorKind::OutOfFuel, _)))) => {
                 Err(Failure::Limit(format!("the template runs more than {FUEL} instructions")))
             }

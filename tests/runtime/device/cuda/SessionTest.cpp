@@ -249,14 +249,14 @@ TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
       open(writeFakeEngine("mixed.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)),
            "cuda");
   ASSERT_TRUE(session);
-  auto bytesOf = [&](std::function<void(SamplingParams &)> change) {
+  auto bytesOf = [&](std::function<void(Request &)> change) {
     fake.bytesToHost = 0;
     RequestId plain = submit(*session, 1);
     Request request;
     request.promptIds = fakePrompt(7, 2);
     request.maxTokens = 4;
     request.ignoreEos = true;
-    change(request.sampling);
+    change(request);
     auto id = session->submit(std::move(request));
     EXPECT_TRUE(id);
     session->runUntilDone();
@@ -266,12 +266,13 @@ TEST_F(CudaSession, LogitsComeBackWhereIdsAreNotEnough) {
   };
   const size_t ids = 14 * sizeof(int32_t);
   const size_t logits = 8 * 128 * sizeof(float) + 6 * sizeof(int32_t); // four steps with two rows
-  EXPECT_EQ(bytesOf([](SamplingParams &) {}), ids);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.temperature = 0.7f; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.repetitionPenalty = 1.2f; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.presencePenalty = 0.5f; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.logitBias = {{3, 1.0f}}; }), logits);
-  EXPECT_EQ(bytesOf([](SamplingParams &p) { p.topLogprobs = 0; }), logits);
+  EXPECT_EQ(bytesOf([](Request &) {}), ids);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.temperature = 0.7f; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.repetitionPenalty = 1.2f; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.presencePenalty = 0.5f; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.logitBias = {{3, 1.0f}}; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.sampling.topLogprobs = 0; }), logits);
+  EXPECT_EQ(bytesOf([](Request &r) { r.onLogits = [](const LogitsRow &) {}; }), logits);
   // Scores are of logits.
   fake.bytesToHost = 0;
   ASSERT_TRUE(session->score(fakePrompt(9, 4)));

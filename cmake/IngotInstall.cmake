@@ -1,0 +1,42 @@
+# What `cmake --install` puts where.
+#
+#   bin/ingot  lib/libingot-compiler.so  lib/libingot-cuda-emulator.so     the command line, which finds the others
+#   lib/libingot.so.0  include/ingot.h(pp)  lib/cmake/Ingot  lib/pkgconfig  for programs that embed engines
+#
+# Component `library` is the second line alone, `python` what a wheel holds (python/pyproject.toml).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(TARGET ingot-shared)
+  # The target is called Ingot::ingot where it is used.
+  set_target_properties(ingot-shared PROPERTIES EXPORT_NAME ingot)
+  install(TARGETS ingot-shared EXPORT IngotTargets COMPONENT library
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT library
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES runtime/embed/include/ingot.h runtime/embed/include/ingot.hpp COMPONENT library
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Ingot)
+  install(EXPORT IngotTargets NAMESPACE Ingot:: COMPONENT library DESTINATION ${package_folder})
+  configure_package_config_file(cmake/IngotConfig.cmake.in ${CMAKE_BINARY_DIR}/IngotConfig.cmake
+                                INSTALL_DESTINATION ${package_folder})
+  # The library's file name says which interface it has: any release with libingot.so.0 will do.
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/IngotConfig.cmake ${CMAKE_BINARY_DIR}/IngotConfigVersion.cmake COMPONENT library
+          DESTINATION ${package_folder})
+  file(RELATIVE_PATH INGOT_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(cmake/ingot.pc.in ${CMAKE_BINARY_DIR}/ingot.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/ingot.pc COMPONENT library DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+  install(FILES $<TARGET_FILE:ingot-shared> RENAME $<TARGET_SONAME_FILE_NAME:ingot-shared> COMPONENT python EXCLUDE_FROM_ALL
+          DESTINATION ingot)
+endif()
+
+# `ingot` looks for both in ../lib of its own folder, wherever other libraries go.
+if(TARGET ingot)
+  install(TARGETS ingot COMPONENT command RUNTIME DESTINATION bin)
+endif()
+foreach(opened ingot-compiler ingot-cuda-emulator)
+  if(TARGET ${opened})
+    install(TARGETS ${opened} COMPONENT command LIBRARY DESTINATION lib)
+  endif()
+endforeach()

@@ -1,0 +1,25 @@
+"""Runs engines that Ingot compiled from transformer checkpoints.
+
+    with ingot.Engine("smollm2.ingot") as engine:
+        print(engine.generate("The capital of France is", max_tokens=20).text)
+
+Every function may be called from any thread. Engine.generate() and chat() wait; Engine.stream() gives what comes as
+it comes; agenerate() and astream() are the same for asyncio.
+"""
+from ._engine import Engine
+from ._library import IngotError, load_library, version
+from ._requests import Answer, Choice, Logprob, LogitsRow, ModelInfo, Piece, Stats
+
+__all__ = [
+    "Answer",
+    "Choice",
+    "Engine",
+    "IngotError",
+    "LogitsRow",
+    "Logprob",
+    "ModelInfo",
+    "Piece",
+    "Stats",
+    "load_library",
+    "version",
+]

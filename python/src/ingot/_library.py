@@ -1,0 +1,83 @@
+"""Finds libingot.so.0, and turns its errors into exceptions."""
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import pathlib
+import threading
+from typing import Any, Optional, Union
+
+from . import _abi
+
+NAME = "libingot.so.0"
+_lock = threading.Lock()
+_loaded: Optional[ctypes.CDLL] = None
+
+
+class IngotError(Exception):
+    """What went wrong: a stable code ("E0505"), what, why with numbers, and what to do.
+
+    `status` is 2 for a request that cannot be, 3 for a file, 4 for a device or no room now, 70 for a bug of ours.
+    """
+
+    def __init__(self, status: int, code: str, what: str, why: str = "", fix: str = "") -> None:
+        super().__init__("\n  ".join(line for line in (f"{code}: {what}", why, fix) if line))
+        self.status, self.code, self.what, self.why, self.fix = status, code, what, why, fix
+
+
+def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctypes.CDLL:
+    """Opens libingot; called by whatever needs it. With `path` (before anything else) that file, else the one that
+    this package was installed with, else the system's. Raises IngotError E0579."""
+    global _loaded
+    with _lock:
+        if _loaded is not None:
+            return _loaded
+        beside = pathlib.Path(__file__).with_name(NAME)
+        chosen = os.fspath(path) if path is not None else str(beside) if beside.exists() else NAME
+        try:
+            library = ctypes.CDLL(chosen)
+        except OSError as error:
+            raise IngotError(
+                3, "E0579", f"{NAME} cannot be opened", str(error), "pip install the package, or load_library(PATH)"
+            ) from None
+        version = library.ingot_abi_version
+        version.restype = ctypes.c_uint32
+        if version() < _abi.ABI_VERSION:
+            raise IngotError(
+                3,
+                "E0579",
+                f"{chosen} is too old for this package",
+                f"it has interface {version()}, {_abi.ABI_VERSION} is needed",
+                "install libingot and the package from one release",
+            )
+        for name, (result, arguments) in _abi.FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+        _loaded = library
+        return library
+
+
+def version() -> str:
+    """Release of the library: "0.1.0"."""
+    return str(load_library().ingot_version().decode())
+
+
+def read_error(library: ctypes.CDLL, error: Any) -> IngotError:
+    """An error of the library's, which stays its owner's."""
+    words = [getattr(library, f"ingot_error_{part}")(error).decode("utf-8", "replace") for part in ("code", "what", "why", "fix")]
+    return IngotError(library.ingot_error_status(error), *words)
+
+
+def checked(library: ctypes.CDLL, function: str, *arguments: Any) -> int:
+    """Calls a function whose last argument is where its error goes; raises that. Its status otherwise."""
+    error = ctypes.c_void_p()
+    status: int = getattr(library, function)(*arguments, ctypes.byref(error))
+    if status in (_abi.OK, _abi.TIMEOUT):
+        return status
+    if not error:
+        raise MemoryError
+    try:
+        raise read_error(library, error)
+    finally:
+        library.ingot_error_free(error)

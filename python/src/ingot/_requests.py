@@ -1,0 +1,292 @@
+"""What goes in and what comes out: requests as the library reads them, answers as Python has them."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import math
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+
+from . import _abi
+from ._library import IngotError, read_error
+
+if TYPE_CHECKING:
+    import numpy
+
+Prompt = Union[str, Sequence[int]]  # text, or ids that are used as they are
+Message = Mapping[str, Any]  # {"role": …, "content": …}, as the chat template has them
+
+FINISH = {1: "stop", 2: "length", 3: "cancelled", 4: "error"}
+_GRAMMARS = {"json_object": 1, "json_schema": 2, "regex": 3, "lark": 4, "gbnf": 5, "choice": 6}
+
+
+@dataclasses.dataclass(frozen=True)
+class Logprob:
+    id: int
+    logprob: float  # natural
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What a choice has answered since its last piece."""
+
+    text: str
+    ids: List[int]  # new ones; a stop id is not among them
+    choice: int = 0
+    finish_reason: Optional[str] = None  # "stop", "length", "cancelled": the last piece of this choice
+    stop_string: Optional[str] = None  # that ended it
+    logprobs: List[List[Logprob]] = dataclasses.field(default_factory=list)  # per id: the chosen, the likeliest
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    new_tokens: int = 0  # of this choice so far
+    queue_ms: float = 0.0  # known at the end
+    ttft_ms: float = 0.0
+    elapsed_ms: float = 0.0
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Choice = Piece  # a whole answer is a piece with all of it
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    choices: List[Choice]
+
+    @property
+    def text(self) -> str:
+        return self.choices[0].text
+
+    @property
+    def ids(self) -> List[int]:
+        return self.choices[0].ids
+
+    @property
+    def finish_reason(self) -> Optional[str]:
+        return self.choices[0].finish_reason
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
+class LogitsRow:
+    """A row of logits before an id is drawn from it; valid during the call of the hook alone."""
+
+    choice: int
+    ids: List[int]  # new ones so far
+    logits: "Union[numpy.ndarray, memoryview]"  # [vocab] of f32, to be changed in place; an array if NumPy is there
+
+
+@dataclasses.dataclass(frozen=True)
+class Stats:
+    """Of the engine since it was opened; requests count as their choices."""
+
+    running: int
+    waiting: int
+    kv_pages_used: int
+    kv_pages: int
+    steps: int
+    prompt_tokens: int
+    new_tokens: int
+    finished_stop: int
+    finished_length: int
+    cancelled: int
+    failed: int
+    refused: int
+    preemptions: int
+    prefix_queries: int
+    prefix_hits: int
+    step_seconds: float
+    ttft_p50_ms: float
+    ttft_p99_ms: float
+    itl_p50_ms: float
+    itl_p99_ms: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelInfo:
+    name: str
+    fingerprint: str  # of engine and code: equal ones answer equally
+    target: str
+    device: str
+    remark: str
+    vocab: int
+    context: int
+    max_seqs: int
+    max_batch_tokens: int
+    threads: int
+    has_tokenizer: bool
+    has_chat_template: bool
+    bos: Optional[int]
+    eos: List[int]
+    mapped_bytes: int
+    allocated_bytes: int
+    kv_bytes: int
+    load_ms: float
+
+
+class Options(TypedDict, total=False):
+    """Of a request. What is not given is the engine's own default."""
+
+    max_tokens: int  # new ids at most; -1: as many as the context leaves
+    min_tokens: int
+    stop: Union[str, Sequence[str]]
+    stop_ids: Sequence[int]
+    bad_words: Sequence[Sequence[int]]  # sequences of ids that must not appear
+    ignore_eos: bool
+    show_special: bool
+    temperature: float  # 0: greedy
+    top_k: int
+    top_p: float
+    min_p: float
+    typical_p: float
+    repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    no_repeat_ngram: int
+    seed: int
+    logit_bias: Mapping[int, float]
+    n: int  # independent answers
+    priority: int  # lower goes first, and may take the place of a higher one
+    share: int  # whose share it counts to (Engine(fair=True))
+    no_prefix_cache: bool
+    cache_salt: int  # meets only cached pages of requests with the same
+    logprobs: int  # 0: of the chosen id; k: and of the k likeliest
+    json_object: bool
+    json_schema: Union[str, Mapping[str, Any]]
+    regex: str
+    lark: str
+    gbnf: str
+    choice: Sequence[str]  # one of which is the answer
+    on_logits: Callable[[LogitsRow], None]
+
+
+_NUMBERS = (
+    "max_tokens min_tokens ignore_eos show_special temperature top_k top_p min_p typical_p repetition_penalty "
+    "presence_penalty frequency_penalty no_repeat_ngram seed logprobs priority share "
+    "no_prefix_cache cache_salt"
+).split()
+
+
+def _usage(what: str, why: str, fix: str) -> IngotError:
+    return IngotError(2, "E0578", what, why, fix)
+
+
+def build(
+    library: ctypes.CDLL,
+    prompt: Optional[Prompt],
+    messages: Optional[Sequence[Message]],
+    variables: Optional[Mapping[str, Any]],
+    options: Mapping[str, Any],
+) -> "tuple[_abi.Request, List[Any]]":
+    """A request, and what must live as long as it is read."""
+    unknown = set(options) - set(Options.__annotations__)
+    if unknown:
+        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
+    request = _abi.Request()
+    library.ingot_request_init(ctypes.byref(request), ctypes.sizeof(request))
+    keep: List[Any] = []
+
+    def ids_of(values: Sequence[int]) -> Any:
+        array = (ctypes.c_int32 * len(values))(*values)
+        keep.append(array)
+        return ctypes.cast(array, ctypes.POINTER(ctypes.c_int32))
+
+    if messages is not None:
+        request.messages = json.dumps(list(messages)).encode()
+        if variables:
+            request.template_variables = json.dumps(dict(variables)).encode()
+    elif isinstance(prompt, str):
+        data = prompt.encode("utf-8", "surrogatepass")
+        request.prompt, request.prompt_size = data, len(data)
+    elif prompt is not None:
+        ids = [int(i) for i in prompt]
+        request.prompt_ids, request.prompt_id_count = ids_of(ids), len(ids)
+
+    for name in _NUMBERS:
+        if options.get(name) is not None:
+            setattr(request, name, options[name])
+    if options.get("n") is not None:
+        request.choices = options["n"]
+    stop = options.get("stop") or []
+    strings = [stop] if isinstance(stop, str) else list(stop)
+    array = (ctypes.c_char_p * len(strings))(*(one.encode() for one in strings))
+    keep.append(array)
+    request.stop_strings, request.stop_string_count = array, len(strings)
+    stop_ids = list(options.get("stop_ids") or [])
+    request.stop_ids, request.stop_id_count = ids_of(stop_ids), len(stop_ids)
+    words = [list(word) for word in options.get("bad_words") or []]
+    lists = (_abi.IdList * len(words))(*(_abi.IdList(ids_of(word), len(word)) for word in words))
+    keep.append(lists)
+    request.bad_words, request.bad_word_count = lists, len(words)
+    bias = dict(options.get("logit_bias") or {})
+    entries = (_abi.Bias * len(bias))(*(_abi.Bias(id, value) for id, value in bias.items()))
+    keep.append(entries)
+    request.logit_bias, request.logit_bias_count = entries, len(bias)
+    _set_grammar(request, options)
+    return request, keep
+
+
+def _set_grammar(request: _abi.Request, options: Mapping[str, Any]) -> None:
+    given = [name for name in _GRAMMARS if options.get(name) not in (None, False)]
+    if len(given) > 1:
+        raise _usage("an answer can match one grammar", f"{' and '.join(given)} are given", "give one of them")
+    if not given:
+        return
+    request.grammar_kind = _GRAMMARS[given[0]]
+    source = options[given[0]]
+    if not isinstance(source, bool):
+        request.grammar = (source if isinstance(source, str) else json.dumps(source)).encode()
+
+
+def read_piece(library: ctypes.CDLL, output: _abi.Output) -> Piece:
+    """Raises the output's error, if it has one."""
+    if output.error:
+        raise read_error(library, output.error)
+    width = output.logprobs_per_id
+    rows = [
+        [Logprob(entry.id, entry.logprob) for entry in output.logprobs[i * width : (i + 1) * width]]
+        for i in range(output.id_count if width else 0)
+    ]
+    return Piece(
+        text=ctypes.string_at(output.text, output.text_size).decode("utf-8", "replace"),
+        ids=output.ids[: output.id_count],
+        choice=output.choice,
+        finish_reason=FINISH.get(output.finish_reason),
+        stop_string=output.stop_string.decode("utf-8", "replace") if output.stop_string else None,
+        logprobs=rows,
+        prompt_tokens=output.prompt_tokens,
+        cached_tokens=output.cached_tokens,
+        new_tokens=output.new_tokens,
+        queue_ms=output.queue_ms,
+        ttft_ms=output.ttft_ms,
+        elapsed_ms=output.elapsed_ms,
+    )
+
+
+def read_row(row: _abi.LogitsRow) -> LogitsRow:
+    address = ctypes.cast(row.logits, ctypes.c_void_p).value
+    assert address is not None
+    array = (ctypes.c_float * row.vocab).from_address(address)
+    try:
+        import numpy
+    except ImportError:
+        logits: Any = memoryview(array).cast("B").cast("f")
+    else:
+        logits = numpy.ctypeslib.as_array(array)
+    return LogitsRow(row.choice, row.ids[: row.id_count], logits)
+
+
+def fields_of(structure: ctypes.Structure, into: Any) -> Dict[str, Any]:
+    """Values of the structure's fields that the data class has, texts decoded."""
+    values = {}
+    for field in dataclasses.fields(into):
+        value = getattr(structure, field.name, None)
+        values[field.name] = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return values
+
+
+def seconds_to_ms(seconds: Optional[float]) -> int:
+    return -1 if seconds is None or math.isinf(seconds) else max(0, int(seconds * 1000))

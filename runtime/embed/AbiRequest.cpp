@@ -1,0 +1,181 @@
+//===- AbiRequest.cpp - ingot.h: a request, read and checked -----------------===//
+#include "runtime/embed/Abi.h"
+#include "runtime/embed/RowRules.h"
+
+#include <cmath>
+#include <limits>
+
+namespace ingot::embed {
+
+namespace {
+
+constexpr size_t kRequest1 = 264;
+static_assert(sizeof(ingot_request) == kRequest1); // version 1, as in AbiExecutor.cpp
+
+ingot_request defaultRequest() {
+  constexpr float kUnset = std::numeric_limits<float>::quiet_NaN();
+  ingot_request request{};
+  request.max_tokens = -1;
+  request.temperature = request.top_p = request.min_p = kUnset;
+  request.repetition_penalty = request.presence_penalty = request.frequency_penalty = kUnset;
+  request.typical_p = kUnset;
+  request.top_k = -1;
+  request.choices = 1;
+  request.logprobs = -1;
+  return request;
+}
+
+Result<std::vector<int32_t>> promptOf(const api::ServedModel &model, const ingot_request &given) {
+  const int ways =
+      (given.prompt_ids != nullptr) + (given.prompt != nullptr) + (given.messages != nullptr);
+  if (ways > 1)
+    return Error{ExitCode::Usage, "E0572", "the prompt is given more than once",
+                 std::to_string(ways) + " of prompt_ids, prompt and messages are set",
+                 "set one of them"};
+  if (given.messages) {
+    auto text = renderChat(model, given.messages, given.template_variables, true);
+    if (!text)
+      return text.error();
+    return model.tokenizer()->encode(*text);
+  }
+  if (given.prompt && given.prompt_size) // an empty one is E0503, also where BOS would make it one
+    return model.session().encodePrompt({given.prompt, given.prompt_size});
+  return std::vector<int32_t>(given.prompt_ids, given.prompt_ids + given.prompt_id_count);
+}
+
+/// Engine defaults with what was given on top. As on the command line, a filter without a
+/// temperature turns sampling on.
+runtime::SamplingParams samplingOf(const runtime::Session &session, const ingot_request &given) {
+  runtime::SamplingParams params = session.defaultSampling();
+  auto set = [](float value, float &into) {
+    if (!std::isnan(value))
+      into = value;
+    return !std::isnan(value);
+  };
+  bool filtered = set(given.top_p, params.topP);
+  filtered |= set(given.min_p, params.minP);
+  filtered |= set(given.typical_p, params.typicalP);
+  if (given.top_k != -1) {
+    params.topK = given.top_k;
+    filtered = true;
+  }
+  if (!set(given.temperature, params.temperature) && filtered && params.greedy())
+    params.temperature = 1.0f;
+  set(given.repetition_penalty, params.repetitionPenalty);
+  set(given.presence_penalty, params.presencePenalty);
+  set(given.frequency_penalty, params.frequencyPenalty);
+  params.seed = given.seed;
+  params.topLogprobs = given.logprobs;
+  for (size_t i = 0; i < given.logit_bias_count; ++i)
+    params.logitBias.emplace_back(given.logit_bias[i].id, given.logit_bias[i].bias);
+  return params;
+}
+
+Result<std::shared_ptr<const text::Grammar>> grammarOf(api::ServedModel &model,
+                                                       const ingot_request &given) {
+  static constexpr text::GrammarKind kKinds[] = {
+      text::GrammarKind::JsonObject, text::GrammarKind::JsonSchema, text::GrammarKind::Regex,
+      text::GrammarKind::Lark,       text::GrammarKind::Gbnf,       text::GrammarKind::Choice};
+  if (given.grammar_kind == INGOT_GRAMMAR_NONE)
+    return std::shared_ptr<const text::Grammar>();
+  if (given.grammar_kind < 0 || size_t(given.grammar_kind) > std::size(kKinds))
+    return Error{ExitCode::Usage, "E0576", "unknown kind of grammar",
+                 "grammar_kind is " + std::to_string(given.grammar_kind) + ", known: 1 to " +
+                     std::to_string(std::size(kKinds)),
+                 "give one of INGOT_GRAMMAR_…"};
+  auto vocabulary = model.vocabulary();
+  if (!vocabulary)
+    return vocabulary.error();
+  return text::Grammar::compile(**vocabulary, kKinds[given.grammar_kind - 1],
+                                given.grammar ? given.grammar : "");
+}
+
+Result<RowRules> rulesOf(const ingot_executor &executor, const ingot_request &given,
+                         const std::vector<int32_t> &prompt) {
+  RowRules rules;
+  for (size_t i = 0; i < given.bad_word_count; ++i) {
+    const ingot_id_list &word = given.bad_words[i];
+    if (word.count == 0)
+      return Error{ExitCode::Usage, "E0575", "a bad word is empty",
+                   "number " + std::to_string(i) + " of " + std::to_string(given.bad_word_count) +
+                       " has no ids",
+                   "leave it out"};
+    rules.badWords.emplace_back(word.ids, word.ids + word.count);
+  }
+  rules.minTokens = given.min_tokens;
+  rules.noRepeatNgram = given.no_repeat_ngram;
+  if (!given.ignore_eos)
+    rules.endIds = executor.eos;
+  rules.endIds.insert(rules.endIds.end(), given.stop_ids, given.stop_ids + given.stop_id_count);
+  if (rules.any())
+    rules.prompt = prompt;
+  return rules;
+}
+
+} // namespace
+
+Result<Request> readRequest(const ingot_executor &executor, const ingot_request &caller,
+                            RequestId id) {
+  auto read = readStruct(caller, defaultRequest(), kRequest1, "ingot_request");
+  if (!read)
+    return read.error();
+  const ingot_request &given = *read;
+  constexpr int32_t kMostChoices = runtime::Session::kMostChoices;
+  if (given.choices < 1 || given.choices > kMostChoices)
+    return Error{ExitCode::Usage, "E0577", "the number of choices is out of range",
+                 "asked for " + std::to_string(given.choices) + ", allowed: 1 to " +
+                     std::to_string(kMostChoices),
+                 "give another number, or more requests with other seeds"};
+  api::ServedModel &model = executor.impl->model();
+  Request request;
+  runtime::Request &what = request.what;
+  auto prompt = promptOf(model, given);
+  if (!prompt)
+    return prompt.error();
+  what.promptIds = std::move(*prompt);
+  what.sampling = samplingOf(model.session(), given);
+  what.maxTokens = given.max_tokens;
+  what.stopIds.assign(given.stop_ids, given.stop_ids + given.stop_id_count);
+  what.stopStrings.assign(given.stop_strings, given.stop_strings + given.stop_string_count);
+  what.ignoreEos = given.ignore_eos != 0;
+  what.showSpecial = given.show_special != 0;
+  what.priority = given.priority;
+  what.user = given.share;
+  what.cachePrefix = given.no_prefix_cache == 0;
+  what.cacheSalt = given.cache_salt;
+  auto grammar = grammarOf(model, given);
+  if (!grammar)
+    return grammar.error();
+  what.grammar = std::move(*grammar);
+  auto rules = rulesOf(executor, given, what.promptIds);
+  if (!rules)
+    return rules.error();
+  if (given.on_logits || rules->any())
+    what.onLogits = [id, hook = given.on_logits, user = given.user,
+                     rules = std::make_shared<const RowRules>(std::move(*rules))](
+                        const runtime::LogitsRow &row) {
+      if (hook) {
+        const ingot_logits_row seen{sizeof(ingot_logits_row), id,
+                                    int32_t(row.choice),      0,
+                                    row.ids.data(),           row.ids.size(),
+                                    row.logits.data(),        row.logits.size()};
+        hook(user, &seen);
+      }
+      rules->apply(row.ids, row.logits);
+    };
+  request.choices = given.choices;
+  request.streaming = given.streaming != 0;
+  if (given.on_output)
+    request.onOutput = [callback = given.on_output, user = given.user](const Output &output) {
+      const auto error = errorOf(output);
+      const ingot_output seen = describe(output, error.get());
+      callback(user, &seen);
+    };
+  return request;
+}
+
+} // namespace ingot::embed
+
+void ingot_request_init(ingot_request *request, size_t size) {
+  ingot::embed::initStruct(ingot::embed::defaultRequest(), request, size);
+}

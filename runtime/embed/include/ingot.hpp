@@ -1,0 +1,635 @@
+//===- ingot.hpp - Engines inside C++ programs ------------------------------===//
+//
+//   ingot::Executor executor("smollm2.ingot");
+//
+//   ingot::Request request;
+//   request.prompt = "Once upon a time";
+//   request.maxTokens = 64;
+//   auto id = executor.enqueue(request).value();
+//   std::cout << executor.await(id).value().front().text;
+//
+// C++20, this header and ingot.h alone; everything is inline over the C interface, so that
+// compiler, standard library and version of a program need not be those of libingot.
+//
+// Every function may be called from any thread. Nothing throws but Executor's constructor and
+// Result::value(); those end the program where exceptions are off.
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_HPP
+#define INGOT_HPP
+
+#include "ingot.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace ingot {
+inline namespace v1 {
+
+// -------------------------------------------------------------------- errors
+
+/// What went wrong: a stable code ("E0505"), what, why with numbers, what to do.
+struct Error {
+  ingot_status status = INGOT_INTERNAL;
+  std::string code, what, why, fix;
+
+  /// All of it in up to three lines.
+  std::string text() const {
+    std::string all = "error[" + code + "]: " + what + "\n";
+    for (const std::string &line : {why, fix})
+      if (!line.empty())
+        all += "  " + line + "\n";
+    return all;
+  }
+};
+
+class Exception : public std::runtime_error {
+public:
+  explicit Exception(Error error) : std::runtime_error(error.text()), cause(std::move(error)) {}
+  const Error &error() const { return cause; }
+
+private:
+  Error cause;
+};
+
+namespace detail {
+
+[[noreturn]] inline void raise(const Error &error) {
+#if defined(__cpp_exceptions)
+  throw Exception(error);
+#else
+  std::fputs(error.text().c_str(), stderr);
+  std::abort();
+#endif
+}
+
+inline Error read(const ingot_error *error) {
+  if (!error)
+    return {INGOT_INTERNAL, "E0507", "there is not enough memory", "", ""};
+  return {ingot_error_status(error), ingot_error_code(error), ingot_error_what(error),
+          ingot_error_why(error), ingot_error_fix(error)};
+}
+
+inline Error take(ingot_error *error) {
+  Error out = read(error);
+  ingot_error_free(error);
+  return out;
+}
+
+struct Free {
+  void operator()(void *memory) const { ingot_free(memory); }
+};
+
+} // namespace detail
+
+/// A value, or why there is none.
+template <typename T> class [[nodiscard]] Result {
+public:
+  Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state.index() == 0; }
+  /// The value; throws Exception if there is none.
+  T &value() & { return need(), *std::get_if<0>(&state); }
+  const T &value() const & { return need(), *std::get_if<0>(&state); }
+  T value() && { return need(), std::move(*std::get_if<0>(&state)); }
+  /// The value, which must be there.
+  T &operator*() { return *std::get_if<0>(&state); }
+  T *operator->() { return std::get_if<0>(&state); }
+  /// The error, which must be there.
+  const Error &error() const { return *std::get_if<1>(&state); }
+
+private:
+  void need() const {
+    if (state.index() == 1)
+      detail::raise(*std::get_if<1>(&state));
+  }
+  std::variant<T, Error> state;
+};
+
+template <> class [[nodiscard]] Result<void> {
+public:
+  Result() = default;
+  Result(Error error) : failure(std::move(error)) {}
+  explicit operator bool() const { return !failure; }
+  void value() const {
+    if (failure)
+      detail::raise(*failure);
+  }
+  const Error &error() const { return *failure; }
+
+private:
+  std::optional<Error> failure;
+};
+
+// ------------------------------------------------------------ what is asked for
+
+/// Limits of an engine; all memory is taken, or refused, when it is opened.
+struct Config {
+  int64_t context = 0;          ///< positions of a sequence; 0: the model's, at most 4096, that fit
+  int64_t maxSeqs = 8;          ///< sequences in one step
+  int64_t maxBatchTokens = 512; ///< tokens in one step
+  int64_t prefillChunk = 0;     ///< most tokens of one prompt in one step; 0: maxBatchTokens
+  uint64_t kvMemory = 0;        ///< bytes of KV pages; 0: as many as maxSeqs * context take
+  uint64_t swapMemory = 0;      ///< host bytes for KV of requests that were put aside; 0: recompute
+  bool prefixCache = true;      ///< requests find the KV of others that began alike
+  bool fair = false;            ///< of one priority, the share that was served least goes first
+  double targetTtftMs = 0;      ///< first ids that are wanted within this time; 0: none
+  double targetItlMs = 0;       ///< time between two ids to keep to while prompts come; 0: none
+  int64_t queueRequests = 256;  ///< that may wait beyond maxSeqs
+  int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
+  int32_t threads = 0;             ///< 0: every processor that this process may use
+  bool loadTokenizer = true;       ///< false: ids alone, for a quicker start
+  std::string device, isa;         ///< "cpu", "cuda", …; "avx2", …; "": what is best here
+  std::string chatTemplate;        ///< a Jinja template instead of the engine's
+};
+
+/// How ids are drawn. What is not set is the engine's own default.
+struct Sampling {
+  std::optional<float> temperature; ///< 0: greedy
+  std::optional<int32_t> topK;      ///< 0: all
+  std::optional<float> topP, minP, repetitionPenalty, presencePenalty, frequencyPenalty;
+  float typicalP = 1;
+  int32_t noRepeatNgram = 0; ///< no sequence of so many ids comes twice; 0: off
+  uint64_t seed = 0;         ///< the same seed draws the same ids
+  std::vector<std::pair<int32_t, float>> logitBias;
+};
+
+enum class Grammar : int32_t {
+  None = INGOT_GRAMMAR_NONE,
+  JsonObject = INGOT_GRAMMAR_JSON_OBJECT,
+  JsonSchema = INGOT_GRAMMAR_JSON_SCHEMA,
+  Regex = INGOT_GRAMMAR_REGEX,
+  Lark = INGOT_GRAMMAR_LARK,
+  Gbnf = INGOT_GRAMMAR_GBNF,
+  Choice = INGOT_GRAMMAR_CHOICE,
+};
+
+enum class Finish : int32_t {
+  None = INGOT_FINISH_NONE, ///< it goes on
+  Stop = INGOT_FINISH_STOP,
+  Length = INGOT_FINISH_LENGTH,
+  Cancelled = INGOT_FINISH_CANCELLED,
+  Error = INGOT_FINISH_ERROR,
+};
+
+using RequestId = uint64_t;
+
+struct Logprob {
+  int32_t id;
+  float logprob; ///< natural
+};
+
+/// What a choice has answered since its last output.
+struct Output {
+  RequestId request = 0;
+  int32_t choice = 0;
+  Finish finish = Finish::None; ///< else: the last output of this choice
+  bool last = false;            ///< of the request
+  std::vector<int32_t> ids;     ///< new ones; a stop id is not among them
+  std::string text;
+  std::vector<std::vector<Logprob>> logprobs; ///< per id: the chosen one, then the likeliest
+  std::string stopString;                     ///< that ended it, or ""
+  int64_t promptTokens = 0, cachedTokens = 0, newTokens = 0;
+  double queueMs = 0, ttftMs = 0, elapsedMs = 0;
+  std::optional<v1::Error> error; ///< with Finish::Error
+};
+
+/// A row of logits before an id is drawn from it.
+struct LogitsRow {
+  RequestId request;
+  int32_t choice;
+  std::span<const int32_t> ids; ///< new ones so far
+  std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+};
+
+/// The prompt is exactly one of: ids, text, messages.
+struct Request {
+  std::vector<int32_t> promptIds; ///< used as they are
+  std::string prompt;            ///< special tokens are recognised, BOS added where the engine says
+  std::string messages;          ///< JSON array of {"role","content"}, for the chat template
+  std::string templateVariables; ///< JSON object of more variables ("tools", …)
+  int64_t maxTokens = -1;        ///< new ids at most; -1: as many as the context leaves
+  int64_t minTokens = 0;
+  std::vector<int32_t> stopIds;
+  std::vector<std::string> stopStrings;
+  std::vector<std::vector<int32_t>> badWords; ///< sequences of ids that must not appear
+  bool ignoreEos = false, showSpecial = false;
+  Sampling sampling;
+  int32_t choices = 1;
+  int32_t logprobs = -1; ///< -1: none; 0: of the chosen id; k: and of the k likeliest
+  bool streaming = false;
+  int32_t priority = 0;    ///< lower goes first, and may take the place of a higher one
+  int64_t share = 0;       ///< whose share it counts to (Config::fair)
+  bool prefixCache = true; ///< uses the prefix cache, and leaves its pages there
+  uint64_t cacheSalt = 0;  ///< meets only cached pages of requests with the same
+  Grammar grammarKind = Grammar::None;
+  std::string grammar;
+  /// Outputs go here and cannot be awaited; on a thread of the executor's, one at a time.
+  std::function<void(const Output &)> onOutput;
+  /// Called before each id is drawn, on the engine's thread: every request waits for it.
+  std::function<void(const LogitsRow &)> onLogits;
+};
+
+// -------------------------------------------------------------- what is there
+
+struct Stats {
+  int64_t running = 0, waiting = 0, kvPagesUsed = 0, kvPages = 0;
+  uint64_t steps = 0, promptTokens = 0, newTokens = 0;
+  uint64_t finishedStop = 0, finishedLength = 0, cancelled = 0, failed = 0, refused = 0;
+  uint64_t preemptions = 0, prefixQueries = 0, prefixHits = 0;
+  double stepSeconds = 0, ttftP50Ms = 0, ttftP99Ms = 0, itlP50Ms = 0, itlP99Ms = 0;
+};
+
+struct Model {
+  std::string name, fingerprint, target, device, remark;
+  int64_t vocab = 0, context = 0, maxSeqs = 0, maxBatchTokens = 0;
+  int32_t threads = 0;
+  bool hasTokenizer = false, hasChatTemplate = false;
+  int32_t bos = -1; ///< -1: none
+  std::vector<int32_t> eos;
+  uint64_t mappedBytes = 0, allocatedBytes = 0, kvBytes = 0;
+  double loadMs = 0;
+};
+
+namespace detail {
+
+inline Output read(const ingot_output &from) {
+  Output out;
+  out.request = from.request;
+  out.choice = from.choice;
+  out.finish = Finish(from.finish_reason);
+  out.last = from.is_last != 0;
+  out.ids.assign(from.ids, from.ids + from.id_count);
+  out.text.assign(from.text, from.text_size);
+  if (from.logprobs_per_id)
+    for (size_t i = 0; i < from.id_count; ++i) {
+      auto &row = out.logprobs.emplace_back();
+      for (size_t k = 0; k < from.logprobs_per_id; ++k) {
+        const ingot_logprob &one = from.logprobs[i * from.logprobs_per_id + k];
+        row.push_back({one.id, one.logprob});
+      }
+    }
+  if (from.stop_string)
+    out.stopString = from.stop_string;
+  out.promptTokens = from.prompt_tokens;
+  out.cachedTokens = from.cached_tokens;
+  out.newTokens = from.new_tokens;
+  out.queueMs = from.queue_ms;
+  out.ttftMs = from.ttft_ms;
+  out.elapsedMs = from.elapsed_ms;
+  if (from.error)
+    out.error = read(from.error);
+  return out;
+}
+
+/// The functions of a request that is under way. Kept until the output that is the last.
+struct Hooks {
+  std::function<void(const Output &)> onOutput;
+  std::function<void(const LogitsRow &)> onLogits;
+  std::shared_ptr<Hooks> self; ///< of requests with onOutput: ends with their last output
+
+  static void output(void *user, const ingot_output *from) {
+    auto *hooks = static_cast<Hooks *>(user);
+    const Output out = read(*from);
+    hooks->onOutput(out);
+    if (out.last)
+      hooks->self.reset();
+  }
+  static void logits(void *user, const ingot_logits_row *row) {
+    static_cast<Hooks *>(user)->onLogits(
+        {row->request, row->choice, {row->ids, row->id_count}, {row->logits, row->vocab}});
+  }
+};
+
+} // namespace detail
+
+// ------------------------------------------------------------------- executor
+
+/// One engine, loaded, with the thread that runs it.
+class Executor {
+public:
+  using Timeout = std::optional<std::chrono::milliseconds>; ///< none: for ever
+
+  /// Opens an engine; throws Exception. open() gives the error back instead.
+  explicit Executor(const std::string &path, const Config &config = {})
+      : Executor(open(path, config).value()) {}
+  static Result<Executor> open(const std::string &path, const Config &config = {}) {
+    ingot_config c;
+    ingot_config_init(&c, sizeof c);
+    c.context = config.context;
+    c.max_seqs = config.maxSeqs;
+    c.max_batch_tokens = config.maxBatchTokens;
+    c.prefill_chunk = config.prefillChunk;
+    c.kv_memory = config.kvMemory;
+    c.swap_memory = config.swapMemory;
+    c.no_prefix_cache = !config.prefixCache;
+    c.fair = config.fair;
+    c.target_ttft_ms = config.targetTtftMs;
+    c.target_itl_ms = config.targetItlMs;
+    c.queue_requests = config.queueRequests;
+    c.queue_tokens = config.queueTokens;
+    c.threads = config.threads;
+    c.no_tokenizer = !config.loadTokenizer;
+    c.device = textOrNull(config.device);
+    c.isa = textOrNull(config.isa);
+    c.chat_template = textOrNull(config.chatTemplate);
+    ingot_executor *handle = nullptr;
+    ingot_error *error = nullptr;
+    if (ingot_executor_open(path.c_str(), &c, &handle, &error))
+      return detail::take(error);
+    return Executor(handle);
+  }
+  /// Cancels what is under way and waits for it. Not from a callback.
+  ~Executor() = default;
+  Executor(Executor &&) = default;
+  Executor &operator=(Executor &&other) noexcept {
+    handle = std::move(other.handle); // first: what runs on it may still call hooks
+    kept = std::move(other.kept);
+    return *this;
+  }
+
+  /// Reads a request and queues it. Errors: ingot_enqueue.
+  Result<RequestId> enqueue(const Request &request) {
+    Arguments arguments(request);
+    std::shared_ptr<detail::Hooks> hooks;
+    if (request.onOutput || request.onLogits) {
+      hooks = std::make_shared<detail::Hooks>();
+      hooks->onOutput = request.onOutput;
+      hooks->onLogits = request.onLogits;
+      arguments.c.user = hooks.get();
+      if (request.onLogits)
+        arguments.c.on_logits = detail::Hooks::logits;
+      if (request.onOutput) {
+        arguments.c.on_output = detail::Hooks::output;
+        hooks->self = hooks;
+      }
+    }
+    RequestId id = 0;
+    ingot_error *error = nullptr;
+    // The mutex: another thread may take the last output before the hooks are noted.
+    std::unique_lock lock(kept->mutex, std::defer_lock);
+    const bool awaited = hooks && !request.onOutput;
+    if (awaited)
+      lock.lock();
+    if (ingot_enqueue(handle.get(), &arguments.c, &id, &error)) {
+      if (hooks)
+        hooks->self.reset();
+      return detail::take(error);
+    }
+    if (awaited)
+      kept->hooks.emplace(id, std::move(hooks));
+    return id;
+  }
+
+  /// All outputs of a request that are there, at least one; none if the time passed.
+  Result<std::vector<Output>> await(RequestId id, Timeout timeout = {}) {
+    ingot_outputs *list = nullptr;
+    ingot_error *error = nullptr;
+    const ingot_status status =
+        ingot_await(handle.get(), id, timeout ? timeout->count() : -1, &list, &error);
+    if (status == INGOT_TIMEOUT)
+      return std::vector<Output>();
+    if (status)
+      return detail::take(error);
+    std::vector<Output> outputs;
+    for (size_t i = 0; i < ingot_outputs_count(list); ++i) {
+      ingot_output output{};
+      output.struct_size = sizeof output;
+      ingot_outputs_get(list, i, &output);
+      outputs.push_back(detail::read(output));
+      if (outputs.back().last) {
+        std::lock_guard lock(kept->mutex);
+        kept->hooks.erase(outputs.back().request);
+      }
+    }
+    ingot_outputs_free(list);
+    return outputs;
+  }
+  /// The same of whichever requests have some.
+  Result<std::vector<Output>> awaitAny(Timeout timeout = {}) { return await(INGOT_ANY, timeout); }
+  /// Outputs that could be had at once; INGOT_ANY: of all requests.
+  size_t ready(RequestId id = INGOT_ANY) const { return ingot_ready(handle.get(), id); }
+
+  /// Enqueues, waits and puts the outputs of each choice together.
+  Result<std::vector<Output>> generate(Request request) {
+    request.onOutput = {};
+    request.streaming = false;
+    const auto choices = size_t(request.choices);
+    auto id = enqueue(request);
+    if (!id)
+      return id.error();
+    std::vector<Output> all(choices);
+    for (bool last = false; !last;) {
+      auto some = await(*id);
+      if (!some)
+        return some.error();
+      for (Output &one : *some) {
+        last |= one.last;
+        if (one.error)
+          return *one.error;
+        all[size_t(one.choice)] = std::move(one);
+      }
+    }
+    return all;
+  }
+
+  /// Ends a request within one step; it finishes as Cancelled.
+  void cancel(RequestId id) { ingot_cancel(handle.get(), id); }
+
+  /// Takes no more requests, waits for those under way, then cancels the rest.
+  Result<void> shutdown(Timeout wait = {}) {
+    ingot_error *error = nullptr;
+    if (ingot_executor_shutdown(handle.get(), wait ? wait->count() : -1, &error))
+      return detail::take(error);
+    return {};
+  }
+
+  Stats stats() const {
+    ingot_stats s{};
+    s.struct_size = sizeof s;
+    ingot_stats_get(handle.get(), &s);
+    return {s.running,       s.waiting,     s.kv_pages_used, s.kv_pages,        s.steps,
+            s.prompt_tokens, s.new_tokens,  s.finished_stop, s.finished_length, s.cancelled,
+            s.failed,        s.refused,     s.preemptions,   s.prefix_queries,  s.prefix_hits,
+            s.step_seconds,  s.ttft_p50_ms, s.ttft_p99_ms,   s.itl_p50_ms,      s.itl_p99_ms};
+  }
+  /// In Prometheus' text format.
+  Result<std::string> metrics() const {
+    return text([&](char **out, size_t *size, ingot_error **error) {
+      return ingot_metrics(handle.get(), out, size, error);
+    });
+  }
+  Model model() const {
+    ingot_model m{};
+    m.struct_size = sizeof m;
+    ingot_model_get(handle.get(), &m);
+    Model out;
+    out.name = m.name;
+    out.fingerprint = m.fingerprint;
+    out.target = m.target;
+    out.device = m.device;
+    out.remark = m.remark;
+    out.vocab = m.vocab;
+    out.context = m.context;
+    out.maxSeqs = m.max_seqs;
+    out.maxBatchTokens = m.max_batch_tokens;
+    out.threads = m.threads;
+    out.hasTokenizer = m.has_tokenizer != 0;
+    out.hasChatTemplate = m.has_chat_template != 0;
+    out.bos = m.bos;
+    out.eos.assign(m.eos, m.eos + m.eos_count);
+    out.mappedBytes = m.mapped_bytes;
+    out.allocatedBytes = m.allocated_bytes;
+    out.kvBytes = m.kv_bytes;
+    out.loadMs = m.load_ms;
+    return out;
+  }
+
+  /// Ids of a text; `plainPrompt`: with the BOS that the engine asks for.
+  Result<std::vector<int32_t>> encode(std::string_view from, bool plainPrompt = false) const {
+    int32_t *ids = nullptr;
+    size_t count = 0;
+    ingot_error *error = nullptr;
+    if (ingot_encode(handle.get(), from.data(), from.size(), plainPrompt, &ids, &count, &error))
+      return detail::take(error);
+    std::unique_ptr<int32_t, detail::Free> owned(ids);
+    return std::vector<int32_t>(ids, ids + count);
+  }
+  Result<std::string> decode(std::span<const int32_t> ids, bool showSpecial = false) const {
+    return text([&](char **out, size_t *size, ingot_error **error) {
+      return ingot_decode(handle.get(), ids.data(), ids.size(), showSpecial, out, size, error);
+    });
+  }
+  /// The bytes of one id; they live as long as the executor.
+  Result<std::string_view> tokenBytes(int32_t id) const {
+    const char *bytes = nullptr;
+    size_t size = 0;
+    ingot_error *error = nullptr;
+    if (ingot_token_bytes(handle.get(), id, &bytes, &size, &error))
+      return detail::take(error);
+    return std::string_view(bytes, size);
+  }
+  /// The id spelled like that in the vocabulary ("<|im_end|>").
+  std::optional<int32_t> tokenId(std::string_view token) const {
+    const int32_t id = ingot_token_id(handle.get(), token.data(), token.size());
+    return id < 0 ? std::nullopt : std::optional(id);
+  }
+  /// The prompt that messages (JSON) become.
+  Result<std::string> renderChat(const std::string &messages, const std::string &variables = "",
+                                 bool addGenerationPrompt = true) const {
+    return text([&](char **out, size_t *size, ingot_error **error) {
+      return ingot_render_chat(handle.get(), messages.c_str(), textOrNull(variables),
+                               addGenerationPrompt, out, size, error);
+    });
+  }
+
+  /// For what this header lacks; stays this object's.
+  ingot_executor *c() const { return handle.get(); }
+
+private:
+  struct Close {
+    void operator()(ingot_executor *executor) const { ingot_executor_close(executor); }
+  };
+  /// Hooks of requests whose outputs are awaited.
+  struct Kept {
+    std::mutex mutex;
+    std::unordered_map<RequestId, std::shared_ptr<detail::Hooks>> hooks;
+  };
+  /// A request as C reads it; points into what it was made from.
+  struct Arguments {
+    ingot_request c;
+    std::vector<const char *> stops;
+    std::vector<ingot_id_list> badWords;
+    std::vector<ingot_bias> bias;
+
+    explicit Arguments(const Request &from) {
+      ingot_request_init(&c, sizeof c);
+      if (!from.promptIds.empty()) {
+        c.prompt_ids = from.promptIds.data();
+        c.prompt_id_count = from.promptIds.size();
+      }
+      if (!from.prompt.empty()) {
+        c.prompt = from.prompt.data();
+        c.prompt_size = from.prompt.size();
+      }
+      c.messages = textOrNull(from.messages);
+      c.template_variables = textOrNull(from.templateVariables);
+      c.max_tokens = from.maxTokens;
+      c.min_tokens = from.minTokens;
+      c.stop_ids = from.stopIds.data();
+      c.stop_id_count = from.stopIds.size();
+      for (const std::string &stop : from.stopStrings)
+        stops.push_back(stop.c_str());
+      c.stop_strings = stops.data();
+      c.stop_string_count = stops.size();
+      for (const auto &word : from.badWords)
+        badWords.push_back({word.data(), word.size()});
+      c.bad_words = badWords.data();
+      c.bad_word_count = badWords.size();
+      c.ignore_eos = from.ignoreEos;
+      c.show_special = from.showSpecial;
+      const Sampling &s = from.sampling;
+      constexpr float kUnset = std::numeric_limits<float>::quiet_NaN();
+      c.temperature = s.temperature.value_or(kUnset);
+      c.top_k = s.topK.value_or(-1);
+      c.top_p = s.topP.value_or(kUnset);
+      c.min_p = s.minP.value_or(kUnset);
+      c.typical_p = s.typicalP == 1 ? kUnset : s.typicalP;
+      c.repetition_penalty = s.repetitionPenalty.value_or(kUnset);
+      c.presence_penalty = s.presencePenalty.value_or(kUnset);
+      c.frequency_penalty = s.frequencyPenalty.value_or(kUnset);
+      c.no_repeat_ngram = s.noRepeatNgram;
+      c.seed = s.seed;
+      for (const auto &[id, value] : s.logitBias)
+        bias.push_back({id, value});
+      c.logit_bias = bias.data();
+      c.logit_bias_count = bias.size();
+      c.choices = from.choices;
+      c.logprobs = from.logprobs;
+      c.streaming = from.streaming;
+      c.priority = from.priority;
+      c.share = from.share;
+      c.no_prefix_cache = !from.prefixCache;
+      c.cache_salt = from.cacheSalt;
+      c.grammar_kind = int32_t(from.grammarKind);
+      c.grammar = textOrNull(from.grammar);
+    }
+  };
+
+  explicit Executor(ingot_executor *executor) : handle(executor) {}
+  static const char *textOrNull(const std::string &text) {
+    return text.empty() ? nullptr : text.c_str();
+  }
+  template <typename Call> static Result<std::string> text(Call &&call) {
+    char *out = nullptr;
+    size_t size = 0;
+    ingot_error *error = nullptr;
+    if (call(&out, &size, &error))
+      return detail::take(error);
+    std::unique_ptr<char, detail::Free> owned(out);
+    return std::string(out, size);
+  }
+
+  std::unique_ptr<Kept> kept = std::make_unique<Kept>(); // outlives the handle: hooks may run
+  std::unique_ptr<ingot_executor, Close> handle;
+};
+
+} // namespace v1
+} // namespace ingot
+
+#endif // INGOT_HPP

@@ -1,0 +1,408 @@
+//===- Service.cpp - The engine's thread, and the way in and out ----------===//
+#include "runtime/service/Service.h"
+
+#include "runtime/device/Trace.h"
+#include "runtime/engine/Inspect.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ingot::service {
+
+using runtime::nowNanoseconds;
+
+namespace {
+
+constexpr uint64_t kLookedAtFor = 5'000'000'000; ///< ns
+
+double secondsBetween(uint64_t from, uint64_t to) {
+  return to > from ? double(to - from) * 1e-9 : 0.0;
+}
+
+Error queueFull(const std::string &why) {
+  return {ExitCode::Device, "E0560", "the server has no room for this request now", why,
+          "try again later"};
+}
+
+Error shuttingDown() {
+  return {ExitCode::Device, "E0561", "the server is shutting down", "", "try another one"};
+}
+
+} // namespace
+
+Reservation &Reservation::operator=(Reservation &&other) noexcept {
+  std::swap(count, other.count);
+  std::swap(choices, other.choices);
+  return *this;
+}
+
+void Reservation::release() {
+  if (choices)
+    count->fetch_sub(choices);
+  choices = 0;
+}
+
+std::unique_ptr<Service> Service::create(std::unique_ptr<runtime::Session> session,
+                                         ServiceOptions options) {
+  return std::unique_ptr<Service>(new Service(std::move(session), std::move(options)));
+}
+
+Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given)
+    : engine(std::move(session)), options(std::move(given)) {
+  if (!options.dispatch)
+    options.dispatch = [](const std::function<void()> &work) { work(); };
+  measured.update([&](Measurements &m) { m.pageTokens = int64_t(engine->memory().pageTokens); });
+  publish();
+  thread = std::thread([this] { run(); });
+}
+
+Service::~Service() { stop(); }
+
+void Service::stop() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  wake.notify_one();
+  if (thread.joinable())
+    thread.join();
+}
+
+// ------------------------------------------------------------- from any thread
+
+Result<Reservation> Service::reserve() {
+  const int64_t room = engine->maxSeqs() + options.queueRequests;
+  Reservation place;
+  if (taken->fetch_add(1) >= room) {
+    taken->fetch_sub(1);
+    measured.update([](Measurements &m) { ++m.refused; });
+    return queueFull(std::to_string(engine->maxSeqs()) + " run and " +
+                     std::to_string(options.queueRequests) + " wait already");
+  }
+  place.count = taken;
+  place.choices = 1;
+  return place;
+}
+
+Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
+                             Reservation place) {
+  assert(choices >= 1 && place.choices == 1);
+  if (auto checked = engine->validate(request); !checked)
+    return checked.error();
+  const int64_t room = engine->maxSeqs() + options.queueRequests;
+  if (taken->fetch_add(choices - 1) + choices - 1 > room) {
+    taken->fetch_sub(choices - 1);
+    measured.update([](Measurements &m) { ++m.refused; });
+    return queueFull(std::to_string(choices) + " choices are more than what is free of " +
+                     std::to_string(room));
+  }
+  place.choices = choices;
+  const auto tokens = int64_t(request.promptIds.size());
+  const bool alone = waitingTokens.fetch_add(tokens) == 0;
+  if (!alone && waitingTokens.load() > options.queueTokens) {
+    waitingTokens.fetch_sub(tokens);
+    measured.update([](Measurements &m) { ++m.refused; });
+    return queueFull(std::to_string(tokens) + " prompt tokens, and of " +
+                     std::to_string(options.queueTokens) + " that may wait too few are free");
+  }
+  job->promptTokens = tokens;
+  job->reserved = nowNanoseconds();
+  std::lock_guard lock(mutex);
+  if (stopping || refusing) {
+    waitingTokens.fetch_sub(tokens);
+    return shuttingDown();
+  }
+  place.choices = 0; // the job's from now on
+  commands.push_back({std::move(request), choices, std::move(job)});
+  wake.notify_one();
+  return {};
+}
+
+void Service::cancel(Job &job) {
+  job.cancelled.store(true, std::memory_order_relaxed);
+  wake.notify_one();
+}
+
+void Service::refuseWaiting() {
+  {
+    std::lock_guard lock(mutex);
+    refusing = true;
+  }
+  wake.notify_one();
+}
+
+runtime::ScheduleStats Service::stats() const {
+  std::lock_guard lock(mutex);
+  return published;
+}
+
+std::vector<RequestView> Service::requests() const {
+  lastLook.store(nowNanoseconds(), std::memory_order_relaxed);
+  std::lock_guard lock(mutex);
+  return views;
+}
+
+std::shared_ptr<const Error> Service::failure() const {
+  std::lock_guard lock(mutex);
+  return failed;
+}
+
+int64_t Service::retryAfter() const {
+  const Measurements m = measured.read();
+  if (m.endToEnd.count() == 0)
+    return 1;
+  // As long as a request takes on average, shared by those that run at once.
+  double each = m.endToEnd.sum() / double(m.endToEnd.count()) / double(engine->maxSeqs());
+  double wait = each * double(std::max<int64_t>(1, underWay() - engine->maxSeqs()));
+  return std::clamp<int64_t>(int64_t(wait + 0.999), 1, 600);
+}
+
+// ------------------------------------------------------------- the engine's thread
+
+void Service::run() {
+  std::vector<Command> fresh;
+  uint64_t stepEnd = nowNanoseconds();
+  while (true) {
+    bool leaving, onlyStarted;
+    {
+      std::unique_lock lock(mutex);
+      wake.wait(lock, [&] { return stopping || !commands.empty() || !jobs.empty(); });
+      fresh.swap(commands);
+      leaving = stopping;
+      onlyStarted = refusing;
+    }
+    if (leaving && fresh.empty() && jobs.empty())
+      return;
+    const bool wasIdle = jobs.empty();
+    for (Command &command : fresh)
+      begin(std::move(command));
+    fresh.clear();
+    if (onlyStarted)
+      refuseUnstarted();
+    if (leaving)
+      for (const auto &job : jobs)
+        job->cancelled.store(true, std::memory_order_relaxed);
+
+    const uint64_t stepBegin = nowNanoseconds();
+    const bool worked = engine->step();
+    const uint64_t end = nowNanoseconds();
+    size_t newTokens = deliveries.size();
+    noteStarted(stepBegin);
+    collect();
+    if (worked) {
+      ++steps;
+      measured.update([&](Measurements &m) {
+        ++m.steps;
+        m.stepSeconds += secondsBetween(stepBegin, end);
+        if (!wasIdle)
+          m.hostSeconds += secondsBetween(stepEnd, stepBegin);
+        m.stepTime.observe(secondsBetween(stepBegin, end));
+        m.stepTokens.observe(double(newTokens));
+      });
+    }
+    stepEnd = end;
+    publish();
+    deliver();
+  }
+}
+
+void Service::begin(Command command) {
+  std::shared_ptr<Job> job = std::move(command.job);
+  job->ids.assign(size_t(command.choices), -1);
+  job->lastToken.assign(size_t(command.choices), 0);
+  job->open = command.choices;
+  measured.update([&](Measurements &m) {
+    m.promptTokens += uint64_t(job->promptTokens);
+    m.promptLength.observe(double(job->promptTokens));
+    m.askedChoices.observe(double(command.choices));
+    if (command.request.maxTokens >= 0)
+      m.askedTokens.observe(double(command.request.maxTokens));
+  });
+  jobs.push_back(job);
+  const auto firstChoice = int32_t(command.request.sampling.choice);
+  command.request.cancel = &job->cancelled;
+  command.request.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
+    onToken(job, int32_t(event.choice) - firstChoice, event);
+  };
+  auto ids = engine->submit(std::move(command.request), command.choices);
+  if (ids) {
+    job->ids = std::move(*ids);
+    return;
+  }
+  for (size_t i = 0; i < job->ids.size(); ++i) {
+    Output output;
+    output.error = ids.error(); // what was checked before cannot fail but for the device
+    output.reason = runtime::FinishReason::Cancelled;
+    end(job, i, std::move(output));
+  }
+}
+
+void Service::refuseUnstarted() {
+  for (const auto &job : jobs)
+    if (std::ranges::none_of(job->ids, [&](auto id) { return id < 0 || engine->started(id); })) {
+      job->refused = true;
+      job->cancelled.store(true, std::memory_order_relaxed);
+    }
+}
+
+/// A job's wait ends with the step that it first takes part in.
+void Service::noteStarted(uint64_t stepBegin) {
+  for (const auto &job : jobs)
+    if (!job->times.scheduled &&
+        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); }))
+      job->times.scheduled = stepBegin;
+}
+
+void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
+                      const runtime::TokenEvent &event) {
+  const uint64_t now = nowNanoseconds();
+  uint64_t &last = job->lastToken[size_t(choice)];
+  if (event.id >= 0) {
+    measured.update([&](Measurements &m) {
+      ++m.generationTokens;
+      m.recent.add(now);
+      if (last)
+        m.interTokenLatency.observe(secondsBetween(last, now));
+      else
+        m.timeToFirstToken.observe(secondsBetween(job->reserved, now));
+    });
+    if (!job->times.firstToken) {
+      job->times.firstToken = now;
+      waitingTokens.fetch_sub(job->promptTokens);
+    }
+    last = job->times.lastToken = now;
+    ++job->newTokens;
+  }
+  Output output;
+  output.choice = choice;
+  output.id = event.id;
+  output.text = event.text;
+  output.logprobs.assign(event.logprobs.begin(), event.logprobs.end());
+  deliveries.push_back({job, std::move(output)});
+}
+
+/// Turns answers that have finished into Ends.
+void Service::collect() {
+  const Error *failure = engine->failure();
+  for (size_t j = 0; j < jobs.size();) {
+    std::shared_ptr<Job> job = jobs[j];
+    for (size_t i = 0; i < job->ids.size(); ++i) {
+      if (job->ids[i] < 0 || !engine->finished(job->ids[i]))
+        continue;
+      runtime::Completion answer = engine->take(job->ids[i]);
+      Output output;
+      output.reason = answer.finishReason;
+      output.stopString = std::move(answer.stopString);
+      output.embedding = std::move(answer.embedding);
+      output.newTokens = answer.drawn;
+      output.cachedTokens = answer.cachedTokens;
+      if (answer.finishReason == runtime::FinishReason::Cancelled && failure)
+        output.error = *failure;
+      else if (answer.failure)
+        output.error = answer.failure;
+      else if (answer.finishReason == runtime::FinishReason::Cancelled && job->refused)
+        output.error = shuttingDown();
+      end(job, i, std::move(output));
+    }
+    if (job->open)
+      ++j;
+    else
+      jobs.erase(jobs.begin() + std::ptrdiff_t(j));
+  }
+}
+
+void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output) {
+  job->ids[choice] = -1;
+  taken->fetch_sub(1);
+  output.kind = Output::Kind::End;
+  output.choice = int32_t(choice);
+  output.times = job->times;
+  const JobTimes &times = job->times;
+  const uint64_t now = nowNanoseconds();
+  if (--job->open == 0 && !times.firstToken)
+    waitingTokens.fetch_sub(job->promptTokens);
+  measured.update([&](Measurements &m) {
+    Ending ending = output.error                                     ? Ending::Error
+                    : output.reason == runtime::FinishReason::Stop   ? Ending::Stop
+                    : output.reason == runtime::FinishReason::Length ? Ending::Length
+                                                                     : Ending::Abort;
+    ++m.endings[size_t(ending)];
+    if (ending != Ending::Stop && ending != Ending::Length)
+      return;
+    m.endToEnd.observe(secondsBetween(job->reserved, now));
+    m.answerLength.observe(double(output.newTokens));
+    if (times.scheduled) {
+      m.queueTime.observe(secondsBetween(job->reserved, times.scheduled));
+      m.inferenceTime.observe(secondsBetween(times.scheduled, now));
+    }
+    if (times.scheduled && times.firstToken)
+      m.prefillTime.observe(secondsBetween(times.scheduled, times.firstToken));
+    if (times.firstToken) {
+      m.decodeTime.observe(secondsBetween(times.firstToken, now));
+      if (output.newTokens > 1)
+        m.timePerToken.observe(secondsBetween(times.firstToken, now) /
+                               double(output.newTokens - 1));
+    }
+  });
+  deliveries.push_back({job, std::move(output)});
+}
+
+void Service::deliver() {
+  if (deliveries.empty())
+    return;
+  // std::function wants what it holds to be copyable.
+  auto step = std::make_shared<std::vector<Delivery>>(std::move(deliveries));
+  deliveries.clear();
+  deliveries.reserve(step->size());
+  // Moved, not copied: jobs shall go where outputs are wanted, not on this thread.
+  options.dispatch([step = std::move(step)] {
+    for (Delivery &delivery : *step)
+      delivery.job->take(delivery.output);
+  });
+}
+
+std::vector<RequestView> Service::look() const {
+  std::vector<RequestView> seen;
+  const uint64_t now = nowNanoseconds();
+  const uint64_t looked = lastLook.load(std::memory_order_relaxed);
+  if (looked == 0 || now > looked + kLookedAtFor)
+    return seen;
+  seen.reserve(jobs.size());
+  for (const auto &job : jobs) {
+    using State = RequestView::State;
+    seen.push_back({job->name,
+                    job->times.firstToken  ? State::Decode
+                    : job->times.scheduled ? State::Prefill
+                                           : State::Queued,
+                    job->open, job->promptTokens, job->newTokens,
+                    secondsBetween(job->reserved, now)});
+  }
+  return seen;
+}
+
+void Service::publish() {
+  std::vector<RequestView> seen = look();
+  const runtime::ScheduleStats now = engine->stats();
+  measured.update([&](Measurements &m) {
+    m.running = now.running;
+    m.waiting = now.waiting;
+    m.pagesUsed = now.pagesUsed;
+    m.pages = now.pages;
+    m.preemptions = now.preemptions;
+    m.prefixQueries = now.prefixQueries;
+    m.prefixHits = now.prefixHits;
+    m.pagesKept = now.pagesKept;
+    m.swaps = now.swaps;
+    m.swappedBytes = now.swappedBytes;
+    m.swapBytesUsed = now.swapBytesUsed;
+    m.forks = now.forks;
+    m.copiedPages = now.copiedPages;
+  });
+  std::lock_guard lock(mutex);
+  views = std::move(seen);
+  published = now;
+  if (!failed && engine->failure())
+    failed = std::make_shared<Error>(*engine->failure());
+}
+
+} // namespace ingot::service

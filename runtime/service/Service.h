@@ -1,0 +1,202 @@
+//===- Service.h - One engine answering many, from any thread -------------===//
+//
+// A Session is used from one thread. A Service owns one, and that thread: requests come in from
+// wherever they are made, outputs go back to whoever made them.
+//
+//   any thread                     the engine's thread                    where outputs are wanted
+//   reserve() submit() cancel() -> [ commands ] -> session.step() -> outputs of a whole step --
+//                                                                     dispatch(…) -> job->take()
+//
+// The outputs of one step travel together, so that a server is woken once a step and not once a
+// token. While nothing is asked for the thread sleeps.
+//
+// Nothing is lost: a request that was taken ends in exactly one output of kind End, whether it was
+// answered, cancelled, or the device failed.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/service/Session.h"
+#include "runtime/service/metrics/Metrics.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace ingot::service {
+
+/// Moments of a job, nanoseconds of the steady clock; 0: not yet.
+struct JobTimes {
+  uint64_t scheduled = 0; ///< its first step began
+  uint64_t firstToken = 0, lastToken = 0;
+};
+
+/// What comes back of a job: tokens as they are drawn, and for each choice one end.
+struct Output {
+  enum class Kind : uint8_t { Token, End };
+  Kind kind = Kind::Token;
+  int32_t choice = 0;
+  // Token
+  int32_t id = -1;  ///< -1: held-back text at the end, which belongs to no new id
+  std::string text; ///< may be empty
+  std::vector<runtime::TokenLogprob> logprobs;
+  // End
+  runtime::FinishReason reason = runtime::FinishReason::Stop;
+  std::string stopString;       ///< that ended it, if one did
+  std::vector<float> embedding; ///< where the request pools
+  int64_t newTokens = 0;        ///< ids drawn, a stop id among them
+  int64_t cachedTokens = 0;     ///< of the prompt, found in the prefix cache
+  std::optional<Error> error;   ///< why it ended before its time: E05xx, E07xx
+  JobTimes times;               ///< of the job, so far
+};
+
+/// One request of a client, with as many choices as it asked for. The maker keeps a reference as
+/// long as it likes; the service keeps one until the last End.
+class Job {
+public:
+  virtual ~Job() = default;
+  /// Called where ServiceOptions::dispatch runs things, in order.
+  virtual void take(Output &output) = 0;
+
+  std::string name; ///< what RequestView calls it; set before it is submitted
+
+private:
+  friend class Service;
+  std::atomic<bool> cancelled = false;
+  bool refused = false;                ///< cancelled since the service ends
+  std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
+  int32_t open = 0;
+  uint64_t reserved = 0; ///< ns
+  JobTimes times;
+  std::vector<uint64_t> lastToken; ///< ns, by choice
+  int64_t promptTokens = 0, newTokens = 0;
+};
+
+struct ServiceOptions {
+  int64_t queueRequests = 256;     ///< choices beyond what runs at once that may wait
+  int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
+  /// Runs work, in order, where outputs are wanted; empty: on the engine's thread.
+  std::function<void(std::function<void()>)> dispatch;
+};
+
+/// A place among the requests under way, taken before the work of reading a request is done, so
+/// that what is too much is refused at once. Gives it back unless a job took it.
+class Reservation {
+public:
+  Reservation() = default;
+  Reservation(Reservation &&other) noexcept
+      : count(std::move(other.count)), choices(other.choices) {
+    other.choices = 0;
+  }
+  Reservation &operator=(Reservation &&other) noexcept;
+  ~Reservation() { release(); }
+
+private:
+  friend class Service;
+  void release();
+  std::shared_ptr<std::atomic<int64_t>> count;
+  int64_t choices = 0;
+};
+
+/// A job as it stood after a step, for those who look on.
+struct RequestView {
+  enum class State : uint8_t { Queued, Prefill, Decode };
+  std::string name;
+  State state = State::Queued;
+  int32_t choices = 0; ///< not ended yet
+  int64_t promptTokens = 0, newTokens = 0;
+  double seconds = 0; ///< since it was submitted
+};
+
+class Service {
+public:
+  static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
+                                         ServiceOptions options);
+  ~Service(); ///< as stop()
+  Service(const Service &) = delete;
+  Service &operator=(const Service &) = delete;
+
+  /// Read-only uses of it are safe from any thread: engine, tokenizer, limits, validate.
+  const runtime::Session &session() const { return *engine; }
+  Metrics &metrics() { return measured; }
+
+  /// Room for one more request, or E0560 (the queue is full) with its numbers: come again later.
+  Result<Reservation> reserve();
+  /// Takes a request with `choices` answers (SamplingParams::choice counts up from the request's
+  /// own); outputs go to the job from now on. Errors: those of Session::submit, E0560 (choices or
+  /// prompt tokens beyond what may wait), E0561 (shutting down).
+  Result<void> submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
+                      Reservation reservation);
+  /// Ends a job within one step. Its Ends come with FinishReason::Cancelled.
+  void cancel(Job &job);
+
+  /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
+  void refuseWaiting();
+
+  /// Cancels what is under way and waits for it to end. Not from the engine's thread; nothing is
+  /// taken from then on.
+  void stop();
+
+  /// Of the last step.
+  runtime::ScheduleStats stats() const;
+  /// What is under way, in the order it came. Kept up to date for a few seconds after each call, so
+  /// that nobody pays for a list that nobody reads: the first of a series may miss what is new.
+  std::vector<RequestView> requests() const;
+  /// Choices under way, waiting ones and reservations included.
+  int64_t underWay() const { return taken->load(); }
+  /// Seconds until a request that is refused now may find room, a guess from what ended lately; 1
+  /// at least.
+  int64_t retryAfter() const;
+  /// Why the device failed; null while all is well.
+  std::shared_ptr<const Error> failure() const;
+
+private:
+  struct Command {
+    runtime::Request request;
+    int32_t choices;
+    std::shared_ptr<Job> job;
+  };
+  struct Delivery {
+    std::shared_ptr<Job> job;
+    Output output;
+  };
+
+  Service(std::unique_ptr<runtime::Session> session, ServiceOptions options);
+  void run();
+  void begin(Command command);
+  void refuseUnstarted();
+  void noteStarted(uint64_t stepBegin);
+  void collect();
+  void end(const std::shared_ptr<Job> &job, size_t choice, Output output);
+  void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);
+  void deliver();
+  void publish();
+  std::vector<RequestView> look() const;
+
+  std::unique_ptr<runtime::Session> engine;
+  ServiceOptions options;
+  Metrics measured;
+  std::shared_ptr<std::atomic<int64_t>> taken = std::make_shared<std::atomic<int64_t>>(0);
+  std::atomic<int64_t> waitingTokens = 0;
+  mutable std::atomic<uint64_t> lastLook = 0; ///< ns; requests() was called
+
+  mutable std::mutex mutex; ///< of the fields down to `published`
+  std::condition_variable wake;
+  std::vector<Command> commands;
+  bool stopping = false, refusing = false;
+  runtime::ScheduleStats published;
+  std::vector<RequestView> views;
+  std::shared_ptr<const Error> failed;
+
+  // The engine's thread's own.
+  std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<Delivery> deliveries;
+  uint64_t steps = 0;
+  std::thread thread;
+};
+
+} // namespace ingot::service

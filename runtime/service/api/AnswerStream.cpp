@@ -1,0 +1,193 @@
+//===- AnswerStream.cpp - Jobs of a response, and its common parts ---------===//
+#include "runtime/service/api/AnswerStream.h"
+
+#include "runtime/engine/JsonText.h"
+
+#include <random>
+
+namespace ingot::api {
+
+/// The choices of one prompt, numbered after those of the prompts before it.
+class AnswerStream::PromptJob final : public service::Job {
+public:
+  PromptJob(std::shared_ptr<AnswerStream> stream, int32_t firstChoice)
+      : stream(std::move(stream)), firstChoice(firstChoice) {}
+  void take(service::Output &output) override {
+    output.choice += firstChoice;
+    stream->take(output);
+  }
+
+private:
+  std::shared_ptr<AnswerStream> stream;
+  int32_t firstChoice;
+};
+
+AnswerStream::AnswerStream(Generation given, std::shared_ptr<http::Responder> answers)
+    : generation(std::move(given)), responder(std::move(answers)) {}
+
+std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> stream,
+                                             std::vector<std::vector<int32_t>> prompts,
+                                             service::Reservation first, const Post &post) {
+  const Generation &asked = stream->generation;
+  service::Service &service = asked.model->service();
+  std::vector<runtime::Request> requests;
+  std::vector<service::Reservation> places;
+  places.push_back(std::move(first));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    requests.push_back(asked.request);
+    requests.back().promptIds = std::move(prompts[i]);
+    stream->usage.prompt += int64_t(requests.back().promptIds.size());
+    if (auto fine = service.session().validate(requests.back()); !fine)
+      return apiError(fine.error(), fine.error().code == "E0510" ? "" : "prompt");
+    if (i == 0)
+      continue;
+    auto place = service.reserve();
+    if (!place)
+      return apiError(place.error());
+    places.push_back(std::move(*place));
+  }
+  stream->noteAsked();
+  stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
+
+  std::vector<std::shared_ptr<service::Job>> jobs;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
+    job->name = asked.requestId;
+    auto queued = service.submit(std::move(requests[i]), asked.choices, job, std::move(places[i]));
+    if (!queued) {
+      // The others' outputs go nowhere: the response is an error.
+      post([stream] { stream->broken = true; });
+      for (auto &other : jobs)
+        service.cancel(*other);
+      return apiError(queued.error());
+    }
+    jobs.push_back(std::move(job));
+  }
+  stream->responder->onGone([jobs = std::move(jobs), model = asked.model] {
+    for (const auto &job : jobs)
+      model->service().cancel(*job);
+  });
+  post([stream] { stream->start(); });
+  return std::nullopt;
+}
+
+void AnswerStream::start() {
+  if (begun || broken)
+    return;
+  begun = true;
+  if (!generation.stream)
+    return;
+  responder->begin(200, "text/event-stream; charset=utf-8", {{"Cache-Control", "no-cache"}});
+  begin();
+}
+
+void AnswerStream::take(service::Output &output) {
+  if (broken)
+    return;
+  start();
+  if (output.kind == service::Output::Kind::Token) {
+    token(output);
+    return;
+  }
+  noteEnd(output);
+  if (output.error) {
+    broken = true;
+    failed(apiError(*output.error));
+    return;
+  }
+  usage.completion += output.newTokens;
+  if (output.choice % generation.choices == 0)
+    usage.cached += output.cachedTokens;
+  ended(output);
+  if (--open == 0) {
+    finished();
+    responder->onGone({});
+  }
+}
+
+/// What is known before the engine has seen it.
+void AnswerStream::noteAsked() const {
+  if (!generation.record)
+    return;
+  observe::RequestRecord &record = *generation.record;
+  const runtime::Request &request = generation.request;
+  record.promptTokens = usage.prompt;
+  record.choices = generation.choices;
+  record.stream = generation.stream;
+  record.maxTokens = request.maxTokens;
+  record.temperature = double(request.sampling.temperature);
+  record.topP = double(request.sampling.topP);
+  record.topK = request.sampling.topK;
+}
+
+/// Adds the end of a choice; a response's times are the earliest and the latest of its jobs.
+void AnswerStream::noteEnd(const service::Output &output) const {
+  if (!generation.record)
+    return;
+  observe::RequestRecord &record = *generation.record;
+  auto earliest = [](uint64_t &kept, uint64_t time) {
+    if (time && (!kept || time < kept))
+      kept = time;
+  };
+  earliest(record.scheduled, output.times.scheduled);
+  earliest(record.firstToken, output.times.firstToken);
+  record.lastToken = std::max(record.lastToken, output.times.lastToken);
+  record.newTokens += output.newTokens;
+  if (output.choice % generation.choices == 0)
+    record.cachedTokens += output.cachedTokens;
+  if (output.error)
+    record.errorCode = output.error->code;
+  else
+    record.finishReasons.push_back(output.reason == runtime::FinishReason::Cancelled
+                                       ? "cancelled"
+                                       : finishReason(output.reason));
+}
+
+void AnswerStream::failed(const ApiError &error) {
+  if (!generation.stream)
+    return responder->send(error.status, "application/json", error.body());
+  event(error.body());
+  responder->finish();
+}
+
+void AnswerStream::event(std::string_view data, std::string_view name) {
+  std::string text;
+  text.reserve(data.size() + name.size() + 24);
+  if (!name.empty())
+    text.append("event: ").append(name).append("\n");
+  text.append("data: ").append(data).append("\n\n");
+  responder->write(std::move(text));
+}
+
+const char *finishReason(runtime::FinishReason reason) {
+  return reason == runtime::FinishReason::Length ? "length" : "stop";
+}
+
+std::string newId(std::string_view prefix) {
+  thread_local std::mt19937_64 generator{std::random_device{}()};
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string id(prefix);
+  for (int word = 0; word < 2; ++word) {
+    uint64_t bits = generator();
+    for (int i = 0; i < 12; ++i, bits >>= 4)
+      id += kDigits[bits & 15];
+  }
+  return id;
+}
+
+std::string usageJson(const Usage &usage) {
+  runtime::JsonText json;
+  json.open('{').key("prompt_tokens").value(usage.prompt);
+  json.key("completion_tokens").value(usage.completion);
+  json.key("total_tokens").value(usage.prompt + usage.completion);
+  json.key("prompt_tokens_details").open('{').key("cached_tokens").value(usage.cached).close();
+  if (usage.reasoning)
+    json.key("completion_tokens_details")
+        .open('{')
+        .key("reasoning_tokens")
+        .value(usage.reasoning)
+        .close();
+  return json.close().text();
+}
+
+} // namespace ingot::api

@@ -1,0 +1,236 @@
+//===- Completions.cpp - /v1/completions -----------------------------------===//
+#include "runtime/service/api/AnswerStream.h"
+#include "runtime/service/api/Prompts.h"
+#include "runtime/service/api/Routes.h"
+
+#include "runtime/engine/JsonText.h"
+
+#include <ctime>
+
+namespace ingot::api {
+
+namespace {
+
+using runtime::JsonText;
+
+class CompletionStream final : public AnswerStream {
+public:
+  CompletionStream(Generation generation, std::shared_ptr<http::Responder> responder,
+                   std::vector<std::string> echoes)
+      : AnswerStream(std::move(generation), std::move(responder)), id(newId("cmpl-")),
+        echoes(std::move(echoes)) {
+    JsonText json;
+    json.open('{').key("id").value(id).key("object").value("text_completion");
+    json.key("created").value(int64_t(std::time(nullptr)));
+    json.key("model").value(asked().model->name());
+    json.key("system_fingerprint").value(asked().model->fingerprint()).key("choices");
+    head = json.text();
+  }
+
+private:
+  struct Choice {
+    std::string text;
+    std::vector<std::string> tokens;
+    std::vector<double> logprobs;
+    std::vector<std::vector<runtime::TokenLogprob>> top;
+    std::vector<size_t> offsets;
+    std::string finish;
+  };
+
+  Choice &of(int32_t index) {
+    if (answers.empty())
+      answers.resize(size_t(choices()));
+    Choice &choice = answers[size_t(index)];
+    return choice;
+  }
+
+  std::string spelled(int32_t token) const {
+    const text::Tokenizer *tokenizer = asked().model->tokenizer();
+    return tokenizer ? text::replaceInvalidUtf8(tokenizer->tokenBytes(token))
+                     : std::to_string(token);
+  }
+
+  void begin() override {
+    for (size_t prompt = 0; prompt < echoes.size(); ++prompt)
+      for (int32_t i = 0; i < asked().choices; ++i)
+        chunk(int32_t(prompt) * asked().choices + i, echoes[prompt], "", nullptr);
+  }
+
+  void token(const service::Output &output) override {
+    Choice &choice = of(output.choice);
+    const bool wantsLogprobs = asked().request.sampling.topLogprobs >= 0 && output.id >= 0;
+    if (wantsLogprobs && !output.logprobs.empty()) {
+      choice.offsets.push_back(choice.text.size());
+      choice.tokens.push_back(spelled(output.id));
+      choice.logprobs.push_back(double(output.logprobs[0].logprob));
+      choice.top.emplace_back(output.logprobs.begin() + 1, output.logprobs.end());
+    }
+    choice.text += output.text;
+    if (asked().stream && (!output.text.empty() || wantsLogprobs)) {
+      chunk(output.choice, output.text, "", &choice);
+      choice.tokens.clear();
+      choice.logprobs.clear();
+      choice.top.clear();
+      choice.offsets.clear();
+    }
+  }
+
+  void ended(const service::Output &output) override {
+    Choice &choice = of(output.choice);
+    choice.finish = finishReason(output.reason);
+    if (asked().stream)
+      chunk(output.choice, "", choice.finish, nullptr);
+  }
+
+  void logprobsJson(JsonText &json, const Choice &choice) const {
+    json.open('{').key("tokens").open('[');
+    for (const std::string &text : choice.tokens)
+      json.value(text);
+    json.close().key("token_logprobs").open('[');
+    for (double value : choice.logprobs)
+      json.value(value);
+    json.close().key("top_logprobs").open('[');
+    for (const auto &row : choice.top) {
+      json.open('{');
+      for (const runtime::TokenLogprob &one : row)
+        json.key(spelled(one.id)).value(double(one.logprob));
+      json.close();
+    }
+    json.close().key("text_offset").open('[');
+    for (size_t offset : choice.offsets)
+      json.value(offset);
+    json.close().close();
+  }
+
+  void choiceJson(JsonText &json, int32_t index, std::string_view text, std::string_view finish,
+                  const Choice *logprobs) const {
+    json.open('{').key("index").value(index).key("text").value(text).key("logprobs");
+    if (logprobs && asked().request.sampling.topLogprobs >= 0)
+      logprobsJson(json, *logprobs);
+    else
+      json.raw("null");
+    json.key("finish_reason");
+    if (finish.empty())
+      json.raw("null");
+    else
+      json.value(finish);
+    json.close();
+  }
+
+  void chunk(int32_t index, std::string_view text, std::string_view finish,
+             const Choice *logprobs) {
+    JsonText json;
+    json.open('[');
+    choiceJson(json, index, text, finish, logprobs);
+    json.close();
+    event(head + json.text() + (asked().includeUsage ? ",\"usage\":null}" : "}"));
+  }
+
+  void finished() override {
+    if (asked().stream) {
+      if (asked().includeUsage)
+        event(head + "[],\"usage\":" + usageJson(usage) + "}");
+      event("[DONE]");
+      return response().finish();
+    }
+    JsonText json;
+    json.open('[');
+    for (int32_t i = 0; i < choices(); ++i) {
+      const Choice &choice = of(i);
+      const size_t prompt = size_t(i / asked().choices);
+      choiceJson(json, i, prompt < echoes.size() ? echoes[prompt] + choice.text : choice.text,
+                 choice.finish, &choice);
+    }
+    json.close();
+    response().send(200, "application/json",
+                    head + json.text() + ",\"usage\":" + usageJson(usage) + "}");
+  }
+
+  std::string id, head;
+  std::vector<std::string> echoes; ///< of the prompts, where asked for
+  std::vector<Choice> answers;
+};
+
+/// The marks of fill-in-the-middle that vocabularies have: before the prefix, the suffix, the
+/// middle.
+struct MiddleMarks {
+  const char *prefix, *suffix, *middle;
+};
+constexpr MiddleMarks kMiddleMarks[] = {
+    {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"}, // Qwen, StarCoder 2 (newer)
+    {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},       // StarCoder, SantaCoder
+    {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"},
+    {"▁<PRE>", "▁<SUF>", "▁<MID>"},                   // Code Llama
+    {"<|fim▁begin|>", "<|fim▁hole|>", "<|fim▁end|>"}, // DeepSeek
+};
+
+/// prefix + suffix as ids around what is to be filled in; empty if the vocabulary has no marks.
+Result<std::vector<int32_t>> fillInTheMiddle(const ServedModel &model, std::string_view prefix,
+                                             std::string_view suffix) {
+  const text::Tokenizer &tokenizer = *model.tokenizer();
+  for (const MiddleMarks &marks : kMiddleMarks) {
+    auto before = tokenizer.idOf(marks.prefix), after = tokenizer.idOf(marks.suffix),
+         middle = tokenizer.idOf(marks.middle);
+    if (!before || !after || !middle)
+      continue;
+    auto head = tokenizer.encode(prefix, /*parseSpecial=*/false);
+    auto tail = tokenizer.encode(suffix, /*parseSpecial=*/false);
+    if (!head || !tail)
+      return head ? tail.error() : head.error();
+    // Whatever encode("") and the BOS rule say, the marks' order is the model's own.
+    std::vector<int32_t> ids{*before};
+    ids.insert(ids.end(), head->begin(), head->end());
+    ids.push_back(*after);
+    ids.insert(ids.end(), tail->begin(), tail->end());
+    ids.push_back(*middle);
+    return ids;
+  }
+  return std::vector<int32_t>();
+}
+
+} // namespace
+
+std::optional<ApiError> completions(Call &call) {
+  const Fields &body = *call.body;
+  Generation generation = std::move(call.generation);
+  readGeneration(body, generation, {"max_tokens", "max_completion_tokens"});
+  if (generation.request.maxTokens < 0)
+    generation.request.maxTokens = 16; // OpenAI's default
+  if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
+    generation.request.sampling.topLogprobs = int32_t(*top);
+  generation.request.grammar = readGrammar(body, *generation.model);
+  const bool echo = body.boolean("echo").value_or(false);
+  if (echo && generation.request.sampling.topLogprobs >= 0)
+    body.fail("echo", "together with logprobs is not supported: `ingot score` has them");
+
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<std::string> texts;
+  readPrompts(body, "prompt", *generation.model, prompts, texts);
+  const auto suffix = body.text("suffix", kMostPromptBytes);
+  if (call.document.error())
+    return call.document.error();
+  if (echo && texts.empty())
+    for (const auto &ids : prompts)
+      texts.push_back(generation.model->tokenizer() ? generation.model->tokenizer()->decode(ids)
+                                                    : "");
+  if (prompts.empty())
+    for (const std::string &text : texts) {
+      auto ids = suffix ? fillInTheMiddle(*generation.model, text, *suffix)
+                        : generation.model->session().encodePrompt(text);
+      if (!ids)
+        return apiError(ids.error(), "prompt");
+      if (suffix && ids->empty())
+        return ApiError{400,
+                        "suffix: this model's vocabulary has no marks for filling in the middle",
+                        "suffix", "unsupported_field"};
+      prompts.push_back(std::move(*ids));
+    }
+  else if (suffix)
+    return ApiError{400, "suffix: needs a prompt of text", "suffix", ""};
+  auto stream = std::make_shared<CompletionStream>(std::move(generation), call.responder,
+                                                   echo ? texts : std::vector<std::string>());
+  return AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place),
+                              call.post);
+}
+
+} // namespace ingot::api

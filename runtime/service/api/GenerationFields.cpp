@@ -1,0 +1,178 @@
+//===- GenerationFields.cpp - Reading what generating routes share ---------===//
+#include "runtime/service/api/GenerationFields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+namespace ingot::api {
+
+namespace dom = simdjson::dom;
+
+std::optional<std::shared_ptr<ServedModel>>
+readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound) {
+  auto name = body.text("model", 1 << 10);
+  auto model = models.find(name.value_or(""));
+  if (model)
+    return model;
+  std::string list;
+  for (const auto &one : models.all())
+    list += (list.empty() ? "" : ", ") + one->name();
+  notFound =
+      ApiError{404, "there is no model of that name; there is " + list, "model", "model_not_found"};
+  return std::nullopt;
+}
+
+void refuseUnsupported(const Fields &body, std::string_view name, std::string_view why,
+                       std::initializer_list<std::string_view> harmless) {
+  if (!body.has(name))
+    return;
+  std::string value = body.json(name);
+  for (std::string_view one : harmless)
+    if (value == one)
+      return;
+  body.fail(name, std::string(why));
+}
+
+static void readBias(const Fields &body, Generation &out) {
+  auto bias = body.object("logit_bias");
+  if (!bias)
+    return;
+  const int64_t vocab = out.model->session().vocab();
+  auto members = bias->members();
+  if (members.size() > kMostBias)
+    return body.fail("logit_bias", "has " + std::to_string(members.size()) +
+                                       " members; allowed: " + std::to_string(kMostBias));
+  for (auto [key, value] : members) {
+    int32_t id = 0;
+    auto read = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (read.ec != std::errc() || read.ptr != key.data() + key.size() || id < 0 || id >= vocab)
+      return bias->fail(key.substr(0, 32),
+                        "is no token id; allowed: 0 to " + std::to_string(vocab - 1));
+    if (auto amount = bias->number(key, -100, 100))
+      out.request.sampling.logitBias.emplace_back(id, float(*amount));
+    else if (value.is_null())
+      return bias->fail(key, "must be a number, not null");
+    else
+      return;
+  }
+}
+
+void readGeneration(const Fields &body, Generation &out,
+                    std::initializer_list<std::string_view> maxTokens) {
+  runtime::SamplingParams &p = out.request.sampling;
+  p = out.model->session().defaultSampling();
+  const bool greedyByDefault = p.greedy();
+  auto set = [](auto &to, const auto &from) {
+    if (from)
+      to = std::remove_reference_t<decltype(to)>(*from);
+  };
+  const bool filtered = body.has("top_p") || body.has("top_k") || body.has("min_p");
+  if (auto topP = body.number("top_p", 0, 1)) // 0, for some clients: the likeliest alone
+    p.topP = std::max(float(*topP), 1e-9f);
+  if (auto k = body.integer("top_k", -1, INT32_MAX))
+    p.topK = *k < 0 ? 0 : int32_t(*k);
+  set(p.minP, body.number("min_p", 0, 1));
+  set(p.typicalP, body.number("typical_p", 1e-9, 1));
+  set(p.repetitionPenalty, body.number("repetition_penalty", 1e-3, 100));
+  set(p.presencePenalty, body.number("presence_penalty", -2, 2));
+  set(p.frequencyPenalty, body.number("frequency_penalty", -2, 2));
+  if (filtered && greedyByDefault)
+    p.temperature = 1;
+  set(p.temperature, body.number("temperature", 0, 2));
+  if (auto seed = body.integer("seed", INT64_MIN, INT64_MAX))
+    p.seed = uint64_t(*seed);
+  else if (!p.greedy())
+    p.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  readBias(body, out);
+
+  out.request.stopStrings = body.texts("stop", kMostStops, kMostStopBytes);
+  if (!out.request.stopStrings.empty() && !out.model->tokenizer())
+    body.fail("stop", "this engine has no tokenizer");
+  const int64_t vocab = out.model->session().vocab();
+  for (int64_t id : body.integers("stop_token_ids", kMostStops, 0, vocab - 1))
+    out.request.stopIds.push_back(int32_t(id));
+  set(out.request.ignoreEos, body.boolean("ignore_eos"));
+  set(out.choices, body.integer("n", 1, kMostChoices));
+  set(out.stream, body.boolean("stream"));
+  if (auto options = body.object("stream_options")) {
+    if (!out.stream)
+      body.fail("stream_options", "is only allowed where stream is true");
+    set(out.includeUsage, options->boolean("include_usage"));
+  }
+  for (std::string_view name : maxTokens)
+    if (auto most = body.integer(name, 1, 1 << 30))
+      out.request.maxTokens = *most;
+  set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
+  // Prefixes are shared among requests of one key with one salt.
+  if (auto salt = body.text("cache_salt", 1 << 10))
+    out.request.cacheSalt ^= std::hash<std::string_view>()(*salt);
+  if (auto user = body.text("user", 1 << 10))
+    out.request.user ^= int64_t(std::hash<std::string_view>()(*user));
+  refuseUnsupported(body, "best_of", "is not supported", {"1"});
+  refuseUnsupported(body, "min_tokens", "is not supported", {"0"});
+}
+
+std::shared_ptr<const text::Grammar> readGrammar(const Fields &body, ServedModel &model) {
+  using text::GrammarKind;
+  std::optional<GrammarKind> kind;
+  std::string source, field;
+  auto ask = [&](std::string name, GrammarKind wanted, std::string text) {
+    if (kind)
+      return body.fail(name, "cannot be given together with " + field);
+    kind = wanted;
+    source = std::move(text);
+    field = std::move(name);
+  };
+  if (auto format = body.object("response_format")) {
+    format->require("type");
+    auto type = format->oneOf("type", {"text", "json_object", "json_schema", "regex", "grammar"});
+    if (type == "json_object") {
+      ask("response_format", GrammarKind::JsonObject, "");
+    } else if (type == "json_schema") {
+      format->require("json_schema");
+      if (auto holder = format->object("json_schema")) {
+        (void)holder->text("name", 64);
+        (void)holder->boolean("strict");
+        holder->require("schema");
+        if (holder->object("schema"))
+          ask("response_format.json_schema.schema", GrammarKind::JsonSchema,
+              holder->json("schema"));
+      }
+    } else if (type == "regex") {
+      format->require("regex");
+      if (auto text = format->text("regex", 64 << 10))
+        ask("response_format.regex", GrammarKind::Regex, std::string(*text));
+    } else if (type == "grammar") {
+      format->require("grammar");
+      if (auto text = format->text("grammar", 64 << 10))
+        ask("response_format.grammar", GrammarKind::Lark, std::string(*text));
+    }
+  }
+  // vLLM's names.
+  if (auto guided = body.element("guided_json"))
+    ask("guided_json", GrammarKind::JsonSchema,
+        guided->is_string() ? std::string(guided->get_string().value_unsafe())
+                            : body.json("guided_json"));
+  if (auto text = body.text("guided_regex", 64 << 10))
+    ask("guided_regex", GrammarKind::Regex, std::string(*text));
+  if (auto text = body.text("guided_grammar", 64 << 10))
+    ask("guided_grammar", GrammarKind::Lark, std::string(*text));
+  if (auto text = body.text("grammar", 64 << 10)) // llama.cpp's name
+    ask("grammar", GrammarKind::Gbnf, std::string(*text));
+  if (body.has("guided_choice"))
+    if (auto choices = body.texts("guided_choice", 4096, 4096); !choices.empty())
+      ask("guided_choice", GrammarKind::Choice, body.json("guided_choice"));
+  if (!kind)
+    return nullptr;
+  auto vocabulary = model.vocabulary();
+  auto grammar = vocabulary ? text::Grammar::compile(**vocabulary, *kind, source)
+                            : Result<std::shared_ptr<const text::Grammar>>(vocabulary.error());
+  if (grammar)
+    return *grammar;
+  body.fail(field,
+            grammar.error().what + (grammar.error().why.empty() ? "" : ": " + grammar.error().why));
+  return nullptr;
+}
+
+} // namespace ingot::api

@@ -1,0 +1,50 @@
+//===- GenerationFields.h - What the routes that generate have in common ---===//
+//
+// Sampling, stops, limits and how the answer is wanted: the same names mean the same on all of
+// OpenAI's routes, with vLLM's extras (top_k, min_p, repetition_penalty, ignore_eos, …).
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/service/api/Fields.h"
+#include "runtime/service/api/ServedModel.h"
+#include "runtime/service/observe/RequestRecord.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ingot::api {
+
+constexpr int32_t kMostChoices = 8;
+constexpr size_t kMostStops = 16, kMostStopBytes = 256, kMostBias = 1024;
+
+/// One request, read and checked but for the length of its prompt.
+struct Generation {
+  std::shared_ptr<ServedModel> model;
+  runtime::Request request;
+  int32_t choices = 1;
+  bool stream = false;
+  bool includeUsage = false;                      ///< stream_options.include_usage
+  std::string requestId;                          ///< X-Request-Id
+  std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
+};
+
+/// The model that "model" names. 404 if there is none.
+std::optional<std::shared_ptr<ServedModel>>
+readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound);
+
+/// temperature … logit_bias, stop, seed, n, max_tokens, stream; defaults are the engine's own.
+/// `maxTokens`: the names that may hold the most new tokens.
+void readGeneration(const Fields &body, Generation &out,
+                    std::initializer_list<std::string_view> maxTokens);
+
+/// Refuses fields that ask for what is not there, so that nobody believes they had an effect:
+/// a value other than `harmless` (JSON texts) is an error.
+void refuseUnsupported(const Fields &body, std::string_view name, std::string_view why,
+                       std::initializer_list<std::string_view> harmless = {});
+
+/// response_format of chat and the guided_* fields: the grammar an answer must match; null if any
+/// text may be given. Compiles it.
+std::shared_ptr<const text::Grammar> readGrammar(const Fields &body, ServedModel &model);
+
+} // namespace ingot::api

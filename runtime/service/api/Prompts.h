@@ -1,0 +1,17 @@
+//===- Prompts.h - Text or ids, one or many --------------------------------===//
+#pragma once
+
+#include "runtime/service/api/Fields.h"
+#include "runtime/service/api/ServedModel.h"
+
+namespace ingot::api {
+
+constexpr size_t kMostPrompts = 64;
+constexpr size_t kMostPromptBytes = 8 << 20;
+
+/// A field that holds a text or a list of ids, or a list of either. One of `prompts` and `texts` is
+/// filled; false: neither, and the document has the error.
+bool readPrompts(const Fields &body, std::string_view name, const ServedModel &model,
+                 std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts);
+
+} // namespace ingot::api

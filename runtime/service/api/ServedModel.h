@@ -1,0 +1,77 @@
+//===- ServedModel.h - An engine under a name, with what its text needs ----===//
+#pragma once
+
+#include "runtime/service/Service.h"
+#include "runtime/service/api/WorkQueue.h"
+#include "runtime/text/ChatOutput.h"
+#include "runtime/text/Grammar.h"
+#include "runtime/text/Text.h"
+
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace ingot::api {
+
+struct ModelOptions {
+  std::string name; ///< that requests give as "model"; empty: the model's name in the engine
+  std::string chatTemplate;                ///< source; empty: the engine's
+  std::string toolFormat, reasoningFormat; ///< empty: what the template says
+  service::ServiceOptions service;
+};
+
+/// Safe to use from any thread. A request keeps the model it began with, also when another takes
+/// the name: the old one ends with its last request.
+class ServedModel {
+public:
+  /// Errors: E0610, E0611 of the template; E0630 a format that is not known.
+  static Result<std::shared_ptr<ServedModel>> create(std::unique_ptr<runtime::Session> session,
+                                                     ModelOptions options);
+
+  const std::string &name() const { return options.name; }
+  int64_t created() const { return since; }                ///< seconds of the epoch
+  const std::string &fingerprint() const { return print; } ///< of engine and code: "fp_…"
+  service::Service &service() { return *serving; }
+  const runtime::Session &session() const { return serving->session(); }
+  const text::Tokenizer *tokenizer() const { return session().tokenizer(); }
+  const text::ChatTemplate *chatTemplate() const { return templated.get(); }
+  const text::ChatTemplate::Options &templateTokens() const { return tokens; }
+  const text::OutputFormat &outputFormat() const { return format; }
+  const std::string &templateSource() const { return source; }
+  /// Made when it is first asked for.
+  Result<const text::Vocabulary *> vocabulary();
+
+private:
+  ModelOptions options;
+  std::unique_ptr<service::Service> serving;
+  std::unique_ptr<text::ChatTemplate> templated;
+  text::ChatTemplate::Options tokens;
+  text::OutputFormat format;
+  std::string source, print;
+  int64_t since = 0;
+  std::mutex mutex; ///< of the vocabulary
+  std::unique_ptr<text::Vocabulary> words;
+};
+
+/// The models of one process, by name. What leaves it ends on a thread of the registry's: the last
+/// to let go of a model may be its own engine's thread, which cannot wait for itself.
+class ModelRegistry {
+public:
+  ModelRegistry() : ends(std::make_shared<WorkQueue>(1)) {}
+  /// A model takes the place of the one with its name; what runs on the old one goes on. The first
+  /// is what a request without a name gets.
+  void add(std::shared_ptr<ServedModel> model);
+  /// Null if there is none of that name; an empty name: the first.
+  std::shared_ptr<ServedModel> find(std::string_view name) const;
+  std::vector<std::shared_ptr<ServedModel>> all() const;
+  /// Service::stop() of all models, replaced ones that still run included.
+  void stopAll();
+
+private:
+  mutable std::shared_mutex mutex;
+  std::vector<std::shared_ptr<ServedModel>> models;
+  std::vector<std::weak_ptr<ServedModel>> replaced;
+  std::shared_ptr<WorkQueue> ends;
+};
+
+} // namespace ingot::api

@@ -1,0 +1,132 @@
+//===- Grammar.cpp - Constraints over the Rust crate ----------------------===//
+
+#include "runtime/text/Grammar.h"
+#include "runtime/text/TextAbi.h"
+
+namespace ingot::text {
+
+namespace {
+
+IngotTextOutput into(std::string &text) {
+  return {&text, [](void *context, const uint8_t *data, size_t size) {
+            static_cast<std::string *>(context)->append(reinterpret_cast<const char *>(data), size);
+          }};
+}
+
+Error internal(std::string why) {
+  return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
+          "report it: this is a bug of ingot"};
+}
+
+const char *nameOf(GrammarKind kind) {
+  switch (kind) {
+  case GrammarKind::JsonObject:
+    return "JSON object";
+  case GrammarKind::JsonSchema:
+    return "JSON schema";
+  case GrammarKind::Regex:
+    return "regex";
+  case GrammarKind::Lark:
+    return "Lark grammar";
+  case GrammarKind::Gbnf:
+    return "GBNF grammar";
+  case GrammarKind::Choice:
+    return "choice";
+  }
+  return "grammar";
+}
+
+Error stopped(int32_t status, std::string why) {
+  if (status == INGOT_TEXT_PANIC)
+    return internal(std::move(why));
+  return {ExitCode::Usage, "E0623", "the answer cannot go on within its grammar", std::move(why),
+          "give a simpler grammar"};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Vocabulary>> Vocabulary::create(const Tokenizer &tokenizer, int32_t vocab,
+                                                       std::span<const int32_t> eos) {
+  void *handle = nullptr;
+  std::string why;
+  int32_t status =
+      ingot_vocabulary_open(tokenizer.handle, static_cast<uint32_t>(std::max(vocab, 0)),
+                            {eos.data(), eos.size_bytes()}, &handle, into(why));
+  if (status == INGOT_TEXT_PANIC)
+    return internal(why);
+  if (status != INGOT_TEXT_OK)
+    return Error{
+        ExitCode::File, "E0624", "this vocabulary cannot constrain answers", why,
+        "leave response_format and grammars out, or compile the engine with its tokenizer"};
+  return std::unique_ptr<Vocabulary>(new Vocabulary(handle));
+}
+
+Vocabulary::~Vocabulary() { ingot_vocabulary_close(handle); }
+
+Result<std::shared_ptr<const Grammar>> Grammar::compile(const Vocabulary &vocabulary,
+                                                        GrammarKind kind, std::string_view source) {
+  void *handle = nullptr;
+  std::string why;
+  switch (ingot_grammar_compile(vocabulary.handle, static_cast<uint8_t>(kind),
+                                {source.data(), source.size()}, &handle, into(why))) {
+  case INGOT_TEXT_OK:
+    return std::shared_ptr<const Grammar>(new Grammar(handle));
+  case INGOT_TEXT_TOO_LARGE:
+    return Error{ExitCode::Usage, "E0622", std::string("the ") + nameOf(kind) + " is too large",
+                 why, "make it smaller"};
+  case INGOT_TEXT_PANIC:
+    return internal(why);
+  default:
+    return Error{ExitCode::Usage, "E0625", std::string("the ") + nameOf(kind) + " cannot be used",
+                 why, "docs/structured-output.md says what is supported"};
+  }
+}
+
+Grammar::~Grammar() { ingot_grammar_close(handle); }
+
+Constraint Grammar::start() const {
+  void *constraint = nullptr;
+  std::string why; // the constraint itself says that it is none
+  ingot_grammar_start(handle, &constraint, into(why));
+  return Constraint(constraint);
+}
+
+Constraint::Constraint(Constraint &&other) noexcept
+    : handle(std::exchange(other.handle, nullptr)) {}
+
+Constraint::~Constraint() {
+  if (handle)
+    ingot_constraint_close(handle);
+}
+
+Result<std::span<const uint32_t>> Constraint::allowed() {
+  if (!handle)
+    return internal("the constraint was not made");
+  IngotTextSlice words{};
+  std::string why;
+  if (int32_t status = ingot_constraint_allowed(handle, &words, into(why)); status != INGOT_TEXT_OK)
+    return stopped(status, why);
+  return std::span<const uint32_t>(static_cast<const uint32_t *>(words.data), words.size);
+}
+
+Result<void> Constraint::accept(int32_t id) {
+  if (!handle)
+    return internal("the constraint was not made");
+  std::string why;
+  if (int32_t status = ingot_constraint_accept(handle, static_cast<uint32_t>(id), into(why));
+      status != INGOT_TEXT_OK)
+    return stopped(status, why);
+  return {};
+}
+
+bool Constraint::complete() const { return handle && ingot_constraint_complete(handle); }
+
+Constraint Constraint::clone() const {
+  void *copy = nullptr;
+  std::string why;
+  if (handle)
+    ingot_constraint_clone(handle, &copy, into(why));
+  return Constraint(copy);
+}
+
+} // namespace ingot::text

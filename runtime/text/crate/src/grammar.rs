@@ -1,0 +1,271 @@
+//! Constraints: which tokens may come next so that the whole answer matches a grammar.
+//!
+//! The work is llguidance's: a lexer of derivatives under an Earley parser, walked over a trie of the
+//! vocabulary. This file says what a vocabulary is made of, turns each kind of source into what the
+//! library reads, and bounds what a stranger's source can cost.
+
+use crate::job::{self, Stopped};
+use crate::pipeline::Tokenizer;
+use crate::{gbnf, nesting, schema};
+use llguidance::api::{GrammarWithLexer, ParserLimits, TopLevelGrammar};
+use llguidance::toktrie::{
+    ApproximateTokEnv, InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie, INVALID_TOKEN,
+};
+use llguidance::{Matcher, ParserFactory, TokenParser};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub const SOURCE_LIMIT: usize = 64 << 10;
+/// With what is around it a compilation stays under the 2 s that are promised.
+const COMPILE_TIME: Duration = Duration::from_millis(1500);
+const COMPILE_MEMORY: usize = 256 << 20;
+/// A state of the lexer is one or two kB. (The library's own limit is 250,000.)
+const LEXER_STATES: usize = 24_000;
+
+/// Texts inside of JSON strings: their masks are known before anyone asks. A mask costs the same with the
+/// library's own four, which make a vocabulary of 262,144 ids half as slow again to build.
+const SLICES: [&str; 2] = [r#"[^"\\\x00-\x1F\x7F]{1,10}"#, r#"[^"\\\x00-\x1F\x7F]+"#];
+
+pub enum Failure {
+    /// Not a grammar of that kind.
+    Source(String),
+    TooLarge(String),
+    /// The work limit of a mask; or a token that was not allowed.
+    Refused(String),
+    Panic(String),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    JsonObject,
+    JsonSchema,
+    Regex,
+    Lark,
+    Gbnf,
+    Choice,
+}
+
+impl Kind {
+    pub fn from_abi(kind: u8) -> Option<Kind> {
+        use Kind::*;
+        [JsonObject, JsonSchema, Regex, Lark, Gbnf, Choice].get(kind as usize).copied()
+    }
+}
+
+pub struct Vocabulary {
+    factory: ParserFactory,
+    eos: Vec<u32>,
+    ids: usize,
+}
+
+impl Vocabulary {
+    /// `ids`: what logits have, which may be more than the tokenizer knows: those are never allowed.
+    pub fn new(tokenizer: &Tokenizer, ids: u32, eos: &[u32]) -> Result<Vocabulary, String> {
+        let eos: Vec<u32> = eos.iter().copied().filter(|&id| id < ids).collect();
+        let mut texts = 0usize;
+        let words: Vec<Vec<u8>> = (0..ids)
+            .map(|id| {
+                let bytes = if id < tokenizer.tables.ids { tokenizer.tables.bytes(id) } else { b"" };
+                if tokenizer.tables.is_special(id) || eos.contains(&id) {
+                    // The library's mark of what no text can spell.
+                    let name = if bytes.is_empty() { format!("<[{id}]>").into_bytes() } else { bytes.to_vec() };
+                    [&[TokTrie::SPECIAL_TOKEN_MARKER], &name[..]].concat()
+                } else if bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {
+                    Vec::new() // in no UTF-8
+                } else {
+                    texts += usize::from(!bytes.is_empty());
+                    bytes.to_vec()
+                }
+            })
+            .collect();
+        if texts == 0 {
+            return Err(format!("none of the {ids} ids is a text"));
+        }
+        let info = TokRxInfo::new(ids, eos.first().copied().unwrap_or(INVALID_TOKEN));
+        let mut trie = TokTrie::from(&info, &words);
+        drop(words);
+        if eos.len() > 1 {
+            trie = trie.with_eos_tokens(&eos);
+        }
+        // Not "canonical": the model may spell forced text with tokens of its choice.
+        let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let slices = SLICES.map(str::to_owned);
+        let mut factory =
+            ParserFactory::new(&env, InferenceCapabilities::default(), &slices).map_err(|e| e.to_string())?;
+        factory.quiet();
+        let limits: &mut ParserLimits = factory.limits_mut();
+        limits.max_lexer_states = LEXER_STATES;
+        limits.verbose_errors = false;
+        Ok(Vocabulary { factory, eos, ids: ids as usize })
+    }
+}
+
+pub struct Grammar {
+    vocabulary: Arc<Vocabulary>,
+    /// Nothing was ever asked of it: what a fresh lexer is copied from.
+    pristine: TokenParser,
+    /// Its lexer is shared by the sequences, so that what one has worked out serves the next.
+    warm: Mutex<TokenParser>,
+}
+
+/// The library's words on one line, without its pictures of the source.
+pub fn one_line(text: &str) -> String {
+    let text = text.split("\n<").next().unwrap_or_default().trim_end();
+    // regex-syntax: the pattern, a caret under the place, "error: what".
+    if let Some((before, what)) = text.rsplit_once("\nerror: ") {
+        let caret = before.lines().last().and_then(|line| line.find('^'));
+        let place = caret.map_or(String::new(), |at| format!(" at character {}", at.saturating_sub(4) + 1));
+        return format!("{}{place}", what.replace('\n', " "));
+    }
+    // Lark: the first line has it all; the rest draws it.
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn told(error: &impl std::fmt::Display) -> Failure {
+    let text = one_line(&error.to_string());
+    let costs = ["too large", "too big", "too complex", "too many", "fuel", "limit", "TooComplex"];
+    match text.strip_prefix("panic: ") {
+        Some(what) => Failure::Panic(what.to_owned()),
+        None if costs.iter().any(|cost| text.contains(cost)) => Failure::TooLarge(text),
+        None if text == "NoExtensionBias" => Failure::Source("no answer can match it".into()),
+        None => Failure::Source(text),
+    }
+}
+
+fn lark(source: String) -> TopLevelGrammar {
+    TopLevelGrammar::from_lark(source)
+}
+
+/// A string as Lark writes it: JSON's syntax, and DEL escaped.
+pub fn lark_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+fn choice(source: &str) -> Result<TopLevelGrammar, Failure> {
+    let choices: Vec<String> = serde_json::from_str(source)
+        .map_err(|e| Failure::Source(format!("the choices are not a JSON array of strings: {e}")))?;
+    if choices.is_empty() {
+        return Err(Failure::Source("there is no choice".into()));
+    }
+    let rules: Vec<String> = choices.iter().filter(|c| !c.is_empty()).map(|c| lark_string(c)).collect();
+    let empty = if rules.len() < choices.len() { "\n | \"\"" } else { "" };
+    if rules.is_empty() {
+        return Ok(lark("start: \"\"".into()));
+    }
+    Ok(lark(format!("start: CHOICE{empty}\nCHOICE: {}", rules.join("\n | "))))
+}
+
+/// `^` and `$` around the whole say nothing: a regex is of the whole answer.
+fn regex(source: &str) -> Result<TopLevelGrammar, Failure> {
+    let inner = source.strip_prefix('^').unwrap_or(source);
+    let inner = match inner.strip_suffix('$') {
+        Some(rest) if (rest.len() - rest.trim_end_matches('\\').len()) % 2 == 0 => rest,
+        _ => inner,
+    };
+    if inner.is_empty() {
+        return Err(Failure::Source("the regex is empty".into()));
+    }
+    if let Err(error) = llguidance::derivre::RegexBuilder::new().mk_regex(inner) {
+        return Err(Failure::Source(one_line(&error.to_string())));
+    }
+    // As a group, so that the library's own marks around it bind to all of it.
+    Ok(TopLevelGrammar::from_grammar(GrammarWithLexer::from_regex(&format!("(?:{inner})"))))
+}
+
+fn read(kind: Kind, source: &str) -> Result<TopLevelGrammar, Failure> {
+    match kind {
+        Kind::JsonObject => Ok(TopLevelGrammar::from_json_schema(schema::object())),
+        Kind::JsonSchema => schema::read(source).map(TopLevelGrammar::from_json_schema).map_err(Failure::Source),
+        Kind::Regex => regex(source),
+        Kind::Lark => schema::in_lark(source).map(lark).map_err(Failure::Source),
+        Kind::Gbnf => gbnf::to_lark(source).map(lark).map_err(Failure::Source),
+        Kind::Choice => choice(source),
+    }
+}
+
+impl Grammar {
+    pub fn compile(vocabulary: &Arc<Vocabulary>, kind: Kind, source: &str) -> Result<Grammar, Failure> {
+        if source.len() > SOURCE_LIMIT {
+            let size = source.len();
+            return Err(Failure::TooLarge(format!("{size} bytes of source, the limit is {SOURCE_LIMIT}")));
+        }
+        nesting::check(kind, source).map_err(Failure::TooLarge)?;
+        let parser = job::run(COMPILE_MEMORY, COMPILE_TIME, || {
+            let grammar = read(kind, source)?;
+            let mut parser = vocabulary.factory.create_parser(grammar).map_err(|e| told(&e))?;
+            parser.start_without_prompt();
+            // Its first mask finds out whether any answer matches, and is worked out for all sequences.
+            let mut warm = parser.deep_clone();
+            warm.compute_mask().map_err(|e| told(&e))?;
+            Ok((parser, Mutex::new(warm)))
+        });
+        let (pristine, warm) = match parser {
+            Ok(Ok(parsers)) => parsers?,
+            Ok(Err(_)) => return Err(Failure::Panic(crate::panic_text())),
+            Err(Stopped::Time) => {
+                return Err(Failure::TooLarge(format!("it takes more than {} ms to compile", COMPILE_TIME.as_millis())))
+            }
+            Err(Stopped::Memory) => {
+                return Err(Failure::TooLarge(format!("it takes more than {} MiB to compile", COMPILE_MEMORY >> 20)))
+            }
+            Err(Stopped::NoStack) => return Err(Failure::TooLarge("no memory for a stack".into())),
+        };
+        Ok(Grammar { vocabulary: Arc::clone(vocabulary), pristine, warm })
+    }
+
+    pub fn start(self: &Arc<Grammar>) -> Constraint {
+        let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        // Sequences fill the shared lexer; one that is half full, or that panicked, is left to those who have it.
+        let usable = catch_unwind(AssertUnwindSafe(|| {
+            let stats = warm.parser.lexer_stats();
+            !stats.error && stats.num_states < LEXER_STATES / 2
+        }));
+        if !usable.unwrap_or(false) {
+            *warm = self.pristine.deep_clone();
+        }
+        let matcher = Matcher::new(Ok(warm.clone()));
+        Constraint { grammar: Arc::clone(self), matcher, mask: Vec::new() }
+    }
+}
+
+#[derive(Clone)]
+pub struct Constraint {
+    grammar: Arc<Grammar>,
+    matcher: Matcher,
+    mask: Vec<u32>,
+}
+
+impl Constraint {
+    fn refused(error: &impl std::fmt::Display) -> Failure {
+        match told(error) {
+            Failure::Panic(what) => Failure::Panic(what),
+            Failure::Source(what) | Failure::TooLarge(what) | Failure::Refused(what) => Failure::Refused(what),
+        }
+    }
+
+    /// Bit i of word i / 32 is id i. Valid until the next call.
+    pub fn allowed(&mut self) -> Result<&[u32], Failure> {
+        let set: SimpleVob = self.matcher.compute_mask_or_eos().map_err(|e| Self::refused(&e))?;
+        let ids = self.grammar.vocabulary.ids;
+        self.mask.clear();
+        self.mask.extend_from_slice(set.as_slice());
+        self.mask.resize(ids.div_ceil(32), 0);
+        if let (Some(last), rest @ 1..) = (self.mask.last_mut(), ids % 32) {
+            *last &= (1 << rest) - 1;
+        }
+        Ok(&self.mask)
+    }
+
+    pub fn accept(&mut self, id: u32) -> Result<(), Failure> {
+        // Once nothing but an end may follow, the library takes no more tokens, an end included.
+        if self.complete() && self.grammar.vocabulary.eos.contains(&id) {
+            return Ok(());
+        }
+        self.matcher.consume_token(id).map_err(|e| Self::refused(&e))
+    }
+
+    pub fn complete(&self) -> bool {
+        !self.matcher.is_error() && self.matcher.is_stopped()
+    }
+}

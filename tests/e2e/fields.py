@@ -1,0 +1,76 @@
+"""The fields of every route, for the walk over bad values (S1).
+
+A kind is (type, least, most): numbers with their range; "str", "bool", "list", "object" without.
+"""
+import copy
+
+SAMPLING = {
+    "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
+    "typical_p": ("number", 1e-9, 1), "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2),
+    "repetition_penalty": ("number", 1e-3, 100), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stream": ("bool",),
+    "stop_token_ids": ("list",), "ignore_eos": ("bool",), "logit_bias": ("object",), "n": ("int", 1, 8),
+    "user": ("str",), "model": ("str",), "priority": ("int", -2 ** 31, 2 ** 31 - 1),
+}
+CHAT = [{"role": "user", "content": "Hi"}]
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+
+ROUTES = [
+    ("/v1/completions", {"prompt": "a", "max_tokens": 1}, {
+        **SAMPLING, "prompt": ("any",), "max_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("int", 0, 20), "echo": ("bool",),
+        "suffix": ("str",), "stream_options": ("object",), "best_of": ("int", 1, 1), "response_format": ("object",)}),
+    ("/v1/chat/completions", {"messages": CHAT, "max_tokens": 1}, {
+        **SAMPLING, "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "messages.0.name": ("str",),
+        "max_tokens": ("int", 1, 2 ** 30), "max_completion_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("bool",),
+        "top_logprobs": ("int", 0, 20), "tools": ("list",), "tool_choice": ("any",), "parallel_tool_calls": ("bool",),
+        "response_format": ("object",), "response_format.type": ("str",), "chat_template_kwargs": ("object",), "stream_options": ("object",),
+        "functions": ("list",), "function_call": ("any",)}),
+    ("/v1/messages", {"messages": CHAT, "max_tokens": 1}, {
+        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 1, 2 ** 30),
+        "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),
+        "stream": ("bool",), "tools": ("list",), "tool_choice": ("object",), "model": ("str",)}),
+    ("/v1/responses", {"input": "Hi", "max_output_tokens": 1}, {
+        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 1, 2 ** 30), "temperature": ("number", 0, 2),
+        "top_p": ("number", 0, 1), "stream": ("bool",), "tools": ("list",), "tool_choice": ("any",), "text": ("object",),
+        "metadata": ("object",), "previous_response_id": ("str",), "model": ("str",)}),
+    ("/v1/embeddings", {"input": "a"}, {"input": ("any",), "encoding_format": ("str",), "dimensions": ("int", 576, 576), "pooling": ("str",),
+                                        "user": ("str",), "model": ("str",)}),
+    ("/tokenize", {"prompt": "a"}, {"prompt": ("str",), "messages": ("list",), "add_special_tokens": ("bool",), "return_token_strs": ("bool",)}),
+    ("/detokenize", {"tokens": [1]}, {"tokens": ("list",), "tokens.0": ("int", 0, 49151)}),
+    ("/apply-template", {"messages": CHAT}, {"messages": ("list",), "messages.0.content": ("any",), "add_generation_prompt": ("bool",)}),
+]
+
+NAN, HUGE = "@NaN@", "@huge@"  # written into the JSON text as they are
+
+
+def placed(base, name, value):
+    """`base` with the field at a dotted path set; `value` None with `missing` removes it."""
+    body = copy.deepcopy(base)
+    at = body
+    *way, last = [int(part) if part.isdigit() else part for part in name.split(".")]
+    for part in way:
+        if isinstance(at, dict) and part not in at:
+            at[part] = {}
+        at = at[part]
+    if value is ...:
+        if isinstance(at, dict):
+            at.pop(last, None)
+        return body
+    at[last] = value
+    return body
+
+
+def variants(base, name, kind):
+    import json
+    yield "missing", placed(base, name, ...)
+    values = {"null": None, "a string": "x", "a number": 0.5, "an integer": 3, "a boolean": True, "a list": [[]], "an object": {"x": [1]},
+              "1e308": 1e308, "-1e308": -1e308, "an empty string": "", "an empty list": [], "an empty object": {}}
+    if kind[0] in ("int", "number"):
+        step = 1 if kind[0] == "int" else 0.125
+        values["below"] = kind[1] - step
+        values["above"] = kind[2] + step
+    for label, value in values.items():
+        yield label, placed(base, name, value)
+    yield "a string of 1 MiB", placed(base, name, "x" * (1 << 20))
+    text = json.dumps(placed(base, name, NAN))
+    yield "no JSON: NaN", text.replace(f'"{NAN}"', "NaN")
+    yield "a huge integer", text.replace(f'"{NAN}"', "1" + "0" * 40)

@@ -1,0 +1,51 @@
+// What a model writes, in any format and cut in any way: the same comes out, and a call that ended
+// is JSON. The first byte chooses the format, the second the reasoning, the third the cuts.
+
+#include "runtime/text/ChatOutput.h"
+
+#include <cstdlib>
+
+using namespace ingot::text;
+
+namespace {
+
+std::string joined(const OutputFormat &format, std::string_view text, size_t step) {
+  ChatOutputParser parser(format, {"f", "g", "get_weather"});
+  std::string parts[2], calls;
+  auto add = [&](const std::vector<OutputPiece> &pieces) {
+    for (const OutputPiece &piece : pieces) {
+      bool ofCall = piece.kind == OutputPiece::Kind::ToolName ||
+                    piece.kind == OutputPiece::Kind::ToolArguments;
+      if (piece.text.empty() || ofCall != (piece.toolCall >= 0))
+        std::abort();
+      if (piece.kind == OutputPiece::Kind::ToolName)
+        calls += "\n" + std::to_string(piece.toolCall) + " " + piece.text + " ";
+      else if (ofCall)
+        calls += piece.text;
+      else
+        parts[piece.kind == OutputPiece::Kind::Reasoning] += piece.text;
+    }
+  };
+  for (size_t at = 0; at < text.size(); at += step)
+    add(parser.push(text.substr(at, step)));
+  add(parser.finish());
+  return parts[0] + "\x01" + parts[1] + "\x01" + calls;
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size < 3)
+    return 0;
+  OutputFormat format;
+  format.tools = toolFormatNames()[data[0] % toolFormatNames().size()];
+  format.reasoning = data[1] % 3 == 0 ? "" : data[1] % 3 == 1 ? "think" : "magistral";
+  format.reasoningOpen = data[1] & 128;
+  std::string_view text(reinterpret_cast<const char *>(data) + 3, size - 3);
+  if (joined(format, text, text.size() + 1) != joined(format, text, 1 + data[2] % 16))
+    std::abort();
+  if (auto made = toolGrammar(format, text, "", true); made && made->lark.empty())
+    std::abort();
+  detectOutputFormat(text);
+  return 0;
+}

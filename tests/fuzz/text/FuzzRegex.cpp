@@ -1,0 +1,17 @@
+// Regular expressions of answers, and the answers: the first byte says how many at the end choose.
+
+#include "tests/fuzz/text/TinyVocabulary.h"
+
+#include <algorithm>
+
+using namespace ingot::text;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size < 1)
+    return 0;
+  std::string_view rest(reinterpret_cast<const char *>(data) + 1, size - 1);
+  size_t answer = std::min<size_t>(data[0] % 64, rest.size());
+  followGrammar(GrammarKind::Regex, rest.substr(0, rest.size() - answer),
+                rest.substr(rest.size() - answer));
+  return 0;
+}

@@ -1,0 +1,313 @@
+//===- Serve.cpp - ingot serve: engines behind an HTTP server ---------------===//
+//
+// The port is bound before a model is loaded, so that what is wrong with it is said at once, and
+// opened to clients when all models are ready.
+//
+//   SIGTERM, SIGINT   new requests are refused, what runs may finish within --drain; a second one
+//                     ends the rest
+//   SIGHUP            every engine file is opened again and takes over; requests under way finish
+//                     on the engine that they began with
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cpu/HostMemory.h"
+#include "runtime/engine/EngineFile.h"
+#include "runtime/service/api/Api.h"
+#include "runtime/service/http/Server.h"
+#include "tools/ingot/Command.h"
+#include "tools/ingot/Console.h"
+#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/Files.h"
+#include "tools/ingot/ServerLog.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace ingot::cli {
+
+namespace {
+
+constexpr int64_t kDefaultSeqs = 32;
+
+struct ServeOptions {
+  EngineOptions engine;
+  http::ServerOptions http;
+  std::vector<std::string> moreModels; ///< NAME=PATH
+  std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
+  ServerLogOptions log;
+  uint64_t swapMemory = uint64_t(1) << 30;
+  bool fair = false;
+  double itlMs = 0, ttftMs = 0;
+  int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
+};
+
+struct ModelSource {
+  std::string name, path;
+};
+
+/// Signals that a server listens to; blocked in every thread, taken by sigwait in the main one.
+sigset_t serverSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&set, signal);
+  return set;
+}
+
+Result<std::vector<std::string>> readKeys(const ServeOptions &options) {
+  std::vector<std::string> keys = options.http.apiKeys;
+  if (options.apiKeyFile.empty())
+    return keys;
+  auto text = readFile(options.apiKeyFile);
+  if (!text)
+    return text.error();
+  for (size_t at = 0; at < text->size();) {
+    size_t end = std::min(text->find('\n', at), text->size());
+    std::string key = text->substr(at, end - at);
+    while (!key.empty() && (key.back() == '\r' || key.back() == ' '))
+      key.pop_back();
+    if (!key.empty())
+      keys.push_back(std::move(key));
+    at = end + 1;
+  }
+  if (keys.empty())
+    return Error{ExitCode::Usage, "E0553", options.apiKeyFile + " has no keys", "",
+                 "write one key a line"};
+  return keys;
+}
+
+Result<std::shared_ptr<api::ServedModel>>
+openModel(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
+  EngineOptions engine = options.engine;
+  engine.model = source.path;
+  auto path = engine.enginePath();
+  if (!path)
+    return path.error();
+  runtime::SessionOptions limits;
+  limits.maxSeqs = kDefaultSeqs;
+  if (!engine.limits.swap)
+    engine.limits.swap = options.swapMemory;
+  limits.fair = options.fair;
+  limits.targetItl = options.itlMs * 1e-3;
+  limits.targetTtft = options.ttftMs * 1e-3;
+  // Pages are taken as they are needed, so that all sequences need not fit at their longest.
+  if (!engine.limits.kvMemory)
+    engine.limits.kvMemory = cpu::availableMemory() / 2;
+  auto session = engine.open(*path, limits);
+  if (!session)
+    return session.error();
+  api::ModelOptions model;
+  model.name = source.name;
+  model.toolFormat = options.toolFormat;
+  model.reasoningFormat = options.reasoningFormat;
+  if (!options.chatTemplate.empty()) {
+    auto text = readFile(options.chatTemplate);
+    if (!text)
+      return text.error();
+    model.chatTemplate = std::move(*text);
+  }
+  model.service.queueRequests = options.queueRequests;
+  model.service.queueTokens = options.queueTokens;
+  model.service.dispatch = post;
+  return api::ServedModel::create(std::move(*session), std::move(model));
+}
+
+/// Families for /metrics: what the transport counts.
+std::string connectionMetrics(const http::ServerStats &stats) {
+  std::string out;
+  auto family = [&](const std::string &name, const char *help, const char *type, uint64_t value) {
+    out += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n" + name + " " +
+           std::to_string(value) + "\n";
+  };
+  family("ingot:connections", "Open connections.", "gauge", stats.connections);
+  family("ingot:connections_total", "Connections taken.", "counter", stats.accepted);
+  family("ingot:connections_refused_total", "Connections beyond the limit.", "counter",
+         stats.refused);
+  family("ingot:http_bad_requests_total", "Requests that the transport refused: 400, 401, 403, …",
+         "counter", stats.badRequests);
+  family("ingot:slow_clients_dropped_total", "Clients that did not read their answers.", "counter",
+         stats.droppedSlow);
+  return out;
+}
+
+/// Opens what the files hold now; a file that cannot be opened leaves the old engine in place.
+void reload(const ServeOptions &options, const std::vector<ModelSource> &sources,
+            api::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
+  for (const ModelSource &source : sources) {
+    auto model = openModel(options, source, post);
+    if (!model) {
+      log.say(model.error());
+      log.say("the engine that was there goes on serving", "reload_failed",
+              {{"model", source.name}});
+      continue;
+    }
+    log.say("reloaded " + (*model)->name(), "reload", {{"model", (*model)->name()}});
+    models.add(std::move(*model));
+  }
+}
+
+Result<int> serve(ServeOptions options) {
+  const sigset_t signals = serverSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr); // inherited by all threads that come
+  auto keys = readKeys(options);
+  if (!keys)
+    return keys.error();
+  options.http.apiKeys = std::move(*keys);
+  options.http.openPaths = {"/health", "/ping"};
+
+  std::vector<ModelSource> sources{{options.modelName, options.engine.model}};
+  for (const std::string &more : options.moreModels) {
+    const size_t sign = more.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == more.size())
+      return Error{ExitCode::Usage, "E0554", "--model cannot be read: " + more, "",
+                   "give NAME=PATH, as --model small=smollm2.ingot"};
+    sources.push_back({more.substr(0, sign), more.substr(sign + 1)});
+  }
+
+  auto log = ServerLog::open(options.log, options.engine.common.quiet, INGOT_VERSION);
+  if (!log)
+    return log.error();
+  std::unique_ptr<api::Api> routes;
+  options.http.onRefusal = [&routes](const http::RefusedRequest &refused) {
+    routes->refused(refused);
+  };
+  auto server = http::Server::create(
+      options.http, [&](http::Request request, std::shared_ptr<http::Responder> responder) {
+        routes->handle(std::move(request), std::move(responder));
+      });
+  if (!server)
+    return server.error();
+  api::Post post = [&server](std::function<void()> work) { (*server)->post(std::move(work)); };
+  auto models = std::make_shared<api::ModelRegistry>();
+  for (ModelSource &source : sources) {
+    auto model = openModel(options, source, post);
+    if (!model)
+      return model.error();
+    if (source.name.empty())
+      source.name = (*model)->name();
+    else if (models->find(source.name) && models->all().size())
+      return Error{ExitCode::Usage, "E0555", "two models have the name " + source.name, "",
+                   "give another name: --model NAME=PATH"};
+    models->add(std::move(*model));
+  }
+  api::ApiOptions apiOptions;
+  apiOptions.version = INGOT_VERSION;
+  apiOptions.observers = log->observers();
+  apiOptions.trace = log->traces();
+  apiOptions.keepBodies = options.log.prompts;
+  apiOptions.moreMetrics = [&server, &log] {
+    return connectionMetrics((*server)->stats()) + log->metrics();
+  };
+  routes = std::make_unique<api::Api>(models, apiOptions, post);
+  (*server)->start();
+  const std::string url = std::string(options.http.tlsCertificate.empty() ? "http" : "https") +
+                          "://" + options.http.host + ":" + std::to_string((*server)->port());
+  log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
+
+  int signal = 0;
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    log->reopen();
+    reload(options, sources, *models, post, *log);
+  }
+  log->say("draining: requests under way have " + std::to_string(options.drainSeconds) + " s",
+           "drain", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  routes->setDraining();
+  (*server)->drain(503, api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
+  for (const auto &model : models->all())
+    model->service().refuseWaiting();
+  // A second signal ends the wait.
+  for (int64_t left = options.drainSeconds * 10; left > 0; --left) {
+    if ((*server)->waitUntilIdle(std::chrono::milliseconds(100)))
+      break;
+    const timespec now{};
+    if (int again = sigtimedwait(&signals, nullptr, &now); again == SIGTERM || again == SIGINT)
+      break;
+  }
+  (*server)->stop();
+  routes.reset();
+  models->stopAll();
+  log->say("stopped", "stop", {});
+  return 0;
+}
+
+} // namespace
+
+Action defineServe(CLI::App &app) {
+  auto options = std::make_shared<ServeOptions>();
+  options->engine.define(app);
+  const char *service = "Service";
+  app.add_option("--host", options->http.host, "address to listen on")
+      ->capture_default_str()
+      ->group(service);
+  app.add_option("--port", options->http.port, "port; 0: any free one")
+      ->capture_default_str()
+      ->group(service);
+  app.add_option("--model-name", options->modelName,
+                 "what requests call the model (default: its name in the engine)")
+      ->group(service);
+  app.add_option("--model", options->moreModels, "NAME=PATH: one more engine (repeatable)")
+      ->allow_extra_args(false)
+      ->group(service);
+  app.add_option("--queue", options->queueRequests, "requests that may wait; more are answered 429")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->group(service);
+  app.add_option("--queue-tokens", options->queueTokens, "prompt tokens that may wait")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str()
+      ->group(service);
+  app.add_option("--swap-memory", options->swapMemory,
+                 "bytes of memory for the KV of requests that were put aside (1G); 0: none")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(service);
+  app.add_option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
+      ->check(CLI::NonNegativeNumber)
+      ->group(service);
+  app.add_option("--itl-ms", options->itlMs,
+                 "time between two tokens to keep to, when prompts come in (default: at most about "
+                 "twice that of a step without them)")
+      ->check(CLI::NonNegativeNumber)
+      ->group(service);
+  app.add_flag("--fair", options->fair,
+               "keys, or users within one, share alike (default: who comes first)")
+      ->group(service);
+  app.add_option("--drain", options->drainSeconds, "seconds that running requests have at the end")
+      ->check(CLI::Range(int64_t{0}, int64_t{86400}))
+      ->capture_default_str()
+      ->group(service);
+  app.add_option("--chat-template", options->chatTemplate,
+                 "a Jinja file instead of the engine's template")
+      ->group(service);
+  app.add_option("--tool-format", options->toolFormat,
+                 "how the model writes tool calls (default: what its chat template says)")
+      ->group(service);
+  app.add_option("--reasoning-format", options->reasoningFormat,
+                 "how the model marks reasoning; none: it does not")
+      ->group(service);
+  options->log.define(app);
+  const char *access = "Access";
+  app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
+      ->allow_extra_args(false)
+      ->group(access);
+  app.add_option("--api-key-file", options->apiKeyFile, "a file with one key a line")
+      ->group(access);
+  app.add_option("--allowed-origin", options->http.allowedOrigins,
+                 "a site whose pages may call (CORS; repeatable; * for all)")
+      ->allow_extra_args(false)
+      ->group(access);
+  app.add_option("--allowed-host", options->http.allowedHosts,
+                 "a Host header to serve besides this machine's (repeatable)")
+      ->allow_extra_args(false)
+      ->group(access);
+  auto *certificate =
+      app.add_option("--tls-cert", options->http.tlsCertificate, "PEM file: serve https")
+          ->group(access);
+  app.add_option("--tls-key", options->http.tlsKey, "PEM file of its key")
+      ->needs(certificate)
+      ->group(access);
+  examples(app, "  ingot serve smollm2.ingot\n"
+                "  ingot serve smollm2.ingot --port 8080 --api-key-file keys.txt --max-seqs 64\n"
+                "  curl localhost:8000/v1/chat/completions -H 'Content-Type: application/json' \\\n"
+                "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'\n");
+  return [options] { return serve(*options); };
+}
+
+} // namespace ingot::cli

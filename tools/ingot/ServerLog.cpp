@@ -1,0 +1,106 @@
+//===- ServerLog.cpp - See ServerLog.h --------------------------------------===//
+#include "tools/ingot/ServerLog.h"
+
+#include "tools/ingot/Console.h"
+
+namespace ingot::cli {
+
+void ServerLogOptions::define(CLI::App &app) {
+  const char *group = "Observation";
+  app.add_option("--log", log, "one line a request on stderr: text, json or none")
+      ->check(CLI::IsMember({"text", "json", "none"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--log-file", file, "append the log to this file instead (SIGHUP opens it anew)")
+      ->group(group);
+  app.add_flag("--log-prompts", prompts,
+               "put requests' bodies into the log; without it no text of a request is in it")
+      ->group(group);
+  app.add_option("--otlp", collector,
+                 "send traces to this OpenTelemetry collector (http://HOST:4318)")
+      ->group(group);
+}
+
+Result<ServerLog> ServerLog::open(const ServerLogOptions &options, bool quiet,
+                                  const std::string &version) {
+  ServerLog out;
+  const bool wanted = options.log != "none" && !(quiet && options.file.empty());
+  if (options.prompts && !wanted)
+    return Error{ExitCode::Usage, "E0581", "--log-prompts needs a log", "",
+                 "leave out --log none and --quiet, or give --log-file F"};
+  if (wanted) {
+    observe::LogOptions log;
+    log.format = options.log == "json" ? observe::LogFormat::Json : observe::LogFormat::Text;
+    log.file = options.file;
+    auto opened = observe::RequestLog::open(log);
+    if (!opened)
+      return opened.error();
+    out.log = std::move(*opened);
+    out.onlyEvents = options.file.empty() && log.format == observe::LogFormat::Json;
+    out.keepsEvents = !options.file.empty() || out.onlyEvents;
+  }
+  if (!options.collector.empty()) {
+    observe::ExportOptions exporting;
+    exporting.url = options.collector;
+    exporting.version = version;
+    exporting.onTrouble = [voice = out](const std::string &why) {
+      if (why.empty())
+        voice.say("traces are sent again", "traces_sent", {});
+      else
+        voice.say("traces cannot be sent: " + why, "traces_not_sent", {{"why", why}});
+    };
+    auto exporter = observe::SpanExporter::create(std::move(exporting));
+    if (!exporter)
+      return exporter.error();
+    out.exporter = std::move(*exporter);
+  }
+  return out;
+}
+
+observe::Observers ServerLog::observers() const {
+  observe::Observers all;
+  if (log)
+    all.push_back(log);
+  if (exporter)
+    all.push_back(exporter);
+  return all;
+}
+
+void ServerLog::say(const std::string &words, const std::string &name,
+                    observe::RequestLog::Fields fields) const {
+  if (!onlyEvents)
+    note(words);
+  if (keepsEvents)
+    log->event(name, std::move(fields));
+}
+
+void ServerLog::say(const Error &error) const {
+  if (!onlyEvents)
+    printError(error);
+  if (keepsEvents)
+    log->event("error", {{"code", error.code}, {"what", error.what}, {"why", error.why}});
+}
+
+void ServerLog::reopen() const {
+  if (log)
+    log->reopen();
+}
+
+std::string ServerLog::metrics() const {
+  std::string out;
+  auto counter = [&](const char *name, const char *help, uint64_t value) {
+    out += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " counter\n" + name +
+           " " + std::to_string(value) + "\n";
+  };
+  if (log)
+    counter("ingot:log_lines_dropped_total", "Lines of the log that nobody took in time.",
+            log->dropped());
+  if (exporter) {
+    const observe::ExportCounts counts = exporter->counts();
+    counter("ingot:traces_sent_total", "Traces that the collector took.", counts.sent);
+    counter("ingot:traces_dropped_total", "Traces that it did not.", counts.dropped);
+  }
+  return out;
+}
+
+} // namespace ingot::cli

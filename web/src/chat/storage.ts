@@ -1,0 +1,72 @@
+// Conversations and settings in localStorage, one item each, so that an answer that grows rewrites its
+// own conversation alone. A browser gives a site about 5 MB; what does not fit is said, and stays on the
+// page until that is closed.
+import { readConversation, type Conversation } from './conversation'
+import { readSettings, type Settings } from './settings'
+
+const CONVERSATION = 'ingot.chat.'
+const SETTINGS = 'ingot.settings'
+
+export function loadConversations(): Conversation[] {
+  const found: Conversation[] = []
+  try {
+    for (let i = 0; i < localStorage.length; ++i) {
+      const key = localStorage.key(i)
+      if (!key?.startsWith(CONVERSATION)) continue
+      const conversation = readItem(key)
+      if (conversation) found.push(conversation)
+    }
+  } catch {
+    // No storage: an empty history.
+  }
+  return found.sort((a, b) => b.updated - a.updated)
+}
+
+function readItem(key: string): Conversation | null {
+  try {
+    return readConversation(JSON.parse(localStorage.getItem(key) ?? 'null'))
+  } catch {
+    return null
+  }
+}
+
+/** False if there is no room. */
+export function saveConversation(conversation: Conversation): boolean {
+  try {
+    localStorage.setItem(CONVERSATION + conversation.id, JSON.stringify(conversation))
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function removeConversation(id: string): void {
+  try {
+    localStorage.removeItem(CONVERSATION + id)
+  } catch {
+    // It was not kept either.
+  }
+}
+
+/** Calls back when another tab has changed a conversation; null: it is gone. */
+export function onOtherTab(changed: (id: string, conversation: Conversation | null) => void): void {
+  addEventListener('storage', event => {
+    if (event.key?.startsWith(CONVERSATION)) changed(event.key.slice(CONVERSATION.length), readItem(event.key))
+  })
+}
+
+export function loadSettings(): Settings {
+  try {
+    return readSettings(JSON.parse(localStorage.getItem(SETTINGS) ?? 'null'))
+  } catch {
+    return readSettings(null)
+  }
+}
+
+export function saveSettings(settings: Settings): void {
+  try {
+    localStorage.setItem(SETTINGS, JSON.stringify(settings))
+  } catch {
+    // They last as long as the page.
+  }
+}

@@ -1,0 +1,74 @@
+// Two small charts, without a library: a line over time, and the bars of a histogram.
+import type { HistogramReport, Rate } from './report'
+
+export function duration(seconds: number): string {
+  const ms = seconds * 1000
+  if (ms < 1) return `${Number(ms.toPrecision(2))} ms`
+  if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`
+  return seconds < 120 ? `${Number(seconds.toPrecision(3))} s` : `${Math.round(seconds / 60)} min`
+}
+
+/** A round number that is not below `value`. */
+function roundUp(value: number): number {
+  const unit = 10 ** Math.floor(Math.log10(Math.max(value, 1)))
+  return [1, 2, 5, 10].map(step => step * unit).find(step => step >= value) ?? value
+}
+
+/** Seconds across: what there is, from one minute to five. */
+function span(rates: Rate[]): number {
+  const seconds = rates.length ? rates[rates.length - 1].clock - rates[0].clock : 0
+  return Math.min(300, Math.max(60, seconds))
+}
+
+export function RateChart({ rates }: { rates: Rate[] }) {
+  const now = rates.at(-1)?.clock ?? 0
+  const width = span(rates)
+  const seen = rates.filter(rate => rate.clock >= now - width)
+  const most = roundUp(Math.max(10, ...seen.map(rate => rate.decode)))
+  const points = seen.map(rate => `${(1000 * (1 - (now - rate.clock) / width)).toFixed(1)},${(100 * (1 - rate.decode / most)).toFixed(1)}`)
+  const first = points[0]?.split(',')[0]
+  const words = `New tokens a second by and by; now ${Math.round(rates.at(-1)?.decode ?? 0)}, at most ${Math.round(Math.max(0, ...seen.map(rate => rate.decode)))}`
+  return (
+    <figure class="chart rates">
+      <figcaption>New tokens/s</figcaption>
+      <div class="plot">
+        <span class="top">{most.toLocaleString()}</span>
+        <svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label={words}>
+          {points.length > 1 && <polygon points={`${first},100 ${points.join(' ')} 1000,100`} />}
+          {points.length > 1 && <polyline points={points.join(' ')} />}
+        </svg>
+      </div>
+      <div class="axis"><span>−{width < 120 ? `${Math.round(width)} s` : `${(width / 60).toFixed(1)} min`}</span><span>now</span></div>
+    </figure>
+  )
+}
+
+export function Bars({ title, histogram }: { title: string; histogram: HistogramReport }) {
+  const { bounds, counts, count, p50, p99 } = histogram
+  // Only the buckets that matter: from the first that holds something to the last.
+  const first = counts.findIndex(n => n > 0)
+  const last = counts.length - 1 - [...counts].reverse().findIndex(n => n > 0)
+  const from = Math.max(0, (first < 0 ? 0 : first) - 1)
+  const shown = first < 0 ? [] : counts.slice(from, last + 2)
+  const most = Math.max(1, ...shown)
+  const range = (i: number) =>
+    i < bounds.length ? `${i ? duration(bounds[i - 1]) : '0'} to ${duration(bounds[i])}` : `over ${duration(bounds[bounds.length - 1])}`
+  const words = count ? `${title}: half within ${duration(p50)}, 99 of 100 within ${duration(p99)}, ${count} in all` : `${title}: none yet`
+  return (
+    <figure class="chart">
+      <figcaption>{title} {count > 0 && <small>p50 {duration(p50)}, p99 {duration(p99)}, n {count.toLocaleString()}</small>}</figcaption>
+      <div class="bars" role="img" aria-label={words}>
+        {shown.map((n, i) => (
+          <span title={`${range(from + i)}: ${n.toLocaleString()}`}><i style={{ height: `${n ? Math.max(2, (100 * n) / most) : 0}%` }} /></span>
+        ))}
+        {!shown.length && <em>none yet</em>}
+      </div>
+      {shown.length > 0 && (
+        <div class="axis">
+          <span>{from ? duration(bounds[from - 1]) : '0'}</span>
+          <span>{last + 1 < bounds.length ? duration(bounds[Math.min(from + shown.length, bounds.length) - 1]) : `> ${duration(bounds[bounds.length - 1])}`}</span>
+        </div>
+      )}
+    </figure>
+  )
+}

@@ -1,0 +1,56 @@
+// What /live.json says (runtime/service/api/Live.cpp), and what follows from two of them.
+
+export type HistogramReport = { bounds: number[]; counts: number[]; count: number; sum: number; p50: number; p99: number }
+
+export type RequestReport = {
+  id: string
+  state: 'queued' | 'prefill' | 'decode'
+  choices: number
+  prompt_tokens: number
+  new_tokens: number
+  age_s: number
+}
+
+export type ModelReport = {
+  name: string
+  up_s: number
+  target: string
+  device: string
+  context: number
+  max_seqs: number
+  failure: string | null
+  running: number
+  waiting: number
+  kv_pages_used: number
+  kv_pages: number
+  kv_pages_kept: number // free, but still holding a prefix that may come again
+  preemptions: number
+  steps: number
+  prompt_tokens: number
+  generation_tokens: number
+  refused: number
+  prefix_queries: number
+  prefix_hits: number
+  step_seconds: number
+  ttft: HistogramReport
+  itl: HistogramReport
+  requests: RequestReport[]
+  requests_left_out: number
+}
+
+export type Report = { version: string; clock_s: number; draining: boolean; models: ModelReport[] }
+
+/** New tokens and prompt tokens a second, between two reports. */
+export type Rate = { clock: number; decode: number; prompt: number }
+
+export function rateBetween(old: Report | null, now: Report, name: string): Rate | null {
+  const before = old?.models.find(model => model.name === name)
+  const after = now.models.find(model => model.name === name)
+  if (!old || !before || !after) return null
+  const seconds = now.clock_s - old.clock_s
+  const decode = after.generation_tokens - before.generation_tokens
+  const prompt = after.prompt_tokens - before.prompt_tokens
+  // Counts that fall belong to another process, or to an engine that took the place.
+  if (seconds <= 0 || decode < 0 || prompt < 0) return null
+  return { clock: now.clock_s, decode: decode / seconds, prompt: prompt / seconds }
+}

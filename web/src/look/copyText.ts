@@ -1,0 +1,17 @@
+/** Copies text; false if the browser does not let us. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    // Only there on https and localhost.
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    const area = document.createElement('textarea')
+    area.value = text
+    area.className = 'away'
+    document.body.append(area)
+    area.select()
+    const done = document.execCommand('copy')
+    area.remove()
+    return done
+  }
+}

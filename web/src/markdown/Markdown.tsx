@@ -1,0 +1,145 @@
+// Markdown of a model, shown without ever becoming HTML text.
+//
+//   text -- marked's lexer --> tokens -- here --> elements, made one by one
+//
+// What a model writes is not to be trusted: it repeats what it was given. There is no innerHTML to
+// reach, so nothing has to be cleaned: HTML in an answer is text, an image is a link to it (pages make
+// no outside requests), and a link is one only where it goes to http, https or mailto. Elements that
+// are already there stay while an answer grows, so that a selection survives.
+import './markdown.css'
+import { Component, type ComponentChild } from 'preact'
+import { Lexer, type Token, type Tokens } from 'marked'
+import { CopyButton } from '../look/CopyButton'
+
+// The lexer escapes nothing, but its text tokens may hold entities that the writer meant as such.
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', mdash: '—', ndash: '–', hellip: '…', times: '×' }
+
+export function unescapeEntities(text: string): string {
+  return text.replace(/&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-z]{2,8}));/g, (all, decimal, hex, name) => {
+    if (name) return ENTITIES[name] ?? all
+    const code = decimal ? Number(decimal) : parseInt(hex, 16)
+    return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? String.fromCodePoint(code) : '\ufffd'
+  })
+}
+
+export function safeLink(target: string): string | null {
+  try {
+    // The base is never reached by a name: what has no scheme is refused.
+    const url = new URL(target)
+    return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href : null
+  } catch {
+    return null
+  }
+}
+
+function link(target: string, children: ComponentChild, title?: string | null) {
+  const href = safeLink(target)
+  if (!href) return <>{children}</>
+  return (
+    <a href={href} title={title ?? undefined} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  )
+}
+
+function inline(tokens: Token[] | undefined): ComponentChild[] {
+  return (tokens ?? []).map(token => {
+    switch (token.type) {
+      case 'strong': return <strong>{inline(token.tokens)}</strong>
+      case 'em': return <em>{inline(token.tokens)}</em>
+      case 'del': return <del>{inline(token.tokens)}</del>
+      case 'codespan': return <code>{token.text}</code>
+      case 'br': return <br />
+      case 'link': return link(token.href, inline(token.tokens), token.title)
+      case 'image': return link(token.href, `[image: ${token.text || token.href}]`)
+      case 'escape': return token.text
+      case 'html': return token.raw
+      case 'text': return token.tokens ? <>{inline(token.tokens)}</> : unescapeEntities(token.text)
+      default: return token.raw
+    }
+  })
+}
+
+function CodeBlock({ text, language }: { text: string; language: string }) {
+  return (
+    <figure class="code">
+      <figcaption>
+        <span>{language || 'text'}</span>
+        <CopyButton text={() => text} label="Copy this code" />
+      </figcaption>
+      <pre tabIndex={0}><code>{text}</code></pre>
+    </figure>
+  )
+}
+
+function Table({ token }: { token: Tokens.Table }) {
+  const side = (column: number) => (token.align[column] ? `to-${token.align[column]}` : undefined)
+  return (
+    <div class="wide" tabIndex={0} role="group" aria-label="Table">
+      <table>
+        <thead>
+          <tr>{token.header.map((cell, i) => <th scope="col" class={side(i)}>{inline(cell.tokens)}</th>)}</tr>
+        </thead>
+        <tbody>
+          {token.rows.map(row => <tr>{row.map((cell, i) => <td class={side(i)}>{inline(cell.tokens)}</td>)}</tr>)}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function List({ token }: { token: Tokens.List }) {
+  const items = token.items.map(item => (
+    <li class={item.task ? 'task' : undefined}>
+      {item.task && <span role="img" aria-label={item.checked ? 'done' : 'open'}>{item.checked ? '☑ ' : '☐ '}</span>}
+      {blocks(item.tokens.filter(token => token.type !== 'checkbox'))}
+    </li>
+  ))
+  return token.ordered ? <ol start={token.start === '' ? 1 : token.start}>{items}</ol> : <ul>{items}</ul>
+}
+
+// A page has one h1, and it is not a model's.
+function Heading({ depth, children }: { depth: number; children: ComponentChild }) {
+  switch (depth) {
+    case 1: return <h2>{children}</h2>
+    case 2: return <h3>{children}</h3>
+    case 3: return <h4>{children}</h4>
+    default: return <h5>{children}</h5>
+  }
+}
+
+function blocks(tokens: Token[]): ComponentChild[] {
+  return tokens.map(token => {
+    switch (token.type) {
+      case 'space': case 'def': return null
+      case 'paragraph': return <p>{inline(token.tokens)}</p>
+      case 'text': return <>{token.tokens ? inline(token.tokens) : unescapeEntities(token.text)}</>
+      case 'heading': return <Heading depth={token.depth}>{inline(token.tokens)}</Heading>
+      case 'code': return <CodeBlock text={token.text} language={(token.lang ?? '').slice(0, 30)} />
+      case 'blockquote': return <blockquote>{blocks(token.tokens ?? [])}</blockquote>
+      case 'list': return <List token={token as Tokens.List} />
+      case 'table': return <Table token={token as Tokens.Table} />
+      case 'hr': return <hr />
+      case 'html': return <p class="raw">{token.raw.trim()}</p>
+      default: return <p>{token.raw}</p>
+    }
+  })
+}
+
+function lex(text: string): Token[] | null {
+  try {
+    return new Lexer({ gfm: true, breaks: true }).lex(text)
+  } catch {
+    return null // deeper than the stack
+  }
+}
+
+export class Markdown extends Component<{ text: string }> {
+  shouldComponentUpdate(next: { text: string }) {
+    return next.text !== this.props.text
+  }
+  render() {
+    const tokens = lex(this.props.text)
+    return <div class="markdown">{tokens ? blocks(tokens) : <p class="raw">{this.props.text}</p>}</div>
+  }
+}
