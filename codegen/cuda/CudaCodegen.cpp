@@ -17,9 +17,9 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
 
-// device/batch.cuh repeats these layouts.
+// device/batch.cuh repeats these layouts, up to what only hosts read.
 static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
-              sizeof(cpu::BatchView) == 112 && offsetof(cpu::BatchView, ids) == 32 &&
+              offsetof(cpu::BatchView, groupTables) == 112 && offsetof(cpu::BatchView, ids) == 32 &&
               offsetof(cpu::BatchView, blockTable) == 72 &&
               offsetof(cpu::BatchView, earlierIds) == 88 &&
               offsetof(cpu::BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&
