@@ -100,7 +100,7 @@ def openai_async(server):
 def anthropic_client(server):
     import anthropic
     client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key="none", max_retries=0)
-    ask = dict(model="m", max_tokens=16, system="Be brief.", messages=[{"role": "user", "content": [{"type": "text", "text": "What is 2+2?"}]}],
+    ask = dict(model="m", max_tokens=16, system="Be brief.", messages=[{"role": "user", "content": [{"type": "text", "text": "Tell me a long story about a dog."}]}],
                extra_body={"temperature": 0})
     whole = client.messages.create(**ask)
     assert whole.content[0].type == "text" and whole.stop_reason == "max_tokens" and whole.usage.output_tokens == 16
@@ -108,8 +108,8 @@ def anthropic_client(server):
         text = "".join(stream.text_stream)
         final = stream.get_final_message()
     assert text == whole.content[0].text == final.content[0].text and final.stop_reason == "max_tokens"
-    stopped = client.messages.create(**{**ask, "max_tokens": 60}, stop_sequences=["4", "four"])
-    assert stopped.stop_reason == "stop_sequence" and stopped.stop_sequence in ("4", "four")
+    stopped = client.messages.create(**{**ask, "max_tokens": 60}, stop_sequences=["dog", "."])
+    assert stopped.stop_reason == "stop_sequence" and stopped.stop_sequence in ("dog", ".")
     assert client.messages.count_tokens(model="m", messages=ask["messages"]).input_tokens > 5
     try:
         client.messages.create(**{**ask, "max_tokens": 0})
