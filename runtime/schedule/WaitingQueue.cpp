@@ -40,6 +40,10 @@ void WaitingQueue::remove(Sequence *sequence) {
   assert(removed == 1 && "what it is ordered by has changed in the queue");
   --waiting;
   waitingTokens -= sequence->prompt;
+  // As in running(), later: who is admitted comes through here as well, and should keep his
+  // account.
+  if (order == QueueOrder::Fair && own.runs == 0 && own.waiting.empty() && byUser.size() > 4096)
+    byUser.erase(userOf(*sequence));
 }
 
 Sequence *WaitingQueue::front() const {

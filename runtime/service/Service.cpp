@@ -357,7 +357,12 @@ void Service::deliver() {
   // Moved, not copied: jobs shall go where outputs are wanted, not on this thread.
   options.dispatch([step = std::move(step)] {
     for (Delivery &delivery : *step)
-      delivery.job->take(delivery.output);
+      try {
+        delivery.job->take(delivery.output);
+      } catch (
+          const std::exception &) { // of memory: this job's answer is lost, the others' are not
+        delivery.job->cancelled.store(true, std::memory_order_relaxed);
+      }
   });
 }
 

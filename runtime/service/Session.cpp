@@ -68,8 +68,9 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
 static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
   if (request.pooling != Pooling::None)
     return 1; // its positions are the prompt's
-  if (request.maxTokens >= 0)
-    return request.maxTokens;
+  if (request.maxTokens >=
+      0) // far beyond every context is as good as more: sums shall not overflow
+    return std::min(request.maxTokens, int64_t(1) << 40);
   return std::max<int64_t>(1, limits.mostPositions() - int64_t(request.promptIds.size()) + 1);
 }
 

@@ -9,7 +9,7 @@ SAMPLING = {
     "typical_p": ("number", 1e-9, 1), "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2),
     "repetition_penalty": ("number", 1e-3, 100), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stream": ("bool",),
     "stop_token_ids": ("list",), "ignore_eos": ("bool",), "logit_bias": ("object",), "n": ("int", 1, 8),
-    "user": ("str",), "model": ("str",), "priority": ("int", -2 ** 31, 2 ** 31 - 1),
+    "user": ("str",), "model": ("str",), "priority": ("int", 0, 2 ** 31 - 1),
 }
 CHAT = [{"role": "user", "content": "Hi"}]
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

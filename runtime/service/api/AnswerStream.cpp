@@ -49,24 +49,28 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   stream->noteAsked();
   stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
 
-  std::vector<std::shared_ptr<service::Job>> jobs;
+  // All jobs stand before the first is queued: outputs may come at once, on the server's thread.
   for (size_t i = 0; i < requests.size(); ++i) {
     auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
     job->name = asked.requestId;
-    auto queued = service.submit(std::move(requests[i]), asked.choices, job, std::move(places[i]));
-    if (!queued) {
-      // The others' outputs go nowhere: the response is an error.
-      post([stream] { stream->broken = true; });
-      for (auto &other : jobs)
-        service.cancel(*other);
-      return apiError(queued.error());
-    }
-    jobs.push_back(std::move(job));
+    stream->jobs.push_back(std::move(job));
   }
-  stream->responder->onGone([jobs = std::move(jobs), model = asked.model] {
-    for (const auto &job : jobs)
-      model->service().cancel(*job);
-  });
+  const auto jobs = stream->jobs;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    auto queued =
+        service.submit(std::move(requests[i]), asked.choices, jobs[i], std::move(places[i]));
+    if (queued)
+      continue;
+    ApiError error = apiError(queued.error());
+    if (error.status == 429)
+      error.retryAfter = service.retryAfter();
+    if (i == 0) {
+      stream->jobs.clear(); // each holds the stream
+      return error;
+    }
+    post([stream, error] { stream->abort(error); }); // others may be writing there already
+    return std::nullopt;
+  }
   post([stream] { stream->start(); });
   return std::nullopt;
 }
@@ -75,10 +79,43 @@ void AnswerStream::start() {
   if (begun || broken)
     return;
   begun = true;
+  // Jobs hold the stream, and it the responder: a callback that held either would hold itself.
+  responder->onGone([weak = weak_from_this()] {
+    if (auto stream = weak.lock())
+      stream->cancelJobs();
+  });
   if (!generation.stream)
     return;
   responder->begin(200, "text/event-stream; charset=utf-8", {{"Cache-Control", "no-cache"}});
   begin();
+}
+
+void AnswerStream::cancelJobs() {
+  for (const auto &job : jobs)
+    generation.model->service().cancel(*job);
+}
+
+void AnswerStream::close() {
+  responder->onGone({});
+  jobs.clear();
+}
+
+void AnswerStream::abort(const ApiError &error) {
+  if (broken || (begun && open == 0))
+    return;
+  broken = true;
+  cancelJobs();
+  if (generation.record)
+    generation.record->errorCode = error.code;
+  if (begun && generation.stream) {
+    failed(error);
+  } else {
+    http::Headers headers;
+    if (error.retryAfter)
+      headers.emplace_back("Retry-After", std::to_string(error.retryAfter));
+    responder->send(error.status, "application/json", errorText(error), std::move(headers));
+  }
+  close();
 }
 
 void AnswerStream::take(service::Output &output) {
@@ -90,18 +127,15 @@ void AnswerStream::take(service::Output &output) {
     return;
   }
   noteEnd(output);
-  if (output.error) {
-    broken = true;
-    failed(apiError(*output.error));
-    return;
-  }
+  if (output.error)
+    return abort(apiError(*output.error));
   usage.completion += output.newTokens;
   if (output.choice % generation.choices == 0)
     usage.cached += output.cachedTokens;
   ended(output);
   if (--open == 0) {
     finished();
-    responder->onGone({});
+    close();
   }
 }
 
@@ -144,9 +178,7 @@ void AnswerStream::noteEnd(const service::Output &output) const {
 }
 
 void AnswerStream::failed(const ApiError &error) {
-  if (!generation.stream)
-    return responder->send(error.status, "application/json", error.body());
-  event(error.body());
+  event(errorText(error));
   responder->finish();
 }
 

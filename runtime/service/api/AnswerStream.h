@@ -44,6 +44,8 @@ protected:
   virtual void finished() = 0;                           ///< of all; sends the response or its end
   /// A streamed answer breaks off.
   virtual void failed(const ApiError &error);
+  /// An error as the protocol writes it.
+  virtual std::string errorText(const ApiError &error) const { return error.body(); }
 
   /// Writes an event of a stream: "data: …\n\n", with an event name if one is given.
   void event(std::string_view data, std::string_view name = "");
@@ -57,11 +59,15 @@ private:
   class PromptJob;
   void start();
   void take(service::Output &output);
+  void abort(const ApiError &error); ///< answers by it, and ends what is under way
+  void cancelJobs();
+  void close(); ///< after the last byte
   void noteAsked() const;
   void noteEnd(const service::Output &output) const;
 
   Generation generation;
   std::shared_ptr<http::Responder> responder;
+  std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
   int32_t total = 0, open = 0;
   bool begun = false, broken = false;
 };

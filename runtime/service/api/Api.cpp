@@ -35,6 +35,8 @@ constexpr Entry kPosts[] = {
     {"/detokenize", detokenize, false, false},
     {"/apply-template", applyTemplate, false, false},
 };
+/// Requests without a place in the queue that may be read or wait to be.
+constexpr int kMostUnplaced = 64;
 constexpr const char *kGets[] = {"/health",  "/v1/models", "/metrics",
                                  "/version", "/ping",      "/live.json"};
 
@@ -151,11 +153,24 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       return send(*responder, error, entry->anthropic);
     }
     call->place = std::move(*place);
+  } else if (unplaced.fetch_add(1) >= kMostUnplaced) {
+    unplaced.fetch_sub(1);
+    return send(*responder, {429, "too many requests are being read", "", "E0560", 1},
+                entry->anthropic);
   }
   call->responder = std::move(responder);
   call->post = post;
   auto kept = std::make_shared<http::Request>(std::move(request));
   readers.push([this, call, kept, entry, record] {
+    struct Done { // of those that take no place in the queue
+      std::atomic<int> *count;
+      ~Done() {
+        if (count)
+          count->fetch_sub(1);
+      }
+    } done{entry->generates ? nullptr : &unplaced};
+    if (call->responder->gone())
+      return;
     call->request = kept.get();
     call->body = call->document.parse(kept->body);
     std::optional<ApiError> error = call->document.error();
@@ -165,8 +180,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
         call->generation.model = *model;
         record->model = (*model)->name();
         call->generation.requestId = kept->id;
-        call->generation.request.cacheSalt = uint64_t(kept->apiKey + 1) * 0x9e3779b97f4a7c15ull;
-        call->generation.request.user = kept->apiKey;
+        call->generation.apiKey = kept->apiKey;
         if (entry->generates && *model != reserved) {
           auto place = (*model)->service().reserve();
           if (place)
@@ -177,13 +191,15 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       }
       if (call->document.error())
         error = call->document.error();
-      if (!error)
+      if (!error) {
+        auto model = call->generation.model; // routes take the generation away
         error = entry->route(*call);
+        if (error && error->status == 429 && model)
+          error->retryAfter = model->service().retryAfter();
+      }
     }
     if (!error)
       return;
-    if (error->status == 429 && call->generation.model)
-      error->retryAfter = call->generation.model->service().retryAfter();
     record->errorCode = error->code;
     send(*call->responder, *error, entry->anthropic);
   });

@@ -17,13 +17,13 @@
 namespace ingot::api {
 
 struct ApiOptions {
-  int readers = 2;              ///< threads that read requests
-  std::string version;          ///< of this program
-  observe::Observers observers; ///< hear of every request
-  bool trace = false;           ///< give every request a span (somebody exports them)
-  bool keepBodies = false;      ///< requests' bodies go into their records
+  int readers = 2;                   ///< threads that read requests
+  std::string version = "";          ///< of this program
+  observe::Observers observers = {}; ///< hear of every request
+  bool trace = false;                ///< give every request a span (somebody exports them)
+  bool keepBodies = false;           ///< requests' bodies go into their records
   /// More families for /metrics, in the exposition format; any thread.
-  std::function<std::string()> moreMetrics;
+  std::function<std::string()> moreMetrics = {};
 };
 
 class Api {
@@ -49,6 +49,7 @@ private:
   ApiOptions options;
   Post post;
   std::atomic<bool> draining = false;
+  std::atomic<int> unplaced = 0; ///< requests under way that take no place in the queue
   std::shared_ptr<observe::RouteCounts> counts = std::make_shared<observe::RouteCounts>();
   std::shared_ptr<const observe::Observers> observers; ///< those given, and the counts
   WorkQueue readers;                                   ///< last: its threads use the rest

@@ -47,6 +47,8 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   prompt.ids = std::move(*ids);
   prompt.format = model.outputFormat();
   prompt.format.reasoningOpen = text::endsInReasoning(prompt.format, *text);
+  if (generation.request.grammar) // which leaves no room for it
+    prompt.format.reasoning.clear(), prompt.format.reasoningOpen = false;
   const bool tools = input.tools.choice != Tools::Choice::None;
   if (tools && (prompt.format.tools.empty() || needsPlainTools(model, input)))
     prompt.format.tools = kPlainToolFormat;

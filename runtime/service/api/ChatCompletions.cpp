@@ -220,8 +220,7 @@ std::optional<ApiError> chatCompletions(Call &call) {
     generation.request.sampling.topLogprobs = 0;
   }
   ChatInput input;
-  input.messages = readMessages(body);
-  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
+  input.messages = readMessages(body, input.toolMessages);
   input.tools = readTools(body);
   if (body.object("chat_template_kwargs"))
     input.templateVariables = body.json("chat_template_kwargs");

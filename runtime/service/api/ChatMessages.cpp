@@ -66,7 +66,7 @@ static void toolCalls(JsonText &json, const Fields &message) {
   json.close();
 }
 
-std::string readMessages(const Fields &body) {
+std::string readMessages(const Fields &body, bool &toolMessages) {
   body.require("messages");
   JsonText json;
   json.open('[');
@@ -78,6 +78,7 @@ std::string readMessages(const Fields &body) {
     const bool calls = role == "assistant" && message.has("tool_calls");
     if (role != "assistant")
       message.require("content");
+    toolMessages |= calls || role == "tool";
     // Templates know no "developer": it is OpenAI's newer name of "system".
     json.open('{').key("role").value(role == "developer" ? "system" : *role);
     json.key("content").value(readContent(message, "content", {"text", "input_text"}));

@@ -16,8 +16,9 @@ namespace ingot::api {
 constexpr size_t kMostMessages = 2048, kMostTools = 128;
 constexpr size_t kMostContentBytes = 8 << 20;
 
-/// OpenAI's "messages" as a JSON array for ChatTemplate::render.
-std::string readMessages(const Fields &body);
+/// OpenAI's "messages" as a JSON array for ChatTemplate::render. `toolMessages` turns true if there
+/// are calls of tools among them, or results.
+std::string readMessages(const Fields &body, bool &toolMessages);
 
 /// Texts of a content field: a string, or a list of parts of which all are text; anything else is
 /// an error there. `partTypes`: the type names of text parts.

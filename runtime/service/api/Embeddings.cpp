@@ -98,6 +98,7 @@ std::optional<ApiError> embeddings(Call &call) {
   }
   generation.request.pooling = pooling == "mean" ? runtime::Pooling::Mean : runtime::Pooling::Last;
   generation.request.maxTokens = 1;
+  generation.request.cachePrefix = false; // no salt is read here
   auto stream =
       std::make_shared<EmbeddingStream>(std::move(generation), call.responder, format == "base64");
   auto error =

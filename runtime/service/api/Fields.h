@@ -61,7 +61,7 @@ public:
   const std::string &path() const { return where; }
   /// Notes an error at a field, unless there is one already.
   void fail(std::string_view name, std::string message) const;
-  bool failed() const; ///< of the document: something was wrong
+  bool failed() const;                       ///< of the document: something was wrong
   void require(std::string_view name) const; ///< an error if it is missing or null
 
 private:

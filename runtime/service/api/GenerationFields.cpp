@@ -1,6 +1,8 @@
 //===- GenerationFields.cpp - Reading what generating routes share ---------===//
 #include "runtime/service/api/GenerationFields.h"
 
+#include "runtime/engine/Hash.h"
+
 #include <algorithm>
 #include <charconv>
 #include <random>
@@ -58,6 +60,22 @@ static void readBias(const Fields &body, Generation &out) {
   }
 }
 
+/// A number that only this process can work out, so that nobody finds a text that makes another's.
+static uint64_t hidden(std::string_view purpose, int apiKey, std::string_view text) {
+  static const std::string secret = [] {
+    std::random_device device;
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) {
+      const uint32_t word = device();
+      bytes.append(reinterpret_cast<const char *>(&word), sizeof word);
+    }
+    return bytes;
+  }();
+  std::string all = secret + std::string(purpose) + std::to_string(apiKey) + ":";
+  all += text;
+  return runtime::hash128(std::as_bytes(std::span(all))).low;
+}
+
 void readGeneration(const Fields &body, Generation &out,
                     std::initializer_list<std::string_view> maxTokens) {
   runtime::SamplingParams &p = out.request.sampling;
@@ -103,12 +121,12 @@ void readGeneration(const Fields &body, Generation &out,
   for (std::string_view name : maxTokens)
     if (auto most = body.integer(name, 1, 1 << 30))
       out.request.maxTokens = *most;
-  set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
-  // Prefixes are shared among requests of one key with one salt.
-  if (auto salt = body.text("cache_salt", 1 << 10))
-    out.request.cacheSalt ^= std::hash<std::string_view>()(*salt);
-  if (auto user = body.text("user", 1 << 10))
-    out.request.user ^= int64_t(std::hash<std::string_view>()(*user));
+  // Below the others; before them nobody can put himself.
+  set(out.request.priority, body.integer("priority", 0, INT32_MAX));
+  // Prefixes are shared among requests of one key with one salt; shares are counted by key and
+  // user.
+  out.request.cacheSalt = hidden("salt", out.apiKey, body.text("cache_salt", 1 << 10).value_or(""));
+  out.request.user = int64_t(hidden("user", out.apiKey, body.text("user", 1 << 10).value_or("")));
   refuseUnsupported(body, "best_of", "is not supported", {"1"});
   refuseUnsupported(body, "min_tokens", "is not supported", {"0"});
 }

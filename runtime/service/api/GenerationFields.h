@@ -25,6 +25,7 @@ struct Generation {
   int32_t choices = 1;
   bool stream = false;
   bool includeUsage = false;                      ///< stream_options.include_usage
+  int apiKey = -1;                                ///< http::Request::apiKey
   std::string requestId;                          ///< X-Request-Id
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };

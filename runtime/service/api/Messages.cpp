@@ -47,6 +47,13 @@ private:
     json.close();
   }
 
+  /// Arguments as the model wrote them; an empty object where they are cut off or no JSON.
+  static std::string inputOf(std::string_view arguments) {
+    Document document;
+    auto object = document.parse(arguments);
+    return object ? object->json() : "{}";
+  }
+
   static void blockJson(JsonText &json, const Block &block) {
     json.open('{').key("type");
     if (block.kind == Kind::Content)
@@ -60,7 +67,7 @@ private:
           .key("name")
           .value(block.name)
           .key("input")
-          .raw(block.text.empty() ? "{}" : block.text);
+          .raw(inputOf(block.text));
     json.close();
   }
 
@@ -161,11 +168,10 @@ private:
   }
 
   void failed(const ApiError &error) override {
-    if (!asked().stream)
-      return response().send(error.status, "application/json", error.anthropicBody());
-    event(error.anthropicBody(), "error");
+    event(errorText(error), "error");
     response().finish();
   }
+  std::string errorText(const ApiError &error) const override { return error.anthropicBody(); }
 
   std::string id, stopReason, stopString;
   std::vector<Block> blocks;
@@ -174,7 +180,8 @@ private:
 
 /// The blocks of one message, as messages of a chat template: text, tool calls and tool results
 /// are messages of their own there.
-void messageBlocks(JsonText &json, const Fields &message, std::string_view role) {
+/// True if there were any of the latter two.
+bool messageBlocks(JsonText &json, const Fields &message, std::string_view role) {
   std::string text, thinking;
   JsonText calls;
   calls.open('[');
@@ -207,13 +214,14 @@ void messageBlocks(JsonText &json, const Fields &message, std::string_view role)
     }
   }
   if (text.empty() && !anyCall && anyResult)
-    return;
+    return true;
   json.open('{').key("role").value(role).key("content").value(text);
   if (!thinking.empty())
     json.key("reasoning_content").value(thinking);
   if (anyCall)
     json.key("tool_calls").raw(calls.close().text());
   json.close();
+  return anyCall || anyResult;
 }
 
 ChatInput readChat(const Fields &body) {
@@ -231,12 +239,11 @@ ChatInput readChat(const Fields &body) {
     if (!role || !content)
       break;
     if (content->is_array())
-      messageBlocks(json, message, *role);
+      input.toolMessages |= messageBlocks(json, message, *role);
     else if (auto text = message.text("content", kMostContentBytes))
       json.open('{').key("role").value(*role).key("content").value(*text).close();
   }
   input.messages = json.close().text();
-  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
 
   JsonText tools;
   tools.open('[');

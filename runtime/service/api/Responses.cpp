@@ -205,8 +205,6 @@ private:
   }
 
   void failed(const ApiError &error) override {
-    if (!asked().stream)
-      return response().send(error.status, "application/json", error.body());
     numbered("error", [&](JsonText &json) {
       json.key("code")
           .value(error.code)
@@ -228,7 +226,7 @@ private:
 };
 
 /// "input": a string, or items: messages, function calls and their outputs.
-void inputItems(JsonText &json, const Fields &body) {
+void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
   for (const Fields &item : body.objects("input", 1, kMostMessages)) {
     auto type = item.has("type") ? item.text("type", 64).value_or("") : "message";
     if (type == "message") {
@@ -241,6 +239,7 @@ void inputItems(JsonText &json, const Fields &body) {
       json.value(readContent(item, "content", {"input_text", "output_text", "text"})).close();
     } else if (type == "function_call") {
       item.require("name");
+      toolMessages = true;
       std::string arguments = "{}";
       if (auto text = item.text("arguments", kMostContentBytes)) {
         Document inner;
@@ -255,6 +254,7 @@ void inputItems(JsonText &json, const Fields &body) {
     } else if (type == "function_call_output") {
       item.require("call_id");
       item.require("output");
+      toolMessages = true;
       json.open('{').key("role").value("tool").key("tool_call_id");
       json.value(item.text("call_id", 256).value_or("")).key("content");
       json.value(readContent(item, "output", {"input_text", "output_text", "text"})).close();
@@ -364,12 +364,11 @@ std::optional<ApiError> responses(Call &call) {
     json.open('{').key("role").value("system").key("content").value(*system).close();
   if (auto given = body.element("input")) {
     if (given->is_array())
-      inputItems(json, body);
+      inputItems(json, body, input.toolMessages);
     else if (auto text = body.text("input", kMostContentBytes))
       json.open('{').key("role").value("user").key("content").value(*text).close();
   }
   input.messages = json.close().text();
-  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
   readFlatTools(body, input.tools);
   refuseUnsupported(body, "previous_response_id",
                     "is not supported: nothing is stored, send the "

@@ -15,8 +15,7 @@ static std::optional<ApiError> needTokenizer(const ServedModel &model) {
 
 static ChatInput readChat(const Fields &body) {
   ChatInput input;
-  input.messages = readMessages(body);
-  input.toolMessages = input.messages.find("\"tool_call") != std::string::npos;
+  input.messages = readMessages(body, input.toolMessages);
   input.tools = readTools(body);
   if (body.object("chat_template_kwargs"))
     input.templateVariables = body.json("chat_template_kwargs");

@@ -1,6 +1,8 @@
 //===- WorkQueue.cpp - Threads over one queue -------------------------------===//
 #include "runtime/service/api/WorkQueue.h"
 
+#include <exception>
+
 namespace ingot::api {
 
 WorkQueue::WorkQueue(int count) {
@@ -36,7 +38,11 @@ void WorkQueue::run() {
     auto work = std::move(waiting.front());
     waiting.pop_front();
     lock.unlock();
-    work();
+    try {
+      work();
+    } catch (const std::exception &) {
+      // There was no memory for it: what it held goes, and answers by going (Responder).
+    }
   }
 }
 
