@@ -55,9 +55,10 @@ void LimitOptions::define(CLI::App &app) {
                  "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context)")
       ->transform(CLI::AsSizeValue(false))
       ->group(group);
-  app.add_option("--swap", swap,
-                 "bytes of host memory for KV pages of requests that have to wait (default: none, "
-                 "they are computed again)")
+  app.add_option(
+         "--swap", swap,
+         "bytes of host memory for KV pages of requests that were put aside (default: 1G for "
+         "serve and batch; else none, they are computed again)")
       ->transform(CLI::AsSizeValue(false))
       ->group(group);
   app.add_flag("--no-prefix-cache", noPrefixCache,
@@ -117,7 +118,8 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
   if (limits.maxBatchTokens)
     options.maxBatchTokens = limits.maxBatchTokens;
   options.kvMemoryBytes = limits.kvMemory;
-  options.swapBytes = limits.swap;
+  if (limits.swap)
+    options.swapBytes = *limits.swap;
   options.prefixCache &= !limits.noPrefixCache;
   options.threads = common.threads;
   options.device = common.device;

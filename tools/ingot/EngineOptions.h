@@ -36,7 +36,7 @@ struct LimitOptions {
   int64_t maxSeqs = 0;        ///< 0: what the command needs
   int64_t maxBatchTokens = 0; ///< 0: 512
   uint64_t kvMemory = 0;
-  uint64_t swap = 0;
+  std::optional<uint64_t> swap; ///< not given: what the command needs
   bool noPrefixCache = false;
 
   void define(CLI::App &app);

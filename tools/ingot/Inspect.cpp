@@ -35,7 +35,7 @@ runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
                                           : std::max(1u, std::thread::hardware_concurrency());
   if (given.kvMemory)
     limits.kvBytes = given.kvMemory;
-  limits.swapBytes = given.swap;
+  limits.swapBytes = given.swap.value_or(0);
   return limits;
 }
 

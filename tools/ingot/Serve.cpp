@@ -33,7 +33,6 @@ struct ServeOptions {
   std::vector<std::string> moreModels; ///< NAME=PATH
   std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
   ServerLogOptions log;
-  uint64_t swapMemory = uint64_t(1) << 30;
   bool fair = false;
   double itlMs = 0, ttftMs = 0;
   int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
@@ -83,8 +82,7 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
     return path.error();
   runtime::SessionOptions limits;
   limits.maxSeqs = kDefaultSeqs;
-  if (!engine.limits.swap)
-    engine.limits.swap = options.swapMemory;
+  limits.swapBytes = uint64_t(1) << 30; // unless --swap says otherwise
   limits.fair = options.fair;
   limits.targetItl = options.itlMs * 1e-3;
   limits.targetTtft = options.ttftMs * 1e-3;
@@ -253,10 +251,6 @@ Action defineServe(CLI::App &app) {
   app.add_option("--queue-tokens", options->queueTokens, "prompt tokens that may wait")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str()
-      ->group(service);
-  app.add_option("--swap-memory", options->swapMemory,
-                 "bytes of memory for the KV of requests that were put aside (1G); 0: none")
-      ->transform(CLI::AsSizeValue(false))
       ->group(service);
   app.add_option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
       ->check(CLI::NonNegativeNumber)

@@ -87,7 +87,7 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
                    "give --page-bytes as well");
     setup.pages = static_cast<int64_t>(options.limits.kvMemory / setup.pageBytes);
   }
-  setup.swapBytes = options.limits.swap;
+  setup.swapBytes = options.limits.swap.value_or(0);
   setup.closed = options.closed > 0;
   setup.ttftLimit = options.ttftMs / 1e3;
   setup.itlLimit = options.itlMs / 1e3;
