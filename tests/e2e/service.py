@@ -297,6 +297,32 @@ def overload(ingot, engine):
     return f"refused in {statistics.median(a[2] for a in answers) * 1000:.1f} ms, at most {slowest * 1000:.0f}"
 
 
+def squeezed(ingot, engine, count):
+    """[S6] Several times more KV asked for than there is: all progress, and preemption changes no token."""
+    source = random.Random(6)
+    jobs = [(words(source.randint(20, 160), k), source.randint(40, 160), 1 + k % 3) for k in range(count)]
+
+    def ask(server, job):
+        prompt, most, choices = job
+        answer = server.complete(prompt, max_tokens=most, n=choices, temperature=0.8, seed=7, ignore_eos=True)
+        return [choice["text"] for choice in answer["choices"]]
+
+    with Server(ingot, engine) as server:
+        expected = [ask(server, job) for job in jobs]
+    seen = []
+    for swap in ("0", "1G"):
+        with Server(ingot, engine, "--kv-memory", "32M", "--context", 1024, "--swap", swap, "--no-prefix-cache") as server:
+            with concurrent.futures.ThreadPoolExecutor(count) as pool:
+                texts = list(pool.map(lambda job: ask(server, job), jobs))
+            wrong = [k for k in range(count) if texts[k] != expected[k]]
+            assert not wrong, f"--swap {swap}: {len(wrong)} of {count} answers differ: {wrong[:5]}"
+            seen.append(int(server.metric("vllm:num_preemptions_total")))
+            server.idle()
+            assert server.metric("ingot:kv_pages_used") == 0
+    assert min(seen) > 0, "the KV was enough: nothing is shown"
+    return f"{seen[0]} preemptions by recompute, {seen[1]} with room to swap"
+
+
 def drained(ingot, engine):
     """[S8] SIGTERM: running ones finish, queued ones and new ones get 503, exit 0; a second one ends it."""
     with Server(ingot, engine, "--max-seqs", 4) as server:
@@ -400,6 +426,7 @@ def add(suite, ingot, checkpoint, long):
     except AssertionError as error:
         suite.check("serve: starts and ends", lambda why=error: (_ for _ in ()).throw(why))
     suite.check("serve: ten times the queue [S5]", lambda: overload(ingot, engine))
+    suite.check("serve: more KV asked for than there is [S6]", lambda: squeezed(ingot, engine, 48 if long else 16))
     suite.check("serve: SIGTERM drains [S8]", lambda: drained(ingot, engine))
     suite.check("serve: SIGKILL and again [S9]", lambda: restarted(ingot, engine))
     suite.check("serve: an engine is swapped under load", lambda: swapped(ingot, engine, other))
