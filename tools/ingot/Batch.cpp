@@ -7,7 +7,6 @@
 //   this thread: next line -> Api::handle -> reading threads -> engine's thread
 //                line of the results <- … <- what they post to the loop below
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cpu/HostMemory.h"
 #include "runtime/service/api/Api.h"
 #include "tools/ingot/BatchFile.h"
 #include "tools/ingot/Command.h"
@@ -15,6 +14,7 @@
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/ServedOptions.h"
 
 #include <chrono>
 #include <deque>
@@ -26,12 +26,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kDefaultSeqs = 32;
 constexpr int64_t kReadAhead = 4; ///< requests beyond those that run at once
 
 struct BatchOptions {
   EngineOptions engine;
-  std::string input, output, modelName, chatTemplate, toolFormat, reasoningFormat;
+  ServedOptions served;
+  std::string input, output, modelName;
 };
 
 /// Work that other threads want done on this one.
@@ -134,33 +134,11 @@ private:
 
 Result<std::shared_ptr<api::ServedModel>> openModel(const BatchOptions &options,
                                                     const api::Post &post) {
-  auto path = options.engine.enginePath();
-  if (!path)
-    return path.error();
-  EngineOptions engine = options.engine;
-  runtime::SessionOptions limits;
-  limits.maxSeqs = kDefaultSeqs;
-  // As in `serve`: pages are taken as they are needed, and what has none is put aside.
-  limits.swapBytes = uint64_t(1) << 30;
-  if (!engine.limits.kvMemory)
-    engine.limits.kvMemory = cpu::availableMemory() / 2;
-  auto session = engine.open(*path, limits);
-  if (!session)
-    return session.error();
-  api::ModelOptions model;
-  model.name = options.modelName;
-  model.toolFormat = options.toolFormat;
-  model.reasoningFormat = options.reasoningFormat;
-  if (!options.chatTemplate.empty()) {
-    auto text = readFile(options.chatTemplate);
-    if (!text)
-      return text.error();
-    model.chatTemplate = std::move(*text);
-  }
+  service::ServiceOptions service;
   // Who is too many is decided here, not there.
-  model.service.queueRequests = model.service.queueTokens = int64_t(1) << 40;
-  model.service.dispatch = post;
-  return api::ServedModel::create(std::move(*session), std::move(model));
+  service.queueRequests = service.queueTokens = int64_t(1) << 40;
+  service.dispatch = post;
+  return options.served.open(options.engine, options.modelName, {}, std::move(service));
 }
 
 class Batch {
@@ -307,15 +285,7 @@ Action defineBatch(CLI::App &app) {
   app.add_option("--model-name", options->modelName,
                  "what requests call the model (default: its name in the engine)")
       ->group(service);
-  app.add_option("--chat-template", options->chatTemplate,
-                 "a Jinja file instead of the engine's template")
-      ->group(service);
-  app.add_option("--tool-format", options->toolFormat,
-                 "how the model writes tool calls (default: what its chat template says)")
-      ->group(service);
-  app.add_option("--reasoning-format", options->reasoningFormat,
-                 "how the model marks reasoning; none: it does not")
-      ->group(service);
+  options->served.define(app, service);
   examples(app, "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl\n"
                 "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl --max-seqs 64\n");
   return [options]() -> Result<int> {

@@ -8,7 +8,6 @@
 //   SIGHUP            every engine file is opened again and takes over; requests under way finish
 //                     on the engine that they began with
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cpu/HostMemory.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/service/api/Api.h"
 #include "runtime/service/http/Server.h"
@@ -16,6 +15,7 @@
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
+#include "tools/ingot/ServedOptions.h"
 #include "tools/ingot/ServerLog.h"
 
 #include <algorithm>
@@ -25,13 +25,12 @@ namespace ingot::cli {
 
 namespace {
 
-constexpr int64_t kDefaultSeqs = 32;
-
 struct ServeOptions {
   EngineOptions engine;
   http::ServerOptions http;
   std::vector<std::string> moreModels; ///< NAME=PATH
-  std::string modelName, chatTemplate, toolFormat, reasoningFormat, apiKeyFile;
+  ServedOptions served;
+  std::string modelName, apiKeyFile;
   ServerLogOptions log;
   bool fair = false;
   double itlMs = 0, ttftMs = 0;
@@ -77,35 +76,15 @@ Result<std::shared_ptr<api::ServedModel>>
 openModel(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
   EngineOptions engine = options.engine;
   engine.model = source.path;
-  auto path = engine.enginePath();
-  if (!path)
-    return path.error();
-  runtime::SessionOptions limits;
-  limits.maxSeqs = kDefaultSeqs;
-  limits.swapBytes = uint64_t(1) << 30; // unless --swap says otherwise
-  limits.fair = options.fair;
-  limits.targetItl = options.itlMs * 1e-3;
-  limits.targetTtft = options.ttftMs * 1e-3;
-  // Pages are taken as they are needed, so that all sequences need not fit at their longest.
-  if (!engine.limits.kvMemory)
-    engine.limits.kvMemory = cpu::availableMemory() / 2;
-  auto session = engine.open(*path, limits);
-  if (!session)
-    return session.error();
-  api::ModelOptions model;
-  model.name = source.name;
-  model.toolFormat = options.toolFormat;
-  model.reasoningFormat = options.reasoningFormat;
-  if (!options.chatTemplate.empty()) {
-    auto text = readFile(options.chatTemplate);
-    if (!text)
-      return text.error();
-    model.chatTemplate = std::move(*text);
-  }
-  model.service.queueRequests = options.queueRequests;
-  model.service.queueTokens = options.queueTokens;
-  model.service.dispatch = post;
-  return api::ServedModel::create(std::move(*session), std::move(model));
+  runtime::SessionOptions session;
+  session.fair = options.fair;
+  session.targetItl = options.itlMs * 1e-3;
+  session.targetTtft = options.ttftMs * 1e-3;
+  service::ServiceOptions service;
+  service.queueRequests = options.queueRequests;
+  service.queueTokens = options.queueTokens;
+  service.dispatch = post;
+  return options.served.open(std::move(engine), source.name, session, std::move(service));
 }
 
 /// Families for /metrics: what the transport counts.
@@ -267,15 +246,7 @@ Action defineServe(CLI::App &app) {
       ->check(CLI::Range(int64_t{0}, int64_t{86400}))
       ->capture_default_str()
       ->group(service);
-  app.add_option("--chat-template", options->chatTemplate,
-                 "a Jinja file instead of the engine's template")
-      ->group(service);
-  app.add_option("--tool-format", options->toolFormat,
-                 "how the model writes tool calls (default: what its chat template says)")
-      ->group(service);
-  app.add_option("--reasoning-format", options->reasoningFormat,
-                 "how the model marks reasoning; none: it does not")
-      ->group(service);
+  options->served.define(app, service);
   options->log.define(app);
   const char *access = "Access";
   app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")

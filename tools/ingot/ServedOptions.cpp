@@ -1,0 +1,51 @@
+//===- ServedOptions.cpp - Opening a model that many ask ----------------------===//
+#include "tools/ingot/ServedOptions.h"
+
+#include "runtime/device/cpu/HostMemory.h"
+#include "tools/ingot/Files.h"
+
+namespace ingot::cli {
+
+constexpr int64_t kDefaultSeqs = 32;
+constexpr uint64_t kDefaultSwap = uint64_t(1) << 30;
+
+void ServedOptions::define(CLI::App &app, const char *group) {
+  app.add_option("--chat-template", chatTemplate, "a Jinja file instead of the engine's template")
+      ->group(group);
+  app.add_option("--tool-format", toolFormat,
+                 "how the model writes tool calls (default: what its chat template says)")
+      ->group(group);
+  app.add_option("--reasoning-format", reasoningFormat,
+                 "how the model marks reasoning; none: it does not")
+      ->group(group);
+}
+
+Result<std::shared_ptr<api::ServedModel>>
+ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOptions session,
+                    service::ServiceOptions service) const {
+  auto path = engine.enginePath();
+  if (!path)
+    return path.error();
+  session.maxSeqs = kDefaultSeqs;
+  session.swapBytes = kDefaultSwap;
+  // Pages are taken as they are needed, so that all sequences need not fit at their longest.
+  if (!engine.limits.kvMemory)
+    engine.limits.kvMemory = cpu::availableMemory() / 2;
+  auto opened = engine.open(*path, session);
+  if (!opened)
+    return opened.error();
+  api::ModelOptions model;
+  model.name = std::move(name);
+  model.toolFormat = toolFormat;
+  model.reasoningFormat = reasoningFormat;
+  if (!chatTemplate.empty()) {
+    auto text = readFile(chatTemplate);
+    if (!text)
+      return text.error();
+    model.chatTemplate = std::move(*text);
+  }
+  model.service = std::move(service);
+  return api::ServedModel::create(std::move(*opened), std::move(model));
+}
+
+} // namespace ingot::cli
