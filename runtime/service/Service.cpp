@@ -190,7 +190,6 @@ void Service::run() {
     noteStarted(stepBegin);
     collect();
     if (worked) {
-      ++steps;
       measured.update([&](Measurements &m) {
         ++m.steps;
         m.stepSeconds += secondsBetween(stepBegin, end);

@@ -195,7 +195,6 @@ private:
   // The engine's thread's own.
   std::vector<std::shared_ptr<Job>> jobs;
   std::vector<Delivery> deliveries;
-  uint64_t steps = 0;
   std::thread thread;
 };
 

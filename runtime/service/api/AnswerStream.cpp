@@ -3,6 +3,7 @@
 
 #include "runtime/engine/JsonText.h"
 
+#include <ctime>
 #include <random>
 
 namespace ingot::api {
@@ -179,6 +180,27 @@ void AnswerStream::noteEnd(const service::Output &output) const {
 
 void AnswerStream::failed(const ApiError &error) {
   event(errorText(error));
+  responder->finish();
+}
+
+std::string AnswerStream::listHead(std::string_view idPrefix, std::string_view object) const {
+  runtime::JsonText json;
+  json.open('{').key("id").value(newId(idPrefix)).key("object").value(object);
+  json.key("created").value(int64_t(std::time(nullptr)));
+  json.key("model").value(generation.model->name());
+  json.key("system_fingerprint").value(generation.model->fingerprint()).key("choices");
+  return json.text();
+}
+
+void AnswerStream::finishList(const std::string &head, std::string_view choices) {
+  if (!generation.stream) {
+    std::string body = head;
+    body.append(choices).append(",\"usage\":").append(usageJson(usage)).append("}");
+    return responder->send(200, "application/json", std::move(body));
+  }
+  if (generation.includeUsage)
+    event(head + "[],\"usage\":" + usageJson(usage) + "}");
+  event("[DONE]");
   responder->finish();
 }
 

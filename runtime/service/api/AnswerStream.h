@@ -49,6 +49,10 @@ protected:
 
   /// Writes an event of a stream: "data: …\n\n", with an event name if one is given.
   void event(std::string_view data, std::string_view name = "");
+  /// What OpenAI's completions and chat begin with, up to their list: {"id":…,"choices":
+  std::string listHead(std::string_view idPrefix, std::string_view object) const;
+  /// Their end: usage and [DONE] of a stream, or the whole response with the list of choices.
+  void finishList(const std::string &head, std::string_view choices);
   const Generation &asked() const { return generation; }
   http::Responder &response() { return *responder; }
   int32_t choices() const { return total; }

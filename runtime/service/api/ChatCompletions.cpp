@@ -3,8 +3,6 @@
 
 #include "runtime/engine/JsonText.h"
 
-#include <ctime>
-
 namespace ingot::api {
 
 namespace {
@@ -16,15 +14,8 @@ class ChatStream final : public ChatAnswer {
 public:
   ChatStream(Generation generation, std::shared_ptr<http::Responder> responder,
              const ChatPrompt &prompt)
-      : ChatAnswer(std::move(generation), std::move(responder), prompt) {
-    JsonText json;
-    json.open('{').key("id").value(newId("chatcmpl-")).key("object");
-    json.value(asked().stream ? "chat.completion.chunk" : "chat.completion");
-    json.key("created").value(int64_t(std::time(nullptr)));
-    json.key("model").value(asked().model->name());
-    json.key("system_fingerprint").value(asked().model->fingerprint()).key("choices");
-    head = json.text();
-  }
+      : ChatAnswer(std::move(generation), std::move(responder), prompt),
+        head(listHead("chatcmpl-", asked().stream ? "chat.completion.chunk" : "chat.completion")) {}
 
 private:
   struct ToolCall {
@@ -187,21 +178,14 @@ private:
   }
 
   void finished() override {
-    if (asked().stream) {
-      if (asked().includeUsage)
-        event(head + "[],\"usage\":" + usageJson(usage) + "}");
-      event("[DONE]");
-      return response().finish();
-    }
     JsonText json;
     json.open('[');
-    for (int32_t i = 0; i < choices(); ++i)
+    for (int32_t i = 0; !asked().stream && i < choices(); ++i)
       choiceJson(json, i);
-    response().send(200, "application/json",
-                    head + json.close().text() + ",\"usage\":" + usageJson(usage) + "}");
+    finishList(head, json.close().text());
   }
 
-  std::string head;
+  const std::string head;
   std::vector<Choice> answers;
 };
 

@@ -5,8 +5,6 @@
 
 #include "runtime/engine/JsonText.h"
 
-#include <ctime>
-
 namespace ingot::api {
 
 namespace {
@@ -17,15 +15,8 @@ class CompletionStream final : public AnswerStream {
 public:
   CompletionStream(Generation generation, std::shared_ptr<http::Responder> responder,
                    std::vector<std::string> echoes)
-      : AnswerStream(std::move(generation), std::move(responder)), id(newId("cmpl-")),
-        echoes(std::move(echoes)) {
-    JsonText json;
-    json.open('{').key("id").value(id).key("object").value("text_completion");
-    json.key("created").value(int64_t(std::time(nullptr)));
-    json.key("model").value(asked().model->name());
-    json.key("system_fingerprint").value(asked().model->fingerprint()).key("choices");
-    head = json.text();
-  }
+      : AnswerStream(std::move(generation), std::move(responder)),
+        head(listHead("cmpl-", "text_completion")), echoes(std::move(echoes)) {}
 
 private:
   struct Choice {
@@ -127,26 +118,18 @@ private:
   }
 
   void finished() override {
-    if (asked().stream) {
-      if (asked().includeUsage)
-        event(head + "[],\"usage\":" + usageJson(usage) + "}");
-      event("[DONE]");
-      return response().finish();
-    }
     JsonText json;
     json.open('[');
-    for (int32_t i = 0; i < choices(); ++i) {
+    for (int32_t i = 0; !asked().stream && i < choices(); ++i) {
       const Choice &choice = of(i);
       const size_t prompt = size_t(i / asked().choices);
       choiceJson(json, i, prompt < echoes.size() ? echoes[prompt] + choice.text : choice.text,
                  choice.finish, &choice);
     }
-    json.close();
-    response().send(200, "application/json",
-                    head + json.text() + ",\"usage\":" + usageJson(usage) + "}");
+    finishList(head, json.close().text());
   }
 
-  std::string id, head;
+  const std::string head;
   std::vector<std::string> echoes; ///< of the prompts, where asked for
   std::vector<Choice> answers;
 };
