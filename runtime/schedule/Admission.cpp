@@ -16,9 +16,18 @@ void Scheduler::admit() {
   }
 }
 
+/// Rows that would have to be free for it besides those that are.
+int64_t Scheduler::rowsLacking(const Sequence &sequence) const {
+  const SequenceGroup *group = sequence.group.get();
+  if (group && group->kept() > 0)
+    return 0; // one of those
+  const int64_t needs = group && group->running == 0 ? group->rows : 1;
+  return std::max<int64_t>(0, needs - (pool.freeRows() - keptRows));
+}
+
 /// Takes the sequence out of the queue if there are a row and pages for it.
 KvPool::Admission Scheduler::tryAdmit(Sequence &sequence) {
-  if (pool.freeRows() == 0)
+  if (rowsLacking(sequence) > 0)
     return {};
   int64_t shared = 0;
   auto size = int64_t(sequence.tokens.size());
@@ -33,6 +42,8 @@ KvPool::Admission Scheduler::tryAdmit(Sequence &sequence) {
   auto wantsMore = std::ranges::count_if(active, [&](const Sequence *other) {
     return pool.pagesFor(other->positions) > pool.surePages(other->row);
   });
+  if (sequence.group && sequence.group->running == 0 && !active.empty())
+    wantsMore += sequence.group->rows - 1; // its forks, in the next step
   KvPool::Admission admission = pool.admit(shared, from, std::min(size + 1, sequence.positions),
                                            policy.sparePages * wantsMore);
   if (admission.row < 0)
@@ -59,18 +70,25 @@ KvPool::Admission Scheduler::tryAdmit(Sequence &sequence) {
 }
 
 /// Preempts one sequence of a worse priority for one that waits, if those of worse priorities have
-/// together what it lacks.
+/// together what it lacks of rows and pages.
 bool Scheduler::displaceFor(const Sequence &waiting, const KvPool::Admission &refused) {
   Sequence *victim = nullptr;
+  const SequenceGroup *counted = nullptr; // a group's sequences stand side by side
+  int64_t rows = 0;
   releasable.assign(pool.groups(), 0);
   for (Sequence *sequence : active) {
-    if (queue.priorityOf(*sequence) <= queue.priorityOf(waiting) || sequence->options.everyPosition)
+    if (queue.priorityOf(*sequence) <= queue.priorityOf(waiting) || sequence->wantsRows())
       continue;
     victim = sequence; // the last is the first to go
+    ++rows;
+    if (sequence->group && sequence->group.get() != counted) {
+      counted = sequence->group.get();
+      rows += counted->kept();
+    }
     for (size_t g = 0; g < releasable.size(); ++g)
       releasable[g] += pool.releasable(sequence->row, g);
   }
-  if (!victim || std::ranges::min(releasable) < refused.missing)
+  if (!victim || std::ranges::min(releasable) < refused.missing || rows < rowsLacking(waiting))
     return false;
   preempt(*victim);
   return true;
@@ -81,12 +99,25 @@ bool Scheduler::displaceFor(const Sequence &waiting, const KvPool::Admission &re
 bool Scheduler::makeRoom(Sequence &sequence) {
   for (size_t i = active.size(); i-- > 0 && active[i] != &sequence;) {
     Sequence &victim = *active[i];
-    if (victim.inStep || victim.options.everyPosition)
+    if (victim.inStep || victim.wantsRows())
       continue;
     preempt(victim);
     return true;
   }
   return false;
+}
+
+/// When nobody can go on: preempts the last of those that have nothing to feed, whose rows and
+/// pages others lack. False: there is none, or nothing to be done.
+bool Scheduler::idleGivesWay() {
+  auto pending = [](const Sequence *sequence) { return sequence->pending() > 0; };
+  if (queue.size() == 0 && std::ranges::none_of(active, pending))
+    return false;
+  auto idle = std::find_if_not(active.rbegin(), active.rend(), pending);
+  if (idle == active.rend())
+    return false;
+  preempt(**idle);
+  return true;
 }
 
 void Scheduler::preempt(Sequence &sequence) {

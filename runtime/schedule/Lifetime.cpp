@@ -21,7 +21,10 @@ Sequence &Scheduler::create(SequenceId id, const SequenceOptions &options) {
 
 SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions &options) {
   assert(!prompt.empty() && options.maxNew >= 0);
+  assert(options.rows >= 1 && options.rows <= pool.rows() && "would wait for ever");
   Sequence &sequence = create(reserveId(), options);
+  if (options.rows > 1)
+    sequence.group = std::make_shared<SequenceGroup>(SequenceGroup{options.rows});
   sequence.order = nextOrder++;
   sequence.prompt = int64_t(prompt.size());
   sequence.positions = positionsFor(sequence.prompt, options.maxNew);
@@ -38,7 +41,7 @@ SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions
 
 void Scheduler::fork(SequenceId parentId, SequenceId childId) {
   const Sequence &parent = *sequences.at(parentId);
-  assert(parent.tokens.back() >= 0 && parent.inStep == 0 && !parent.options.everyPosition);
+  assert(parent.tokens.back() >= 0 && parent.inStep == 0 && !parent.wantsRows());
   Sequence &child = create(childId, parent.options);
   child.order = parent.order;
   child.prompt = parent.prompt;
@@ -49,8 +52,10 @@ void Scheduler::fork(SequenceId parentId, SequenceId childId) {
   child.names.assign(parent.names.begin(), parent.names.end());
   child.cachedTokens = parent.cachedTokens;
   child.admitted = parent.admitted;
+  child.rowsGiven = parent.rowsGiven;
+  child.group = parent.group;
   ++counts.forks;
-  if (parent.state == State::Running && pool.freeRows() > 0) {
+  if (parent.state == State::Running && rowsLacking(child) == 0) {
     child.row = pool.fork(parent.row, parent.computed);
     child.computed = parent.computed;
     child.goal = parent.goal;
@@ -102,6 +107,7 @@ void Scheduler::startRunning(Sequence &sequence) {
                     [this](const Sequence *a, const Sequence *b) { return queue.before(*a, *b); }),
                 &sequence);
   queue.running(sequence.options.user, 1);
+  countRunning(sequence, 1);
 }
 
 /// Its row and pages are given back; the caller says what it is now.
@@ -110,6 +116,16 @@ void Scheduler::stopRunning(Sequence &sequence) {
   sequence.row = -1;
   active.erase(std::ranges::find(active, &sequence));
   queue.running(sequence.options.user, -1);
+  countRunning(sequence, -1);
+}
+
+/// Keeps count of the rows that groups may still take.
+void Scheduler::countRunning(const Sequence &sequence, int change) {
+  if (!sequence.group)
+    return;
+  keptRows -= sequence.group->kept();
+  sequence.group->running += change;
+  keptRows += sequence.group->kept();
 }
 
 /// Names of the first `pages` pages, whose tokens are all known.

@@ -59,7 +59,7 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
     positions.push_back(int32_t(position));
     sequenceOf.push_back(sequence.row);
     bool last = position + 1 == int64_t(sequence.tokens.size());
-    if (sequence.options.everyPosition || last) {
+    if (sequence.wantsRows() || last) {
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
     }
@@ -100,7 +100,7 @@ void Scheduler::takePrompts(double now) {
     int64_t count =
         std::min({sequence->pending(), limits.prefillChunk, most - int64_t(ids.size())});
     int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size());
-    if (sequence->options.everyPosition)
+    if (sequence->wantsRows())
       count = std::min(count, rowsLeft);
     else if (rowsLeft == 0) // everything but the token that needs a row
       count = std::min(count, sequence->pending() - 1);
@@ -114,17 +114,19 @@ void Scheduler::takePrompts(double now) {
 const BatchView *Scheduler::plan(double now) {
   for (Sequence *sequence : active) // of a plan that was not carried out
     sequence->inStep = 0;
-  admit();
-  ids.clear();
-  positions.clear();
-  sequenceOf.clear();
-  rowTokens.clear();
-  rowOwners.clear();
-  tiles.clear();
-  planned.clear();
-  planWork = {};
-  takeDecodes();
-  takePrompts(now);
+  do {
+    admit();
+    ids.clear();
+    positions.clear();
+    sequenceOf.clear();
+    rowTokens.clear();
+    rowOwners.clear();
+    tiles.clear();
+    planned.clear();
+    planWork = {};
+    takeDecodes();
+    takePrompts(now);
+  } while (ids.empty() && idleGivesWay());
   if (ids.empty())
     return nullptr;
 
@@ -148,6 +150,8 @@ void Scheduler::complete() {
   for (const Share &share : planned) {
     Sequence &sequence = *sequences.at(share.sequence);
     bool decoded = sequence.decoding();
+    if (sequence.wantsRows())
+      sequence.rowsGiven = sequence.computed + sequence.inStep;
     sequence.computed += sequence.inStep;
     (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(sequence.inStep);
     queue.serve(sequence.options.user, double(sequence.inStep) * (decoded ? 2 : 1));

@@ -27,6 +27,10 @@
 // run is never preempted, and has computed at least one token in every step that has prompts to
 // spare for it: so there is always progress, whatever is asked for.
 //
+// A beam search takes its rows together (SequenceOptions::rows), so that no two of them wait for
+// each other's. One of its sequences may have no token to feed until the others have theirs; when
+// nobody else can go on, such a one gives way, wherever it stands.
+//
 // No choice made here changes an answer: keys and values depend on the tokens alone.
 //
 // The scheduler knows ids and positions, no text and no sampling:
@@ -155,6 +159,7 @@ private:
   Sequence &create(SequenceId id, const SequenceOptions &options);
   void startRunning(Sequence &sequence);
   void stopRunning(Sequence &sequence);
+  void countRunning(const Sequence &sequence, int change);
   void nameFullPages(Sequence &sequence);
   void chainNames(Sequence &sequence, int64_t pages);
   // Admission.cpp: rows and pages.
@@ -162,6 +167,8 @@ private:
   KvPool::Admission tryAdmit(Sequence &sequence);
   bool displaceFor(const Sequence &sequence, const KvPool::Admission &refused);
   bool makeRoom(Sequence &sequence);
+  bool idleGivesWay();
+  int64_t rowsLacking(const Sequence &sequence) const;
   void preempt(Sequence &sequence);
   bool saveToHost(Sequence &sequence);
   void loadFromHost(Sequence &sequence, int64_t shared);
@@ -178,6 +185,7 @@ private:
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences;
   WaitingQueue queue;
   std::vector<Sequence *> active; ///< first those that are preempted last
+  int64_t keptRows = 0;           ///< for further sequences of groups that run
   ScheduleStats counts;
   std::vector<int64_t> releasable;     ///< by group
   std::vector<const int32_t *> tables; ///< likewise

@@ -4,6 +4,7 @@
 #include "runtime/kv/KvPool.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,11 +16,24 @@ using SequenceId = int64_t;
 struct SequenceOptions {
   int64_t maxNew = 0;         ///< it grows by at most so many tokens
   bool everyPosition = false; ///< a logits row for each prompt token instead of the last only
-  int32_t priority = 0;       ///< lower goes first
-  int64_t user = 0;           ///< whose share it counts to (QueueOrder::Fair)
-  bool cachePrefix = true;    ///< finds pages of others, and leaves its own for others
-  uint64_t cacheSalt = 0;     ///< shares pages only under the same salt
-  double arrival = 0;         ///< seconds, on the clock of plan()
+  /// That it and its forks have at once, at most: beams, candidates. It is admitted when so many
+  /// rows are free, and they are kept for it while any of them runs.
+  int64_t rows = 1;
+  int32_t priority = 0;    ///< lower goes first
+  int64_t user = 0;        ///< whose share it counts to (QueueOrder::Fair)
+  bool cachePrefix = true; ///< finds pages of others, and leaves its own for others
+  uint64_t cacheSalt = 0;  ///< shares pages only under the same salt
+  double arrival = 0;      ///< seconds, on the clock of plan()
+};
+
+/// A sequence with all that were forked of it, where they have rows together
+/// (SequenceOptions::rows).
+struct SequenceGroup {
+  int64_t rows;
+  int64_t running = 0;
+
+  /// Rows that nobody else gets.
+  int64_t kept() const { return running > 0 && running < rows ? rows - running : 0; }
 };
 
 struct Sequence {
@@ -40,6 +54,8 @@ struct Sequence {
   int64_t goal = 0;
   int64_t named = 0; ///< pages whose names the pool has been told
   int64_t cachedTokens = 0;
+  int64_t rowsGiven = 0;                ///< prompt tokens that have had their row (everyPosition)
+  std::shared_ptr<SequenceGroup> group; ///< null: it has one row of its own
   int32_t row = -1;
   State state = State::Queued;
   bool admitted = false;        ///< before
@@ -47,6 +63,8 @@ struct Sequence {
 
   int64_t pending() const { return int64_t(tokens.size()) - computed; }
   bool decoding() const { return computed >= goal; }
+  /// Whether prompt tokens still lack their row: until then it is neither preempted nor forked.
+  bool wantsRows() const { return options.everyPosition && rowsGiven < prompt; }
 };
 
 } // namespace ingot::runtime

@@ -27,6 +27,37 @@ std::vector<int32_t> answerAlone(std::vector<int32_t> tokens, int64_t count, int
   return {tokens.begin() + long(prompt), tokens.end()};
 }
 
+namespace {
+
+uint64_t hashOf(const std::vector<int32_t> &tokens) {
+  uint64_t hash = 0;
+  for (int32_t token : tokens)
+    hash = fold(hash, token);
+  return hash;
+}
+
+/// Which of `live` sequences a search goes on with in a place: mostly each by itself, so that their
+/// pages differ.
+size_t parentOf(int64_t round, int64_t place, size_t live) {
+  return size_t(round % 16 == 5 ? fold(uint64_t(round), int32_t(place)) : uint64_t(place)) % live;
+}
+
+} // namespace
+
+std::vector<std::vector<int32_t>> groupAlone(std::vector<int32_t> prompt, int64_t count,
+                                             int64_t width) {
+  std::vector<std::vector<int32_t>> live{std::move(prompt)};
+  for (int64_t round = 0; round < count; ++round) {
+    std::vector<std::vector<int32_t>> next;
+    for (int64_t place = 0; place < width; ++place) {
+      next.push_back(live[parentOf(round, place, live.size())]);
+      next.back().push_back(nextToken(hashOf(next.back()), int32_t(place)));
+    }
+    live = std::move(next);
+  }
+  return live;
+}
+
 std::vector<int32_t> promptOf(int64_t length, int32_t seed) {
   std::vector<int32_t> ids;
   for (int64_t i = 0; i < length; ++i)
@@ -64,7 +95,7 @@ SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceO
   options.maxNew = maxNew;
   SequenceId id = scheduler.add(prompt, options);
   auto size = int64_t(prompt.size());
-  Answer answer{std::move(prompt), size, maxNew, 0, {}, options.everyPosition, 0, false};
+  Answer answer{std::move(prompt), size, maxNew, 0, {}, options.everyPosition, 0, false, -1, false};
   for (int32_t choice = 1; choice < choices; ++choice) {
     SequenceId child = scheduler.reserveId();
     answers[child] = answer;
@@ -75,6 +106,71 @@ SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceO
   }
   answers[id] = std::move(answer);
   return id;
+}
+
+size_t FakeModel::askGroup(std::vector<int32_t> prompt, int64_t count, int64_t width,
+                           SequenceOptions options) {
+  options.maxNew = count;
+  options.rows = width;
+  SequenceId id = scheduler.add(prompt, options);
+  auto size = int64_t(prompt.size());
+  answers[id] = {
+      prompt, size, count, 0, {}, options.everyPosition, 0, false, int64_t(groups.size()), false};
+  groups.push_back({std::move(prompt), count, width, {id}});
+  return groups.size() - 1;
+}
+
+void FakeModel::cancelGroup(size_t number) {
+  Group &group = groups[number];
+  for (SequenceId id : group.live) {
+    scheduler.finish(id);
+    answers.erase(id);
+  }
+  group.live.clear();
+  group.done = true;
+}
+
+/// All sequences of the search have their row: some go on, perhaps several times, others end.
+void FakeModel::goOn(Group &group) {
+  struct Next {
+    SequenceId parent;
+    int32_t token;
+  };
+  std::vector<Next> next;
+  for (int64_t place = 0; place < group.width; ++place) {
+    SequenceId parent = group.live[parentOf(group.round, place, group.live.size())];
+    next.push_back({parent, nextToken(hashOf(answers.at(parent).tokens), int32_t(place))});
+  }
+  if (++group.round == group.count) {
+    for (const Next &one : next) {
+      group.found.push_back(answers.at(one.parent).tokens);
+      group.found.back().push_back(one.token);
+    }
+    return cancelGroup(size_t(&group - groups.data()));
+  }
+  std::map<SequenceId, int> uses;
+  for (const Next &one : next)
+    ++uses[one.parent];
+  for (SequenceId id : group.live)
+    if (!uses.contains(id)) {
+      scheduler.finish(id);
+      answers.erase(id);
+    }
+  std::vector<SequenceId> live;
+  for (const Next &one : next) { // the last use of a parent is the parent itself
+    SequenceId id = one.parent;
+    if (--uses[one.parent] > 0) {
+      id = scheduler.fork(one.parent);
+      answers[id] = answers.at(one.parent);
+    }
+    live.push_back(id);
+  }
+  for (size_t i = 0; i < live.size(); ++i) {
+    answers.at(live[i]).tokens.push_back(next[i].token);
+    scheduler.append(live[i], next[i].token);
+  }
+  group.live = std::move(live);
+  group.rows = 0;
 }
 
 void FakeModel::cancel(SequenceId id) {
@@ -115,7 +211,8 @@ void FakeModel::check(const BatchView &batch) {
         ASSERT_EQ(pool.pagesOf(g).holdersOf(page), 1) << "writes to what others read";
         slots(g, page)[position % kPageTokens] = hashes[size_t(position) + 1];
       }
-      if (own.everyPosition || position + 1 == int64_t(own.tokens.size())) {
+      if ((own.everyPosition && position < own.prompt && !own.promptSeen) ||
+          position + 1 == int64_t(own.tokens.size())) {
         ASSERT_LT(row, batch.rows);
         ASSERT_EQ(batch.rowTokens[row], token);
         ASSERT_EQ(scheduler.rows()[size_t(row)].sequence, share.sequence);
@@ -162,6 +259,13 @@ void FakeModel::takeRow(const Scheduler::Row &row) {
   ++own.rows;
   if (row.position + 1 != int64_t(own.tokens.size()))
     return; // one of everyPosition
+  own.promptSeen = true;
+  if (own.group >= 0) {
+    Group &group = groups[size_t(own.group)];
+    if (++group.rows == group.live.size())
+      goOn(group);
+    return;
+  }
   if (own.maxNew == 0) {
     own.done = true;
     finished.push_back(row.sequence);
@@ -210,6 +314,11 @@ void FakeModel::run() {
     ASSERT_EQ(std::vector<int32_t>(own.tokens.begin() + long(own.prompt), own.tokens.end()),
               expected)
         << "sequence " << id;
+  }
+  for (const Group &group : groups) {
+    ASSERT_TRUE(group.done);
+    if (!group.found.empty()) // not cancelled
+      ASSERT_EQ(group.found, groupAlone(group.prompt, group.count, group.width));
   }
   expectNothingHeld();
 }

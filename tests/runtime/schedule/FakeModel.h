@@ -40,6 +40,11 @@ public:
   /// that follow.
   runtime::SequenceId ask(std::vector<int32_t> prompt, int64_t maxNew,
                           runtime::SequenceOptions options = {}, int32_t choices = 1);
+  /// A search of `width` sequences that go on together: after each step some of them twice, others
+  /// not (groupAlone), until each has `count` tokens. Returns its number.
+  size_t askGroup(std::vector<int32_t> prompt, int64_t count, int64_t width,
+                  runtime::SequenceOptions options = {});
+  void cancelGroup(size_t number);
   /// Ends an answer before its time.
   void cancel(runtime::SequenceId id);
   /// One step; false if there was nothing to do.
@@ -62,6 +67,17 @@ public:
     bool everyPosition = false;
     int64_t rows = 0;
     bool done = false;
+    int64_t group = -1;      ///< index into `groups`
+    bool promptSeen = false; ///< its last row is out
+  };
+  struct Group {
+    std::vector<int32_t> prompt;
+    int64_t count, width;
+    std::vector<runtime::SequenceId> live;
+    size_t rows = 0; ///< of them, in this round
+    int64_t round = 0;
+    bool done = false;
+    std::vector<std::vector<int32_t>> found = {}; ///< at the end
   };
   FakeSetup setup;
   runtime::KvPool pool;
@@ -69,11 +85,13 @@ public:
   runtime::Scheduler scheduler;
   std::map<runtime::SequenceId, Answer> answers;
   std::vector<runtime::SequenceId> finished; ///< in order
+  std::vector<Group> groups;
   int64_t steps = 0, mostTokens = 0, computed = 0;
 
 private:
   void check(const BatchView &batch);
   void takeRow(const runtime::Scheduler::Row &row);
+  void goOn(Group &group);
   /// True if it goes on.
   bool takeToken(runtime::SequenceId id, uint64_t hash);
   uint64_t *slots(size_t group, int32_t page) {
@@ -82,6 +100,10 @@ private:
 
   std::vector<std::vector<uint64_t>> memory; ///< [group][pages * kPageTokens]
 };
+
+/// What such a search ends with, alone.
+std::vector<std::vector<int32_t>> groupAlone(std::vector<int32_t> prompt, int64_t count,
+                                             int64_t width);
 
 /// `length` ids that depend on `seed`.
 std::vector<int32_t> promptOf(int64_t length, int32_t seed = 0);
