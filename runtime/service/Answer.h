@@ -50,6 +50,10 @@ public:
   /// Ends it before its time: what was held back is given out.
   void cancel();
 
+  /// Ends it for its own reason, or by a failure that is not the device's.
+  void end(FinishReason reason);
+  void fail(Error error);
+
   bool finished() const { return done; }
   Completion result(double loadMs);
 
@@ -61,8 +65,6 @@ public:
   bool scheduled = true;
 
 private:
-  void end(FinishReason reason);
-  void fail(Error error);
   std::string shown(std::string piece); ///< what of a decoded piece may be shown now
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs);
 

@@ -87,8 +87,8 @@ Result<Reservation> Service::reserve() {
 Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
                              Reservation place) {
   assert(choices >= 1 && place.choices == 1);
-  if (auto checked = engine->validate(request); !checked)
-    return checked.error();
+  if (auto prepared = engine->prepare(request); !prepared)
+    return prepared.error();
   const int64_t room = engine->maxSeqs() + options.queueRequests;
   if (taken->fetch_add(choices - 1) + choices - 1 > room) {
     taken->fetch_sub(choices - 1);

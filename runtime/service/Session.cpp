@@ -1,4 +1,4 @@
-//===- Session.cpp - Submitting, stepping, logits -------------------------===//
+//===- Session.cpp - Stepping, taking answers, logits ---------------------===//
 #include "runtime/service/Session.h"
 
 #include "runtime/sample/Softmax.h"
@@ -49,136 +49,6 @@ SamplingParams Session::defaultSampling() const {
   return params;
 }
 
-Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const {
-  if (!impl->tokenizer)
-    return noTokenizer("a text prompt");
-  auto ids = impl->tokenizer->encode(text);
-  if (!ids)
-    return ids.error();
-  const fb::Text *meta = impl->file->table().text();
-  const fb::SpecialTokens *special = meta ? meta->special() : nullptr;
-  if (special && special->add_bos() && special->bos() >= 0 &&
-      (ids->empty() || ids->front() != special->bos()))
-    ids->insert(ids->begin(), special->bos());
-  return ids;
-}
-
-/// The most new ids of a request; its own number, or as many as context and pool leave (the last
-/// one takes no position).
-static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
-  if (request.pooling != Pooling::None)
-    return 1; // its positions are the prompt's
-  if (request.maxTokens >=
-      0) // far beyond every context is as good as more: sums shall not overflow
-    return std::min(request.maxTokens, int64_t(1) << 40);
-  return std::max<int64_t>(1, limits.mostPositions() - int64_t(request.promptIds.size()) + 1);
-}
-
-Result<void> Session::validate(const Request &request) const {
-  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
-    return checked.error();
-  if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
-    return checked.error();
-  if (auto checked = request.sampling.check(vocab()); !checked)
-    return checked.error();
-  if (!request.stopStrings.empty() && !impl->tokenizer)
-    return noTokenizer("a stop string");
-  if (request.pooling != Pooling::None && !impl->executor->hiddenSize())
-    return Error{ExitCode::Usage, "E0522", "this engine does not tell hidden states",
-                 "it was compiled for a GPU, or before format 1.5",
-                 "compile the checkpoint again: ingot compile MODEL -o E"};
-  if (request.grammar && !impl->tokenizer)
-    return noTokenizer("a grammar");
-  if (request.maxTokens == 0 || request.maxTokens < -1)
-    return badLimit("the number of new tokens is out of range",
-                    "asked for " + std::to_string(request.maxTokens) +
-                        ", allowed: 1 or more, or -1",
-                    "give -n 1 or more, or -n -1 for as many as the context leaves");
-  return checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
-                     impl->limits);
-}
-
-Result<RequestId> Session::submit(Request request) {
-  auto ids = submit(std::move(request), 1);
-  if (!ids)
-    return ids.error();
-  return ids->front();
-}
-
-Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices) {
-  if (impl->failure)
-    return *impl->failure;
-  if (auto checked = validate(request); !checked)
-    return checked.error();
-  if (choices < 1 || choices > kMostChoices)
-    return badLimit("the number of choices is out of range",
-                    "asked for " + std::to_string(choices) + ", allowed: 1 to " +
-                        std::to_string(kMostChoices),
-                    "ask for fewer");
-  const int64_t maxTokens = mostTokens(request, impl->limits);
-  if (request.onLogits)
-    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
-  SequenceOptions options;
-  options.maxNew = maxTokens;
-  options.priority = request.priority;
-  options.user = request.user;
-  options.cachePrefix = request.cachePrefix;
-  options.cacheSalt = request.cacheSalt;
-  options.everyPosition = request.pooling == Pooling::Mean;
-  options.arrival = Impl::now();
-  std::vector<RequestId> ids{impl->scheduler->add(request.promptIds, options)};
-  while (int64_t(ids.size()) < choices)
-    ids.push_back(impl->scheduler->reserveId());
-  auto answerOf = [&](Request given) {
-    return std::make_unique<Answer>(std::move(given), maxTokens, impl->eos, impl->tokenizer.get());
-  };
-  for (size_t i = 1; i < ids.size(); ++i) {
-    Request other = request;
-    other.sampling.choice += uint32_t(i);
-    auto answer = answerOf(std::move(other));
-    answer->scheduled = false;
-    impl->answers.emplace(ids[i], std::move(answer));
-  }
-  if (choices > 1)
-    impl->choicesOf.emplace(ids[0], std::vector(ids.begin() + 1, ids.end()));
-  impl->answers.emplace(ids[0], answerOf(std::move(request)));
-  return ids;
-}
-
-void Session::Impl::cancel(RequestId id, Answer &answer) {
-  answer.cancel();
-  if (answer.scheduled)
-    scheduler->finish(id);
-  answer.scheduled = false;
-  if (auto others = choicesOf.extract(id))
-    for (RequestId other : others.mapped()) // they have the same flag, or the same failure
-      if (Answer &one = *answers.at(other); !one.finished())
-        cancel(other, one);
-}
-
-void Session::Impl::endCancelled() {
-  for (auto &[id, answer] : answers)
-    if (!answer->finished() && answer->cancelled())
-      cancel(id, *answer);
-}
-
-bool Session::Impl::deviceDraws() {
-  sampling.clear();
-  if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
-    return false;
-  for (const Scheduler::Row &row : scheduler->rows()) {
-    if (!choicesOf.empty() && choicesOf.contains(row.sequence))
-      return false; // several ids of one row
-    const Answer &answer = *answers.at(row.sequence);
-    const SamplingParams &params = answer.sampling();
-    sampling.push_back(rowSampling(params));
-    if (answer.pooled() || answer.constrained() || answer.editsLogits() ||
-        !params.drawnFromLogits() || !executor->draws(sampling.back()))
-      return false;
-  }
-  return !sampling.empty() || executor->draws({});
-}
-
 bool Session::Impl::succeeded(const Result<void> &ran) {
   if (ran)
     return true;
@@ -190,6 +60,7 @@ bool Session::Impl::succeeded(const Result<void> &ran) {
   for (auto &[id, answer] : answers)
     if (!answer->finished())
       cancel(id, *answer);
+  endSearches();
   return false;
 }
 
@@ -198,6 +69,10 @@ const BatchView *Session::Impl::plan() {
   if (!batch)
     return nullptr;
   for (const Scheduler::Share &share : scheduler->shares()) {
+    if (auto search = searchOf.find(share.sequence); search != searchOf.end()) {
+      search->second->start(scheduler->cachedTokens(share.sequence));
+      continue;
+    }
     Answer &answer = *answers.at(share.sequence);
     if (answer.started())
       continue;
@@ -229,19 +104,6 @@ std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView 
   scheduler->complete();
   auto rows = scheduler->rows();
   return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
-}
-
-const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
-  if (!answer.editsLogits())
-    return row;
-  std::copy_n(row, editedRow.size(), editedRow.begin());
-  answer.editLogits(editedRow);
-  return editedRow.data();
-}
-
-Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
-  auto found = answers.find(row.sequence);
-  return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
 }
 
 /// While the step with these rows is under way: begins the next, with ids that it will find.
@@ -289,47 +151,6 @@ bool Session::Impl::finishSampled() {
   return true;
 }
 
-/// The first logits of a request are those of all its choices.
-void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
-  if (Answer &answer = *answers.at(row.sequence); answer.pooled()) {
-    hidden.resize(size_t(executor->hiddenSize()));
-    executor->hiddenState(index, hidden.data());
-    if (!answer.pool(hidden, row.position))
-      scheduler->finish(row.sequence);
-    return;
-  }
-  const float *logits = executor->logits() + index * executor->logitsStride();
-  const float *maxima =
-      executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
-  auto draw = [&](Answer &answer) { // -1: it has ended
-    auto allowed = answer.allowed();
-    if (!allowed)
-      return -1;
-    const float *drawn = drawnFrom(logits, answer);
-    Sampler::Choice choice =
-        sampler->choose(drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
-                        drawn == logits ? maxima : nullptr, *allowed); // an edited row has others
-    return answer.take(choice.id, choice.logprobs) ? choice.id : -1;
-  };
-  if (auto others = choicesOf.find(row.sequence); others != choicesOf.end()) {
-    for (RequestId other : others->second) {
-      Answer &answer = *answers.at(other);
-      int32_t id = answer.finished() ? -1 : draw(answer);
-      if (id < 0)
-        continue;
-      answer.scheduled = true;
-      scheduler->fork(row.sequence, other);
-      scheduler->append(other, id);
-    }
-    choicesOf.erase(others);
-  }
-  int32_t id = draw(*answers.at(row.sequence));
-  if (id >= 0)
-    scheduler->append(row.sequence, id);
-  else
-    scheduler->finish(row.sequence);
-}
-
 bool Session::step() {
   impl->endCancelled();
   if (impl->underWay)
@@ -343,13 +164,12 @@ bool Session::step() {
   }
   if (!impl->runStep(*batch))
     return false;
-  const auto rows = impl->scheduler->rows();
-  for (size_t i = 0; i < rows.size(); ++i)
-    impl->drawRow(rows[i], int64_t(i));
+  impl->takeRows();
   return true;
 }
 
 ScheduleStats Session::stats() const { return impl->scheduler->stats(); }
+uint64_t Session::stateBytesUsed() const { return impl->states->inUse(); }
 
 void Session::runUntilDone() {
   while (step())

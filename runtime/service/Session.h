@@ -25,6 +25,7 @@
 #include "runtime/error/Error.h"
 #include "runtime/sample/SamplingParams.h"
 #include "runtime/schedule/ScheduleStats.h"
+#include "runtime/service/search/SearchParams.h"
 
 #include <atomic>
 #include <cstdint>
@@ -76,8 +77,11 @@ struct SessionOptions {
   bool balance = true;    ///< prompts are cut so that answers keep their pace (ChunkBudget.h)
   double targetItl = 0;   ///< seconds between two ids of an answer, and
   double targetTtft = 0;  ///< to the first: prompts are cut for them instead; 0: none
-  std::string traceFile;  ///< Chrome trace of every launch, written by writeTrace() or when the
-                          ///< session closes
+  /// Of host memory for hidden states that contrastive searches under way keep, taken as they come
+  /// (StateMemory.h).
+  uint64_t stateBytes = uint64_t(256) << 20;
+  std::string traceFile; ///< Chrome trace of every launch, written by writeTrace() or when the
+                         ///< session closes
 };
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
@@ -120,12 +124,19 @@ struct Request {
   /// Not None: no ids are drawn, Completion::embedding is what is wanted; maxTokens is without
   /// effect.
   Pooling pooling = Pooling::None;
+  /// Instead of drawing ids: the answers that are likeliest as a whole, which come at the end, best
+  /// first; or one that does not repeat itself. Of `sampling`, logitBias and topLogprobs are looked
+  /// at. One of the two, at most.
+  std::optional<BeamParams> beams;
+  std::optional<ContrastiveParams> contrastive;
+  std::shared_ptr<const void> stateMemory; ///< by prepare()
   /// What the answer must match; needs a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
   /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
   /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
-  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host.
+  /// nothing is left the lowest id is drawn. Steps with such a row draw on the host. In a search it
+  /// sees the row of each sequence, by the number of its place as `choice`.
   std::function<void(const LogitsRow &)> onLogits;
   const std::atomic<bool> *cancel =
       nullptr;             ///< ends the request within one step when it turns true
@@ -201,18 +212,23 @@ public:
 
   /// What submit() would refuse of a request, without queueing it. May be called from any thread.
   Result<void> validate(const Request &request) const;
+  /// validate(), and takes what a search needs of memory that all share (Request::stateMemory), so
+  /// that submit() finds it there. E0560: it is not free now. May be called from any thread.
+  Result<void> prepare(Request &request) const;
   /// Queues a request. Errors (exit 2): E0503 empty prompt, E0504 id outside
   /// the vocabulary, E0505 prompt (with maxTokens) beyond the context, E0506
   /// beyond the KV memory, E0510 sampling value, E0520 stop strings without a
-  /// tokenizer.
+  /// tokenizer; of a search: E0522 no hidden states, E0530 to E0534 its values and limits, E0560.
   Result<RequestId> submit(Request request);
   /// The same with several answers: ids of choices SamplingParams::choice, +1, … The prompt is
   /// computed once; each answer begins with the same logits and goes on by itself. E0501 if
-  /// `choices` is not 1 to kMostChoices.
+  /// `choices` is not 1 to kMostChoices, E0530 if it is more than a search has.
   static constexpr int32_t kMostChoices = 128;
   Result<std::vector<RequestId>> submit(Request request, int32_t choices);
   /// Of requests, pages and steps, as they are now.
   ScheduleStats stats() const;
+  /// Of SessionOptions::stateBytes. Any thread.
+  uint64_t stateBytesUsed() const;
   /// One step of the batch; false if there is nothing left to do, or the device failed.
   bool step();
   /// Why the device failed, E07xx: every request that was under way has ended as cancelled, and

@@ -22,13 +22,24 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
   return {};
 }
 
-Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits) {
-  // The last new token is never fed back, so it takes no position.
-  int64_t positions = Scheduler::positionsFor(prompt, newTokens);
+/// Pages of a group that so many positions take at worst: sequences that differ from the prompt on
+/// share its full pages, where none of them are behind a window.
+static int64_t pagesAsked(const KvGroup &group, int64_t positions, const SequencesAsked &asked,
+                          const RequestLimits &limits) {
+  const int64_t each = mostPagesHeld(group.window, positions, limits.pageTokens, limits.mostTokens);
+  const int64_t shared =
+      asked.count > 1 && group.window == 0 ? std::min(each, asked.prompt / limits.pageTokens) : 0;
+  return shared + asked.count * (each - shared);
+}
+
+Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
+                         const SequencesAsked &asked) {
+  // The last new token is mostly not fed back, and then takes no position.
+  int64_t positions = Scheduler::positionsFor(prompt, newTokens + asked.feedsAll);
   std::string needs = std::to_string(prompt) + " prompt ids";
-  if (newTokens > 1)
+  if (positions > prompt)
     needs += " + " + std::to_string(newTokens) + " new ones take " + std::to_string(positions) +
-             " positions (the last takes none)";
+             " positions" + (asked.feedsAll ? "" : " (the last takes none)");
   if (positions > limits.context)
     return Error{ExitCode::Usage, "E0505",
                  prompt > limits.context ? "the prompt is longer than the context"
@@ -36,15 +47,17 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
                  needs + ", the context has " + std::to_string(limits.context) + ": " +
                      std::to_string(positions - limits.context) + " too many",
                  newTokens > 1 && prompt <= limits.context
-                     ? "ask for fewer (-n " + std::to_string(limits.context - prompt + 1) +
+                     ? "ask for fewer (-n " +
+                           std::to_string(limits.context - prompt + !asked.feedsAll) +
                            ") or open with --context " + std::to_string(positions)
                      : "shorten it, or open with --context " + std::to_string(positions)};
   for (const KvGroup &group : limits.groups) {
-    int64_t pages = mostPagesHeld(group.window, positions, limits.pageTokens, limits.mostTokens);
+    int64_t pages = pagesAsked(group, positions, asked, limits);
     if (pages > group.pages)
       return Error{
           ExitCode::Usage, "E0506", "the request is larger than the KV memory",
-          needs + " = " + std::to_string(pages) + " pages of " + std::to_string(limits.pageTokens) +
+          needs + (asked.count > 1 ? ", for " + std::to_string(asked.count) + " sequences" : "") +
+              " = " + std::to_string(pages) + " pages of " + std::to_string(limits.pageTokens) +
               ", there are " + std::to_string(group.pages) +
               (group.window ? " for layers with a window of " + std::to_string(group.window) : ""),
           "raise --kv-memory, or ask for less"};
@@ -52,11 +65,13 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
   return {};
 }
 
-int64_t RequestLimits::mostPositions() const {
+int64_t RequestLimits::mostPositions(const SequencesAsked &asked) const {
   int64_t positions = context;
   for (const KvGroup &group : groups)
-    if (mostPagesHeld(group.window, positions, pageTokens, mostTokens) > group.pages)
-      positions = group.pages * pageTokens;
+    if (pagesAsked(group, positions, asked, *this) > group.pages) {
+      const int64_t shared = asked.count > 1 && group.window == 0 ? asked.prompt / pageTokens : 0;
+      positions = (shared + (group.pages - shared) / asked.count) * pageTokens;
+    }
   return positions;
 }
 

@@ -10,6 +10,13 @@
 
 namespace ingot::runtime {
 
+/// What a request takes its positions for.
+struct SequencesAsked {
+  int64_t count = 1;     ///< side by side, with a prompt in common (beams)
+  int64_t prompt = 0;    ///< its ids; matters where they are several
+  bool feedsAll = false; ///< the last new id takes a position too (contrastive search)
+};
+
 /// What limits a request, for checks and messages.
 struct RequestLimits {
   int64_t vocab;
@@ -18,14 +25,15 @@ struct RequestLimits {
   int64_t pageTokens;
   int64_t mostTokens; ///< of one step
 
-  /// Positions that a sequence alone may have.
-  int64_t mostPositions() const;
+  /// Positions that a sequence alone may have; or each of several with the same prompt.
+  int64_t mostPositions(const SequencesAsked &asked = {}) const;
 };
 
 /// E0503 empty (fewer than `least` ids), E0504 id outside the vocabulary.
 Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const RequestLimits &limits);
 /// E0505 beyond the context, E0506 beyond the KV memory. `newTokens` 0 for logits.
-Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits);
+Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
+                         const SequencesAsked &asked = {});
 
 /// E0501: a limit that makes no sense.
 Error badLimit(const char *what, const std::string &why, const std::string &fix);

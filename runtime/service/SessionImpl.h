@@ -9,6 +9,8 @@
 #include "runtime/service/Answer.h"
 #include "runtime/service/Session.h"
 #include "runtime/service/SessionErrors.h"
+#include "runtime/service/search/Search.h"
+#include "runtime/service/search/StateMemory.h"
 
 #include <optional>
 #include <unordered_map>
@@ -33,6 +35,11 @@ struct Session::Impl {
   /// Further choices of a request whose prompt is not through: they begin with its first logits.
   std::unordered_map<RequestId, std::vector<RequestId>> choicesOf;
 
+  std::optional<RowRanking> ranking; ///< once there was a search
+  std::unordered_map<SequenceId, Search *> searchOf;
+  std::vector<std::unique_ptr<Search>> searches;
+  std::unique_ptr<StateMemory> states;
+
   std::optional<Error> failure; ///< of the device
 
   /// Owners of the rows of a step that has begun and whose ids the device draws. Some may have
@@ -54,7 +61,14 @@ struct Session::Impl {
   const BatchView *plan();
   void cancel(RequestId id, Answer &answer);
   void endCancelled();
+  /// The rows of the step that has ended: who goes on, who forks and who ends is decided here.
+  void takeRows();
   void drawRow(const Scheduler::Row &row, int64_t index);
+  void poolRow(const Scheduler::Row &row, Answer &answer, int64_t index);
+  void startSearch(SequenceId first, Request request, int64_t maxTokens,
+                   std::vector<Answer *> answers);
+  /// Ends what is left of searches whose answers have all ended.
+  void endSearches();
   /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
   bool succeeded(const Result<void> &ran);
   /// Runs the planned batch for its logits, to the end.

@@ -193,6 +193,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
+  impl->states = std::make_unique<StateMemory>(options.stateBytes);
   impl->sampling.reserve(size_t(limits.logitsRows));
   impl->traceFile = options.traceFile;
   if (!options.traceFile.empty())

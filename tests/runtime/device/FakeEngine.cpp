@@ -105,6 +105,22 @@ void addMemory(fb::EngineT &engine) {
   }
 }
 
+/// A last launch that leaves hidden states for the runtime.
+void addStates(fb::EngineT &engine) {
+  engine.model->hidden = uint32_t(kFakeStates);
+  engine.kernels.push_back(kernel("states", fb::GridBase::Rows, 1, fb::Partition::Contiguous, 2));
+  auto rows = std::make_unique<fb::BufferT>();
+  rows->name = "states";
+  rows->class_ = fb::BufferClass::PerRow;
+  rows->per_unit = 128;
+  rows->offset = engine.buffers[engine.logits_buffer]->per_unit;
+  engine.hidden_rows = int32_t(engine.buffers.size());
+  engine.sections.back()->launches.push_back(
+      launch(uint32_t(engine.kernels.size()) - 1,
+             {{fb::ArgKind::Buffer, 0}, {fb::ArgKind::Buffer, uint32_t(engine.buffers.size())}}));
+  engine.buffers.push_back(std::move(rows));
+}
+
 /// Weights 0, 1: of the layers. 2: of the head, with the vocabulary in front.
 std::string addWeights(fb::EngineT &engine, uint32_t segment) {
   std::string bytes(3 * kVectorBytes, '\0');
@@ -163,6 +179,8 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
   engine.page_tokens = 32;
   addProgram(engine);
   addMemory(engine);
+  if (options.states)
+    addStates(engine);
 
   std::ifstream file(INGOT_FAKE_KERNELS, std::ios::binary);
   std::stringstream code;
@@ -195,7 +213,10 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
   return path;
 }
 
-std::vector<float> fakeLogits(std::span<const int32_t> ids) {
+namespace {
+
+/// What the last of `ids` becomes in the layers.
+int64_t fakeHidden(std::span<const int32_t> ids) {
   std::vector<int64_t> hidden(ids.begin(), ids.end());
   for (float weight : kLayerWeights) {
     std::vector<int64_t> next(hidden.size());
@@ -206,12 +227,27 @@ std::vector<float> fakeLogits(std::span<const int32_t> ids) {
     }
     hidden = std::move(next);
   }
+  return hidden.back();
+}
+
+} // namespace
+
+std::vector<float> fakeState(std::span<const int32_t> ids) {
+  const int64_t h = fakeHidden(ids);
+  std::vector<float> state;
+  for (int64_t k = 0; k < kFakeStates; ++k)
+    state.push_back(float((h * (7 + 13 * k) + k * k * 101 + 17) % 127 - 63));
+  return state;
+}
+
+std::vector<float> fakeLogits(std::span<const int32_t> ids) {
+  const int64_t hidden = fakeHidden(ids);
   int64_t constants = 0;
   for (int64_t i = 0; i < 5; ++i)
     constants += i * 11 + 1;
   std::vector<float> logits;
   for (int64_t v = 0; v < kFakeVocab; ++v)
-    logits.push_back(float((hidden.back() * (v + 3) + v * v * 7 + constants) % 1009) / 64.0f);
+    logits.push_back(float((hidden * (v + 3) + v * v * 7 + constants) % 1009) / 64.0f);
   return logits;
 }
 

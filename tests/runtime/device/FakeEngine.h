@@ -20,6 +20,7 @@ constexpr int32_t kFakeEos = 96; ///< 0 … 93: '!' … '~', 94: ' ', 95: the by
 
 struct FakeOptions {
   uint32_t context = 2048;
+  bool states = false; ///< it tells hidden states, of kFakeStates values
   std::string tokenizerKind, tokenizerBytes; ///< empty: none
   /// Code for other devices, segments behind the others.
   std::function<void(fb::EngineT &, std::vector<compiler::SegmentSource> &)> addCode;
@@ -34,6 +35,9 @@ std::string fakeTokenizerJson();
 
 /// Logits after the last of `ids`.
 std::vector<float> fakeLogits(std::span<const int32_t> ids);
+/// The hidden state of the last of `ids`.
+constexpr int64_t kFakeStates = 4;
+std::vector<float> fakeState(std::span<const int32_t> ids);
 /// `count` greedy ids after the prompt; stops before kFakeEos if asked.
 std::vector<int32_t> fakeGreedy(std::vector<int32_t> prompt, int64_t count, bool stopAtEos);
 

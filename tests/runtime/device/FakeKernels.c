@@ -89,6 +89,17 @@ KERNEL residual(ARGS) {
     hidden[t * LINE] = attended[t * LINE];
 }
 
+/* Rows. args: hidden, states: four values a row. */
+KERNEL states(ARGS) {
+  const float *hidden = args[0];
+  float *out = args[1];
+  for (int64_t row = begin; row < end; row += step) {
+    int64_t h = (int64_t)hidden[batch->rowTokens[row] * LINE];
+    for (int64_t k = 0; k < 4; ++k)
+      out[row * 2 * LINE + k] = (float)((h * (7 + 13 * k) + k * k * 101 + 17) % 127 - 63);
+  }
+}
+
 /* Rows * 4: a quarter of the vocabulary each. args: hidden, constants, weight, logits. */
 KERNEL head(ARGS) {
   const float *hidden = args[0], *constant = args[1], *weight = args[2];

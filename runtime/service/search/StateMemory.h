@@ -1,0 +1,37 @@
+//===- StateMemory.h - Memory for the hidden states of searches ------------===//
+//
+// A contrastive search keeps a hidden state for each token, prompt and answer: tokens * hidden * 4
+// bytes, taken when it is queued and given back when it has gone. All of them together have a
+// limit, so that what they take is known. Any thread.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace ingot::runtime {
+
+class StateMemory {
+public:
+  explicit StateMemory(uint64_t limit) : most(limit) {}
+
+  uint64_t limit() const { return most; }
+  uint64_t inUse() const { return taken->load(); }
+  /// So many bytes until the last copy of what is returned goes; null: they are not free now.
+  std::shared_ptr<const void> take(uint64_t bytes) {
+    uint64_t before = taken->load();
+    do {
+      if (bytes > most - before)
+        return nullptr;
+    } while (!taken->compare_exchange_weak(before, before + bytes));
+    return std::shared_ptr<const void>(
+        this, [count = taken, bytes](const void *) { count->fetch_sub(bytes); });
+  }
+
+private:
+  uint64_t most;
+  std::shared_ptr<std::atomic<uint64_t>> taken = std::make_shared<std::atomic<uint64_t>>(0);
+};
+
+} // namespace ingot::runtime
