@@ -11,19 +11,29 @@ SAMPLING = {
     "stop_token_ids": ("list",), "ignore_eos": ("bool",), "logit_bias": ("object",), "n": ("int", 1, 8),
     "user": ("str",), "model": ("str",), "priority": ("int", 0, 2 ** 31 - 1),
 }
+SEARCH = {
+    "use_beam_search": ("bool",), "beam_width": ("int", 1, 8), "length_penalty": ("number", -8, 8), "early_stopping": ("any",),
+    "penalty_alpha": ("number", 0, 1),
+}
+BEAMS = {"use_beam_search": True, "beam_width": 3, "n": 2}
 CHAT = [{"role": "user", "content": "Hi"}]
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 ROUTES = [
     ("/v1/completions", {"prompt": "a", "max_tokens": 1}, {
-        **SAMPLING, "prompt": ("any",), "max_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("int", 0, 20), "echo": ("bool",),
+        **SAMPLING, **SEARCH, "prompt": ("any",), "max_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("int", 0, 20), "echo": ("bool",),
         "suffix": ("str",), "stream_options": ("object",), "best_of": ("int", 1, 1), "response_format": ("object",)}),
     ("/v1/chat/completions", {"messages": CHAT, "max_tokens": 1}, {
-        **SAMPLING, "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "messages.0.name": ("str",),
+        **SAMPLING, **SEARCH, "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "messages.0.name": ("str",),
         "max_tokens": ("int", 1, 2 ** 30), "max_completion_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("bool",),
         "top_logprobs": ("int", 0, 20), "tools": ("list",), "tool_choice": ("any",), "parallel_tool_calls": ("bool",),
         "response_format": ("object",), "response_format.type": ("str",), "chat_template_kwargs": ("object",), "stream_options": ("object",),
         "functions": ("list",), "function_call": ("any",)}),
+    ("/v1/completions", {"prompt": "a", "max_tokens": 1, **BEAMS}, {
+        **SEARCH, "n": ("int", 1, 3), "temperature": ("number", 0, 1), "top_p": ("number", 1, 1), "top_k": ("int", -1, 0),
+        "repetition_penalty": ("number", 1, 1), "logit_bias": ("object",), "stream": ("bool",)}),
+    ("/v1/completions", {"prompt": "a", "max_tokens": 1, "penalty_alpha": 0.6, "top_k": 4}, {
+        "penalty_alpha": ("number", 0, 1), "top_k": ("int", 2, 8), "n": ("int", 1, 1), "min_p": ("number", 0, 0), "stream": ("bool",)}),
     ("/v1/messages", {"messages": CHAT, "max_tokens": 1}, {
         "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 1, 2 ** 30),
         "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),

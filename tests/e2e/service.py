@@ -156,6 +156,60 @@ def structured(server):
         assert status == 400 and answer["error"]["param"] in bad, (status, answer)
 
 
+def searches(server):
+    """Beam search and contrastive search through the official client: scores, company, streams, leaving."""
+    import openai
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+
+    def ask(prompt, n=1, **extra):
+        return client.completions.create(model="m", prompt=prompt, max_tokens=12, temperature=0, logprobs=0, n=n, extra_body={"ignore_eos": True, **extra})
+
+    def score(choice):
+        return sum(choice.logprobs.token_logprobs)
+
+    prompts = [words(20 + 5 * i, 70 + i) for i in range(6)]
+    better = 0
+    for prompt in prompts[:3]:
+        greedy = score(ask(prompt).choices[0])
+        found = ask(prompt, n=3, use_beam_search=True, beam_width=6)
+        scores = [score(choice) for choice in found.choices]
+        assert scores == sorted(scores, reverse=True) and scores[0] >= greedy - 1e-4, (scores, greedy)
+        assert len({choice.text for choice in found.choices}) == 3 and found.usage.completion_tokens == 36
+        better += scores[0] > greedy + 1e-4
+    one = ask(prompts[0], use_beam_search=True).choices[0]
+    assert one.text == ask(prompts[0]).choices[0].text, "a beam of one is not greedy"
+
+    beams = {"use_beam_search": True, "beam_width": 4}
+    contrastive = {"penalty_alpha": 0.6, "top_k": 4}
+    alone = [ask(prompt, **extra).choices[0].text for prompt in prompts for extra in (beams, contrastive, {})]
+    with concurrent.futures.ThreadPoolExecutor(18) as pool:
+        together = list(pool.map(lambda job: ask(job[0], **job[1]).choices[0].text,
+                                 [(prompt, extra) for prompt in prompts for extra in (beams, contrastive, {})]))
+    assert together == alone, "D1: an answer depends on its company"
+    assert any(alone[i + 1] != alone[i + 2] for i in range(0, len(alone), 3)), "the penalty has no effect"
+
+    for extra in (beams, contrastive):
+        whole = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Name a colour."}], max_tokens=16, temperature=0, extra_body=extra)
+        chunks = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Name a colour."}], max_tokens=16, temperature=0,
+                                                stream=True, extra_body=extra)
+        assert "".join(c.choices[0].delta.content or "" for c in chunks) == whole.choices[0].message.content
+        stream = Stream(server, prompts[0], max_tokens=600, ignore_eos=True, **extra)
+        time.sleep(0.1)
+        stream.leave()
+    freed = server.idle()
+    assert server.metric("ingot:kv_pages_used") == 0
+    guided = server.post("/v1/completions", {"prompt": "Answer:", "max_tokens": 8, "n": 2, **beams, "guided_choice": ["yes", "no", "maybe"]})[2]
+    assert {choice["text"] for choice in guided["choices"]} <= {"yes", "no", "maybe"} and len({c["text"] for c in guided["choices"]}) == 2, guided
+    for field, body in (("beam_width", {**beams, "beam_width": 9}), ("beam_width", {**beams, "n": 5}), ("temperature", {**beams, "temperature": 0.7}),
+                        ("penalty_alpha", {**beams, "penalty_alpha": 0.5}), ("top_k", {**contrastive, "top_k": 50}), ("n", {**contrastive, "n": 2}),
+                        ("length_penalty", {"length_penalty": 2})):
+        status, _, answer = server.post("/v1/completions", {"prompt": "a", "max_tokens": 2, **body})
+        assert status == 400 and answer["error"]["param"] == field, (field, status, answer)
+    status, _, answer = server.post("/v1/completions", {"prompt": "a", "max_tokens": 100_000, **beams})
+    assert status == 400 and answer["error"]["code"] == "E0505", answer
+    return f"beams beat greedy on {better} of 3, all freed after {freed * 1000:.0f} ms"
+
+
 def tools(server):
     """tool_choice forces calls, streamed and not, whose arguments match the schema; through both clients."""
     import anthropic
@@ -418,6 +472,7 @@ def add(suite, ingot, checkpoint, long):
             suite.check("serve: the anthropic client's own calls", lambda: anthropic_client(server))
             suite.check("serve: answers that match a grammar", lambda: structured(server))
             suite.check("serve: tool calls", lambda: tools(server))
+            suite.check("serve: beam search and contrastive search", lambda: searches(server))
             suite.check("serve: every field with every bad value [S1]", lambda: every_field(server))
             suite.check("serve: what never fits [S7]", lambda: never_fits(server))
             suite.check("serve: a client that leaves frees its place [S3]", lambda: cancelled_at_once(server))

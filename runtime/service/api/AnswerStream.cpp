@@ -39,7 +39,10 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
     requests.back().promptIds = std::move(prompts[i]);
     stream->usage.prompt += int64_t(requests.back().promptIds.size());
     if (auto fine = service.session().validate(requests.back()); !fine)
-      return apiError(fine.error(), fine.error().code == "E0510" ? "" : "prompt");
+      return apiError(fine.error(), fine.error().code == "E0510" ? ""
+                                    : fine.error().code == "E0522" && asked.request.contrastive
+                                        ? "penalty_alpha"
+                                        : "prompt");
     if (i == 0)
       continue;
     auto place = service.reserve();

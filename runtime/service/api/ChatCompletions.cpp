@@ -1,5 +1,6 @@
 //===- ChatCompletions.cpp - /v1/chat/completions --------------------------===//
 #include "runtime/service/api/ChatAnswer.h"
+#include "runtime/service/api/SearchFields.h"
 
 #include "runtime/engine/JsonText.h"
 
@@ -195,6 +196,7 @@ std::optional<ApiError> chatCompletions(Call &call) {
   const Fields &body = *call.body;
   Generation &generation = call.generation;
   readGeneration(body, generation, {"max_tokens", "max_completion_tokens"});
+  readSearch(body, generation);
   const bool logprobs = body.boolean("logprobs").value_or(false);
   if (auto top = body.integer("top_logprobs", 0, runtime::kMaxTopLogprobs)) {
     if (!logprobs)

@@ -2,6 +2,7 @@
 #include "runtime/service/api/AnswerStream.h"
 #include "runtime/service/api/Prompts.h"
 #include "runtime/service/api/Routes.h"
+#include "runtime/service/api/SearchFields.h"
 
 #include "runtime/engine/JsonText.h"
 
@@ -177,6 +178,7 @@ std::optional<ApiError> completions(Call &call) {
   const Fields &body = *call.body;
   Generation generation = std::move(call.generation);
   readGeneration(body, generation, {"max_tokens", "max_completion_tokens"});
+  readSearch(body, generation);
   if (generation.request.maxTokens < 0)
     generation.request.maxTokens = 16; // OpenAI's default
   if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
