@@ -9,8 +9,9 @@ namespace ingot::embed {
 
 namespace {
 
-constexpr size_t kRequest1 = 264;
-static_assert(sizeof(ingot_request) == kRequest1); // version 1, as in AbiExecutor.cpp
+constexpr size_t kRequest1 = 264; // as in AbiExecutor.cpp
+static_assert(offsetof(ingot_request, beam_width) == kRequest1);
+static_assert(sizeof(ingot_request) == 280); // version 2
 
 ingot_request defaultRequest() {
   constexpr float kUnset = std::numeric_limits<float>::quiet_NaN();
@@ -22,6 +23,7 @@ ingot_request defaultRequest() {
   request.top_k = -1;
   request.choices = 1;
   request.logprobs = -1;
+  request.length_penalty = 1;
   return request;
 }
 
@@ -90,6 +92,32 @@ Result<std::shared_ptr<const text::Grammar>> grammarOf(api::ServedModel &model,
                                 given.grammar ? given.grammar : "");
 }
 
+Result<void> readSearch(const ingot_request &given, runtime::Request &what) {
+  using runtime::EarlyStopping;
+  if (given.beam_width != 0) {
+    static constexpr EarlyStopping kStops[] = {EarlyStopping::No, EarlyStopping::Yes,
+                                               EarlyStopping::Never};
+    if (given.stop_beams < 0 || size_t(given.stop_beams) >= std::size(kStops))
+      return Error{ExitCode::Usage, "E0530", "a value of the beam search is out of range",
+                   "stop_beams is " + std::to_string(given.stop_beams) + ", allowed: 0 to 2",
+                   "give one of INGOT_STOP_…"};
+    what.beams = {given.beam_width, double(given.length_penalty), kStops[given.stop_beams]};
+  }
+  if (given.penalty_alpha != 0) { // NaN is refused with the rest
+    what.contrastive.emplace();
+    what.contrastive->alpha = double(given.penalty_alpha);
+    if (given.top_k != -1)
+      what.contrastive->topK = given.top_k;
+  }
+  const int32_t most = what.beams ? given.beam_width : 1;
+  if ((what.beams || what.contrastive) && given.choices > most)
+    return Error{ExitCode::Usage, "E0530", "the search has fewer answers than were asked for",
+                 "choices is " + std::to_string(given.choices) + ", and it has " +
+                     std::to_string(most),
+                 "ask for fewer, or for a wider beam search"};
+  return {};
+}
+
 Result<RowRules> rulesOf(const ingot_executor &executor, const ingot_request &given,
                          const std::vector<int32_t> &prompt) {
   RowRules rules;
@@ -147,6 +175,8 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
   if (!grammar)
     return grammar.error();
   what.grammar = std::move(*grammar);
+  if (auto search = readSearch(given, what); !search)
+    return search.error();
   auto rules = rulesOf(executor, given, what.promptIds);
   if (!rules)
     return rules.error();

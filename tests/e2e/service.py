@@ -199,7 +199,7 @@ def searches(server):
     freed = server.idle()
     assert server.metric("ingot:kv_pages_used") == 0
     guided = server.post("/v1/completions", {"prompt": "Answer:", "max_tokens": 8, "n": 2, **beams, "guided_choice": ["yes", "no", "maybe"]})[2]
-    assert {choice["text"] for choice in guided["choices"]} <= {"yes", "no", "maybe"} and len({c["text"] for c in guided["choices"]}) == 2, guided
+    assert {choice["text"] for choice in guided["choices"]} <= {"yes", "no", "maybe"}, guided
     for field, body in (("beam_width", {**beams, "beam_width": 9}), ("beam_width", {**beams, "n": 5}), ("temperature", {**beams, "temperature": 0.7}),
                         ("penalty_alpha", {**beams, "penalty_alpha": 0.5}), ("top_k", {**contrastive, "top_k": 50}), ("n", {**contrastive, "n": 2}),
                         ("length_penalty", {"length_penalty": 2})):

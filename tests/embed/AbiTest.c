@@ -120,6 +120,20 @@ static void growth(const char *engine, ingot_executor *executor) {
   CHECK(ingot_stats_get(executor, &longer.stats) == INGOT_OK);
   CHECK(longer.stats.struct_size == sizeof longer && longer.newer == 0);
 
+  /* A request of version 1, with nothing behind its last field. */
+  ingot_request old;
+  memset(&old, 0xff, sizeof old);
+  ingot_request_init(&old, offsetof(ingot_request, beam_width));
+  CHECK(old.struct_size == offsetof(ingot_request, beam_width) && old.beam_width == -1);
+  old.prompt = "hello";
+  old.prompt_size = 5;
+  old.max_tokens = 2;
+  uint64_t id = 0;
+  ingot_outputs *outputs = NULL;
+  CHECK(ingot_enqueue(executor, &old, &id, &error) == INGOT_OK);
+  CHECK(ingot_await(executor, id, -1, &outputs, &error) == INGOT_OK);
+  ingot_outputs_free(outputs);
+
   ingot_model shorter;
   memset(&shorter, 0xff, sizeof shorter);
   shorter.struct_size = offsetof(ingot_model, vocab);

@@ -128,6 +128,62 @@ TEST_F(ExecutorTest, oneOutputPerChoiceWithoutStreaming) {
   EXPECT_EQ(executor.generate(wanted).value()[1].ids, answers[1].ids); // the same seed
 }
 
+TEST_F(ExecutorTest, beamsAndHooksOnThem) {
+  Executor executor(path, config());
+  Request wanted = request(1, 12);
+  wanted.beams = Beams{1};
+  EXPECT_EQ(executor.generate(wanted).value()[0].ids, expected(1, 12)); // greedy
+  wanted.beams = Beams{4, 0.5f, StopBeams::NeverEarly};
+  wanted.choices = 3;
+  wanted.logprobs = 0;
+  wanted.streaming = true; // all the same at the end
+  const auto outputs = all(executor, executor.enqueue(wanted).value());
+  std::map<int32_t, double> sums;
+  std::map<int32_t, std::vector<int32_t>> ids;
+  for (const Output &one : outputs) {
+    ids[one.choice].insert(ids[one.choice].end(), one.ids.begin(), one.ids.end());
+    for (const auto &row : one.logprobs)
+      sums[one.choice] += double(row[0].logprob);
+  }
+  ASSERT_EQ(ids.size(), 3u);
+  EXPECT_NE(ids[0], ids[1]);
+  EXPECT_GE(sums[0], sums[1]);
+  EXPECT_GE(sums[1], sums[2]);
+  std::atomic<int> places = 0;
+  wanted.onLogits = [&](const LogitsRow &row) {
+    places |= 1 << row.choice;
+    row.logits[ids[0][3]] = kNever;
+  };
+  for (const Output &one : executor.generate(wanted).value())
+    EXPECT_EQ(std::ranges::count(one.ids, ids[0][3]), 0);
+  EXPECT_EQ(places, 15);
+  for (Beams bad : {Beams{0}, Beams{9}, Beams{2}, Beams{4, 9.0f}}) { // of three choices
+    wanted.beams = bad;
+    EXPECT_EQ(executor.enqueue(wanted).error().code, "E0530");
+  }
+  wanted.beams = Beams{5};
+  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0533"); // of four sequences
+  wanted.beams.reset();
+  wanted.choices = 1;
+  wanted.contrastive = Contrastive{0};
+  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0531");
+  EXPECT_EQ(executor.stats().kvPagesUsed, 0);
+}
+
+TEST_F(ExecutorTest, contrastiveAnswers) {
+  Executor executor(path, config());
+  Request wanted = request(3, 20);
+  wanted.contrastive = Contrastive{0.9f, 4};
+  wanted.streaming = true;
+  std::vector<int32_t> ids;
+  for (const Output &one : all(executor, executor.enqueue(wanted).value()))
+    ids.insert(ids.end(), one.ids.begin(), one.ids.end());
+  EXPECT_EQ(ids.size(), 20u);
+  EXPECT_NE(ids, expected(3, 20));
+  wanted.contrastive->alpha = 1e-9f; // nothing but likelihood
+  EXPECT_EQ(executor.generate(wanted).value()[0].ids, expected(3, 20));
+}
+
 TEST_F(ExecutorTest, streamedOutputsJoin) {
   Executor executor(path, config());
   Request wanted = request(2, 50);

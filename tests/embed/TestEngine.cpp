@@ -22,6 +22,7 @@ void writeTestEngine(const std::string &path) {
     std::exit(1);
   }
   FakeOptions options;
+  options.states = true;
   options.tokenizerKind = made->kind;
   options.tokenizerBytes = made->bytes;
   options.addCode = [](fb::EngineT &engine, std::vector<compiler::SegmentSource> &segments) {

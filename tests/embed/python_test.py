@@ -100,6 +100,19 @@ class EngineTest(unittest.TestCase):
         again = self.engine.generate(PROMPT, max_tokens=9, ignore_eos=True, n=3, temperature=2.0, seed=5)
         self.assertEqual([choice.ids for choice in again.choices], [choice.ids for choice in answer.choices])
 
+    def test_searches(self):
+        ask = dict(max_tokens=9, ignore_eos=True)
+        self.assertEqual(self.engine.generate(PROMPT, beam_width=1, **ask).ids, self.greedy(9).ids)
+        answer = self.engine.generate(PROMPT, beam_width=4, n=3, length_penalty=2.0, early_stopping="never", logprobs=0, **ask)
+        sums = [sum(row[0].logprob for row in choice.logprobs) for choice in answer.choices]
+        self.assertEqual(sums, sorted(sums, reverse=True))
+        self.assertEqual(len({tuple(choice.ids) for choice in answer.choices}), 3)
+        other = self.engine.generate(PROMPT, penalty_alpha=0.9, top_k=4, **ask)
+        self.assertNotEqual(other.ids, self.greedy(9).ids)
+        for bad in (dict(beam_width=9), dict(beam_width=2, n=3), dict(beam_width=2, early_stopping="soon"), dict(penalty_alpha=2.0)):
+            with self.assertRaises(ingot.IngotError):
+                self.engine.generate(PROMPT, **bad)
+
     def test_batch(self):
         prompts = [PROMPT[:length] for length in range(1, 9)] * 5
         small = ingot.Engine(ENGINE, threads=1, max_seqs=2, queue_requests=3)  # fewer places than prompts

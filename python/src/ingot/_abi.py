@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-ABI_VERSION = 1  # what these structures are
+ABI_VERSION = 2  # what these structures are
 
 OK, TIMEOUT = 0, 1
 ANY = 0
@@ -133,6 +133,10 @@ class Request(ctypes.Structure):
         ("on_output", OutputCallback),
         ("on_logits", LogitsCallback),
         ("user", c_void_p),
+        ("beam_width", c_int32),
+        ("stop_beams", c_int32),
+        ("length_penalty", c_float),
+        ("penalty_alpha", c_float),
     ]
 
 

@@ -148,7 +148,11 @@ class Options(TypedDict, total=False):
     no_repeat_ngram: int
     seed: int
     logit_bias: Mapping[int, float]
-    n: int  # independent answers
+    n: int  # independent answers; of a beam search the best ones
+    beam_width: int  # 1 to 8: the likeliest answers as a whole, which come at the end, best first
+    length_penalty: float  # they are compared by sum of logprobs / length ** this
+    early_stopping: Union[bool, str]  # True, False or "never", as in transformers
+    penalty_alpha: float  # above 0: contrastive search among the top_k (2 to 8) likeliest ids
     priority: int  # lower goes first, and may take the place of a higher one
     share: int  # whose share it counts to (Engine(fair=True))
     no_prefix_cache: bool
@@ -166,7 +170,7 @@ class Options(TypedDict, total=False):
 _NUMBERS = (
     "max_tokens min_tokens ignore_eos show_special temperature top_k top_p min_p typical_p repetition_penalty "
     "presence_penalty frequency_penalty no_repeat_ngram seed logprobs priority share "
-    "no_prefix_cache cache_salt"
+    "no_prefix_cache cache_salt beam_width length_penalty penalty_alpha"
 ).split()
 
 
@@ -210,6 +214,10 @@ def build(
             setattr(request, name, options[name])
     if options.get("n") is not None:
         request.choices = options["n"]
+    early = options.get("early_stopping", False)
+    if early not in (False, True, "never"):
+        raise _usage("early_stopping cannot be read", f"it is {early!r}", 'give True, False or "never"')
+    request.stop_beams = 2 if early == "never" else int(bool(early))
     stop = options.get("stop") or []
     strings = [stop] if isinstance(stop, str) else list(stop)
     array = (ctypes.c_char_p * len(strings))(*(one.encode() for one in strings))

@@ -51,7 +51,7 @@ extern "C" {
 #define INGOT_API
 #endif
 
-#define INGOT_ABI_VERSION 1
+#define INGOT_ABI_VERSION 2
 
 /** INGOT_ABI_VERSION of the library that is loaded. */
 INGOT_API uint32_t ingot_abi_version(void);
@@ -234,6 +234,13 @@ enum {
   INGOT_GRAMMAR_CHOICE = 6 /**< a JSON array of strings, one of which is the answer */
 };
 
+/** When a beam search ends that has as many ended answers as beams. */
+enum {
+  INGOT_STOP_WHEN_WORSE = 0, /**< and the best that goes on is worse, as it stands */
+  INGOT_STOP_EARLY = 1,
+  INGOT_STOP_NEVER_EARLY = 2 /**< and nothing that goes on can become better */
+};
+
 /** The prompt is exactly one of: ids, text, messages. */
 typedef struct ingot_request {
   size_t struct_size;
@@ -279,6 +286,15 @@ typedef struct ingot_request {
   ingot_output_callback on_output; /**< outputs go here and cannot be awaited; or NULL */
   ingot_logits_callback on_logits; /**< or NULL */
   void *user; /**< for both; must live until the output with is_last was given */
+
+  /* Since version 2. A search draws nothing: of what shapes a draw, logit_bias alone has an effect
+     in it. A hook sees the row of each of its sequences, by its place as `choice`. */
+  int32_t beam_width;   /**< 1 to 8, choices or more: the likeliest answers as a whole, which all come
+                             at the end, best first; 0: no beam search */
+  int32_t stop_beams;   /**< INGOT_STOP_…; 0 */
+  float length_penalty; /**< answers are compared by sum of logprobs / length^this, -8 to 8; 1 */
+  float penalty_alpha;  /**< above 0, to 1: contrastive search among the top_k (2 to 8; -1: 4)
+                             likeliest ids, with one choice; 0: none */
 } ingot_request;
 
 /** Sets every field to its default. `size` is sizeof(ingot_request). */
@@ -287,7 +303,7 @@ INGOT_API void ingot_request_init(ingot_request *request, size_t size);
 /**
  * Reads a request (templates and tokenizing happen here, on the caller's thread) and queues it.
  * `id` is never 0 and never given twice. Callbacks may come before this returns. Errors: E0503 to
- * E0506 the prompt, E0510 sampling, E0520 no tokenizer, E0521 no chat template, E0560 no room now,
+ * E0506 the prompt, E0510 sampling, E0522 and E0530 to E0534 a search, E0520 no tokenizer, E0521 no chat template, E0560 no room now,
  * E0561 shut down, E0570 the structure, E0572 the prompt is given twice, E0575 bad words, E061x
  * the template, E062x the grammar, E07xx the device.
  */

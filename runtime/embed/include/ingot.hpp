@@ -187,6 +187,27 @@ enum class Finish : int32_t {
   Error = INGOT_FINISH_ERROR,
 };
 
+/// When a beam search ends that has as many ended answers as beams.
+enum class StopBeams : int32_t {
+  WhenWorse = INGOT_STOP_WHEN_WORSE, ///< and the best that goes on is worse, as it stands
+  Early = INGOT_STOP_EARLY,
+  NeverEarly = INGOT_STOP_NEVER_EARLY, ///< and nothing that goes on can become better
+};
+
+/// The likeliest answers as a whole; all come at the end, best first.
+struct Beams {
+  int32_t width = 4;       ///< to 8; Request::choices of them are given out
+  float lengthPenalty = 1; ///< answers are compared by sum of logprobs / length^this
+  StopBeams stop = StopBeams::WhenWorse;
+};
+
+/// One answer whose tokens are unlike those before them: of the topK likeliest ids the one with the
+/// largest (1 - alpha) * probability - alpha * likeness of hidden states.
+struct Contrastive {
+  float alpha = 0.6f; ///< above 0, to 1
+  int32_t topK = 4;   ///< 2 to 8
+};
+
 using RequestId = uint64_t;
 
 struct Logprob {
@@ -230,6 +251,8 @@ struct Request {
   std::vector<std::vector<int32_t>> badWords; ///< sequences of ids that must not appear
   bool ignoreEos = false, showSpecial = false;
   Sampling sampling;
+  std::optional<Beams> beams;             ///< a search instead of draws; or
+  std::optional<Contrastive> contrastive; ///< this one. Of `sampling`, logitBias has an effect
   int32_t choices = 1;
   int32_t logprobs = -1; ///< -1: none; 0: of the chosen id; k: and of the k likeliest
   bool streaming = false;
@@ -608,6 +631,15 @@ private:
       c.cache_salt = from.cacheSalt;
       c.grammar_kind = int32_t(from.grammarKind);
       c.grammar = textOrNull(from.grammar);
+      if (from.beams) {
+        c.beam_width = from.beams->width ? from.beams->width : -1; // 0 would be none
+        c.length_penalty = from.beams->lengthPenalty;
+        c.stop_beams = int32_t(from.beams->stop);
+      }
+      if (from.contrastive) {
+        c.penalty_alpha = from.contrastive->alpha != 0 ? from.contrastive->alpha : -1; // likewise
+        c.top_k = from.contrastive->topK;
+      }
     }
   };
 
