@@ -162,6 +162,55 @@ TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
     }
 }
 
+/// Beams need logits, and fork and end at every step, beside answers that the device draws a step
+/// ahead, with too few pages for all: what they are on the CPU.
+TEST_F(CudaSession, BeamsBesideIdsOfTheDevice) {
+  std::string path =
+      writeFakeEngine("beams.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true));
+  std::vector<std::vector<int32_t>> expected;
+  for (const char *device : {"cpu", "cuda"})
+    for (uint64_t pages : {100, 9}) {
+      SessionOptions options;
+      options.device = device;
+      options.maxSeqs = 6;
+      options.context = 200;
+      options.loadTokenizer = false;
+      auto roomy = Session::open(path, options);
+      ASSERT_TRUE(roomy) << roomy.error().format();
+      options.kvMemoryBytes = (*roomy)->memory().kv / (*roomy)->memory().pages * pages;
+      options.swapBytes = 1 << 16;
+      auto session = Session::open(path, options);
+      ASSERT_TRUE(session) << session.error().format();
+      std::vector<RequestId> beams, plain;
+      for (int seed = 0; seed < 4; ++seed) {
+        Request request;
+        request.promptIds = fakePrompt(12 + 9 * seed, seed);
+        request.maxTokens = 50;
+        request.ignoreEos = true;
+        request.beams = BeamParams{2 + seed % 2};
+        auto asked = (*session)->submit(std::move(request), 2);
+        ASSERT_TRUE(asked) << asked.error().format();
+        beams.insert(beams.end(), asked->begin(), asked->end());
+        plain.push_back(submit(**session, seed));
+        for (int i = 0; i < seed; ++i)
+          (*session)->step();
+      }
+      (*session)->runUntilDone();
+      std::vector<std::vector<int32_t>> found;
+      for (RequestId id : beams)
+        found.push_back((*session)->take(id).ids);
+      if (expected.empty())
+        expected = found;
+      EXPECT_EQ(found, expected) << device << ", " << pages << " pages";
+      for (int seed = 0; seed < 4; ++seed)
+        EXPECT_EQ((*session)->take(plain[size_t(seed)]).ids,
+                  fakeGreedy(fakePrompt(5 + seed, seed), 10, false));
+      EXPECT_EQ((*session)->stats().preemptions > 0, pages == 9);
+      EXPECT_EQ((*session)->stats().pagesUsed, 0);
+      EXPECT_EQ(fake.torn, 0);
+    }
+}
+
 /// What the fake GPU draws, token by token.
 std::vector<int32_t> fakeDrawn(std::vector<int32_t> ids, const SamplingParams &params,
                                int64_t count) {
