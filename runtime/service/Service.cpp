@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdio>
 
 namespace ingot::service {
 
@@ -24,6 +25,22 @@ Error queueFull(const std::string &why) {
           "try again later"};
 }
 
+Error stepHangs(double seconds, double longest) {
+  char why[160];
+  std::snprintf(why, sizeof why, "it was given up after %.0f s; %s", seconds,
+                longest > 0 ? "" : "the engine does not say how long one may take");
+  if (longest > 0)
+    std::snprintf(why, sizeof why,
+                  "it was given up after %.0f s; by the engine's costs one takes %.3g s at most",
+                  seconds, longest);
+  return {ExitCode::Device, "E0725", "a step of the engine does not end", why,
+          "start it again; --step-limit SECONDS allows more, 0 any time"};
+}
+
+Error stepThrew(const char *what) {
+  return {ExitCode::Device, "E0726", "a step of the engine broke off", what, "start it again"};
+}
+
 Error shuttingDown() {
   return {ExitCode::Device, "E0561", "the server is shutting down", "", "try another one"};
 }
@@ -33,6 +50,7 @@ Error shuttingDown() {
 Reservation &Reservation::operator=(Reservation &&other) noexcept {
   std::swap(count, other.count);
   std::swap(choices, other.choices);
+  std::swap(resumed, other.resumed);
   return *this;
 }
 
@@ -51,9 +69,16 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
     : engine(std::move(session)), options(std::move(given)) {
   if (!options.dispatch)
     options.dispatch = [](const std::function<void()> &work) { work(); };
+  stepLimit = options.stepLimit;
+  if (stepLimit < 0) // an emulated step takes what it takes
+    stepLimit = engine->target().starts_with("cuda-emulator")
+                    ? 0
+                    : std::max(kLeastStepLimit, 20 * engine->longestStep());
   measured.update([&](Measurements &m) { m.pageTokens = int64_t(engine->memory().pageTokens); });
   publish();
   thread = std::thread([this] { run(); });
+  if (stepLimit > 0)
+    watchdog = std::thread([this] { watch(); });
 }
 
 Service::~Service() { stop(); }
@@ -66,6 +91,13 @@ void Service::stop() {
   wake.notify_one();
   if (thread.joinable())
     thread.join();
+  {
+    std::lock_guard lock(mutex);
+    over = true;
+  }
+  overNow.notify_one();
+  if (watchdog.joinable())
+    watchdog.join();
 }
 
 // ------------------------------------------------------------- from any thread
@@ -84,13 +116,22 @@ Result<Reservation> Service::reserve() {
   return place;
 }
 
+Reservation Service::resume() {
+  taken->fetch_add(1);
+  Reservation place;
+  place.count = taken;
+  place.choices = 1;
+  place.resumed = true;
+  return place;
+}
+
 Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
                              Reservation place) {
   assert(choices >= 1 && place.choices == 1);
   if (auto checked = engine->validate(request); !checked)
     return checked.error();
   const int64_t room = engine->maxSeqs() + options.queueRequests;
-  if (taken->fetch_add(choices - 1) + choices - 1 > room) {
+  if (taken->fetch_add(choices - 1) + choices - 1 > room && !place.resumed) {
     taken->fetch_sub(choices - 1);
     measured.update([](Measurements &m) { ++m.refused; });
     return queueFull(std::to_string(choices) + " choices are more than what is free of " +
@@ -99,7 +140,7 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   place.choices = choices;
   const auto tokens = int64_t(request.promptIds.size());
   const bool alone = waitingTokens.fetch_add(tokens) == 0;
-  if (!alone && waitingTokens.load() > options.queueTokens) {
+  if (!alone && waitingTokens.load() > options.queueTokens && !place.resumed) {
     waitingTokens.fetch_sub(tokens);
     measured.update([](Measurements &m) { ++m.refused; });
     return queueFull(std::to_string(tokens) + " prompt tokens, and of " +
@@ -108,9 +149,9 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   job->promptTokens = tokens;
   job->reserved = nowNanoseconds();
   std::lock_guard lock(mutex);
-  if (stopping || refusing) {
+  if (stopping || refusing || failed) {
     waitingTokens.fetch_sub(tokens);
-    return shuttingDown();
+    return failed ? *failed : shuttingDown();
   }
   place.choices = 0; // the job's from now on
   commands.push_back({std::move(request), choices, std::move(job)});
@@ -147,6 +188,11 @@ std::shared_ptr<const Error> Service::failure() const {
   return failed;
 }
 
+bool Service::hung() const {
+  std::lock_guard lock(mutex);
+  return failed && failed->code == "E0725" && steps.load() % 2 == 1;
+}
+
 int64_t Service::retryAfter() const {
   const Measurements m = measured.read();
   if (m.endToEnd.count() == 0)
@@ -162,16 +208,18 @@ int64_t Service::retryAfter() const {
 void Service::run() {
   std::vector<Command> fresh;
   uint64_t stepEnd = nowNanoseconds();
+  bool working = false; ///< jobs are under way
   while (true) {
     bool leaving, onlyStarted;
     {
       std::unique_lock lock(mutex);
-      wake.wait(lock, [&] { return stopping || !commands.empty() || !jobs.empty(); });
+      wake.wait(lock, [&] { return stopping || !commands.empty() || working; });
       fresh.swap(commands);
       leaving = stopping;
       onlyStarted = refusing;
     }
-    if (leaving && fresh.empty() && jobs.empty())
+    std::unique_lock hold(turn);
+    if (abandoned || (leaving && fresh.empty() && jobs.empty()))
       return;
     const bool wasIdle = jobs.empty();
     for (Command &command : fresh)
@@ -183,9 +231,13 @@ void Service::run() {
       for (const auto &job : jobs)
         job->cancelled.store(true, std::memory_order_relaxed);
 
+    hold.unlock();
     const uint64_t stepBegin = nowNanoseconds();
-    const bool worked = engine->step();
+    const bool worked = step();
     const uint64_t end = nowNanoseconds();
+    hold.lock();
+    if (abandoned)
+      return;
     size_t newTokens = deliveries.size();
     noteStarted(stepBegin);
     collect();
@@ -202,7 +254,93 @@ void Service::run() {
     stepEnd = end;
     publish();
     deliver();
+    working = !jobs.empty();
   }
+}
+
+/// One step of the engine, with a number that the watchdog sees. A step that throws leaves the
+/// engine in a state that nobody knows: it makes no other.
+bool Service::step() {
+  if (broken)
+    return false;
+  steps.fetch_add(1);
+  bool worked = false;
+  try {
+    worked = engine->step();
+  } catch (const std::exception &thrown) {
+    broke(stepThrew(thrown.what()));
+  }
+  steps.fetch_add(1);
+  return worked;
+}
+
+/// Ends all that is under way.
+void Service::broke(Error why) {
+  std::lock_guard hold(turn);
+  if (abandoned)
+    return;
+  broken = true;
+  fail(std::move(why));
+}
+
+/// Has `turn`.
+void Service::fail(Error why) {
+  std::vector<Command> unread;
+  {
+    std::lock_guard lock(mutex);
+    failed = std::make_shared<Error>(std::move(why)); // nothing is taken from now on
+    unread.swap(commands);
+  }
+  for (Command &command : unread) {
+    command.job->ids.assign(size_t(command.choices), 0);
+    command.job->open = command.choices;
+    jobs.push_back(std::move(command.job));
+  }
+  for (const auto &job : jobs)
+    for (size_t i = 0; i < job->ids.size(); ++i)
+      if (job->ids[i] >= 0) {
+        Output output;
+        output.reason = runtime::FinishReason::Cancelled;
+        output.error = *failed;
+        end(job, i, std::move(output));
+      }
+  jobs.clear();
+}
+
+void Service::watch() {
+  using Clock = std::chrono::steady_clock;
+  const auto look = std::chrono::duration<double>(std::min(1.0, stepLimit / 8));
+  uint64_t seen = 0;
+  double age = 0;
+  auto last = Clock::now();
+  std::unique_lock lock(mutex);
+  while (!overNow.wait_for(lock, look, [&] { return over; })) {
+    const auto now = Clock::now();
+    const double passed = std::min(std::chrono::duration<double>(now - last).count(),
+                                   2 * look.count()); // this thread was stopped, or the machine
+    last = now;
+    const uint64_t number = steps.load();
+    age = number == seen ? age + passed : 0;
+    seen = number;
+    if (number % 2 == 0 || age < stepLimit)
+      continue;
+    lock.unlock();
+    if (giveUp(number, age))
+      return;
+    lock.lock();
+  }
+}
+
+/// Ends all that waits for a step that does not end; false if it just has.
+bool Service::giveUp(uint64_t step, double seconds) {
+  std::lock_guard hold(turn);
+  if (steps.load() != step)
+    return false;
+  abandoned = true;
+  deliveries.clear(); // of the step itself
+  fail(stepHangs(seconds, engine->longestStep()));
+  deliver();
+  return true;
 }
 
 void Service::begin(Command command) {
@@ -254,6 +392,9 @@ void Service::noteStarted(uint64_t stepBegin) {
 
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
                       const runtime::TokenEvent &event) {
+  std::lock_guard hold(turn);
+  if (abandoned)
+    return; // it has ended already
   const uint64_t now = nowNanoseconds();
   uint64_t &last = job->lastToken[size_t(choice)];
   if (event.id >= 0) {
