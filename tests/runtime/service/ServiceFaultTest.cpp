@@ -9,8 +9,11 @@
 #include "tests/runtime/service/FakeSession.h"
 
 #include <condition_variable>
+#include <csignal>
 #include <latch>
 #include <new>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace ingot;
 using namespace ingot::service;
@@ -118,9 +121,12 @@ struct Taker final : Job {
     error = output.error;
     ended.notify_all();
   }
+  /// Of this process's own time: it may be stopped meanwhile.
   bool endsWithin(std::chrono::seconds time) {
     std::unique_lock lock(mutex);
-    return ended.wait_for(lock, time, [&] { return ends > 0; });
+    for (auto left = time * 10 / 1s; left > 0 && ends == 0; --left)
+      ended.wait_for(lock, 100ms, [&] { return ends > 0; });
+    return ends > 0;
   }
   std::mutex mutex;
   std::condition_variable ended;
@@ -164,6 +170,10 @@ protected:
     ServiceOptions options;
     options.stepLimit = 0.4;
     auto service = Service::create(open(faulty(plan)), options);
+    struct Release { // before the service is waited for
+      Plan &plan;
+      ~Release() { plan.release(); }
+    } atTheEnd{plan};
     std::vector<std::shared_ptr<Taker>> takers;
     {
       std::lock_guard lock(plan.mutex); // which a hanging first step would want
@@ -264,4 +274,29 @@ TEST_F(ServiceFault, withoutALimitNobodyLooks) {
   plan.release();
   ASSERT_TRUE(taker->endsWithin(10s));
   EXPECT_EQ(taker->ids, fakeGreedy(prompt(0), kNew, false));
+}
+
+/// In a child, which is stopped in the middle of a step for longer than the step may take.
+TEST_F(ServiceFault, timeInWhichTheProcessWasStoppedDoesNotCount) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Plan plan;
+    plan.slow = 2400ms;
+    ServiceOptions options;
+    options.stepLimit = 1.6;
+    auto service = Service::create(open(faulty(plan)), options);
+    auto taker = std::make_shared<Taker>();
+    auto place = service->reserve();
+    const bool taken = bool(service->submit(request(prompt(0), 1), 1, taker, std::move(*place)));
+    const bool answered = taken && taker->endsWithin(30s) && !taker->error;
+    _exit(answered && !service->failure() ? 0 : 1);
+  }
+  std::this_thread::sleep_for(500ms);
+  kill(child, SIGSTOP);
+  std::this_thread::sleep_for(1500ms);
+  kill(child, SIGCONT);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "taken for a step that hangs";
 }
