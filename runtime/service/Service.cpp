@@ -213,7 +213,14 @@ void Service::run() {
     bool leaving, onlyStarted;
     {
       std::unique_lock lock(mutex);
-      wake.wait(lock, [&] { return stopping || !commands.empty() || working; });
+      const auto woken = [&] { return stopping || !commands.empty() || working; };
+      while (!woken()) {
+        lock.unlock();
+        const bool more = !broken && engine->takeKvAhead();
+        lock.lock();
+        if (!more)
+          wake.wait(lock, woken);
+      }
       fresh.swap(commands);
       leaving = stopping;
       onlyStarted = refusing;
