@@ -34,7 +34,7 @@ Error stepHangs(double seconds, double longest) {
                   "it was given up after %.0f s; by the engine's costs one takes %.3g s at most",
                   seconds, longest);
   return {ExitCode::Device, "E0725", "a step of the engine does not end", why,
-          "start it again; --step-limit SECONDS allows more, 0 any time"};
+          "start it again; ingot serve --step-limit SECONDS allows more, 0 any time"};
 }
 
 Error stepThrew(const char *what) {

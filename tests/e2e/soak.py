@@ -30,7 +30,7 @@ from server import Server, Stream
 from suite import Ingot
 
 CLIENTS = 8
-HANGS = 900  # seconds without an answer
+HANGS = 900  # seconds without an answer; the machine may be stopped for some minutes, which is not what is looked for
 LEAVING, BAD, FIXED = 0.05, 0.01, 0.25
 SLOPE_BAR, DRIFT_BAR = 1.0, 0.03  # MiB an hour; share of the speed, over the whole run
 # Few enough pages that all of them have been used when the warm-up ends: memory that is touched for the first time is no leak.
@@ -164,19 +164,11 @@ class Load:
             with self.lock:
                 self.busy -= 1
 
-    def post(self, path, body):
-        """Patient: this machine may be stopped for some minutes, and that is not what is looked for here."""
-        connection = self.server.connect(timeout=HANGS)
-        try:
-            return self.server.post(path, body, connection=connection)
-        finally:
-            connection.close()
-
     def ask(self, source):
         dice = source.random()
         if dice < BAD:
             path, body = source.choice(BAD_REQUESTS)
-            status, _, answer = self.post(path, body)
+            status, _, answer = self.server.post(path, body)
             fine = status == 400 and isinstance(answer, dict) and "error" in answer
             return self.count("bad" if fine else "errors", None if fine else f"{path} {body}: {status} {answer}")
         if dice < BAD + LEAVING:
@@ -189,10 +181,9 @@ class Load:
         if index is None and path in ("/v1/completions", "/v1/chat/completions") and len(body) <= 5 and source.random() < 0.4:
             stream = Stream(self.server, body.get("prompt") or body["messages"][0]["content"], path,
                             **{key: value for key, value in body.items() if key not in ("prompt", "messages")})
-            stream.socket.settimeout(HANGS)
             stream.text()
             return self.count("answered")
-        status, _, answer = self.post(path, body)
+        status, _, answer = self.server.post(path, body)
         if status != 200:
             return self.count("errors", f"{path} {str(body)[:200]}: {status} {answer}")
         problem = checked(path, body, answer)
@@ -337,6 +328,7 @@ def main():
 
     fixed = fixed_requests()
     with Server(ingot, engine, *LIMITS) as server:
+        server.patience = HANGS
         expected = []
         for path, body in fixed:
             status, _, answer = server.post(path, body)
