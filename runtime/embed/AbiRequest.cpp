@@ -85,11 +85,7 @@ Result<std::shared_ptr<const text::Grammar>> grammarOf(api::ServedModel &model,
                  "grammar_kind is " + std::to_string(given.grammar_kind) + ", known: 1 to " +
                      std::to_string(std::size(kKinds)),
                  "give one of INGOT_GRAMMAR_…"};
-  auto vocabulary = model.vocabulary();
-  if (!vocabulary)
-    return vocabulary.error();
-  return text::Grammar::compile(**vocabulary, kKinds[given.grammar_kind - 1],
-                                given.grammar ? given.grammar : "");
+  return model.grammar(kKinds[given.grammar_kind - 1], given.grammar ? given.grammar : "");
 }
 
 Result<void> readSearch(const ingot_request &given, runtime::Request &what) {

@@ -33,6 +33,7 @@ Error shuttingDown() {
 Reservation &Reservation::operator=(Reservation &&other) noexcept {
   std::swap(count, other.count);
   std::swap(choices, other.choices);
+  std::swap(resumed, other.resumed);
   return *this;
 }
 
@@ -51,9 +52,16 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
     : engine(std::move(session)), options(std::move(given)) {
   if (!options.dispatch)
     options.dispatch = [](const std::function<void()> &work) { work(); };
+  stepLimit = options.stepLimit;
+  if (stepLimit < 0) // an emulated step takes what it takes
+    stepLimit = engine->target().starts_with("cuda-emulator")
+                    ? 0
+                    : std::max(kLeastStepLimit, 20 * engine->longestStep());
   measured.update([&](Measurements &m) { m.pageTokens = int64_t(engine->memory().pageTokens); });
   publish();
   thread = std::thread([this] { run(); });
+  if (stepLimit > 0)
+    watchdog = std::thread([this] { watch(); });
 }
 
 Service::~Service() { stop(); }
@@ -66,6 +74,13 @@ void Service::stop() {
   wake.notify_one();
   if (thread.joinable())
     thread.join();
+  {
+    std::lock_guard lock(mutex);
+    over = true;
+  }
+  overNow.notify_one();
+  if (watchdog.joinable())
+    watchdog.join();
 }
 
 // ------------------------------------------------------------- from any thread
@@ -84,13 +99,22 @@ Result<Reservation> Service::reserve() {
   return place;
 }
 
+Reservation Service::resume() {
+  taken->fetch_add(1);
+  Reservation place;
+  place.count = taken;
+  place.choices = 1;
+  place.resumed = true;
+  return place;
+}
+
 Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
                              Reservation place) {
   assert(choices >= 1 && place.choices == 1);
   if (auto prepared = engine->prepare(request); !prepared)
     return prepared.error();
   const int64_t room = engine->maxSeqs() + options.queueRequests;
-  if (taken->fetch_add(choices - 1) + choices - 1 > room) {
+  if (taken->fetch_add(choices - 1) + choices - 1 > room && !place.resumed) {
     taken->fetch_sub(choices - 1);
     measured.update([](Measurements &m) { ++m.refused; });
     return queueFull(std::to_string(choices) + " choices are more than what is free of " +
@@ -99,7 +123,7 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   place.choices = choices;
   const auto tokens = int64_t(request.promptIds.size());
   const bool alone = waitingTokens.fetch_add(tokens) == 0;
-  if (!alone && waitingTokens.load() > options.queueTokens) {
+  if (!alone && waitingTokens.load() > options.queueTokens && !place.resumed) {
     waitingTokens.fetch_sub(tokens);
     measured.update([](Measurements &m) { ++m.refused; });
     return queueFull(std::to_string(tokens) + " prompt tokens, and of " +
@@ -108,9 +132,9 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   job->promptTokens = tokens;
   job->reserved = nowNanoseconds();
   std::lock_guard lock(mutex);
-  if (stopping || refusing) {
+  if (stopping || refusing || failed) {
     waitingTokens.fetch_sub(tokens);
-    return shuttingDown();
+    return failed ? *failed : shuttingDown();
   }
   place.choices = 0; // the job's from now on
   commands.push_back({std::move(request), choices, std::move(job)});
@@ -147,6 +171,11 @@ std::shared_ptr<const Error> Service::failure() const {
   return failed;
 }
 
+bool Service::hung() const {
+  std::lock_guard lock(mutex);
+  return failed && failed->code == "E0725" && steps.load() % 2 == 1;
+}
+
 int64_t Service::retryAfter() const {
   const Measurements m = measured.read();
   if (m.endToEnd.count() == 0)
@@ -162,14 +191,15 @@ int64_t Service::retryAfter() const {
 void Service::run() {
   std::vector<Command> fresh;
   uint64_t stepEnd = nowNanoseconds();
+  bool working = false; ///< jobs are under way
   while (true) {
     bool leaving, onlyStarted;
     {
       std::unique_lock lock(mutex);
-      const auto woken = [&] { return stopping || !commands.empty() || !jobs.empty(); };
+      const auto woken = [&] { return stopping || !commands.empty() || working; };
       while (!woken()) {
         lock.unlock();
-        const bool more = engine->takeKvAhead();
+        const bool more = !broken && engine->takeKvAhead();
         lock.lock();
         if (!more)
           wake.wait(lock, woken);
@@ -178,7 +208,8 @@ void Service::run() {
       leaving = stopping;
       onlyStarted = refusing;
     }
-    if (leaving && fresh.empty() && jobs.empty())
+    std::unique_lock hold(turn);
+    if (abandoned || (leaving && fresh.empty() && jobs.empty()))
       return;
     const bool wasIdle = jobs.empty();
     for (Command &command : fresh)
@@ -190,9 +221,13 @@ void Service::run() {
       for (const auto &job : jobs)
         job->cancelled.store(true, std::memory_order_relaxed);
 
+    hold.unlock();
     const uint64_t stepBegin = nowNanoseconds();
-    const bool worked = engine->step();
+    const bool worked = step();
     const uint64_t end = nowNanoseconds();
+    hold.lock();
+    if (abandoned)
+      return;
     size_t newTokens = deliveries.size();
     noteStarted(stepBegin);
     collect();
@@ -209,6 +244,7 @@ void Service::run() {
     stepEnd = end;
     publish();
     deliver();
+    working = !jobs.empty();
   }
 }
 
@@ -261,6 +297,9 @@ void Service::noteStarted(uint64_t stepBegin) {
 
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
                       const runtime::TokenEvent &event) {
+  std::lock_guard hold(turn);
+  if (abandoned)
+    return; // it has ended already
   const uint64_t now = nowNanoseconds();
   uint64_t &last = job->lastToken[size_t(choice)];
   if (event.id >= 0) {

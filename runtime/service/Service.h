@@ -11,7 +11,13 @@
 // token. While nothing is asked for the thread sleeps.
 //
 // Nothing is lost: a request that was taken ends in exactly one output of kind End, whether it was
-// answered, cancelled, or the device failed.
+// answered, cancelled, or the device failed. A device that fails, and a step that throws or does
+// not end, end all that is under way; nothing is taken from then on (failure()), and nothing that
+// the engine still says is passed on.
+//
+// A second thread, the watchdog, looks at how long a step has taken. It counts its own waking time,
+// a second a look at most: a process that was stopped (SIGSTOP, a debugger) or a machine that slept
+// has not made a step any longer.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -79,9 +85,14 @@ private:
 struct ServiceOptions {
   int64_t queueRequests = 256;     ///< choices beyond what runs at once that may wait
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
-  /// Runs work, in order, where outputs are wanted; empty: on the engine's thread.
+  /// Seconds after which a step has failed (E0725); 0: never; < 0: 20 times what the engine's costs
+  /// say of a step at all limits, kLeastStepLimit at least, none on an emulator.
+  double stepLimit = -1;
+  /// Runs work, in order, where outputs are wanted; empty: on the engine's thread, or on the
+  /// watchdog's where that ends what the engine does not.
   std::function<void(std::function<void()>)> dispatch;
 };
+constexpr double kLeastStepLimit = 60; ///< seconds
 
 /// A place among the requests under way, taken before the work of reading a request is done, so
 /// that what is too much is refused at once. Gives it back unless a job took it.
@@ -89,7 +100,7 @@ class Reservation {
 public:
   Reservation() = default;
   Reservation(Reservation &&other) noexcept
-      : count(std::move(other.count)), choices(other.choices) {
+      : count(std::move(other.count)), choices(other.choices), resumed(other.resumed) {
     other.choices = 0;
   }
   Reservation &operator=(Reservation &&other) noexcept;
@@ -100,6 +111,7 @@ private:
   void release();
   std::shared_ptr<std::atomic<int64_t>> count;
   int64_t choices = 0;
+  bool resumed = false;
 };
 
 /// A job as it stood after a step, for those who look on.
@@ -126,6 +138,9 @@ public:
 
   /// Room for one more request, or E0560 (the queue is full) with its numbers: come again later.
   Result<Reservation> reserve();
+  /// A place for what goes on where a job of the same request has ended: there is always one, and
+  /// what waits in the queue's name does not grow by it.
+  Reservation resume();
   /// Takes a request with `choices` answers (SamplingParams::choice counts up from the request's
   /// own); outputs go to the job from now on. Errors: those of Session::submit, E0560 (choices or
   /// prompt tokens beyond what may wait), E0561 (shutting down).
@@ -138,7 +153,8 @@ public:
   void refuseWaiting();
 
   /// Cancels what is under way and waits for it to end. Not from the engine's thread; nothing is
-  /// taken from then on.
+  /// taken from then on. Waits for a step that does not end, too: where hung() says so, leave the
+  /// process without it.
   void stop();
 
   /// Of the last step.
@@ -151,8 +167,10 @@ public:
   /// Seconds until a request that is refused now may find room, a guess from what ended lately; 1
   /// at least.
   int64_t retryAfter() const;
-  /// Why the device failed; null while all is well.
+  /// Why the engine answers no more; null while all is well.
   std::shared_ptr<const Error> failure() const;
+  /// The step that the watchdog gave up has still not ended.
+  bool hung() const;
 
 private:
   struct Command {
@@ -167,6 +185,11 @@ private:
 
   Service(std::unique_ptr<runtime::Session> session, ServiceOptions options);
   void run();
+  void watch();
+  bool giveUp(uint64_t step, double seconds);
+  bool step();
+  void broke(Error why);
+  void fail(Error why);
   void begin(Command command);
   void refuseUnstarted();
   void noteStarted(uint64_t stepBegin);
@@ -192,10 +215,19 @@ private:
   std::vector<RequestView> views;
   std::shared_ptr<const Error> failed;
 
-  // The engine's thread's own.
+  /// The engine's thread has it, but while it waits and while the engine works; then the watchdog
+  /// may take it. Of what follows; taken before `mutex`.
+  std::mutex turn;
   std::vector<std::shared_ptr<Job>> jobs;
   std::vector<Delivery> deliveries;
-  std::thread thread;
+  bool abandoned = false; ///< by the watchdog
+  bool broken = false;    ///< a step has thrown
+
+  double stepLimit = 0;            ///< seconds; 0: none
+  std::atomic<uint64_t> steps = 0; ///< odd while the engine works
+  std::condition_variable overNow; ///< of the watchdog; with `mutex`
+  bool over = false;
+  std::thread thread, watchdog;
 };
 
 } // namespace ingot::service

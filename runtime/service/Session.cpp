@@ -32,6 +32,7 @@ std::string Session::device() const { return impl->executor->device(); }
 std::string Session::remark() const { return impl->executor->remark(); }
 const Error *Session::failure() const { return impl->failure ? &*impl->failure : nullptr; }
 const MemoryStatement &Session::memory() const { return impl->executor->memory(); }
+double Session::longestStep() const { return impl->longestStep; }
 double Session::loadMs() const { return impl->loadMs; }
 
 SamplingParams Session::defaultSampling() const {

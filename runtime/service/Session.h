@@ -49,6 +49,7 @@ struct Engine;
 namespace ingot::runtime {
 
 class EngineFile;
+class Executor;
 struct MemoryStatement; // runtime/engine/Inspect.h
 
 /// Limits are fixed when the session opens: all memory is taken (or refused,
@@ -80,8 +81,11 @@ struct SessionOptions {
   /// Of host memory for hidden states that contrastive searches under way keep, taken as they come
   /// (StateMemory.h).
   uint64_t stateBytes = uint64_t(256) << 20;
-  std::string traceFile; ///< Chrome trace of every launch, written by writeTrace() or when the
-                         ///< session closes
+  std::string traceFile;  ///< Chrome trace of every launch, written by writeTrace() or when the
+                          ///< session closes
+  /// What stands between the session and its device from now on, made of the device's own
+  /// executor; empty: nothing. So that tests can have a device fail.
+  std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
 };
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
@@ -201,6 +205,8 @@ public:
   std::string remark() const;      ///< what a user should know of that choice; mostly empty
   /// The limits in force and the bytes that were taken, by part.
   const MemoryStatement &memory() const;
+  /// Seconds that a step at all limits takes, by the engine's costs; 0 where it has none.
+  double longestStep() const;
   double loadMs() const;
   /// The engine's generation defaults (generation_config.json): greedy unless
   /// it asks for sampling.

@@ -27,7 +27,7 @@ struct Session::Impl {
   std::unique_ptr<Sampler> sampler;
   std::vector<int32_t> eos;
   RequestLimits limits{};
-  double loadMs = 0;
+  double loadMs = 0, longestStep = 0;
   std::string traceFile; ///< empty once written
 
   /// Sequences and requests go by the same number.

@@ -152,7 +152,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                 /*emulated=*/device == "cuda-emulator");
   if (!executor)
     return executor.error();
-  impl->executor = std::move(*executor);
+  impl->executor = options.around ? options.around(std::move(*executor)) : std::move(*executor);
 
   const fb::Text *text = table.text();
   if (options.loadTokenizer && text && text->tokenizer_segment() >= 0) {
@@ -190,6 +190,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   resources.swapMemory = {impl->swap.data(), impl->swap.size()};
   resources.cost = engineCost(impl->executor->program(), impl->executor->target(),
                               impl->executor->threads(), budget);
+  if (!resources.cost.points.empty())
+    impl->longestStep = resources.cost.seconds(
+        {budget, int64_t(limits.logitsRows), budget * int64_t(limits.context)});
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);

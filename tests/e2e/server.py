@@ -17,6 +17,7 @@ class Server:
         self.log = ingot.work / "serve.log"
         self.command = [ingot.path, "serve", str(engine), "--port", "0", "--model-name", name, *map(str, options)]
         self.port = 0
+        self.patience = 120  # seconds that an answer may take
 
     def __enter__(self):
         start = time.monotonic()
@@ -45,8 +46,8 @@ class Server:
         if kind is None:
             assert code == 0, f"exit code {code}: {self.log.read_text()[-2000:]}"
 
-    def connect(self, timeout=60):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience)
 
     def request(self, method, path, body=None, headers=None, connection=None):
         """(status, headers, body as JSON if it is JSON)."""
@@ -96,7 +97,7 @@ class Stream:
     """A streamed completion on a socket of its own, read event by event."""
 
     def __init__(self, server, prompt, path="/v1/completions", **fields):
-        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=120)
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=server.patience)
         body = {"prompt": prompt, "stream": True, "temperature": 0, **fields}
         if path.startswith("/v1/chat"):
             body["messages"] = [{"role": "user", "content": body.pop("prompt")}]

@@ -449,6 +449,71 @@ def swapped(ingot, engine, other):
         return f"{answered} answers by the old one meanwhile"
 
 
+def hung(ingot, engine):
+    """[S11] A step beyond its limit: what is under way gets 503 engine_error, /health says 503, the server ends with exit code 4."""
+    long = [500 + k for k in range(1900)]  # in one step, which takes longer than that
+    with Server(ingot, engine, "--step-limit", 0.1, "--max-batch-tokens", 2048) as server:
+        start = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            asked = [pool.submit(server.post, "/v1/completions", {"prompt": long[k:], "max_tokens": 4}) for k in range(3)]
+            answers = [one.result() for one in asked]
+        for status, _, answer in answers:
+            assert status == 503 and answer["error"]["type"] == "engine_error" and answer["error"]["code"] == "E0725", (status, answer)
+        status, _, answer = server.get("/health")
+        assert status == 503 and answer["error"]["code"] == "E0725", (status, answer)
+        code = server.process.wait(20)
+        took = time.monotonic() - start
+        assert code == 4 and 1 < took < 10, f"exit code {code} after {took:.1f} s"
+        assert "E0725" in server.log.read_text()
+    return f"ended after {took:.1f} s"
+
+
+def suspended(ingot, engine):
+    """[S11] A process that was stopped is not one that hangs: the watchdog does not count that time."""
+    with Server(ingot, engine, "--step-limit", 1.5) as server:
+        expected = server.complete(PROMPT, max_tokens=200, ignore_eos=True)["choices"][0]["text"]
+        stream = Stream(server, PROMPT, max_tokens=200, ignore_eos=True)
+        events = stream.events()
+        text = next(events)["choices"][0]["text"]
+        server.process.send_signal(signal.SIGSTOP)
+        time.sleep(3)
+        server.process.send_signal(signal.SIGCONT)
+        for event in events:
+            assert "error" not in event, event
+            text += event["choices"][0]["text"]
+        assert text == expected
+        assert server.get("/health")[0] == 200
+
+
+def many_embeddings(server):
+    """As many inputs as OpenAI takes, which is more than the queue holds: each as alone, and others are served meanwhile."""
+    source = random.Random(5)
+    inputs = [[source.randrange(100, 40_000) for _ in range(source.randint(1, 3))] for _ in range(2048)]
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(server.post, "/v1/embeddings", {"input": inputs, "encoding_format": "base64"})
+        between = time.monotonic()
+        assert server.complete(PROMPT, max_tokens=4)
+        between = time.monotonic() - between
+        status, _, answer = asked.result()
+    assert status == 200, answer
+    took = time.monotonic() - start
+    assert [one["index"] for one in answer["data"]] == list(range(2048))
+    assert answer["usage"]["prompt_tokens"] == sum(map(len, inputs))
+    for i in (0, 1, 500, 2047):
+        alone = server.post("/v1/embeddings", {"input": inputs[i], "encoding_format": "base64"})[2]["data"][0]["embedding"]
+        assert alone == answer["data"][i]["embedding"], f"embedding {i} depends on its company"
+    status, _, answer = server.post("/v1/embeddings", {"input": inputs + [[1]]})
+    assert status == 400 and "2048" in answer["error"]["message"], answer
+    leaver = server.connect()  # whose other inputs are not computed
+    leaver.request("POST", "/v1/embeddings", json.dumps({"input": inputs}), {"Content-Type": "application/json"})
+    time.sleep(0.3)
+    leaver.close()
+    assert server.idle() < 1
+    assert server.metric("ingot:kv_pages_used") == 0
+    return f"{took:.1f} s, another request meanwhile {between:.2f} s"
+
+
 def keyed(ingot, engine):
     """[S15] With keys nothing but /health answers without one."""
     with Server(ingot, engine, "--api-key", "secret-1", "--api-key", "secret-2") as server:
@@ -473,6 +538,7 @@ def add(suite, ingot, checkpoint, long):
             suite.check("serve: answers that match a grammar", lambda: structured(server))
             suite.check("serve: tool calls", lambda: tools(server))
             suite.check("serve: beam search and contrastive search", lambda: searches(server))
+            suite.check("serve: 2,048 embeddings in one request", lambda: many_embeddings(server))
             suite.check("serve: every field with every bad value [S1]", lambda: every_field(server))
             suite.check("serve: what never fits [S7]", lambda: never_fits(server))
             suite.check("serve: a client that leaves frees its place [S3]", lambda: cancelled_at_once(server))
@@ -485,4 +551,6 @@ def add(suite, ingot, checkpoint, long):
     suite.check("serve: SIGTERM drains [S8]", lambda: drained(ingot, engine))
     suite.check("serve: SIGKILL and again [S9]", lambda: restarted(ingot, engine))
     suite.check("serve: an engine is swapped under load", lambda: swapped(ingot, engine, other))
+    suite.check("serve: a step that does not end [S11]", lambda: hung(ingot, engine))
+    suite.check("serve: a server that was stopped for a while [S11]", lambda: suspended(ingot, engine))
     suite.check("serve: keys [S15]", lambda: keyed(ingot, engine))

@@ -5,6 +5,8 @@
 //
 //   SIGTERM, SIGINT   new requests are refused, what runs may finish within --drain; a second one
 //                     ends the rest
+//   a failed engine   as SIGTERM, but what asked it ends at once, and the exit code is 4: whoever
+//                     watches over the process starts it again
 //   SIGHUP            every engine file is opened again and takes over; requests under way finish
 //                     on the engine that they began with
 //===----------------------------------------------------------------------===//
@@ -35,6 +37,7 @@ struct ServeOptions {
   bool fair = false;
   double itlMs = 0, ttftMs = 0;
   int64_t queueRequests = 256, queueTokens = 1'000'000, drainSeconds = 30;
+  double stepLimit = -1;
 };
 
 struct ModelSource {
@@ -83,8 +86,25 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
   service::ServiceOptions service;
   service.queueRequests = options.queueRequests;
   service.queueTokens = options.queueTokens;
+  service.stepLimit = options.stepLimit;
   service.dispatch = post;
-  return options.served.open(std::move(engine), source.name, session, std::move(service));
+  auto model = options.served.open(std::move(engine), source.name, session, std::move(service));
+  if (model)
+    (*model)->prepareGrammars();
+  return model;
+}
+
+/// The next of the signals, or 0 as soon as a model has failed.
+int nextSignal(const sigset_t &signals, const api::ModelRegistry &models,
+               std::shared_ptr<const Error> &failure) {
+  constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 250'000'000};
+  while (true) {
+    if (int signal = sigtimedwait(&signals, nullptr, &kLook); signal > 0)
+      return signal;
+    for (const auto &model : models.all())
+      if ((failure = model->service().failure()))
+        return 0;
+  }
 }
 
 /// Families for /metrics: what the transport counts.
@@ -173,36 +193,50 @@ Result<int> serve(ServeOptions options) {
   apiOptions.moreMetrics = [&server, &log] {
     return connectionMetrics((*server)->stats()) + log->metrics();
   };
-  routes = std::make_unique<api::Api>(models, apiOptions, post);
+  routes = std::make_unique<api::Api>(models, std::move(apiOptions), post);
   (*server)->start();
   const std::string url = std::string(options.http.tlsCertificate.empty() ? "http" : "https") +
                           "://" + options.http.host + ":" + std::to_string((*server)->port());
   log->say("serving on " + url, "start", {{"url", url}, {"version", INGOT_VERSION}});
 
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+  std::shared_ptr<const Error> failure;
+  while ((signal = nextSignal(signals, *models, failure)) == SIGHUP) {
     log->reopen();
     reload(options, sources, *models, post, *log);
   }
+  if (failure)
+    log->say(*failure);
   log->say("draining: requests under way have " + std::to_string(options.drainSeconds) + " s",
-           "drain", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+           "drain",
+           {{"signal", failure             ? "none"
+                       : signal == SIGTERM ? "SIGTERM"
+                                           : "SIGINT"}});
   routes->setDraining();
-  (*server)->drain(503, api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
+  (*server)->drain(503,
+                   failure ? api::apiError(*failure).body()
+                           : api::ApiError{503, "the server is shutting down", "", "E0561"}.body());
   for (const auto &model : models->all())
     model->service().refuseWaiting();
-  // A second signal ends the wait.
-  for (int64_t left = options.drainSeconds * 10; left > 0; --left) {
-    if ((*server)->waitUntilIdle(std::chrono::milliseconds(100)))
+  // A second signal ends the wait. After a failure there is a second for those who ask for /health.
+  for (int64_t tenths = 0; tenths < options.drainSeconds * 10; ++tenths) {
+    const bool idle = (*server)->waitUntilIdle(std::chrono::milliseconds(100));
+    if (idle && (!failure || tenths >= 10))
       break;
-    const timespec now{};
-    if (int again = sigtimedwait(&signals, nullptr, &now); again == SIGTERM || again == SIGINT)
+    const timespec rest{.tv_sec = 0, .tv_nsec = idle ? 100'000'000 : 0};
+    if (int again = sigtimedwait(&signals, nullptr, &rest); again == SIGTERM || again == SIGINT)
       break;
   }
   (*server)->stop();
   routes.reset();
   models->stopAll();
   log->say("stopped", "stop", {});
-  return 0;
+  if (!failure)
+    return 0;
+  // A thread that hangs is no company for what ends at a program's end: a device's own library may
+  // wait for it.
+  log = Error{}; // what is not written yet is
+  std::_Exit(int(failure->exit));
 }
 
 } // namespace
@@ -245,6 +279,12 @@ Action defineServe(CLI::App &app) {
   app.add_option("--drain", options->drainSeconds, "seconds that running requests have at the end")
       ->check(CLI::Range(int64_t{0}, int64_t{86400}))
       ->capture_default_str()
+      ->group(service);
+  app.add_option("--step-limit", options->stepLimit,
+                 "seconds after which a step of the engine counts as hung, and the server ends "
+                 "(default: 20 times "
+                 "what its costs say of the longest, 60 at least); 0: never")
+      ->check(CLI::Range(0.0, 1e6))
       ->group(service);
   options->served.define(app, service);
   options->log.define(app);

@@ -3,6 +3,7 @@
 
 #include "runtime/engine/JsonText.h"
 
+#include <cassert>
 #include <ctime>
 #include <random>
 
@@ -28,41 +29,50 @@ AnswerStream::AnswerStream(Generation given, std::shared_ptr<http::Responder> an
 
 std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> stream,
                                              std::vector<std::vector<int32_t>> prompts,
-                                             service::Reservation first, const Post &post) {
+                                             service::Reservation first, const Post &post,
+                                             bool inTurns) {
   const Generation &asked = stream->generation;
   service::Service &service = asked.model->service();
-  std::vector<runtime::Request> requests;
-  std::vector<service::Reservation> places;
-  places.push_back(std::move(first));
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    requests.push_back(asked.request);
-    requests.back().promptIds = std::move(prompts[i]);
-    stream->usage.prompt += int64_t(requests.back().promptIds.size());
-    if (auto fine = service.session().validate(requests.back()); !fine)
+  runtime::Request checked = asked.request;
+  for (std::vector<int32_t> &prompt : prompts) {
+    stream->usage.prompt += int64_t(prompt.size());
+    checked.promptIds.swap(prompt);
+    auto fine = service.session().validate(checked);
+    checked.promptIds.swap(prompt);
+    if (!fine)
       return apiError(fine.error(), fine.error().code == "E0510" ? ""
                                     : fine.error().code == "E0522" && asked.request.contrastive
                                         ? "penalty_alpha"
                                         : "prompt");
-    if (i == 0)
-      continue;
+  }
+  std::vector<service::Reservation> places;
+  places.push_back(std::move(first));
+  const size_t atOnce = inTurns ? std::min(prompts.size(), kMostAtOnce) : prompts.size();
+  while (places.size() < atOnce) {
     auto place = service.reserve();
+    if (!place && inTurns)
+      break;
     if (!place)
       return apiError(place.error());
     places.push_back(std::move(*place));
   }
+  assert(!inTurns || asked.choices == 1);
   stream->noteAsked();
   stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
+  stream->later.assign(std::make_move_iterator(prompts.rbegin()),
+                       std::make_move_iterator(prompts.rend() - std::ptrdiff_t(places.size())));
 
   // All jobs stand before the first is queued: outputs may come at once, on the server's thread.
-  for (size_t i = 0; i < requests.size(); ++i) {
+  for (size_t i = 0; i < prompts.size(); ++i) {
     auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
     job->name = asked.requestId;
     stream->jobs.push_back(std::move(job));
   }
   const auto jobs = stream->jobs;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    auto queued =
-        service.submit(std::move(requests[i]), asked.choices, jobs[i], std::move(places[i]));
+  for (size_t i = 0; i < places.size(); ++i) {
+    runtime::Request request = asked.request;
+    request.promptIds = std::move(prompts[i]);
+    auto queued = service.submit(std::move(request), asked.choices, jobs[i], std::move(places[i]));
     if (queued)
       continue;
     ApiError error = apiError(queued.error());
@@ -77,6 +87,20 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   }
   post([stream] { stream->start(); });
   return std::nullopt;
+}
+
+/// A prompt has been answered: the next takes its place.
+void AnswerStream::next() {
+  if (later.empty() || broken)
+    return;
+  service::Service &service = generation.model->service();
+  runtime::Request request = generation.request;
+  request.promptIds = std::move(later.back());
+  later.pop_back();
+  auto &job = jobs[jobs.size() - later.size() - 1];
+  if (auto queued = service.submit(std::move(request), generation.choices, job, service.resume());
+      !queued)
+    abort(apiError(queued.error()));
 }
 
 void AnswerStream::start() {
@@ -95,6 +119,8 @@ void AnswerStream::start() {
 }
 
 void AnswerStream::cancelJobs() {
+  open -= int32_t(later.size()) * generation.choices;
+  later.clear();
   for (const auto &job : jobs)
     generation.model->service().cancel(*job);
 }
@@ -102,6 +128,7 @@ void AnswerStream::cancelJobs() {
 void AnswerStream::close() {
   responder->onGone({});
   jobs.clear();
+  later.clear();
 }
 
 void AnswerStream::abort(const ApiError &error) {
@@ -137,6 +164,7 @@ void AnswerStream::take(service::Output &output) {
   if (output.choice % generation.choices == 0)
     usage.cached += output.cachedTokens;
   ended(output);
+  next();
   if (--open == 0) {
     finished();
     close();

@@ -30,9 +30,13 @@ public:
   /// Queues a job for each prompt (ids), with the choices and settings of the generation. The first
   /// reservation was made before the request was read. An error if one cannot be queued: then none
   /// is. From any thread; the stream is the server's thread's from then on.
+  /// `inTurns`: takes as many of the server's places as are free, up to kMostAtOnce, and the
+  /// prompts one after the other in them.
   static std::optional<ApiError> submit(std::shared_ptr<AnswerStream> stream,
                                         std::vector<std::vector<int32_t>> prompts,
-                                        service::Reservation first, const Post &post);
+                                        service::Reservation first, const Post &post,
+                                        bool inTurns = false);
+  static constexpr size_t kMostAtOnce = 32;
 
 protected:
   AnswerStream(Generation generation, std::shared_ptr<http::Responder> responder);
@@ -62,6 +66,7 @@ protected:
 private:
   class PromptJob;
   void start();
+  void next();
   void take(service::Output &output);
   void abort(const ApiError &error); ///< answers by it, and ends what is under way
   void cancelJobs();
@@ -72,6 +77,7 @@ private:
   Generation generation;
   std::shared_ptr<http::Responder> responder;
   std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
+  std::vector<std::vector<int32_t>> later;         ///< prompts whose turn comes, the last first
   int32_t total = 0, open = 0;
   bool begun = false, broken = false;
 };

@@ -17,7 +17,7 @@ const char *ApiError::type() const {
   case 500:
     return "internal_error";
   case 503:
-    return "service_unavailable_error";
+    return code.starts_with("E07") ? "engine_error" : "service_unavailable_error";
   default:
     return "invalid_request_error";
   }

@@ -35,6 +35,22 @@ Result<std::string> renderChat(const ServedModel &model, const ChatInput &input)
   return model.chatTemplate()->render(input.messages, options);
 }
 
+/// The grammar that a request asks for. JSON may come after reasoning, if the model reasons; the
+/// other kinds are of the whole answer, and leave no room for it.
+static Outcome<std::shared_ptr<const text::Grammar>>
+grammarOf(ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
+  using text::GrammarKind;
+  const bool json = asked.kind == GrammarKind::JsonObject || asked.kind == GrammarKind::JsonSchema;
+  if (json && !format.reasoning.empty()) {
+    asked.source = text::reasoningThenJson(format, asked.source, model.tokenizer());
+    asked.kind = GrammarKind::Lark;
+  } else {
+    format.reasoning.clear();
+    format.reasoningOpen = false;
+  }
+  return compileGrammar(model, asked);
+}
+
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) {
   ServedModel &model = *generation.model;
   auto text = renderChat(model, input);
@@ -47,8 +63,12 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   prompt.ids = std::move(*ids);
   prompt.format = model.outputFormat();
   prompt.format.reasoningOpen = text::endsInReasoning(prompt.format, *text);
-  if (generation.request.grammar) // which leaves no room for it
-    prompt.format.reasoning.clear(), prompt.format.reasoningOpen = false;
+  if (input.grammar) {
+    auto grammar = grammarOf(model, *input.grammar, prompt.format);
+    if (!grammar)
+      return grammar.error();
+    generation.request.grammar = std::move(*grammar);
+  }
   const bool tools = input.tools.choice != Tools::Choice::None;
   if (tools && (prompt.format.tools.empty() || needsPlainTools(model, input)))
     prompt.format.tools = kPlainToolFormat;
@@ -66,10 +86,7 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
                         input.tools.parallel && input.tools.forced.empty(), model.tokenizer());
   if (!grammar)
     return apiError(grammar.error(), "tool_choice");
-  auto vocabulary = model.vocabulary();
-  if (!vocabulary)
-    return apiError(vocabulary.error(), "tool_choice");
-  auto compiled = text::Grammar::compile(**vocabulary, text::GrammarKind::Lark, grammar->lark);
+  auto compiled = model.grammar(text::GrammarKind::Lark, grammar->lark);
   if (!compiled)
     return apiError(compiled.error(), "tools");
   generation.request.grammar = std::move(*compiled);

@@ -19,7 +19,8 @@ struct ChatInput {
   std::string templateVariables; ///< a JSON object of more variables, or ""
   bool toolMessages = false;     ///< the messages hold calls of tools, or their results
   bool generationPrompt = true;
-  bool continueLast = false; ///< the last message is the assistant's, to be gone on with
+  bool continueLast = false;           ///< the last message is the assistant's, to be gone on with
+  std::optional<AskedGrammar> grammar; ///< of the answer
 };
 
 /// The prompt as text. E0521 if the model has no chat template.

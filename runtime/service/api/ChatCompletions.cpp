@@ -215,7 +215,7 @@ std::optional<ApiError> chatCompletions(Call &call) {
   refuseUnsupported(body, "function_call", "is not supported: give tool_choice");
   refuseUnsupported(body, "audio", "is not supported");
   refuseUnsupported(body, "modalities", "is not supported but for text", {"[\"text\"]"});
-  generation.request.grammar = readGrammar(body, *generation.model);
+  input.grammar = readGrammar(body);
   if (call.document.error())
     return call.document.error();
   auto prompt = prepareChat(generation, input);

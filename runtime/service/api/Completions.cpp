@@ -183,7 +183,7 @@ std::optional<ApiError> completions(Call &call) {
     generation.request.maxTokens = 16; // OpenAI's default
   if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
     generation.request.sampling.topLogprobs = int32_t(*top);
-  generation.request.grammar = readGrammar(body, *generation.model);
+  const auto grammar = readGrammar(body);
   const bool echo = body.boolean("echo").value_or(false);
   if (echo && generation.request.sampling.topLogprobs >= 0)
     body.fail("echo", "together with logprobs is not supported: `ingot score` has them");
@@ -194,6 +194,12 @@ std::optional<ApiError> completions(Call &call) {
   const auto suffix = body.text("suffix", kMostPromptBytes);
   if (call.document.error())
     return call.document.error();
+  if (grammar) {
+    auto compiled = compileGrammar(*generation.model, *grammar);
+    if (!compiled)
+      return compiled.error();
+    generation.request.grammar = std::move(*compiled);
+  }
   if (echo && texts.empty())
     for (const auto &ids : prompts)
       texts.push_back(generation.model->tokenizer() ? generation.model->tokenizer()->decode(ids)

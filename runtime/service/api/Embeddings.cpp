@@ -18,6 +18,8 @@ namespace {
 
 using runtime::JsonText;
 
+constexpr size_t kMostInputs = 2048; // OpenAI's
+
 std::string base64(std::span<const float> values) {
   static_assert(std::endian::native == std::endian::little, "clients expect little-endian floats");
   static constexpr char kDigits[] =
@@ -47,7 +49,16 @@ private:
 
   void ended(const service::Output &output) override {
     found.resize(size_t(choices()));
-    found[size_t(output.choice)] = output.embedding;
+    JsonText json;
+    if (asBase64) {
+      json.value(base64(output.embedding));
+    } else {
+      json.open('[');
+      for (float value : output.embedding)
+        json.value(double(value));
+      json.close();
+    }
+    found[size_t(output.choice)] = json.text();
   }
 
   void finished() override {
@@ -56,14 +67,7 @@ private:
     json.key("data").open('[');
     for (size_t i = 0; i < found.size(); ++i) {
       json.open('{').key("object").value("embedding").key("index").value(i).key("embedding");
-      if (asBase64) {
-        json.value(base64(found[i]));
-      } else {
-        json.open('[');
-        for (float value : found[i])
-          json.value(double(value));
-        json.close();
-      }
+      json.raw(found[i]);
       json.close();
     }
     json.close().key("usage").open('{').key("prompt_tokens").value(usage.prompt);
@@ -72,7 +76,7 @@ private:
   }
 
   bool asBase64;
-  std::vector<std::vector<float>> found;
+  std::vector<std::string> found; ///< as they come, so that their end does not hold up others
 };
 
 } // namespace
@@ -87,7 +91,7 @@ std::optional<ApiError> embeddings(Call &call) {
   (void)body.text("user", 1 << 10);
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
-  readPrompts(body, "input", *generation.model, prompts, texts);
+  readPrompts(body, "input", *generation.model, prompts, texts, kMostInputs);
   if (call.document.error())
     return call.document.error();
   for (const std::string &text : texts) {
@@ -102,7 +106,8 @@ std::optional<ApiError> embeddings(Call &call) {
   auto stream =
       std::make_shared<EmbeddingStream>(std::move(generation), call.responder, format == "base64");
   auto error =
-      AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place), call.post);
+      AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place), call.post,
+                           /*inTurns=*/true);
   if (error && error->param == "prompt")
     error->param = "input";
   return error;

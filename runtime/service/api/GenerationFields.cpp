@@ -131,16 +131,13 @@ void readGeneration(const Fields &body, Generation &out,
   refuseUnsupported(body, "min_tokens", "is not supported", {"0"});
 }
 
-std::shared_ptr<const text::Grammar> readGrammar(const Fields &body, ServedModel &model) {
+std::optional<AskedGrammar> readGrammar(const Fields &body) {
   using text::GrammarKind;
-  std::optional<GrammarKind> kind;
-  std::string source, field;
+  std::optional<AskedGrammar> asked;
   auto ask = [&](std::string name, GrammarKind wanted, std::string text) {
-    if (kind)
-      return body.fail(name, "cannot be given together with " + field);
-    kind = wanted;
-    source = std::move(text);
-    field = std::move(name);
+    if (asked)
+      return body.fail(name, "cannot be given together with " + asked->field);
+    asked = {wanted, std::move(text), std::move(name)};
   };
   if (auto format = body.object("response_format")) {
     format->require("type");
@@ -181,16 +178,18 @@ std::shared_ptr<const text::Grammar> readGrammar(const Fields &body, ServedModel
   if (body.has("guided_choice"))
     if (auto choices = body.texts("guided_choice", 4096, 4096); !choices.empty())
       ask("guided_choice", GrammarKind::Choice, body.json("guided_choice"));
-  if (!kind)
-    return nullptr;
-  auto vocabulary = model.vocabulary();
-  auto grammar = vocabulary ? text::Grammar::compile(**vocabulary, *kind, source)
-                            : Result<std::shared_ptr<const text::Grammar>>(vocabulary.error());
+  return asked;
+}
+
+Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
+                                                             const AskedGrammar &asked) {
+  auto grammar = model.grammar(asked.kind, asked.source);
   if (grammar)
     return *grammar;
-  body.fail(field,
-            grammar.error().what + (grammar.error().why.empty() ? "" : ": " + grammar.error().why));
-  return nullptr;
+  const Error &why = grammar.error();
+  ApiError error = apiError(why, asked.field);
+  error.message = asked.field + ": " + why.what + (why.why.empty() ? "" : ": " + why.why);
+  return error;
 }
 
 } // namespace ingot::api

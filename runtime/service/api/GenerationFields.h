@@ -44,8 +44,16 @@ void readGeneration(const Fields &body, Generation &out,
 void refuseUnsupported(const Fields &body, std::string_view name, std::string_view why,
                        std::initializer_list<std::string_view> harmless = {});
 
-/// response_format of chat and the guided_* fields: the grammar an answer must match; null if any
-/// text may be given. Compiles it.
-std::shared_ptr<const text::Grammar> readGrammar(const Fields &body, ServedModel &model);
+/// What an answer must match, as a request says it.
+struct AskedGrammar {
+  text::GrammarKind kind;
+  std::string source;
+  std::string field; ///< that said it, as a path
+};
+/// response_format of chat and the guided_* fields; nullopt: any text may be given.
+std::optional<AskedGrammar> readGrammar(const Fields &body);
+/// Compiles it; errors name the field.
+Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
+                                                             const AskedGrammar &asked);
 
 } // namespace ingot::api

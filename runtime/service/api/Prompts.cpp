@@ -4,7 +4,8 @@
 namespace ingot::api {
 
 bool readPrompts(const Fields &body, std::string_view name, const ServedModel &model,
-                 std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts) {
+                 std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
+                 size_t most) {
   body.require(name);
   auto found = body.element(name);
   if (!found)
@@ -23,8 +24,8 @@ bool readPrompts(const Fields &body, std::string_view name, const ServedModel &m
       simdjson::dom::array inner;
       if (item.get(inner))
         body.fail(at, "must be a list of integers, as the first is");
-      else if (prompts.size() == kMostPrompts)
-        body.fail(name, "has more than " + std::to_string(kMostPrompts) + " items");
+      else if (prompts.size() == most)
+        body.fail(name, "has more than " + std::to_string(most) + " items");
       if (body.failed())
         return false;
       std::vector<int32_t> ids;
@@ -40,7 +41,7 @@ bool readPrompts(const Fields &body, std::string_view name, const ServedModel &m
     }
     return true;
   }
-  texts = body.texts(name, kMostPrompts, kMostPromptBytes);
+  texts = body.texts(name, most, kMostPromptBytes);
   if (isList && texts.empty())
     body.fail(name, "is empty");
   if (!texts.empty() && !model.tokenizer())

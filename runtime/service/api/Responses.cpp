@@ -318,35 +318,23 @@ void readFlatTools(const Fields &body, Tools &tools) {
   tools.parallel = body.boolean("parallel_tool_calls").value_or(true);
 }
 
-std::shared_ptr<const text::Grammar> readFormat(const Fields &body, ServedModel &model) {
+std::optional<AskedGrammar> readFormat(const Fields &body) {
   auto holder = body.object("text");
   auto format = holder ? holder->object("format") : std::nullopt;
   if (!format)
-    return nullptr;
+    return std::nullopt;
   format->require("type");
   auto type = format->oneOf("type", {"text", "json_object", "json_schema"});
-  if (!type || *type == "text")
-    return nullptr;
-  std::string schema;
-  if (*type == "json_schema") {
-    format->require("schema");
-    (void)format->text("name", 64);
-    if (format->object("schema"))
-      schema = format->json("schema");
-  }
-  auto vocabulary = model.vocabulary();
-  if (!vocabulary) {
-    format->fail("type", vocabulary.error().what);
-    return nullptr;
-  }
-  auto grammar = text::Grammar::compile(**vocabulary,
-                                        *type == "json_schema" ? text::GrammarKind::JsonSchema
-                                                               : text::GrammarKind::JsonObject,
-                                        schema);
-  if (grammar)
-    return *grammar;
-  format->fail("schema", grammar.error().what + ": " + grammar.error().why);
-  return nullptr;
+  if (type == "json_object")
+    return AskedGrammar{text::GrammarKind::JsonObject, "", format->path("type")};
+  if (type != "json_schema")
+    return std::nullopt;
+  format->require("schema");
+  (void)format->text("name", 64);
+  if (!format->object("schema"))
+    return std::nullopt;
+  return AskedGrammar{text::GrammarKind::JsonSchema, format->json("schema"),
+                      format->path("schema")};
 }
 
 } // namespace
@@ -375,7 +363,7 @@ std::optional<ApiError> responses(Call &call) {
                     "conversation whole");
   refuseUnsupported(body, "conversation", "is not supported: send the conversation whole");
   refuseUnsupported(body, "background", "is not supported", {"false"});
-  generation.request.grammar = readFormat(body, *generation.model);
+  input.grammar = readFormat(body);
   (void)body.object("metadata");
   if (call.document.error())
     return call.document.error();

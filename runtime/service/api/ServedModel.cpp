@@ -67,6 +67,11 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime
   return model;
 }
 
+ServedModel::~ServedModel() {
+  if (serving && serving->hung()) // its thread uses it, and would be waited for
+    (void)serving.release();
+}
+
 Result<const text::Vocabulary *> ServedModel::vocabulary() {
   std::lock_guard lock(mutex);
   if (!words) {
@@ -83,6 +88,25 @@ Result<const text::Vocabulary *> ServedModel::vocabulary() {
     words = std::move(*made);
   }
   return words.get();
+}
+
+Result<std::shared_ptr<const text::Grammar>> ServedModel::grammar(text::GrammarKind kind,
+                                                                  std::string_view source) {
+  auto known = vocabulary();
+  if (!known)
+    return known.error();
+  return text::Grammar::compile(**known, kind, source);
+}
+
+void ServedModel::prepareGrammars() {
+  if (!tokenizer())
+    return;
+  preparing = std::jthread([this] {
+    try {
+      (void)vocabulary();              // the first request that needs it is told what is wrong
+    } catch (const std::exception &) { // of memory: that request tries again
+    }
+  });
 }
 
 void ModelRegistry::add(std::shared_ptr<ServedModel> given) {
@@ -111,7 +135,8 @@ void ModelRegistry::stopAll() {
         running.push_back(std::move(model));
   }
   for (const auto &model : running)
-    model->service().stop();
+    if (!model->service().hung())
+      model->service().stop();
 }
 
 std::shared_ptr<ServedModel> ModelRegistry::find(std::string_view name) const {

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 
 namespace ingot::api {
 
@@ -27,6 +28,7 @@ public:
   /// Errors: E0610, E0611 of the template; E0630 a format that is not known.
   static Result<std::shared_ptr<ServedModel>> create(std::unique_ptr<runtime::Session> session,
                                                      ModelOptions options);
+  ~ServedModel(); ///< of an engine that hangs, the engine stays
 
   const std::string &name() const { return options.name; }
   int64_t created() const { return since; }                ///< seconds of the epoch
@@ -38,10 +40,17 @@ public:
   const text::ChatTemplate::Options &templateTokens() const { return tokens; }
   const text::OutputFormat &outputFormat() const { return format; }
   const std::string &templateSource() const { return source; }
-  /// Made when it is first asked for.
-  Result<const text::Vocabulary *> vocabulary();
+  /// A grammar over the engine's vocabulary, which is made when the first is asked for. E0520
+  /// without a tokenizer; E062x as Grammar::compile.
+  Result<std::shared_ptr<const text::Grammar>> grammar(text::GrammarKind kind,
+                                                       std::string_view source);
+  /// Makes the vocabulary on a thread of its own, so that no request has to wait for it (Gemma's
+  /// 262,144 ids take 2 s). Whoever wants a grammar meanwhile waits for the rest. Once, at most.
+  void prepareGrammars();
 
 private:
+  Result<const text::Vocabulary *> vocabulary();
+
   ModelOptions options;
   std::unique_ptr<service::Service> serving;
   std::unique_ptr<text::ChatTemplate> templated;
@@ -51,6 +60,7 @@ private:
   int64_t since = 0;
   std::mutex mutex; ///< of the vocabulary
   std::unique_ptr<text::Vocabulary> words;
+  std::jthread preparing; ///< last: it uses the rest
 };
 
 /// The models of one process, by name. What leaves it ends on a thread of the registry's: the last
@@ -64,7 +74,7 @@ public:
   /// Null if there is none of that name; an empty name: the first.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
-  /// Service::stop() of all models, replaced ones that still run included.
+  /// Service::stop() of all models, replaced ones that still run included, but those that hang.
   void stopAll();
 
 private:

@@ -1,0 +1,120 @@
+//===- ServiceFailure.cpp - Steps that throw or do not end ------------------===//
+//
+//   engine's thread   step() ---------- engine->step() ----------> collect, deliver
+//                       |  steps: odd      no lock       even         turn
+//   watchdog          look   look   look   limit: turn, steps is still the same
+//                                          -> everything under way ends, the engine is abandoned
+//
+// What the engine says after that is dropped: onToken() and run() look at `abandoned` under `turn`.
+//===----------------------------------------------------------------------===//
+#include "runtime/service/Service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+namespace ingot::service {
+
+namespace {
+
+Error stepHangs(double seconds, double longest) {
+  char given[64], most[96] = "";
+  std::snprintf(given, sizeof given, "it was given up after %.3g s", seconds);
+  if (longest > 0)
+    std::snprintf(most, sizeof most, "; by the engine's costs one takes %.3g s at most", longest);
+  return {ExitCode::Device, "E0725", "a step of the engine does not end", std::string(given) + most,
+          "start it again; ingot serve --step-limit SECONDS allows more, 0 any time"};
+}
+
+Error stepThrew(const char *what) {
+  return {ExitCode::Device, "E0726", "a step of the engine broke off", what, "start it again"};
+}
+
+} // namespace
+
+/// One step of the engine, with a number that the watchdog sees. A step that throws leaves the
+/// engine in a state that nobody knows: it makes no other.
+bool Service::step() {
+  if (broken)
+    return false;
+  steps.fetch_add(1);
+  bool worked = false;
+  try {
+    worked = engine->step();
+  } catch (const std::exception &thrown) {
+    broke(stepThrew(thrown.what()));
+  }
+  steps.fetch_add(1);
+  return worked;
+}
+
+/// Ends all that is under way.
+void Service::broke(Error why) {
+  std::lock_guard hold(turn);
+  if (abandoned)
+    return;
+  broken = true;
+  fail(std::move(why));
+}
+
+/// Has `turn`.
+void Service::fail(Error why) {
+  std::vector<Command> unread;
+  {
+    std::lock_guard lock(mutex);
+    failed = std::make_shared<Error>(std::move(why)); // nothing is taken from now on
+    unread.swap(commands);
+  }
+  for (Command &command : unread) {
+    command.job->ids.assign(size_t(command.choices), 0);
+    command.job->open = command.choices;
+    jobs.push_back(std::move(command.job));
+  }
+  for (const auto &job : jobs)
+    for (size_t i = 0; i < job->ids.size(); ++i)
+      if (job->ids[i] >= 0) {
+        Output output;
+        output.reason = runtime::FinishReason::Cancelled;
+        output.error = *failed;
+        end(job, i, std::move(output));
+      }
+  jobs.clear();
+}
+
+void Service::watch() {
+  using Clock = std::chrono::steady_clock;
+  const auto look = std::chrono::duration<double>(std::min(1.0, stepLimit / 8));
+  uint64_t seen = 0;
+  double age = 0;
+  auto last = Clock::now();
+  std::unique_lock lock(mutex);
+  while (!overNow.wait_for(lock, look, [&] { return over; })) {
+    const auto now = Clock::now();
+    const double passed = std::min(std::chrono::duration<double>(now - last).count(),
+                                   2 * look.count()); // this thread was stopped, or the machine
+    last = now;
+    const uint64_t number = steps.load();
+    age = number == seen ? age + passed : 0;
+    seen = number;
+    if (number % 2 == 0 || age < stepLimit)
+      continue;
+    lock.unlock();
+    if (giveUp(number, age))
+      return;
+    lock.lock();
+  }
+}
+
+/// Ends all that waits for a step that does not end; false if it just has.
+bool Service::giveUp(uint64_t step, double seconds) {
+  std::lock_guard hold(turn);
+  if (steps.load() != step)
+    return false;
+  abandoned = true;
+  deliveries.clear(); // of the step itself
+  fail(stepHangs(seconds, engine->longestStep()));
+  deliver();
+  return true;
+}
+
+} // namespace ingot::service
