@@ -81,6 +81,12 @@ public:
     assert(false && "hiddenSize() is 0");
   }
 
+  /// Has the system give more of the memory of the first pages[g] KV pages of each group, before a
+  /// step has to wait for it: a piece that takes below a millisecond. False: all is there.
+  virtual bool takeKvMemory(std::span<const int64_t> pages) {
+    (void)pages;
+    return false;
+  }
   /// Moves KV pages between steps; null: this device cannot.
   virtual PageMover *pageMover() { return nullptr; }
 

@@ -27,6 +27,7 @@ int32_t PagePool::allocate() {
     forget(page);
   }
   pages[size_t(page)].holders = 1;
+  touchedPages = std::max<int64_t>(touchedPages, page + 1);
   return page;
 }
 

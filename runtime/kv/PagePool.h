@@ -34,6 +34,8 @@ public:
   int64_t held() const { return total() - free() - kept(); }
   /// Pages that allocate() can give out.
   int64_t available() const { return free() + kept(); }
+  /// Pages from the first on that have been given out, ever.
+  int64_t touched() const { return touchedPages; }
   int32_t holdersOf(int32_t page) const { return pages[size_t(page)].holders; }
 
   /// With one holder; available() must not be 0. Low numbers first, so that the used part of a
@@ -71,7 +73,7 @@ private:
   std::vector<int32_t> tokens;  ///< [pages][pageTokens], of named pages
   std::vector<int32_t> buckets; ///< by name; -1: empty
   int32_t oldest = -1, newest = -1;
-  int64_t keptPages = 0;
+  int64_t keptPages = 0, touchedPages = 0;
 };
 
 } // namespace ingot::runtime

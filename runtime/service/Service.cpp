@@ -166,7 +166,14 @@ void Service::run() {
     bool leaving, onlyStarted;
     {
       std::unique_lock lock(mutex);
-      wake.wait(lock, [&] { return stopping || !commands.empty() || !jobs.empty(); });
+      const auto woken = [&] { return stopping || !commands.empty() || !jobs.empty(); };
+      while (!woken()) {
+        lock.unlock();
+        const bool more = engine->takeKvAhead();
+        lock.lock();
+        if (!more)
+          wake.wait(lock, woken);
+      }
       fresh.swap(commands);
       leaving = stopping;
       onlyStarted = refusing;

@@ -330,6 +330,22 @@ void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
     scheduler->finish(row.sequence);
 }
 
+bool Session::takeKvAhead() {
+  const PageMover *pages = impl->executor->pageMover();
+  if (!pages)
+    return false;
+  uint64_t bytes = 0; // of a page of every group
+  for (size_t g = 0; g < impl->kv->groups(); ++g)
+    bytes += pages->pageBytes(g);
+  const auto ahead = int64_t(kKvAhead / std::max<uint64_t>(1, bytes));
+  std::vector<int64_t> wanted;
+  for (size_t g = 0; g < impl->kv->groups(); ++g) {
+    const PagePool &pool = impl->kv->pagesOf(g);
+    wanted.push_back(std::min(pool.total(), pool.touched() + ahead));
+  }
+  return impl->executor->takeKvMemory(wanted);
+}
+
 bool Session::step() {
   impl->endCancelled();
   if (impl->underWay)

@@ -215,6 +215,11 @@ public:
   ScheduleStats stats() const;
   /// One step of the batch; false if there is nothing left to do, or the device failed.
   bool step();
+  /// Between steps, where there is time: has the system give a piece of the memory that KV pages
+  /// will need next, before a step must wait for it. False: enough is there (kKvAhead).
+  bool takeKvAhead();
+  static constexpr uint64_t kKvAhead = uint64_t(512)
+                                       << 20; ///< bytes behind the pages touched so far
   /// Why the device failed, E07xx: every request that was under way has ended as cancelled, and
   /// no other can be submitted. Null while all is well.
   const Error *failure() const;

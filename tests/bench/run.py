@@ -1,7 +1,8 @@
 """Ingot beside its peers on the same checkpoints, interleaved in one run: `dev bench`. docs/benchmarks.md says what the rows mean.
 
   run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
-  run.py --work DIR --readme README.md --write-readme      the table of the last run into README.md; measures nothing
+  run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      `ingot serve` beside the peers' servers (serving.py)
+  run.py --work DIR --readme README.md --write-readme      the tables of the last runs into README.md; measures nothing
 
 A round goes through the rows; a row measures Ingot and its peers one after the other, every other round in the other order, and the
 machine's limits before and after each of them. Run nothing else meanwhile.
@@ -20,6 +21,7 @@ import install  # noqa: E402  (of peers/)
 import measure  # noqa: E402
 import report  # noqa: E402
 import rows as table_rows  # noqa: E402
+import serving  # noqa: E402
 from measure import PEER_NAMES, say  # noqa: E402
 
 
@@ -37,8 +39,10 @@ def machine():
 def installed_peers(options):
     if options.no_peers:
         return {}
-    python = install.ensure(options.peers.absolute(), install.SHAPES + install.PEERS)
-    peers = {"llama": python, "openvino": python}
+    peers = {}
+    if not options.servers:
+        python = install.ensure(options.peers.absolute(), install.SHAPES + install.PEERS)
+        peers = {"llama": python, "openvino": python}
     if options.vllm:
         peers["vllm"] = install.ensure_vllm(options.peers.absolute().parent / "peers-vllm")
     return peers
@@ -102,12 +106,36 @@ def write_readme(work, readme):
     results = work / "results.json"
     if not results.exists():
         sys.exit(f"run.py: there is no {results}: run ./dev bench first")
+    tables = [(results, report, report.table)]
+    if (work / "servers.json").exists():
+        tables.append((work / "servers.json", serving, serving.table))
     try:
-        report.write_readme(readme, report.table(json.loads(results.read_text())))
+        for file, module, table in tables:
+            report.write_readme(readme, table(json.loads(file.read_text())), module.BEGIN, module.END)
+            say(f"==> {readme} has the table of {file}")
     except ValueError as error:
         sys.exit(f"run.py: {error}")
-    say(f"==> {readme} has the table of {results}")
     return 0
+
+
+def measure_servers(bench, options, rounds):
+    """Writes servers.md and servers.json; exit code 1 where Ingot has no figure."""
+    loads = [load.name for group in serving.GROUPS for load in group.loads]
+    for name in options.only:
+        if name not in loads:
+            wrong(f"there is no load {name}; there are: {' '.join(loads)}")
+    python = None if options.no_peers else install.ensure(options.peers.absolute(), install.SERVERS)
+    samples, missing = serving.measure(bench, python, options, rounds)
+    results = {**facts(bench), "samples": samples, "missing": missing}
+    name = "servers-part" if options.only else "servers"
+    (bench.work / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (bench.work / f"{name}.md").write_text(serving.table(results))
+    print(serving.table(results))
+    return 0 if all("Ingot" in round_.get(load, {}) for round_ in samples for load in options.only or loads) else 1
+
+
+def facts(bench):
+    return {"machine": machine(), "date": report.today(), "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip()}
 
 
 def results_name(options):
@@ -117,7 +145,7 @@ def results_name(options):
 
 def write(bench, options, rows, samples, missing, rounds):
     """After every round, so that an interrupted run leaves a table."""
-    results = {"machine": machine(), "date": report.today(), "ingot": measure.run(bench.ingot, "--version").split(",")[0].strip(),
+    results = {**facts(bench),
                "rounds": rounds, "limits": limits_seen(samples), "rows": summaries(bench, rows, samples),
                "missing": [f"{what}: {why}" for what, why in missing.items()], "samples": samples}
     (bench.work / f"{results_name(options)}.json").write_text(json.dumps(results, indent=1) + "\n")
@@ -132,7 +160,8 @@ def main():
     parser.add_argument("--only", action="append", default=[], metavar="ROW", help="this row alone (repeatable)")
     parser.add_argument("--quick", action="store_true", help="the rows of SmolLM2")
     parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone")
-    parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes; not proven)")
+    parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes)")
+    parser.add_argument("--servers", action="store_true", help="ingot serve beside the peers' servers")
     parser.add_argument("--write-readme", action="store_true")
     options = parser.parse_args()
     work = options.work.resolve()
@@ -145,6 +174,8 @@ def main():
 
     bench = measure.Bench(options.ingot, options.checkpoints, work, installed_peers(options),
                           lambda: install.ensure(options.peers.absolute(), install.SHAPES))
+    if options.servers:
+        return measure_servers(bench, options, rounds)
     rows = select(table_rows.rows(bench), options)
     prepare(bench, rows)
     samples, missing, start = {row.name: [] for row in rows}, {}, time.monotonic()

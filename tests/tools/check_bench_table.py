@@ -108,3 +108,24 @@ except ValueError:
     assert readme.read_text() == "no markers"
 real = (bench.parent.parent / "README.md").read_text()
 assert real.count(report.BEGIN) == 1 and real.count(report.END) == 1, "README.md has lost its markers"
+
+# Servers: ratios within a round, the median over the rounds; a server without a figure leaves its bars open; the verdicts say yes and no.
+import serving  # noqa: E402
+
+loads = {load.name: load for group in serving.GROUPS for load in group.loads}
+def served(ingot, peer, ttft): return {"users32": {"Ingot": dict(tokens_per_s=ingot, ttft_p50=1.0, ttft_p99=ttft, itl_p50=1.0, itl_p99=2.0),
+                                                   "llama.cpp": dict(tokens_per_s=peer, ttft_p50=1.0, ttft_p99=900.0, itl_p50=1.0, itl_p99=2.0)},
+                                       "ready": {"Ingot": 0.1, "llama.cpp": 0.5}}
+rounds = [served(800.0, 100.0, 200.0), served(300.0, 30.0, 280.0)]
+llama, vllm, first = loads["users32"].bars
+assert serving.verdict(llama, rounds, "users32") == ("≥ 8 × llama.cpp: 9.00, yes", True)
+assert serving.verdict(vllm, rounds, "users32")[1] is None and serving.verdict(first, rounds, "users32")[1] is None
+for sample, ttft in zip(rounds, (600.0, 1200.0)):
+    sample["users32"]["vLLM bf16"] = dict(tokens_per_s=250.0, ttft_p99=ttft)
+assert serving.verdict(vllm, rounds, "users32")[1] is False, serving.verdict(vllm, rounds, "users32")
+assert serving.verdict(first, rounds, "users32") == ("TTFT p99 ≤ a third of the better peer's: 0.32, yes", True)
+rounds[0]["overload"] = {"Ingot": dict(tokens_per_s=1.0, times=1.1, refused_most=60.0, refused=5)}
+assert [serving.verdict(bar, rounds, "overload")[1] for bar in loads["overload"].bars] == [False, True]
+text = serving.table({"machine": "M", "date": "D", "ingot": "I", "samples": rounds, "missing": {"1 user, vLLM bf16": "why"}})
+assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1 and "5 refused" in text and "Not measured: 1 user, vLLM bf16: why" in text, text
+assert real.count(serving.BEGIN) == 1 and real.count(serving.END) == 1, "README.md has lost its markers"

@@ -52,7 +52,8 @@ void LimitOptions::define(CLI::App &app) {
       ->check(atLeastOne)
       ->group(group);
   app.add_option("--kv-memory", kvMemory,
-                 "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context)")
+                 "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context; serve and "
+                 "batch: half of the free memory)")
       ->transform(CLI::AsSizeValue(false))
       ->group(group);
   app.add_option(

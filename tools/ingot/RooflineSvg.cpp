@@ -12,7 +12,7 @@ namespace ingot::cli {
 namespace {
 
 constexpr double kWidth = 960, kHeight = 560, kLeft = 80, kRight = 30, kTop = 50, kBottom = 60;
-constexpr double kLabelHeight = 13, kLabelWidth = 170;
+constexpr double kLabelHeight = 13, kCharacter = 7.2; ///< of a text in 12 px, at most
 
 constexpr const char *kStyle = R"(<style>
 svg { background: #fff; color: #1a1a1a; font: 12px system-ui, sans-serif }
@@ -122,7 +122,7 @@ private:
   }
 
   /// The slope of memory up to the fastest unit, and a level for each unit.
-  std::string roofs() const {
+  std::string roofs() {
     std::string svg;
     if (limits.readGbPerS <= 0)
       return svg;
@@ -132,15 +132,17 @@ private:
     double ridge = limits.int8Gops / limits.readGbPerS;
     svg += line("roof", x.at(from), y.at(from * limits.readGbPerS), x.at(ridge),
                 y.at(limits.int8Gops));
-    double middle = std::sqrt(from * ridge);
-    svg += text(x.at(middle) - 10, y.at(middle * limits.readGbPerS) - 8, "text-anchor=\"end\"",
-                formatted("%.1f GB/s mapped read", limits.readGbPerS));
+    // Where no kernel can be: few operations per byte, and many a second.
+    svg += text(kLeft + 8, kTop + 18, "",
+                formatted("slope: %.1f GB/s mapped read", limits.readGbPerS));
     auto level = [&](const char *name, const char *unit, double rate) {
       if (rate <= 0)
         return;
       svg += line(name, x.at(rate / limits.readGbPerS), y.at(rate), x.at(right), y.at(rate));
-      svg += text(x.at(right) - 4, y.at(rate) - 6, "text-anchor=\"end\"",
-                  std::string(unit) + formatted(" %.2f T/s", rate / 1e3));
+      const std::string said = std::string(unit) + formatted(" %.2f T/s", rate / 1e3);
+      const Label label = freeBelow({x.at(right) - 4 - width(said), y.at(rate) - 6, width(said)});
+      svg += text(label.x, label.y, "", said);
+      taken.push_back(label);
     };
     level("roof", "int8", limits.int8Gops);
     if (limits.bf16Gflops > 1.2 * limits.f32Gflops)
@@ -149,20 +151,34 @@ private:
     return svg;
   }
 
-  /// Labels stand right of their points, and move down until none covers another.
+  struct Label {
+    double x, y, width;
+  };
+  static double width(const std::string &text) { return kCharacter * double(text.size()); }
+
+  /// The place itself, or the next one below that no label covers.
+  Label freeBelow(Label label) const {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const Label &other : taken)
+        if (label.x < other.x + other.width && other.x < label.x + label.width &&
+            std::abs(other.y - label.y) < kLabelHeight - 0.01)
+          label.y = other.y + kLabelHeight, moved = true;
+    }
+    return label;
+  }
+
+  /// Labels stand right of their points, left at the right edge.
   void placeLabels() {
     std::sort(shown.begin(), shown.end(),
               [](const RooflinePoint &a, const RooflinePoint &b) { return gops(a) > gops(b); });
+    for (const RooflinePoint &p : shown) // no label covers a point
+      taken.push_back({x.at(intensity(p)) - 5, y.at(gops(p)) + 4, 10});
     for (const RooflinePoint &p : shown) {
-      double atX = std::min(x.at(intensity(p)) + 9, kWidth - kRight - kLabelWidth),
-             atY = y.at(gops(p)) + 4;
-      for (bool moved = true; moved;) {
-        moved = false;
-        for (auto [otherX, otherY] : labels)
-          if (std::abs(otherX - atX) < kLabelWidth && std::abs(otherY - atY) < kLabelHeight - 0.01)
-            atY = otherY + kLabelHeight, moved = true;
-      }
-      labels.emplace_back(atX, atY);
+      const double atX = x.at(intensity(p)), wide = width(p.kernel);
+      const bool fits = atX + 9 + wide < kWidth - kRight;
+      labels.push_back(freeBelow({fits ? atX + 9 : atX - 9 - wide, y.at(gops(p)) + 4, wide}));
+      taken.push_back(labels.back());
     }
   }
 
@@ -171,8 +187,10 @@ private:
     const double atX = x.at(intensity(p)), atY = y.at(gops(p));
     const char *name = p.prompt ? "prompt" : "decode";
     std::string svg;
-    if (labels[i].second > atY + kLabelHeight)
-      svg += line("lead", atX, atY, labels[i].first - 2, labels[i].second - 4);
+    const Label &label = labels[i];
+    if (label.y > atY + kLabelHeight)
+      svg +=
+          line("lead", atX, atY, label.x > atX ? label.x - 2 : label.x + label.width, label.y - 4);
     std::string mark =
         p.prompt
             ? formatted("<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\">", name,
@@ -182,13 +200,13 @@ private:
            formatted(" (%s): %.2f operations per byte, %.1f G/s, %.1f us</title>", name,
                      intensity(p), gops(p), p.seconds * 1e6) +
            (p.prompt ? "</rect>\n" : "</circle>\n");
-    return svg + text(labels[i].first, labels[i].second, formatted("class=\"%s\"", name).c_str(),
-                      p.kernel);
+    return svg + text(label.x, label.y, formatted("class=\"%s\"", name).c_str(), p.kernel);
   }
 
   MachineLimits limits;
   std::vector<RooflinePoint> shown;
-  std::vector<std::pair<double, double>> labels; ///< of shown, same order
+  std::vector<Label> labels; ///< of shown, same order
+  std::vector<Label> taken;  ///< where something stands
   Axis x{}, y{};
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <limits>
 
 namespace ingot::cpu {
 
@@ -95,6 +96,7 @@ Result<void> Executor::allocate() {
     kvBytes += bytes;
     largestPool = std::max(largestPool, bytes);
   }
+  kvTaken.assign(kvOffset.size(), 0);
   scratchStride = kLine;
   for (const fb::Kernel *kernel : *table.kernels())
     scratchStride = std::max(scratchStride, (kernel->scratch_bytes() + kLine - 1) / kLine * kLine);
@@ -180,6 +182,29 @@ void Executor::resolve() {
     keys = reinterpret_cast<uint64_t *>(bufferAddress(size_t(table.greedy_keys())));
   ids.reserve(size_t(statement.limits.logitsRows));
   views.resize(statement.groups.size());
+}
+
+bool Executor::takeKvMemory(std::span<const int64_t> pages) {
+  constexpr uint64_t kPiece = uint64_t(2) << 20;
+  // Slot by slot would leave the last layers with nothing when a request comes in between.
+  size_t next = kvTaken.size();
+  uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
+  for (size_t slot = 0; slot < kvTaken.size(); ++slot) {
+    const uint64_t pageBytes = file->table().kv_slots()->Get(unsigned(slot))->page_bytes();
+    const uint64_t wanted = uint64_t(pages[statement.groupOf[slot]]) * pageBytes;
+    if (kvTaken[slot] >= wanted || kvTaken[slot] / pageBytes >= fewest)
+      continue;
+    next = slot;
+    fewest = kvTaken[slot] / pageBytes;
+    piece = std::min(kPiece, wanted - kvTaken[slot]);
+  }
+  if (next == kvTaken.size())
+    return false;
+  if (kv.populate(kvOffset[next] + kvTaken[next], piece))
+    kvTaken[next] += piece;
+  else // what the system will not give now, a step takes when it comes to it
+    kvTaken.assign(kvTaken.size(), std::numeric_limits<uint64_t>::max());
+  return true;
 }
 
 Result<void> Executor::beginSampled(const BatchView &planned) {

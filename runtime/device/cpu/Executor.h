@@ -63,6 +63,8 @@ public:
   int64_t hiddenSize() const override;
   void hiddenState(int64_t row, float *out) const override;
 
+  bool takeKvMemory(std::span<const int64_t> pages) override;
+
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const override { return statement; }
   int threads() const override { return loop->threads(); }
@@ -99,6 +101,7 @@ private:
   HostMemory seeded; ///< weights made from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
   std::vector<uint64_t> kvOffset; ///< of each slot's pool
+  std::vector<uint64_t> kvTaken;  ///< bytes at the start of each that the system has been asked for
   std::vector<BatchView> views;   ///< of the step, for each group of slots
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
 

@@ -55,6 +55,11 @@ Result<HostMemory> HostMemory::allocate(uint64_t bytes, const std::string &what,
   return memory;
 }
 
+bool HostMemory::populate(uint64_t from, uint64_t count) const {
+  const uint64_t first = from / kPage * kPage, end = roundTo(from + count, kPage);
+  return madvise(start + first, end - first, MADV_POPULATE_WRITE) == 0;
+}
+
 HostMemory::HostMemory(HostMemory &&other) noexcept
     : start(std::exchange(other.start, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
 

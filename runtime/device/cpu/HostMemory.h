@@ -21,6 +21,10 @@ public:
   HostMemory &operator=(HostMemory &&other) noexcept;
   ~HostMemory();
 
+  /// Has the system give the bytes [from, from + count) now, as they are; whole pages of them. False:
+  /// it cannot (Linux before 5.14), or will not. May run beside whoever uses them.
+  bool populate(uint64_t from, uint64_t count) const;
+
   std::byte *data() const { return start; } ///< 4096-byte aligned
   uint64_t size() const { return bytes; }
 

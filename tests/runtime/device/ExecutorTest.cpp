@@ -63,9 +63,11 @@ protected:
   void SetUp() override { path = test::writeFakeEngine("executor.ingot"); }
   void TearDown() override { std::remove(path.c_str()); }
 
-  std::unique_ptr<Executor> create(uint64_t threads) {
+  std::unique_ptr<Executor> create(uint64_t threads, uint64_t kvPages = 0) {
     MemoryLimits limits;
     limits.context = 256;
+    if (kvPages)
+      limits.kvBytes = kvPages * 2 * 4096;
     limits.maxBatchTokens = 128;
     limits.logitsRows = 4;
     limits.threads = threads;
@@ -122,6 +124,38 @@ TEST_F(ExecutorTest, movesPages) {
   mover->load(0, host.data(), 7);
   mover->load(0, host.data() + mover->pageBytes(0), 1);
   ASSERT_TRUE(executor->step(OneSequence(prompt, 90, 10, {5, 7, 1, 3}).view()));
+  EXPECT_EQ(std::vector<float>(executor->logits(), executor->logits() + test::kFakeVocab),
+            expected);
+}
+
+/// Memory of KV pages that comes before it is needed: all of it, and what is in pages stays.
+TEST_F(ExecutorTest, takesMemoryOfPagesAhead) {
+  std::vector<int32_t> prompt = test::fakePrompt(100, 2);
+  std::vector<float> expected = test::fakeLogits(prompt);
+  auto executor = create(2, 4096); // 32 MiB of KV
+  ASSERT_TRUE(executor->step(OneSequence(prompt, 0, 90, {0, 1, 2}).view()));
+  auto resident = [] {
+    int64_t pages = 0, ofThem = 0;
+    std::ifstream("/proc/self/statm") >> pages >> ofThem;
+    return ofThem * 4096;
+  };
+  const auto pages = int64_t(executor->memory().pages);
+  const int64_t before = resident();
+  auto takeAll = [&](int64_t wanted) {
+    int64_t pieces = 0;
+    while (executor->takeKvMemory(std::vector<int64_t>{wanted}))
+      ++pieces;
+    return pieces;
+  };
+  EXPECT_GT(takeAll(pages / 4), 0);
+  const int64_t quarter = resident() - before;
+  if (quarter == 0)
+    GTEST_SKIP() << "this system has no MADV_POPULATE_WRITE";
+  EXPECT_EQ(takeAll(pages / 4), 0) << "all is there";
+  EXPECT_GT(takeAll(pages), 0);
+  EXPECT_LT(quarter, int64_t(executor->memory().kv) / 2);
+  EXPECT_GT(resident() - before, int64_t(executor->memory().kv) * 3 / 4);
+  ASSERT_TRUE(executor->step(OneSequence(prompt, 90, 10, {0, 1, 2, 3}).view()));
   EXPECT_EQ(std::vector<float>(executor->logits(), executor->logits() + test::kFakeVocab),
             expected);
 }

@@ -31,6 +31,18 @@ TEST(PagePool, countsHolders) {
   EXPECT_EQ(pages.holdersOf(2), 0);
 }
 
+TEST(PagePool, saysHowFarItHasBeenUsed) {
+  PagePool pages(3, kPage);
+  EXPECT_EQ(pages.touched(), 0);
+  const int32_t a = pages.allocate(), b = pages.allocate();
+  EXPECT_EQ(pages.touched(), 2);
+  pages.release(a);
+  pages.release(b);
+  EXPECT_EQ(pages.touched(), 2); // they have been used
+  pages.allocate();
+  EXPECT_EQ(pages.touched(), 2);
+}
+
 TEST(PagePool, keepsNamedPagesUntilTheyAreNeeded) {
   PagePool pages(3, kPage);
   PageName root{1, 1}, first{2, 2}, second{3, 3};
