@@ -7,11 +7,13 @@
 //           main loop over K                  of a pair twice: the gate's sums wait in scratch
 //           epilogue on registers
 //
+// In a greedy step the head's main loop takes one plane of two first (MatmulScreen.h).
 // Work items are panels. With one token it is a matrix-vector product at the speed of
 // memory; with many, a matrix product at the speed of the dot instruction.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/MatmulKeys.h"
+#include "codegen/cpu/MatmulScreen.h"
 #include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/schedule/MatmulSchedule.h"
@@ -66,7 +68,7 @@ static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
 int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
   auto at = [&](const Isa &isa) {
     return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
-           MatmulKeys::scratchBytes(op);
+           MatmulKeys::scratchBytes(op) + PlaneScreen::scratchBytes(op);
   };
   return std::max(at(kAvx2), at(kAvx512));
 }
@@ -103,6 +105,11 @@ public:
                    segments.front().type.getN());
     if (keys)
       keys->start(total);
+    if (PlaneScreen::applies(op)) {
+      Value behind = k.at(k.at(gateSums, gateBytes(op, k.isa)), MatmulKeys::scratchBytes(op));
+      screen.emplace(k, segments.front().layout, behind);
+      k.when(keys->wanted(), [&] { screen->start(x, total); });
+    }
     if (op.getMaxima())
       maxima.emplace(k, k.operand(op.getMaxima()), segments.front().type.getN());
     LogicalResult result = success();
@@ -223,6 +230,26 @@ private:
         for (const TileRows &rows : tile.vectors)
           k.prefetch(outputAt(segment, base, rows, panel, first, t));
 
+    auto finish = [&](Tile &some, Value row) {
+      return finishTile(segment, some, takeRows, part, panel, row, bf16Dot);
+    };
+    if (!screen)
+      return finish(tile, first);
+    LogicalResult result = success();
+    k.choose(
+        screen->asked(keys->wanted()),
+        [&] {
+          screen->forSurvivors(tile, first,
+                               [&](Tile &one, Value row) { result = finish(one, row); });
+          return NoValues();
+        },
+        [&] { return result = finish(tile, first), NoValues(); });
+    return result;
+  }
+
+  /// The main loop, or two, and what is done with the sums.
+  LogicalResult finishTile(const Segment &segment, Tile &tile, function_ref<void(Value)> takeRows,
+                           Value part, Value panel, Value first, bool bf16Dot) {
     KernelBuilder::Values sums = emitMainLoop(tile, segment.layout, bf16Dot);
     if (pair) {
       for (auto [i, sum] : llvm::enumerate(sums))
@@ -250,7 +277,13 @@ private:
       if (keys)
         k.choose(
             keys->wanted(),
-            [&] { return keys->fold(values[t], tile.vectors, panel, k.add(first, t)), NoValues(); },
+            [&] {
+              Value row = k.add(first, t),
+                    largest = keys->fold(values[t], tile.vectors, panel, row);
+              if (screen)
+                screen->raise(largest, row);
+              return NoValues();
+            },
             [&] { return store(), NoValues(); });
       else
         store();
@@ -350,6 +383,7 @@ private:
   const RowsType xType;
   SmallVector<Segment> segments;
   std::optional<MatmulKeys> keys;
+  std::optional<PlaneScreen> screen;
   std::optional<PanelMaxima> maxima;
   Value staged;     ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
   Value gateSums;   ///< in scratch: sums of the first weight of a pair

@@ -88,20 +88,20 @@ private:
       Value xGroup = k.at(x, k.mul(g, kGroupK));
       if (format.group == 16) {
         dots = halves(blocks, groups, inBlock, xGroup, k.at(x, k.mul(g, 8)));
-        addDots(next, dots, inBlock, blocks, xFields);
+        addDots(next, dots, g, inBlock, blocks, xFields);
         continue;
       }
       for (Value &dot : dots)
         dot = k.shiftLeft(dot, 8);
       dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup, dots);
       if (plane + 1 == tile.planes)
-        addDots(next, dots, inBlock, blocks, xFields);
+        addDots(next, dots, g, inBlock, blocks, xFields);
     }
     return next;
   }
 
   /// acc += the dots of a group, scaled, and its minimums; `xFields`: of the first token's row.
-  void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value inBlock,
+  void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value g, Value inBlock,
                ArrayRef<Value> blocks, Value xFields) {
     size_t vectors = tile.vectors.size();
     for (size_t v = 0; v < vectors; ++v) {
@@ -110,11 +110,21 @@ private:
         Value fields = k.at(xFields, t * tile.xRowBytes);
         Value factor = k.fmul(scale, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset)));
         Value &acc = next[t * vectors + v];
-        acc = k.fma(k.toFloat(dots[t * vectors + v]), factor, acc);
+        Value dot = k.toFloat(dots[t * vectors + v]);
+        if (tile.slack)
+          dot = k.fadd(dot, k.bitcast(k.f32s, slackOf(t, g, scale)));
+        acc = k.fma(dot, factor, acc);
         if (minimum)
           acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
       }
     }
+  }
+
+  /// The slack of a token's group, with the sign of the scale: as integers.
+  Value slackOf(int t, Value g, Value scale) {
+    Value at = k.at(k.at(tile.slack, k.mul(g, 4)), t * tile.slackBytes);
+    Value sign = k.bitAnd(k.bitcast(k.i32s, scale), int64_t(0x80000000));
+    return arith::XOrIOp::create(k.b, k.loadSplat(k.i32s, at), sign);
   }
 
   void prefetchAhead(Value group) {

@@ -63,17 +63,20 @@ Value MatmulKeys::ordered(Value v) {
   return k.select(number, order, k.splatInt(k.i32s, kNothing));
 }
 
-void MatmulKeys::fold(ArrayRef<Value> values, ArrayRef<TileRows> places, Value panel, Value row) {
+Value MatmulKeys::fold(ArrayRef<Value> values, ArrayRef<TileRows> places, Value panel, Value row) {
+  Value largest;
   Value panels = k.broadcast(k.i32s, k.narrow(panel, k.i32));
   for (auto [v, place] : llvm::zip_equal(values, places)) {
     Value at = place.at(k, bestAt(row), 4), panelsAt = place.at(k, panelAt(row), 4);
     Value value = ordered(v);
     if (Value real = exists(k, n, place, panel))
       value = k.select(real, value, k.splatInt(k.i32s, kNothing));
+    largest = largest ? k.maxSigned(largest, value) : value;
     Value best = k.load(k.i32s, at, 4 * k.lanes), better = k.less(best, value);
     k.store(k.select(better, value, best), at, 4 * k.lanes);
     k.store(k.select(better, panels, k.load(k.i32s, panelsAt, 4 * k.lanes)), panelsAt, 4 * k.lanes);
   }
+  return k.maxLanesSigned(largest);
 }
 
 void MatmulKeys::finish(Value rows) {

@@ -37,8 +37,9 @@ public:
   Value wanted() const { return greedy; }
   /// Before the first panel, for `rows` rows.
   void start(Value rows);
-  /// `values`: of one row of the batch, those that `places` say of a panel.
-  void fold(llvm::ArrayRef<Value> values, llvm::ArrayRef<TileRows> places, Value panel, Value row);
+  /// `values`: of one row of the batch, those that `places` say of a panel. Returns the largest of
+  /// them in the order of integers, the least i32 where there is none.
+  Value fold(llvm::ArrayRef<Value> values, llvm::ArrayRef<TileRows> places, Value panel, Value row);
   /// After the last panel.
   void finish(Value rows);
 

@@ -54,7 +54,11 @@ struct Tile {
   /// `nextLines` lines for each group of K, from `next` on. Null: none.
   mlir::Value next;
   int64_t nextLines = 0;
-  int planes = 1;   ///< q8 rows behind each other that x is the sum of (2: q8x2)
+  int planes = 1; ///< q8 rows behind each other that x is the sum of (2: q8x2)
+  /// f32 [tokens][groups], `slackBytes` apart, in units of a dot: each dot is moved by so much
+  /// towards the larger sum (MatmulScreen.h). Null: none.
+  mlir::Value slack;
+  int64_t slackBytes = 0;
 
   size_t sums() const { return vectors.size() * tokens; }
 };

@@ -1,0 +1,220 @@
+//===- MatmulScreenTest.cpp - Keys do not depend on what is left out ------===//
+//
+// A greedy step computes the second plane only where MatmulScreen.h's bound asks for it. Its keys
+// are held against those of the logits that another step of the same kernel writes (which
+// MatmulTest.cpp holds against scalar C++): equal in every bit, whatever the numbers, the batch and
+// the shares are.
+//===----------------------------------------------------------------------===//
+#include "PanelReference.h"
+
+using namespace ingot;
+using namespace ingot::cpu;
+using namespace ingot::cpu::test;
+
+namespace {
+
+const float kInf = std::numeric_limits<float>::infinity(), kNan = std::nanf("");
+
+std::string rowsOf(const char *kind, int64_t n) {
+  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+}
+
+/// A head with keys; `epilogue`: of %acc, yields %y0.
+std::string headKernel(const RandomWeight &w, const std::string &yield) {
+  std::string x = rowsOf("q8x2", w.layout.k), y = rowsOf("f32", w.layout.n);
+  std::string weight = "!lm.weight<" + std::to_string(w.layout.n) + "x" +
+                       std::to_string(w.layout.k) + ", " + std::string(w.format.name) + ">";
+  return "kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
+         ", %keys: !kernel.rows<1, key>) { kernel.matmul %x : " + x + " weights(%w : " + weight +
+         ") outs(%y : " + y +
+         ") keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : "
+         "i32, keys_up_to = 64 : i64} {\n^bb0(%acc: f32):\n" +
+         yield + "} kernel.return }";
+}
+const std::string kIdentity = "kernel.yield %acc : f32";
+
+/// The key that MatmulKeys.h says of these logits; 0 where all is NaN.
+uint64_t keyOf(const float *logits, int64_t n) {
+  uint64_t key = 0;
+  for (int64_t id = 0; id < n; ++id) {
+    float value = logits[id] + 0.0f;
+    if (std::isnan(value))
+      continue;
+    int32_t bits = readAs<int32_t>(reinterpret_cast<const char *>(&value));
+    uint32_t order = uint32_t(bits < 0 ? bits ^ 0x7fffffff : bits) ^ 0x80000000u;
+    key = std::max(key, uint64_t(order) << 32 | uint32_t(~id));
+  }
+  return key;
+}
+
+class Heads {
+public:
+  explicit Heads(const RandomWeight &w, const std::string &yield = kIdentity)
+      : module(headKernel(w, yield)) {
+    for (const Isa *isa : hostIsas())
+      levels.emplace_back(module, *isa);
+  }
+
+  /// The keys of `rows` rows of x (f32), whole and shared among three, are those of the logits.
+  void check(RandomWeight &w, const Buffer<float> &x, int64_t rows, const std::string &what) {
+    int64_t n = w.layout.n, width = f32RowBytes(n) / 4, panels = w.layout.panels;
+    Buffer<char> planes = quantizeRows(x, rows, w.layout.k, 2);
+    for (auto [level, code] : llvm::enumerate(levels)) {
+      ASSERT_TRUE(code);
+      Buffer<float> logits(rows * width), none(rows * width);
+      Buffer<uint64_t> unused(rows);
+      BatchView batch{};
+      batch.rows = rows;
+      code.call("head", {planes.data(), w.bytes.data(), logits.data(), unused.data()}, batch, 0,
+                panels);
+      batch.greedy = 1;
+      for (int64_t threads : {1, 3}) {
+        Buffer<uint64_t> keys(rows);
+        for (int64_t thread = 0; thread < threads; ++thread)
+          code.call("head", {planes.data(), w.bytes.data(), none.data(), keys.data()}, batch,
+                    thread, panels, threads);
+        for (int64_t row = 0; row < rows; ++row) {
+          uint64_t want = keyOf(logits.data() + row * width, n);
+          if (want) // of nothing but NaN the id is 0
+            ASSERT_EQ(keys[row], want) << what << ": level " << level << ", row " << row << " of "
+                                       << rows << ", " << threads << " threads";
+          else
+            ASSERT_EQ(uint32_t(~keys[row]), 0u) << what;
+        }
+      }
+    }
+  }
+
+private:
+  KernelModule module;
+  std::vector<LoadedKernels> levels;
+};
+
+/// The f16 scale of a row in the block of k.
+void setScale(RandomWeight &w, int64_t row, int64_t k, float scale) {
+  _Float16 half = _Float16(scale);
+  std::memcpy(const_cast<char *>(w.block(row, k)) + w.layout.scaleOffset + row % 32 * 2, &half, 2);
+}
+/// A code less its zero point, of 8 or 4 bits.
+void setCode(RandomWeight &w, int64_t row, int64_t k, int value) {
+  int64_t r = row % 32, at = k % 32, s = at / 4;
+  char *group = const_cast<char *>(w.block(row, k)) +
+                k % w.layout.blockK / 32 * w.layout.groupCodeBytes +
+                r / 16 * w.layout.groupCodeBytes / 2;
+  int code = value + w.format.zeroPoint;
+  char &byte = group[(w.format.bits == 8 ? s : s % 4) * 64 + r % 16 * 4 + at % 4];
+  if (w.format.bits == 8)
+    byte = char(code);
+  else
+    byte = char(s < 4 ? (byte & 0xf0) | code : (byte & 0x0f) | code << 4);
+  ASSERT_EQ(w.code(row, k), code);
+}
+
+class MatmulScreen : public testing::TestWithParam<WeightFormat> {};
+
+/// Random numbers, batches of all tiles, and rows of x that are zero, huge, tiny, NaN or infinite.
+TEST_P(MatmulScreen, AnyBatchAnyNumbers) {
+  for (int64_t n : {1, 999}) {
+    RandomWeight w(GetParam(), n, 160, 21);
+    Heads heads(w);
+    for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 32, int(kGreedyRows)}) {
+      Buffer<float> x = randomRows(rows, 160, unsigned(rows));
+      heads.check(w, x, rows, "random");
+      if (rows > 9)
+        continue;
+      for (auto [name, value] : {std::pair("outlier", 1e4f),
+                                 {"zero", 0.0f},
+                                 {"NaN", kNan},
+                                 {"-inf", -kInf},
+                                 {"overflow", 3e38f},
+                                 {"large", 1e21f},
+                                 {"tiny", 1e-17f},
+                                 {"denormal", 1e-41f}}) {
+        Buffer<float> odd = randomRows(rows, 160, unsigned(rows));
+        bool scales = std::abs(value) < 1 || value > 1e30f; // the whole last row
+        for (int64_t k = 0; scales && k < 160; ++k)
+          odd[(rows - 1) * 160 + k] *= value;
+        odd[rows / 2 * 160 + 70] = value;
+        heads.check(w, odd, rows, name);
+      }
+    }
+  }
+}
+
+/// Everything survives, and nothing does: rows whose logits rise, fall, are equal, or have one
+/// giant.
+TEST_P(MatmulScreen, AnyOrderOfLogits) {
+  constexpr int64_t n = 640, k = 256;
+  Heads heads(RandomWeight(GetParam(), n, k, 22));
+  for (const char *order : {"rising", "falling", "equal", "giant", "infinite", "NaN"}) {
+    RandomWeight w(GetParam(), n, k, 22);
+    const int64_t bytes = w.layout.panelBytes();
+    for (int64_t row = 0; row < n; ++row) // codes of every panel as the first's
+      if (row % 32 == 0)
+        std::memcpy(w.bytes.data() + row / 32 * bytes, w.bytes.data(), bytes);
+    bool rises = order[0] == 'r', falls = order[0] == 'f';
+    for (int64_t row = 0; row < n; ++row)
+      for (int64_t at = 0; at < k; at += w.layout.blockK)
+        setScale(w, row, at, rises ? 0.001f * float(row) : falls ? 0.001f * float(n - row) : 0.5f);
+    if (!rises && !falls && order[0] != 'e')
+      setScale(w, 417, 0, order[0] == 'g' ? 6e4f : order[0] == 'i' ? kInf : kNan);
+    for (int64_t rows : {2, 5, 9}) {
+      heads.check(w, randomRows(rows, k, 23), rows, order);
+      heads.check(w, randomRows(rows, k, 24, -1), rows, order);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, MatmulScreen,
+                         testing::Values(WeightFormat::Q4_0, WeightFormat::Q5_0, WeightFormat::Q8_0,
+                                         WeightFormat::Q6_K, WeightFormat::Int4G64,
+                                         WeightFormat::Q4_1),
+                         [](const auto &info) {
+                           return std::string(numericFormat(info.param).name);
+                         });
+
+/// The bound is reached: by the first plane row 0 of the last panel is worth nothing, and all that
+/// the second one adds makes it the largest. Rivals of panels before come within a tenth of it.
+TEST(MatmulScreenBound, IsReached) {
+  for (WeightFormat format : {WeightFormat::Q8_0, WeightFormat::Q4_0})
+    for (float sign : {1.0f, -1.0f}) {
+      constexpr int64_t n = 33 * 32, k = 64, winner = 32 * 32;
+      RandomWeight w(format, n, k, 25);
+      const int most = w.format.zeroPoint - (sign < 0), full = w.format.bits == 8 ? 127 : 7;
+      for (int64_t row = 0; row < n; ++row)
+        for (int64_t at = 0; at < k; ++at)
+          setCode(w, row, at, 0);
+      for (int64_t row = 0; row < n; ++row)
+        for (int64_t at = 0; at < k; at += 32)
+          setScale(w, row, at, row == winner ? 0.01f * sign : 0);
+      for (int64_t at = 0; at < k; ++at)
+        if (at % 32)
+          setCode(w, winner, at, sign > 0 ? -most : most);
+      // A rival's logit is 127 a code of x[0]; the winner's 31 * 125 / 256 for each of its.
+      const double worth = 2 * 31.0 * 125 / 256 * most;
+      for (int64_t panel = 3; panel < 32; panel += 4) { // those between are for the account
+        int64_t rival = panel * 32 + panel % 7;
+        double part = worth * double(panel + 1) / 33 / 127;
+        int code = std::min(int(part), full);
+        setCode(w, rival, 0, int(sign) * code);
+        setCode(w, rival, 32, int(sign) * std::min(int(part) - code, full));
+        setScale(w, rival, 0, 0.01f * sign), setScale(w, rival, 32, 0.01f * sign);
+      }
+      Heads heads(w);
+      for (int64_t rows : {2, 3, 8, 9}) {
+        Buffer<float> x(rows * k);
+        for (int64_t at = 0; at < rows * k; ++at) // q = 0, q' = -125
+          x[at] = at % 32 ? -125.0f / 256 : 127.0f;
+        heads.check(w, x, rows, std::string(w.format.name) + (sign < 0 ? " negative" : ""));
+      }
+    }
+}
+
+/// What the bound is not made for takes both planes: an epilogue that turns the order round.
+TEST(MatmulScreenBound, EpilogueOfItsOwn) {
+  RandomWeight w(WeightFormat::Q8_0, 999, 160, 26);
+  Heads heads(w, "%0 = arith.negf %acc : f32\nkernel.yield %0 : f32");
+  heads.check(w, randomRows(9, 160, 27), 9, "negated");
+}
+
+} // namespace
