@@ -2,6 +2,7 @@
 #include "runtime/service/search/Hypothesis.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::runtime {
 
@@ -34,6 +35,7 @@ Result<std::span<const uint32_t>> Hypothesis::allowed() {
 }
 
 Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs) {
+  assert(said.empty() || perId == logprobs.size());
   said.push_back(id);
   perId = logprobs.size();
   likely.insert(likely.end(), logprobs.begin(), logprobs.end());

@@ -28,8 +28,8 @@ public:
   size_t stopIds() const { return ends.size(); }
   /// The ids that may come next; empty: all. E0623: the grammar has given up.
   Result<std::span<const uint32_t>> allowed();
-  /// Takes an id with its log-probabilities: the chosen one, then the likeliest, or none. True: it
-  /// ends the answer. E0623.
+  /// Takes an id with its log-probabilities: the chosen one, then the likeliest, or none; as many
+  /// each time. True: it ends the answer. E0623.
   Result<bool> take(int32_t id, std::span<const TokenLogprob> logprobs);
   bool ended() const { return over; }
   /// Of the index-th id.
@@ -41,7 +41,7 @@ private:
   std::optional<text::StopMatcher> stops;
   std::optional<text::Constraint> constraint;
   std::vector<int32_t> said;
-  size_t perId = 0; ///< log-probabilities
+  size_t perId = 0; ///< log-probabilities, as many for each
   std::vector<TokenLogprob> likely;
   bool over = false;
 };

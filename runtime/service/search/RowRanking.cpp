@@ -8,6 +8,14 @@
 
 namespace ingot::runtime {
 
+/// Never NaN, which has no order: NaN and whatever is beside an infinite logit are ruled out.
+static double logprobOf(float logit, double norm) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (norm == kInfinity)
+    return double(logit) == kInfinity ? 0 : -kInfinity;
+  return norm == -kInfinity || logit != logit ? -kInfinity : double(logit) - norm;
+}
+
 /// A heap with the worst on top. Ids come in rising order, so an equal logit never displaces one
 /// that is in.
 void RowRanking::select(const float *logits, size_t count, std::span<const uint32_t> allowed) {
@@ -51,17 +59,21 @@ std::vector<RowRanking::Candidate> RowRanking::best(const float *logits, size_t 
   std::vector<Candidate> candidates;
   candidates.reserve(chosen.size());
   for (int32_t id : chosen)
-    candidates.push_back({id, double(scored[id]) - norm, float(double(logits[id]) - ownNorm)});
+    candidates.push_back({id, logprobOf(scored[id], norm), float(logprobOf(logits[id], ownNorm))});
   return candidates;
 }
 
 std::vector<TokenLogprob> RowRanking::likeliest(const float *logits, size_t count) {
   const double norm = logSumExp({logits, vocab});
+  count = std::min(count, vocab);
   select(logits, count, {});
+  for (int32_t id = 0; chosen.size() < count; ++id) // those that are ruled out are not among them
+    if (std::ranges::find(chosen, id) == chosen.end())
+      chosen.push_back(id);
   std::vector<TokenLogprob> likeliest;
-  likeliest.reserve(chosen.size());
+  likeliest.reserve(count);
   for (int32_t id : chosen)
-    likeliest.push_back({id, float(double(logits[id]) - norm)});
+    likeliest.push_back({id, float(logprobOf(logits[id], norm))});
   return likeliest;
 }
 

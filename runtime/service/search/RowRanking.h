@@ -19,15 +19,17 @@ public:
 
   struct Candidate {
     int32_t id;
-    double logprob; ///< natural, of the row with its bias
+    double logprob; ///< natural, of the row with its bias; never NaN
     float own;      ///< of the row as the model gave it
   };
   /// The `count` likeliest ids, likeliest first: fewer where others are not allowed or ruled out by
-  /// -inf, one at least. `bias` is added to the logits. `allowed`: a bit for each id; empty: all.
+  /// -inf or NaN, one at least. Beside +inf all else has -inf. `bias` is added to the logits.
+  /// `allowed`: a bit for each id; empty: all.
   std::vector<Candidate> best(const float *logits, size_t count,
                               std::span<const std::pair<int32_t, float>> bias,
                               std::span<const uint32_t> allowed);
-  /// The `count` likeliest of the row as it is.
+  /// The `count` likeliest of the row as it is; what is ruled out comes last, lowest id first, so
+  /// that there are always as many (or all of the vocabulary), as Sampler has it.
   std::vector<TokenLogprob> likeliest(const float *logits, size_t count);
 
 private:

@@ -1,4 +1,5 @@
 //===- BeamSearchTest.cpp - Beams through a session, against brute force ----===//
+#include "runtime/service/search/RowRanking.h"
 #include "runtime/text/Grammar.h"
 #include "runtime/text/TextBuild.h"
 #include "tests/runtime/service/FakeSession.h"
@@ -328,6 +329,68 @@ TEST_F(BeamSearchTest, biasIsPartOfTheScore) {
   wanted.sampling.logitBias = {{17, -100.0f}};
   for (const Completion &one : answers(*session, wanted, 3))
     EXPECT_EQ(std::ranges::count(one.ids, 17), 0);
+}
+
+/// Log-probabilities come in rows of one width, whatever a hook leaves of each.
+TEST_F(BeamSearchTest, hooksThatLeaveFewIdsKeepTheWidth) {
+  auto session = openWide();
+  Request wanted = beams(fakePrompt(20, 5), 6, {2});
+  wanted.ignoreEos = true;
+  wanted.sampling.topLogprobs = 5;
+  wanted.onLogits = [](const LogitsRow &row) {
+    for (size_t id = 0; id < row.logits.size() && row.ids.size() < 3; ++id)
+      if (id != 17 && id != 40)
+        row.logits[id] = id % 2 ? -INFINITY : NAN;
+  };
+  for (const Completion &one : answers(*session, wanted, 2)) {
+    ASSERT_EQ(one.logprobs.size(), 6u);
+    for (size_t i = 0; i < 6; ++i) {
+      const auto &row = one.logprobs[i];
+      ASSERT_EQ(row.size(), 6u) << i;
+      EXPECT_EQ(row[0].id, one.ids[i]);
+      std::set<int32_t> ids;
+      for (size_t k = 1; k < 6; ++k)
+        ids.insert(row[k].id);
+      EXPECT_EQ(ids.size(), 5u) << i;
+      EXPECT_TRUE(i >= 3 || (ids.contains(17) && ids.contains(40)));
+      for (size_t k = 3; k < 6; ++k)
+        EXPECT_EQ(row[k].logprob == -INFINITY, i < 3) << i << " " << k;
+    }
+  }
+}
+
+/// No NaN comes to where beams are compared.
+TEST_F(BeamSearchTest, rowsWithoutAFiniteChoice) {
+  auto session = openWide();
+  auto idsOf = [&](float all, std::optional<float> of17) {
+    Request wanted = beams(fakePrompt(20, 5), 5, {3});
+    wanted.ignoreEos = true;
+    wanted.sampling.topLogprobs = 2;
+    wanted.onLogits = [=](const LogitsRow &row) {
+      if (all != 0)
+        std::ranges::fill(row.logits, all);
+      if (of17)
+        row.logits[17] = *of17;
+    };
+    return answers(*session, wanted, 1)[0].ids;
+  };
+  EXPECT_EQ(idsOf(-INFINITY, {}), std::vector<int32_t>(5, 0)); // the lowest id, as in a draw
+  EXPECT_EQ(idsOf(NAN, {}), std::vector<int32_t>(5, 0));
+  EXPECT_EQ(idsOf(0, INFINITY), std::vector<int32_t>(5, 17));
+  EXPECT_EQ(idsOf(NAN, 1.0f), std::vector<int32_t>(5, 17));
+
+  RowRanking ranking(4);
+  const float forced[] = {1, INFINITY, NAN, 2};
+  const auto best = ranking.best(forced, 3, {}, {});
+  ASSERT_EQ(best.size(), 3u);
+  EXPECT_EQ(best[0].id, 1);
+  EXPECT_EQ(best[0].logprob, 0);
+  EXPECT_EQ(best[1].id, 3);
+  EXPECT_EQ(best[1].logprob, -INFINITY);
+  const float nothing[] = {NAN, -INFINITY, NAN, -INFINITY};
+  ASSERT_EQ(ranking.best(nothing, 3, {}, {}).size(), 1u);
+  EXPECT_EQ(ranking.best(nothing, 3, {}, {})[0].logprob, -INFINITY);
+  EXPECT_EQ(ranking.likeliest(nothing, 9).size(), 4u); // of four
 }
 
 TEST_F(BeamSearchTest, refusesWhatCannotBe) {
