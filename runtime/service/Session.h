@@ -81,8 +81,8 @@ struct SessionOptions {
   /// Of host memory for hidden states that contrastive searches under way keep, taken as they come
   /// (StateMemory.h).
   uint64_t stateBytes = uint64_t(256) << 20;
-  std::string traceFile;  ///< Chrome trace of every launch, written by writeTrace() or when the
-                          ///< session closes
+  std::string traceFile; ///< Chrome trace of every launch, written by writeTrace() or when the
+                         ///< session closes
   /// What stands between the session and its device from now on, made of the device's own
   /// executor; empty: nothing. So that tests can have a device fail.
   std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
@@ -218,6 +218,10 @@ public:
 
   /// What submit() would refuse of a request, without queueing it. May be called from any thread.
   Result<void> validate(const Request &request) const;
+  /// The same of a request with each of several prompts, all under way at once: E0534 also where
+  /// they keep more hidden states together than there can be.
+  Result<void> validateTogether(const Request &request,
+                                std::span<const std::vector<int32_t>> prompts) const;
   /// validate(), and takes what a search needs of memory that all share (Request::stateMemory), so
   /// that submit() finds it there. E0560: it is not free now. May be called from any thread.
   Result<void> prepare(Request &request) const;

@@ -46,8 +46,7 @@ static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
   return std::max<int64_t>(1, limits.mostPositions(asked) - asked.prompt + !asked.feedsAll);
 }
 
-static Result<void> checkSearch(const Request &request, const RequestLimits &limits, int64_t rows,
-                                int64_t hidden, const StateMemory &states) {
+static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hidden) {
   if (!request.beams && !request.contrastive)
     return {};
   if ((request.beams && request.contrastive) || request.pooling != Pooling::None)
@@ -62,18 +61,17 @@ static Result<void> checkSearch(const Request &request, const RequestLimits &lim
                  "it has " + std::to_string(width) + " sequences, and " + std::to_string(rows) +
                      (rows == 1 ? " runs" : " run") + " in one step",
                  "ask for fewer, or open with --max-seqs " + std::to_string(width)};
-  if (!request.contrastive)
-    return {};
-  if (hidden == 0)
+  if (request.contrastive && hidden == 0)
     return noHiddenStates();
-  const uint64_t bytes = ContrastiveSearch::stateBytes(
-      int64_t(request.promptIds.size()), mostTokens(request, limits), *request.contrastive, hidden);
-  if (bytes > states.limit())
-    return Error{ExitCode::Usage, "E0534",
-                 "the search keeps more hidden states than there is memory for",
-                 "it takes " + humanBytes(bytes) + ", of " + humanBytes(states.limit()),
-                 "ask for fewer new tokens, or give a shorter prompt"};
   return {};
+}
+
+/// Of the hidden states that a request keeps.
+static uint64_t stateBytesOf(const Request &request, const RequestLimits &limits, int64_t hidden) {
+  if (!request.contrastive)
+    return 0;
+  return ContrastiveSearch::stateBytes(int64_t(request.promptIds.size()),
+                                       mostTokens(request, limits), *request.contrastive, hidden);
 }
 
 Result<void> Session::validate(const Request &request) const {
@@ -94,12 +92,40 @@ Result<void> Session::validate(const Request &request) const {
                     "asked for " + std::to_string(request.maxTokens) +
                         ", allowed: 1 or more, or -1",
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
-  if (auto checked = checkSearch(request, impl->limits, maxSeqs(), impl->executor->hiddenSize(),
-                                 *impl->states);
+  const int64_t hidden = impl->executor->hiddenSize();
+  if (auto checked = checkSearch(request, maxSeqs(), hidden); !checked)
+    return checked.error();
+  if (auto checked =
+          checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
+                      impl->limits, sequencesOf(request));
       !checked)
     return checked.error();
-  return checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
-                     impl->limits, sequencesOf(request));
+  const uint64_t bytes = stateBytesOf(request, impl->limits, hidden);
+  if (bytes > impl->states->limit())
+    return Error{ExitCode::Usage, "E0534",
+                 "the search keeps more hidden states than there is memory for",
+                 "it takes " + humanBytes(bytes) + ", of " + humanBytes(impl->states->limit()),
+                 "ask for fewer new tokens, or give a shorter prompt"};
+  return {};
+}
+
+Result<void> Session::validateTogether(const Request &request,
+                                       std::span<const std::vector<int32_t>> prompts) const {
+  Request one = request;
+  uint64_t bytes = 0;
+  for (const std::vector<int32_t> &prompt : prompts) {
+    one.promptIds = prompt;
+    if (auto checked = validate(one); !checked)
+      return checked;
+    bytes += stateBytesOf(one, impl->limits, impl->executor->hiddenSize());
+  }
+  if (bytes > impl->states->limit())
+    return Error{ExitCode::Usage, "E0534",
+                 "the searches keep more hidden states than there is memory for",
+                 std::to_string(prompts.size()) + " prompts take " + humanBytes(bytes) + ", of " +
+                     humanBytes(impl->states->limit()),
+                 "give fewer prompts at once, or ask for fewer new tokens"};
+  return {};
 }
 
 Result<void> Session::prepare(Request &request) const {
@@ -107,9 +133,7 @@ Result<void> Session::prepare(Request &request) const {
     return checked.error();
   if (!request.contrastive || request.stateMemory)
     return {};
-  const uint64_t bytes = ContrastiveSearch::stateBytes(
-      int64_t(request.promptIds.size()), mostTokens(request, impl->limits), *request.contrastive,
-      impl->executor->hiddenSize());
+  const uint64_t bytes = stateBytesOf(request, impl->limits, impl->executor->hiddenSize());
   request.stateMemory = impl->states->take(bytes);
   if (!request.stateMemory)
     return Error{ExitCode::Device, "E0560", "there is no room for the search's hidden states now",

@@ -179,6 +179,16 @@ TEST_F(ContrastiveSearchTest, memoryOfStatesIsBounded) {
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 101, {0.6, 4})), ""); // 125
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 102, {0.6, 4})), "E0534");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(1, 1), 1, {0.6, 4})), "E0560"); // others have it now
+  EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 1'000'000'000, {0.6, 4})), "E0505");
+  // Each fits, both do not, and never will.
+  auto together = [&](int64_t maxTokens) {
+    const std::vector<std::vector<int32_t>> prompts{fakePrompt(20, 1), fakePrompt(30, 2)};
+    auto fine = session->validateTogether(contrastive({}, maxTokens, {0.6, 4}), prompts);
+    return fine ? std::string() : fine.error().code;
+  };
+  EXPECT_EQ(together(33), ""); // 57 + 67
+  EXPECT_EQ(together(34), "E0534");
+  EXPECT_EQ(together(300), "E0505");
   session->runUntilDone();
   EXPECT_EQ(codeOf(contrastive(fakePrompt(1, 1), 1, {0.6, 4})), "");
   session->runUntilDone();
