@@ -3,7 +3,8 @@
   race.py --ingot build/tsan/bin/ingot --engine tiny.ingot --work build/soak [--minutes 5]
 
 The engine is the runtime tests' (build/tsan/bin/write-test-engine PATH): its steps take microseconds, so that what runs is the server, the
-scheduler and what is between. Answers are checked too: those that stay get what each got alone. Rust's parts (tokenizer,
+scheduler and what is between. Answers are checked too: those that stay get what each got alone. Every engine serves for some seconds
+before the next takes its place, and every third, and the last, is looked at with all clients at rest: it holds no page. Rust's parts (tokenizer,
 grammars) and OpenSSL are not instrumented, nor are the engine's kernels; tsan.supp says what that hides.
 """
 import argparse
@@ -29,7 +30,11 @@ def asked(i):
     source = random.Random(i)
     text = "".join(source.choice("abcdefgh ") for _ in range(source.randint(4, 60)))
     fields = {"max_tokens": source.randint(8, 48)}
-    if i % 8 == 0:
+    if i % 16 == 5:
+        fields.update(use_beam_search=True, beam_width=3)
+    elif i % 16 == 11:
+        fields.update(penalty_alpha=0.6, top_k=4)
+    elif i % 8 == 0:
         fields["response_format"] = SCHEMA
     elif i % 3 == 0:
         fields.update(temperature=0.8, seed=i)
@@ -57,6 +62,7 @@ def main():
     os.environ["TSAN_OPTIONS"] = f"log_path={reports}:exitcode=66:second_deadlock_stack=1:suppressions={pathlib.Path(__file__).parent / 'tsan.supp'}"
     counts = {"exact": 0, "left": 0, "scrapes": 0, "swaps": 0}
     wrong, lock, over = [], threading.Lock(), threading.Event()
+    turn, busy, resting = threading.Condition(), set(), threading.Event()  # the condition is of the other two
 
     def count(what, problem=None):
         with lock:
@@ -69,6 +75,9 @@ def main():
         leaves = number < LEAVERS
         while not over.is_set():
             i = source.randrange(PROMPTS)
+            with turn:
+                turn.wait_for(lambda: not resting.is_set())
+                busy.add(number)
             try:
                 if leaves:
                     path, text, fields = asked(i)
@@ -82,6 +91,22 @@ def main():
                     count("errors", f"answer {i} differs: {text!r}, alone {expected[i]!r}")
             except Exception as error:
                 count("errors", f"{type(error).__name__}: {error}")
+            with turn:
+                busy.remove(number)
+                turn.notify_all()
+
+    def look(server):
+        """Waits until no client asks for anything; the pages that are in use then."""
+        with turn:
+            resting.set()
+            assert turn.wait_for(lambda: not busy, 300), f"{len(busy)} clients do not end: a hang"
+        server.idle(60)
+        used = server.metric("ingot:kv_pages_used")
+        count("rests", f"{used} pages are in use at rest" if used else None)
+        with turn:
+            resting.clear()
+            turn.notify_all()
+        return used
 
     def scraper(server):
         while not over.is_set():
@@ -101,16 +126,21 @@ def main():
         for thread in threads:
             thread.start()
         end = time.monotonic() + options.minutes * 60
-        while time.monotonic() < end:
-            time.sleep(min(5, max(0, end - time.monotonic())))
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(5, left))
+            if left < 10:  # the engine that is looked at in the end has served for a while
+                continue
+            if counts["swaps"] % 3 == 2:
+                look(server)  # then under load again when it is swapped
+                time.sleep(1)
             server.process.send_signal(signal.SIGHUP)
             counts["swaps"] += 1
+        used = look(server)
         over.set()
         for thread in threads:
             thread.join(300)
             assert not thread.is_alive(), "a client does not end: a hang"
         server.idle(60)
-        used = server.metric("ingot:kv_pages_used")
         server.process.send_signal(signal.SIGTERM)
         code = server.process.wait(120)
     found = sorted(work.glob("tsan.*"))

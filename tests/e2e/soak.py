@@ -2,8 +2,8 @@
 
   soak.py --ingot build/bin/ingot --checkpoints build/checkpoints --work build/soak --report build/soak/soak.json [--minutes 120]
 
-Clients ask without a pause, each in a closed loop: chat, completions, embeddings, streamed or not, several choices, schemas, forced
-tools. 5 % leave in the middle, 1 % send what is no request. Every now and then the load stops, and at rest is looked at
+Clients ask without a pause, each in a closed loop: chat, completions, embeddings (some of 40 inputs, which take turns), streamed or not,
+several choices, beam and contrastive searches, schemas, forced tools. 5 % leave in the middle, 1 % send what is no request. Every now and then the load stops, and at rest is looked at
 
   memory      the resident set, with a line fitted through what it was after the warm-up (a fifth of the time, ten minutes at least)
   descriptors, threads, KV pages in use, requests under way: what they were at the start, or none
@@ -62,14 +62,21 @@ def drawn_request(source):
     """(path, body) of one of the kinds; what it draws is seeded by what it is."""
     kind = source.random()
     sampling = {"temperature": source.choice([0, 0.7, 1]), "seed": source.randrange(1 << 30), "max_tokens": source.randint(4, 48)}
-    if kind < 0.30:
+    if kind < 0.04:
+        return "/v1/completions", {"prompt": words(source, 4, 60), "max_tokens": source.randint(4, 32), "use_beam_search": True,
+                                   "beam_width": source.randint(2, 4), "n": source.randint(1, 2)}
+    if kind < 0.08:
+        return "/v1/completions", {"prompt": words(source, 4, 60), "max_tokens": source.randint(4, 32), "penalty_alpha": 0.6, "top_k": source.randint(2, 4)}
+    if kind < 0.11:
+        return "/v1/embeddings", {"input": [words(source, 2, 12) for _ in range(40)]}
+    if kind < 0.36:
         body = {"prompt": words(source, 4, 120), **sampling}
         if source.random() < 0.3:
             body["n"] = source.randint(2, 4)
         if source.random() < 0.3:
             body["logprobs"] = source.randint(0, 3)
         return "/v1/completions", body
-    if kind < 0.60:
+    if kind < 0.62:
         return "/v1/chat/completions", {"messages": said(words(source, 4, 80)), "n": source.choice([1, 1, 1, 2]), **sampling}
     if kind < 0.72:
         return "/v1/embeddings", {"input": [words(source, 2, 30) for _ in range(source.randint(1, 6))], "pooling": source.choice(["last", "mean"])}
