@@ -13,7 +13,8 @@ namespace {
 
 // Sizes of version 1. A field more than that, and INGOT_ABI_VERSION grows.
 constexpr size_t kConfig1 = 128;
-static_assert(sizeof(ingot_config) == kConfig1);
+static_assert(offsetof(ingot_config, step_limit) == kConfig1);
+static_assert(sizeof(ingot_config) == 136); // version 3
 static_assert(sizeof(ingot_output) == 144 && sizeof(ingot_logits_row) == 56);
 static_assert(sizeof(ingot_stats) == 168 && sizeof(ingot_model) == 144);
 
@@ -47,6 +48,7 @@ Executor::Options optionsOf(const ingot_config &config) {
     options.model.service.queueRequests = config.queue_requests;
   if (config.queue_tokens > 0)
     options.model.service.queueTokens = config.queue_tokens;
+  options.model.service.stepLimit = config.step_limit;
   return options;
 }
 
@@ -147,6 +149,11 @@ ingot_status ingot_executor_open(const char *path, const ingot_config *config,
         return given.error();
       read = *given;
     }
+    // Written as !(in range) so that NaN is out of it.
+    if (constexpr double kMost = 1e9; !(read.step_limit >= 0 && read.step_limit <= kMost))
+      return Error{ExitCode::Usage, "E0501", "the step limit is out of range",
+                   "step_limit is " + std::to_string(read.step_limit) + ", allowed: 0 to 1e9 s",
+                   "give seconds, or 0 for none"};
     auto opened = Executor::open(path, optionsOf(read));
     if (!opened)
       return opened.error();

@@ -98,6 +98,8 @@ Result<void> readSearch(const ingot_request &given, runtime::Request &what) {
                    "stop_beams is " + std::to_string(given.stop_beams) + ", allowed: 0 to 2",
                    "give one of INGOT_STOP_…"};
     what.beams = {given.beam_width, double(given.length_penalty), kStops[given.stop_beams]};
+    if (auto fine = what.beams->check(); !fine) // before choices are compared with a bad width
+      return fine;
   }
   if (given.penalty_alpha != 0) { // NaN is refused with the rest
     what.contrastive.emplace();

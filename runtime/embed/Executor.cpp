@@ -43,6 +43,7 @@ public:
   const std::function<void(const Output &)> onOutput;
   std::deque<int32_t> readyChoices; ///< whose part may be fetched, each once
   bool queued = false;              ///< in anyReady or calls
+  std::atomic<bool> over = false;   ///< no hook is called from now on; any thread
   std::condition_variable changed;
 
   /// Moves the part of a ready choice out.
@@ -91,10 +92,11 @@ void Executor::Ticket::take(service::Output &output) {
     out.stopString = std::move(output.stopString);
     out.cachedTokens = output.cachedTokens;
     if (output.times.scheduled) // of the same clock
-      out.queueMs = milliseconds(std::chrono::nanoseconds(output.times.scheduled) -
-                                 begun.time_since_epoch());
+      out.queueMs =
+          milliseconds(std::chrono::nanoseconds(output.times.scheduled) - begun.time_since_epoch());
     part.newTokens = output.newTokens;
     out.last = --open == 0;
+    over = out.last;           // a step that was given up may still come to the other rows
     if (out.last && !onOutput) // else it ends with its last callback
       owner.ended();
   }
@@ -146,10 +148,13 @@ Result<void> Executor::enqueue(RequestId id, Request request) {
     return place.error();
   auto ticket = std::make_shared<Ticket>(*this, id, request);
   if (request.what.onLogits)
-    request.what.onLogits = [this, hook = std::move(request.what.onLogits)](const auto &row) {
-      hookThread = std::this_thread::get_id();
+    request.what.onLogits = [ticket, thread = hookThread,
+                             hook = std::move(request.what.onLogits)](const auto &row) {
+      if (ticket->over)
+        return;
+      *thread = std::this_thread::get_id();
       hook(row);
-      hookThread = std::thread::id();
+      *thread = std::thread::id();
     };
   {
     std::lock_guard lock(mutex);
@@ -276,7 +281,7 @@ void Executor::cancel(RequestId id) {
 Result<void> Executor::shutdown(Timeout wait) {
   std::unique_lock lock(mutex);
   const auto here = std::this_thread::get_id();
-  if (here == hookThread || (callbacks.joinable() && here == callbacks.get_id()))
+  if (here == *hookThread || (callbacks.joinable() && here == callbacks.get_id()))
     return Error{ExitCode::Usage, "E0574", "a callback cannot shut its executor down",
                  "it would wait for itself", "shut it down on another thread"};
   closed = true;

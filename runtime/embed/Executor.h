@@ -95,7 +95,10 @@ private:
 
   std::shared_ptr<api::ServedModel> served;
   std::atomic<RequestId> nextId = 1;
-  std::atomic<std::thread::id> hookThread = {}; ///< the engine's, while it is in a hook
+  /// The engine's, while it is in a hook. Shared with hooks: the thread of a step that was given up
+  /// goes on when the executor has gone.
+  std::shared_ptr<std::atomic<std::thread::id>> hookThread =
+      std::make_shared<std::atomic<std::thread::id>>();
 
   std::mutex mutex;                                 ///< of all below, and of what tickets hold
   std::unordered_map<RequestId, TicketRef> tickets; ///< until their last output was fetched

@@ -107,6 +107,13 @@ static void growth(const char *engine, ingot_executor *executor) {
   ingot_error *error = NULL;
   CHECK(ingot_executor_open(engine, &config.config, &other, &error) == INGOT_OK);
   ingot_executor_close(other);
+  /* A configuration of version 1, with nothing behind its last field. */
+  ingot_config first;
+  memset(&first, 0xff, sizeof first);
+  ingot_config_init(&first, offsetof(ingot_config, step_limit));
+  CHECK(first.struct_size == offsetof(ingot_config, step_limit));
+  CHECK(ingot_executor_open(engine, &first, &other, &error) == INGOT_OK);
+  ingot_executor_close(other);
   config.newer[1] = 1; /* a wish that this library cannot know */
   CHECK(ingot_executor_open(engine, &config.config, &other, &error) == INGOT_USAGE);
   expect(error, "E0570");

@@ -161,6 +161,8 @@ TEST_F(ExecutorTest, beamsAndHooksOnThem) {
     wanted.beams = bad;
     EXPECT_EQ(executor.enqueue(wanted).error().code, "E0530");
   }
+  wanted.beams = Beams{0};
+  EXPECT_NE(executor.enqueue(wanted).error().why.find("width"), std::string::npos);
   wanted.beams = Beams{5};
   EXPECT_EQ(executor.enqueue(wanted).error().code, "E0533"); // of four sequences
   wanted.beams.reset();
@@ -432,6 +434,42 @@ TEST_F(ExecutorTest, hooksSeeAndChangeTheirRows) {
   EXPECT_EQ(calls, 12);
   EXPECT_EQ(seen, answers[0].request);
   EXPECT_EQ(all(executor, other).back().ids, expected(6, 6));
+}
+
+/// A hook that does not return costs its request, and no other is called for it afterwards.
+TEST_F(ExecutorTest, aStepLimitEndsHooks) {
+  struct Shared { // outlives the request, as a hook that still runs asks for
+    std::atomic<int> calls = 0;
+    std::atomic<bool> held = true;
+  };
+  auto shared = std::make_shared<Shared>();
+  Config limited = config();
+  limited.stepLimit = 0.2;
+  Executor executor(path, limited);
+  Request wanted = request(5, 6);
+  wanted.choices = 2; // two calls for the first row
+  wanted.onLogits = [shared](const LogitsRow &) {
+    ++shared->calls;
+    shared->held.wait(true);
+  };
+  const auto outputs = all(executor, executor.enqueue(wanted).value());
+  for (const Output &one : outputs) {
+    ASSERT_TRUE(one.error);
+    EXPECT_EQ(one.error->code, "E0725");
+  }
+  EXPECT_EQ(executor.enqueue(request(5, 6)).error().code, "E0725");
+  wanted = Request{};
+  shared->held = false;
+  shared->held.notify_all();
+  while (shared.use_count() > 1) // what is left of the request goes with its hook
+    std::this_thread::sleep_for(1ms);
+  executor.shutdown().value();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(shared->calls, 1);
+  for (double bad : {-1.0, 1e10, std::numeric_limits<double>::quiet_NaN()}) {
+    limited.stepLimit = bad;
+    EXPECT_EQ(Executor::open(path, limited).error().code, "E0501");
+  }
 }
 
 TEST_F(ExecutorTest, rulesKeepIdsOut) {

@@ -149,6 +149,15 @@ class EngineTest(unittest.TestCase):
         with unittest.mock.patch.dict(sys.modules, {"numpy": None}):
             self.test_hooks()
 
+    def test_step_limit(self):
+        held = threading.Event()
+        with ingot.Engine(ENGINE, threads=1, step_limit=0.2) as engine:
+            with self.assertRaisesRegex(ingot.IngotError, "E0725"):
+                engine.generate(PROMPT, max_tokens=4, on_logits=lambda row: held.wait(60) and None)
+            held.set()
+        with self.assertRaisesRegex(ingot.IngotError, "E0501"):
+            ingot.Engine(ENGINE, step_limit=-1.0)
+
     def test_hooks_with_numpy(self):
         try:
             import numpy

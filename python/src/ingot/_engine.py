@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _SLICE_MS = 200  # a waiting thread looks up so often, for Ctrl-C
+_kept: List[Any] = []  # callbacks that a step which was given up may still be in when its engine has gone
 
 
 class _Call:
@@ -58,7 +59,8 @@ class Engine:
     sequence (0: the model's, at most 4096, that fit), `max_seqs` the most sequences in one step, `max_batch_tokens`
     the most tokens in one, `kv_memory` the bytes of KV pages (0: as many as max_seqs * context take), `swap_memory` the
     bytes of host memory for those of requests that were put aside (0: they are computed again). Targets bound how much
-    of a prompt goes into one step.
+    of a prompt goes into one step. A step, hooks included, that takes longer than `step_limit` seconds (0: there is no
+    limit) ends the engine with E0725.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Engine:
         device: Optional[str] = None,
         isa: Optional[str] = None,
         chat_template: Optional[str] = None,
+        step_limit: float = 0.0,
     ) -> None:
         self._handle = ctypes.c_void_p()
         self._library = load_library()
@@ -99,6 +102,7 @@ class Engine:
         config.device = device.encode() if device else None
         config.isa = isa.encode() if isa else None
         config.chat_template = chat_template.encode() if chat_template else None
+        config.step_limit = step_limit
         handle = ctypes.c_void_p()
         checked(self._library, "ingot_executor_open", os.fsencode(path), ctypes.byref(config), ctypes.byref(handle))
         self._handle = handle
@@ -107,6 +111,8 @@ class Engine:
         self._numbers = itertools.count(1)
         self._on_output = _abi.OutputCallback(_output_callback(self._library, self._calls))
         self._on_logits = _abi.LogitsCallback(_logits_callback(self._library, self._calls, handle))
+        if step_limit > 0:
+            _kept.append(self._on_logits)
 
     # ------------------------------------------------------------------ life
 
@@ -455,6 +461,7 @@ def _logits_callback(library: ctypes.CDLL, calls: Dict[int, _Call], handle: ctyp
             call.hook(read_row(seen.contents))
         except BaseException as error:
             call.failure = error
-            library.ingot_cancel(handle, seen.contents.request)
+            if number in calls:  # else it has ended meanwhile, and the handle may be gone
+                library.ingot_cancel(handle, seen.contents.request)
 
     return logits

@@ -51,7 +51,7 @@ extern "C" {
 #define INGOT_API
 #endif
 
-#define INGOT_ABI_VERSION 2
+#define INGOT_ABI_VERSION 3
 
 /** INGOT_ABI_VERSION of the library that is loaded. */
 INGOT_API uint32_t ingot_abi_version(void);
@@ -111,6 +111,9 @@ typedef struct ingot_config {
   const char *device;        /**< "cpu", "cuda", "cuda-emulator"; NULL: what the engine is for */
   const char *isa;           /**< "avx2", "avx512"; NULL: the best here */
   const char *chat_template; /**< a Jinja template instead of the engine's; NULL: the engine's */
+
+  /* Since version 3. */
+  double step_limit; /**< seconds after which a step, hooks included, has failed (E0725); 0: none */
 } ingot_config;
 
 /** Sets every field to its default. `size` is sizeof(ingot_config). */
@@ -120,6 +123,9 @@ INGOT_API void ingot_config_init(ingot_config *config, size_t size);
  * Opens an engine and starts its thread. `config` may be NULL: all defaults.
  * The executor is freed by ingot_executor_close. Errors: E03xx the file, E0501 a limit, E0502
  * memory, E0570 the structure, E061x the template, E07xx the device.
+ * Where a step takes longer than `step_limit`, all that is under way ends with E0725, and the
+ * executor takes nothing from then on. No hook is called for a request after its last output; one
+ * that is running then goes on to its end, and what it uses must live until it returns.
  */
 INGOT_API ingot_status ingot_executor_open(const char *path, const ingot_config *config,
                                            ingot_executor **executor, ingot_error **error);
@@ -289,9 +295,9 @@ typedef struct ingot_request {
 
   /* Since version 2. A search draws nothing: of what shapes a draw, logit_bias alone has an effect
      in it. A hook sees the row of each of its sequences, by its place as `choice`. */
-  int32_t beam_width;   /**< 1 to 8, choices or more: the likeliest answers as a whole, which all come
-                             at the end, best first; 0: no beam search */
-  int32_t stop_beams;   /**< INGOT_STOP_…; 0 */
+  int32_t beam_width; /**< 1 to 8, choices or more: the likeliest answers as a whole, which all come
+                           at the end, best first; 0: no beam search */
+  int32_t stop_beams; /**< INGOT_STOP_…; 0 */
   float length_penalty; /**< answers are compared by sum of logprobs / length^this, -8 to 8; 1 */
   float penalty_alpha;  /**< above 0, to 1: contrastive search among the top_k (2 to 8; -1: 4)
                              likeliest ids, with one choice; 0: none */
@@ -303,9 +309,9 @@ INGOT_API void ingot_request_init(ingot_request *request, size_t size);
 /**
  * Reads a request (templates and tokenizing happen here, on the caller's thread) and queues it.
  * `id` is never 0 and never given twice. Callbacks may come before this returns. Errors: E0503 to
- * E0506 the prompt, E0510 sampling, E0522 and E0530 to E0534 a search, E0520 no tokenizer, E0521 no chat template, E0560 no room now,
- * E0561 shut down, E0570 the structure, E0572 the prompt is given twice, E0575 bad words, E061x
- * the template, E062x the grammar, E07xx the device.
+ * E0506 the prompt, E0510 sampling, E0522 and E0530 to E0534 a search, E0520 no tokenizer, E0521 no
+ * chat template, E0560 no room now, E0561 shut down, E0570 the structure, E0572 the prompt is given
+ * twice, E0575 bad words, E061x the template, E062x the grammar, E07xx the device.
  */
 INGOT_API ingot_status ingot_enqueue(ingot_executor *executor, const ingot_request *request,
                                      uint64_t *id, ingot_error **error);

@@ -156,6 +156,7 @@ struct Config {
   bool loadTokenizer = true;       ///< false: ids alone, for a quicker start
   std::string device, isa;         ///< "cpu", "cuda", …; "avx2", …; "": what is best here
   std::string chatTemplate;        ///< a Jinja template instead of the engine's
+  double stepLimit = 0; ///< seconds after which a step, hooks included, has failed (E0725); 0: none
 };
 
 /// How ids are drawn. What is not set is the engine's own default.
@@ -321,7 +322,7 @@ inline Output read(const ingot_output &from) {
 }
 
 /// The functions of a request that is under way. Kept until the output that is the last.
-struct Hooks {
+struct Hooks : std::enable_shared_from_this<Hooks> {
   std::function<void(const Output &)> onOutput;
   std::function<void(const LogitsRow &)> onLogits;
   std::shared_ptr<Hooks> self; ///< of requests with onOutput: ends with their last output
@@ -334,7 +335,9 @@ struct Hooks {
       hooks->self.reset();
   }
   static void logits(void *user, const ingot_logits_row *row) {
-    static_cast<Hooks *>(user)->onLogits(
+    // A step that is given up may end the request while the hook still runs.
+    const auto hooks = static_cast<Hooks *>(user)->shared_from_this();
+    hooks->onLogits(
         {row->request, row->choice, {row->ids, row->id_count}, {row->logits, row->vocab}});
   }
 };
@@ -371,6 +374,7 @@ public:
     c.device = textOrNull(config.device);
     c.isa = textOrNull(config.isa);
     c.chat_template = textOrNull(config.chatTemplate);
+    c.step_limit = config.stepLimit;
     ingot_executor *handle = nullptr;
     ingot_error *error = nullptr;
     if (ingot_executor_open(path.c_str(), &c, &handle, &error))
