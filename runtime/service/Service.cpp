@@ -57,6 +57,7 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
     stepLimit = engine->target().starts_with("cuda-emulator")
                     ? 0
                     : std::max(kLeastStepLimit, 20 * engine->longestStep());
+  firstStepLimit = options.stepLimit < 0 ? 10 * stepLimit : stepLimit;
   measured.update([&](Measurements &m) { m.pageTokens = int64_t(engine->memory().pageTokens); });
   publish();
   thread = std::thread([this] { run(); });
@@ -64,14 +65,8 @@ Service::Service(std::unique_ptr<runtime::Session> session, ServiceOptions given
     watchdog = std::thread([this] { watch(); });
 }
 
-Service::~Service() { stop(); }
-
-void Service::stop() {
-  {
-    std::lock_guard lock(mutex);
-    stopping = true;
-  }
-  wake.notify_one();
+Service::~Service() {
+  stop();
   if (thread.joinable())
     thread.join();
   {
@@ -83,14 +78,23 @@ void Service::stop() {
     watchdog.join();
 }
 
+bool Service::stop(double patience) {
+  std::unique_lock lock(mutex);
+  stopping = true;
+  wake.notify_one();
+  leftNow.wait_for(lock, std::chrono::duration<double>(patience), [&] { return left || lost; });
+  return left;
+}
+
 // ------------------------------------------------------------- from any thread
 
-Result<Reservation> Service::reserve() {
+Result<Reservation> Service::reserve(bool counts) {
   const int64_t room = engine->maxSeqs() + options.queueRequests;
   Reservation place;
   if (taken->fetch_add(1) >= room) {
     taken->fetch_sub(1);
-    measured.update([](Measurements &m) { ++m.refused; });
+    if (counts)
+      measured.update([](Measurements &m) { ++m.refused; });
     return queueFull(std::to_string(engine->maxSeqs()) + " run and " +
                      std::to_string(options.queueRequests) + " wait already");
   }
@@ -111,8 +115,11 @@ Reservation Service::resume() {
 Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
                              Reservation place) {
   assert(choices >= 1 && place.choices == 1);
-  if (auto prepared = engine->prepare(request); !prepared)
+  if (auto prepared = engine->prepare(request); !prepared) {
+    if (prepared.error().code == "E0560")
+      measured.update([](Measurements &m) { ++m.refused; });
     return prepared.error();
+  }
   const int64_t room = engine->maxSeqs() + options.queueRequests;
   if (taken->fetch_add(choices - 1) + choices - 1 > room && !place.resumed) {
     taken->fetch_sub(choices - 1);
@@ -131,8 +138,9 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   }
   job->promptTokens = tokens;
   job->reserved = nowNanoseconds();
+  job->resumed = place.resumed;
   std::lock_guard lock(mutex);
-  if (stopping || refusing || failed) {
+  if (stopping || (refusing && !place.resumed) || failed) {
     waitingTokens.fetch_sub(tokens);
     return failed ? *failed : shuttingDown();
   }
@@ -189,6 +197,58 @@ int64_t Service::retryAfter() const {
 // ------------------------------------------------------------- the engine's thread
 
 void Service::run() {
+  serve();
+  {
+    std::lock_guard lock(mutex);
+    left = true;
+  }
+  leftNow.notify_all();
+}
+
+/// As step(), in a time when nobody asks.
+bool Service::takeKvAhead() {
+  if (broken)
+    return false;
+  steps.fetch_add(1);
+  bool more = false;
+  try {
+    more = engine->takeKvAhead();
+  } catch (const std::exception &) { // steps take what they need themselves
+  }
+  steps.fetch_add(1);
+  return more;
+}
+
+/// Has `turn`. What throws here leaves the engine as a step does that throws.
+void Service::take(std::vector<Command> &fresh) {
+  for (Command &command : fresh) {
+    std::shared_ptr<Job> job = command.job;
+    const int32_t choices = command.choices;
+    if (broken) { // with one before it
+      job->ids.assign(size_t(choices), 0);
+      job->open = choices;
+      Output output;
+      output.reason = runtime::FinishReason::Cancelled;
+      output.error = *failure();
+      for (size_t i = 0; i < size_t(choices); ++i)
+        end(job, i, output);
+      continue;
+    }
+    try {
+      begin(std::move(command));
+    } catch (const std::exception &thrown) {
+      job->ids.assign(size_t(choices), 0);
+      job->open = choices;
+      if (std::ranges::find(jobs, job) == jobs.end())
+        jobs.push_back(job);
+      broken = true;
+      fail(stepThrew(thrown.what()));
+    }
+  }
+  fresh.clear();
+}
+
+void Service::serve() {
   std::vector<Command> fresh;
   uint64_t stepEnd = nowNanoseconds();
   bool working = false; ///< jobs are under way
@@ -199,7 +259,7 @@ void Service::run() {
       const auto woken = [&] { return stopping || !commands.empty() || working; };
       while (!woken()) {
         lock.unlock();
-        const bool more = !broken && engine->takeKvAhead();
+        const bool more = takeKvAhead();
         lock.lock();
         if (!more)
           wake.wait(lock, woken);
@@ -212,9 +272,7 @@ void Service::run() {
     if (abandoned || (leaving && fresh.empty() && jobs.empty()))
       return;
     const bool wasIdle = jobs.empty();
-    for (Command &command : fresh)
-      begin(std::move(command));
-    fresh.clear();
+    take(fresh);
     if (onlyStarted)
       refuseUnstarted();
     if (leaving)
@@ -281,7 +339,8 @@ void Service::begin(Command command) {
 
 void Service::refuseUnstarted() {
   for (const auto &job : jobs)
-    if (std::ranges::none_of(job->ids, [&](auto id) { return id < 0 || engine->started(id); })) {
+    if (!job->resumed &&
+        std::ranges::none_of(job->ids, [&](auto id) { return id < 0 || engine->started(id); })) {
       job->refused = true;
       job->cancelled.store(true, std::memory_order_relaxed);
     }
@@ -291,8 +350,10 @@ void Service::refuseUnstarted() {
 void Service::noteStarted(uint64_t stepBegin) {
   for (const auto &job : jobs)
     if (!job->times.scheduled &&
-        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); }))
+        std::ranges::any_of(job->ids, [&](auto id) { return id >= 0 && engine->started(id); })) {
       job->times.scheduled = stepBegin;
+      waitingTokens.fetch_sub(job->promptTokens);
+    }
 }
 
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
@@ -311,10 +372,8 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
       else
         m.timeToFirstToken.observe(secondsBetween(job->reserved, now));
     });
-    if (!job->times.firstToken) {
+    if (!job->times.firstToken)
       job->times.firstToken = now;
-      waitingTokens.fetch_sub(job->promptTokens);
-    }
     last = job->times.lastToken = now;
     ++job->newTokens;
   }
@@ -364,7 +423,7 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
   output.times = job->times;
   const JobTimes &times = job->times;
   const uint64_t now = nowNanoseconds();
-  if (--job->open == 0 && !times.firstToken)
+  if (--job->open == 0 && !times.scheduled)
     waitingTokens.fetch_sub(job->promptTokens);
   measured.update([&](Measurements &m) {
     Ending ending = output.error                                     ? Ending::Error
@@ -431,6 +490,8 @@ std::vector<RequestView> Service::look() const {
 }
 
 void Service::publish() {
+  if (broken)
+    return; // what it says of itself means nothing
   std::vector<RequestView> seen = look();
   const runtime::ScheduleStats now = engine->stats();
   measured.update([&](Measurements &m) {

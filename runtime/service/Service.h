@@ -74,6 +74,7 @@ private:
   friend class Service;
   std::atomic<bool> cancelled = false;
   bool refused = false;                ///< cancelled since the service ends
+  bool resumed = false;                ///< goes on where another has ended
   std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
   int32_t open = 0;
   uint64_t reserved = 0; ///< ns
@@ -86,7 +87,8 @@ struct ServiceOptions {
   int64_t queueRequests = 256;     ///< choices beyond what runs at once that may wait
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
   /// Seconds after which a step has failed (E0725); 0: never; < 0: 20 times what the engine's costs
-  /// say of a step at all limits, kLeastStepLimit at least, none on an emulator.
+  /// say of a step at all limits, kLeastStepLimit at least, none on an emulator, and ten times as
+  /// many for the first one, which may have to read the weights from a disk.
   double stepLimit = -1;
   /// Runs work, in order, where outputs are wanted; empty: on the engine's thread, or on the
   /// watchdog's where that ends what the engine does not.
@@ -128,7 +130,7 @@ class Service {
 public:
   static std::unique_ptr<Service> create(std::unique_ptr<runtime::Session> session,
                                          ServiceOptions options);
-  ~Service(); ///< as stop()
+  ~Service(); ///< as stop(), however long it takes
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
@@ -137,7 +139,8 @@ public:
   Metrics &metrics() { return measured; }
 
   /// Room for one more request, or E0560 (the queue is full) with its numbers: come again later.
-  Result<Reservation> reserve();
+  /// `counts`: among those that the metrics call refused, since the client will be told so.
+  Result<Reservation> reserve(bool counts = true);
   /// A place for what goes on where a job of the same request has ended: there is always one, and
   /// what waits in the queue's name does not grow by it.
   Reservation resume();
@@ -152,10 +155,12 @@ public:
   /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
   void refuseWaiting();
 
-  /// Cancels what is under way and waits for it to end. Not from the engine's thread; nothing is
-  /// taken from then on. Waits for a step that does not end, too: where hung() says so, leave the
-  /// process without it.
-  void stop();
+  /// Cancels what is under way and waits for it to end, `patience` seconds at most, or until the
+  /// watchdog has given the step up. Not from the engine's thread; nothing is taken from then on.
+  /// False: a step does not end; leave the process without it. (The destructor waits for it.)
+  bool stop(double patience = 1e9);
+  /// Session::writeTrace(), after stop() has said true.
+  Result<void> writeTrace() { return engine->writeTrace(); }
 
   /// Of the last step.
   runtime::ScheduleStats stats() const;
@@ -185,9 +190,13 @@ private:
 
   Service(std::unique_ptr<runtime::Session> session, ServiceOptions options);
   void run();
+  void serve();
+  void take(std::vector<Command> &fresh);
+  bool takeKvAhead();
   void watch();
   bool giveUp(uint64_t step, double seconds);
   bool step();
+  static Error stepThrew(const char *what);
   void broke(Error why);
   void fail(Error why);
   void begin(Command command);
@@ -220,13 +229,16 @@ private:
   std::mutex turn;
   std::vector<std::shared_ptr<Job>> jobs;
   std::vector<Delivery> deliveries;
-  bool abandoned = false; ///< by the watchdog
-  bool broken = false;    ///< a step has thrown
+  bool abandoned = false;            ///< by the watchdog
+  bool broken = false;               ///< a step has thrown
+  std::atomic<bool> stepped = false; ///< the first step has ended
 
-  double stepLimit = 0;            ///< seconds; 0: none
+  double stepLimit = 0, firstStepLimit = 0; ///< seconds; 0: none
   std::atomic<uint64_t> steps = 0; ///< odd while the engine works
   std::condition_variable overNow; ///< of the watchdog; with `mutex`
   bool over = false;
+  std::condition_variable leftNow; ///< of stop(); with `mutex`
+  bool left = false, lost = false; ///< the engine's thread has ended; will not, as far as is known
   std::thread thread, watchdog;
 };
 

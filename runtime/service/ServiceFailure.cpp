@@ -26,11 +26,11 @@ Error stepHangs(double seconds, double longest) {
           "start it again; ingot serve --step-limit SECONDS allows more, 0 any time"};
 }
 
-Error stepThrew(const char *what) {
+} // namespace
+
+Error Service::stepThrew(const char *what) {
   return {ExitCode::Device, "E0726", "a step of the engine broke off", what, "start it again"};
 }
-
-} // namespace
 
 /// One step of the engine, with a number that the watchdog sees. A step that throws leaves the
 /// engine in a state that nobody knows: it makes no other.
@@ -45,6 +45,7 @@ bool Service::step() {
     broke(stepThrew(thrown.what()));
   }
   steps.fetch_add(1);
+  stepped.store(true);
   return worked;
 }
 
@@ -64,7 +65,10 @@ void Service::fail(Error why) {
     std::lock_guard lock(mutex);
     failed = std::make_shared<Error>(std::move(why)); // nothing is taken from now on
     unread.swap(commands);
+    views.clear();
+    published.running = published.waiting = 0;
   }
+  measured.update([](Measurements &m) { m.running = m.waiting = 0; });
   for (Command &command : unread) {
     command.job->ids.assign(size_t(command.choices), 0);
     command.job->open = command.choices;
@@ -96,7 +100,7 @@ void Service::watch() {
     const uint64_t number = steps.load();
     age = number == seen ? age + passed : 0;
     seen = number;
-    if (number % 2 == 0 || age < stepLimit)
+    if (number % 2 == 0 || age < (stepped.load() ? stepLimit : firstStepLimit))
       continue;
     lock.unlock();
     if (giveUp(number, age))
@@ -114,6 +118,11 @@ bool Service::giveUp(uint64_t step, double seconds) {
   deliveries.clear(); // of the step itself
   fail(stepHangs(seconds, engine->longestStep()));
   deliver();
+  {
+    std::lock_guard lock(mutex);
+    lost = true;
+  }
+  leftNow.notify_all();
   return true;
 }
 

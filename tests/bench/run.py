@@ -103,12 +103,10 @@ def select(rows, options):
 
 
 def write_readme(work, readme):
-    results = work / "results.json"
-    if not results.exists():
-        sys.exit(f"run.py: there is no {results}: run ./dev bench first")
-    tables = [(results, report, report.table)]
-    if (work / "servers.json").exists():
-        tables.append((work / "servers.json", serving, serving.table))
+    tables = [(work / name, module, module.table) for name, module in (("results.json", report), ("servers.json", serving))
+              if (work / name).exists()]
+    if not tables:
+        sys.exit(f"run.py: there is no {work / 'results.json'}: run ./dev bench first")
     try:
         for file, module, table in tables:
             report.write_readme(readme, table(json.loads(file.read_text())), module.BEGIN, module.END)
@@ -125,12 +123,15 @@ def measure_servers(bench, options, rounds):
         if name not in loads:
             wrong(f"there is no load {name}; there are: {' '.join(loads)}")
     python = None if options.no_peers else install.ensure(options.peers.absolute(), install.SERVERS)
-    samples, missing = serving.measure(bench, python, options, rounds)
-    results = {**facts(bench), "samples": samples, "missing": missing}
     name = "servers-part" if options.only else "servers"
-    (bench.work / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
-    (bench.work / f"{name}.md").write_text(serving.table(results))
-    print(serving.table(results))
+
+    def keep(samples, missing):  # after every round, so that an interrupted run leaves a table
+        results = {**facts(bench), "samples": samples, "missing": missing}
+        (bench.work / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+        (bench.work / f"{name}.md").write_text(serving.table(results))
+
+    samples = serving.measure(bench, python, options, rounds, keep)
+    print((bench.work / f"{name}.md").read_text())
     return 0 if all("Ingot" in round_.get(load, {}) for round_ in samples for load in options.only or loads) else 1
 
 

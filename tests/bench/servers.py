@@ -75,9 +75,9 @@ def serving(contestant, log, sequences, positions):
 
 
 def stop(process):
+    """Children that outlive their leader go with the group."""
     for kill in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, kill)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(20)
-            return

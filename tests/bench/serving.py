@@ -75,9 +75,9 @@ def overload(client, url):
     full = client.load(url, users=RUNNING + QUEUED, requests=3 * (RUNNING + QUEUED))
     over = client.load(url, "--details", may_fail=True, rate=TIMES_OVER * full["request_throughput"], duration=OVER_SECONDS, users=4000,
                        requests=10 ** 6)
-    refusals = sorted(1000 * seconds for seconds, error in zip(over["latencies"], over["errors"]) if error)
-    if over["completed"] < RUNNING + QUEUED or not refusals:
-        raise Failed(f"{over['completed']} requests were answered, {len(refusals)} refused")
+    refusals = sorted(1000 * seconds for seconds, error in zip(over["latencies"], over["errors"]) if "429" in error)
+    if over["completed"] < RUNNING + QUEUED or not refusals or len(refusals) != over["failed"]:
+        raise Failed(f"{over['completed']} requests were answered, {len(refusals)} refused, {over['failed'] - len(refusals)} failed otherwise")
     return {"tokens_per_s": over["output_throughput"], "ttft_p50": over["p50_ttft_ms"], "ttft_p99": over["p99_ttft_ms"],
             "full_ttft_p99": full["p99_ttft_ms"], "times": over["p99_ttft_ms"] / full["p99_ttft_ms"], "answered": over["completed"],
             "refused": len(refusals), "refused_p50": statistics.median(refusals), "refused_p99": refusals[int(0.99 * len(refusals))],
@@ -176,11 +176,11 @@ def measure_group(group, contestant, client, only, round_, missing):
 
 def note(missing, what, failed):
     say(f"    {what}: no figure: {failed}")
-    missing.setdefault(what, str(failed).splitlines()[-1])
+    missing.setdefault(what, (str(failed).splitlines() or ["no reason given"])[-1])
 
 
-def measure(bench, python, options, rounds):
-    """The samples: of each round {load: {contestant: figures}}, and {what is missing: why}."""
+def measure(bench, python, options, rounds, keep):
+    """The samples: of each round {load: {contestant: figures}}. `keep` takes those so far and {what is missing: why}, after every round."""
     found, client, samples, missing, start = contestants(bench, python, options), Client(bench.ingot, bench.work), [], {}, time.monotonic()
     for number in range(rounds):
         samples.append({})
@@ -188,7 +188,8 @@ def measure(bench, python, options, rounds):
         for contestant in reversed(found) if number % 2 else found:
             for group in GROUPS:
                 measure_group(group, contestant, client, options.only, samples[-1], missing)
-    return samples, missing
+        keep(samples, missing)
+    return samples
 
 
 # ---------------------------------------------------------------- the table

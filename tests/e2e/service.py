@@ -407,6 +407,14 @@ def drained(ingot, engine):
         assert server.process.wait(10) == 0
         took = time.monotonic() - start
         assert took < 1, f"the second SIGTERM took {took:.1f} s"
+    with Server(ingot, engine) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(server.post, "/v1/embeddings", {"input": [[500 + i] for i in range(600)]})
+        while server.metric("vllm:request_success_total") < 40:
+            time.sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        status, _, answer = asked.result()
+        assert status == 200 and len(answer["data"]) == 600, f"a request under way was broken off: {status}"
+        assert server.process.wait(40) == 0
 
 
 def restarted(ingot, engine):
@@ -489,6 +497,7 @@ def many_embeddings(server):
     """As many inputs as OpenAI takes, which is more than the queue holds: each as alone, and others are served meanwhile."""
     source = random.Random(5)
     inputs = [[source.randrange(100, 40_000) for _ in range(source.randint(1, 3))] for _ in range(2048)]
+    refused = server.metric("ingot:requests_refused_total")
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         asked = pool.submit(server.post, "/v1/embeddings", {"input": inputs, "encoding_format": "base64"})
@@ -511,6 +520,7 @@ def many_embeddings(server):
     leaver.close()
     assert server.idle() < 1
     assert server.metric("ingot:kv_pages_used") == 0
+    assert server.metric("ingot:requests_refused_total") == refused, "refusals are counted that nobody was told of"
     return f"{took:.1f} s, another request meanwhile {between:.2f} s"
 
 

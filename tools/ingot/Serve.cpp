@@ -101,9 +101,8 @@ int nextSignal(const sigset_t &signals, const api::ModelRegistry &models,
   while (true) {
     if (int signal = sigtimedwait(&signals, nullptr, &kLook); signal > 0)
       return signal;
-    for (const auto &model : models.all())
-      if ((failure = model->service().failure()))
-        return 0;
+    if ((failure = models.failure()))
+      return 0;
   }
 }
 
@@ -229,10 +228,21 @@ Result<int> serve(ServeOptions options) {
   }
   (*server)->stop();
   routes.reset();
-  models->stopAll();
+  const bool ended = models->stopAll();
+  if (!failure && (failure = models->failure())) // meanwhile
+    log->say(*failure);
+  if (!failure && !ended) {
+    failure = std::make_shared<Error>(Error{ExitCode::Device, "E0725",
+                                            "a step of the engine does not end",
+                                            "the server has ended without it", "start it again"});
+    log->say(*failure);
+  }
   log->say("stopped", "stop", {});
   if (!failure)
     return 0;
+  for (const auto &model : models->all())
+    if (model->service().stop(0))
+      (void)model->service().writeTrace();
   // A thread that hangs is no company for what ends at a program's end: a device's own library may
   // wait for it.
   log = Error{}; // what is not written yet is

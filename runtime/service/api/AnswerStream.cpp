@@ -13,15 +13,19 @@ namespace ingot::api {
 class AnswerStream::PromptJob final : public service::Job {
 public:
   PromptJob(std::shared_ptr<AnswerStream> stream, int32_t firstChoice)
-      : stream(std::move(stream)), firstChoice(firstChoice) {}
+      : stream(std::move(stream)), firstChoice(firstChoice),
+        open(this->stream->generation.choices) {}
   void take(service::Output &output) override {
     output.choice += firstChoice;
-    stream->take(output);
+    const bool last = output.kind == service::Output::Kind::End && --open == 0;
+    // The stream holds the model, and a failed engine what it had under way: this job.
+    const std::shared_ptr<AnswerStream> to = last ? std::move(stream) : stream;
+    to->take(output);
   }
 
 private:
   std::shared_ptr<AnswerStream> stream;
-  int32_t firstChoice;
+  int32_t firstChoice, open;
 };
 
 AnswerStream::AnswerStream(Generation given, std::shared_ptr<http::Responder> answers)
@@ -41,7 +45,8 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
     checked.promptIds.swap(prompt);
     if (!fine)
       return apiError(fine.error(), fine.error().code == "E0510" ? ""
-                                    : fine.error().code == "E0522" && asked.request.contrastive
+                                    : asked.request.contrastive && (fine.error().code == "E0522" ||
+                                                                    fine.error().code == "E0534")
                                         ? "penalty_alpha"
                                         : "prompt");
   }
@@ -49,7 +54,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   places.push_back(std::move(first));
   const size_t atOnce = inTurns ? std::min(prompts.size(), kMostAtOnce) : prompts.size();
   while (places.size() < atOnce) {
-    auto place = service.reserve();
+    auto place = service.reserve(!inTurns);
     if (!place && inTurns)
       break;
     if (!place)
@@ -72,7 +77,10 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   for (size_t i = 0; i < places.size(); ++i) {
     runtime::Request request = asked.request;
     request.promptIds = std::move(prompts[i]);
-    auto queued = service.submit(std::move(request), asked.choices, jobs[i], std::move(places[i]));
+    service::Reservation place = std::move(places[i]);
+    if (inTurns && i) // those of one request are not refused one by one
+      place = service.resume();
+    auto queued = service.submit(std::move(request), asked.choices, jobs[i], std::move(place));
     if (queued)
       continue;
     ApiError error = apiError(queued.error());

@@ -26,10 +26,10 @@ const char *ApiError::type() const {
 std::string ApiError::body() const { return http::errorBody(message, type(), param, code); }
 
 std::string ApiError::anthropicBody() const {
-  const char *name = status == 500   ? "api_error"
-                     : status == 503 ? "overloaded_error"
-                     : status == 413 ? "request_too_large"
-                                     : type();
+  const char *name = status == 500 || code.starts_with("E07") ? "api_error"
+                     : status == 503                          ? "overloaded_error"
+                     : status == 413                          ? "request_too_large"
+                                                              : type();
   runtime::JsonText json;
   json.open('{').key("type").value("error").key("error").open('{');
   json.key("type").value(name).key("message");

@@ -68,6 +68,8 @@ Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime
 }
 
 ServedModel::~ServedModel() {
+  if (preparing.joinable())
+    preparing.join();             // it asks the engine
   if (serving && serving->hung()) // its thread uses it, and would be waited for
     (void)serving.release();
 }
@@ -126,7 +128,14 @@ void ModelRegistry::add(std::shared_ptr<ServedModel> given) {
   models.push_back(std::move(model));
 }
 
-void ModelRegistry::stopAll() {
+std::shared_ptr<const Error> ModelRegistry::failure() const {
+  for (const auto &model : all())
+    if (auto failed = model->service().failure())
+      return failed;
+  return nullptr;
+}
+
+bool ModelRegistry::stopAll() {
   std::vector<std::shared_ptr<ServedModel>> running = all();
   {
     std::shared_lock lock(mutex);
@@ -134,9 +143,10 @@ void ModelRegistry::stopAll() {
       if (auto model = one.lock())
         running.push_back(std::move(model));
   }
-  for (const auto &model : running)
-    if (!model->service().hung())
-      model->service().stop();
+  bool ended = true;
+  for (const auto &model : running) // the step that is under way may be a long one
+    ended &= model->service().stop(kStopSeconds + 2 * model->session().longestStep());
+  return ended;
 }
 
 std::shared_ptr<ServedModel> ModelRegistry::find(std::string_view name) const {

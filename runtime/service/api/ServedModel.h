@@ -74,8 +74,12 @@ public:
   /// Null if there is none of that name; an empty name: the first.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
-  /// Service::stop() of all models, replaced ones that still run included, but those that hang.
-  void stopAll();
+  /// Why the first of the models that has failed did; null: none has.
+  std::shared_ptr<const Error> failure() const;
+  /// Service::stop() of all models, replaced ones that still run included. False: a step of one
+  /// does not end, kStopSeconds and twice its longest one later.
+  bool stopAll();
+  static constexpr double kStopSeconds = 5;
 
 private:
   mutable std::shared_mutex mutex;

@@ -213,8 +213,9 @@ protected:
         service->submit(request({1, 2}, 3), 1, std::make_shared<Taker>(), std::move(*place));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, service->failure()->code);
+    EXPECT_EQ(service->stop(), plan.fault != Fault::Hangs) << "waits for a step that hangs";
     plan.release();
-    service->stop();
+    EXPECT_TRUE(service->stop(10) || plan.fault == Fault::Hangs);
     for (const auto &taker : takers) { // what the hung step went on to say was not passed on
       EXPECT_EQ(taker->ends, 1);
       EXPECT_FALSE(taker->afterEnd);
@@ -274,6 +275,21 @@ TEST_F(ServiceFault, withoutALimitNobodyLooks) {
   plan.release();
   ASSERT_TRUE(taker->endsWithin(10s));
   EXPECT_EQ(taker->ids, fakeGreedy(prompt(0), kNew, false));
+}
+
+TEST_F(ServiceFault, stoppingDoesNotWaitForEver) {
+  Plan plan;
+  plan.fault = Fault::Hangs;
+  plan.at = 3;
+  ServiceOptions options;
+  options.stepLimit = 0;
+  auto service = Service::create(open(faulty(plan)), options);
+  auto taker = ask(*service, 0);
+  EXPECT_FALSE(taker->endsWithin(1s));
+  EXPECT_FALSE(service->stop(0.2));
+  plan.release();
+  EXPECT_TRUE(service->stop(60));
+  EXPECT_EQ(taker->ends, 1);
 }
 
 /// In a child, which is stopped in the middle of a step for longer than the step may take.
