@@ -221,7 +221,7 @@ std::optional<ApiError> completions(Call &call) {
   if (generation.request.contrastive && prompts.size() > 1)
     if (auto fine = generation.model->session().validateTogether(generation.request, prompts);
         !fine && fine.error().code == "E0534") // else submit() says it with the field
-      return apiError(fine.error());
+      return apiError(fine.error(), "penalty_alpha");
   auto stream = std::make_shared<CompletionStream>(std::move(generation), call.responder,
                                                    echo ? texts : std::vector<std::string>());
   return AnswerStream::submit(std::move(stream), std::move(prompts), std::move(call.place),

@@ -28,11 +28,15 @@ TEST_F(ApiSearchLimit, statesOfSeveralPrompts) {
                   std::string("{\"prompt\":") + prompt +
                       ",\"max_tokens\":" + std::to_string(maxTokens) + ",\"penalty_alpha\":0.6}",
                   status),
-              "/error/code");
+              status == 200 ? "/object" : "/error/code");
   };
-  EXPECT_EQ(codeOf("[1,2,3]", 100, 200), "(none)");
-  EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 50, 200), "(none)");
+  EXPECT_EQ(codeOf("[1,2,3]", 100, 200), "text_completion");
+  EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 50, 200), "text_completion");
   EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 60, 400), "E0534"); // not 429: it never fits
   EXPECT_EQ(codeOf("[1,2,3]", 200, 400), "E0534");
+  EXPECT_EQ(
+      at(ask("/v1/completions", R"({"prompt":[[1],[2]],"max_tokens":60,"penalty_alpha":0.6})", 400),
+         "/error/param"),
+      "penalty_alpha");
   EXPECT_EQ(codeOf("[[1,2,3],[4,5,6]]", 1000000, 400), "E0505");
 }
