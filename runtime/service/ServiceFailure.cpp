@@ -23,7 +23,8 @@ Error stepHangs(double seconds, double longest) {
   if (longest > 0)
     std::snprintf(most, sizeof most, "; by the engine's costs one takes %.3g s at most", longest);
   return {ExitCode::Device, "E0725", "a step of the engine does not end", std::string(given) + most,
-          "start it again; ingot serve --step-limit SECONDS allows more, 0 any time"};
+          "start it again; --step-limit SECONDS of ingot serve, step_limit of an embedder allow "
+          "more, 0 any time"};
 }
 
 } // namespace
