@@ -221,28 +221,18 @@ bool Service::takeKvAhead() {
 
 /// Has `turn`. What throws here leaves the engine as a step does that throws.
 void Service::take(std::vector<Command> &fresh) {
-  for (Command &command : fresh) {
-    std::shared_ptr<Job> job = command.job;
-    const int32_t choices = command.choices;
-    if (broken) { // with one before it
-      job->ids.assign(size_t(choices), 0);
-      job->open = choices;
-      Output output;
-      output.reason = runtime::FinishReason::Cancelled;
-      output.error = *failure();
-      for (size_t i = 0; i < size_t(choices); ++i)
-        end(job, i, output);
-      continue;
-    }
+  for (auto command = fresh.begin(); command != fresh.end(); ++command) {
+    std::shared_ptr<Job> job = command->job;
+    const int32_t choices = command->choices;
     try {
-      begin(std::move(command));
+      begin(std::move(*command));
     } catch (const std::exception &thrown) {
-      job->ids.assign(size_t(choices), 0);
-      job->open = choices;
-      if (std::ranges::find(jobs, job) == jobs.end())
-        jobs.push_back(job);
+      adopt(std::move(job), choices);
+      while (++command != fresh.end())
+        adopt(std::move(command->job), command->choices);
       broken = true;
       fail(stepThrew(thrown.what()));
+      break;
     }
   }
   fresh.clear();

@@ -192,6 +192,7 @@ private:
   void run();
   void serve();
   void take(std::vector<Command> &fresh);
+  void adopt(std::shared_ptr<Job> job, int32_t choices);
   bool takeKvAhead();
   void watch();
   bool giveUp(uint64_t step, double seconds);

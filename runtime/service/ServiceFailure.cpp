@@ -5,7 +5,8 @@
 //   watchdog          look   look   look   limit: turn, steps is still the same
 //                                          -> everything under way ends, the engine is abandoned
 //
-// What the engine says after that is dropped: onToken() and run() look at `abandoned` under `turn`.
+// What the engine says after that is dropped: onToken() and serve() look at `abandoned` under
+// `turn`.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/Service.h"
 
@@ -59,6 +60,14 @@ void Service::broke(Error why) {
   fail(std::move(why));
 }
 
+/// A job that the engine does not know, among those that fail() ends.
+void Service::adopt(std::shared_ptr<Job> job, int32_t choices) {
+  job->ids.assign(size_t(choices), 0);
+  job->open = choices;
+  if (std::ranges::find(jobs, job) == jobs.end())
+    jobs.push_back(std::move(job));
+}
+
 /// Has `turn`.
 void Service::fail(Error why) {
   std::vector<Command> unread;
@@ -70,11 +79,8 @@ void Service::fail(Error why) {
     published.running = published.waiting = 0;
   }
   measured.update([](Measurements &m) { m.running = m.waiting = 0; });
-  for (Command &command : unread) {
-    command.job->ids.assign(size_t(command.choices), 0);
-    command.job->open = command.choices;
-    jobs.push_back(std::move(command.job));
-  }
+  for (Command &command : unread)
+    adopt(std::move(command.job), command.choices);
   for (const auto &job : jobs)
     for (size_t i = 0; i < job->ids.size(); ++i)
       if (job->ids[i] >= 0) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "runtime/service/Session.h"
+#include "runtime/text/TextBuild.h"
 #include "tests/runtime/device/FakeEngine.h"
 
+#include <bit>
 #include <cstdio>
 
 #include <gtest/gtest.h>
@@ -16,6 +18,15 @@ protected:
   void SetUp() override { path = writeFakeEngine("session.ingot", options()); }
   void TearDown() override { std::remove(path.c_str()); }
   virtual FakeOptions options() { return {}; }
+  /// For tests that link ingot-text-build.
+  static FakeOptions withTokenizer() {
+    auto made = text::compileTokenizerJson(fakeTokenizerJson());
+    EXPECT_TRUE(made) << made.error().format();
+    FakeOptions options;
+    options.tokenizerKind = made->kind;
+    options.tokenizerBytes = made->bytes;
+    return options;
+  }
 
   std::unique_ptr<runtime::Session> open(const runtime::SessionOptions &options = {}) {
     auto session = runtime::Session::open(path, options);
@@ -37,6 +48,20 @@ protected:
     session.runUntilDone();
     EXPECT_TRUE(session.finished(*id));
     return session.take(*id);
+  }
+
+  /// The same ids, text, end, and bits of log-probabilities.
+  static void expectEqual(const runtime::Completion &a, const runtime::Completion &b) {
+    EXPECT_EQ(a.ids, b.ids);
+    EXPECT_EQ(a.text, b.text);
+    EXPECT_EQ(a.finishReason, b.finishReason);
+    ASSERT_EQ(a.logprobs.size(), b.logprobs.size());
+    for (size_t i = 0; i < a.logprobs.size(); ++i)
+      for (size_t k = 0; k < a.logprobs[i].size(); ++k) {
+        EXPECT_EQ(a.logprobs[i][k].id, b.logprobs[i][k].id);
+        EXPECT_EQ(std::bit_cast<uint32_t>(a.logprobs[i][k].logprob),
+                  std::bit_cast<uint32_t>(b.logprobs[i][k].logprob));
+      }
   }
 
   /// A prompt whose greedy answer meets eos as token `from` … `to`.

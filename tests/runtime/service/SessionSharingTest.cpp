@@ -8,7 +8,6 @@
 #include "tests/runtime/sample/AllocationCount.h"
 #include "tests/runtime/service/FakeSession.h"
 
-#include <bit>
 
 using namespace ingot;
 using namespace ingot::runtime;
@@ -28,16 +27,6 @@ protected:
     wanted.sampling.topLogprobs = 3;
     wanted.ignoreEos = true;
     return wanted;
-  }
-  static void expectEqual(const Completion &a, const Completion &b) {
-    EXPECT_EQ(a.ids, b.ids);
-    ASSERT_EQ(a.logprobs.size(), b.logprobs.size());
-    for (size_t i = 0; i < a.logprobs.size(); ++i)
-      for (size_t k = 0; k < a.logprobs[i].size(); ++k) {
-        EXPECT_EQ(a.logprobs[i][k].id, b.logprobs[i][k].id);
-        EXPECT_EQ(std::bit_cast<uint32_t>(a.logprobs[i][k].logprob),
-                  std::bit_cast<uint32_t>(b.logprobs[i][k].logprob));
-      }
   }
 };
 

@@ -1,5 +1,4 @@
 //===- SessionTextTest.cpp - Streams, stop strings, held-back bytes -------===//
-#include "runtime/text/TextBuild.h"
 #include "tests/runtime/service/FakeSession.h"
 
 using namespace ingot;
@@ -10,14 +9,7 @@ namespace {
 
 class SessionTextTest : public FakeSessionTest {
 protected:
-  FakeOptions options() override {
-    auto made = text::compileTokenizerJson(fakeTokenizerJson());
-    EXPECT_TRUE(made) << made.error().format();
-    FakeOptions options;
-    options.tokenizerKind = made->kind;
-    options.tokenizerBytes = made->bytes;
-    return options;
-  }
+  FakeOptions options() override { return withTokenizer(); }
 
   /// Runs it; checks that the events join to the text.
   static Completion stream(Session &session, Request wanted) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "runtime/service/api/Api.h"
-#include "runtime/text/TextBuild.h"
 #include "tests/runtime/service/ExecutorAround.h"
 #include "tests/runtime/service/FakeSession.h"
 
@@ -56,14 +55,7 @@ private:
 
 class ApiTest : public FakeSessionTest {
 protected:
-  FakeOptions options() override {
-    auto made = text::compileTokenizerJson(fakeTokenizerJson());
-    EXPECT_TRUE(made) << made.error().format();
-    FakeOptions options;
-    options.tokenizerKind = made->kind;
-    options.tokenizerBytes = made->bytes;
-    return options;
-  }
+  FakeOptions options() override { return withTokenizer(); }
 
   /// Serves one model, "m".
   void serve(const runtime::SessionOptions &session, const std::string &chatTemplate,

@@ -1,12 +1,10 @@
 //===- BeamSearchTest.cpp - Beams through a session, against brute force ----===//
 #include "runtime/service/search/RowRanking.h"
 #include "runtime/text/Grammar.h"
-#include "runtime/text/TextBuild.h"
 #include "tests/runtime/service/FakeSession.h"
 #include "tests/runtime/service/search/Reference.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 using namespace ingot;
@@ -19,14 +17,7 @@ constexpr uint64_t kPage = 2 * 4096; ///< bytes of a page of both slots
 
 class BeamSearchTest : public FakeSessionTest {
 protected:
-  FakeOptions options() override {
-    auto made = text::compileTokenizerJson(fakeTokenizerJson());
-    EXPECT_TRUE(made) << made.error().format();
-    FakeOptions fake;
-    fake.tokenizerKind = made->kind;
-    fake.tokenizerBytes = made->bytes;
-    return fake;
-  }
+  FakeOptions options() override { return withTokenizer(); }
   std::unique_ptr<Session> openWide(int64_t rows = 8, int threads = 1) {
     SessionOptions options;
     options.maxSeqs = rows;
@@ -68,18 +59,6 @@ protected:
       if (!stops)
         EXPECT_NEAR(sum, found[i].sum, 1e-5);
     }
-  }
-  static void expectEqual(const Completion &a, const Completion &b) {
-    EXPECT_EQ(a.ids, b.ids);
-    EXPECT_EQ(a.text, b.text);
-    EXPECT_EQ(a.finishReason, b.finishReason);
-    ASSERT_EQ(a.logprobs.size(), b.logprobs.size());
-    for (size_t i = 0; i < a.logprobs.size(); ++i)
-      for (size_t k = 0; k < a.logprobs[i].size(); ++k) {
-        EXPECT_EQ(a.logprobs[i][k].id, b.logprobs[i][k].id);
-        EXPECT_EQ(std::bit_cast<uint32_t>(a.logprobs[i][k].logprob),
-                  std::bit_cast<uint32_t>(b.logprobs[i][k].logprob));
-      }
   }
 };
 
