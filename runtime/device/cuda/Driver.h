@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/cuda/GpuOptions.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/error/Error.h"
 
@@ -105,8 +106,10 @@ public:
 
   /// A cubin, PTX or host object that the device can run; `what` names it. E0717.
   virtual Result<Module> load(std::span<const std::byte> image, const std::string &what) = 0;
-  /// Its function, allowed to use `sharedBytes` of dynamic shared memory. E0717.
-  virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) = 0;
+  /// Its function, allowed to use `sharedBytes` of dynamic shared memory. `carveout`: see
+  /// GpuOptions. E0717.
+  virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                              int carveout = kDriversCarveout) = 0;
 
   /// E0724.
   virtual Result<TensorMap> describe(const TensorRows &rows) = 0;

@@ -40,6 +40,7 @@ namespace ingot::cuda {
 struct ExecutorOptions {
   bool emulated = false;     ///< the driver is the emulator's
   uint64_t allowedBytes = 0; ///< of device memory; 0: what is free
+  GpuOptions gpu;
 };
 
 class Executor final : public runtime::Executor, private runtime::PageMover {
@@ -130,6 +131,7 @@ private:
 
   std::shared_ptr<runtime::EngineFile> file;
   std::unique_ptr<Driver> driver; ///< before all that is given back to it
+  GpuOptions gpu;
   PickedCode picked{};
   runtime::MemoryStatement statement;
 

@@ -30,7 +30,7 @@ enum : int { // CUdevice_attribute
   kCuSharedPerBlockOptin = 97,
 };
 
-enum : int { kCuFunctionMaxDynamicShared = 8 };             // CUfunction_attribute
+enum : int { kCuFunctionMaxDynamicShared = 8, kCuFunctionCarveout = 9 }; // CUfunction_attribute
 enum : int { kCuJitErrorLog = 5, kCuJitErrorLogBytes = 6 }; // CUjit_option
 enum : unsigned { kCuStreamNonBlocking = 1, kCuEventDefault = 0 };
 

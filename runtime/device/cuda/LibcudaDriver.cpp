@@ -78,7 +78,8 @@ public:
   }
   Result<void> wait() override { return check(cu.streamWait(stream), "cuStreamSynchronize"); }
   Result<Module> load(std::span<const std::byte> image, const std::string &what) override;
-  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) override;
+  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                      int carveout) override;
   Result<TensorMap> describe(const TensorRows &rows) override;
   Result<Event> createEvent() override;
   Result<void> wait(Event event) override {
@@ -264,7 +265,8 @@ Result<Module> LibcudaDriver::load(std::span<const std::byte> image, const std::
   return reinterpret_cast<Module>(module);
 }
 
-Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uint32_t sharedBytes) {
+Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                                   int carveout) {
   CuHandle function = nullptr;
   if (CuResult code = cu.moduleFunction(&function, module, symbol.c_str()); code != kCuSuccess)
     return deviceError("E0717", "the GPU code has no kernel '" + symbol + "'", text(code),
@@ -275,10 +277,14 @@ Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uin
                            to_string(info.sharedPerBlock),
                        "rebuild it for this GPU: ingot compile MODEL --target cuda:" +
                            runtime::capabilityName(info.capability) + " -o E");
-  if (auto ok = check(cu.functionSet(function, kCuFunctionMaxDynamicShared, int(sharedBytes)),
-                      "cuFuncSetAttribute");
-      !ok)
+  auto set = [&](int attribute, int value) {
+    return check(cu.functionSet(function, attribute, value), "cuFuncSetAttribute");
+  };
+  if (auto ok = set(kCuFunctionMaxDynamicShared, int(sharedBytes)); !ok)
     return ok.error();
+  if (carveout != kDriversCarveout)
+    if (auto ok = set(kCuFunctionCarveout, carveout); !ok)
+      return ok.error();
   return reinterpret_cast<Kernel>(function);
 }
 
