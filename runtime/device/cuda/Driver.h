@@ -8,8 +8,8 @@
 //
 // A driver has one device and one queue. What is put into the queue (copies, launches,
 // graphs, events) happens in order, after the call has returned; `wait` waits for all of it.
-// A failure of the device may therefore be reported by a later call. Not safe to share
-// between threads.
+// A failure of the device may therefore be reported by a later call. One thread at a time calls
+// it, another one each time if need be; the last may be one that never did.
 //
 // Errors are E07xx, exit 4.
 //===----------------------------------------------------------------------===//

@@ -45,7 +45,8 @@ struct ExecutorOptions {
 
 class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
-  /// Waits for what is under way: copies go to memory that goes now.
+  /// Waits for what is under way, since copies read and write memory that goes now. On any thread.
+  /// Where the device fails in that, the page-locked memory stays as long as the process does.
   ~Executor() override;
   /// Errors, exit 4: E0714 no code for the GPU; E0715 the memory statement exceeds the device's
   /// free memory (before any is taken); E0716 … E0719, E0724, and E0386.

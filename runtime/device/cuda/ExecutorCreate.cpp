@@ -64,8 +64,12 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
 }
 
 Executor::~Executor() {
-  if (driver)
-    (void)driver->wait();
+  if (!driver || driver->wait())
+    return;
+  // Who failed was told so by a step, or is by the next session. When its copies end nobody knows.
+  for (PinnedMemory *memory : {&pieces[0], &pieces[1], &logitsRows, &flights[0].batch,
+                               &flights[0].ids, &flights[1].batch, &flights[1].ids})
+    memory->leave();
 }
 
 Result<void> Executor::loadModules() {

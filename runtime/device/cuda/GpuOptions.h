@@ -19,9 +19,9 @@ constexpr int kDriversCarveout = -1;
 
 struct GpuOptions {
   GpuEdges edges = GpuEdges::Programmatic;
-  /// Percent of a multiprocessor's fast memory that every kernel asks to have as shared memory; what
-  /// is left is its L1. One value for all: kernels of a step take 5 to 224 KB, so the driver's own
-  /// picks differ, and a multiprocessor must run empty before it can change. Blocks of the next
+  /// Percent of a multiprocessor's fast memory that every kernel asks to have as shared memory;
+  /// what is left is its L1. One value for all: kernels of a step take 5 to 224 KB, so the driver's
+  /// own picks differ, and a multiprocessor must run empty before it can change. Blocks of the next
   /// kernel then could not start beside those of the one before, which is all that programmatic
   /// edges are for. 100 leaves 28 KB of L1 on sm_90; wgmma needs that much anyway.
   int carveout = 100;

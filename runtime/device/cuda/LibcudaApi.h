@@ -103,6 +103,7 @@ enum : int { kCuPromote128 = 2 };                         // CUtensorMapL2promot
   X(contextRetain, "cuDevicePrimaryCtxRetain", (CuHandle * context, CuDevice device))              \
   X(contextRelease, "cuDevicePrimaryCtxRelease_v2", (CuDevice device))                             \
   X(contextSet, "cuCtxSetCurrent", (CuHandle context))                                             \
+  X(contextGet, "cuCtxGetCurrent", (CuHandle * context))                                           \
   X(memoryInfo, "cuMemGetInfo_v2", (size_t *free, size_t *total))                                  \
   X(allocate, "cuMemAlloc_v2", (CuAddress * address, size_t bytes))                                \
   X(release, "cuMemFree_v2", (CuAddress address))                                                  \
