@@ -81,6 +81,9 @@ public:
     assert(false && "hiddenSize() is 0");
   }
 
+  /// Makes something ready that a step would have to wait for, in a few milliseconds, while nobody
+  /// asks. False: all is ready.
+  virtual bool prepareAhead() { return false; }
   /// Has the system give more of the memory of the first pages[g] KV pages of each group, before a
   /// step has to wait for it: a piece that takes below a millisecond. False: all is there.
   virtual bool takeKvMemory(std::span<const int64_t> pages) {

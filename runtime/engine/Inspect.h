@@ -18,6 +18,7 @@
 //
 //   uploaded = the segments that hold the program's weights
 //   staging  = page-locked host memory: two batches, ids and logits, pieces of weights on their way
+//   reserved = left to the code, graphs and heaps that the driver makes room for as they come
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,15 +34,20 @@ namespace ingot::runtime {
 /// do not use.
 constexpr uint64_t kDefaultContext = 4096;
 
+/// The most tokens of a step when nobody says how many. A GPU is full with 2,048: a projection of
+/// 4,096 rows has 256 blocks then.
+constexpr uint64_t kDefaultBatchTokens = 512, kDefaultGpuBatchTokens = 2048;
+
 /// Limits chosen at load time.
 struct MemoryLimits {
-  uint64_t context = 0;          ///< positions per sequence; 0: the model's, at most the default
-  uint64_t maxSeqs = 1;          ///< sequences at once
-  uint64_t maxBatchTokens = 512; ///< rows of one step
-  uint64_t logitsRows = 0;       ///< rows of logits of one step; 0: maxSeqs
+  uint64_t context = 0;        ///< positions per sequence; 0: the model's, at most the default
+  uint64_t maxSeqs = 1;        ///< sequences at once
+  uint64_t maxBatchTokens = 0; ///< rows of one step; 0: the default of the program's device
+  uint64_t logitsRows = 0;     ///< rows of logits of one step; 0: maxSeqs
   uint64_t threads = 1;
   std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
   uint64_t swapBytes = 0; ///< of host memory, for the KV pages of what was preempted
+  uint64_t reserved = 0;  ///< of a GPU's memory, left to its driver
 };
 
 /// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
@@ -58,7 +64,7 @@ struct KvPages {
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;
-  MemoryLimits limits;              ///< with `context` filled in
+  MemoryLimits limits;              ///< with what was 0 filled in
   uint64_t mapped = 0, weights = 0; ///< weights: those in the file
   uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
@@ -73,6 +79,8 @@ struct MemoryStatement {
     return uploaded + seeded + arena + kv + scratch + batch +
            (kind == DeviceKind::Cpu ? limits.swapBytes : 0);
   }
+  /// What must be free on the device.
+  uint64_t needed() const { return taken() + limits.reserved; }
   /// Anonymous memory, host and device.
   uint64_t allocated() const {
     return taken() + staging + (kind == DeviceKind::Cpu ? 0 : limits.swapBytes);
@@ -91,8 +99,8 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
 /// Of the first program: the CPU's, if there is one.
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits);
 
-/// Bytes of host memory that weights go through on their way to a GPU.
-constexpr uint64_t kUploadPiece = uint64_t(16) << 20;
+/// Host memory that weights go through on their way to a GPU: pieces, and bytes of one.
+constexpr uint64_t kUploadPieces = 8, kUploadPiece = uint64_t(4) << 20;
 
 /// "105.3 MiB"
 std::string humanBytes(uint64_t bytes);

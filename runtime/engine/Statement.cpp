@@ -87,6 +87,9 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   s.limits = limits;
   if (s.limits.context == 0)
     s.limits.context = std::min<uint64_t>(table.model()->context(), kDefaultContext);
+  if (s.limits.maxBatchTokens == 0)
+    s.limits.maxBatchTokens =
+        kind == DeviceKind::Cuda ? kDefaultGpuBatchTokens : kDefaultBatchTokens;
   if (s.limits.logitsRows == 0)
     s.limits.logitsRows = s.limits.maxSeqs;
   s.mapped = engine.fileBytes();
@@ -142,14 +145,14 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
     batch.add(sizeof(RowSampling), s.limits.logitsRows)
         .add(sizeof(BatchView) + 8 * 256); // each list starts on a line of its own
-    staging.add(2, kUploadPiece)
+    staging.add(kUploadPieces, kUploadPiece)
         .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
         .add(2 * sizeof(int32_t), s.limits.logitsRows)
         .add(table.bytes_per_row(), s.limits.logitsRows);
   }
   for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})
     all.add(part->total.value_or(UINT64_MAX));
-  all.add(s.mapped).add(s.seeded).add(limits.swapBytes);
+  all.add(s.mapped).add(s.seeded).add(limits.swapBytes).add(limits.reserved);
   if (!all.total)
     return tooLarge(std::to_string(s.limits.maxSeqs) + " sequences of " +
                     std::to_string(s.limits.context) + " positions, " +
@@ -200,6 +203,9 @@ std::string MemoryStatement::text() const {
               ? line("swap", limits.swapBytes, "KV pages of requests that wait, on the host")
               : "") +
          line("batch", batch, "ids, positions, block tables") +
+         (limits.reserved
+              ? line("reserve", limits.reserved, "left free: code, graphs, the driver's heaps")
+              : "") +
          line("total", total(),
               gpu ? humanBytes(taken()) + " on the GPU"
                   : humanBytes(allocated()) + " beside the mapped file");
@@ -212,6 +218,8 @@ std::string MemoryStatement::json() const {
   j.key("kv").value(kv).key("scratch").value(scratch).key("batch").value(batch);
   if (kind == DeviceKind::Cuda)
     j.key("uploaded").value(uploaded).key("staging").value(staging).key("on_device").value(taken());
+  if (limits.reserved)
+    j.key("reserved").value(limits.reserved);
   if (limits.swapBytes)
     j.key("swap").value(limits.swapBytes);
   j.key("allocated").value(allocated()).key("total").value(total());

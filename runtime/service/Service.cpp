@@ -206,13 +206,13 @@ void Service::run() {
 }
 
 /// As step(), in a time when nobody asks.
-bool Service::takeKvAhead() {
+bool Service::workAhead() {
   if (broken)
     return false;
   steps.fetch_add(1);
   bool more = false;
   try {
-    more = engine->takeKvAhead();
+    more = engine->workAhead();
   } catch (const std::exception &) { // steps take what they need themselves
   }
   steps.fetch_add(1);
@@ -249,7 +249,7 @@ void Service::serve() {
       const auto woken = [&] { return stopping || !commands.empty() || working; };
       while (!woken()) {
         lock.unlock();
-        const bool more = takeKvAhead();
+        const bool more = workAhead();
         lock.lock();
         if (!more)
           wake.wait(lock, woken);

@@ -193,7 +193,7 @@ private:
   void serve();
   void take(std::vector<Command> &fresh);
   void adopt(std::shared_ptr<Job> job, int32_t choices);
-  bool takeKvAhead();
+  bool workAhead();
   void watch();
   bool giveUp(uint64_t step, double seconds);
   bool step();

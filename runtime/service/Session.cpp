@@ -152,7 +152,11 @@ bool Session::Impl::finishSampled() {
   return true;
 }
 
-bool Session::takeKvAhead() {
+bool Session::workAhead() {
+  if (impl->failure)
+    return false;
+  if (impl->executor->prepareAhead())
+    return true;
   const PageMover *pages = impl->executor->pageMover();
   if (!pages)
     return false;

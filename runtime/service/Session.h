@@ -59,12 +59,16 @@ struct SessionOptions {
   int64_t context =
       0; ///< positions a sequence may have; 0: min(the model's, 4096, what memory allows)
   int64_t maxSeqs = 1;          ///< sequences in one step
-  int64_t maxBatchTokens = 512; ///< tokens in one step; raised to maxSeqs if that is more
+  /// Tokens in one step; raised to maxSeqs if that is more. 0: 512; on GPUs 2048, halved down to
+  /// 512 while activations of that many take more than a sixteenth of the free memory.
+  int64_t maxBatchTokens = 0;
   /// Logits rows in one step; 0: maxSeqs. logits() and score() go through a
   /// prompt in chunks of this many: give 64 or more for them.
   int64_t logitsRows = 0;
   uint64_t kvMemoryBytes =
-      0;                     ///< for KV pages, shared by all; 0: as many as maxSeqs * context takes
+      0; ///< for KV pages, shared by all; 0: kvShare, or as many as maxSeqs * context takes
+  /// KV pages take this part of the free memory; of a GPU's, of what all else leaves. 0: none.
+  double kvShare = 0;
   int threads = 0;           ///< 0: every processor this process may use
   std::string device;        ///< "cpu", "cuda", "cuda-emulator"; empty: the CPU, unless the
                              ///< engine has code for GPUs alone
@@ -89,6 +93,9 @@ struct SessionOptions {
   /// executor; empty: nothing. So that tests can have a device fail.
   std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
 };
+
+/// Where a session with these options runs an engine with that table: as SessionOptions::device.
+std::string deviceOf(const SessionOptions &options, const fb::Engine &table);
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
 /// "stop", "length", "cancelled": as in JSON.
@@ -243,9 +250,10 @@ public:
   uint64_t stateBytesUsed() const;
   /// One step of the batch; false if there is nothing left to do, or the device failed.
   bool step();
-  /// Between steps, where there is time: has the system give a piece of the memory that KV pages
-  /// will need next, before a step must wait for it. False: enough is there (kKvAhead).
-  bool takeKvAhead();
+  /// Between steps, where there is time: has the device make ready what a step would have to wait
+  /// for (graphs), or the system give a piece of the memory that KV pages will need next. A few
+  /// milliseconds. False: all is ready, and enough memory there (kKvAhead).
+  bool workAhead();
   static constexpr uint64_t kKvAhead = uint64_t(512)
                                        << 20; ///< bytes behind the pages touched so far
   /// Why the device failed, E07xx: every request that was under way has ended as cancelled, and

@@ -29,7 +29,7 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
     const char *flag;
     int64_t value, least;
   } const ranges[] = {{"--max-seqs", options.maxSeqs, 1},
-                      {"--max-batch-tokens", options.maxBatchTokens, 1},
+                      {"--max-batch-tokens", options.maxBatchTokens, 0},
                       {"logits rows", options.logitsRows, 0},
                       {"--threads", options.threads, 0},
                       {"prefill chunk", options.prefillChunk, 0}};
@@ -59,7 +59,9 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
 MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table) {
   MemoryLimits limits;
   limits.maxSeqs = uint64_t(options.maxSeqs);
-  limits.maxBatchTokens = uint64_t(std::max(options.maxBatchTokens, options.maxSeqs));
+  limits.maxBatchTokens =
+      uint64_t(options.maxBatchTokens ? options.maxBatchTokens : kDefaultBatchTokens);
+  limits.maxBatchTokens = std::max(limits.maxBatchTokens, limits.maxSeqs);
   limits.logitsRows = uint64_t(std::max(options.logitsRows, options.maxSeqs));
   limits.threads = uint64_t(options.threads ? options.threads : cpu::usableProcessors());
   if (options.kvMemoryBytes)
@@ -76,11 +78,37 @@ void fitContext(const EngineFile &file, const fb::Engine &program, MemoryLimits 
                 uint64_t available) {
   while (available && limits.context > uint64_t(kLeastDefaultContext)) {
     auto statement = memoryStatement(file, limits, program);
-    if (!statement || statement->taken() <= available)
+    if (!statement || statement->needed() <= available)
       return;
     limits.context /= 2;
   }
 }
+
+/// What nobody asked for, of a GPU with so much memory free: tokens of a step, KV pages of what all
+/// else leaves, a context that fits.
+Result<void> fitGpuLimits(const EngineFile &file, const fb::Engine &program,
+                          const SessionOptions &options, MemoryLimits &limits,
+                          uint64_t available) {
+  if (options.maxBatchTokens == 0) {
+    uint64_t tokens = kDefaultGpuBatchTokens;
+    while (tokens > kDefaultBatchTokens && program.bytes_per_token() > available / 16 / tokens)
+      tokens /= 2;
+    limits.maxBatchTokens = std::max(tokens, limits.maxSeqs);
+  }
+  if (options.kvShare > 0 && !limits.kvBytes) {
+    auto statement = memoryStatement(file, limits, program);
+    if (!statement)
+      return statement.error();
+    const uint64_t others = statement->needed() - statement->kv;
+    if (others < available) // else E0715 says what is too much
+      limits.kvBytes = uint64_t(double(available - others) * options.kvShare);
+  }
+  if (options.context == 0)
+    fitContext(file, program, limits, available);
+  return {};
+}
+
+} // namespace
 
 /// What the user asked for, or else the CPU if there is code for it.
 std::string deviceOf(const SessionOptions &options, const fb::Engine &table) {
@@ -94,8 +122,12 @@ std::string deviceOf(const SessionOptions &options, const fb::Engine &table) {
   return "cuda-emulator";
 }
 
+namespace {
+
 Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
                                               const SessionOptions &options, MemoryLimits &limits) {
+  if (options.kvShare > 0 && !limits.kvBytes)
+    limits.kvBytes = uint64_t(double(cpu::availableMemory()) * options.kvShare);
   if (options.context == 0)
     fitContext(*file, file->table(), limits, cpu::availableMemory());
   std::optional<IsaLevel> isa;
@@ -118,12 +150,12 @@ Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
   auto picked = cuda::pickGpuCode(file->table(), (*driver)->device(), emulated);
   if (!picked)
     return picked.error();
-  if (options.context == 0) {
-    auto available = (*driver)->freeMemory();
-    if (!available)
-      return available.error();
-    fitContext(*file, *picked->program, limits, *available);
-  }
+  auto available = (*driver)->freeMemory();
+  if (!available)
+    return available.error();
+  limits.reserved = (*driver)->device().reserved;
+  if (auto fits = fitGpuLimits(*file, *picked->program, options, limits, *available); !fits)
+    return fits.error();
   auto executor = cuda::Executor::create(std::move(*driver), std::move(file), limits,
                                          {.emulated = emulated, .gpu = options.gpu});
   if (!executor)

@@ -305,21 +305,32 @@ Result<Row> measure(Bench &run, Test test, int repeat, int64_t chunk) {
   return row;
 }
 
+/// Tokens of a step where nobody says how many: what a session would take.
+int64_t defaultChunk(const CommonOptions &common, const fb::Engine &table) {
+  runtime::SessionOptions where;
+  where.device = common.device;
+  return static_cast<int64_t>(runtime::deviceOf(where, table) == "cpu"
+                                  ? runtime::kDefaultBatchTokens
+                                  : runtime::kDefaultGpuBatchTokens);
+}
+
 Result<int> bench(const BenchOptions &options) {
   const LimitOptions &given = options.engine.limits;
-  const int64_t chunk = given.maxBatchTokens ? given.maxBatchTokens : 512;
-  const std::vector<Test> tests = testsOf(options, chunk);
-  if (tests.empty())
+  if (options.prompts.empty() && options.news.empty() && options.parallel.empty())
     return Error{ExitCode::Usage, "E0136", "there is nothing to measure",
                  "-p 0 and -n 0 leave the prompt and the decode test out",
                  "give -p, -n or --parallel numbers above 0"};
-  const runtime::SessionOptions limits = limitsOf(tests, chunk);
   auto path = options.engine.enginePath();
   if (!path)
     return path.error();
   auto engine = runtime::EngineFile::open(*path);
   if (!engine)
     return engine.error();
+  const int64_t chunk = given.maxBatchTokens
+                            ? given.maxBatchTokens
+                            : defaultChunk(options.engine.common, (*engine)->table());
+  const std::vector<Test> tests = testsOf(options, chunk);
+  const runtime::SessionOptions limits = limitsOf(tests, chunk);
   if (const int64_t model = (*engine)->table().model()->context();
       !given.context && limits.context > model)
     return Error{ExitCode::Usage, "E0135", "the measurements are longer than the model's context",

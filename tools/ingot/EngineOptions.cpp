@@ -48,12 +48,13 @@ void LimitOptions::define(CLI::App &app) {
       ->check(atLeastOne)
       ->group(group);
   app.add_option("--max-seqs", maxSeqs, "sequences in one step")->check(atLeastOne)->group(group);
-  app.add_option("--max-batch-tokens", maxBatchTokens, "tokens in one step (default: 512)")
+  app.add_option("--max-batch-tokens", maxBatchTokens,
+                 "tokens in one step (default: 512; GPUs: 2048, less where memory is short)")
       ->check(atLeastOne)
       ->group(group);
   app.add_option("--kv-memory", kvMemory,
                  "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context; serve and "
-                 "batch: half of the free memory)")
+                 "batch: half of the free memory, of a GPU's half of what is left)")
       ->transform(CLI::AsSizeValue(false))
       ->group(group);
   app.add_option(
@@ -133,7 +134,9 @@ static std::string smallerLimits(const LimitOptions &given,
   return options.maxSeqs > 1 ? "give --max-seqs N below " + std::to_string(options.maxSeqs) +
                                    ", or end other programs"
                              : "end other programs, or give --max-batch-tokens N below " +
-                                   std::to_string(options.maxBatchTokens);
+                                   std::to_string(options.maxBatchTokens
+                                                      ? options.maxBatchTokens
+                                                      : int64_t(runtime::kDefaultBatchTokens));
 }
 
 Result<std::unique_ptr<runtime::Session>>
@@ -190,8 +193,10 @@ std::string memoryLine(const runtime::Session &session) {
          humanBytes(use.kv) + " KV (" + grouped(use.pages) + " pages, " +
          grouped(use.limits.maxSeqs) + " × " + grouped(use.limits.context) + " tokens) + " +
          humanBytes(use.allocated() - use.kv - use.seeded - use.uploaded) +
-         " working memory = " + humanBytes(use.total()) + "; " + std::string(session.target()) +
-         ", " + session.device();
+         " working memory = " + humanBytes(use.total()) +
+         (use.limits.reserved ? ", and " + humanBytes(use.limits.reserved) + " of the GPU left free"
+                              : "") +
+         "; " + std::string(session.target()) + ", " + session.device();
 }
 
 void SamplingOptions::define(CLI::App &app) {

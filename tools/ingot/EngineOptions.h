@@ -34,7 +34,7 @@ struct CommonOptions {
 struct LimitOptions {
   int64_t context = 0;
   int64_t maxSeqs = 0;        ///< 0: what the command needs
-  int64_t maxBatchTokens = 0; ///< 0: 512
+  int64_t maxBatchTokens = 0; ///< 0: the device's default
   uint64_t kvMemory = 0;
   std::optional<uint64_t> swap; ///< not given: what the command needs
   bool noPrefixCache = false;

@@ -29,7 +29,7 @@ runtime::MemoryLimits memoryLimits(const InspectOptions &options) {
   runtime::MemoryLimits limits;
   limits.context = static_cast<uint64_t>(given.context);
   limits.maxSeqs = given.maxSeqs ? static_cast<uint64_t>(given.maxSeqs) : 1;
-  limits.maxBatchTokens = given.maxBatchTokens ? static_cast<uint64_t>(given.maxBatchTokens) : 512;
+  limits.maxBatchTokens = static_cast<uint64_t>(given.maxBatchTokens);
   limits.logitsRows = limits.maxSeqs;
   limits.threads = options.common.threads ? static_cast<uint64_t>(options.common.threads)
                                           : std::max(1u, std::thread::hardware_concurrency());

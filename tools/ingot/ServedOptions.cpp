@@ -1,7 +1,6 @@
 //===- ServedOptions.cpp - Opening a model that many ask ----------------------===//
 #include "tools/ingot/ServedOptions.h"
 
-#include "runtime/device/cpu/HostMemory.h"
 #include "tools/ingot/Files.h"
 
 namespace ingot::cli {
@@ -29,8 +28,7 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
   session.maxSeqs = kDefaultSeqs;
   session.swapBytes = kDefaultSwap;
   // Pages are taken as they are needed, so that all sequences need not fit at their longest.
-  if (!engine.limits.kvMemory)
-    engine.limits.kvMemory = cpu::availableMemory() / 2;
+  session.kvShare = 0.5;
   auto opened = engine.open(*path, session);
   if (!opened)
     return opened.error();

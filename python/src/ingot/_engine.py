@@ -57,10 +57,10 @@ class Engine:
 
     Limits are fixed when it opens, and all memory is taken, or refused, then. `context` is the most positions of a
     sequence (0: the model's, at most 4096, that fit), `max_seqs` the most sequences in one step, `max_batch_tokens`
-    the most tokens in one, `kv_memory` the bytes of KV pages (0: as many as max_seqs * context take), `swap_memory` the
-    bytes of host memory for those of requests that were put aside (0: they are computed again). Targets bound how much
-    of a prompt goes into one step. A step, hooks included, that takes longer than `step_limit` seconds (0: there is no
-    limit) ends the engine with E0725.
+    the most tokens in one (0: 512, on GPUs up to 2048), `kv_memory` the bytes of KV pages (0: as many as
+    max_seqs * context take), `swap_memory` the bytes of host memory for those of requests that were put aside (0: they
+    are computed again). Targets bound how much of a prompt goes into one step. A step, hooks included, that takes
+    longer than `step_limit` seconds (0: there is no limit) ends the engine with E0725.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Engine:
         *,
         context: int = 0,
         max_seqs: int = 8,
-        max_batch_tokens: int = 512,
+        max_batch_tokens: int = 0,
         prefill_chunk: int = 0,
         kv_memory: int = 0,
         swap_memory: int = 0,

@@ -19,6 +19,7 @@
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/error/Error.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,9 +42,17 @@ struct DeviceInfo {
   runtime::ComputeCapability capability = 0;
   int driverVersion = 0; ///< 13000: what CUDA 13.0 needs is there; 0: no matter
   uint64_t totalMemory = 0;
+  uint64_t reserved = 0;       ///< of it: reservedOf(); the emulator's is the host's, and nothing
   uint32_t processors = 0;     ///< multiprocessors
   uint32_t sharedPerBlock = 0; ///< most dynamic shared memory of a block, opted in
 };
+
+/// Bytes that executors leave free of a GPU with that much memory. Code (loaded when a kernel first
+/// runs), graphs and the driver's heaps take theirs later, when there is nobody left to refuse.
+inline uint64_t reservedOf(uint64_t totalMemory) {
+  const uint64_t wanted = std::max(uint64_t(512) << 20, totalMemory / 100);
+  return std::min(wanted, totalMemory / 8);
+}
 
 /// How many blocks of how many threads.
 struct Launch {
@@ -114,13 +123,14 @@ public:
   /// E0724.
   virtual Result<TensorMap> describe(const TensorRows &rows) = 0;
 
-  virtual Result<Event> createEvent() = 0;
+  /// `timed`: secondsBetween() will be asked of it, which costs the device a little.
+  virtual Result<Event> createEvent(bool timed = true) = 0;
   /// Waits for what was put into the queue before the event was recorded.
   virtual Result<void> wait(Event event) = 0;
-  /// Seconds between two events that are done.
+  /// Seconds between two timed events that are done.
   virtual Result<double> secondsBetween(Event begin, Event end) = 0;
 
-  /// The nodes, ready to be launched as one.
+  /// The nodes, on the device and ready to be launched as one.
   virtual Result<Graph> createGraph(std::span<const GraphNode> nodes) = 0;
 };
 

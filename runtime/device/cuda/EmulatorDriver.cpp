@@ -114,7 +114,7 @@ public:
       return tensorMapError(rows, ok.error().why);
     return map;
   }
-  Result<Event> createEvent() override {
+  Result<Event> createEvent(bool) override {
     return events.emplace_back(std::make_unique<EventHandle>()).get();
   }
   Result<void> wait(Event) override { return {}; }

@@ -51,6 +51,19 @@ Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
   return graph;
 }
 
+bool Executor::prepareAhead() {
+  while (!graphsToMake.empty() && !tracing) {
+    const auto [bucket, wanted] = graphsToMake.back();
+    graphsToMake.pop_back();
+    if (graphOfBucket.contains({bucket, wanted}))
+      continue;
+    if (graphFor(bucket, wanted))
+      return true;
+    graphsToMake.clear(); // a step that needs one says why it cannot be
+  }
+  return false;
+}
+
 Result<void> Executor::launchAll(const StepShape &shape, Wanted wanted) {
   bool first = true; // behind a copy there is nothing to overlap with
   for (size_t i = 0; i < launches.size(); ++i) {

@@ -7,10 +7,10 @@
 //                              [ launch, launch, …   ]        everything else
 //                  <--1 copy-- logits rows, or ids
 //
-// Graphs are made from the program's edges when a bucket is first met, never captured: a
-// launch waits for all launches of the group before it (groups end at barriers). Where a kernel
-// and the one before it know programmatic launch, the edge says so and the kernel's prologue
-// overlaps the other's end. Nothing else is allocated in a step.
+// Graphs are made from the program's edges, while nobody asks or when a bucket is first met, never
+// captured: a launch waits for all launches of the group before it (groups end at barriers). Where
+// a kernel and the one before it know programmatic launch, the edge says so and the kernel's
+// prologue overlaps the other's end. Nothing else is allocated in a step.
 //
 // Where things lie is as on the CPU (cpu/Executor.h): an arena per class of buffer,
 // `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per KV slot.
@@ -27,6 +27,7 @@
 #include "runtime/device/cuda/DeviceMemory.h"
 #include "runtime/device/cuda/PickCode.h"
 #include "runtime/device/cuda/StepShape.h"
+#include "runtime/device/cuda/WeightUpload.h"
 #include "runtime/engine/EngineFile.h"
 
 #include <array>
@@ -48,11 +49,12 @@ public:
   /// Waits for what is under way, since copies read and write memory that goes now. On any thread.
   /// Where the device fails in that, the page-locked memory stays as long as the process does.
   ~Executor() override;
-  /// Errors, exit 4: E0714 no code for the GPU; E0715 the memory statement exceeds the device's
-  /// free memory (before any is taken); E0716 … E0719, E0724, and E0386.
+  /// `limits.reserved` is the driver's. Errors, exit 4: E0714 no code for the GPU; E0715 the memory
+  /// statement exceeds the device's free memory (before any is taken); E0716 … E0719, E0724, and
+  /// E0386.
   static Result<std::unique_ptr<Executor>> create(std::unique_ptr<Driver> driver,
                                                   std::shared_ptr<runtime::EngineFile> engine,
-                                                  const runtime::MemoryLimits &limits,
+                                                  runtime::MemoryLimits limits,
                                                   const ExecutorOptions &options = {});
 
   Result<void> step(const BatchView &batch) override;
@@ -63,6 +65,8 @@ public:
   bool runsAhead() const override {
     return picked.program->greedy_section() >= 0 && picked.program->takes_earlier_ids() && !tracing;
   }
+  /// Makes the next graph that no step has met so far.
+  bool prepareAhead() override;
   Result<void> beginSampled(const BatchView &batch) override;
   Result<std::span<const int32_t>> endSampled() override;
 
@@ -108,8 +112,8 @@ private:
   Result<void> uploadWeights();
   Result<void> makeWeights();
   Result<void> fillOnDevice(const fb::Weight &weight, const SeedFill &fill);
-  Result<void> uploadSegment(std::span<const std::byte> bytes, Address to);
   Result<void> loadModules();
+  void listGraphs();
   Result<void> checkGrids() const;
   Result<void> resolve();
   Result<void *> tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch);
@@ -146,10 +150,10 @@ private:
     size_t rows;
   };
 
-  PinnedMemory pieces[2], logitsRows;
+  std::optional<WeightUpload> upload; ///< while it is created
+  PinnedMemory logitsRows;
   Flight flights[2];           ///< step() uses the first's batch
   size_t begun = 0, ended = 0; ///< steps whose ids are wanted; step i is flights[i % 2]
-  Event pieceDone[2] = {};
   std::vector<uint64_t> kvOffset;  ///< of each slot's pool
   std::optional<Error> moveFailed; ///< the next step says so
 
@@ -162,6 +166,7 @@ private:
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of the steps, then of the sections behind them
   std::map<std::pair<uint64_t, Wanted>, Graph> graphOfBucket;
+  std::vector<std::pair<uint64_t, Wanted>> graphsToMake; ///< when there is time, the last first
   int64_t logitsRowStride = 0;
   bool keysRaised = false; ///< by a step for its logits, since they were cleared
 

@@ -17,13 +17,15 @@ static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &de
                          uint64_t allowed) {
   const runtime::MemoryLimits &limits = s.limits;
   return {ExitCode::Device, "E0715", "the GPU has less memory than this needs",
-          "needs " + humanBytes(s.taken()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
+          "needs " + humanBytes(s.needed()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
               " + activations and logits " + humanBytes(s.arena) + " (" +
               to_string(limits.maxBatchTokens) + " tokens, " + to_string(limits.logitsRows) +
               " rows) + KV " + humanBytes(s.kv) + " (" + to_string(s.pages) + " pages) + batch " +
-              humanBytes(s.batch) + "; free on " + device.name + ": " + humanBytes(allowed) +
-              " of " + humanBytes(device.totalMemory),
-          s.uploaded + s.seeded > allowed
+              humanBytes(s.batch) +
+              (limits.reserved ? " + code, graphs and driver " + humanBytes(limits.reserved) : "") +
+              "; free on " + device.name + ": " + humanBytes(allowed) + " of " +
+              humanBytes(device.totalMemory),
+          s.uploaded + s.seeded + limits.reserved > allowed
               ? "the weights alone are too large: compile with --quantize int4-g64"
               : "lower --context (" + to_string(limits.context) + "), --max-seqs (" +
                     to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
@@ -32,7 +34,7 @@ static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &de
 
 Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> driver,
                                                    std::shared_ptr<runtime::EngineFile> engine,
-                                                   const runtime::MemoryLimits &limits,
+                                                   runtime::MemoryLimits limits,
                                                    const ExecutorOptions &options) {
   std::unique_ptr<Executor> executor(new Executor());
   Executor &e = *executor;
@@ -43,6 +45,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
   if (!picked)
     return picked.error();
   e.picked = *picked;
+  limits.reserved =
+      options.allowedBytes ? reservedOf(options.allowedBytes) : e.driver->device().reserved;
   auto statement = runtime::memoryStatement(*e.file, limits, *e.picked.program);
   if (!statement)
     return statement.error();
@@ -51,7 +55,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
   if (!free)
     return free.error();
   uint64_t allowed = options.allowedBytes ? options.allowedBytes : *free;
-  if (e.statement.taken() > allowed)
+  if (e.statement.needed() > allowed)
     return memoryError(e.statement, e.driver->device(), allowed);
   for (auto part : {&Executor::loadModules, &Executor::allocate, &Executor::uploadWeights})
     if (auto ok = (e.*part)(); !ok)
@@ -60,6 +64,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
     return ok.error();
   if (auto ok = e.resolve(); !ok)
     return ok.error();
+  e.listGraphs();
   return executor;
 }
 
@@ -67,9 +72,11 @@ Executor::~Executor() {
   if (!driver || driver->wait())
     return;
   // Who failed was told so by a step, or is by the next session. When its copies end nobody knows.
-  for (PinnedMemory *memory : {&pieces[0], &pieces[1], &logitsRows, &flights[0].batch,
-                               &flights[0].ids, &flights[1].batch, &flights[1].ids})
+  for (PinnedMemory *memory : {&logitsRows, &flights[0].batch, &flights[0].ids, &flights[1].batch,
+                               &flights[1].ids})
     memory->leave();
+  if (upload)
+    upload->leave();
 }
 
 Result<void> Executor::loadModules() {
@@ -101,6 +108,22 @@ Result<void> Executor::loadModules() {
     seedFills[fill.format()->string_view()] = {*kernel, &v};
   }
   return {};
+}
+
+/// What decode steps within the limits will run, those of few sequences first, at the list's end.
+void Executor::listGraphs() {
+  constexpr size_t kMost = 64; // of a few ms each; what is beyond them a step makes itself
+  const fb::Engine &table = *picked.program;
+  const uint64_t largest = bucketOf(statement.limits.maxSeqs);
+  for (uint64_t bucket = 1; bucket <= largest; bucket = bucketOf(bucket + 1)) {
+    if (table.greedy_section() >= 0)
+      graphsToMake.emplace_back(bucket, Wanted::GreedyIds);
+    if (table.draw_section() >= 0)
+      graphsToMake.emplace_back(bucket, Wanted::DrawnIds);
+    graphsToMake.emplace_back(bucket, Wanted::Logits);
+  }
+  graphsToMake.resize(gpu.graphs ? std::min(graphsToMake.size(), kMost) : 0);
+  std::ranges::reverse(graphsToMake);
 }
 
 /// No step within the limits may ask for a grid that cannot be launched.
@@ -163,7 +186,7 @@ Result<void> Executor::allocate() {
       return ok;
     if (auto ok = pin(flight.ids, limits.logitsRows * sizeof(int32_t)); !ok)
       return ok;
-    auto event = driver->createEvent();
+    auto event = driver->createEvent(/*timed=*/false);
     if (!event)
       return event.error();
     flight.done = *event;
@@ -172,32 +195,26 @@ Result<void> Executor::allocate() {
 }
 
 Result<void> Executor::uploadWeights() {
-  for (int i = 0; i < 2; ++i) {
-    auto piece = PinnedMemory::allocate(*driver, runtime::kUploadPiece);
-    if (!piece)
-      return piece.error();
-    pieces[i] = std::move(*piece);
-    auto event = driver->createEvent();
-    if (!event)
-      return event.error();
-    pieceDone[i] = *event;
-  }
+  auto made = WeightUpload::create(*driver);
+  if (!made)
+    return made.error();
+  upload = std::move(*made);
+  std::vector<WeightUpload::Part> parts;
   for (uint32_t index : runtime::weightSegments(*picked.program)) {
     std::span<const std::byte> bytes = file->segment(index);
     auto memory = DeviceMemory::allocate(*driver, bytes.size(), "weights");
     if (!memory)
       return memory.error();
-    Address to = memory->address();
+    parts.push_back({bytes, memory->address()});
     segments.emplace(index, std::move(*memory));
-    if (auto ok = uploadSegment(bytes, to); !ok)
-      return ok;
   }
+  if (auto ok = upload->send(parts, int(statement.limits.threads)); !ok)
+    return ok;
   if (auto ok = makeWeights(); !ok)
     return ok;
   if (auto ok = driver->wait(); !ok)
     return ok;
-  for (PinnedMemory &piece : pieces)
-    piece = {};
+  upload.reset();
   return {};
 }
 
@@ -213,7 +230,6 @@ Result<void> Executor::makeWeights() {
   if (table.seed_bytes())
     if (auto ok = driver->clear(seeded.address(), table.seed_bytes()); !ok)
       return ok;
-  size_t turn = 0;
   for (const fb::Weight *weight : *table.weights()) {
     if (weight->source() != fb::WeightSource::Seed)
       continue;
@@ -225,23 +241,20 @@ Result<void> Executor::makeWeights() {
     }
     SeededWeight pieceMaker(table.seed(), *weight);
     uint64_t step = std::max<uint64_t>(1, runtime::kUploadPiece / pieceMaker.unitBytes());
-    for (uint64_t first = 0; first < pieceMaker.units(); first += step, ++turn) {
+    for (uint64_t first = 0; first < pieceMaker.units(); first += step) {
       uint64_t size = std::min(step, pieceMaker.units() - first) * pieceMaker.unitBytes();
-      PinnedMemory &piece = pieces[turn % 2];
-      if (size > piece.size())
+      auto piece = upload->next();
+      if (!piece)
+        return piece.error();
+      if (size > piece->size())
         return Error{ExitCode::Device, "E0716",
                      "a row of weight '" + weight->name()->str() +
                          "' is larger than the memory for copies",
-                     to_string(size) + " bytes, there are " + to_string(piece.size()),
+                     to_string(size) + " bytes, there are " + to_string(piece->size()),
                      "compile it with --weights random"};
-      if (turn >= 2)
-        if (auto ok = driver->wait(pieceDone[turn % 2]); !ok)
-          return ok;
-      pieceMaker.fill(first, {piece.data(), size}, int(statement.limits.threads));
+      pieceMaker.fill(first, piece->first(size), int(statement.limits.threads));
       Address to = seeded.address() + weight->offset() + first * pieceMaker.unitBytes();
-      if (auto ok = driver->copyToDevice(to, piece.data(), size); !ok)
-        return ok;
-      if (auto ok = driver->record(pieceDone[turn % 2]); !ok)
+      if (auto ok = upload->sendNext(size, to); !ok)
         return ok;
     }
   }
@@ -258,25 +271,6 @@ Result<void> Executor::fillOnDevice(const fb::Weight &weight, const SeedFill &fi
   launch.threads = fill.variant->threads();
   launch.sharedBytes = fill.variant->shared_bytes();
   return driver->launch(fill.kernel, launch, arguments);
-}
-
-/// Through two page-locked pieces in turn: one is filled from the file while the other travels.
-Result<void> Executor::uploadSegment(std::span<const std::byte> bytes, Address to) {
-  size_t turn = 0;
-  for (uint64_t at = 0; at < bytes.size(); at += runtime::kUploadPiece, ++turn) {
-    uint64_t size = std::min<uint64_t>(runtime::kUploadPiece, bytes.size() - at);
-    PinnedMemory &piece = pieces[turn % 2];
-    Event done = pieceDone[turn % 2];
-    if (turn >= 2)
-      if (auto ok = driver->wait(done); !ok)
-        return ok;
-    std::memcpy(piece.data(), bytes.data() + at, size);
-    if (auto ok = driver->copyToDevice(to + at, piece.data(), size); !ok)
-      return ok;
-    if (auto ok = driver->record(done); !ok)
-      return ok;
-  }
-  return driver->wait(); // the next segment begins with the first piece
 }
 
 Address Executor::bufferAddress(size_t index) const {

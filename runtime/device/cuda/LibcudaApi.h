@@ -32,7 +32,7 @@ enum : int { // CUdevice_attribute
 
 enum : int { kCuFunctionMaxDynamicShared = 8, kCuFunctionCarveout = 9 }; // CUfunction_attribute
 enum : int { kCuJitErrorLog = 5, kCuJitErrorLogBytes = 6 }; // CUjit_option
-enum : unsigned { kCuStreamNonBlocking = 1, kCuEventDefault = 0 };
+enum : unsigned { kCuStreamNonBlocking = 1, kCuEventDefault = 0, kCuEventDisableTiming = 2 };
 
 struct CuLaunchAttribute {
   int id;
@@ -144,6 +144,7 @@ enum : int { kCuPromote128 = 2 };                         // CUtensorMapL2promot
      int swizzle, int promotion, int outside))                                                     \
   X(graphInstantiate, "cuGraphInstantiateWithFlags",                                               \
     (CuHandle * executable, CuHandle graph, unsigned long long flags))                             \
+  X(graphUpload, "cuGraphUpload", (CuHandle executable, CuHandle stream))                          \
   X(graphLaunch, "cuGraphLaunch", (CuHandle executable, CuHandle stream))                          \
   X(graphExecDestroy, "cuGraphExecDestroy", (CuHandle executable))
 

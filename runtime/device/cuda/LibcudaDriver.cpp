@@ -87,7 +87,7 @@ public:
   Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
                       int carveout) override;
   Result<TensorMap> describe(const TensorRows &rows) override;
-  Result<Event> createEvent() override;
+  Result<Event> createEvent(bool timed) override;
   Result<void> wait(Event event) override {
     return check(call(cu.eventWait, event), "cuEventSynchronize");
   }
@@ -196,6 +196,7 @@ Result<void> LibcudaDriver::open(int ordinal) {
   info.name = name;
   info.capability = major * 10 + minor;
   info.totalMemory = memory;
+  info.reserved = reservedOf(memory);
   info.processors = uint32_t(processors);
   info.sharedPerBlock = uint32_t(shared);
   return {};
@@ -327,9 +328,10 @@ Result<TensorMap> LibcudaDriver::describe(const TensorRows &rows) {
   return map;
 }
 
-Result<Event> LibcudaDriver::createEvent() {
+Result<Event> LibcudaDriver::createEvent(bool timed) {
   CuHandle event = nullptr;
-  if (auto ok = check(call(cu.eventCreate, &event, kCuEventDefault), "cuEventCreate"); !ok)
+  const unsigned flags = timed ? kCuEventDefault : kCuEventDisableTiming;
+  if (auto ok = check(call(cu.eventCreate, &event, flags), "cuEventCreate"); !ok)
     return ok.error();
   events.push_back(event);
   return reinterpret_cast<Event>(event);
@@ -388,6 +390,8 @@ Result<Graph> LibcudaDriver::createGraph(std::span<const GraphNode> nodes) {
   if (!ok)
     return ok.error();
   graphs.push_back(executable);
+  if (auto there = check(call(cu.graphUpload, executable, stream), "cuGraphUpload"); !there)
+    return there.error();
   return reinterpret_cast<Graph>(executable);
 }
 

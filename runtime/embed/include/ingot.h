@@ -96,7 +96,7 @@ typedef struct ingot_config {
   size_t struct_size;
   int64_t context;           /**< positions of a sequence; 0: the model's, at most 4096, that fit */
   int64_t max_seqs;          /**< sequences in one step; 0: 8 */
-  int64_t max_batch_tokens;  /**< tokens in one step; 0: 512 */
+  int64_t max_batch_tokens;  /**< tokens in one step; 0: 512, on GPUs up to 2048 */
   int64_t prefill_chunk;     /**< most tokens of one prompt in one step; 0: max_batch_tokens */
   uint64_t kv_memory;        /**< bytes of KV pages; 0: as many as max_seqs * context take */
   uint64_t swap_memory;      /**< host bytes for KV of requests that were put aside; 0: recompute */

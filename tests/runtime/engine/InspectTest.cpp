@@ -151,7 +151,19 @@ TEST(MemoryStatement, OfAGpu) {
   EXPECT_EQ(s->uploaded, (s->weights + 255) / 256 * 256);
   EXPECT_EQ(s->scratch, 0u);
   EXPECT_EQ(s->taken(), s->uploaded + s->arena + s->kv + s->batch);
-  EXPECT_EQ(s->staging, 2 * (kUploadPiece + s->batch + 2 * sizeof(int32_t)) + 2 * 256);
+  EXPECT_EQ(s->staging,
+            kUploadPieces * kUploadPiece + 2 * (s->batch + 2 * sizeof(int32_t)) + 2 * 256);
+  EXPECT_EQ(s->needed(), s->taken());
+  EXPECT_EQ(s->text().find("reserve"), std::string::npos);
+  auto reserving = memoryStatement(**engine, {.maxSeqs = 2, .reserved = 512 << 20}, program);
+  ASSERT_TRUE(reserving);
+  EXPECT_EQ(reserving->needed(), reserving->taken() + (512 << 20));
+  EXPECT_NE(reserving->text().find("reserve     512.0 MiB   left free"), std::string::npos)
+      << reserving->text();
+  EXPECT_NE(reserving->json().find("\"reserved\":536870912"), std::string::npos);
+  // Steps that nobody limits have more tokens on a GPU.
+  EXPECT_EQ(reserving->limits.maxBatchTokens, 2048u);
+  EXPECT_EQ(memoryStatement(**engine, {.maxSeqs = 2})->limits.maxBatchTokens, 512u);
 }
 
 TEST(Inspect, NamesCannotCarryTerminalCommands) {

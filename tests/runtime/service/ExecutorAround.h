@@ -27,6 +27,7 @@ public:
   int64_t maximaStride() const override { return inner->maximaStride(); }
   int64_t hiddenSize() const override { return inner->hiddenSize(); }
   void hiddenState(int64_t row, float *out) const override { inner->hiddenState(row, out); }
+  bool prepareAhead() override { return inner->prepareAhead(); }
   bool takeKvMemory(std::span<const int64_t> pages) override { return inner->takeKvMemory(pages); }
   runtime::PageMover *pageMover() override { return inner->pageMover(); }
   const runtime::MemoryStatement &memory() const override { return inner->memory(); }

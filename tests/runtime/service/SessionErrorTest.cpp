@@ -36,7 +36,7 @@ TEST_F(SessionErrorTest, limitsThatMakeNoSense) {
   EXPECT_TRUE(has(error.why, "--context 2049") && has(error.why, "1 to 2048")) << error.why;
   for (auto set :
        {+[](SessionOptions &o) { o.context = -1; }, +[](SessionOptions &o) { o.maxSeqs = 0; },
-        +[](SessionOptions &o) { o.maxBatchTokens = 0; },
+        +[](SessionOptions &o) { o.maxBatchTokens = -1; },
         +[](SessionOptions &o) { o.logitsRows = -4; }, +[](SessionOptions &o) { o.threads = -1; },
         +[](SessionOptions &o) { o.prefillChunk = -1; },
         +[](SessionOptions &o) { o.maxSeqs = int64_t(1) << 40; },

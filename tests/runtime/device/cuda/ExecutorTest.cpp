@@ -326,6 +326,44 @@ TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
   EXPECT_EQ(executor->graphs(), 3u);
 }
 
+/// Graphs of all buckets are made while nobody asks, smallest first; steps make none then.
+TEST_F(CudaExecutor, GraphsAreMadeAhead) {
+  auto executor = open(writeFakeEngine(
+      "prepared.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));
+  ASSERT_TRUE(executor);
+  EXPECT_TRUE(executor->prepareAhead());
+  EXPECT_EQ(executor->graphs(), 1u) << "one at a time";
+  EXPECT_EQ(fake.graphNodes, 11) << "greedy steps first";
+  while (executor->prepareAhead())
+    ;
+  EXPECT_EQ(executor->graphs(), 3 * 4u) << "1, 2, 4 and 8, for five sequences";
+  EXPECT_EQ(fake.graphUploads, 12);
+  EXPECT_FALSE(executor->prepareAhead());
+  Answers run(*executor);
+  for (int i = 0; i < 5; ++i)
+    run.add(fakePrompt(3, i), 2 + 2 * i);
+  while (run.step())
+    ;
+  EXPECT_GT(fake.graphLaunches, 0);
+  EXPECT_EQ(executor->graphs(), 12u);
+  EXPECT_EQ(fake.graphs, 12);
+
+  auto wide = open(path(), {.context = 256, .maxSeqs = 6000, .maxBatchTokens = 6000});
+  ASSERT_TRUE(wide);
+  while (wide->prepareAhead())
+    ;
+  EXPECT_EQ(wide->graphs(), 64u) << "no end of them";
+
+  auto none = tryOpen(path(), kLimits, {.gpu = {.graphs = false}});
+  ASSERT_TRUE(none);
+  EXPECT_FALSE((*none)->prepareAhead());
+  auto failing = open(path());
+  fake.failCall = "cuGraphUpload";
+  EXPECT_FALSE(failing->prepareAhead());
+  fake.failCall = nullptr;
+  EXPECT_FALSE(failing->prepareAhead());
+}
+
 /// `edit` changes the GPU program of the fake engine.
 FakeOptions editedProgram(std::function<void(fb::EngineT &)> edit) {
   FakeOptions options = withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true);
@@ -467,6 +505,38 @@ TEST_F(CudaExecutor, RefusesLimitsThatDoNotFitBeforeTakingAnything) {
   EXPECT_EQ(fake.highest, 0u);
 }
 
+/// What the driver takes later for code, graphs and itself is not given to KV pages.
+TEST_F(CudaExecutor, LeavesRoomForWhatComesLater) {
+  uint64_t takes = 0;
+  {
+    auto executor = open(path());
+    ASSERT_TRUE(executor);
+    takes = executor->memory().taken();
+  }
+  fake.memory = takes + takes / 8; // all but an eighth of it: too much by a little
+  auto refused = tryOpen(path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "E0715");
+  const std::string reserve = runtime::humanBytes(fake.memory / 8);
+  EXPECT_NE(refused.error().why.find(" + code, graphs and driver " + reserve + "; free on"),
+            std::string::npos)
+      << refused.error().why;
+
+  fake.memory = takes + takes / 7 + 8;
+  fake.graphBytes = fake.memory / 8 / 5;
+  fake.moduleBytes = fake.memory / 8 / 5;
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  EXPECT_EQ(executor->memory().limits.reserved, fake.memory / 8);
+  Answers run(*executor);
+  for (int i = 0; i < 4; ++i)
+    run.add(fakePrompt(5, i), 3 + 4 * i);
+  while (run.step())
+    ;
+  EXPECT_EQ(executor->graphs(), 3u);
+  EXPECT_GT(fake.highest, 0u);
+}
+
 TEST_F(CudaExecutor, RefusesKernelsThatAskForMoreThanTheGpuHas) {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {
@@ -578,7 +648,7 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
   for (const char *call :
        {"cuMemcpyHtoDAsync", "cuLaunchKernelEx", "cuMemcpyDtoHAsync", "cuStreamSynchronize",
         "cuGraphCreate", "cuGraphAddNode", "cuGraphKernelNodeSetAttribute", "cuGraphInstantiate",
-        "cuGraphLaunch"}) {
+        "cuGraphUpload", "cuGraphLaunch"}) {
     freshFakeCuda();
     auto executor = open(clustered);
     ASSERT_TRUE(executor);
@@ -611,6 +681,7 @@ TEST_F(CudaExecutor, BatchesBeyondTheLimitsAreOurBug) {
 TEST_F(CudaExecutor, TraceHasTheDevicesTimes) {
   auto executor = open(path());
   ASSERT_TRUE(executor);
+  EXPECT_EQ(fake.timedEvents, 0) << "nobody asks for times";
   executor->startTrace(false);
   Answers run(*executor);
   run.add(fakePrompt(6, 1), 3);

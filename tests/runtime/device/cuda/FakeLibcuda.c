@@ -178,8 +178,8 @@ struct Memory {
 };
 static struct Memory *memories;
 
-/* Copies under way, in order; `sequence` counts everything that went into the stream, `finished` what
- * is known to be over. */
+/* Copies under way, in order; `sequence` counts everything that went into the stream, `finished`
+ * what is known to be over. */
 struct Copy {
   unsigned sequence;
   void *host;
@@ -228,8 +228,8 @@ static void forgetCopies(void) { /* of a stream that failed: the memory may be g
 static int meet(const char *a, size_t aBytes, const char *b, size_t bBytes) {
   return a < b + bBytes && b < a + aBytes;
 }
-/* Gives it back. cuMemFree waits for what is under way; of page-locked memory it is noticed, and done
- * first. */
+/* Gives it back. cuMemFree waits for what is under way; of page-locked memory it is noticed, and
+ * done first. */
 static int giveBack(const char *start, int host) {
   struct Memory **at = &memories;
   while (*at && ((*at)->start != start || (*at)->host != host))

@@ -31,7 +31,7 @@ struct FakeCuda {
   int launches, overlapped; /* on the stream; with programmatic serialisation */
   int graphs, graphNodes, fullEdges, programmaticEdges, graphUploads, graphLaunches;
   int copiesToDevice, copiesToHost;
-  int freedUnderCopies; /* page-locked memory that was given back while a copy under way read or wrote it */
+  int freedUnderCopies; /* page-locked memory given back while a copy read or wrote it */
   int torn; /* copies to the device whose source was written before they were waited for */
   size_t bytesToDevice, bytesToHost;
   int contexts, streams, events; /* not given back */

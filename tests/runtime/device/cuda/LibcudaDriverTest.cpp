@@ -34,11 +34,19 @@ TEST(LibcudaDriver, SaysWhatTheGpuIs) {
     EXPECT_EQ(info.capability, 121);
     EXPECT_EQ(info.driverVersion, 13000);
     EXPECT_EQ(info.totalMemory, uint64_t(1) << 30);
+    EXPECT_EQ(info.reserved, uint64_t(128) << 20);
     EXPECT_EQ(info.processors, 4u);
     EXPECT_EQ(info.sharedPerBlock, 100000u);
   }
   EXPECT_EQ(fake.contexts, 0);
   EXPECT_EQ(fake.streams, 0);
+}
+
+TEST(LibcudaDriver, LeavesMemoryToTheDriver) {
+  constexpr uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(reservedOf(143'000 * kMiB), 1430 * kMiB) << "one of a hundred";
+  EXPECT_EQ(reservedOf(24'000 * kMiB), 512 * kMiB);
+  EXPECT_EQ(reservedOf(2'000 * kMiB), 250 * kMiB) << "an eighth of a small one";
 }
 
 TEST(LibcudaDriver, NoLibrary) {

@@ -4,6 +4,7 @@
 // libcuda.so.1 gets it.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/Session.h"
+#include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
@@ -360,7 +361,55 @@ TEST_F(CudaSession, TakesAContextThatFits) {
       Session::open(writeFakeEngine("fit.ingot", withGpuProgram({"cuda:sm_90a"})), options);
   ASSERT_TRUE(session) << session.error().format();
   EXPECT_LT((*session)->context(), 2048);
-  EXPECT_LE((*session)->memory().taken(), 300'000u);
+  EXPECT_LE((*session)->memory().needed(), 300'000u);
+}
+
+/// Steps as long as a GPU needs them, unless their activations take too much of it.
+TEST_F(CudaSession, TokensOfAStepFollowTheMemory) {
+  std::string path = writeFakeEngine("tokens.ingot", withGpuProgram({"cuda:sm_90a"}));
+  auto tokens = [&](const char *device, size_t memory, int64_t asked) {
+    fake.memory = memory;
+    SessionOptions options;
+    options.device = device;
+    options.context = 256;
+    options.loadTokenizer = false;
+    options.maxBatchTokens = asked;
+    auto session = Session::open(path, options);
+    EXPECT_TRUE(session) << session.error().format();
+    return session ? (*session)->memory().limits.maxBatchTokens : 0;
+  };
+  auto file = EngineFile::open(path);
+  ASSERT_TRUE(file);
+  const uint64_t each = (*file)->table().bytes_per_token();
+  EXPECT_EQ(tokens("cpu", 0, 0), 512u);
+  EXPECT_EQ(tokens("cuda", 0, 0), 2048u);
+  EXPECT_EQ(tokens("cuda", each * 2048 * 17, 0), 2048u);
+  EXPECT_EQ(tokens("cuda", each * 2048 * 15, 0), 1024u);
+  EXPECT_EQ(tokens("cuda", each * 1024 * 15, 0), 512u);
+  EXPECT_EQ(tokens("cuda", each * 1024 * 15, 700), 700u);
+}
+
+/// What `serve` asks for: half of the GPU's memory that all else leaves, whatever the host has.
+TEST_F(CudaSession, KvPagesTakeTheirShareOfWhatIsLeft) {
+  std::string path = writeFakeEngine("share.ingot", withGpuProgram({"cuda:sm_90a"}));
+  fake.memory = 64 << 20;
+  SessionOptions options;
+  options.device = "cuda";
+  options.loadTokenizer = false;
+  options.maxSeqs = 32;
+  options.kvShare = 0.5;
+  auto session = Session::open(path, options);
+  ASSERT_TRUE(session) << session.error().format();
+  const MemoryStatement &memory = (*session)->memory();
+  const double left = double((64 << 20) - (memory.needed() - memory.kv));
+  EXPECT_NEAR(double(memory.kv), left / 2, left / 100);
+  EXPECT_EQ(memory.limits.reserved, 8u << 20);
+  EXPECT_EQ((*session)->context(), 2048);
+  options.kvMemoryBytes = 1 << 20;
+  session->reset();
+  auto given = Session::open(path, options);
+  ASSERT_TRUE(given) << given.error().format();
+  EXPECT_EQ((*given)->memory().kv, 1u << 20);
 }
 
 TEST_F(CudaSession, AFailureOfTheDeviceEndsWhatIsUnderWay) {

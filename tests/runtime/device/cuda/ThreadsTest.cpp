@@ -133,6 +133,7 @@ TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
   };
   auto session = openSession();
   ASSERT_TRUE(session);
+  EXPECT_TRUE(session->workAhead()); // as the service does while it has nothing to do
   auto service = service::Service::create(std::move(session), {});
   std::vector<std::shared_ptr<Asked>> jobs;
   for (int seed = 0; seed < 6; ++seed) {
@@ -163,7 +164,9 @@ TEST_F(CudaThreads, AnEmbeddedExecutorAnswers) {
   for (int seed = 0; seed < 3; ++seed)
     onAThread([&] {
       const embed::RequestId id = (*executor)->newId();
-      ASSERT_TRUE((*executor)->enqueue(id, {.what = request(seed)}));
+      embed::Request asked;
+      asked.what = request(seed);
+      ASSERT_TRUE((*executor)->enqueue(id, std::move(asked)));
       auto outputs = (*executor)->await(id, std::nullopt);
       ASSERT_TRUE(outputs) << outputs.error().format();
       ASSERT_EQ(outputs->size(), 1u);
@@ -207,6 +210,26 @@ TEST_F(CudaThreads, DriversOfTwoGpusTakeTurnsOnAThread) {
   second->reset();
   third->reset();
   expectAllGivenBack();
+}
+
+TEST_F(CudaThreads, WhatBelongsToAnotherGpuIsRefused) {
+  fake.devices = 2;
+  auto first = cuda::openLibcuda({fakeLibcuda(), 0});
+  auto second = cuda::openLibcuda({fakeLibcuda(), 1});
+  ASSERT_TRUE(first && second);
+  auto event = (*first)->createEvent(/*timed=*/false);
+  auto graph = (*first)->createGraph({});
+  ASSERT_TRUE(event && graph);
+  EXPECT_TRUE((*first)->record(*event));
+  EXPECT_TRUE((*first)->launch(*graph));
+  for (const auto &refused :
+       {(*second)->record(*event), (*second)->wait(*event), (*second)->launch(*graph)}) {
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().why.find("(400)"), std::string::npos) << refused.error().why;
+  }
+  auto seconds = (*first)->secondsBetween(*event, *event);
+  ASSERT_FALSE(seconds) << "it was made without times";
+  EXPECT_NE(seconds.error().why.find("(400)"), std::string::npos);
 }
 
 /// A thread keeps what it made current, which is dead by now, and whose handle a new one has.
