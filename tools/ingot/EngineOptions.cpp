@@ -68,27 +68,39 @@ void LimitOptions::define(CLI::App &app) {
       ->group(group);
 }
 
+/// 0 to 100, or the driver's choice.
+static std::optional<int> parseCarveout(const std::string &text) {
+  if (text == "default")
+    return cuda::kDriversCarveout;
+  int percent = -1;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool whole = failure == std::errc() && end == text.data() + text.size();
+  return whole && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
+}
+
 void GpuKnobs::define(CLI::App &app) {
-  const char *hidden = "";
-  app.add_option("--gpu-edges", edges, "how a kernel waits for the one before it")
-      ->check(CLI::IsMember({"programmatic", "full"}))
-      ->group(hidden);
-  app.add_option("--gpu-carveout", carveout, "percent of fast memory that is shared, or default")
-      ->check(CLI::Range(0, 100) | CLI::IsMember({"default"}))
-      ->group(hidden);
-  app.add_option("--gpu-graphs", graphs, "whether decode steps are graphs")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->group(hidden);
+  // The parser's own messages leave out the names of options that the help hides.
+  auto hidden = [&](const char *name, std::string &value, const char *help, const char *allowed,
+                    bool (*fits)(const std::string &)) {
+    auto check = [=](const std::string &text) {
+      return fits(text) ? "" : std::string(name) + " is " + text + ", allowed: " + allowed;
+    };
+    app.add_option(name, value, help)->check(check)->group("");
+  };
+  hidden("--gpu-edges", edges, "how a kernel waits for the one before it", "programmatic, full",
+         [](const std::string &text) { return text == "programmatic" || text == "full"; });
+  hidden("--gpu-carveout", carveout, "percent of fast memory that is shared", "0 to 100, default",
+         [](const std::string &text) { return parseCarveout(text).has_value(); });
+  hidden("--gpu-graphs", graphs, "whether decode steps are graphs", "on, off",
+         [](const std::string &text) { return text == "on" || text == "off"; });
 }
 
 cuda::GpuOptions GpuKnobs::options() const {
   cuda::GpuOptions options;
   if (edges == "full")
     options.edges = cuda::GpuEdges::Full;
-  if (carveout == "default")
-    options.carveout = cuda::kDriversCarveout;
-  else if (!carveout.empty())
-    options.carveout = std::stoi(carveout);
+  if (!carveout.empty())
+    options.carveout = *parseCarveout(carveout);
   options.graphs = graphs == "on";
   return options;
 }

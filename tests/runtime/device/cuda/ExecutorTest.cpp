@@ -348,7 +348,7 @@ TEST_F(CudaExecutor, GraphsAreMadeAhead) {
   EXPECT_EQ(executor->graphs(), 12u);
   EXPECT_EQ(fake.graphs, 12);
 
-  auto wide = open(path(), {.context = 256, .maxSeqs = 6000, .maxBatchTokens = 6000});
+  auto wide = open(path(), {.context = 32, .maxSeqs = 6000, .maxBatchTokens = 6000});
   ASSERT_TRUE(wide);
   while (wide->prepareAhead())
     ;
