@@ -124,8 +124,8 @@ Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
       return available.error();
     fitContext(*file, *picked->program, limits, *available);
   }
-  auto executor =
-      cuda::Executor::create(std::move(*driver), std::move(file), limits, {.emulated = emulated});
+  auto executor = cuda::Executor::create(std::move(*driver), std::move(file), limits,
+                                         {.emulated = emulated, .gpu = options.gpu});
   if (!executor)
     return executor.error();
   return std::unique_ptr<Executor>(std::move(*executor));
