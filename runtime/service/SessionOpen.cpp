@@ -224,7 +224,8 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                               impl->executor->threads(), budget);
   if (!resources.cost.points.empty())
     impl->longestStep = resources.cost.seconds(
-        {budget, int64_t(limits.logitsRows), budget * int64_t(limits.context)});
+        {budget, int64_t(limits.logitsRows), budget * int64_t(limits.context),
+         int64_t(limits.maxSeqs * limits.context)});
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
