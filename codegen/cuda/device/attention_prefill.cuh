@@ -113,9 +113,9 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchV
         auto value = [&](i32 i) { return div_f32(from[32 * 4 * i], sum[half]); };
         if constexpr (S::packs) {
           if (first < S::headDim)
-            *(uint4 *)(y + (i64)token * S::yStride + head * S::headDim + first) =
-                uint4{pack_bf16(value(0), value(1)), pack_bf16(value(2), value(3)),
-                      pack_bf16(value(4), value(5)), pack_bf16(value(6), value(7))};
+            st_whole((uint4 *)(y + (i64)token * S::yStride + head * S::headDim + first),
+                     uint4{pack_bf16(value(0), value(1)), pack_bf16(value(2), value(3)),
+                           pack_bf16(value(4), value(5)), pack_bf16(value(6), value(7))});
         } else {
           UNROLL
           for (i32 i = 0; i < 8; i++)

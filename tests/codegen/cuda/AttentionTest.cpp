@@ -134,7 +134,9 @@ std::string nameOf(size_t i) { return "a" + std::to_string(i); }
 
 /// Put before the text of a5: which blocks wait, and the products of each warp.
 constexpr const char *kCounting = R"(#include "device.cuh"
-extern "C" __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
+extern "C" {
+__attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
+}
 #define pdl_wait() (waits[blockIdx.x] = 1, pdl_wait())
 #define mma_tile(...)                                                                              \
   (products[blockIdx.x][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
