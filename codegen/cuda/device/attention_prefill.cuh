@@ -1,8 +1,8 @@
 //===- attention_prefill.cuh - Attention of prompts' tiles -------------------===//
 //
-// A block takes a tile and a KV head, of tiles of any size. Each warp walks all spans of 16 rows. The
-// sum of a run is in registers, that of the runs before it in shared memory, where it is needed every
-// 256 positions.
+// A block takes a tile and a KV head, of tiles of any size. Each warp walks all spans of 16 rows.
+// The sum of a run is in registers, that of the runs before it in shared memory, where it is needed
+// every 256 positions.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -157,7 +157,9 @@ public:
   static int64_t workspace(const std::string &name, int64_t slots) {
     static const std::map<std::string, int64_t> bytes = HostKernels::workspaces(text());
     auto found = bytes.find(name);
-    return found == bytes.end() ? 0 : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
+    return found == bytes.end()
+               ? 0
+               : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
   }
   static constexpr int64_t kCounterBytes = 4096, kSlots = 4096;
 
@@ -441,7 +443,7 @@ struct Counted {
 };
 
 void print(const char *what, const Counted &before, const Counted &after) {
-  std::printf("%s: the longest block walks %u spans, before %u (%.0f times fewer); a warp of it %u, "
+  std::printf("%s: the longest block walks %u spans, before %u (%.0f times fewer); a warp %u, "
               "before %u; %u blocks a KV head, before %u\n",
               what, after.longestBlock, before.longestBlock,
               double(before.longestBlock) / after.longestBlock, after.longestWarp,
@@ -490,7 +492,7 @@ TEST(CudaAttention, IdleBlocksDoNotWait) {
   Scene scene(kProblems[5], {30, 30, 30, 30, 30, 30, 30, 30});
   Way way{.sharing = kOfEightHeads, .idle = 64};
   const Counted counted(scene, stepOf(scene, 1, 1), way);
-  std::printf("8 tokens of short contexts: of %u idle blocks a KV head %u wait, before 248 of 248\n",
+  std::printf("8 short contexts: of %u idle blocks a KV head %u wait, before 248 of 248\n",
               way.idle, counted.waiting - counted.blocks);
   EXPECT_EQ(counted.blocks, 8u);
   EXPECT_EQ(counted.waiting, 8u);
