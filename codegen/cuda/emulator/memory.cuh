@@ -4,6 +4,7 @@
 // Streams are plain accesses here: the checks see them.
 template <class T> DEVICE T ld_stream(const T *p) { return *p; }
 template <class T> DEVICE void st_stream(T *p, T v) { *p = v; }
+DEVICE void st_whole(uint4 *p, uint4 v) { *p = v; }
 DEVICE void prefetch_l2(const void *p, INGOT_SITE) { emu::prefetch(p, site); }
 
 DEVICE u32 atomic_add(u32 *p, u32 v, INGOT_SITE) {

@@ -123,7 +123,8 @@ private:
   Result<void *> tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch);
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
-  GraphNode nodeOf(const PlannedLaunch &planned, const StepShape &shape) const;
+  ChosenVariants variantsOf(const PlannedLaunch &planned, const StepShape &shape) const;
+  GraphNode nodeOf(const PlannedLaunch &planned, uint32_t variant, const StepShape &shape) const;
   // PageMover, in the driver's queue: behind the steps under way.
   uint64_t pageBytes(size_t group) const override;
   void copy(size_t group, int32_t from, int32_t to) override;
@@ -172,6 +173,7 @@ private:
   /// share an address, and may be of different widths.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of the steps, then of the sections behind them
+  AttentionSharing sharing;
   std::map<std::pair<uint64_t, Wanted>, Graph> graphOfBucket;
   std::vector<std::pair<uint64_t, Wanted>> graphsToMake; ///< when there is time, the last first
   int64_t logitsRowStride = 0;

@@ -61,10 +61,11 @@ Result<void> KernelBench::prepare(const BatchView &view) {
   drop();
   batch = view;
   wanted = batch.rows > 0 && executor.draws({}) ? Wanted::GreedyIds : Wanted::Logits;
-  shape = StepShape::of(batch);
+  shape = StepShape::of(batch, executor.sharing);
   if (shape.decodes()) {
     const uint64_t bucket = bucketOf(shape.tokens);
-    shape = {bucket, std::min(bucket, executor.statement.limits.logitsRows), bucket, 1};
+    shape = StepShape::ofDecodes(bucket, std::min(bucket, executor.statement.limits.logitsRows),
+                                 executor.sharing);
   }
   if (wanted == Wanted::Logits)
     return executor.step(batch);

@@ -100,8 +100,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       for (unsigned k = 0; code->variants() && k < code->variants()->size(); ++k)
         for (uint64_t tokens : {uint64_t(0), uint64_t(1), uint64_t(500), ~uint64_t(0)}) {
           const fb::KernelVariants &list = *code->variants()->Get(k);
-          cuda::StepShape shape{tokens, tokens, tokens, tokens};
-          (void)cuda::launchOf(*list.variants()->Get(cuda::variantFor(list, shape)), shape);
+          cuda::StepShape shape{tokens, tokens, tokens, tokens, tokens, tokens};
+          for (uint32_t variant : cuda::variantsFor(list, shape))
+            (void)cuda::launchOf(*list.variants()->Get(variant), shape);
         }
   return 0;
 }

@@ -468,6 +468,7 @@ static void run(struct Function *function, const unsigned *grid, unsigned cluste
   if (fakeCuda.ran < FAKE_MOST_NAMES) {
     fakeCuda.clusters[fakeCuda.ran] = cluster;
     fakeCuda.carveouts[fakeCuda.ran] = function->carveout;
+    fakeCuda.grids[fakeCuda.ran] = grid[0];
     fakeCuda.names[fakeCuda.ran++] = function->name;
   }
   ++sequence;

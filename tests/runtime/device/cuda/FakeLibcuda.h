@@ -41,6 +41,7 @@ struct FakeCuda {
   int ran;                            /* kernels, also in graphs */
   const char *names[FAKE_MOST_NAMES]; /* of the kernels that ran, in order */
   unsigned clusters[FAKE_MOST_NAMES]; /* the blocks of their clusters, */
+  unsigned grids[FAKE_MOST_NAMES];    /* of their grids along x, */
   int carveouts[FAKE_MOST_NAMES];     /* and their carveouts; -1: the driver's choice */
 };
 
