@@ -46,13 +46,14 @@ class Nvrtc:
         return memory.raw
 
     def compile(self, source, name, options):
-        """(cubin, log); the cubin is None where the source has an error."""
+        """(cubin, log); the cubin is None where the source has an error. `ptx` is what ptxas got."""
         program = ctypes.c_void_p()
         self.library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), f"{name}.cu".encode(), 0, None, None)
         chosen = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
         code = self.library.nvrtcCompileProgram(program, len(options), chosen)
         log = self._read(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         cubin = self._read(program, "CUBIN") if code == 0 else None
+        self.ptx = self._read(program, "PTX").decode(errors="replace") if code == 0 else ""
         self.library.nvrtcDestroyProgram(ctypes.byref(program))
         return cubin, log
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compiles kernels with other knobs on the spot, times them, and says which are best.
 
-    sweep.py FOLDER [--kernels GLOB …] [--tokens 1,8] [--knob NAME=V,V …] [--out rows.jsonl] [--jobs N] [--limit SECONDS]
+    sweep.py FOLDER [--kernels GLOB …] [--tokens 1,8] [--knob NAME=V,V …] [--out rows.jsonl]
+             [--jobs N] [--limit SECONDS]
 
 FOLDER is what write-cuda-kernels makes (texts and kernels.json), with codegen/cuda/device/*.cuh in FOLDER/device or
 where --headers says. Needs Python 3, libnvrtc.so.13 (nvrtc.py) and libcuda.so.1, and no package.
 
-A knob is a macro that device/knobs.cuh knows: NAME=V becomes -DNAME=V. Without --knob those of PLAN are tried. A symbol is
-compiled alone, in parallel processes; it is timed in a process of its own, with graphs of launches over so many copies of
-its weights that L2 does not keep them. Every variant is a line of --out as soon as it is known:
+A knob is a macro of device/knobs.cuh: NAME=V becomes -DNAME=V. Without --knob those of PLAN are tried. A symbol
+is compiled alone, in parallel processes; it is timed in a process of its own, with graphs of launches over so many
+copies of its weights that L2 does not keep them. Every variant is a line of --out as soon as it is known:
 
     {"kernel", "symbol", "tokens", "knobs", "us", "gb_s", "registers", "spills", "error"}
 
@@ -36,11 +37,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import nvrtc  # noqa: E402
 
 # Products of values, by what a symbol ends with. The first of all is the kernel as it is.
-DECODE = [{"INGOT_DEPTH": (2, 3, 4, 6, 8), "INGOT_MIN_BLOCKS": (2, 3, 4, 5)}, {"INGOT_DEPTH": (2, 3, 4, 6, 8)},
-          {"INGOT_MIN_BLOCKS": (2, 3, 4, 5)}, {"INGOT_EVICT": (0, 1)}, {"INGOT_ROW_PITCH": (0, 128)}]
-PLAN = {r"_(few|t\d+)$": DECODE,
-        r"_prefill$": [{"INGOT_EVICT": (0, 1)}, {"INGOT_MIN_BLOCKS": (2,)}],
-        r"_wgmma\w*$": [{"INGOT_STAGES": (2, 3, 4), "INGOT_EVICT": (0, 1)}, {"INGOT_ROW_PITCH": (0, 128)}]}
+DEPTHS, LEAST_BLOCKS, EVICT = (2, 3, 4, 6, 8, 12), (2, 3, 4, 5), (0, 1)
+PLAN = {r"_(few|t\d+)$": [{"INGOT_DEPTH": DEPTHS}, {"INGOT_MIN_BLOCKS": LEAST_BLOCKS}, {"INGOT_EVICT": EVICT},
+                          {"INGOT_DEPTH": DEPTHS, "INGOT_MIN_BLOCKS": LEAST_BLOCKS}],
+        r"_prefill$": [{"INGOT_EVICT": EVICT}],
+        r"_wgmma\w*$": [{"INGOT_STAGES": (2, 3, 4, 5, 6), "INGOT_EVICT": EVICT}, {"INGOT_STAGES": (2, 3, 4, 5, 6)}]}
 COLD_BYTES = 240 << 20  # of weights that a graph goes through: several times what L2 holds
 MOST_COPIES, LEAST_NODES, MOST_NODES = 64, 16, 128
 TIMED_SECONDS, MOST_TIMES = 0.03, 200  # of a graph
@@ -56,15 +57,12 @@ def products(choices):
     return [dict(zip(names, values)) for values in itertools.product(*choices.values())]
 
 
-def knobs_of(symbol, given):
+def knobs_of(symbol, plan):
     """What to try: {} first."""
     tried = [{}]
-    if given:
-        tried += products(given)
-    else:
-        for pattern, plan in PLAN.items():
-            if re.search(pattern, symbol):
-                tried += [knobs for choices in plan for knobs in products(choices)]
+    for ending, choices in plan:
+        if re.search(ending, symbol):
+            tried += products(choices)
     return [knobs for at, knobs in enumerate(tried) if knobs not in tried[:at]]
 
 
@@ -76,14 +74,29 @@ def alone(text, symbol):
 
 
 def compile_variant(source, symbol, options, knobs, cubin_path):
-    """{"registers", "spills", "error"}; the cubin goes to the path."""
+    """({"registers", "spills", "error"}, shared bytes where a knob decides them); the cubin goes to the path."""
     defines = [f"-D{name}={value}" for name, value in knobs.items()]
-    cubin, log = nvrtc.Nvrtc().compile(source, symbol, [*options, *defines])
+    own = re.search(r"static_assert\(INGOT_STAGES \|\| (.+) == \d+\);", source)
+    if own:
+        source += f"\nextern \"C\" __device__ int sweep_shared = {own[1]};\n"
+    library = nvrtc.Nvrtc()
+    cubin, log = library.compile(source, symbol, [*options, *defines])
     if cubin is None:
-        return {"registers": None, "spills": None, "error": next((line for line in log.splitlines() if "error" in line), log)}
+        error = next((line for line in log.splitlines() if "error" in line), log)
+        return {"registers": None, "spills": None, "error": error}, None
     pathlib.Path(cubin_path).write_bytes(cubin)
     used = nvrtc.resources(log).get(symbol, {})
-    return {"registers": used.get("registers"), "spills": used.get("spills"), "error": None}
+    shared = re.search(r"sweep_shared = (\d+)", library.ptx)
+    return {"registers": used.get("registers"), "spills": used.get("spills"), "error": None}, shared and int(shared[1])
+
+
+def known(knobs, headers):
+    """The knobs that a header has: any other would change nothing."""
+    texts = "".join(path.read_text() for path in pathlib.Path(headers).glob("*.cuh"))
+    missing = [name for name in knobs if not re.search(rf"\b{name}\b", texts)]
+    for name in missing:
+        print(f"no header knows {name}: left out", file=sys.stderr)
+    return [name for name in knobs if name not in missing]
 
 
 # ---------------------------------------------------------------- the driver
@@ -138,7 +151,8 @@ class Driver:
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         address = address.value
         if pattern is None:
-            self.call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(0), ctypes.c_size_t(size), self.stream)
+            self.call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(0), ctypes.c_size_t(size),
+                      self.stream)
         else:
             done = min(len(pattern), size)
             self.call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), pattern, ctypes.c_size_t(done), self.stream)
@@ -168,7 +182,7 @@ class Driver:
         return memory, place
 
     def graph(self, function, variant, grid, launches):
-        """Launches one after the other, each with its arguments, the next beginning as soon as the one before lets it."""
+        """Launches one after the other, each with its arguments; one begins as soon as the one before lets it."""
         graph, executable, before = ctypes.c_void_p(), ctypes.c_void_p(), None
         self.call("cuGraphCreate", ctypes.byref(graph), 0)
         edge = (ctypes.c_ubyte * 8)(1, 0, 1) if variant["overlap"] else (ctypes.c_ubyte * 8)()
@@ -240,7 +254,8 @@ class Operands:
         if kind == "vector":
             return self.driver.allocate(operand["bytes"], pattern("f32"))
         if kind == "pool":
-            return self.driver.allocate(operand["page_bytes"] * self.tokens * SEQUENCE_PAGES, pattern(operand["element"]))
+            size = operand["page_bytes"] * self.tokens * SEQUENCE_PAGES
+            return self.driver.allocate(size, pattern(operand["element"]))
         return self.driver.allocate(operand["bytes"])
 
     def ints(self, values):
@@ -249,9 +264,10 @@ class Operands:
     def make_batch(self, layout):
         """Every token is the next of a sequence of its own."""
         count = range(self.tokens)
-        own = {"tokens": self.tokens, "sequences": self.tokens, "rows": self.tokens, "ids": self.ints([1] * self.tokens),
-               "positions": self.ints([POSITION] * self.tokens), "sequenceOf": self.ints(list(count)),
-               "rowTokens": self.ints(list(count)), "blockTableStride": SEQUENCE_PAGES,
+        own = {"tokens": self.tokens, "sequences": self.tokens, "rows": self.tokens,
+               "ids": self.ints([1] * self.tokens), "positions": self.ints([POSITION] * self.tokens), 
+               "sequenceOf": self.ints(list(count)), "rowTokens": self.ints(list(count)),
+               "blockTableStride": SEQUENCE_PAGES,
                "blockTable": self.ints(list(range(self.tokens * SEQUENCE_PAGES)))}
         image = bytearray(layout["bytes"])
         for name, value in own.items():
@@ -263,7 +279,8 @@ class Operands:
         alive, made = [], []
         maps = []
         for of in variant["maps"]:
-            memory, place = self.driver.tensor_map(self.places[of["operand"]][0], self.rows, of["row_bytes"], of["box_rows"])
+            address = self.places[of["operand"]][0]
+            memory, place = self.driver.tensor_map(address, self.rows, of["row_bytes"], of["box_rows"])
             alive.append(memory)
             maps.append(place)
         for copy in range(self.copies):
@@ -308,9 +325,10 @@ def time_all(job):
     driver = Driver(job["libcuda"])
     operands = Operands(driver, described, kernel, job["tokens"])
     print(json.dumps({"ready": True}), flush=True)
-    for number, cubin in job["cubins"]:
+    for number, cubin, shared in job["cubins"]:
         print(json.dumps({"begin": number}), flush=True)
-        seconds = time_variant(driver, operands, variant, pathlib.Path(job["stand_in"] or cubin).read_bytes(), job["tokens"])
+        image = pathlib.Path(job["stand_in"] or cubin).read_bytes()
+        seconds = time_variant(driver, operands, {**variant, "shared": shared}, image, job["tokens"])
         print(json.dumps({"number": number, "us": round(seconds * 1e6, 3), "device": driver.name,
                           "gb_s": round(operands.weight_bytes / seconds / 1e9, 1) if seconds else None}), flush=True)
 
@@ -358,9 +376,10 @@ def run_child(job, limit):
                 return
             errors.seek(0)
             said = errors.read().decode(errors="replace").strip().splitlines()
-            why = f"no answer in {limit} s" if hung else f"died of signal {-code}" if code < 0 else (said or ["ended"])[-1]
+            why = (f"no answer in {limit} s" if hung else
+                   f"died of signal {-code}" if code < 0 else (said or ["ended"])[-1])
             gone = left if current is None else [item for item in left if item[0] == current]
-            for number, _ in gone:
+            for number, *_ in gone:
                 yield number, {"error": why}
             left = [item for item in left if item not in gone]
 
@@ -387,8 +406,11 @@ def chosen_variants(described, globs, tokens):
 def sweep(chosen):
     folder = chosen.folder
     described = json.loads((folder / "kernels.json").read_text())
-    options = described["options"] + ["-I", str(chosen.headers or folder / "device")]
+    options = described["options"] + ["-I", str(chosen.headers)]
     given = {name: values.split(",") for name, values in (knob.split("=", 1) for knob in chosen.knob)}
+    plan = [("", given)] if given else [(ending, choices) for ending, of in PLAN.items() for choices in of]
+    names = known(list(dict.fromkeys(name for _, choices in plan for name in choices)), chosen.headers)
+    plan = [(ending, {name: values for name, values in choices.items() if name in names}) for ending, choices in plan]
     rows, device = [], None
     with tempfile.TemporaryDirectory() as work, open(chosen.out, "w", encoding="utf-8") as out, \
             concurrent.futures.ProcessPoolExecutor(chosen.jobs) as pool:
@@ -396,14 +418,16 @@ def sweep(chosen):
         for number, (kernel, variant, tokens) in enumerate(chosen_variants(described, chosen.kernels, chosen.tokens)):
             source = alone((folder / kernel["text"]).read_text(), variant["symbol"])
             jobs = []
-            for at, knobs in enumerate(knobs_of(variant["symbol"], given)):
+            for at, knobs in enumerate(knobs_of(variant["symbol"], plan)):
                 path = os.path.join(work, f"{number}-{at}.cubin")
-                jobs.append((knobs, path, pool.submit(compile_variant, source, variant["symbol"], options, knobs, path)))
+                job = pool.submit(compile_variant, source, variant["symbol"], options, knobs, path)
+                jobs.append((knobs, path, job))
             work_items.append((kernel, variant, tokens, jobs))
         for kernel, variant, tokens, jobs in work_items:
             own = [{"kernel": kernel["name"], "symbol": variant["symbol"], "tokens": tokens, "knobs": knobs, "us": None,
-                    "gb_s": None, **job.result()} for knobs, _, job in jobs]
-            cubins = [(at, path) for at, (_, path, _) in enumerate(jobs) if own[at]["error"] is None]
+                    "gb_s": None, **job.result()[0]} for knobs, _, job in jobs]
+            cubins = [(at, path, job.result()[1] or variant["shared"]) for at, (_, path, job) in enumerate(jobs)
+                      if own[at]["error"] is None]
             timed = set()
             if not chosen.dry_run and cubins:
                 job = {"described": str(folder / "kernels.json"), "kernel": kernel["name"], "symbol": variant["symbol"],
@@ -428,8 +452,9 @@ def best_rows(rows, device):
         if not measured:
             continue
         first, fastest = own[0], min(measured, key=lambda row: row["us"])
-        best.append({"kernel": fastest["kernel"], "symbol": fastest["symbol"], "tokens": fastest["tokens"], **fastest["knobs"],
-                     "measured_us": fastest["us"], "as_is_us": first["us"], "registers": fastest["registers"]})
+        best.append({"kernel": fastest["kernel"], "symbol": fastest["symbol"], "tokens": fastest["tokens"],
+                     **fastest["knobs"], "measured_us": fastest["us"], "as_is_us": first["us"],
+                     "registers": fastest["registers"]})
     lines = ",\n".join(f"  {json.dumps(row)}" for row in best)
     return '{"gpu": {"name": %s},\n "rows": [\n%s]}' % (json.dumps(device), lines)
 
@@ -450,7 +475,9 @@ def main():
     parser.add_argument("--dry-run", action="store_true", help="compile alone")
     parser.add_argument("--libcuda", default="libcuda.so.1")
     parser.add_argument("--stand-in", help="for tests: what is loaded instead of every cubin")
-    rows, device = sweep(parser.parse_args())
+    chosen = parser.parse_args()
+    chosen.headers = chosen.headers or chosen.folder / "device"
+    rows, device = sweep(chosen)
     print(best_rows(rows, device))
     count = sum(len(own) for own in rows)
     errors = sum(row["error"] is not None for own in rows for row in own)

@@ -103,9 +103,10 @@ def flowing_loads(kernel, blocks):
             frozenset().union(*(taint.get(r, frozenset()) for r in i.sources()), frozenset())
         taint = dict(taint)
         for register in written:
-            old = taint.pop(register, frozenset()) if i.guard else (taint.pop(register, None) and frozenset()) or frozenset()
-            if value | old:
-                taint[register] = value | old
+            old = taint.pop(register, frozenset())
+            left = value | old if i.guard else value  # a guarded write may not happen
+            if left:
+                taint[register] = left
         return taint
 
     def merge(states):

@@ -79,9 +79,11 @@ def measure_all(build, tools, globs):
         subprocess.run([build / "bin" / "write-cuda-kernels", work], check=True)
         described = json.loads((pathlib.Path(work) / "kernels.json").read_text())
         with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-            jobs = [(kernel, pool.submit(measure, tools, kernel["name"], (pathlib.Path(work) / kernel["text"]).read_text(),
-                                         described["options"])) for kernel in described["kernels"]
-                    if any(fnmatch.fnmatch(kernel["name"], glob) for glob in globs)]
+            jobs = []
+            for kernel in described["kernels"]:
+                if any(fnmatch.fnmatch(kernel["name"], glob) for glob in globs):
+                    text = (pathlib.Path(work) / kernel["text"]).read_text()
+                    jobs.append((kernel, pool.submit(measure, tools, kernel["name"], text, described["options"])))
             found = {}
             for kernel, job in jobs:
                 of_symbol = job.result()
@@ -114,10 +116,12 @@ def hold(found, stored):
         more, less = rules.above(figures, dict(zip(("registers", "slots"), stored["kernels"][name])))
         wrong += [f"{rule}  {name}: {what}" for rule, _, what in more]
         lower += [f"{name}: {what}" for what in less]
-    wrong += [f"R6  {name}: stored figures of a kernel that is no more" for name in stored["kernels"] if name not in found]
+    wrong += [f"R6  {name}: stored figures of a kernel that is no more"
+              for name in stored["kernels"] if name not in found]
     for exception in exceptions:
-        print(f"known: {exception['rule']} of {exception['kernels']}, {exception.get('used', 0)} kernels: {exception['reason']}"
-              + ("" if exception.get("used") else " (mended: take it out of figures.json)"))
+        used = exception.get("used", 0)
+        print(f"known: {exception['rule']} of {exception['kernels']}, {used} kernels: {exception['reason']}"
+              + ("" if used else " (mended: take it out of figures.json)"))
     for line in lower:
         print(f"lower: {line}")
     for line in wrong:
@@ -129,17 +133,18 @@ def hold(found, stored):
 
 
 def print_table(found):
-    print(f"{'kernel':46} {'registers':>9} {'slots':>7} {'fences':>6} {'round trips':>11} {'narrow':>6} {'per wait':>8} "
-          f"{'spills':>6} {'split':>5}")
+    print(f"{'kernel':46} {'registers':>9} {'slots':>7} {'fences':>6} {'round trips':>11} {'narrow':>6} "
+          f"{'per wait':>8} {'spills':>6} {'split':>5}")
     for name, (f, _) in found.items():
         slots = "" if f["slots"] is None else f"{f['slots']:.1f}"
         per_wait = "" if f["per_wait"] is None else f"{f['per_wait']:.1f}"
-        print(f"{name:46} {f['registers']:9} {slots:>7} {f['fences']:6} {f['round_trips']:11} {f['narrow']:6} {per_wait:>8} "
-              f"{f['spills']:6} {f['split_stores']:5}")
+        print(f"{name:46} {f['registers']:9} {slots:>7} {f['fences']:6} {f['round_trips']:11} {f['narrow']:6} "
+              f"{per_wait:>8} {f['spills']:6} {f['split_stores']:5}")
 
 
 def write_figures(found, exceptions):
-    rows = ",\n".join(f"  {json.dumps(name)}: [{f['registers']}, {json.dumps(f['slots'])}]" for name, (f, _) in found.items())
+    rows = ",\n".join(f"  {json.dumps(name)}: [{f['registers']}, {json.dumps(f['slots'])}]"
+                      for name, (f, _) in found.items())
     known = ",\n".join(f"  {json.dumps(exception)}" for exception in exceptions)
     FIGURES.write_text('{"exceptions": [\n%s\n ],\n "kernels": {\n%s\n }}\n' % (known, rows))
 
