@@ -44,7 +44,7 @@ StringRef KernelText::nameOf(Value operand) const {
 }
 
 CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegisters,
-                              ArrayRef<Value> mapped) {
+                              ArrayRef<Value> mapped, uint32_t leastBlocks) {
   CudaVariant variant;
   variant.symbol = (kernel.getName() + suffix).str();
   variant.threads = threads;
@@ -66,8 +66,10 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
   }
   write("");
   line("KERNEL void __launch_bounds__({0}) {1}({2}) {{",
-       allRegisters ? std::to_string(threads) + ", 1" : std::to_string(threads), variant.symbol,
-       parameters);
+       std::to_string(threads) + (leastBlocks    ? llvm::formatv(", LEAST_BLOCKS({0})", leastBlocks).str()
+                                  : allRegisters ? ", 1"
+                                                 : ""),
+       variant.symbol, parameters);
   line("pdl_launch();");
   program.variants.push_back(variant);
   return program.variants.back();

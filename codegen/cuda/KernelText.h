@@ -34,9 +34,11 @@ public:
   /// Starts the `__global__` function of a variant: `KERNEL void __launch_bounds__(threads)
   /// NAME_suffix(operands…, batch) {` allRegisters: ptxas need not save any for a second block on
   /// the processor.
+  /// `leastBlocks`: so many of a decode kernel must fit a processor (LEAST_BLOCKS of
+  /// device/knobs.cuh).
   /// `mapped`: operands that it also gets tensor maps of, `OPERAND_map`, behind the batch.
   CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false,
-                    llvm::ArrayRef<mlir::Value> mapped = {});
+                    llvm::ArrayRef<mlir::Value> mapped = {}, uint32_t leastBlocks = 0);
   void close();
   /// A variant that is not launched, for steps of at most `maxCount`: what the next one would do
   /// is done by others. It borrows that one's symbol.

@@ -252,16 +252,23 @@ private:
       return partialBytes(8, appends) + prologue.sharedBytes;
     case Loop::Decode:
       return partialBytes(tokens, appends);
-    case Loop::Prefill:
-      return 2 * tokens * 128 + (shape.parts > 1 ? 256 * 8 * shape.prefillEights * 4 : 0);
+    case Loop::Prefill: // parts are several: their sums take more than the results
+      return 2 * tokens * 128 + 256 * 8 * shape.prefillEights * 4;
     case Loop::Wgmma:
       return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4
                            : 4 * (tokens * 128 + 2 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
     case Loop::WgmmaFp8:
-      return 4 * (tokens * 128 + tokens * 4) + (shape.weights == 2 ? 256 * (tokens / 2) * 4 : 0) +
-             2 * 4 * 8;
+      return 4 * (tokens * 128 + tokens * 4) + 2 * 4 * 8;
     }
     llvm_unreachable("all loops are covered");
+  }
+
+  /// Of a decode kernel. What two weights of super-blocks unpack at once would take every register
+  /// that one block leaves, and none of it is spilled where three must fit.
+  uint32_t leastBlocks(int64_t tokens) const {
+    bool super = llvm::any_of(
+        segments, [](const Segment &s) { return numericFormat(s.format).superGroup != 0; });
+    return super && shape.weights == 2 && tokens <= 8 && shape.parts == 4 ? 3 : 1;
   }
 
   /// `tokens` of a block; it is used for steps of up to `maxCount`.
@@ -281,7 +288,8 @@ private:
     }
     const bool wgmma = loop == Loop::Wgmma;
     SmallVector<Value> mapped(wgmma ? 1 : 0, op.getX());
-    CudaVariant &variant = k.open(suffix, threads, /*allRegisters=*/true, mapped);
+    CudaVariant &variant = k.open(suffix, threads, /*allRegisters=*/true, mapped,
+                                 decode ? leastBlocks(tokens) : 0);
     if (wgmma) {
       variant.cluster = kWgmmaCluster;
       variant.tensorMaps[0].boxRows = tokens / kWgmmaCluster;
@@ -293,9 +301,12 @@ private:
     variant.sharedBytes = sharedBytesOf(loop, tokens, appends);
     k.line("DYNAMIC_SHARED(shared);");
     if (wgmma) {
-      k.line("static_assert(WgmmaShared<{0}>::bytes == {1});", tokens, variant.sharedBytes);
+      k.line("static_assert(INGOT_STAGES || WgmmaShared<{0}>::bytes == {1});", tokens,
+             variant.sharedBytes);
       k.line("const auto [block, first] = wgmma_place<{0}>();", tokens);
     } else {
+      if (loop == Loop::WgmmaFp8)
+        k.line("static_assert(INGOT_STAGES || fp8_shared_bytes() == {0});", variant.sharedBytes);
       k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
     }
     if (segments.size() > 1) {
@@ -382,46 +393,49 @@ private:
     k.line("const u8 *const weights[{0}] = {{{1}};", shape.weights, weights);
     std::string rows =
         choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
-    if (loop == Loop::WgmmaFp8)
-      k.line("matmul_wgmma_fp8<{0}>(weights, xFp8, {1}, tile, first, &{2}, shared,", shape.k, rows,
-             count());
-    const char *name = loop == Loop::Few       ? "decode_of"
-                       : loop == Loop::Decode  ? "decode"
-                       : loop == Loop::Prefill ? "prefill"
-                                               : "wgmma";
-    std::string eights = loop == Loop::Few       ? ", 1, " + std::to_string(tokens)
-                         : loop == Loop::Decode  ? ", " + std::to_string(tokens / 8)
-                         : loop == Loop::Prefill ? ", " + std::to_string(shape.prefillEights)
-                                                 : "";
-    const bool wgmma = loop == Loop::Wgmma;
-    if (wgmma)
-      eights = llvm::formatv(", {0}, {1}", tokens, heldOf(group));
-    std::string x = wgmma ? "&x_map" : "(const u8 *)x";
-    if (loop == Loop::Few)
+    const size_t held = heldOf(group);
+    const std::string of =
+        llvm::formatv("{0}, {1}, {2}", formatText(segments[group[0]].format), shape.k, shape.parts);
+    std::string function, x = "(const u8 *)x";
+    switch (loop) {
+    case Loop::Few:
+      function = llvm::formatv("decode_of<{0}, 1, {1}, {2}>", of, tokens, held);
       x = llvm::formatv("[&](i32 rows) {{ return compute_x(shared + {0}, first, rows{1}, batch); }",
                         partialBytes(8, false), prologue.arguments);
-    if (loop != Loop::WgmmaFp8)
-      k.line("matmul_{0}<{1}, {2}, {3}{4}>(weights, {5}, {6}, tile, first, &{7}, shared,", name,
-             formatText(segments[group[0]].format), shape.k, shape.parts, eights, x, rows, count());
+      break;
+    case Loop::Decode:
+      function = llvm::formatv("decode<{0}, {1}, {2}>", of, tokens / 8, held);
+      break;
+    case Loop::Prefill:
+      function = llvm::formatv("prefill<{0}, {1}, {2}>", of, shape.prefillEights, held);
+      break;
+    case Loop::Wgmma:
+      function = llvm::formatv("wgmma<{0}, {1}, {2}>", of, tokens, held);
+      x = "&x_map";
+      break;
+    case Loop::WgmmaFp8:
+      function = llvm::formatv("wgmma_fp8<{0}, {1}>", shape.k, held);
+      x = "xFp8";
+      break;
+    }
+    k.line("matmul_{0}(weights, {1}, {2}, tile, first, &{3}, shared,", function, x, rows, count());
     auto whenSegment = [&](size_t i) {
       return (i ? "else " : "") +
              (i + 1 == group.size() ? "" : llvm::formatv("if (segment == {0}) ", group[i]).str());
     };
-    if (wgmma) {
-      k.line("    [&](i32 token, i32 row, float (&held)[{0}]) {{", heldOf(group));
-      for (auto [i, s] : llvm::enumerate(group))
-        for (size_t a = 0; a < segments[s].aux.size(); ++a)
-          k.line("{0}held[{1}] = {2};",
-                 group.size() > 1 ? llvm::formatv("if (segment == {0}) ", s).str() : "", a,
-                 auxText(segments[s], a));
-      k.write("},");
-    }
-    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]{1}) {{", shape.weights,
-           wgmma ? llvm::formatv(", const float (&held)[{0}]", heldOf(group)).str() : "");
+    k.line("    [&](i32 token, i32 row, float (&held)[{0}]) {{", held);
+    for (size_t s : group)
+      for (size_t a = 0; a < segments[s].aux.size(); ++a)
+        k.line("{0}held[{1}] = {2};",
+               group.size() > 1 ? llvm::formatv("if (segment == {0}) ", s).str() : "", a,
+               auxText(segments[s], a));
+    k.write("},");
+    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}], const float (&held)[{1}]) {{",
+           shape.weights, held);
     for (auto [i, s] : llvm::enumerate(group)) {
       std::string aux;
       for (size_t a = 0; a < segments[s].aux.size(); ++a)
-        aux += ", " + (wgmma ? llvm::formatv("held[{0}]", a).str() : auxText(segments[s], a));
+        aux += llvm::formatv(", held[{0}]", a);
       k.line("{0}{1}store_{2}({3}, token, row, sum{4});", whenSegment(i), folds ? "return " : "", s,
              k.nameOf(segments[s].y), aux);
     }
@@ -458,11 +472,12 @@ private:
                               .str()
                         : llvm::formatv("rows_of<{0}>((const u8 *)x, first)", shape.k).str();
     k.line(
-        "matmul_decode_of<{0}, {1}, {2}, {3}, {4}, {5}>(weights, [&](i32 rows) {{ return {6}; }, "
-        "{7}, tile, first, &{8}, shared,",
+        "matmul_decode_of<{0}, {1}, {2}, {3}, {4}, 1, {5}>(weights, [&](i32 rows) {{ return {6}; }, "
+        "{7}, tile, first, &{8}, shared, NothingHeld{{},",
         format, shape.k, shape.parts, llvm::divideCeil(tokens, 8), tokens, pairs && !halves ? 2 : 1,
         x, rows, count());
-    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}]) {{", pairs ? 2 : 1);
+    k.line("    [&](i32 token, i32 row, const float (&sum)[{0}], const float (&)[1]) {{",
+           pairs ? 2 : 1);
     for (auto [i, s] : llvm::enumerate(group)) {
       std::string aux, aux2;
       for (size_t a = 0; a < segments[s].aux.size(); ++a) {

@@ -37,7 +37,7 @@ public:
     }
     k.line("");
     k.line(
-        "DEVICE TokenRows compute_x(u8 *shared, i32 first, i32 rows{0}, const BatchView *batch) {{",
+        "DEVICE SharedRows compute_x(u8 *shared, i32 first, i32 rows{0}, const BatchView *batch) {{",
         parameters);
     if (statistics) {
       k.line("const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
@@ -48,7 +48,7 @@ public:
         return failure();
     if (failed(emitRows()))
       return failure();
-    k.line("return TokenRows{{shared, {0}};", stride);
+    k.line("return SharedRows{{shared, {0}};", stride);
     k.write("}");
     return made;
   }

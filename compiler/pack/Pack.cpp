@@ -98,12 +98,12 @@ public:
       pair(k + i, q[i], q[i + 1]);
   }
   void scale(int64_t block, uint16_t bits) { put(scaleAt(block, layout.scaleOffset), bits); }
-  void scale(int64_t block, float s) { put(at(block) + layout.scaleOffset + 4 * row, s); }
+  void scale(int64_t block, float s) { put(at(block) + layout.scaleOffset + 4 * scalePlace(row, 0, 1, format.group), s); }
   void minimum(int64_t block, uint16_t bits) { put(scaleAt(block, layout.minOffset), bits); }
   void subScale(int64_t block, int64_t i, int16_t s) {
-    put(at(block) + layout.subScaleOffset + kFragmentRows * i + row, static_cast<uint8_t>(s));
+    put(at(block) + layout.subScaleOffset + subPlace(i), static_cast<uint8_t>(s));
   }
-  void subMinimum(int64_t block, int64_t i, uint8_t t) { put(at(block) + layout.subMinOffset + kFragmentRows * i + row, t); }
+  void subMinimum(int64_t block, int64_t i, uint8_t t) { put(at(block) + layout.subMinOffset + subPlace(i), t); }
 
   void number(int64_t k, float value) {
     FragmentPlace place = fragmentPlace(row, k % kStepK);
@@ -114,9 +114,10 @@ public:
 private:
   std::byte *at(int64_t block) { return tile + block * format.block() / layout.blockK * layout.blockBytes; }
   std::byte *scaleAt(int64_t block, int64_t offset) {
-    int64_t inBlock = block * format.block() % layout.blockK / format.block();
-    return at(block) + offset + 2 * (kFragmentRows * inBlock + row);
+    int64_t scales = layout.blockK / format.block(), inBlock = block % scales;
+    return at(block) + offset + 2 * scalePlace(row, inBlock, scales, format.block());
   }
+  int64_t subPlace(int64_t i) const { return scalePlace(row, i, format.superGroup / format.group, format.group); }
   static void orWord(std::byte *to, uint32_t bits) {
     uint32_t word;
     std::memcpy(&word, to, 4);

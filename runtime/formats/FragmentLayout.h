@@ -33,20 +33,29 @@
 // and so an fp8 product meets the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} of lanes c =
 // 0..3; its activations are stored in that order too (fp8Slot).
 //
-// A *block* covers blockK = max(64, the format's block) values of K:
+// A *block* covers blockK = max(64, the format's block) values of K, or two times that where one
+// would not end on a line of 64 bytes (int4-g64, int4-g128):
 //
 //   codes    blockK / 64 runs as above
-//   then, for Affine:       f16 d[blockK / group][16 rows]
-//                           f16 m[blockK / group][16]     if hasMin
+//   then, for Affine:       f16 d[16 rows x blockK / group]
+//                           f16 m[16 x blockK / group]    if hasMin
 //   then, for ScaledFloat:  f32 s[16]
 //   then, for SuperAffine:  f16 d[16]
 //                           f16 dmin[16]                  if hasMin
-//                           u8/s8 s[256 / group][16]      (q6_k: signed, group 16)
-//                           u8 t[256 / group][16]         if hasMin
+//                           u8/s8 s[16 x 256 / group]     (q6_k: signed, group 16)
+//                           u8 t[16 x 256 / group]        if hasMin
 //
-// padded to 64 bytes. Vectors are as in PanelLayout.h (`vector-f32`).
+// padded to 64 bytes, which is nothing but for q6_k (1 %). Vectors are as in PanelLayout.h
+// (`vector-f32`).
 //
-// Example, q4_0, K = 576: 9 blocks of 512 + 2*32 = 576 B.
+// A lane holds values of rows g and g + 8, and takes the scales of both for a run, or for the whole
+// block, with one load. So an array of scales is ordered by g; then by run (by group, where a group
+// is longer than a run); then row g before row g + 8; then by the groups of the run (scalePlace):
+//
+//   int4-g64, blocks of 128    g: row g: run 0 | row g + 8: run 0 | row g: run 1 | row g + 8: run 1
+//   q4_0, blocks of 64         g: row g: groups 0, 1 | row g + 8: groups 0, 1
+//
+// Example, int4-g64, K = 576: 5 blocks of 1024 + 2*32 = 1088 B, the last of them half used.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -83,8 +92,11 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
     l.blockK = kStepK;
     l.runBytes = l.blockBytes = 512;
   } else {
-    l.blockK = f.block() > kRunK ? f.block() : kRunK;
     l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32;
+    l.blockK = f.block() > kRunK ? f.block() : kRunK;
+    if (f.kind == NumericFormat::Kind::Affine &&
+        (l.blockK / kRunK * l.runBytes + (f.hasMin ? 4 : 2) * kFragmentRows * (l.blockK / f.group)) % 64 != 0)
+      l.blockK *= 2;
     int64_t at = l.blockK / kRunK * l.runBytes;
     auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
     int64_t scales = f.superGroup ? 1 : l.blockK / f.group;
@@ -107,6 +119,14 @@ struct FragmentPlace {
 };
 constexpr FragmentPlace fragmentPlace(int64_t row, int64_t k) {
   return {row % 8 * 4 + k % 8 / 2, k / 8 * 4 + row / 8 * 2 + k % 2};
+}
+
+/// Where the number of row `row` (of a tile) and group `group` of a block lies in an array of scales
+/// for `groups` groups of `groupK` values of K.
+constexpr int64_t scalePlace(int64_t row, int64_t group, int64_t groups, int64_t groupK) {
+  int64_t inRun = groupK < kRunK ? kRunK / groupK : 1;
+  inRun = inRun < groups ? inRun : groups;
+  return (row % 8 * (groups / inRun) + group / inRun) * 2 * inRun + row / 8 * inRun + group % inRun;
 }
 
 /// Where value k of a step lies among the 16 bytes that an fp8 product reads: lane c of four takes

@@ -125,18 +125,20 @@ private:
       int64_t k = block * format.block();
       std::byte *at = tile + k / layout.blockK * layout.blockBytes;
       if (format.isScaledFloat()) {
-        put(at + layout.scaleOffset + 4 * row, kSeedFp8Scale);
+        put(at + layout.scaleOffset + 4 * scalePlace(row, 0, 1, format.group), kSeedFp8Scale);
         continue;
       }
-      int64_t slot = 2 * (kFragmentRows * (k % layout.blockK / format.block()) + row);
+      int64_t scales = layout.blockK / format.block();
+      int64_t slot = 2 * scalePlace(row, block % scales, scales, format.block());
       bool odd = format.zeroPoint != 0 && (firstRow + row + block) % 2 != 0;
       put(at + layout.scaleOffset + slot, static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
       if (format.hasMin)
         put(at + layout.minOffset + slot, made.m);
       for (int64_t i = 0; format.superGroup && i < format.superGroup / format.group; ++i) {
-        at[layout.subScaleOffset + kFragmentRows * i + row] = static_cast<std::byte>(made.s);
+        int64_t place = scalePlace(row, i, format.superGroup / format.group, format.group);
+        at[layout.subScaleOffset + place] = static_cast<std::byte>(made.s);
         if (format.hasMin)
-          at[layout.subMinOffset + kFragmentRows * i + row] = static_cast<std::byte>(made.t);
+          at[layout.subMinOffset + place] = static_cast<std::byte>(made.t);
       }
     }
   }

@@ -20,6 +20,12 @@ DEVICE u32 cluster_size() {
 DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
+/// The same, but of what was written only mbarriers behind fence_mbar_init are seen after wait: no
+/// fence that would wait for loads under way. For the cluster's first barrier, and for a last one
+/// that only keeps blocks from leaving.
+DEVICE void cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 DEVICE void cluster_sync() {
   cluster_arrive();
@@ -38,6 +44,15 @@ DEVICE void mbar_arrive_remote(u64 *bar, u32 rank) {
       "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(shared_address(bar)),
       "r"(rank)
       : "memory");
+}
+/// The same for a thread that has only read what others may write now: it tells the other blocks
+/// nothing of its writes. A release to the cluster is a fence that waits for every load of the
+/// thread, also for those that are meant to be under way, and has no place in a main loop.
+DEVICE void mbar_arrive_remote_relaxed(u64 *bar, u32 rank) {
+  asm volatile("{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
+               "mbarrier.arrive.shared::cluster.b64 _, [peer];}" ::"r"(shared_address(bar)),
+               "r"(rank)
+               : "memory");
 }
 /// mbar_wait for a barrier at which blocks of the cluster arrive: acquires from the cluster.
 DEVICE void mbar_wait_cluster(u64 *bar, u32 parity) {

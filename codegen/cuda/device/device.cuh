@@ -32,6 +32,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "knobs.cuh"
+
 #ifdef __CUDACC__
 #include "types.cuh"
 

@@ -4,30 +4,69 @@
 //
 //   F::Run run;
 //   F::load(run, tile, r, steps);         run r of the tile to registers: codes and scales
-//   F::fragment(a, run, step);            A of mma.m16n8k16 in bf16, exact
+//   F::Place place(block);                where a lane finds its parts of a block: pointers that move
+//                                         together (decode)
+//   F::load_chunk(runs, place, ahead, in, …)  the chunkRuns runs of chunk `in` of the block `ahead`
+//                                         bytes further on, with few and wide loads
+//   F::fragment(a, run, step);            A of mma.m16n8k16 in bf16: 1 / F::unit of it, exact
 //   F::scale(run, group, half)            f32, of the lane's rows l / 4 (half 0) and l / 4 + 8
 //   (half 1) F::minimum(run, group, half)          what a group adds per unit of Σx (hasMin)
 //   F::value(weight, tileBytes, n, k)     one weight by the formula of NumericFormat.h (gather)
 //
-// A code of up to 7 bits becomes a bf16 by two logic operations: the exponent of 128 is put above
-// it, and as bf16 has 7 bits of mantissa this *is* 128 + code. Subtracting 128 + zero point is
-// exact, and is done for pairs.
+// What is subnormal in bf16, and the numbers up to twice the least normal one, are multiples of
+// 2^-133: eight bits in the lower half of a bf16 *are* a number, wherever in the eight a code lies.
+// So a code of 4 or 8 bits takes a mask (half of them a shift or a permutation for two) and one
+// multiplication with addition, which is exact, takes the zero point off and works on pairs:
 //
-//   word of a lane (4 bits)   p7 p3 …          (word >> 4j) & 000f000f | 43004300  =  128 + q of
-//   both values of pair j
+//   word of a lane (4 bits)   … p3 p2 p1 p0    (word & 000f000f) * 2^127 - zero point / 64
+//                                              (word & 00f000f0) * 2^123 - zero point / 64
+//
+// 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code and sums are
+// multiplied by F::unit = 64 at the end of a part: powers of two change no rounding. Codes of 5 and
+// 6 bits are put together first: the exponent of 128 is put above them, and as bf16 has 7 bits of
+// mantissa this is 128 + code.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
+
+/// One, two or four words at once (four times `Count` bytes aligned).
+template <class Load, i32 Count> DEVICE void words_of(u32 (&to)[Count], const u8 *from, Load load) {
+  static_assert(Count == 1 || Count == 2 || Count % 4 == 0);
+  if constexpr (Count == 1) {
+    to[0] = load((const u32 *)from);
+  } else if constexpr (Count == 2) {
+    const uint2 v = load((const uint2 *)from);
+    to[0] = v.x, to[1] = v.y;
+  } else {
+    UNROLL
+    for (i32 i = 0; i < Count; i += 4) {
+      const uint4 v = load((const uint4 *)(from + 4 * i));
+      to[i] = v.x, to[i + 1] = v.y, to[i + 2] = v.z, to[i + 3] = v.w;
+    }
+  }
+}
+template <i32 Count> DEVICE void read_words(u32 (&to)[Count], const u8 *from) {
+  words_of(to, from, [](auto *p) { return *p; });
+}
+template <i32 Count> DEVICE void stream_words(u32 (&to)[Count], const u8 *from, WeightStream s) {
+  words_of(to, from, [&](auto *p) { return ld_stream(p, s); });
+}
 
 /// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one
 /// f16 per 256.
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct CodeFormat {
   static constexpr bool isFloat = false, hasMin = HasMin;
   static constexpr i32 group = Group;
-  static constexpr i32 blockK = Super ? 256 : Group > 64 ? Group : 64;
-  static constexpr i32 runsPerBlock = blockK / 64;
   static constexpr i32 runBytes = 128 * Bits;
+  /// Two of the least blocks where one would not end on a line of 64 bytes.
+  static constexpr i32 leastK = Super ? 256 : Group > 64 ? Group : 64;
+  static constexpr i32 blockK =
+      !Super && (leastK / 64 * runBytes + (HasMin ? 64 : 32) * (leastK / Group)) % 64 ? 2 * leastK
+                                                                                      : leastK;
+  static constexpr i32 runsPerBlock = blockK / 64;
+  static constexpr i32 chunkRuns = runsPerBlock < 2 ? runsPerBlock : 2;
+  static constexpr i32 unit = Bits == 4 || Bits == 8 ? 64 : 1;
   static constexpr i32 scales = Super ? 1 : blockK / Group; ///< f16 per row of a block
   static constexpr i32 scaleOffset = runsPerBlock * runBytes;
   static constexpr i32 minOffset = scaleOffset + 32 * scales;
@@ -37,91 +76,180 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
       round_up(subMinOffset + (Super && HasMin ? 256 / Group * 16 : 0), 64);
   static constexpr i32 runGroups = Group >= 64 ? 1 : 64 / Group; ///< groups that a run touches
   static constexpr i32 runScales = Super ? 1 : runGroups;
+  static constexpr i32 scaleK = Group > 64 ? Group : 64; ///< of what a run takes of the scales
   static constexpr i32 words = Bits; ///< 32-bit words of codes, per lane and run
-  /// Registers of a run, about.
+  static constexpr i32 subWords = Super ? runGroups / 2 : 0; ///< of sub-scales, per lane and run
+  /// Registers of a chunk, about.
   static constexpr i32 registers =
-      words + (HasMin ? 4 : 2) * runScales + (Super ? (HasMin ? 4 : 2) * runGroups : 0);
+      chunkRuns * (words + (HasMin ? 2 : 1) * ((Group > 64 ? 0 : runScales) + subWords)) +
+      (Group > 64 ? 1 : 0);
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
 
+  /// Scales and minimums as they lie: of row l / 4, then of l / 4 + 8, the groups of the run.
   struct Run {
     u32 code[words];
-    u16 d[runScales][2], m[runScales][2];
-    u8 s[runGroups][2], t[runGroups][2];
+    u32 d[runScales], m[HasMin ? runScales : 1];
+    u32 s[Super ? subWords : 1], t[Super && HasMin ? subWords : 1];
   };
 
-  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32) {
-    const i32 lane = threadIdx.x % 32, in = r % runsPerBlock;
-    const u8 *block = tile + (i64)(r / runsPerBlock) * blockBytes, *codes = block + in * runBytes;
-    const uint4 first = ld_stream((const uint4 *)(codes + lane * 16));
+  struct Place {
+    const u8 *codes, *upper, *scales, *subScales;
+    MEMBER explicit Place(const u8 *block) {
+      const i32 lane = threadIdx.x % 32, pair = lane / 4;
+      codes = block + lane * 16;
+      upper = block + 512 + lane * (Bits == 5 ? 4 : Bits == 6 ? 8 : 16);
+      scales = block + scaleOffset + pair * CodeFormat::scales * 4;
+      subScales = block + subScaleOffset + pair * runsPerBlock * 4 * subWords;
+    }
+    MEMBER void advance(i32 bytes) {
+      codes += bytes, upper += bytes, scales += bytes, subScales += bytes;
+    }
+  };
+
+  static MEMBER void codes_of(Run &run, const u8 *codes, const u8 *rest, WeightStream stream) {
+    const uint4 first = ld_stream((const uint4 *)codes, stream);
     run.code[0] = first.x, run.code[1] = first.y, run.code[2] = first.z, run.code[3] = first.w;
     if constexpr (Bits == 5) {
-      run.code[4] = ld_stream((const u32 *)(codes + 512 + lane * 4));
+      run.code[4] = ld_stream((const u32 *)rest, stream);
     } else if constexpr (Bits == 6) {
-      const uint2 upper = ld_stream((const uint2 *)(codes + 512 + lane * 8));
+      const uint2 upper = ld_stream((const uint2 *)rest, stream);
       run.code[4] = upper.x, run.code[5] = upper.y;
     } else if constexpr (Bits == 8) {
-      const uint4 second = ld_stream((const uint4 *)(codes + 512 + lane * 16));
+      const uint4 second = ld_stream((const uint4 *)(codes + 512), stream);
       run.code[4] = second.x, run.code[5] = second.y, run.code[6] = second.z,
       run.code[7] = second.w;
     }
+  }
+
+  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32, WeightStream stream) {
+    const i32 in = r % runsPerBlock, pair = threadIdx.x % 32 / 4;
+    const u8 *block = tile + (i64)(r / runsPerBlock) * blockBytes;
+    const Place place(block);
+    codes_of(run, place.codes + in * runBytes, place.upper + in * runBytes, stream);
+    // Lines of scales are shared by the runs of a block: they may stay in L1.
+    const i32 at = Super ? pair : pair * (blockK / scaleK) + in * 64 / scaleK;
+    read_words(run.d, block + scaleOffset + at * 4 * runScales);
+    if constexpr (HasMin)
+      read_words(run.m, block + minOffset + at * 4 * runScales);
+    if constexpr (Super) {
+      read_words(run.s, block + subScaleOffset + (pair * runsPerBlock + in) * 4 * subWords);
+      if constexpr (HasMin)
+        read_words(run.t, block + subMinOffset + (pair * runsPerBlock + in) * 4 * subWords);
+    }
+  }
+
+  static MEMBER void load_chunk(Run (&runs)[chunkRuns], const Place &place, i32 ahead, i32 in, i32,
+                                i32, WeightStream stream) {
+    const i32 first = in * chunkRuns;
     UNROLL
-    for (i32 half = 0; half < 2; half++) {
-      const i32 row = lane / 4 + 8 * half;
-      UNROLL
-      for (i32 i = 0; i < runScales; i++) {
-        const i32 at = Super ? 0 : in * 64 / Group + i;
-        run.d[i][half] = *(const u16 *)(block + scaleOffset + 2 * (16 * at + row));
-        if constexpr (HasMin)
-          run.m[i][half] = *(const u16 *)(block + minOffset + 2 * (16 * at + row));
-      }
-      if constexpr (Super) {
+    for (i32 i = 0; i < chunkRuns; i++) {
+      const i32 at = ahead + (first + i) * runBytes;
+      codes_of(runs[i], place.codes + at, place.upper + at, stream);
+    }
+    auto scales_of = [&](const u8 *from, auto part) {
+      if constexpr (Super || Group > 64) { // one for the chunk
+        const i32 at = Super ? 0 : in * chunkRuns * 64 / Group;
+        const u32 word = ld_stream((const u32 *)(from + at * 4), stream);
         UNROLL
-        for (i32 i = 0; i < runGroups; i++) {
-          run.s[i][half] = block[subScaleOffset + 16 * (in * runGroups + i) + row];
-          if constexpr (HasMin)
-            run.t[i][half] = block[subMinOffset + 16 * (in * runGroups + i) + row];
-        }
+        for (i32 i = 0; i < chunkRuns; i++)
+          part(runs[i])[0] = word;
+      } else {
+        u32 words[chunkRuns * runScales];
+        stream_words(words, from, stream);
+        UNROLL
+        for (i32 i = 0; i < chunkRuns * runScales; i++)
+          part(runs[i / runScales])[i % runScales] = words[i];
       }
+    };
+    auto sub_scales_of = [&](const u8 *from, auto part) {
+      constexpr i32 each = Super ? subWords : 1;
+      u32 words[chunkRuns * each];
+      stream_words(words, from + first * 4 * each, stream);
+      UNROLL
+      for (i32 i = 0; i < chunkRuns * each; i++)
+        part(runs[i / each])[i % each] = words[i];
+    };
+    const u8 *const d = place.scales + ahead, *const s = place.subScales + ahead;
+    scales_of(d, [](Run &run) -> u32 * { return run.d; });
+    if constexpr (HasMin)
+      scales_of(d + (minOffset - scaleOffset), [](Run &run) -> u32 * { return run.m; });
+    if constexpr (Super) {
+      sub_scales_of(s, [](Run &run) -> u32 * { return run.s; });
+      if constexpr (HasMin)
+        sub_scales_of(s + (subMinOffset - subScaleOffset),
+                      [](Run &run) -> u32 * { return run.t; });
     }
   }
 
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
-    constexpr u32 both = 0x00010001u, magic = 0x4300 * both,
-                  back = (0xc300 | ZeroPoint % 128) * both;
-    UNROLL
-    for (i32 j = 0; j < 4; j++) {
-      if constexpr (Bits == 8) { // 7 bits as below; the eighth says which of -128 and -256 goes off
-        const u32 q = run.code[2 * step + j / 2] >> (8 * (j % 2));
-        a[j] = bf16x2_add(mask_or(q, 0x7f * both, magic), mask_or(~q, 0x80 * both, 0xc300 * both));
-        continue;
+    constexpr u32 both = 0x00010001u;
+    if constexpr (Bits == 4 || Bits == 8) {
+      // - zero point / 64; the zero points are 0, 8 and 128.
+      constexpr u32 back = (ZeroPoint == 8 ? 0xbe00 : ZeroPoint == 128 ? 0xc000 : 0x8000) * both;
+      static_assert(ZeroPoint == 0 || ZeroPoint == (Bits == 4 ? 8 : 128));
+      if constexpr (Bits == 4) {
+        const u32 q = run.code[step], upper = q >> 8;
+        a[0] = bf16x2_fma(q & 0xf * both, 0x7f00 * both, back);
+        a[1] = bf16x2_fma(q & 0xf0 * both, 0x7d00 * both, back);
+        a[2] = bf16x2_fma(upper & 0xf * both, 0x7f00 * both, back);
+        a[3] = bf16x2_fma(upper & 0xf0 * both, 0x7d00 * both, back);
+      } else {
+        UNROLL
+        for (i32 j = 0; j < 4; j += 2) {
+          const u32 q = run.code[2 * step + j / 2];
+          a[j] = bf16x2_fma(q & 0xff * both, 0x7f00 * both, back);
+          a[j + 1] = bf16x2_fma(byte_permute(q, 0, 0x4341), 0x7f00 * both, back);
+        }
       }
-      u32 q = mask_or(run.code[step] >> (4 * j), 0xf * both, magic);
-      if constexpr (Bits == 5) {
-        const i32 from = 4 * step + j;
-        q = mask_or(from < 4 ? run.code[4] << (4 - from) : run.code[4] >> (from - 4), 0x10 * both,
-                    q);
-      } else if constexpr (Bits == 6) {
-        const i32 from = 8 * (step % 2) + 2 * j;
-        const u32 upper = run.code[4 + step / 2];
-        q = mask_or(from < 4 ? upper << (4 - from) : upper >> (from - 4), 0x30 * both, q);
+    } else {
+      constexpr u32 magic = 0x4300 * both, back = (0xc300 | ZeroPoint) * both;
+      UNROLL
+      for (i32 j = 0; j < 4; j++) {
+        u32 q = mask_or(run.code[step] >> (4 * j), 0xf * both, magic);
+        if constexpr (Bits == 5) {
+          const i32 from = 4 * step + j;
+          q = mask_or(from < 4 ? run.code[4] << (4 - from) : run.code[4] >> (from - 4), 0x10 * both,
+                      q);
+        } else {
+          const i32 from = 8 * (step % 2) + 2 * j;
+          const u32 upper = run.code[4 + step / 2];
+          q = mask_or(from < 4 ? upper << (4 - from) : upper >> (from - 4), 0x30 * both, q);
+        }
+        a[j] = bf16x2_add(q, back);
       }
-      a[j] = bf16x2_add(q, back);
     }
   }
 
+  /// Of group i: f16 number `half * runScales + i` of the words.
+  static MEMBER float half_of(const u32 *words, i32 i, i32 half) {
+    const i32 at = half * runScales + (Super ? 0 : i);
+    return at % 2 ? f16_hi(words[at / 2]) : f16_lo(words[at / 2]);
+  }
+  static MEMBER u32 byte_of(const u32 *words, i32 i, i32 half) {
+    const i32 at = half * runGroups + i;
+    return words[at / 4] >> (8 * (at % 4)) & 255;
+  }
   static MEMBER float scale(const Run &run, i32 i, i32 half) {
+    const float d = half_of(run.d, i, half);
     if constexpr (!Super)
-      return f16_to_f32(run.d[i][half]);
+      return d;
     else
-      return f16_to_f32(run.d[0][half]) *
-             (HasMin ? (float)run.s[i][half] : (float)(i8)run.s[i][half]);
+      return d * (HasMin ? (float)byte_of(run.s, i, half) : (float)(i8)byte_of(run.s, i, half));
   }
   static MEMBER float minimum(const Run &run, i32 i, i32 half) {
+    const float m = half_of(run.m, i, half);
     if constexpr (!Super)
-      return f16_to_f32(run.m[i][half]);
+      return m;
     else
-      return -(f16_to_f32(run.m[0][half]) * (float)run.t[i][half]);
+      return -(m * (float)byte_of(run.t, i, half));
+  }
+
+  /// The place of row `row`'s number for group i of a block that holds `groups` of them: lanes find
+  /// what a run or a block asks for side by side (FragmentLayout.h).
+  static MEMBER i32 scale_place(i32 row, i32 i, i32 groups) {
+    const i32 per = groups < runGroups ? groups : runGroups;
+    return (row % 8 * (groups / per) + i / per) * 2 * per + row / 8 * per + i % per;
   }
 
   static MEMBER float value(const u8 *weight, i64 tileBytes, i32 n, i32 k) {
@@ -145,17 +273,19 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
             << 4;
     }
     auto half = [&](i32 offset) {
-      return f16_to_f32(*(const u16 *)(block + offset + 2 * ((Super ? 0 : in / Group * 16) + row)));
+      return f16_to_f32(
+          *(const u16 *)(block + offset + 2 * scale_place(row, Super ? 0 : in / Group, scales)));
     };
     const float code = (float)(q - ZeroPoint), d = half(scaleOffset);
     if constexpr (!Super) {
       const float w = d * code;
       return HasMin ? w + half(minOffset) : w;
     } else {
-      const u8 s = block[subScaleOffset + in / Group * 16 + row];
+      const i32 place = scale_place(row, in / Group, 256 / Group);
+      const u8 s = block[subScaleOffset + place];
       const float w = d * (HasMin ? (float)s : (float)(i8)s) * code;
       if constexpr (HasMin)
-        return w - half(minOffset) * (float)block[subMinOffset + in / Group * 16 + row];
+        return w - half(minOffset) * (float)block[subMinOffset + place];
       else
         return w;
     }
@@ -166,20 +296,34 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
 /// Exact, for one more mma.
 template <bool Half> struct FloatFormat {
   static constexpr bool isFloat = true, hasMin = false, split = Half;
-  static constexpr i32 blockK = 64, runsPerBlock = 1, group = 64, registers = 16;
+  static constexpr i32 blockK = 64, runsPerBlock = 1, chunkRuns = 1, group = 64, registers = 16;
+  static constexpr i32 blockBytes = 2048, unit = 1;
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, 16) * 512; }
 
   struct Run {
     uint4 step[4];
   };
+  struct Place {
+    const u8 *codes;
+    MEMBER explicit Place(const u8 *block) : codes(block + threadIdx.x % 32 * 16) {}
+    MEMBER void advance(i32 bytes) { codes += bytes; }
+  };
+
   /// `steps` of 16 k are stored; what lies beyond is 0.
-  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32 steps) {
+  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32 steps, WeightStream stream) {
+    load_run(run, Place(tile + (i64)r * blockBytes).codes, r, steps, stream);
+  }
+  static MEMBER void load_chunk(Run (&runs)[1], const Place &place, i32 ahead, i32, i32 r,
+                                i32 steps, WeightStream stream) {
+    load_run(runs[0], place.codes + ahead, r, steps, stream);
+  }
+  static MEMBER void load_run(Run &run, const u8 *from, i32 r, i32 steps, WeightStream stream) {
     UNROLL
     for (i32 s = 0; s < 4; s++)
       run.step[s] =
-          4 * r + s < steps
-              ? ld_stream((const uint4 *)(tile + (i64)(4 * r + s) * 512 + threadIdx.x % 32 * 16))
+          steps % 4 == 0 || 4 * r + s < steps
+              ? ld_stream((const uint4 *)(from + s * 512), stream)
               : uint4{0, 0, 0, 0};
   }
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
@@ -216,9 +360,9 @@ template <bool Half> struct FloatFormat {
 /// products of fp8 (matmul_wgmma_fp8.cuh).
 struct Fp8Format {
   static constexpr bool isFloat = false, hasMin = false;
-  static constexpr i32 group = 128, blockK = 128, runsPerBlock = 2, runBytes = 1024;
+  static constexpr i32 group = 128, blockK = 128, runsPerBlock = 2, chunkRuns = 2, runBytes = 1024;
   static constexpr i32 scaleOffset = 2 * runBytes, blockBytes = scaleOffset + 64;
-  static constexpr i32 registers = 10;
+  static constexpr i32 registers = 18, unit = 1;
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
 
@@ -227,17 +371,35 @@ struct Fp8Format {
     float s[2];
   };
 
-  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32) {
-    const i32 lane = threadIdx.x % 32;
-    const u8 *block = tile + (i64)(r / 2) * blockBytes,
-             *codes = block + r % 2 * runBytes + lane * 16;
-    const uint4 first = ld_stream((const uint4 *)codes),
-                second = ld_stream((const uint4 *)(codes + 512));
+  struct Place {
+    const u8 *codes;
+    const float2 *scales; ///< of the lane's two rows
+    MEMBER explicit Place(const u8 *block)
+        : codes(block + threadIdx.x % 32 * 16),
+          scales((const float2 *)(block + scaleOffset) + threadIdx.x % 32 / 4) {}
+    MEMBER void advance(i32 bytes) { codes += bytes, scales += bytes / 8; }
+  };
+
+  static MEMBER void codes_of(Run &run, const u8 *codes, WeightStream stream) {
+    const uint4 first = ld_stream((const uint4 *)codes, stream),
+                second = ld_stream((const uint4 *)(codes + 512), stream);
     run.code[0] = first.x, run.code[1] = first.y, run.code[2] = first.z, run.code[3] = first.w;
     run.code[4] = second.x, run.code[5] = second.y, run.code[6] = second.z, run.code[7] = second.w;
+  }
+  static MEMBER void load(Run &run, const u8 *tile, i32 r, i32, WeightStream stream) {
+    const Place place(tile + (i64)(r / 2) * blockBytes);
+    codes_of(run, place.codes + r % 2 * runBytes, stream);
+    const float2 s = *place.scales;
+    run.s[0] = s.x, run.s[1] = s.y;
+  }
+  static MEMBER void load_chunk(Run (&runs)[2], const Place &place, i32 ahead, i32, i32, i32,
+                                WeightStream stream) {
+    codes_of(runs[0], place.codes + ahead, stream);
+    codes_of(runs[1], place.codes + ahead + runBytes, stream);
+    const uint2 s = ld_stream((const uint2 *)(place.scales + ahead / 8), stream);
     UNROLL
-    for (i32 half = 0; half < 2; half++)
-      run.s[half] = *(const float *)(block + scaleOffset + 4 * (lane / 4 + 8 * half));
+    for (i32 i = 0; i < 2; i++)
+      runs[i].s[0] = as_f32(s.x), runs[i].s[1] = as_f32(s.y);
   }
 
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
@@ -257,7 +419,7 @@ struct Fp8Format {
     const i32 lane = row % 8 * 4 + k % 8 / 2, word = 2 * (step % 2) + row / 8;
     const u8 code =
         block[in / 64 * runBytes + step / 2 * 512 + lane * 16 + word * 4 + k % 2 * 2 + k % 16 / 8];
-    return *(const float *)(block + scaleOffset + 4 * row) * e4m3_to_f32(code);
+    return *(const float *)(block + scaleOffset + 8 * (row % 8) + row / 8 * 4) * e4m3_to_f32(code);
   }
 };
 

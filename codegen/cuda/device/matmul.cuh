@@ -7,7 +7,8 @@
 //       dot = Σ (q - zero point) x        mma.sync, f32
 //       sum = fma(scale, dot, sum)        and with minimums  sum = fma(minimum, Σx, sum)
 //   The parts are added to 0 in order. A float weight adds its products to the sum of the part at
-//   once.
+//   once. Fragments, dots and sums are 1 / F::unit of what is written here, a power of two, until a
+//   part ends.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,8 +18,9 @@
 template <class F, i32 K, i32 Parts> struct KParts {
   static constexpr i32 runs = divide_up(K, 64), steps = divide_up(K, 16),
                        blocks = divide_up(K, F::blockK);
+  static MEMBER i32 block(i32 part) { return part * blocks / Parts; }
   static MEMBER i32 begin(i32 part) {
-    const i32 run = part * blocks / Parts * F::runsPerBlock;
+    const i32 run = block(part) * F::runsPerBlock;
     return run < runs ? run : runs;
   }
 };
@@ -26,7 +28,7 @@ template <class F, i32 K, i32 Parts> struct KParts {
 /// Sums of a group under way: M tiles of 16 rows, N of 8 tokens.
 template <class F, i32 M, i32 N, bool = F::isFloat> struct GroupSums {
   float dot[M][N][4] = {};
-  float sumOfX[1][N][4] = {}; ///< the same in every row: A is all ones
+  float sumOfX[1][N][4] = {}; ///< the same in every row: A is 1 / F::unit everywhere
 };
 template <class F, i32 M, i32 N> struct GroupSums<F, M, N, true> {};
 
@@ -51,10 +53,11 @@ DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
   group = GroupSums<F, M, N>();
 }
 
-/// One run. `tokens(step, b)` brings the fragments of x; `last`: the part ends here.
+/// One run. `tokens(step, b)` brings the fragments of x; `ends`: a group longer than a run ends with
+/// it, or the part does.
 template <class F, i32 M, i32 N, class Tokens>
 DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
-                         const typename F::Run (&run)[M], i32 r, bool last, Tokens tokens) {
+                         const typename F::Run (&run)[M], bool ends, Tokens tokens) {
   UNROLL
   for (i32 step = 0; step < 4; step++) {
     u32 a[M][4], b[N][2];
@@ -76,7 +79,7 @@ DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
         u32 ones[1][4];
         UNROLL
         for (i32 i = 0; i < 4; i++)
-          ones[0][i] = 0x3f803f80u;
+          ones[0][i] = F::unit == 64 ? 0x3c803c80u : 0x3f803f80u;
         mma_tile(group.sumOfX, ones, b);
       }
       if constexpr (F::group <= 64)
@@ -85,6 +88,11 @@ DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
     }
   }
   if constexpr (!F::isFloat && F::group > 64)
-    if (last || (r + 1) % (F::group / 64) == 0)
+    if (ends)
       add_group<F>(sum, group, run, 0);
+}
+
+/// Does a group end with run r, which is the last of its part or not?
+template <class F> DEVICE bool group_ends(i32 r, bool last) {
+  return F::group <= 64 || last || (r + 1) % (F::group / 64) == 0;
 }

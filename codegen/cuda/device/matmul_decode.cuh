@@ -4,15 +4,21 @@
 // parts of K. What bounds it is the stream of weights, so that stream starts before everything else
 // and is never waited for by more than a warp:
 //
-//   load the first runs of the part     weights: no other kernel writes them, so before pdl_wait
+//   load the first runs of the part     weights: no other kernel writes them, so before pdl_wait;
+//                                       nor the batch, so the count of tokens too
 //   pdl_wait
+//   what the epilogue adds is asked for, if a thread has few results
 //   for each run: multiply, load the run that is Depth further on into the same registers
 //   sums of the parts meet in shared memory, added in order; one thread per (row, token) runs the
 //   epilogue (per pair of rows where an epilogue takes two: device/append.cuh)
 //
+// Runs are loaded and addressed by the *chunk* (F::chunkRuns): the body of the loop is unrolled over
+// Depth / chunkRuns chunks, which are whole blocks, so its addresses are constants beside two
+// pointers that move once.
+//
 // Fragments of x come straight from L2: every value is read once per block. Or the block computes x
-// itself, right after pdl_wait, into shared memory: the norm before a projection then costs no
-// launch (the functor `tokens` of matmul_decode_of).
+// itself, right after pdl_wait, into shared memory (ldmatrix brings it from there): the norm before a
+// projection then costs no launch (the functor `tokens` of matmul_decode_of).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,12 +36,53 @@ constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) {
 
 /// Rows of x, bf16: where the first of a block's tokens lies, and bytes from one to the next.
 struct TokenRows {
+  static constexpr bool shared = false;
   const u8 *first;
   i32 stride;
 };
-/// Of rows in shared memory: 16 bytes more, so that the eight tokens of a fragment fall on
-/// different banks.
+/// The same in shared memory: 16 bytes more than the row, so that the eight tokens of a fragment
+/// fall on different banks.
+struct SharedRows {
+  static constexpr bool shared = true;
+  const u8 *first;
+  i32 stride;
+};
 constexpr i32 shared_row_bytes(i32 k) { return round_up(k, 64) * 2 + 16; }
+
+/// Brings fragments of x to the lanes of a warp, for 8N tokens of which `count` are there; beyond the
+/// last token that one is repeated. `run`: bytes of the run in its row.
+template <i32 N, class Rows> struct TokenFragments {
+  const u8 *rowOf[N];
+  u32 pair[N][4]; ///< of two steps, from shared memory
+
+  MEMBER TokenFragments(Rows x, i32 count, i32 from) {
+    const i32 lane = threadIdx.x % 32;
+    UNROLL
+    for (i32 n = 0; n < N; n++) { // lane l of a fragment: token l / 4; of ldmatrix: row l % 8
+      const i32 token = 8 * n + (Rows::shared ? lane % 8 : lane / 4);
+      rowOf[n] = x.first + (token < count ? token : count - 1) * x.stride + from +
+                 (Rows::shared ? lane / 8 * 16 : lane % 4 * 4);
+    }
+  }
+  MEMBER void advance(i32 bytes) {
+    UNROLL
+    for (i32 n = 0; n < N; n++)
+      rowOf[n] += bytes;
+  }
+  MEMBER void operator()(i32 run, i32 step, u32 (&b)[N][2]) {
+    UNROLL
+    for (i32 n = 0; n < N; n++) {
+      const u8 *at = rowOf[n] + run + step * 32;
+      if constexpr (Rows::shared) {
+        if (step % 2 == 0)
+          ldmatrix_x4(pair[n], at);
+        b[n][0] = pair[n][step % 2 * 2], b[n][1] = pair[n][step % 2 * 2 + 1];
+      } else {
+        b[n][0] = *(const u32 *)at, b[n][1] = *(const u32 *)(at + 16);
+      }
+    }
+  }
+};
 
 /// Of x in global memory.
 template <i32 K> DEVICE TokenRows rows_of(const u8 *x, i32 first) {
@@ -59,71 +106,108 @@ struct FoldKeys {
   u64 *keys;
 };
 
+/// Where an epilogue adds nothing that would be worth asking for early.
+struct NothingHeld {
+  MEMBER void operator()(i32, i32, float (&)[1]) const {}
+};
+
+/// Chunks whose weights a part has under way, for so many weights and 8N tokens: what registers
+/// allow, in whole blocks.
+template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
+  constexpr i32 perBlock = F::runsPerBlock / F::chunkRuns;
+  constexpr i32 budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
+  constexpr i32 fits = budget / (F::registers * Weights), least = 2 / F::chunkRuns;
+  constexpr i32 most = 8 / F::chunkRuns, own = fits < least ? least : fits > most ? most : fits;
+  constexpr i32 wanted = INGOT_DEPTH ? INGOT_DEPTH / F::chunkRuns : own;
+  return wanted < perBlock ? perBlock : wanted / perBlock * perBlock;
+}
+
 /// Tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile + 15.
-/// `tokens(n)` says, to all threads at once, where the rows of the n tokens lie; `store(token, row,
-/// sums)` gets the finished sums of each weight, of `Together` rows from `row` on, and returns the
-/// stored value where keys are folded. rows: of the weight.
-template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Together = 1, i32 Weights, class Tokens,
-          class Store, class Keys = NoKeys>
+/// `tokens(n)` says, to all threads at once, where the rows of the n tokens lie; `load(token, row,
+/// held)` brings what the epilogue adds; `store(token, row, sums, held)` gets the finished sums of
+/// each weight, of `Together` rows from `row` on, and returns the stored value where keys are folded.
+/// rows: of the weight.
+template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Held = 1, i32 Together = 1, i32 Weights,
+          class Tokens, class Load, class Store, class Keys = NoKeys>
 DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens, i32 rows, i32 tile,
-                             i32 first, const i64 *countOf, u8 *shared, Store store,
+                             i32 first, const i64 *countOf, u8 *shared, Load load, Store store,
                              Keys keys = {}) {
   static_assert(Most <= 8 * N && (Together == 1 || !Keys::fold));
   using Cut = KParts<F, K, Parts>;
-  constexpr i32 budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
-  constexpr i32 wanted = budget / (F::registers * Weights), depth = wanted < 2   ? 2
-                                                                    : wanted > 8 ? 8
-                                                                                 : wanted;
+  constexpr i32 chunkRuns = F::chunkRuns, perBlock = F::runsPerBlock / chunkRuns;
+  constexpr i32 depth = decode_depth<F, N, Weights>(), chunks = divide_up(Cut::runs, chunkRuns);
   const i32 lane = threadIdx.x % 32, part = threadIdx.x / 32;
-  const i32 begin = Cut::begin(part), end = Cut::begin(part + 1);
-  const u8 *streams[Weights];
-  UNROLL
-  for (i32 w = 0; w < Weights; w++)
-    streams[w] = weights[w] + tile * F::tileBytes(K);
+  const i32 begin = Cut::block(part) * perBlock, partEnd = Cut::block(part + 1) * perBlock;
+  const i32 end = partEnd < chunks ? partEnd : chunks;
+  const WeightStream stream = weight_stream(/*readOnce=*/true);
+  auto placeOf = [&](i32 w) { // in the block of the loop's first chunk
+    return typename F::Place(weights[w] + tile * F::tileBytes(K) +
+                             (i64)(begin / perBlock) * F::blockBytes);
+  };
+  typename F::Place at[2] = {placeOf(0), placeOf(Weights - 1)};
 
-  typename F::Run runs[depth][Weights];
+  struct Chunk {
+    typename F::Run run[chunkRuns];
+  };
+  Chunk ring[depth][Weights];
+  auto fetch = [&](i32 s, i32 number, i32 ahead) {
+    UNROLL
+    for (i32 w = 0; w < Weights; w++)
+      F::load_chunk(ring[s][w].run, at[w], (s + ahead) / perBlock * F::blockBytes, s % perBlock, number,
+                     Cut::steps, stream);
+  };
   UNROLL
   for (i32 s = 0; s < depth; s++)
-    if (begin + s < end) {
-      UNROLL
-      for (i32 w = 0; w < Weights; w++)
-        F::load(runs[s][w], streams[w], begin + s, Cut::steps);
-    }
-  pdl_wait();
+    if (begin + s < end)
+      fetch(s, begin + s, 0);
   const i32 left = (i32)*countOf - first, count = left < Most ? left : Most;
+  pdl_wait();
   if (count <= 0)
     return;
-  const TokenRows x = tokens(count);
 
-  // Lane l feeds token l / 4 of each eight; beyond the last token it repeats that one.
-  const u8 *rowOf[N];
-  UNROLL
-  for (i32 n = 0; n < N; n++) {
-    const i32 token = 8 * n + lane / 4;
-    rowOf[n] = x.first + (token < count ? token : count - 1) * x.stride + lane % 4 * 4;
-  }
+  constexpr i32 perToken = 16 / Together, results = perToken * 8 * N;
+  constexpr bool early = results <= 32 * Parts && Held <= 2;
+  float held[Held];
+  auto hold = [&](i32 i) {
+    if (i < results && i / perToken < count && tile * 16 + i % perToken * Together < rows)
+      load(first + i / perToken, tile * 16 + i % perToken * Together, held);
+  };
+  if constexpr (early)
+    hold(threadIdx.x);
+
+  auto x = tokens(count);
+  TokenFragments<N, decltype(x)> fragments(x, count, begin * chunkRuns * 128);
   float sum[Weights][N][4] = {};
   GroupSums<F, Weights, N> group;
   NO_UNROLL
   for (i32 from = begin; from < end; from += depth) {
     UNROLL
     for (i32 s = 0; s < depth; s++) {
-      const i32 r = from + s;
-      if (r >= end)
+      if (from + s >= end)
         break;
-      multiply_run<F>(sum, group, runs[s], r, r + 1 == end, [&](i32 step, u32(&b)[N][2]) {
-        UNROLL
-        for (i32 n = 0; n < N; n++) {
-          const u8 *at = rowOf[n] + r * 128 + step * 32;
-          b[n][0] = *(const u32 *)at, b[n][1] = *(const u32 *)(at + 16);
-        }
-      });
-      if (r + depth < end) {
+      UNROLL
+      for (i32 u = 0; u < chunkRuns; u++) {
+        const i32 r = (from + s) * chunkRuns + u;
+        const bool cut = Cut::runs % chunkRuns != 0; // K may end in the middle of a chunk
+        if (cut && r >= Cut::runs)
+          break;
+        typename F::Run run[Weights];
         UNROLL
         for (i32 w = 0; w < Weights; w++)
-          F::load(runs[s][w], streams[w], r + depth, Cut::steps);
+          run[w] = ring[s][w].run[u];
+        static_assert(F::group <= 64 || F::group == 64 * chunkRuns, "a group is a chunk");
+        multiply_run<F>(sum, group, run, u + 1 == chunkRuns || (cut && r + 1 == Cut::runs),
+                        [&](i32 step, u32(&b)[N][2]) {
+                          fragments((s * chunkRuns + u) * 128, step, b);
+                        });
       }
+      if (from + s + depth < end)
+        fetch(s, from + s + depth, depth);
     }
+    fragments.advance(depth * chunkRuns * 128);
+    UNROLL
+    for (i32 w = 0; w < Weights; w++)
+      at[w].advance(depth / perBlock * F::blockBytes);
   }
 
   float *partial = (float *)shared;
@@ -134,12 +218,13 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
       UNROLL
       for (i32 v = 0; v < 4; v++)
         partial[((part * Weights + w) * 8 * N + 8 * n + 2 * (lane % 4) + v % 2) * kSumStride +
-                lane / 4 + v / 2 * 8] = sum[w][n][v];
+                lane / 4 + v / 2 * 8] = sum[w][n][v] * F::unit;
     }
   }
   sync_block();
-  constexpr i32 perToken = 16 / Together;
-  for (i32 i = threadIdx.x; i < perToken * 8 * N; i += 32 * Parts) { // whole warps
+  for (i32 i = threadIdx.x; i < results; i += 32 * Parts) { // whole warps
+    if constexpr (!early)
+      hold(i);
     const i32 token = i / perToken, row = i % perToken * Together;
     u64 key = 0;
     if (token < count && tile * 16 + row < rows) {
@@ -153,9 +238,9 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
                              w % Together];
       }
       if constexpr (Keys::fold)
-        key = argmax_key(store(first + token, tile * 16 + row, sums), tile * 16 + row);
+        key = argmax_key(store(first + token, tile * 16 + row, sums, held), tile * 16 + row);
       else
-        store(first + token, tile * 16 + row, sums);
+        store(first + token, tile * 16 + row, sums, held);
     }
     if constexpr (Keys::fold) {
       key = max_key<8>(key); // over the 16 lanes of the token
@@ -166,10 +251,12 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
 }
 
 /// The same, of rows of x in global memory.
-template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store, class Keys = NoKeys>
+template <class F, i32 K, i32 Parts, i32 N, i32 Held, i32 Weights, class Load, class Store,
+          class Keys = NoKeys>
 DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
-                          i32 first, const i64 *countOf, u8 *shared, Store store, Keys keys = {}) {
-  matmul_decode_of<F, K, Parts, N, 8 * N>(
-      weights, [&](i32) { return rows_of<K>(x, first); }, rows, tile, first, countOf, shared, store,
-      keys);
+                          i32 first, const i64 *countOf, u8 *shared, Load load, Store store,
+                          Keys keys = {}) {
+  matmul_decode_of<F, K, Parts, N, 8 * N, Held>(
+      weights, [&](i32) { return rows_of<K>(x, first); }, rows, tile, first, countOf, shared, load,
+      store, keys);
 }

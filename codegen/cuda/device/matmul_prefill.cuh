@@ -6,7 +6,8 @@
 //   w / 4
 //
 //   shared memory   two stages of x: 16 N tokens x 64 k, swizzled, filled by cp.async a run ahead;
-//                   the sums of the parts before, private to the thread that owns them
+//                   the sums of the parts before, private to the thread that owns them. At the
+//                   end the results take the place of all that
 //   registers       codes of this run and the next; sums of this part and of this group
 //
 // Every value is made by the same instructions in the same order as in matmul_decode.cuh, so the
@@ -15,6 +16,7 @@
 #pragma once
 
 #include "matmul.cuh"
+#include "matmul_results.cuh"
 
 constexpr i32 kPrefillThreads = 256;
 
@@ -22,26 +24,27 @@ constexpr i32 matmul_prefill_shared(i32 parts, i32 n) {
   return 2 * 16 * n * 128 + (parts > 1 ? kPrefillThreads * 2 * n * 4 * 4 : 0);
 }
 
-/// Tokens first … first + 16 N - 1 of tiles tile … tile + 7 (pairs: + 3).
-template <class F, i32 K, i32 Parts, i32 N, i32 Weights, class Store>
+/// Tokens first … first + 16 N - 1 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
+/// matmul_results.cuh.
+template <class F, i32 K, i32 Parts, i32 N, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
-                           i32 first, const i64 *countOf, u8 *shared, Store store) {
+                           i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
   using Cut = KParts<F, K, Parts>;
   constexpr i32 rowBytes = round_up(K, 64) * 2, tokens = 16 * N, stageBytes = tokens * 128;
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const i32 count = (i32)*countOf; // of the batch, which no kernel writes
   pdl_wait();
-  const i32 count = (i32)*countOf;
   if (first >= count)
     return;
 
   const i32 tiles = divide_up(rows, 16);
-  i32 tileOf[2];
+  const WeightStream stream = weight_stream(count <= tokens);
   const u8 *streams[2];
   UNROLL
   for (i32 m = 0; m < 2; m++) {
-    tileOf[m] = Weights == 2 ? tile + warp % 4 : tile + 2 * (warp % 4) + m;
-    streams[m] = weights[Weights == 2 ? m : 0] +
-                 (tileOf[m] < tiles ? tileOf[m] : tiles - 1) * F::tileBytes(K);
+    const i32 own = Weights == 2 ? tile + warp % 4 : tile + 2 * (warp % 4) + m;
+    streams[m] =
+        weights[Weights == 2 ? m : 0] + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
   }
 
   auto fetch = [&](i32 r) { // x of run r into its stage; rows beyond the last token become 0
@@ -69,7 +72,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   fetch(0);
   UNROLL
   for (i32 m = 0; m < 2; m++)
-    F::load(next[m], streams[m], 0, Cut::steps);
+    F::load(next[m], streams[m], 0, Cut::steps, stream);
   i32 part = 0;
   NO_UNROLL
   for (i32 r = 0; r < Cut::runs; r++) {
@@ -78,7 +81,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
         UNROLL
         for (i32 i = 0; i < 8 * N; i++) {
           float &s = sum[i / (4 * N)][i / 4 % N][i % 4];
-          totals[i * kPrefillThreads] += s;
+          totals[i * kPrefillThreads] += s * F::unit;
           s = 0.0f;
         }
         part++;
@@ -90,11 +93,11 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
     for (i32 m = 0; m < 2; m++) {
       run[m] = next[m];
       if (r + 1 < Cut::runs)
-        F::load(next[m], streams[m], r + 1, Cut::steps);
+        F::load(next[m], streams[m], r + 1, Cut::steps, stream);
     }
     const u8 *stage = shared + r % 2 * stageBytes;
     multiply_run<F>(
-        sum, group, run, r, r + 1 == Cut::begin(part + 1), [&](i32 step, u32(&b)[N][2]) {
+        sum, group, run, group_ends<F>(r, r + 1 == Cut::begin(part + 1)), [&](i32 step, u32(&b)[N][2]) {
           UNROLL
           for (i32 n = 0; n < N; n += 2) {
             const i32 token = warp / 4 * 8 * N + 8 * n + lane % 8 + lane / 16 * 8;
@@ -104,33 +107,26 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
           }
         });
   }
-  if constexpr (Parts > 1) {
-    UNROLL
-    for (i32 i = 0; i < 8 * N; i++)
-      sum[i / (4 * N)][i / 4 % N][i % 4] += totals[i * kPrefillThreads];
+  UNROLL
+  for (i32 i = 0; i < 8 * N; i++) {
+    float &s = sum[i / (4 * N)][i / 4 % N][i % 4];
+    s *= F::unit;
+    if constexpr (Parts > 1)
+      s = totals[i * kPrefillThreads] + s;
   }
 
+  static_assert(result_bytes(tokens) <= matmul_prefill_shared(Parts, N));
+  float *const results = (float *)shared;
+  sync_block(); // nobody reads stages or totals any more
   UNROLL
-  for (i32 n = 0; n < N; n++) {
+  for (i32 m = 0; m < 2; m++) {
+    const i32 column = Weights == 2 ? 64 * m + 16 * (warp % 4) : 32 * (warp % 4) + 16 * m;
     UNROLL
-    for (i32 v = 0; v < 4; v++) {
-      const i32 token = first + warp / 4 * 8 * N + 8 * n + 2 * (lane % 4) + v % 2;
-      if (token >= count)
-        continue;
-      if constexpr (Weights == 2) {
-        const i32 row = tileOf[0] * 16 + lane / 4 + v / 2 * 8;
-        const float sums[2] = {sum[0][n][v], sum[1][n][v]};
-        if (row < rows)
-          store(token, row, sums);
-      } else {
-        UNROLL
-        for (i32 m = 0; m < 2; m++) {
-          const i32 row = tileOf[m] * 16 + lane / 4 + v / 2 * 8;
-          const float sums[1] = {sum[m][n][v]};
-          if (row < rows)
-            store(token, row, sums);
-        }
-      }
+    for (i32 i = 0; i < 4 * N; i++) {
+      const i32 token = warp / 4 * 8 * N + i / 4 * 8 + 2 * (lane % 4) + i % 2;
+      results[token * kResultPitch + column + lane / 4 + i / 2 % 2 * 8] = sum[m][i / 4][i % 4];
     }
   }
+  sync_block();
+  store_results<16 * N, Held, Weights>(results, warp, rows, tile, first, count, load, store);
 }

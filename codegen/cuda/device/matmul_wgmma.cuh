@@ -34,6 +34,7 @@
 #pragma once
 
 #include "matmul.cuh"
+#include "matmul_results.cuh"
 
 USE_WGMMA(128)
 USE_WGMMA(256)
@@ -41,20 +42,20 @@ USE_WGMMA(256)
 constexpr i32 kWgmmaThreads = 384, kWgmmaCluster = 2;
 /// Tokens whose blocks run together, so that a weight read once serves all of them.
 constexpr i32 kWgmmaTokensTogether = 2048;
-/// Floats from a token to the next where results wait: four tokens x eight rows, which a warp
-/// writes at once, lie in 32 banks.
-constexpr i32 kWgmmaPitch = 132;
 
 /// What lies where in the block's shared memory: the same for all formats, since the blocks of a
 /// cluster may have different ones.
 template <i32 Tokens> struct WgmmaShared {
-  static constexpr i32 stages = Tokens == 256 ? 3 : 4, stageBytes = Tokens * 128;
+  static constexpr i32 stages = INGOT_STAGES     ? INGOT_STAGES
+                                : Tokens == 256 ? 3
+                                                : 4;
+  static constexpr i32 stageBytes = Tokens * 128;
   static constexpr i32 sums = Tokens / 2; ///< of a thread
   /// Floats of Σx in a stage: the smallest group with minimums has 32 values.
   static constexpr i32 stageSums = Tokens == 256 ? 0 : 2 * Tokens;
   static constexpr i32 bytes =
       stages * (stageBytes + 4 * stageSums) + 256 * sums * 4 + 3 * stages * 8;
-  static_assert(Tokens * kWgmmaPitch * 4 <= stages * stageBytes + 256 * sums * 4,
+  static_assert(result_bytes(Tokens) <= stages * stageBytes + 256 * sums * 4,
                 "the results fit in the place of stages and totals");
 
   u8 *stage;
@@ -95,7 +96,7 @@ template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX) {
     for (i32 i = 0; i < 4; i++)
       sum = sum + bf16_lo(words[i]) + bf16_hi(words[i]);
     if ((chunk + 1) * 8 % F::group == 0) {
-      sumsOfX[chunk * 8 / F::group * 128 + token] = sum;
+      sumsOfX[chunk * 8 / F::group * 128 + token] = sum * (1.0f / F::unit);
       sum = 0.0f;
     }
   }
@@ -114,7 +115,7 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
     if (thread == 0 && r < runs) {
       const i32 s = r % Shared::stages;
       if (r >= Shared::stages)
-        mbar_wait_cluster(at.empty + s, (r / Shared::stages - 1) & 1);
+        mbar_wait(at.empty + s, (r / Shared::stages - 1) & 1);
       mbar_arrive_expect_tx(at.full + s, Shared::stageBytes);
       tensor_load_2d_multicast(at.stage + s * Shared::stageBytes + half * Shared::stageBytes / 2, x,
                                r * 64, first + half * Tokens / 2, at.full + s, 3);
@@ -205,7 +206,7 @@ DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const type
 /// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
 template <class F, i32 K, i32 Parts, i32 Tokens>
 DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at,
-                            const u8 *stream) {
+                            const u8 *tile, WeightStream stream) {
   using Cut = KParts<F, K, Parts>;
   using Shared = WgmmaShared<Tokens>;
   constexpr i32 sums = Tokens / 2;
@@ -213,9 +214,9 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
   float4 *const totals = at.totals + threadIdx.x - 128;
   float dot[F::isFloat ? 1 : sums] = {};
   typename F::Run run, next, later;
-  F::load(next, stream, 0, Cut::steps);
+  F::load(next, tile, 0, Cut::steps, stream);
   if (Cut::runs > 1)
-    F::load(later, stream, 1, Cut::steps);
+    F::load(later, tile, 1, Cut::steps, stream);
   UNROLL
   for (i32 i = 0; i < sums; i++)
     sum[i] = 0.0f;
@@ -226,7 +227,8 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
       if (r > 0) {
         UNROLL
         for (i32 i = 0; i < sums; i += 4) {
-          float4 total = {sum[i], sum[i + 1], sum[i + 2], sum[i + 3]};
+          float4 total = {sum[i] * F::unit, sum[i + 1] * F::unit, sum[i + 2] * F::unit,
+                          sum[i + 3] * F::unit};
           if (Cut::begin(part) > 0) { // 0 + the first is the first
             const float4 before = totals[i / 4 * 256];
             total.x = before.x + total.x, total.y = before.y + total.y;
@@ -242,7 +244,7 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
     }
     run = next, next = later;
     if (r + 2 < Cut::runs)
-      F::load(later, stream, r + 2, Cut::steps);
+      F::load(later, tile, r + 2, Cut::steps, stream);
     const i32 s = r % Shared::stages;
     const u8 *const stage = at.stage + s * Shared::stageBytes;
     mbar_wait(at.full + s, r / Shared::stages & 1);
@@ -255,7 +257,12 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
                            at.sumsOfX + s * Shared::stageSums);
     sync_warp();
     if (lane < kWgmmaCluster)
-      mbar_arrive_remote(at.empty + s, lane);
+      mbar_arrive_remote_relaxed(at.empty + s, lane);
+  }
+  if constexpr (F::unit != 1) {
+    UNROLL
+    for (i32 i = 0; i < sums; i++)
+      sum[i] *= F::unit;
   }
   if (Cut::begin(part) > 0) {
     UNROLL
@@ -267,9 +274,8 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
   }
 }
 
-/// Tokens first … first + Tokens - 1 of tiles tile … tile + 7 (pairs: + 3). `load(token, row,
-/// held)` brings what the epilogue adds, for many results before the first is stored; `store(token,
-/// row, sum, held)`.
+/// Tokens first … first + Tokens - 1 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
+/// matmul_results.cuh.
 template <class F, i32 K, i32 Parts, i32 Tokens, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x, i32 rows,
                          i32 tile, i32 first, const i64 *countOf, u8 *shared, Load load,
@@ -277,6 +283,7 @@ DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x
   using Shared = WgmmaShared<Tokens>;
   const i32 thread = threadIdx.x, lane = thread % 32;
   const Shared at(shared);
+  const i32 tokens = (i32)*countOf; // of the batch, which no kernel writes
   if (thread == 0) {
     tensor_prefetch(x);
     UNROLL
@@ -287,9 +294,10 @@ DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x
     }
     fence_mbar_init();
   }
-  cluster_sync();
+  cluster_arrive_relaxed();
+  cluster_wait();
   pdl_wait();
-  if (first >= (i32)*countOf) // so do all blocks of the cluster
+  if (first >= tokens) // so do all blocks of the cluster
     return;
   if (thread < 128) {
     setmaxnreg_dec<Tokens == 256 ? 24 : 40>();
@@ -301,44 +309,19 @@ DEVICE void matmul_wgmma(const u8 *const (&weights)[Weights], const TensorMap *x
   const i32 own = tile + (Weights == 2 ? warp % 4 : warp);
   const u8 *weight = Weights == 2 && warp >= 4 ? weights[Weights - 1] : weights[0];
   float sum[Tokens / 2];
-  multiply_tokens<F, K, Parts>(sum, at, weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K));
+  multiply_tokens<F, K, Parts>(sum, at, weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K),
+                               weight_stream(tokens <= Tokens));
   // The peer brings nothing more, and may still tell this block what it is through with.
-  cluster_arrive();
+  cluster_arrive_relaxed();
 
-  float *const results = (float *)shared; // [Tokens][kWgmmaPitch]
+  float *const results = (float *)shared;
   sync_named(2, 256);
   UNROLL
   for (i32 i = 0; i < Tokens / 2; i++)
-    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kWgmmaPitch + 16 * warp + lane / 4 +
+    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kResultPitch + 16 * warp + lane / 4 +
             i / 2 % 2 * 8] = sum[i];
   sync_named(2, 256);
   const i32 count = (i32)*countOf; // read again: registers are scarce above
-  constexpr i32 across = 128 / Weights / 32, deep = 16 / across; ///< results of a thread at once
-  NO_UNROLL
-  for (i32 from = 0; from < Tokens; from += 8 * deep) {
-    float held[deep][across][Held];
-    UNROLL
-    for (i32 i = 0; i < deep; i++) {
-      UNROLL
-      for (i32 j = 0; j < across; j++) {
-        const i32 token = first + from + 8 * i + warp, row = tile * 16 + 32 * j + lane;
-        if (token < count && row < rows)
-          load(token, row, held[i][j]);
-      }
-    }
-    UNROLL
-    for (i32 i = 0; i < deep; i++) {
-      UNROLL
-      for (i32 j = 0; j < across; j++) {
-        const i32 t = from + 8 * i + warp, token = first + t, row = tile * 16 + 32 * j + lane;
-        float sums[Weights];
-        UNROLL
-        for (i32 w = 0; w < Weights; w++)
-          sums[w] = results[t * kWgmmaPitch + 64 * w + 32 * j + lane];
-        if (token < count && row < rows)
-          store(token, row, sums, held[i][j]);
-      }
-    }
-  }
+  store_results<Tokens, Held, Weights>(results, warp, rows, tile, first, count, load, store);
   cluster_wait();
 }

@@ -9,7 +9,7 @@
 //   warpgroup 1, 2   multiply: the words of a warp's tile are A of wgmma as they are stored, four
 //                    products of 32 k a stage
 //
-//   full[s], empty[s]   as there
+//   full[s], empty[s]   as there; and as there the results take the place of the stages
 //
 // Sums of two levels: the tensor cores' over 128 k, whose width is not documented and known to be
 // less than f32's, and sum = fma(scale of w * scale of x, dot, sum) in f32, stage by stage in order
@@ -19,23 +19,28 @@
 
 #include "formats.cuh"
 #include "fp8_rows.cuh"
+#include "matmul_results.cuh"
 
 USE_WGMMA(128)
 
-constexpr i32 kFp8Tokens = 128, kFp8Stages = 4, kFp8Lag = 2;
+constexpr i32 kFp8Tokens = 128, kFp8Stages = INGOT_STAGES ? INGOT_STAGES : 4, kFp8Lag = 2;
 constexpr i32 kFp8StageBytes = kFp8Tokens * 128;
 constexpr i32 kFp8Sums = kFp8Tokens / 2; ///< of a thread
+
+constexpr i32 fp8_shared_bytes() {
+  return kFp8Stages * (kFp8StageBytes + kFp8Tokens * 4 + 2 * 8);
+}
 
 /// What lies where in the block's shared memory.
 struct Fp8Shared {
   u8 *stages;
   float *scales; ///< of tokens, per stage
   u64 *full, *empty;
-  float *sums; ///< pairs: what the two warpgroups tell each other
+  static_assert(result_bytes(kFp8Tokens) <= kFp8Stages * (kFp8StageBytes + kFp8Tokens * 4),
+                "the results fit in the place of stages and scales");
   MEMBER explicit Fp8Shared(u8 *shared)
       : stages(shared), scales((float *)(shared + kFp8Stages * kFp8StageBytes)),
-        full((u64 *)(scales + kFp8Stages * kFp8Tokens)), empty(full + kFp8Stages),
-        sums((float *)(empty + kFp8Stages)) {}
+        full((u64 *)(scales + kFp8Stages * kFp8Tokens)), empty(full + kFp8Stages) {}
 };
 
 /// Warpgroup 0: a thread copies 16 bytes of each 16th token, and the scale of one. Rows beyond the
@@ -76,35 +81,37 @@ struct Fp8Block {
   u32 code[16];
   float s[2];
 };
-DEVICE void load_fp8_block(Fp8Block &to, const u8 *tile, i32 r) {
+DEVICE void load_fp8_block(Fp8Block &to, const u8 *tile, i32 r, WeightStream stream) {
   const i32 lane = threadIdx.x % 32;
   const u8 *block = tile + (i64)r * Fp8Format::blockBytes;
   UNROLL
   for (i32 i = 0; i < 4; i++) {
-    const uint4 w = ld_stream((const uint4 *)(block + i * 512 + lane * 16));
+    const uint4 w = ld_stream((const uint4 *)(block + i * 512 + lane * 16), stream);
     to.code[4 * i] = w.x, to.code[4 * i + 1] = w.y, to.code[4 * i + 2] = w.z,
                 to.code[4 * i + 3] = w.w;
   }
-  UNROLL
-  for (i32 half = 0; half < 2; half++)
-    to.s[half] = *(const float *)(block + Fp8Format::scaleOffset + 4 * (lane / 4 + 8 * half));
+  const uint2 s = ld_stream((const uint2 *)Fp8Format::Place(block).scales, stream);
+  to.s[0] = as_f32(s.x), to.s[1] = as_f32(s.y);
 }
 
 /// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
 template <i32 K>
-DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *stream) {
+DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *tile,
+                         WeightStream stream) {
   constexpr i32 groups = fp8_codes(K) / 128;
   float dot[kFp8Sums] = {};
-  Fp8Block block, next;
-  load_fp8_block(next, stream, 0);
+  Fp8Block block, next, later;
+  load_fp8_block(next, tile, 0, stream);
+  if (groups > 1)
+    load_fp8_block(later, tile, 1, stream);
   UNROLL
   for (i32 i = 0; i < kFp8Sums; i++)
     sum[i] = 0.0f;
   NO_UNROLL
   for (i32 r = 0; r < groups; r++) {
-    block = next;
-    if (r + 1 < groups)
-      load_fp8_block(next, stream, r + 1);
+    block = next, next = later;
+    if (r + 2 < groups)
+      load_fp8_block(later, tile, r + 2, stream);
     const i32 s = r % kFp8Stages;
     mbar_wait(at.full + s, r / kFp8Stages & 1);
     wgmma_fence();
@@ -133,14 +140,15 @@ DEVICE void multiply_fp8(float (&sum)[kFp8Sums], const Fp8Shared &at, const u8 *
   }
 }
 
-/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3).
-template <i32 K, i32 Weights, class Store>
+/// Tokens first … first + 127 of tiles tile … tile + 7 (pairs: + 3). `load`, `store`:
+/// matmul_results.cuh.
+template <i32 K, i32 Held, i32 Weights, class Load, class Store>
 DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,
-                             i32 first, const i64 *countOf, u8 *shared, Store store) {
+                             i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {
   const i32 thread = threadIdx.x, lane = thread % 32;
   const Fp8Shared at(shared);
+  const i32 count = (i32)*countOf; // of the batch, which no kernel writes
   pdl_wait();
-  const i32 count = (i32)*countOf;
   if (first >= count)
     return;
   if (thread == 0) {
@@ -158,39 +166,19 @@ DEVICE void matmul_wgmma_fp8(const u8 *const (&weights)[Weights], const u8 *x, i
     return;
   }
   setmaxnreg_inc<232>();
-  const i32 warp = thread / 32 % 4, group = thread / 128 - 1, tiles = divide_up(rows, 16);
-  const i32 own = Weights == 2 ? tile + warp : tile + 4 * group + warp;
-  const u8 *weight = Weights == 2 && group ? weights[Weights - 1] : weights[0];
+  const i32 warp = thread / 32 - 4, tiles = divide_up(rows, 16);
+  const i32 own = tile + (Weights == 2 ? warp % 4 : warp);
+  const u8 *weight = Weights == 2 && warp >= 4 ? weights[Weights - 1] : weights[0];
   float sum[kFp8Sums];
-  multiply_fp8<K>(sum, at, weight + (own < tiles ? own : tiles - 1) * Fp8Format::tileBytes(K));
+  multiply_fp8<K>(sum, at, weight + (own < tiles ? own : tiles - 1) * Fp8Format::tileBytes(K),
+                  weight_stream(count <= kFp8Tokens));
 
-  const i32 row = own * 16 + lane / 4, token = first + 2 * (lane % 4);
-  if constexpr (Weights == 1) {
-    UNROLL
-    for (i32 i = 0; i < kFp8Sums; i++) {
-      const i32 t = token + i / 4 * 8 + i % 2, n = row + i / 2 % 2 * 8;
-      const float sums[1] = {sum[i]};
-      if (t < count && n < rows)
-        store(t, n, sums);
-    }
-  } else {
-    // The same place of the two warpgroups is the same row and token: each finishes half of them.
-    float *const mine = at.sums + thread - 128, *const other = at.sums + ((thread - 128) ^ 128);
-    UNROLL
-    for (i32 i = 0; i < kFp8Sums; i++)
-      mine[i * 256] = sum[i];
-    sync_named(2, 256);
-    NO_UNROLL
-    for (i32 from = 0; from < kFp8Sums / 2; from += 4) {
-      UNROLL
-      for (i32 v = 0; v < 4; v++) {
-        const i32 i = group * kFp8Sums / 2 + from + v;
-        const i32 t = token + i / 4 * 8 + v % 2, n = row + v / 2 * 8;
-        const float own = mine[i * 256], theirs = other[i * 256];
-        const float sums[2] = {group ? theirs : own, group ? own : theirs};
-        if (t < count && n < rows)
-          store(t, n, sums);
-      }
-    }
-  }
+  float *const results = (float *)shared;
+  sync_named(2, 256); // both are through with all stages
+  UNROLL
+  for (i32 i = 0; i < kFp8Sums; i++)
+    results[(i / 4 * 8 + 2 * (lane % 4) + i % 2) * kResultPitch + 16 * warp + lane / 4 +
+            i / 2 % 2 * 8] = sum[i];
+  sync_named(2, 256);
+  store_results<kFp8Tokens, Held, Weights>(results, warp, rows, tile, first, count, load, store);
 }

@@ -1,33 +1,50 @@
 //===- memory.cuh - Global memory: streams, atomics, counters, launches ----===//
 #pragma once
 
-/// Reads what no thread of this launch writes and nobody reads twice (weights): past L1, first
-/// to leave L2.
+/// How long L2 keeps what a stream of reads brings. What one block reads once is first to leave;
+/// what blocks at work on other tokens read too is not.
+struct WeightStream {
+  u64 policy;
+};
 DEVICE u64 evict_first_policy() {
   u64 policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
-DEVICE u32 ld_stream(const u32 *p) {
+DEVICE u64 evict_normal_policy() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+DEVICE WeightStream weight_stream(bool readOnce) {
+  const bool first = INGOT_EVICT < 0 ? readOnce : INGOT_EVICT != 0;
+  return {first ? evict_first_policy() : evict_normal_policy()};
+}
+/// Reads what no thread of this launch writes (weights): past L1.
+DEVICE u32 ld_stream(const u32 *p, WeightStream stream) {
   u32 v;
   asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
                : "=r"(v)
-               : "l"(p), "l"(evict_first_policy()));
+               : "l"(p), "l"(stream.policy));
   return v;
 }
-DEVICE uint2 ld_stream(const uint2 *p) {
+DEVICE uint2 ld_stream(const uint2 *p, WeightStream stream) {
   uint2 v;
   asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
                : "=r"(v.x), "=r"(v.y)
-               : "l"(p), "l"(evict_first_policy()));
+               : "l"(p), "l"(stream.policy));
   return v;
 }
-DEVICE uint4 ld_stream(const uint4 *p) {
+DEVICE uint4 ld_stream(const uint4 *p, WeightStream stream) {
   uint4 v;
   asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(p), "l"(evict_first_policy()));
+               : "l"(p), "l"(stream.policy));
   return v;
+}
+/// The same of what nobody reads twice.
+template <class T> DEVICE T ld_stream(const T *p) {
+  return ld_stream(p, WeightStream{evict_first_policy()});
 }
 /// Writes what this GPU does not read again soon.
 DEVICE void st_stream(u32 *p, u32 v) {

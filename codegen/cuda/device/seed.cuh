@@ -120,16 +120,17 @@ DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>, u8 *til
     if (global >= n)
       continue;
     u8 *at = tile + (i64)(from / F::blockK) * F::blockBytes;
-    const i32 slot = 2 * (16 * (from % F::blockK / block) + row);
+    const i32 slot = 2 * F::scale_place(row, from % F::blockK / block, F::scales);
     const bool odd = ZeroPoint != 0 && (global + b) % 2 != 0;
     *(u16 *)(at + F::scaleOffset + slot) = made.d ^ (odd ? 0x8000 : 0);
     if constexpr (HasMin)
       *(u16 *)(at + F::minOffset + slot) = made.m;
     if constexpr (Super) {
       for (i32 g = 0; g < 256 / Group; g++) {
-        at[F::subScaleOffset + 16 * g + row] = made.s;
+        const i32 place = F::scale_place(row, g, 256 / Group);
+        at[F::subScaleOffset + place] = made.s;
         if constexpr (HasMin)
-          at[F::subMinOffset + 16 * g + row] = made.t;
+          at[F::subMinOffset + place] = made.t;
       }
     }
   }
@@ -160,7 +161,7 @@ DEVICE void seed_tile(Fp8Format, u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, S
   for (i32 i = threadIdx.x; i < divide_up(k, 128) * 16; i += blockDim.x)
     if ((i32)blockIdx.x * 16 + i % 16 < n)
       *(float *)(tile + (i64)(i / 16) * Fp8Format::blockBytes + Fp8Format::scaleOffset +
-                 4 * (i % 16)) = made.fp8;
+                 8 * (i % 8) + i % 16 / 8 * 4) = made.fp8;
 }
 
 template <bool Half>

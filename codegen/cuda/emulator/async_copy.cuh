@@ -18,7 +18,7 @@ template <int Left> DEVICE void cp_async_wait() { emu::copyAsyncWait(Left); }
 
 #if DEVICE_HAS_TMA
 DEVICE void mbar_init(u64 *bar, u32 count, INGOT_SITE) { emu::mbarInit(bar, count, site); }
-DEVICE void fence_mbar_init() {}
+DEVICE void fence_mbar_init() { emu::fenceMbarInit(); }
 DEVICE void mbar_arrive(u64 *bar, INGOT_SITE) { emu::mbarArrive(bar, 1, 0, site); }
 DEVICE void mbar_arrive_expect_tx(u64 *bar, u32 bytes, INGOT_SITE) {
   emu::mbarArrive(bar, 1, bytes, site);

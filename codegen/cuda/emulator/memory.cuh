@@ -2,7 +2,10 @@
 #pragma once
 
 // Streams are plain accesses here: the checks see them.
+struct WeightStream {};
+DEVICE WeightStream weight_stream(bool) { return {}; }
 template <class T> DEVICE T ld_stream(const T *p) { return *p; }
+template <class T> DEVICE T ld_stream(const T *p, WeightStream) { return *p; }
 template <class T> DEVICE void st_stream(T *p, T v) { *p = v; }
 DEVICE void prefetch_l2(const void *p, INGOT_SITE) { emu::prefetch(p, site); }
 

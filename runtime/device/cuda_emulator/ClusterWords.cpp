@@ -2,6 +2,8 @@
 #include "runtime/device/cuda_emulator/Races.h"
 #include "runtime/device/cuda_emulator/Scheduler.h"
 
+#include <algorithm>
+
 namespace ingot::emulator {
 
 /// A thread has arrived or left: if it was the last one, the phase ends.
@@ -30,13 +32,16 @@ inline namespace v1 {
 u32 clusterRank() { return self->block->rank; }
 u32 clusterSize() { return u32(self->block->cluster->blocks.size()); }
 
-void clusterArrive(Site site) {
+void clusterArrive(bool relaxed, Site site) {
   Fiber &fiber = *self;
   Cluster &cluster = *fiber.block->cluster;
   if (fiber.clusterPhase > cluster.clusterPhase)
     fail(fiber, Rule::Cluster, "cluster_arrive twice without cluster_wait", Where(site));
-  if (isChecked(fiber))
+  if (isChecked(fiber) && !relaxed)
     publish(fiber, cluster.clusterCurrent.data());
+  else if (isChecked(fiber))
+    cluster.clusterCurrent[fiber.clockId] =
+        std::max(cluster.clusterCurrent[fiber.clockId], fiber.mbarInitClock);
   fiber.clusterPhase = cluster.clusterPhase + 1;
   cluster.clusterArrived++;
   clusterArrived(cluster);

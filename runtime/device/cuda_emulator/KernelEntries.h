@@ -83,7 +83,9 @@ INGOT_EMU_API void copyAsyncCommit();
 INGOT_EMU_API void copyAsyncWait(u32 left);
 INGOT_EMU_API void mbarInit(u64 *bar, u32 count, Site site);
 INGOT_EMU_API void mbarArrive(u64 *bar, u32 arrivals, u32 bytes, Site site);
-INGOT_EMU_API void mbarArriveRemote(u64 *bar, u32 rank, Site site);
+INGOT_EMU_API void fenceMbarInit();
+/// relaxed: of what the thread did, others learn that its reads are done, and nothing of its writes.
+INGOT_EMU_API void mbarArriveRemote(u64 *bar, u32 rank, bool relaxed, Site site);
 INGOT_EMU_API bool mbarTest(u64 *bar, u32 parity, Site site);
 INGOT_EMU_API Switch mbarWait(u64 *bar, u32 parity, Site site);
 /// blocks: a bit per block of the cluster; 0: the own block.
@@ -99,7 +101,8 @@ INGOT_EMU_API void fenceProxyAsync();
 // Clusters.
 INGOT_EMU_API u32 clusterRank();
 INGOT_EMU_API u32 clusterSize();
-INGOT_EMU_API void clusterArrive(Site site);
+/// relaxed: others learn of what came before the thread's last fenceMbarInit alone.
+INGOT_EMU_API void clusterArrive(bool relaxed, Site site);
 INGOT_EMU_API Switch clusterWait(Site site);
 INGOT_EMU_API void *clusterMap(void *shared, u32 rank, Site site);
 

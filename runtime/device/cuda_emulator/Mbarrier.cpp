@@ -47,24 +47,32 @@ void settle(Cluster &cluster, Mbarrier &bar) {
   bar.phase++;
   bar.pending = bar.count;
   const bool checked = cluster.launch->checked;
-  if (checked)
+  if (checked) {
     mergeRow(cluster, bar.finished.data(), bar.current.data());
+    mergeReads(bar.finishedReads, bar.currentReads);
+  }
   for (Fiber *fiber : bar.waiting) {
-    if (checked)
+    if (checked) {
       mergeRow(cluster, ownRow(*fiber), bar.finished.data());
+      mergeReads(fiber->readsDone, bar.finishedReads);
+    }
     wake(*fiber);
   }
   bar.waiting.clear();
 }
 
-void arrive(Fiber &fiber, u32 place, u32 arrivals, u32 bytes, Site site) {
+void arrive(Fiber &fiber, u32 place, u32 arrivals, u32 bytes, bool relaxed, Site site) {
   Cluster &cluster = *fiber.block->cluster;
   Mbarrier &bar = mbarrierAt(fiber, place, site);
   if (isChecked(fiber)) {
     sharedAccess(asThread(fiber), place, 8, false,
                  Where(site)); // ordered after its initialisation?
-    if (arrivals)
+    if (arrivals && relaxed)
+      publishReads(fiber, bar.currentReads);
+    else if (arrivals) {
+      mergeReads(bar.currentReads, fiber.readsDone);
       publish(fiber, bar.current.data());
+    }
   }
   if (bar.pending < arrivals)
     fail(fiber, Rule::Mbarrier, "more arrivals than its count of " + std::to_string(bar.count),
@@ -176,14 +184,18 @@ void mbarInit(u64 *bar, u32 count, Site site) {
 }
 
 void mbarArrive(u64 *bar, u32 arrivals, u32 bytes, Site site) {
-  arrive(*self, placeOf(*self, bar, site), arrivals, bytes, site);
+  arrive(*self, placeOf(*self, bar, site), arrivals, bytes, /*relaxed=*/false, site);
 }
 
-void mbarArriveRemote(u64 *bar, u32 rank, Site site) {
+void fenceMbarInit() {
+  self->mbarInitClock = self->clock++;
+}
+
+void mbarArriveRemote(u64 *bar, u32 rank, bool relaxed, Site site) {
   Fiber &fiber = *self;
   if (rank >= fiber.block->cluster->blocks.size())
     fail(fiber, Rule::Cluster, "no block " + std::to_string(rank) + " in the cluster", Where(site));
-  arrive(fiber, placeOf(fiber, bar, site) % kWindow + rank * kWindow, 1, 0, site);
+  arrive(fiber, placeOf(fiber, bar, site) % kWindow + rank * kWindow, 1, 0, relaxed, site);
 }
 
 bool mbarTest(u64 *bar, u32 parity, Site site) {
@@ -193,8 +205,10 @@ bool mbarTest(u64 *bar, u32 parity, Site site) {
     sharedAccess(asThread(fiber), at.place, 8, false, Where(site));
   if ((at.phase & 1) == parity)
     return false;
-  if (isChecked(fiber))
+  if (isChecked(fiber)) {
     mergeRow(*fiber.block->cluster, ownRow(fiber), at.finished.data());
+    mergeReads(fiber.readsDone, at.finishedReads);
+  }
   return true;
 }
 

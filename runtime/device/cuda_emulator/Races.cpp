@@ -33,6 +33,19 @@ void publish(Fiber &fiber, u32 *row) {
   row[fiber.clockId] = std::max(row[fiber.clockId], fiber.clock++);
 }
 
+void mergeReads(std::vector<u32> &into, const std::vector<u32> &from) {
+  if (into.size() < from.size())
+    into.resize(from.size());
+  for (size_t i = 0; i < from.size(); i++)
+    into[i] = std::max(into[i], from[i]);
+}
+
+void publishReads(Fiber &fiber, std::vector<u32> &reads) {
+  reads.resize(fiber.block->cluster->clockWidth);
+  mergeReads(reads, fiber.readsDone);
+  publish(fiber, reads.data());
+}
+
 void join(Fiber *const *set, size_t count, const u32 *more) {
   if (!count || !isChecked(*set[0]))
     return;
@@ -82,6 +95,11 @@ namespace {
 
 bool isOrdered(const Actor &actor, u32 id, u32 clock) {
   return id == actor.fiber.clockId || id == actor.id || clock <= rowOf(actor.fiber)[id];
+}
+
+bool isReadDone(const Actor &actor, u32 id, u32 clock) {
+  const std::vector<u32> &done = actor.fiber.readsDone;
+  return isOrdered(actor, id, clock) || (id < done.size() && clock <= done[id]);
 }
 
 std::string nameOf(const Cluster &cluster, u32 id) {
@@ -181,7 +199,7 @@ struct Touch {
 
   void checkReaders(const Cell &cell, u32 offset) const {
     for (int i = 0; i < 2; i++)
-      if (cell.readClock[i] && !isOrdered(actor, cell.reader[i], cell.readClock[i]))
+      if (cell.readClock[i] && !isReadDone(actor, cell.reader[i], cell.readClock[i]))
         return say(Rule::SharedRace, cell, offset, "unordered with an earlier read",
                    cell.reader[i]);
   }

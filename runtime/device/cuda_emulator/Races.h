@@ -5,6 +5,8 @@
 // clock); every thread has a vector clock of what it knows of others. An access is ordered after
 // another if the thread's clock of that other has reached the access. Barriers, mbarriers and
 // sync_warp pass knowledge on. Shuffles and mma do not, as in PTX.
+// A relaxed arrival at an mbarrier passes on that reads are done, which orders later writes after
+// them, and nothing of writes; that knowledge travels over mbarriers alone.
 //
 // One vector clock per warp: a lane has its own only while it alone learned something (it waited
 // for an mbarrier, and its warp has not met since).
@@ -25,6 +27,10 @@ void mergeRow(Cluster &cluster, u32 *into, const u32 *from);
 void join(Fiber *const *set, size_t count, const u32 *more);
 /// Into `row`: what the fiber knows and did; its later accesses are not covered.
 void publish(Fiber &fiber, u32 *row);
+/// Into `reads`: that the fiber's reads so far are done, and those that it knows to be done.
+void publishReads(Fiber &fiber, std::vector<u32> &reads);
+/// Passes on what is known of reads; both grow as they need.
+void mergeReads(std::vector<u32> &into, const std::vector<u32> &from);
 u32 copyEngine(const Block &block, u32 mbarrierIndex);
 u32 storeEngine(const Block &block);
 u32 tensorEngine(const Block &block, u32 warpgroup);

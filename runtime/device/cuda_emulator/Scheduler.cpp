@@ -153,7 +153,8 @@ void startFiber(Cluster &cluster, Block &block, u32 id) {
   f.done = false;
   f.copyGroup = f.storeGroup = f.productGroup = f.productClock = 0;
   f.clock = 1;
-  f.fenceClock = 0;
+  f.fenceClock = f.mbarInitClock = 0;
+  f.readsDone.clear();
   f.row = nullptr;
   f.waitedPdl = !launch.pdl;
   f.fenced = f.touchedAtomic = f.wgmmaFenced = false;

@@ -146,6 +146,10 @@ struct Fiber {
   u32 clock;      ///< own; grows where others may learn of it
   u32 fenceClock; ///< accesses up to here were fenced for the async proxy
   u32 *row;       ///< own vector clock, or null: the warp's
+  u32 mbarInitClock; ///< accesses up to here came before its last fence_mbar_init
+  /// Clocks of others up to which their reads are done, though not what they wrote is seen. Empty
+  /// until a relaxed arrival told it of some.
+  std::vector<u32> readsDone;
   bool waitedPdl, fenced, touchedAtomic;
   u32 clusterPhase; ///< of the cluster barrier at its last arrival
 };
@@ -165,6 +169,8 @@ struct Mbarrier {
   u32 phase;
   std::vector<u32> current, finished; ///< clocks of arrivals of this phase, of phases that ended
   std::vector<Fiber *> waiting;
+  /// The same of reads alone (Fiber::readsDone); empty until there is a relaxed arrival.
+  std::vector<u32> currentReads = {}, finishedReads = {};
 };
 
 /// A bulk copy or a row of a tensor copy that has not landed.

@@ -43,18 +43,16 @@ public:
   }
   float d(int64_t row, int64_t k) const {
     if (format.isScaledFloat())
-      return read<float>(block(row, k) + 2048 + 4 * (row % 16));
+      return read<float>(block(row, k) + 2048 + 4 * (2 * (row % 8) + row % 16 / 8));
     return half(row, k, layout.scaleOffset);
   }
   float m(int64_t row, int64_t k) const { return half(row, k, layout.minOffset); }
   int s(int64_t row, int64_t k) const {
-    char raw =
-        block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 16 + row % 16];
+    char raw = block(row, k)[layout.subScaleOffset + placeOf(row, k)];
     return format.hasMin ? int(uint8_t(raw)) : int(int8_t(raw));
   }
   int t(int64_t row, int64_t k) const {
-    return uint8_t(
-        block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 16 + row % 16]);
+    return uint8_t(block(row, k)[layout.subMinOffset + placeOf(row, k)]);
   }
 
   float value(int64_t row, int64_t k) const {
@@ -92,8 +90,19 @@ private:
     return bytes + row / 16 * layout.tileBytes() + k / layout.blockK * layout.blockBytes;
   }
   float half(int64_t row, int64_t k, int64_t offset) const {
-    int64_t index = format.superGroup ? 0 : k % layout.blockK / format.group;
-    return float(read<_Float16>(block(row, k) + offset + 2 * (16 * index + row % 16)));
+    int64_t place = format.superGroup ? 2 * (row % 8) + row % 16 / 8 : placeOf(row, k);
+    return float(read<_Float16>(block(row, k) + offset + 2 * place));
+  }
+  /// Of the group of k in an array of all groups: by g, then by run (by group if it is longer),
+  /// then row g before g + 8, then by the groups of a run.
+  int64_t placeOf(int64_t row, int64_t k) const {
+    int64_t in = k % layout.blockK, g = row % 8, upper = row % 16 / 8;
+    if (format.group >= 64) {
+      int64_t pieces = layout.blockK / format.group;
+      return g * 2 * pieces + in / format.group * 2 + upper;
+    }
+    int64_t groups = 64 / format.group, runs = layout.blockK / 64;
+    return ((g * runs + in / 64) * 2 + upper) * groups + in % 64 / format.group;
   }
 
   const FragmentLayout &layout;
@@ -140,14 +149,15 @@ struct RandomFragments {
                                             : uint8_t(random());
         for (int64_t i = 0; format.isScaledFloat() && i < 16; ++i) { // scales with all their bits
           float scale =
-              tile * 16 + i < n ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12) : 0.0f;
+              tile * 16 + i / 2 + i % 2 * 8 < n ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12) : 0.0f;
           std::memcpy(block + layout.scaleOffset + 4 * i, &scale, 4);
         }
         if (format.isScaledFloat())
           continue;
         int64_t scales = format.superGroup ? 1 : layout.blockK / format.group;
         for (int64_t i = 0; i < scales * 16; ++i) {
-          bool inside = tile * 16 + i % 16 < n;
+          int64_t inRun = format.superGroup || format.group >= 64 ? 1 : 64 / format.group;
+          bool inside = tile * 16 + i / (2 * scales) + i / inRun % 2 * 8 < n;
           float unit = format.superGroup ? 1.0f / 64 : 1.0f;
           putHalf(block + layout.scaleOffset + 2 * i,
                   inside ? unit * float(int(random() % 201) - 100) / 1000 : 0);

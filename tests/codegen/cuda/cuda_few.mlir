@@ -3,7 +3,7 @@
 
 // The norm: statistics as its kernel cuts them, rows in shared memory, four tokens a block. Vectors are fetched before pdl_wait.
 // CHECK-LABEL: // normed: matmul
-// CHECK:       DEVICE TokenRows compute_x(u8 *shared, i32 first, i32 rows, const float *in0, const float *in1, const BatchView *batch) {
+// CHECK:       DEVICE SharedRows compute_x(u8 *shared, i32 first, i32 rows, const float *in0, const float *in1, const BatchView *batch) {
 // CHECK:           const i32 row = batch->rowTokens[first + t];
 // CHECK-NEXT:      for (i32 w = warp; w < 4; w += 4) {
 // CHECK:             for (i32 i = 32 * w + lane; i < 100; i += 128) {
@@ -13,12 +13,12 @@
 // CHECK:             x[i] = f32_to_bf16(
 // CHECK:           for (i32 i = 100 + threadIdx.x; i < 128; i += 128)
 // CHECK-NEXT:        x[i] = 0;
-// CHECK:         return TokenRows{shared, 272};
-// CHECK:       KERNEL void __launch_bounds__(128, 1) normed_few(const u16 *x, const u8 *w0, float *y0, const float *in0, const float *in1, const BatchView *batch) {
+// CHECK:         return SharedRows{shared, 272};
+// CHECK:       KERNEL void __launch_bounds__(128, LEAST_BLOCKS(1)) normed_few(const u16 *x, const u8 *w0, float *y0, const float *in0, const float *in1, const BatchView *batch) {
 // CHECK:         prefetch_vector<100>(in1);
-// CHECK:         matmul_decode_of<BF16, 100, 4, 1, 4>(weights, [&](i32 rows) { return compute_x(shared + 2560, first, rows, in0, in1, batch); }, 40, tile,
-// CHECK:       KERNEL void __launch_bounds__(128, 1) normed_t8(
-// CHECK:         matmul_decode<BF16, 100, 4, 1>(weights, (const u8 *)x, 40, tile,
+// CHECK:         matmul_decode_of<BF16, 100, 4, 1, 4, 1>(weights, [&](i32 rows) { return compute_x(shared + 2560, first, rows, in0, in1, batch); }, 40, tile,
+// CHECK:       KERNEL void __launch_bounds__(128, LEAST_BLOCKS(1)) normed_t8(
+// CHECK:         matmul_decode<BF16, 100, 4, 1, 1>(weights, (const u8 *)x, 40, tile,
 // CHECK:       // normed_few: grid 1 * 3 / 1, rows * 1 / 4; 128 threads, 3712 bytes, at most 4
 // CHECK-NEXT:  // normed_t8: grid 1 * 3 / 1, rows * 1 / 8;
 kernel.func @normed(%x: !kernel.rows<100, bf16>, %w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in: !kernel.rows<100, f32>, %inw: !lm.weight<100, f32>) {
@@ -55,12 +55,12 @@ kernel.func @round(%x: !kernel.rows<100, f32>, %y: !kernel.rows<100, bf16>) {
 // CHECK:       struct Heads {
 // CHECK-NEXT:    static constexpr i32 kvHeads = 1, headDim = 64, rotary = 64;
 // CHECK:       DEVICE float value_0(i32 token, i32 row, const float (&sum)[1], float aux0) {
-// CHECK:       KERNEL void __launch_bounds__(128, 1) qkv_t8(
+// CHECK:       KERNEL void __launch_bounds__(128, LEAST_BLOCKS(1)) qkv_t8(
 // CHECK:         const i32 segment = block < 4 ? 0 : block < 6 ? 1 : 2;
 // CHECK-NEXT:    const i32 tile = segment < 2 ? half_split_tile(block - ({{.*}}), 64) : block - (
 // CHECK:           const u8 *const lower = segment == 0 ? w0 : w1;
 // CHECK-NEXT:      const u8 *const weights[2] = {lower, lower + 2 * Q4_0::tileBytes(64)};
-// CHECK-NEXT:      matmul_decode_of<Q4_0, 64, 4, 1, 8, 1>(weights, [&](i32 rows) { return rows_of<64>((const u8 *)x, first); },
+// CHECK-NEXT:      matmul_decode_of<Q4_0, 64, 4, 1, 8, 1, 1>(weights, [&](i32 rows) { return rows_of<64>((const u8 *)x, first); },
 // CHECK:               float a = value_0(token, row, low, vector0[row]), b = value_0(token, row + 32, high, vector0[row + 32]);
 // CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 64, a, b);
 // CHECK-NEXT:          float *to = y0 + (i64)token * 128 + row;
@@ -68,7 +68,7 @@ kernel.func @round(%x: !kernel.rows<100, f32>, %y: !kernel.rows<100, bf16>) {
 // CHECK-NEXT:          to[32] = b;
 // CHECK:               u16 *to = append_place<Heads>(pool, batch, token, row);
 // CHECK-NEXT:          to[0] = f32_to_bf16(a);
-// CHECK:           matmul_decode_of<Q6_K, 64, 4, 1, 8, 1>(
+// CHECK:           matmul_decode_of<Q6_K, 64, 4, 1, 8, 1, 1>(
 // CHECK:             u16 *to = append_place<Heads>(pool, batch, token, row) + Heads::pageElements;
 // CHECK:       qkv_t16(
 // CHECK-NOT:     append_place
@@ -92,7 +92,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1:
 // Interleaved pairs are neighbours in a tile: a thread finishes two rows. What lies beyond the rotation stays as it is.
 // CHECK-LABEL: // neighbours: matmul
 // CHECK:         const i32 tile = block - (
-// CHECK:           matmul_decode_of<BF16, 64, 4, 1, 8, 2>(
+// CHECK:           matmul_decode_of<BF16, 64, 4, 1, 8, 1, 2>(
 // CHECK:             if (row % 40 < 24)
 // CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 40 / 2, a, b);
 kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y0: !kernel.rows<40, f32>, %y1: !kernel.rows<40, f32>, %y2: !kernel.rows<40, f32>, %kv: !kernel.kv_pool<1, 40, bf16>, %t: !kernel.rows<24, f32>) {

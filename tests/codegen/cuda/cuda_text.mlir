@@ -6,14 +6,14 @@
 // CHECK-NEXT:  #include "matmul_decode.cuh"
 // CHECK:       DEVICE void store_0(float *y, i32 token, i32 row, const float (&sum)[1]) {
 // CHECK-NEXT:    y[(i64)token * 64 + row] = sum[0];
-// CHECK:       KERNEL void __launch_bounds__(128, 1) projections_t8(const u16 *x, const u8 *w0, const u8 *w1, const u8 *w2, float *y0, float *y1, float *y2, const BatchView *batch) {
+// CHECK:       KERNEL void __launch_bounds__(128, LEAST_BLOCKS(1)) projections_t8(const u16 *x, const u8 *w0, const u8 *w1, const u8 *w2, float *y0, float *y1, float *y2, const BatchView *batch) {
 // CHECK-NEXT:    pdl_launch();
 // CHECK:         const i32 segment = block < 4 ? 0 : block < 6 ? 1 : 2;
 // CHECK:         if (segment == 0 || segment == 1) {
 // CHECK-NEXT:      const u8 *const weights[1] = {segment == 0 ? w0 : w1};
-// CHECK-NEXT:      matmul_decode<Q4_0, 256, 4, 1>(weights, (const u8 *)x, segment == 0 ? 64 : 20, tile, first, &batch->tokens, shared,
+// CHECK-NEXT:      matmul_decode<Q4_0, 256, 4, 1, 1>(weights, (const u8 *)x, segment == 0 ? 64 : 20, tile, first, &batch->tokens, shared,
 // CHECK:         } else {
-// CHECK:           matmul_decode<Q6_K, 256, 4, 1>
+// CHECK:           matmul_decode<Q6_K, 256, 4, 1, 1>
 // CHECK:         pad_rows<20, 32>(y1, first, end);
 // CHECK:       EXPORT_KERNEL(projections_t8)
 // CHECK:       // projections_t8: grid 1 * 7 / 1, tokens * 1 / 8; 128 threads, 2560 bytes, at most 8

@@ -55,6 +55,8 @@ const Planted kPlanted[] = {
     {50, "cluster", runClusterSum, Rule::Cluster},
     {51, "cluster", runClusterSum, Rule::Cluster},
     {52, "cluster", runClusterRing, Rule::SharedRace},
+    {53, "cluster", runClusterRing, Rule::SharedRace},
+    {54, "cluster", runClusterSum, Rule::SharedRace},
     {60, "tensor", runTensorBox, Rule::SharedRace},
     {60, "tensor", runTensorBox, Rule::Mbarrier},
     {61, "tensor", runTensorBox, Rule::Misaligned},

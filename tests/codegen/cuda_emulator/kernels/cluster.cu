@@ -12,13 +12,16 @@ KERNEL void __launch_bounds__(64) cluster_sum(float *y, const float *x) {
   const u32 tid = threadIdx.x;
   pdl_launch();
   pdl_wait();
-  mine[tid] = x[blockIdx.x * 64 + tid]; // bug 50
-#if BUG != 50
+  mine[tid] = x[blockIdx.x * 64 + tid]; // bug 50, bug 54
+#if BUG == 54
+  cluster_arrive_relaxed(); // nobody learns of `mine`
+  cluster_wait();
+#elif BUG != 50
   cluster_sync();
 #endif
   float total = 0;
   for (u32 r = 0; r < cluster_size(); r++)
-    total += cluster_map(mine, r)[tid]; // bug 50: before the peers wrote; bug 51
+    total += cluster_map(mine, r)[tid]; // bug 50: before the peers wrote; bug 51, bug 54
 #if BUG != 51
   cluster_sync(); // or a block would leave while a peer still reads
 #endif
@@ -46,12 +49,16 @@ KERNEL void __launch_bounds__(64) cluster_ring(float *y, const float *x) {
     fence_mbar_init();
   }
   cluster_sync();
-  cluster_map(inbox, next)[tid] = x[blockIdx.x * 64 + tid]; // bug 52
+  cluster_map(inbox, next)[tid] = x[blockIdx.x * 64 + tid]; // bug 52, bug 53
+#if BUG == 53
+  mbar_arrive_remote_relaxed(arrived, next); // tells nothing of what was written
+#else
   mbar_arrive_remote(arrived, next);
+#endif
 #if BUG != 52
   mbar_wait_cluster(arrived, 0);
 #endif
-  y[blockIdx.x * 64 + tid] = inbox[63 - tid]; // bug 52: has it come?
+  y[blockIdx.x * 64 + tid] = inbox[63 - tid]; // bug 52: has it come? bug 53
   cluster_sync();
 }
 EXPORT_KERNEL(cluster_ring)

@@ -79,7 +79,7 @@ KERNEL void __launch_bounds__(64)
       const i32 s = i % 2;
 #if BUG != 63
       if (i >= 2)
-        mbar_wait_cluster(empty + s, (i / 2 - 1) & 1); // bug 64: nobody says it to block 1
+        mbar_wait(empty + s, (i / 2 - 1) & 1); // bug 64: nobody says it to block 1
 #endif
       mbar_arrive_expect_tx(full + s, BUG == 62 ? 1024 : 2048); // bug 63: the phase before goes on
       tensor_load_2d_multicast(smem + s * 2048 + rank * 1024, &map, i * 64, rank * 8, // bug 62, bug 63, bug 64
@@ -94,7 +94,7 @@ KERNEL void __launch_bounds__(64)
             *(const uint4 *)(smem + s * 2048 + swizzle128(chunk * 16)); // bug 62, bug 63
       sync_warp();
       if (tid < (BUG == 64 ? 1 : 2))
-        mbar_arrive_remote(empty + s, tid);
+        mbar_arrive_remote_relaxed(empty + s, tid);
     }
   }
   sync_warp();

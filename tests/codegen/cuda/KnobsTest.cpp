@@ -1,0 +1,102 @@
+//===- KnobsTest.cpp - What device/knobs.cuh lets a sweep set ----------------===//
+//
+// Every knob compiles with NVRTC without spills, and changes no bit on the emulator.
+//===----------------------------------------------------------------------===//
+#include "CudaRunner.h"
+#include "FragmentReference.h"
+
+using namespace ingot;
+using namespace ingot::cuda;
+using namespace ingot::cuda::test;
+
+namespace {
+
+constexpr const char *kKnobs[] = {"INGOT_DEPTH 2",  "INGOT_DEPTH 12", "INGOT_MIN_BLOCKS 2",
+                                  "INGOT_STAGES 5", "INGOT_EVICT 0",  "INGOT_EVICT 1"};
+
+EmitOptions withWgmma() {
+  EmitOptions options;
+  options.wgmma = true;
+  return options;
+}
+
+/// The programs with `#define knob` at their head; rings of other lengths get the memory that they
+/// ask for.
+std::vector<CudaProgram> withKnob(std::vector<CudaProgram> programs, const std::string &knob) {
+  for (CudaProgram &program : programs) {
+    program.source = "#define " + knob + "\n" + program.source;
+    for (CudaVariant &variant : program.variants)
+      if (llvm::StringRef(knob).starts_with("INGOT_STAGES") && variant.threads == 384)
+        variant.sharedBytes += 128 * 128 + 1024 + 24; // a stage, its Σx and barriers
+  }
+  return programs;
+}
+
+std::vector<CudaProgram> kernels(int64_t n, int64_t k) {
+  return HostKernels::emit(
+      plainMatmul("codes", WeightFormat::Int4G64, n, k) +
+          plainMatmul("minimums", WeightFormat::Q4_1, n, k) +
+          plainMatmul("products", WeightFormat::Fp8Block128, n, k, "f32", 0, /*fp8=*/true),
+      withWgmma());
+}
+
+TEST(Knobs, CompileWithoutSpills) {
+  std::string problem;
+  if (!Nvrtc::get(problem))
+    GTEST_SKIP() << problem;
+  std::vector<CudaProgram> all;
+  for (const char *knob : kKnobs)
+    for (CudaProgram &program : withKnob(kernels(4096, 4096), knob))
+      all.push_back(std::move(program));
+  auto compiled =
+      compilePrograms(all, {"sm_90a"}, std::thread::hardware_concurrency(), problem);
+  ASSERT_TRUE(succeeded(compiled)) << problem;
+  for (auto [program, code] : llvm::zip_equal(all, compiled->front()))
+    for (const KernelResources &kernel : code.kernels) {
+      // A sweep looks for what fits: deep rings of 64 tokens need not.
+      llvm::StringRef symbol = kernel.symbol;
+      if (!symbol.ends_with("_t8") && !symbol.contains("_wgmma"))
+        continue;
+      EXPECT_EQ(kernel.spillStores + kernel.spillLoads, 0)
+          << program.source.substr(0, program.source.find('\n')) << " " << kernel.symbol;
+      // Two blocks of 256 threads share 65,536 registers.
+      if (llvm::StringRef(program.source).starts_with("#define INGOT_MIN_BLOCKS") &&
+          symbol.ends_with("_t8"))
+        EXPECT_LE(kernel.registers, 128) << kernel.symbol;
+    }
+}
+
+TEST(Knobs, SameBits) {
+  const int64_t n = 40, k = 1111, tokens = 5;
+  std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+  BatchView batch{};
+  batch.tokens = tokens;
+  std::vector<uint8_t> rows(tokens * fp8RowBytes(k), 0x31); // codes and scales alike
+  std::map<std::string, std::vector<float>> first;
+  std::vector<std::string> knobs{"INGOT_NO_KNOB"};
+  knobs.insert(knobs.end(), std::begin(kKnobs), std::end(kKnobs));
+  for (const std::string &knob : knobs) {
+    HostKernels built(withKnob(kernels(n, k), knob), /*checked=*/false);
+    ASSERT_TRUE(bool(built)) << knob;
+    for (const CudaProgram &program : built.programs) {
+      WeightFormat format = program.name == "codes"      ? WeightFormat::Int4G64
+                            : program.name == "minimums" ? WeightFormat::Q4_1
+                                                         : WeightFormat::Fp8Block128;
+      RandomFragments weight(format, n, k, 5);
+      for (const CudaVariant &variant : program.variants) {
+        Emulated gpu(built, 2);
+        float *y = gpu.make<float>(tokens * roundUp(n, 32), "y");
+        std::vector<const void *> operands{gpu.putBefore(x, 140 * roundUp(k, 64), "x"),
+                                           gpu.put(weight.bytes), y};
+        if (program.name == "products")
+          operands.push_back(gpu.put(rows));
+        gpu.launch(variant.symbol, operands, batch);
+        std::vector<float> got = gpu.get(y, tokens * roundUp(n, 32));
+        auto [known, fresh] = first.try_emplace(variant.symbol, got);
+        EXPECT_EQ(got, known->second) << knob << " " << variant.symbol;
+      }
+    }
+  }
+}
+
+} // namespace
