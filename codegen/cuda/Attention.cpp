@@ -1,10 +1,10 @@
 //===- Attention.cpp - kernel.attention for GPUs ---------------------------===//
 //
-//   NAME_split     a few tokens, one a tile: blocks share a row's positions, through a workspace
-//   NAME_decode    tiles of one token: the warps of a block share the positions of a row
-//   NAME_prefill   any tiles: warps share the rows
+//   NAME_prefill   tiles of prompts: warps share the rows
+//   NAME_decode    tiles that decode: the warps of a block share the positions of a row, and blocks
+//                  do as the step's shares say, through a workspace
 //
-// All make the same bits (device/attention.cuh).
+// A step launches both, if it has tiles of both kinds; they make the same bits (device/attention.cuh).
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 
@@ -19,8 +19,7 @@ namespace {
 /// What device/attention*.cuh computes from the shape; the text asserts that both agree.
 struct AttentionSizes {
   static constexpr int64_t runPositions = 256, runSpans = 4, warps = 4;
-  static constexpr int64_t splitTokens = 8, splitSlots = 1024, splitCounters = 1024,
-                           slotsAtOnce = 32;
+  static constexpr int64_t slots = 4096, counters = 1024, slotsAtOnce = 32;
 
   int64_t group, headDim, kvHeads, window;
   bool fp8;
@@ -41,17 +40,15 @@ struct AttentionSizes {
     return warps * (qBytes() + chunks * 32 * 32 * 4);
   }
   int64_t workspace() const {
-    int64_t inWindow = splitTokens * (int64_t(llvm::divideCeil(window, runPositions)) + 1);
-    int64_t slots = window ? std::min(inWindow, splitSlots) : splitSlots;
-    return 4 * splitCounters +
-           kvHeads * slots * int64_t(llvm::alignTo(group * (headDim + 2), 4)) * 4;
+    return 4 * counters + slots * kvHeads * int64_t(llvm::alignTo(group * (headDim + 2), 4)) * 4;
   }
-  /// A counter for each KV head of each token; and a window of two runs is a block's.
+  /// A counter for each KV head of each shared tile, and there are fewer of those than shares(); and
+  /// a window of two runs is a block's.
   bool splits() const {
-    return kvHeads * splitTokens <= splitCounters && (window == 0 || window > 2 * runPositions);
+    return 2 * kvHeads <= counters && (window == 0 || window > 2 * runPositions);
   }
-  /// For each KV head, so that one token fills the processors of a large GPU twice.
-  int64_t blocks() const { return std::clamp<int64_t>(256 / kvHeads, 2, 64); }
+  /// Beyond one a tile: blocks for the processors of a large GPU, four each (two at a time).
+  int64_t shares() const { return std::clamp<int64_t>(512 / kvHeads, 2, 256); }
 };
 
 } // namespace
@@ -65,6 +62,17 @@ static AttentionSizes sizesOf(kernel::AttentionOp op) {
 int64_t ingot::cuda::workspaceBytes(kernel::FuncOp kernel) {
   auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp());
   return op && sizesOf(op).splits() ? sizesOf(op).workspace() : 0;
+}
+
+SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
+  SharedAttention shared;
+  for (kernel::FuncOp kernel : kernels)
+    if (auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp()); op && sizesOf(op).splits()) {
+      const int64_t own = sizesOf(op).shares(); // of the fewest, so that all have their counters
+      shared.shares = shared.shares ? std::min(shared.shares, own) : own;
+      shared.slots = AttentionSizes::slots;
+    }
+  return shared;
 }
 
 LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) {
@@ -86,49 +94,45 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
   k.line("");
   k.line("struct Shape {{");
   k.line("static constexpr i32 headDim = {0}, heads = {1}, kvHeads = {2}, window = {3}, qStride = "
-         "{4};",
+         "{4}, yStride = {5};",
          kv.getHeadDim(), op.getHeads(), kv.getKvHeads(), op.getWindow(),
-         rowStride(op.getQ().getType()));
+         rowStride(op.getQ().getType()), rowStride(output));
   AttentionSizes sizes = sizesOf(op);
-  k.line("static constexpr bool fp8 = {0};", sizes.fp8 ? "true" : "false");
+  auto boolText = [](bool value) { return value ? "true" : "false"; };
+  k.line("static constexpr bool fp8 = {0}, shares = {1}, packs = {2};", boolText(sizes.fp8),
+         boolText(sizes.splits()), boolText(bf16 && kv.getHeadDim() % 16 == 0));
   k.line("static constexpr float scale = {0}, softcap = {1};",
          floatText(op.getScale().convertToDouble()), floatText(op.getSoftcap().convertToDouble()));
   k.line("static MEMBER void store({0} *y, i32 token, i32 i, float value) {{", element);
-  k.line("y[(i64)token * {0} + i] = {1};", rowStride(output),
-         bf16 ? "f32_to_bf16(value)" : "value");
+  k.line("y[(i64)token * yStride + i] = {0};", bf16 ? "f32_to_bf16(value)" : "value");
   k.write("}");
   k.line("static MEMBER void pad({0} *y, i32 first, i32 end) {{", element);
-  k.line("pad_rows<{0}, {1}>(y, first, end);", output.getN(), rowStride(output));
+  k.line("pad_rows<{0}, yStride>(y, first, end);", output.getN());
   k.write("}");
   k.write("};");
 
-  if (sizes.splits()) {
-    CudaVariant &variant = k.open("_split", 32 * sizes.warps, /*allRegisters=*/true);
-    variant.grid[0] = {LaunchExtent::Tiles, kv.getKvHeads(), 1};
-    variant.grid[1].multiply = sizes.blocks();
-    variant.guardBase = LaunchExtent::Tokens;
-    variant.maxCount = sizes.splitTokens;
-    variant.maxTileTokens = 1;
-    variant.sharedBytes = sizes.decodeShared();
-    k.line("SHARED(u32, arrived, [1]);");
+  {
+    CudaVariant &variant = k.open("_prefill", 32 * sizes.warps);
+    variant.grid[0] = {LaunchExtent::PromptTiles, kv.getKvHeads(), 1};
+    variant.sharedBytes = sizes.prefillShared();
     k.line("DYNAMIC_SHARED(shared);");
-    k.line("static_assert({0} == attention_decode_shared<Shape>() && {1} == "
-           "SplitWorkspace<Shape>::bytes, \"what the launch asks for\");",
-           variant.sharedBytes, sizes.workspace());
-    k.line("attention_split<Shape>(q, pool, y, workspace, batch, shared, arrived);");
+    k.line("static_assert({0} == attention_prefill_shared<Shape>(), \"what the launch asks for\");",
+           variant.sharedBytes);
+    k.line("attention_prefill<Shape>(q, pool, y, batch, shared);");
     k.close();
   }
-  for (bool decode : {true, false}) {
-    CudaVariant &variant =
-        k.open(decode ? "_decode" : "_prefill", 32 * sizes.warps, /*allRegisters=*/decode);
-    variant.grid[0] = {LaunchExtent::Tiles, kv.getKvHeads(), 1};
-    variant.maxTileTokens = decode ? 1 : kUnlimited;
-    variant.sharedBytes = decode ? sizes.decodeShared() : sizes.prefillShared();
-    k.line("DYNAMIC_SHARED(shared);");
-    k.line("static_assert({0} == attention_{1}_shared<Shape>(), \"what the launch asks for\");",
-           variant.sharedBytes, decode ? "decode" : "prefill");
-    k.line("attention_{0}<Shape>(q, pool, y, batch, shared);", decode ? "decode" : "prefill");
-    k.close();
-  }
+  CudaVariant &variant = k.open("_decode", 32 * sizes.warps, /*allRegisters=*/true);
+  variant.grid[0] = {LaunchExtent::Shares, kv.getKvHeads(), 1};
+  variant.sharedBytes = sizes.decodeShared();
+  k.line("SHARED(u32, arrived, [1]);");
+  k.line("DYNAMIC_SHARED(shared);");
+  k.line("static_assert({0} == attention_decode_shared<Shape>(), \"what the launch asks for\");",
+         variant.sharedBytes);
+  if (sizes.splits())
+    k.line("static_assert({0} == SharedWorkspace<Shape>::bytes, \"what the program has\");",
+           sizes.workspace());
+  k.line("attention_decode<Shape>(q, pool, y, {0}, batch, shared, arrived);",
+         sizes.splits() ? "workspace" : "nullptr");
+  k.close();
   return success();
 }

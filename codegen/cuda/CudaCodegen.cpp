@@ -17,9 +17,11 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
 
-// device/batch.cuh repeats these layouts, up to what only hosts read.
+// device/batch.cuh repeats these layouts.
 static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
-              offsetof(cpu::BatchView, groupTables) == 112 && offsetof(cpu::BatchView, ids) == 32 &&
+              sizeof(AttentionShare) == 32 && offsetof(AttentionShare, slot) == 20 &&
+              offsetof(cpu::BatchView, shares) == 120 &&
+              offsetof(cpu::BatchView, promptTiles) == 136 && offsetof(cpu::BatchView, ids) == 32 &&
               offsetof(cpu::BatchView, blockTable) == 72 &&
               offsetof(cpu::BatchView, earlierIds) == 88 &&
               offsetof(cpu::BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&

@@ -22,14 +22,16 @@
 namespace ingot::cuda {
 
 /// ceil(base * multiply / divide) of the step's batch; base 1 for Constant. Multiply 0: nothing is
-/// launched.
+/// launched. A kernel with a variant over Shares has one over PromptTiles as well, and a step launches
+/// both (runtime/device/Batch.h).
 struct LaunchExtent {
-  enum Base : uint8_t { Constant, Tokens, Rows, Tiles } base = Constant;
+  enum Base : uint8_t { Constant, Tokens, Rows, Tiles, Shares, PromptTiles } base = Constant;
   int64_t multiply = 1, divide = 1;
 
-  int64_t operator()(int64_t tokens, int64_t rows, int64_t tiles) const {
-    int64_t count = base == Tokens ? tokens : base == Rows ? rows : base == Tiles ? tiles : 1;
-    return (count * multiply + divide - 1) / divide;
+  int64_t operator()(int64_t tokens, int64_t rows, int64_t tiles, int64_t shares = 0,
+                     int64_t promptTiles = 0) const {
+    const int64_t counts[] = {1, tokens, rows, tiles, shares, promptTiles};
+    return (counts[base] * multiply + divide - 1) / divide;
   }
   bool operator==(const LaunchExtent &) const = default;
 };
@@ -80,6 +82,13 @@ struct EmitOptions {
 /// address comes behind the operands. Kernels that run one after the other may have the same. 0:
 /// none, and no address.
 int64_t workspaceBytes(kernel::FuncOp kernel);
+
+/// What attention kernels that work in one program can share out among blocks: AttentionSharing of
+/// runtime/device/cuda/AttentionShares.h. Zeros if none of them can.
+struct SharedAttention {
+  int64_t shares = 0, slots = 0;
+};
+SharedAttention sharedAttention(llvm::ArrayRef<kernel::FuncOp> kernels);
 
 /// Errors are reported at the kernel.
 mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions &options = {});

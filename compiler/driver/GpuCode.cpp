@@ -67,7 +67,8 @@ static Error problemError(const char *code, const std::string &problem) {
 }
 
 static std::unique_ptr<fb::Extent> extentOf(const cuda::LaunchExtent &extent) {
-  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens, fb::GridBase::Rows, fb::GridBase::Tiles};
+  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens, fb::GridBase::Rows, fb::GridBase::Tiles,
+                                    fb::GridBase::Shares, fb::GridBase::PromptTiles};
   return std::make_unique<fb::Extent>(bases[extent.base], extent.multiply, extent.divide);
 }
 
@@ -319,6 +320,8 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
 Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
                                      std::vector<SegmentSource> &segments) {
   addWorkspace(kernels, table);
+  const cuda::SharedAttention shared = cuda::sharedAttention(kernels);
+  table.attention_shares = shared.shares, table.attention_slots = shared.slots;
   IdSections(table, options.vocabulary);
   GpuCode sum;
   for (bool wgmma : {false, true}) {

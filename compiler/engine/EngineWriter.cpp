@@ -280,6 +280,16 @@ uint16_t minorVersion(const fb::EngineT &table) {
     least = 4;
   if (table.logit_maxima >= 0 || table.hidden_rows >= 0)
     least = 5;
+  auto isByKind = [](const auto &variant) {
+    return variant->x && variant->x->base() > fb::GridBase::Tiles;
+  };
+  auto hasKinds = [&](const auto &code) {
+    return std::ranges::any_of(code->variants, [&](const auto &kernel) {
+      return std::ranges::any_of(kernel->variants, isByKind);
+    });
+  };
+  if (std::ranges::any_of(table.code, hasKinds))
+    least = 6;
   for (const auto &program : table.programs)
     least = std::max(least, minorVersion(*program));
   return least;

@@ -22,6 +22,7 @@ namespace ingot {
 constexpr int64_t kPageTokens = 32;    ///< positions per KV page
 constexpr int64_t kAttentionTile = 16; ///< most query tokens of one attention tile
 constexpr int64_t kGreedyRows = 64;    ///< most logits rows of a greedy step on a CPU
+constexpr int64_t kMostShares = 1024;  ///< of a GPU's attention, beyond one a tile
 
 /// Up to kAttentionTile consecutive tokens of one sequence.
 struct AttentionTile {
@@ -29,6 +30,21 @@ struct AttentionTile {
   int32_t tokens;
   int32_t sequence;      ///< row of the block table
   int32_t firstPosition; ///< absolute position of firstToken
+};
+
+/// On GPUs: what one block, for each KV head, takes of a tile that decodes. Of the n runs (256
+/// positions at fixed places, codegen/cuda/device/attention.cuh) that a layer lets the token see: the
+/// first + index, + of, + 2 of, …; where `of` is more than n there are n such blocks. A step's
+/// shares are dealt by cuda/AttentionShares.h.
+struct AttentionShare {
+  int32_t token;    ///< row of the batch
+  int32_t sequence; ///< row of the block table
+  int32_t position; ///< absolute; earlier steps have written all positions before it
+  int32_t index, of;
+  // Of a tile that several share, in the workspace of the kernel:
+  int32_t slot;    ///< of its first run; the others' follow
+  int32_t counter; ///< of the blocks that are done
+  int32_t zero;
 };
 
 /// How the id that follows a logits row is drawn by a device (sample/SamplingParams.h has the
@@ -69,11 +85,17 @@ struct BatchView {
   // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each, with
   // one stride; blockTable is the first's. Kernels get their own slot's as blockTable.
   const int32_t *const *groupTables = nullptr; // 112
+  // For GPUs, set by their executor. The first promptTiles of the attention tiles (which it orders)
+  // are those of prompts, the others decode: one token, the first of its sequence in the step.
+  const AttentionShare *shares = nullptr; // 120 [shareCount] of the tiles that decode
+  int64_t shareCount = 0;                 // 128
+  int64_t promptTiles = 0;                // 136
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
               offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, sampling) == 96 &&
-              offsetof(BatchView, greedy) == 104 && sizeof(BatchView) == 120 &&
-              sizeof(AttentionTile) == 16 && offsetof(RowSampling, least) == 16 &&
+              offsetof(BatchView, greedy) == 104 && offsetof(BatchView, shares) == 120 &&
+              sizeof(BatchView) == 144 && sizeof(AttentionTile) == 16 &&
+              sizeof(AttentionShare) == 32 && offsetof(RowSampling, least) == 16 &&
               offsetof(RowSampling, topK) == 28 && sizeof(RowSampling) == 40);
 
 } // namespace ingot

@@ -43,6 +43,7 @@
 //          Variant, Extent, greedy_keys); weights and KV pages of fp8
 //    1.4   greedy_keys of CPUs (BatchView::greedy), KV pages of int8
 //    1.5   logit_maxima, hidden_rows
+//    1.6   GPU attention by kind of tile (engine.fbs: GridBase, attention_shares)
 //
 // Hashes find damage, not attackers: an engine holds native code, so run only
 // engines that you built.
@@ -59,7 +60,7 @@ namespace ingot::runtime {
 
 constexpr char kMagic[8] = {'I', 'N', 'G', 'O', 'T', 'E', 'N', 'G'};
 constexpr uint16_t kFormatMajor = 1;
-constexpr uint16_t kFormatMinor = 5;
+constexpr uint16_t kFormatMinor = 6;
 constexpr uint64_t kSegmentAlignment = 4096;
 constexpr uint64_t kWeightAlignment = 64;
 

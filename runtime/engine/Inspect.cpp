@@ -82,7 +82,7 @@ void weightText(std::string &out, const EngineFile &engine) {
   }
 }
 
-/// "8 tokens", "tiles of 1": when a variant is used.
+/// "8 tokens", "tiles of 1", "tiles of prompts": when a variant is used.
 std::string guardText(const fb::Variant &v) {
   std::string text;
   auto add = [&](const char *before, uint64_t most, const char *behind) {
@@ -93,6 +93,9 @@ std::string guardText(const fb::Variant &v) {
   add("", v.max_tokens(), " tokens");
   add("", v.max_rows(), " rows");
   add("tiles of ", v.max_tile_tokens(), "");
+  if (v.x()->base() == fb::GridBase::Shares || v.x()->base() == fb::GridBase::PromptTiles)
+    text += (text.empty() ? "tiles " : ", tiles ") +
+            std::string(v.x()->base() == fb::GridBase::Shares ? "that decode" : "of prompts");
   return text.empty() ? "any step" : text;
 }
 

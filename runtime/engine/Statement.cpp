@@ -141,7 +141,9 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
     for (uint32_t segment : weightSegments(table))
       upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
     batch.add(sizeof(RowSampling), s.limits.logitsRows)
-        .add(sizeof(BatchView) + 8 * 256); // each list starts on a line of its own
+        .add(sizeof(AttentionShare), s.limits.maxSeqs)
+        .add(sizeof(AttentionShare), table.attention_shares())
+        .add(sizeof(BatchView) + 9 * 256); // each list starts on a line of its own
     staging.add(2, kUploadPiece)
         .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
         .add(2 * sizeof(int32_t), s.limits.logitsRows)

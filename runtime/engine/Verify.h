@@ -41,6 +41,7 @@
 //            E0813 a fill of seeded weights
 //            E0814 the buffer of maxima of logits
 //            E0815 the buffer of hidden states
+//            E0817 shares of attention
 //   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/LastWords.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
@@ -81,7 +82,7 @@ Result<void> verifyNested(const fb::Engine &root, const fb::Engine &program,
 Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root,
                          const fb::Engine &program, const std::string &name);
 /// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809,
-/// E0811 … E0813.
+/// E0811 … E0813, E0817.
 Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Engine &program,
                            const fb::CodeObject &code, const std::string &name);
 /// VerifyProgram.cpp. E0358 … E0374, E0810, E0814, E0815.

@@ -4,12 +4,14 @@
 // computes with: where modules lie, that each is of the kind its target says and names its
 // functions, and that every step finds a variant with a grid that can be launched.
 //===----------------------------------------------------------------------===//
+#include "runtime/device/Batch.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/formats/NumericFormat.h"
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 namespace ingot::runtime {
@@ -24,6 +26,7 @@ constexpr uint32_t kMostVariants = 64;              ///< of a kernel
 constexpr uint32_t kMostCluster = 8;                ///< blocks, on every GPU that has clusters
 constexpr uint32_t kMostTensorMaps = 8;             ///< of a variant
 constexpr int kLeastTensorMaps = 90;                ///< capability that has them, and clusters
+constexpr uint32_t kMostSlots = 1 << 20;            ///< of attention: runs, 2^28 positions
 constexpr uint16_t kElfX86 = 62, kElfCuda = 190;
 
 class GpuVerifier {
@@ -33,6 +36,9 @@ public:
       : segment(segment), program(program), code(code), name(name), target(code.target()->str()) {}
 
   Result<void> verify() {
+    if (program.attention_shares() > kMostShares || program.attention_slots() > kMostSlots)
+      return bad("E0817", to_string(program.attention_shares()) + " shares of attention and " +
+                              to_string(program.attention_slots()) + " slots for them");
     if (Result<void> ok = modules(); !ok)
       return ok;
     if (Result<void> ok = variants(); !ok)
@@ -133,6 +139,11 @@ static bool isIdle(const fb::Variant &v) {
   return v.x()->base() == fb::GridBase::Constant && v.x()->multiply() == 0;
 }
 
+/// By kinds of tiles: prompts, or those that decode.
+static bool isByKind(const fb::Variant &v) {
+  return v.x()->base() == fb::GridBase::Shares || v.x()->base() == fb::GridBase::PromptTiles;
+}
+
 Result<void> GpuVerifier::variant(const fb::Variant &v, bool last, const std::string &label) {
   if (v.module_() >= code.modules()->size())
     return bad("E0805", label + "module " + to_string(v.module_()) + " of " +
@@ -141,7 +152,8 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, bool last, const std::st
   if (!isName(symbol) || !mentions(moduleBytes(v.module_()), symbol))
     return bad("E0806", label + "its module has no function '" + std::string(symbol) + "'");
   for (const fb::Extent *extent : {v.x(), v.y(), v.z()})
-    if (extent->base() > fb::GridBase::MAX || extent->divide() == 0 ||
+    if (extent->base() > (extent == v.x() ? fb::GridBase::MAX : fb::GridBase::Tiles) ||
+        extent->divide() == 0 ||
         (extent->multiply() == 0 && (extent != v.x() || !isIdle(v) || last)) ||
         extent->multiply() > kMostFactor || extent->divide() > kMostFactor)
       return bad("E0807", label + "a grid of base " + to_string(int(extent->base())) + " times " +
@@ -198,22 +210,32 @@ Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
   return {};
 }
 
-/// The last variant takes what is left, and each one takes something that those before do not.
+/// The last variant takes what is left, and each one takes something that those before do not; of
+/// kernels that treat tiles by their kind, among those of its kind.
 Result<void> GpuVerifier::guards(const fb::KernelVariants &list, const std::string &label) {
   auto limit = [](uint64_t most) { return most ? most : UINT64_MAX; };
   const auto &all = *list.variants();
+  const bool byKind = std::any_of(all.begin(), all.end(), [](auto *v) { return isByKind(*v); });
+  auto kindOf = [&](const fb::Variant *v) { return byKind ? v->x()->base() : fb::GridBase::MIN; };
+  std::map<fb::GridBase, const fb::Variant *> lastOf;
+  for (const fb::Variant *v : all)
+    lastOf[kindOf(v)] = v;
+  if (byKind && (lastOf.size() != 2 || !lastOf.count(fb::GridBase::Shares) ||
+                 !lastOf.count(fb::GridBase::PromptTiles)))
+    return bad("E0809", label + "no variant for each kind of attention tiles and for no other");
   for (unsigned i = 0; i < all.size(); ++i)
     for (unsigned before = 0; before < i; ++before)
-      if (limit(all[i]->max_tokens()) <= limit(all[before]->max_tokens()) &&
+      if (kindOf(all[i]) == kindOf(all[before]) &&
+          limit(all[i]->max_tokens()) <= limit(all[before]->max_tokens()) &&
           limit(all[i]->max_rows()) <= limit(all[before]->max_rows()) &&
           limit(all[i]->max_tile_tokens()) <= limit(all[before]->max_tile_tokens()))
         return bad("E0809", label + "variant " + to_string(i) + " is never used: variant " +
                                 to_string(before) + " takes all of its steps");
-  const fb::Variant *last = all[all.size() - 1];
-  if (last->max_tokens() != 0 || last->max_rows() != 0 || last->max_tile_tokens() != 0)
-    return bad("E0809", label + "no variant for steps beyond " + to_string(last->max_tokens()) +
-                            " tokens, " + to_string(last->max_rows()) + " rows and tiles of " +
-                            to_string(last->max_tile_tokens()));
+  for (auto [kind, last] : lastOf)
+    if (last->max_tokens() != 0 || last->max_rows() != 0 || last->max_tile_tokens() != 0)
+      return bad("E0809", label + "no variant for steps beyond " + to_string(last->max_tokens()) +
+                              " tokens, " + to_string(last->max_rows()) + " rows and tiles of " +
+                              to_string(last->max_tile_tokens()));
   return {};
 }
 

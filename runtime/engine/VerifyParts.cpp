@@ -96,7 +96,7 @@ Result<void> PartsVerifier::kernels() {
     std::string kernel = "kernel '" + k->name()->str() + "': ";
     if (!isSymbolName(k->name()->string_view()) || !names.insert(k->name()->string_view()).second)
       return bad("E0326", kernel + "its name is no symbol or not its own");
-    if (k->grid()->base() > fb::GridBase::MAX || k->grid()->factor() == 0 ||
+    if (k->grid()->base() > fb::GridBase::Tiles || k->grid()->factor() == 0 ||
         k->grid()->factor() > (uint64_t(1) << 40))
       return bad("E0327", kernel + "grid of base " + to_string(int(k->grid()->base())) + " times " +
                               to_string(k->grid()->factor()));

@@ -10,9 +10,10 @@
 //   total <- merge of the runs' (m, l, o), in order
 //
 // Since spans and runs stand alone and merging is in order, it does not matter who computes them.
-// In decode the warps of a block take the spans of a run, and blocks take runs
-// (attention_decode.cuh); in prefill a warp walks all spans of its rows (attention_prefill.cuh).
-// Same bits. A span or run that a row may not see at all merges as nothing.
+// Of a tile that decodes (one token a sequence) the warps of a block take the spans of a run, and
+// blocks take runs (attention_decode.cuh); of a prompt's tile a warp walks all spans of its rows
+// (attention_prefill.cuh). Same bits. A step with both launches both. A span or run that a row may
+// not see at all merges as nothing.
 //
 // K and V go from global memory to fragments, 16 bytes a load (8 of E4M3), in an order that no lane
 // shares with another:
@@ -37,7 +38,7 @@ constexpr i32 kRunSpans = 4;       ///< spans of a run: 256 positions
 constexpr float kNoScore = -1e30f; ///< below any score, finite
 
 /// What the emitter says: struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0:
-/// none); fp8; y: type; … }
+/// none); fp8; shares: blocks may share a tile; packs: rows of y are bf16 and whole 16s; … }
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
@@ -324,22 +325,21 @@ template <class S> struct AttentionWork {
   HeadPages<S> pages;
   i32 firstSpan, endSpan, firstRun, endRun;
 
-  MEMBER AttentionWork(const BatchView *batch, const u8 *pool, i32 item) {
-    tile = batch->attentionTiles[item / S::kvHeads];
-    head = item % S::kvHeads;
+  MEMBER AttentionWork(const BatchView *batch, const u8 *pool, const AttentionTile &tile, i32 head)
+      : tile(tile), head(head) {
     pages = {pool, batch->blockTable + tile.sequence * batch->blockTableStride, head,
              tile.firstPosition + tile.tokens};
-    firstSpan = firstSpanOf(tile);
+    const i32 from = S::window ? tile.firstPosition - S::window + 1 : 0;
+    firstSpan = from > 0 ? from / kSpan : 0;
     endSpan = divide_up(pages.limit, kSpan);
     firstRun = firstSpan / kRunSpans;
     endRun = divide_up(endSpan, kRunSpans);
   }
-  static MEMBER i32 firstSpanOf(const AttentionTile &tile) {
-    const i32 from = S::window ? tile.firstPosition - S::window + 1 : 0;
-    return from > 0 ? from / kSpan : 0;
-  }
-  static MEMBER i32 runsOf(const AttentionTile &tile) {
-    return divide_up(divide_up(tile.firstPosition + tile.tokens, kSpan), kRunSpans) -
-           firstSpanOf(tile) / kRunSpans;
-  }
 };
+
+/// Of a block that finds nothing to do. Programmatic launches build on each other: a grid may only
+/// end when all before it have, so one of its blocks waits, and the first is enough.
+DEVICE void leave() {
+  if (blockIdx.x == 0)
+    pdl_wait();
+}

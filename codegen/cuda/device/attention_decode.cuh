@@ -1,16 +1,19 @@
 //===- attention_decode.cuh - Attention of one token a sequence --------------===//
 //
 // The four warps of a block take the four spans of a run; threads then own elements of the output
-// and merge the spans. One block may walk all runs of a (tile, KV head); or several share them:
+// and merge the spans. A block takes a share (BatchView::shares) of a token's runs for one KV head:
+// all of them, or some, as the host has dealt them for this step
+// (runtime/device/cuda/AttentionShares.h):
 //
-//   block     0      1      2      …  gridDim.y - 1, whatever the length
-//   run       0      1      2      …  and around again; a block that gets none leaves at once
+//   share     0      1      2      …  of as many as its tile has
+//   run       0      1      2      …  and around again; a share that gets none leaves at once
 //               \    |    /
 //   workspace  (m, l, o) of each run, in its slot      the last block to arrive merges all, in
 //                                                      order
 //
 // What a slot holds is one run, never a block's own sum: so the bits are those of every other
-// variant, whatever gridDim.y is.
+// variant, however the runs are dealt. Dealing in turn, not in stretches, serves layers that see a
+// window with the same list: its few runs too fall to as many blocks as there are.
 //
 // Bytes under way: V of a span goes to shared memory by cp.async (each lane copies what it will
 // read itself, so no barrier is involved), K to registers; both are asked for before either is
@@ -23,10 +26,10 @@
 #include "attention.cuh"
 
 constexpr i32 kDecodeWarps = kRunSpans, kDecodeThreads = 32 * kDecodeWarps;
-constexpr i32 kSplitTokens = 8;   ///< tiles that several blocks may share
-constexpr i32 kSplitSlots = 1024; ///< runs of all of them, for each KV head: 262,144 positions
-/// At the start of the workspace, one for each (tile, KV head).
-constexpr i32 kSplitCounters = 1024;
+/// Runs of tiles that several blocks share, each with all its KV heads: 1,048,576 positions.
+constexpr i32 kSharedSlots = 4096;
+/// At the start of the workspace, one for each (shared tile, KV head).
+constexpr i32 kSharedCounters = 1024;
 constexpr i32 kSlotsAtOnce = 32; ///< merged between two barriers
 
 template <class S> struct DecodeShape {
@@ -184,19 +187,6 @@ template <class S> struct DecodeBlock {
   }
 };
 
-/// Queries and positions of rows firstRow … of a tile.
-template <class S>
-DEVICE void load_rows(const AttentionWork<S> &work, const float *q, u8 *shared, i32 firstRow,
-                      Queries<S> &queries, i32 (&positionOf)[2]) {
-  queries.load(q, work.tile, work.head, firstRow, (uint4 *)shared, threadIdx.x / 32, kDecodeWarps);
-  if constexpr (!AttentionShape<S>::qInRegisters)
-    sync_block();
-  UNROLL
-  for (i32 half = 0; half < 2; half++)
-    positionOf[half] = work.tile.firstPosition +
-                       (firstRow + (i32)threadIdx.x % 32 / 4 + 8 * half) / AttentionShape<S>::group;
-}
-
 /// The spans of a run that the tile sees, among its four.
 template <class S>
 DEVICE void spans_of_run(const AttentionWork<S> &work, i32 run, i32 &from, i32 &end) {
@@ -204,36 +194,32 @@ DEVICE void spans_of_run(const AttentionWork<S> &work, i32 run, i32 &from, i32 &
   from = from > 0 ? from : 0, end = end < kRunSpans ? end : kRunSpans;
 }
 
-/// An element of the output; row: of the tile.
+/// An element of the output; row: a head of the group.
 template <class S, class Y>
 DEVICE void store_element(const AttentionWork<S> &work, Y *y, i32 row, i32 d, float total,
                           float sum) {
-  constexpr i32 group = AttentionShape<S>::group;
-  S::store(y, work.tile.firstToken + row / group,
-           (work.head * group + row % group) * S::headDim + d, div_f32(total, sum));
+  S::store(y, work.tile.firstToken, (work.head * AttentionShape<S>::group + row) * S::headDim + d,
+           div_f32(total, sum));
 }
 template <class S, class Y> DEVICE void store_padding(const AttentionWork<S> &work, Y *y) {
   if (work.head == S::kvHeads - 1)
-    S::pad(y, work.tile.firstToken, work.tile.firstToken + work.tile.tokens);
+    S::pad(y, work.tile.firstToken, work.tile.firstToken + 1);
 }
 
-/// Device memory of attention_split; its counters are 0 between launches.
-template <class S> struct SplitWorkspace {
+/// Device memory of tiles that blocks share; its counters are 0 between launches.
+template <class S> struct SharedWorkspace {
   static constexpr i32 group = AttentionShape<S>::group,
                        slotFloats = round_up(group * (S::headDim + 2), 4);
-  /// A window reaches so many runs at most.
-  static constexpr i32 inWindow = kSplitTokens * (divide_up(S::window, kSpan *kRunSpans) + 1),
-                       slotsOfHead = S::window && inWindow < kSplitSlots ? inWindow : kSplitSlots;
-  static constexpr i64 bytes = 4 * kSplitCounters + (i64)S::kvHeads * slotsOfHead * slotFloats * 4;
+  static constexpr i64 bytes = 4 * kSharedCounters + (i64)kSharedSlots * S::kvHeads * slotFloats * 4;
 
   u32 *counter;
-  float *slots; ///< [run of the tile]: o[group][headDim], m[group], l[group]
+  float *slots; ///< [run of the tile][kvHeads]: o[group][headDim], m[group], l[group]
 
-  /// first: of the tile's slots, among those of each head.
-  MEMBER SplitWorkspace(u8 *memory, i32 item, i32 head, i32 first)
-      : counter((u32 *)memory + item), slots((float *)(memory + 4 * kSplitCounters) +
-                                             ((i64)head * slotsOfHead + first) * slotFloats) {}
-  MEMBER float *o(i32 slot) const { return slots + (i64)slot * slotFloats; }
+  MEMBER SharedWorkspace(u8 *memory, const AttentionShare &share, i32 head)
+      : counter((u32 *)memory + share.counter * S::kvHeads + head),
+        slots((float *)(memory + 4 * kSharedCounters) +
+              ((i64)share.slot * S::kvHeads + head) * slotFloats) {}
+  MEMBER float *o(i32 slot) const { return slots + (i64)slot * (S::kvHeads * slotFloats); }
   MEMBER float *m(i32 slot) const { return o(slot) + group * S::headDim; }
   MEMBER float *l(i32 slot) const { return m(slot) + group; }
 };
@@ -242,20 +228,21 @@ template <class S> struct SplitWorkspace {
 /// either all of them, whose total it stores, or each to its slot.
 template <class S, class Y>
 DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *shared, i32 first,
-                   i32 by, bool fetched, bool toSlots, const SplitWorkspace<S> &workspace) {
+                   i32 by, bool fetched, bool toSlots, const SharedWorkspace<S> &workspace) {
   using Shape = DecodeShape<S>;
-  constexpr i32 rows = Shape::rows;
+  constexpr i32 rows = Shape::rows, group = Shape::group;
   const DecodeBlock<S> block(shared);
-  const i32 thread = threadIdx.x, rowsOfTile = work.tile.tokens * Shape::group;
+  const i32 thread = threadIdx.x, positionOf[2] = {work.tile.firstPosition, work.tile.firstPosition};
   if (!fetched)
     block.fetch(work, first);
   NO_UNROLL
-  for (i32 firstRow = 0; firstRow < rowsOfTile; firstRow += rows) {
+  for (i32 firstRow = 0; firstRow < group; firstRow += rows) {
     Queries<S> queries;
-    i32 positionOf[2];
-    load_rows(work, q, shared, firstRow, queries, positionOf);
+    queries.load(q, work.tile, work.head, firstRow, (uint4 *)shared, thread / 32, kDecodeWarps);
+    if constexpr (!AttentionShape<S>::qInRegisters)
+      sync_block();
     float total[Shape::elements] = {}, most = kNoScore, sum = 0.0f; // most, sum: of row `thread`
-    const bool lastRows = firstRow + rows >= rowsOfTile;
+    const bool lastRows = firstRow + rows >= group;
     NO_UNROLL
     for (i32 run = first; run < work.endRun; run += by) {
       block.computeSpan(work, queries, positionOf, run);
@@ -268,7 +255,7 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *share
       if (thread < rows) {
         float mostOfRun, sumOfRun;
         block.mergeRow(thread, from, end, mostOfRun, sumOfRun);
-        if (toSlots && firstRow + thread < rowsOfTile) {
+        if (toSlots && firstRow + thread < group) {
           workspace.m(slot)[firstRow + thread] = mostOfRun;
           workspace.l(slot)[firstRow + thread] = sumOfRun;
         }
@@ -282,7 +269,7 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *share
       UNROLL
       for (i32 e = 0; e < Shape::elements; e++) {
         const i32 at = thread + e * kDecodeThreads, row = at / S::headDim;
-        if (at >= rows * S::headDim || firstRow + row >= rowsOfTile)
+        if (at >= rows * S::headDim || firstRow + row >= group)
           continue;
         const float o = block.mergedElement(at, from, end);
         const float2 weight = block.ofRun[row];
@@ -301,7 +288,7 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *share
     UNROLL
     for (i32 e = 0; e < Shape::elements; e++) {
       const i32 at = thread + e * kDecodeThreads, row = at / S::headDim;
-      if (at < rows * S::headDim && firstRow + row < rowsOfTile)
+      if (at < rows * S::headDim && firstRow + row < group)
         store_element(work, y, firstRow + row, at % S::headDim, total[e], block.ofRun[row].x);
     }
     sync_block();
@@ -310,41 +297,18 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *share
     store_padding(work, y);
 }
 
-/// Whether everything below the tile's own positions was written by earlier steps: it is if the
-/// tile is the first of its sequence.
-DEVICE bool first_of_sequence(const BatchView *batch, i32 tile) {
-  return tile == 0 ||
-         batch->attentionTiles[tile - 1].sequence != batch->attentionTiles[tile].sequence;
-}
-
 /// Asks for this warp's span of a run before pdl_wait, if earlier steps wrote all of it.
-template <class S>
-DEVICE bool fetch_early(const AttentionWork<S> &work, const BatchView *batch, i32 run, u8 *shared) {
-  if (!first_of_sequence(batch, blockIdx.x / S::kvHeads) ||
-      (run + 1) * kRunSpans * kSpan > work.tile.firstPosition)
+template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 run, u8 *shared) {
+  if ((run + 1) * kRunSpans * kSpan > work.tile.firstPosition)
     return false;
   DecodeBlock<S>(shared).fetch(work, run);
   return true;
 }
 
-/// One token a tile, a block for each of its KV heads.
-template <class S, class Y>
-DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const BatchView *batch,
-                             u8 *shared) {
-  if (blockIdx.x >= batch->tiles * S::kvHeads) {
-    pdl_wait();
-    return;
-  }
-  const AttentionWork<S> work(batch, pool, blockIdx.x);
-  const bool fetched = fetch_early(work, batch, work.firstRun, shared);
-  pdl_wait();
-  attend(work, q, y, shared, work.firstRun, 1, fetched, false, SplitWorkspace<S>(nullptr, 0, 0, 0));
-}
-
 /// Merges the runs of a tile from their slots and stores the outputs. 32 slots at a time: a warp
 /// finds a row's weights (the running maximum is a scan), then threads merge four elements each.
 template <class S, class Y>
-DEVICE void merge_slots(const AttentionWork<S> &work, const SplitWorkspace<S> &workspace, Y *y,
+DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &workspace, Y *y,
                         u8 *shared) {
   constexpr i32 group = AttentionShape<S>::group, vector = S::headDim % 4 == 0 ? 4 : 1,
                 vectors = divide_up(group * S::headDim / vector, kDecodeThreads);
@@ -411,33 +375,27 @@ DEVICE void merge_slots(const AttentionWork<S> &work, const SplitWorkspace<S> &w
   store_padding(work, y);
 }
 
-/// One token a tile, gridDim.y blocks for each of its KV heads.
+/// A block for each KV head of each share.
 template <class S, class Y>
-DEVICE void attention_split(const float *q, const u8 *pool, Y *y, u8 *memory,
-                            const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {
-  const i32 item = blockIdx.x, tile = item / S::kvHeads, block = blockIdx.y;
-  if (item >= batch->tiles * S::kvHeads) {
-    pdl_wait();
+DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, u8 *memory,
+                             const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {
+  const i32 item = blockIdx.x / S::kvHeads, head = blockIdx.x % S::kvHeads;
+  if (item >= batch->shareCount) {
+    leave();
     return;
   }
-  const AttentionWork<S> work(batch, pool, item);
-  // Slots are given out in order of tiles. What there are none for is one block's.
-  i32 firstSlot = 0;
-  for (i32 t = 0; t < tile && t < kSplitTokens; t++)
-    firstSlot += AttentionWork<S>::runsOf(batch->attentionTiles[t]);
+  const AttentionShare share = batch->shares[item];
+  const AttentionWork<S> work(batch, pool, {share.token, 1, share.sequence, share.position}, head);
   const i32 runs = work.endRun - work.firstRun;
-  const bool split = tile < kSplitTokens && work.tile.tokens == 1 &&
-                     firstSlot + runs <= SplitWorkspace<S>::slotsOfHead;
-  const i32 blocks = !split ? 1 : runs < (i32)gridDim.y ? runs : (i32)gridDim.y;
-  if (block >= blocks) {
-    pdl_wait();
+  const i32 blocks = !S::shares ? 1 : share.of < runs ? share.of : runs;
+  if (share.index >= blocks) // never the first share
     return;
-  }
-  const bool fetched = fetch_early(work, batch, work.firstRun + block, shared);
+  const i32 first = work.firstRun + share.index;
+  const bool fetched = fetch_early(work, first, shared);
   pdl_wait();
   const bool alone = blocks == 1;
-  const SplitWorkspace<S> workspace(memory, item, work.head, firstSlot);
-  attend(work, q, y, shared, work.firstRun + block, blocks, fetched, !alone, workspace);
+  const SharedWorkspace<S> workspace(memory, share, head);
+  attend(work, q, y, shared, first, blocks, fetched, !alone, workspace);
   if (alone)
     return;
   // The barrier above ends the block's writes, the counter releases them and acquires those of the

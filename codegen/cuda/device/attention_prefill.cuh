@@ -1,7 +1,8 @@
-//===- attention_prefill.cuh - Attention of any tiles ------------------------===//
+//===- attention_prefill.cuh - Attention of prompts' tiles -------------------===//
 //
-// Each warp walks all spans of 16 rows. The sum of a run is in registers, that of the runs before
-// it in shared memory, where it is needed every 256 positions.
+// A block takes a tile and a KV head, of tiles of any size. Each warp walks all spans of 16 rows. The
+// sum of a run is in registers, that of the runs before it in shared memory, where it is needed every
+// 256 positions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,17 +29,21 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchV
   using Shape = AttentionShape<S>;
   constexpr i32 parts = PrefillShape<S>::parts, chunks = PrefillShape<S>::chunks;
   const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  pdl_wait();
-  if (blockIdx.x >= batch->tiles * S::kvHeads)
+  const i32 item = blockIdx.x; // signed: the registers of the main loop hang on it
+  if (item >= batch->promptTiles * S::kvHeads) {
+    leave();
     return;
-  const AttentionWork<S> work(batch, pool, blockIdx.x);
+  }
+  const AttentionWork<S> work(batch, pool, batch->attentionTiles[item / S::kvHeads],
+                              item % S::kvHeads);
+  pdl_wait();
   u8 *const mine = shared + warp * PrefillShape<S>::warpBytes;
   float *const total =
       (float *)(mine + PrefillShape<S>::totalsAt) + lane; // [chunks * 32], 32 apart
   const i32 items = divide_up(work.tile.tokens * Shape::group, 16) * parts;
   NO_UNROLL
-  for (i32 item = warp; item < items; item += kPrefillWarps) {
-    const i32 rowTile = item / parts, firstChunk = item % parts * chunks;
+  for (i32 part = warp; part < items; part += kPrefillWarps) {
+    const i32 rowTile = part / parts, firstChunk = part % parts * chunks;
     Queries<S> queries;
     queries.load(q, work.tile, work.head, rowTile * 16, (uint4 *)mine, 0, 1);
     if constexpr (!Shape::qInRegisters)
@@ -101,14 +106,21 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchV
         continue;
       const i32 token = work.tile.firstToken + row / Shape::group,
                 head = work.head * Shape::group + row % Shape::group;
-      UNROLL
-      for (i32 h = 0; h < chunks; h++) {
-        UNROLL
-        for (i32 i = 0; i < 16; i++) {
-          const i32 d = 64 * (firstChunk + h) + 16 * (lane % 4) + i;
-          if (d < S::headDim)
-            S::store(y, token, head * S::headDim + d,
-                     div_f32(total[32 * (32 * h + i % 8 * 4 + 2 * half + i / 8)], sum[half]));
+      UNROLL // eight neighbouring dimensions at a time, of a lane's sixteen
+      for (i32 eight = 0; eight < 2 * chunks; eight++) {
+        const i32 first = 64 * firstChunk + eight / 2 * 64 + 16 * (lane % 4) + eight % 2 * 8;
+        const float *const from = total + 32 * (eight / 2 * 32 + 2 * half + eight % 2);
+        auto value = [&](i32 i) { return div_f32(from[32 * 4 * i], sum[half]); };
+        if constexpr (S::packs) {
+          if (first < S::headDim)
+            *(uint4 *)(y + (i64)token * S::yStride + head * S::headDim + first) =
+                uint4{pack_bf16(value(0), value(1)), pack_bf16(value(2), value(3)),
+                      pack_bf16(value(4), value(5)), pack_bf16(value(6), value(7))};
+        } else {
+          UNROLL
+          for (i32 i = 0; i < 8; i++)
+            if (first + i < S::headDim)
+              S::store(y, token, head * S::headDim + first + i, value(i));
         }
       }
     }

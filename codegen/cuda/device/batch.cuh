@@ -25,6 +25,11 @@ struct AttentionTile {
   i32 firstToken, tokens, sequence, firstPosition;
 };
 
+/// What one block, for each KV head, takes of a tile that decodes.
+struct AttentionShare {
+  i32 token, sequence, position, index, of, slot, counter, zero;
+};
+
 /// How the id behind a logits row is drawn.
 struct RowSampling {
   u64 seed;
@@ -48,6 +53,10 @@ struct BatchView {
   const i32 *earlierIds;       ///< of the step before, by its logits rows
   const RowSampling *sampling; ///< [rows], where ids are drawn
   i64 greedy;                  ///< of CPUs
+  const void *groupTables;     ///< of CPUs
+  const AttentionShare *shares; ///< [shareCount]
+  i64 shareCount;
+  i64 promptTiles; ///< the first of the attention tiles; those behind decode
 };
 
 constexpr i32 round_up(i32 value, i32 to) { return (value + to - 1) / to * to; }

@@ -32,6 +32,9 @@ public:
       std::memcpy(to, from, size_t(count) * sizeof(T));
   }
 
+  /// Gives back the last of what was taken.
+  template <typename T> void giveBack(uint64_t count) { at -= full ? 0 : count * sizeof(T); }
+
   uint64_t bytes() const { return full ? 0 : at; }
 
 private:
@@ -43,7 +46,31 @@ private:
 
 } // namespace
 
-uint64_t packBatch(const BatchView &batch, Address device, std::span<std::byte> host) {
+/// Tiles by kind, and the shares of those that decode.
+static void packTiles(const BatchView &batch, const AttentionSharing &sharing, Packer &packer,
+                      BatchView &view) {
+  const std::span from(batch.attentionTiles, size_t(batch.tiles));
+  AttentionTile *const tiles = packer.take(from.size(), view.attentionTiles);
+  if (!tiles)
+    return;
+  AttentionTile *end = tiles;
+  for (bool decoding : {false, true}) {
+    if (decoding)
+      view.promptTiles = end - tiles;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (decodes(from, i) == decoding)
+        *end++ = from[i];
+  }
+  const std::span decoding(tiles + view.promptTiles, end);
+  const uint64_t most = decoding.empty() ? 0 : decoding.size() + uint64_t(sharing.shares);
+  if (AttentionShare *shares = packer.take(most, view.shares)) {
+    view.shareCount = dealShares(decoding, sharing, shares);
+    packer.giveBack<AttentionShare>(most - uint64_t(view.shareCount));
+  }
+}
+
+uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Address device,
+                   std::span<std::byte> host) {
   // Rows and pages of the block table that the step can reach.
   int64_t sequences = 0, pages = 0;
   for (int64_t i = 0; i < batch.tiles; ++i) {
@@ -61,7 +88,7 @@ uint64_t packBatch(const BatchView &batch, Address device, std::span<std::byte> 
   packer.copy(batch.positions, batch.tokens, view.positions);
   packer.copy(batch.sequenceOf, batch.tokens, view.sequenceOf);
   packer.copy(batch.rowTokens, batch.rows, view.rowTokens);
-  packer.copy(batch.attentionTiles, batch.tiles, view.attentionTiles);
+  packTiles(batch, sharing, packer, view);
   if (batch.sampling)
     packer.copy(batch.sampling, batch.rows, view.sampling);
   view.sequences = sequences;

@@ -14,13 +14,17 @@ namespace ingot::cuda {
 
 using std::to_string;
 
-/// The variant for a step of that shape, after nothing.
-GraphNode Executor::nodeOf(const PlannedLaunch &planned, const StepShape &shape) const {
+ChosenVariants Executor::variantsOf(const PlannedLaunch &planned, const StepShape &shape) const {
+  return variantsFor(*picked.code->variants()->Get(planned.kernel), shape);
+}
+
+/// The variant in a step of that shape, after nothing.
+GraphNode Executor::nodeOf(const PlannedLaunch &planned, uint32_t variant,
+                           const StepShape &shape) const {
   const fb::KernelVariants &variants = *picked.code->variants()->Get(planned.kernel);
-  uint32_t index = variantFor(variants, shape);
-  return {functions[planned.kernel][index],
-          *launchOf(*variants.variants()->Get(index), shape), // checkGrids()
-          planned.arguments[index],
+  return {functions[planned.kernel][variant],
+          *launchOf(*variants.variants()->Get(variant), shape), // checkGrids()
+          planned.arguments[variant],
           {}};
 }
 
@@ -31,17 +35,20 @@ static bool isEmpty(const Launch &launch) {
 Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
   if (auto found = graphOfBucket.find({bucket, wanted}); found != graphOfBucket.end())
     return found->second;
-  StepShape shape{bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), bucket, 1};
+  const StepShape shape = StepShape::ofDecodes(
+      bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), sharing);
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
   for (const PlannedLaunch &planned : launches) {
     if (planned.of != Wanted::Logits && planned.of != wanted)
       continue;
-    GraphNode node = nodeOf(planned, shape);
-    node.after = before;
-    if (!isEmpty(node.launch)) {
-      group.push_back(uint32_t(nodes.size()));
-      nodes.push_back(std::move(node));
+    for (uint32_t variant : variantsOf(planned, shape)) {
+      GraphNode node = nodeOf(planned, variant, shape);
+      node.after = before;
+      if (!isEmpty(node.launch)) {
+        group.push_back(uint32_t(nodes.size()));
+        nodes.push_back(std::move(node));
+      }
     }
     if (planned.barrier && !group.empty())
       before = std::exchange(group, {});
@@ -55,19 +62,24 @@ Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
 Result<void> Executor::launchAll(const StepShape &shape, Wanted wanted) {
   bool first = true; // behind a copy there is nothing to overlap with
   for (size_t i = 0; i < launches.size(); ++i) {
-    auto [function, launch, operandsOf, after] = nodeOf(launches[i], shape);
-    bool runs = !isEmpty(launch) && (launches[i].of == Wanted::Logits || launches[i].of == wanted);
     if (tracing) {
-      launched[i] = runs;
+      launched[i] = false;
       if (auto ok = driver->record(events[i]); !ok)
         return ok;
     }
-    if (!runs)
+    if (launches[i].of != Wanted::Logits && launches[i].of != wanted)
       continue;
-    launch.overlap = launch.overlap && !first && !tracing;
-    first = false;
-    if (auto ok = driver->launch(function, launch, operandsOf); !ok)
-      return ok;
+    for (uint32_t variant : variantsOf(launches[i], shape)) {
+      auto [function, launch, operandsOf, after] = nodeOf(launches[i], variant, shape);
+      if (isEmpty(launch))
+        continue;
+      launch.overlap = launch.overlap && !first && !tracing;
+      first = false;
+      if (tracing)
+        launched[i] = true;
+      if (auto ok = driver->launch(function, launch, operandsOf); !ok)
+        return ok;
+    }
   }
   return tracing ? driver->record(events.back()) : Result<void>();
 }
@@ -102,7 +114,7 @@ Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byt
   uint64_t bytes = 0;
   if (batch.tokens >= 0 && uint64_t(batch.tokens) <= limits.maxBatchTokens && batch.rows >= 0 &&
       uint64_t(batch.rows) <= limits.logitsRows)
-    bytes = packBatch(view, batchMemory.address(), {image, statement.batch});
+    bytes = packBatch(view, sharing, batchMemory.address(), {image, statement.batch});
   if (bytes == 0)
     return Error{ExitCode::Internal, "E0901", "a batch exceeds the executor's limits",
                  to_string(batch.tokens) + " tokens of " + to_string(limits.maxBatchTokens) + ", " +
@@ -112,7 +124,7 @@ Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byt
     return {};
   if (auto ok = driver->copyToDevice(batchMemory.address(), image, bytes); !ok)
     return ok;
-  StepShape shape = StepShape::of(batch);
+  StepShape shape = StepShape::of(batch, sharing);
   if (auto ok = prepareKeys(wanted, shape.rows); !ok)
     return ok;
   if (!shape.decodes() || shape.rows > shape.tokens || tracing)

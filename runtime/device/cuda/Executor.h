@@ -113,7 +113,8 @@ private:
   Result<void *> tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch);
   Address bufferAddress(size_t index) const;
   Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
-  GraphNode nodeOf(const PlannedLaunch &planned, const StepShape &shape) const;
+  ChosenVariants variantsOf(const PlannedLaunch &planned, const StepShape &shape) const;
+  GraphNode nodeOf(const PlannedLaunch &planned, uint32_t variant, const StepShape &shape) const;
   // PageMover, in the driver's queue: behind the steps under way.
   uint64_t pageBytes(size_t group) const override;
   void copy(size_t group, int32_t from, int32_t to) override;
@@ -158,6 +159,7 @@ private:
   /// share an address, and may be of different widths.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of the steps, then of the sections behind them
+  AttentionSharing sharing;
   std::map<std::pair<uint64_t, Wanted>, Graph> graphOfBucket;
   int64_t logitsRowStride = 0;
   bool keysRaised = false; ///< by a step for its logits, since they were cleared

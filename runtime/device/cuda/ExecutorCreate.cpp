@@ -42,6 +42,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
   if (!picked)
     return picked.error();
   e.picked = *picked;
+  e.sharing = AttentionSharing::of(*e.picked.program);
   auto statement = runtime::memoryStatement(*e.file, limits, *e.picked.program);
   if (!statement)
     return statement.error();
@@ -101,13 +102,16 @@ Result<void> Executor::loadModules() {
 Result<void> Executor::checkGrids() const {
   const runtime::MemoryLimits &limits = statement.limits;
   uint64_t tokens = std::max(limits.maxBatchTokens, bucketOf(limits.maxSeqs));
-  StepShape most{tokens, std::max(limits.logitsRows, tokens), tokens, kAttentionTile};
+  const uint64_t rows = std::max(limits.logitsRows, tokens);
+  StepShape most = StepShape::ofDecodes(tokens, rows, sharing);
+  most.tileTokens = kAttentionTile, most.promptTiles = tokens;
   const fb::CodeObject &code = *picked.code;
   for (unsigned k = 0; k < code.variants()->size(); ++k)
     for (const fb::Variant *v : *code.variants()->Get(k)->variants()) {
       StepShape shape = most;
       if (v->max_tokens())
-        shape.tokens = shape.tiles = shape.rows = std::min(shape.tokens, v->max_tokens());
+        shape.tokens = shape.tiles = shape.rows = shape.promptTiles =
+            std::min(shape.tokens, v->max_tokens());
       if (v->max_rows())
         shape.rows = std::min(shape.rows, v->max_rows());
       if (!launchOf(*v, shape))

@@ -7,11 +7,20 @@
 
 namespace ingot::cuda {
 
-StepShape StepShape::of(const BatchView &batch) {
-  StepShape shape{uint64_t(batch.tokens), uint64_t(batch.rows), uint64_t(batch.tiles), 0};
-  for (int64_t i = 0; i < batch.tiles; ++i)
-    shape.tileTokens = std::max(shape.tileTokens, uint64_t(batch.attentionTiles[i].tokens));
+StepShape StepShape::of(const BatchView &batch, const AttentionSharing &sharing) {
+  StepShape shape{uint64_t(batch.tokens), uint64_t(batch.rows), uint64_t(batch.tiles)};
+  const std::span tiles(batch.attentionTiles, shape.tiles);
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    shape.tileTokens = std::max(shape.tileTokens, uint64_t(tiles[i].tokens));
+    shape.promptTiles += !cuda::decodes(tiles, i);
+  }
+  if (shape.promptTiles < shape.tiles)
+    shape.shares = shape.tiles - shape.promptTiles + uint64_t(sharing.shares);
   return shape;
+}
+
+StepShape StepShape::ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSharing &sharing) {
+  return {tokens, rows, tokens, 1, 0, tokens + uint64_t(sharing.shares)};
 }
 
 uint64_t bucketOf(uint64_t tokens) {
@@ -21,18 +30,29 @@ uint64_t bucketOf(uint64_t tokens) {
   return (tokens + 63) / 64 * 64;
 }
 
-uint32_t variantFor(const fb::KernelVariants &variants, const StepShape &shape) {
+ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &shape) {
   auto holds = [](uint64_t most, uint64_t count) { return most == 0 || count <= most; };
-  const auto &all = *variants.variants();
-  for (uint32_t i = 0; i + 1 < all.size(); ++i)
-    if (holds(all[i]->max_tokens(), shape.tokens) && holds(all[i]->max_rows(), shape.rows) &&
-        holds(all[i]->max_tile_tokens(), shape.tileTokens))
-      return i;
-  return all.size() - 1;
+  enum Kind { Any, Decoding, Prompt, Kinds };
+  auto kindOf = [](const fb::Variant &v) {
+    return v.x()->base() == fb::GridBase::Shares        ? Decoding
+           : v.x()->base() == fb::GridBase::PromptTiles ? Prompt
+                                                        : Any;
+  };
+  ChosenVariants chosen{};
+  bool found[Kinds] = {};
+  for (uint32_t i = 0; const fb::Variant *v : *variants.variants()) {
+    const Kind kind = kindOf(*v);
+    if (!found[kind] && holds(v->max_tokens(), shape.tokens) && holds(v->max_rows(), shape.rows) &&
+        holds(v->max_tile_tokens(), shape.tileTokens))
+      found[kind] = true, chosen.index[chosen.count++] = i;
+    ++i;
+  }
+  return chosen;
 }
 
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape) {
-  const uint64_t bases[] = {1, shape.tokens, shape.rows, shape.tiles}; // by GridBase
+  const uint64_t bases[] = {1,           shape.tokens, shape.rows, // by GridBase
+                            shape.tiles, shape.shares, shape.promptTiles};
   auto product = runtime::checkedMul(bases[size_t(extent.base())], extent.multiply());
   if (!product)
     return std::nullopt;

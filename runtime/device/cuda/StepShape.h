@@ -11,6 +11,7 @@
 #pragma once
 
 #include "runtime/device/Batch.h"
+#include "runtime/device/cuda/AttentionShares.h"
 #include "runtime/device/cuda/Driver.h"
 #include "runtime/schema/engine_generated.h"
 
@@ -20,18 +21,30 @@ namespace ingot::cuda {
 
 struct StepShape {
   uint64_t tokens = 0, rows = 0, tiles = 0;
-  uint64_t tileTokens = 0; ///< of the largest attention tile
+  uint64_t tileTokens = 0;  ///< of the largest attention tile
+  uint64_t promptTiles = 0; ///< that do not decode (AttentionShares.h)
+  uint64_t shares = 0;      ///< as many as there may be, of the tiles that do
 
-  static StepShape of(const BatchView &batch);
+  static StepShape of(const BatchView &batch, const AttentionSharing &sharing);
+  /// Of a step in which each of so many sequences decodes.
+  static StepShape ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSharing &sharing);
   /// Every tile has one token: each sequence decodes.
-  bool decodes() const { return tileTokens <= 1 && tiles == tokens; }
+  bool decodes() const { return promptTiles == 0 && tiles == tokens; }
 };
 
 /// The tokens of the graph for a decode step of `tokens`: at least as many.
 uint64_t bucketOf(uint64_t tokens);
 
-/// The first variant whose guards hold. The verifier made sure that there is one.
-uint32_t variantFor(const fb::KernelVariants &variants, const StepShape &shape);
+/// Of each kind, the first variant whose guards hold: mostly there is one kind, of attention there
+/// are two, for tiles of prompts and for those that decode (engine.fbs). The verifier made sure that
+/// one holds.
+struct ChosenVariants {
+  uint32_t index[2], count;
+
+  const uint32_t *begin() const { return index; }
+  const uint32_t *end() const { return index + count; }
+};
+ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &shape);
 
 /// Blocks in one direction; nothing beyond 63 bits.
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape);

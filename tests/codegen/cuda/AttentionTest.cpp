@@ -1,6 +1,7 @@
 //===- AttentionTest.cpp - Paged attention on the emulator against scalar C++ ===//
 #include "CudaRunner.h"
 #include "E4m3Reference.h"
+#include "runtime/device/cuda/AttentionShares.h"
 
 #include <cmath>
 #include <limits>
@@ -131,8 +132,18 @@ const std::vector<AttentionProblem> kProblems = {
 };
 std::string nameOf(size_t i) { return "a" + std::to_string(i); }
 
+/// Put before the text of a5: which blocks wait, and the products of each warp.
+constexpr const char *kCounting = R"(#include "device.cuh"
+extern "C" __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
+#define pdl_wait() (waits[blockIdx.x] = 1, pdl_wait())
+#define mma_tile(...)                                                                              \
+  (products[blockIdx.x][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
+)";
+constexpr uint32_t kProductsOfSpan = 2 + 4; ///< heads of 7: of scores, of values
+
 /// All kernels of these tests, compiled once for each build. `planted` is a6 without the order
-/// between a block that writes and the one that merges; `append` writes the KV of a6.
+/// between a block that writes and the one that merges; `counted` is a5 with counters; `append`
+/// writes the KV of a6.
 class Kernels {
 public:
   static const HostKernels &build(bool checked) {
@@ -140,87 +151,155 @@ public:
     static const HostKernels builds[] = {{all.programs, false}, {all.programs, true}};
     return builds[checked];
   }
-  /// Bytes; 0 for a kernel without.
-  static int64_t workspace(const std::string &name) {
+  /// Of a step in which tiles share that many slots: counters and slots; 0 for a kernel without.
+  static int64_t workspace(const std::string &name, int64_t slots) {
     static const std::map<std::string, int64_t> bytes = HostKernels::workspaces(text());
     auto found = bytes.find(name);
-    return found == bytes.end() ? 0 : found->second;
+    return found == bytes.end() ? 0 : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
   }
+  static constexpr int64_t kCounterBytes = 4096, kSlots = 4096;
 
 private:
   std::vector<CudaProgram> programs = HostKernels::emit(text());
 
   Kernels() {
     for (CudaProgram &program : programs)
-      if (program.name == "planted") {
-        program.source.insert(program.source.find("#include"),
-                              "#include \"device.cuh\"\n#define add_acq_rel atomic_add\n");
-        program.source.resize(
-            program.source.find("KERNEL void", program.source.find("KERNEL void") + 1));
-      }
+      if (program.name == "planted")
+        insert(program, "#include \"device.cuh\"\n#define add_acq_rel atomic_add\n");
+      else if (program.name == "counted")
+        insert(program, kCounting);
+  }
+  static void insert(CudaProgram &program, const char *text) {
+    program.source.insert(program.source.find("#include"), text);
   }
   static std::string text() {
     std::string text =
-        attention("planted", kProblems[6]) + ropeAppend("append", {20, 1, 16, 0, false, false});
+        attention("planted", kProblems[6]) + attention("counted", kProblems[5]) +
+        ropeAppend("append", {20, 1, 16, 0, false, false});
     for (size_t i = 0; i < kProblems.size(); ++i)
       text += attention(nameOf(i), kProblems[i]);
     return text;
   }
 };
 
-/// The outputs of a step, by (sequence, position).
-std::vector<std::vector<float>> run(const HostKernels &kernels, const std::string &symbol,
-                                    Scene &scene, const Step &step, uint32_t seed,
-                                    uint32_t blocks = 0,
-                                    std::vector<emulator::Finding> *findings = nullptr) {
+/// Which kernel takes which tiles: each kind its own, as in the runtime, or all the prompts'.
+enum class Tiles { ByKind, AllAsPrompts };
+
+struct Way {
+  uint32_t seed = 1;
+  AttentionSharing sharing = {};
+  Tiles tiles = Tiles::ByKind;
+  uint32_t idle = 0; ///< blocks that a launch has for nothing, as a graph's
+};
+
+/// A step's tiles in the runtime's order, its shares, and the slots that those use.
+struct Dealt {
+  std::vector<AttentionTile> tiles;
+  size_t promptTiles;
+  std::vector<AttentionShare> shares;
+  int64_t slots = 0;
+
+  Dealt(const Scene &scene, const Step &step, const Way &way) {
+    for (bool decoding : {false, true}) {
+      if (decoding)
+        promptTiles = tiles.size();
+      for (size_t i = 0; i < step.tiles.size(); ++i)
+        if ((way.tiles == Tiles::ByKind && decodes(step.tiles, i)) == decoding)
+          tiles.push_back(step.tiles[i]);
+    }
+    AttentionSharing sharing = way.sharing;
+    sharing.window = scene.p.window;
+    const std::span decoding = std::span(tiles).subspan(promptTiles);
+    shares.resize(decoding.size() + size_t(sharing.shares));
+    shares.resize(size_t(dealShares(decoding, sharing, shares.data())));
+    for (const AttentionShare &share : shares) {
+      int64_t runs = share.position / kRunPositions + 1;
+      if (scene.p.window)
+        runs = std::min(runs, (scene.p.window + kRunPositions - 1) / kRunPositions + 1);
+      if (share.of > 1)
+        slots = std::max(slots, share.slot + runs);
+    }
+  }
+};
+
+using Rows = std::vector<std::vector<float>>;
+
+/// The outputs of a step, by its tokens.
+Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, const Step &step,
+         const Way &way = {}, std::vector<emulator::Finding> *findings = nullptr) {
   const AttentionProblem &p = scene.p;
   bool bf16 = std::string(p.output) == "bf16";
   int64_t width = p.heads * p.headDim, stride = roundUp(width, bf16 ? 64 : 32);
-  Emulated gpu(kernels, seed);
+  Emulated gpu(kernels, way.seed);
   std::vector<float> q;
   for (auto [sequence, position] : step.tokens) {
     std::vector<float> row = queryOf(p, sequence, position);
     q.insert(q.end(), row.begin(), row.end());
   }
+  const Dealt dealt(scene, step, way);
   BatchView batch{};
-  batch.tokens = step.tokens.size(), batch.tiles = step.tiles.size();
-  batch.attentionTiles = gpu.put(step.tiles), batch.blockTable = gpu.put(scene.blockTable),
+  batch.tokens = step.tokens.size(), batch.tiles = dealt.tiles.size();
+  batch.attentionTiles = gpu.put(dealt.tiles), batch.blockTable = gpu.put(scene.blockTable),
   batch.blockTableStride = scene.stride;
+  batch.promptTiles = dealt.promptTiles, batch.shareCount = dealt.shares.size();
+  if (!dealt.shares.empty())
+    batch.shares = gpu.put(dealt.shares);
   auto output = [&] {
     size_t count = step.tokens.size() * stride;
     return bf16 ? static_cast<void *>(gpu.make<uint16_t>(count)) : gpu.make<float>(count);
   };
   void *y = output();
   std::vector<const void *> operands = {gpu.put(q), gpu.put(scene.pool), y};
-  if (int64_t bytes = Kernels::workspace(symbol.substr(0, symbol.find('_')))) {
+  if (int64_t bytes = Kernels::workspace(name, dealt.slots)) {
     std::vector<uint8_t> memory(bytes, 0xff); // NaN but for the counters
-    std::fill_n(memory.begin(), 4096, 0);
+    std::fill_n(memory.begin(), Kernels::kCounterBytes, 0);
     operands.push_back(gpu.put(memory, "workspace", false));
   }
   if (findings) {
-    *findings = gpu.findingsOf(symbol, operands, batch);
+    *findings = gpu.findingsOf(name + "_decode", operands, batch);
     return {};
   }
-  gpu.launch(symbol, operands, batch, true, blocks);
-  if (symbol.ends_with("_split")) { // once more: the counters are 0 again
+  auto launch = [&] { // both may be under way at once
+    if (batch.promptTiles)
+      gpu.launch(name + "_prefill", operands, batch, /*wait=*/false, way.idle);
+    if (batch.shareCount)
+      gpu.launch(name + "_decode", operands, batch, /*wait=*/false, way.idle);
+    gpu.device->synchronize();
+  };
+  launch();
+  if (dealt.slots) { // once more: the counters are 0 again
     operands[2] = y = output();
-    gpu.launch(symbol, operands, batch, true, blocks);
+    launch();
   }
-  std::vector<std::vector<float>> rows;
+  Rows rows;
   for (size_t t = 0; t < step.tokens.size(); ++t) {
     std::vector<float> row;
     if (bf16)
       for (uint16_t bits : gpu.get(static_cast<uint16_t *>(y) + t * stride, stride))
         row.push_back(fromBf16(bits));
-    else if (p.headDim * p.heads % 32 == 0)
-      row = gpu.get(static_cast<float *>(y) + t * stride, stride);
     else
       row = gpu.get(static_cast<float *>(y) + t * stride, stride);
     for (int64_t i = width; i < stride; ++i)
-      EXPECT_EQ(row[i], 0.0f) << symbol << " pads with zeros";
+      EXPECT_EQ(row[i], 0.0f) << name << " pads with zeros";
     rows.push_back(row);
   }
   return rows;
+}
+
+/// All heads of some tokens, or one, against the reference.
+void expectRight(Scene &scene, const Step &step, const Rows &rows, int64_t heads,
+                 const std::string &name, size_t every = 1) {
+  for (size_t t = 0; t < step.tokens.size(); t += every) {
+    auto [sequence, position] = step.tokens[t];
+    std::vector<float> q = queryOf(scene.p, sequence, position);
+    for (int64_t h = 0; h < heads; ++h) {
+      std::vector<double> want =
+          scene.reference(sequence, position, h, q.data() + h * scene.p.headDim);
+      for (int64_t d = 0; d < scene.p.headDim; ++d)
+        ASSERT_NEAR(rows[t][h * scene.p.headDim + d], want[d], 0.008)
+            << name << " length " << position + 1 << " head " << h << " dimension " << d;
+    }
+  }
 }
 
 TEST(CudaAttention, DecodeAndPrefill) {
@@ -233,54 +312,34 @@ TEST(CudaAttention, DecodeAndPrefill) {
       Scene scene(p, checked ? std::vector<int64_t>{1, 33, 129}
                              : std::vector<int64_t>{1, 31, 32, 33, 64, 65, 130, 600});
       Step alone = stepOf(scene, 1, 1);
-      std::vector<std::vector<float>> decoded = run(kernels, name + "_decode", scene, alone, 1);
-      for (size_t t = 0; t < alone.tokens.size(); ++t) {
-        auto [sequence, position] = alone.tokens[t];
-        std::vector<float> q = queryOf(p, sequence, position);
-        for (int64_t h = 0; h < p.heads; ++h) {
-          std::vector<double> want =
-              scene.reference(sequence, position, h, q.data() + h * p.headDim);
-          for (int64_t d = 0; d < p.headDim; ++d)
-            ASSERT_NEAR(decoded[t][h * p.headDim + d], want[d], 0.008)
-                << name << " length " << position + 1 << " head " << h << " dimension " << d;
-        }
-      }
-      if (Kernels::workspace(name))
-        ASSERT_EQ(run(kernels, name + "_split", scene, alone, 3), decoded) << name;
-      // The same tokens at the end of chunks, by the prefill kernel: the same bits. (A tile of 16,
+      Rows decoded = run(kernels, name, scene, alone);
+      expectRight(scene, alone, decoded, p.heads, name);
+      // The same tokens at the end of chunks, by the prompts' kernel: the same bits. (A tile of 16,
       // one of 5, one of 1.)
       for (int64_t chunk : {1, 21}) {
         Step together = stepOf(scene, chunk, 16);
-        std::vector<std::vector<float>> prefilled =
-            run(kernels, name + "_prefill", scene, together, 2);
+        Rows prefilled =
+            run(kernels, name, scene, together, {.seed = 2, .tiles = Tiles::AllAsPrompts});
         for (size_t t = 0; t < together.tokens.size(); ++t)
           for (size_t u = 0; u < alone.tokens.size(); ++u)
             if (together.tokens[t] == alone.tokens[u])
               ASSERT_EQ(prefilled[t], decoded[u])
                   << name << " chunk " << chunk << " sequence " << together.tokens[t].first;
-        // Rows within the chunk against the reference.
-        if (chunk == 21 && !checked)
-          for (size_t t = 0; t < together.tokens.size(); t += 5) {
-            auto [sequence, position] = together.tokens[t];
-            std::vector<float> q = queryOf(p, sequence, position);
-            std::vector<double> want = scene.reference(sequence, position, 0, q.data());
-            for (int64_t d = 0; d < p.headDim; ++d)
-              ASSERT_NEAR(prefilled[t][d], want[d], 0.008) << name << " position " << position;
-          }
+        if (chunk == 21 && !checked) // rows within the chunk
+          expectRight(scene, together, prefilled, 1, name, 5);
       }
     }
   }
 }
 
-/// Contexts that several blocks share, few or many: ragged ones, more runs than blocks, a window
-/// that begins inside a run, more rows than a warp takes. Whole tiles, which the guards keep away,
-/// are right too.
-TEST(CudaAttention, SplitOverBlocks) {
+/// Contexts that several blocks share, few or many: ragged ones, more runs than blocks, more blocks
+/// than runs, a window that begins inside a run, more rows than a warp takes, blocks for nothing.
+TEST(CudaAttention, SharedByBlocks) {
   struct {
     size_t problem;
     std::vector<int64_t> lengths, checked;
   } const scenes[] = {
-      {0, {3000, 1, 512, 513, 2049, 256, 257, 900}, {1100, 65}},
+      {0, {3000, 1, 512, 513, 2049, 256, 257, 900, 40, 700}, {1100, 65}},
       {3, {2100, 1024, 90}, {1300}},
       {6, {1500, 700}, {600}},
       {7, {1100, 300}, {515}},
@@ -290,42 +349,149 @@ TEST(CudaAttention, SplitOverBlocks) {
     const HostKernels &kernels = Kernels::build(checked);
     ASSERT_TRUE(bool(kernels));
     for (const auto &[problem, fast, few] : scenes) {
-      const AttentionProblem &p = kProblems[problem];
       const std::vector<int64_t> &lengths = checked ? few : fast;
       std::string name = nameOf(problem);
-      ASSERT_TRUE(Kernels::workspace(name));
+      ASSERT_TRUE(Kernels::workspace(name, 1));
       if (lengths.empty())
         continue;
-      Scene scene(p, lengths);
+      Scene scene(kProblems[problem], lengths);
       Step alone = stepOf(scene, 1, 1);
-      std::vector<std::vector<float>> decoded = run(kernels, name + "_decode", scene, alone, 1);
-      for (size_t t = 0; t < alone.tokens.size(); ++t) {
-        auto [sequence, position] = alone.tokens[t];
-        std::vector<float> q = queryOf(p, sequence, position);
-        std::vector<double> want = scene.reference(sequence, position, 0, q.data());
-        for (int64_t d = 0; d < p.headDim; ++d)
-          ASSERT_NEAR(decoded[t][d], want[d], 0.008) << name << " length " << position + 1;
-      }
-      for (auto [seed, blocks] : {std::pair{1u, 0u}, {2u, 0u}, {3u, 2u}, {4u, 3u}, {5u, 1u}})
-        ASSERT_EQ(run(kernels, name + "_split", scene, alone, seed, blocks), decoded)
-            << name << " seed " << seed << (checked ? " checked, " : ", ") << blocks << " blocks";
-      if (checked)
-        continue;
-      Step together = stepOf(scene, 5, 16);
-      ASSERT_EQ(run(kernels, name + "_split", scene, together, 1),
-                run(kernels, name + "_prefill", scene, together, 1))
-          << name;
+      Rows decoded = run(kernels, name, scene, alone);
+      expectRight(scene, alone, decoded, 1, name);
+      for (auto [seed, shares, idle] : {std::tuple{1u, 256, 0u}, {2u, 64, 9u}, {3u, 2, 0u},
+                                        {4u, 3, 1u}, {5u, 7, 0u}, {6u, 1, 3u}})
+        ASSERT_EQ(run(kernels, name, scene, alone,
+                      {.seed = seed, .sharing = {shares, 4096}, .idle = idle}),
+                  decoded)
+            << name << " seed " << seed << (checked ? " checked, " : ", ") << shares << " shares";
     }
   }
 }
 
-/// More runs than there are slots: the tiles that get none are one block's.
-TEST(CudaAttention, SplitBeyondItsSlots) {
+/// Some sequences decode while others begin or go on with their prompts: two launches, neither of
+/// which the other's tokens change. The last token of a chunk may be a tile of its own.
+TEST(CudaAttention, StepsOfBothKinds) {
+  for (bool checked : {true, false}) {
+    const HostKernels &kernels = Kernels::build(checked);
+    ASSERT_TRUE(bool(kernels));
+    for (size_t problem : {size_t(0), size_t(3), size_t(6), size_t(7)}) {
+      const std::string name = nameOf(problem);
+      Scene scene(kProblems[problem], checked ? std::vector<int64_t>{300, 18, 600, 40}
+                                              : std::vector<int64_t>{1100, 18, 2500, 40, 1, 700});
+      Step alone = stepOf(scene, 1, 1), chunks = stepOf(scene, 17, 16), mixed;
+      for (size_t s = 0; s < scene.lengths.size(); ++s) {
+        const Step &from = s % 2 ? chunks : alone;
+        for (const AttentionTile &tile : from.tiles)
+          if (tile.sequence == int32_t(s)) {
+            mixed.tiles.push_back(tile);
+            mixed.tiles.back().firstToken = int32_t(mixed.tokens.size());
+            for (int32_t i = 0; i < tile.tokens; ++i)
+              mixed.tokens.push_back({s, tile.firstPosition + i});
+          }
+      }
+      const Way shared{.seed = 2, .sharing = {16, 4096}, .idle = 2};
+      const Dealt dealt(scene, mixed, shared);
+      ASSERT_GT(dealt.promptTiles, 0u);
+      ASSERT_GT(dealt.shares.size(), dealt.tiles.size() - dealt.promptTiles);
+      EXPECT_EQ(run(kernels, name, scene, mixed, shared),
+                run(kernels, name, scene, mixed, {.tiles = Tiles::AllAsPrompts}))
+          << name << (checked ? " checked" : "");
+    }
+  }
+}
+
+/// More runs than there are slots: the tiles that find none are one block's.
+TEST(CudaAttention, SharedBeyondTheSlots) {
   const HostKernels &kernels = Kernels::build(false);
   ASSERT_TRUE(bool(kernels));
   Scene scene(kProblems[5], {140'000, 130'000, 500});
   Step alone = stepOf(scene, 1, 1);
-  EXPECT_EQ(run(kernels, "a5_split", scene, alone, 1), run(kernels, "a5_decode", scene, alone, 1));
+  const Way way{.sharing = {64, 1000}};
+  EXPECT_EQ(Dealt(scene, alone, way).slots, 547) << "the first one's";
+  EXPECT_EQ(run(kernels, "a5", scene, alone, way), run(kernels, "a5", scene, alone));
+}
+
+/// What the blocks of the two launches do, counted as they run: of a KV head.
+struct Counted {
+  uint32_t blocks = 0, waiting = 0;
+  uint32_t longestBlock = 0, longestWarp = 0; ///< spans
+
+  Counted(Scene &scene, const Step &step, Way way) {
+    const HostKernels &kernels = Kernels::build(false);
+    auto &waits = *kernels.data<uint32_t[4096]>("waits");
+    auto &products = *kernels.data<uint32_t[4096][4]>("products");
+    std::memset(waits, 0, sizeof waits), std::memset(products, 0, sizeof products);
+    way.seed = 3; // of a kernel that no GPU will see
+    run(kernels, "counted", scene, step, way);
+    const Dealt dealt(scene, step, way);
+    const uint32_t times = dealt.slots ? 2 : 1; // run() launches shared tiles twice
+    for (size_t block = 0; block < 4096; ++block) {
+      uint32_t sum = 0;
+      for (uint32_t warp : products[block]) {
+        sum += warp / times / kProductsOfSpan;
+        longestWarp = std::max(longestWarp, warp / times / kProductsOfSpan);
+      }
+      longestBlock = std::max(longestBlock, sum);
+      waiting += waits[block];
+    }
+    blocks = uint32_t(dealt.promptTiles + dealt.shares.size());
+  }
+};
+
+void print(const char *what, const Counted &before, const Counted &after) {
+  std::printf("%s: the longest block walks %u spans, before %u (%.0f times fewer); a warp of it %u, "
+              "before %u; %u blocks a KV head, before %u\n",
+              what, after.longestBlock, before.longestBlock,
+              double(before.longestBlock) / after.longestBlock, after.longestWarp,
+              before.longestWarp, after.blocks, before.blocks);
+}
+
+/// What the compiler says for 8 KV heads.
+constexpr AttentionSharing kOfEightHeads{64, 4096};
+
+/// `before`, above eight tokens a context was one block's, whatever its length.
+TEST(CudaAttention, OneLongContextAmongMany) {
+  Scene scene(kProblems[5], {1000, 1000, 1000, 1000, 65'536, 1000, 1000, 1000, 1000});
+  Step alone = stepOf(scene, 1, 1);
+  const Counted before(scene, alone, {}), after(scene, alone, {.sharing = kOfEightHeads});
+  print("one of 65,536 positions among 9", before, after);
+  EXPECT_EQ(before.longestBlock, 1024u);
+  EXPECT_LE(after.longestBlock, 4 * 5u) << "ceil(288 runs / 64)";
+  EXPECT_GE(before.longestBlock, 8 * after.longestBlock);
+}
+
+/// `before`, the largest tile decided, so that one warp walked the context of each that decodes.
+TEST(CudaAttention, DecodesBesideAPrompt) {
+  Scene scene(kProblems[5], {8192, 8192, 8192, 8192, 64, 8192, 8192, 8192, 8192});
+  Step step;
+  for (size_t s = 0; s < scene.lengths.size(); ++s) {
+    const int32_t chunk = scene.lengths[s] == 64 ? 16 : 1, tiles = chunk == 16 ? 4 : 1;
+    for (int32_t i = 0; i < tiles; ++i) {
+      const int32_t first = int32_t(scene.lengths[s]) - chunk * (tiles - i);
+      step.tiles.push_back({int32_t(step.tokens.size()), chunk, int32_t(s), first});
+      for (int32_t t = 0; t < chunk; ++t)
+        step.tokens.push_back({s, first + t});
+    }
+  }
+  const Counted before(scene, step, {.tiles = Tiles::AllAsPrompts}),
+      after(scene, step, {.sharing = kOfEightHeads});
+  print("8 decodes at 8,192 beside a prompt of 64", before, after);
+  EXPECT_EQ(before.longestWarp, 128u);
+  EXPECT_LE(after.longestBlock, 4 * 4u) << "ceil(256 runs / 64)";
+  EXPECT_GE(before.longestBlock, 8 * after.longestBlock);
+  EXPECT_GE(before.longestWarp, 8 * after.longestWarp);
+}
+
+/// A graph has blocks for the longest contexts. Those with nothing to do do not wait for the launch
+/// before (`before`, 8 tokens had 32 blocks a KV head each, and all waited).
+TEST(CudaAttention, IdleBlocksDoNotWait) {
+  Scene scene(kProblems[5], {30, 30, 30, 30, 30, 30, 30, 30});
+  Way way{.sharing = kOfEightHeads, .idle = 64};
+  const Counted counted(scene, stepOf(scene, 1, 1), way);
+  std::printf("8 tokens of short contexts: of %u idle blocks a KV head %u wait, before 248 of 248\n",
+              way.idle, counted.waiting - counted.blocks);
+  EXPECT_EQ(counted.blocks, 8u);
+  EXPECT_EQ(counted.waiting, 8u);
 }
 
 /// What a block wrote must be released to the one that merges: an atomic that orders nothing is
@@ -336,7 +502,8 @@ TEST(CudaAttention, PlantedMissingOrder) {
   Scene scene(kProblems[6], {1030});
   for (uint32_t seed : {1u, 2u, 3u, 4u}) {
     std::vector<emulator::Finding> findings;
-    run(kernels, "planted_split", scene, stepOf(scene, 1, 1), seed, 0, &findings);
+    run(kernels, "planted", scene, stepOf(scene, 1, 1), {.seed = seed, .sharing = {64, 4096}},
+        &findings);
     EXPECT_TRUE(std::ranges::any_of(findings,
                                     [](const emulator::Finding &finding) {
                                       return finding.format().find("race") != std::string::npos;
@@ -363,10 +530,13 @@ TEST(CudaAttention, AfterTheLaunchThatAppends) {
   std::vector<float> q = f32Rows(batch.tokens, 320, 1), kv = f32Rows(batch.tokens, 16, 2);
   float *qs = gpu.put(q, "q", false), *y = gpu.make<float>(q.size()), *kvs = gpu.put(kv);
   uint8_t *pool = gpu.put(scene.pool, "pool", false);
-  auto *workspace = gpu.put(std::vector<uint8_t>(Kernels::workspace("a6")), "workspace", false);
-  for (const char *symbol : {"a6_split", "a6_decode"}) {
+  for (int64_t shares : {64, 0}) {
+    const Dealt dealt(scene, alone, {.sharing = {shares, 4096}});
+    auto *workspace = gpu.put(std::vector<uint8_t>(Kernels::workspace("a6", dealt.slots)),
+                              "workspace", false);
+    batch.shares = gpu.put(dealt.shares), batch.shareCount = int64_t(dealt.shares.size());
     gpu.launch("append", {qs, kvs, kvs, pool}, batch, /*wait=*/false);
-    gpu.launch(symbol, {qs, pool, y, workspace}, batch);
+    gpu.launch("a6_decode", {qs, pool, y, workspace}, batch);
   }
 }
 

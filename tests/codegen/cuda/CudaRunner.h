@@ -98,6 +98,11 @@ public:
     return reinterpret_cast<Entry>(dlsym(handle, (symbol + "__launch").c_str()));
   }
 
+  /// A variable of the object.
+  template <typename T> T *data(const char *name) const {
+    return static_cast<T *>(dlsym(handle, name));
+  }
+
   const CudaProgram &programOf(const std::string &symbol) const {
     for (const CudaProgram &program : programs)
       for (const CudaVariant &variant : program.variants)
@@ -153,11 +158,11 @@ public:
   }
 
   /// The batch's counts, with device addresses already in it; becomes the last argument. Without
-  /// `wait` the next launch may begin before this one has ended, as far as pdl_wait lets it. gridY:
-  /// instead of the variant's, unless 0.
+  /// `wait` the next launch may begin before this one has ended, as far as pdl_wait lets it. `more`
+  /// blocks than the batch has work for, as graphs launch them.
   void launch(const std::string &symbol, std::vector<const void *> operands, const BatchView &batch,
-              bool wait = true, uint32_t gridY = 0) {
-    for (const emulator::Finding &finding : findingsOf(symbol, operands, batch, gridY))
+              bool wait = true, uint32_t more = 0) {
+    for (const emulator::Finding &finding : findingsOf(symbol, operands, batch, more))
       ADD_FAILURE() << finding.format();
     if (wait)
       device->synchronize();
@@ -165,7 +170,7 @@ public:
   /// What the emulator has to say of a launch.
   std::vector<emulator::Finding> findingsOf(const std::string &symbol,
                                             std::vector<const void *> operands,
-                                            const BatchView &batch, uint32_t gridY = 0) {
+                                            const BatchView &batch, uint32_t more = 0) {
     const CudaVariant &variant = kernels.variant(symbol);
     operands.push_back(put(std::vector<BatchView>{batch}, "batch"));
     std::vector<void *> arguments;
@@ -188,10 +193,11 @@ public:
     if (!launch.entry)
       return {};
     launch.cluster.x = variant.cluster;
-    launch.grid.x =
-        uint32_t(roundUp(variant.grid[0](batch.tokens, batch.rows, batch.tiles), variant.cluster));
-    launch.grid.y =
-        gridY ? gridY : uint32_t(variant.grid[1](batch.tokens, batch.rows, batch.tiles));
+    auto count = [&](const LaunchExtent &extent) {
+      return extent(batch.tokens, batch.rows, batch.tiles, batch.shareCount, batch.promptTiles);
+    };
+    launch.grid.x = uint32_t(roundUp(count(variant.grid[0]), variant.cluster)) + more;
+    launch.grid.y = uint32_t(count(variant.grid[1]));
     launch.block.x = variant.threads;
     launch.dynamicShared = variant.sharedBytes;
     launch.pdl = variant.pdl;

@@ -76,7 +76,8 @@ public:
     for (size_t offset : {offsetof(BatchView, ids), offsetof(BatchView, positions),
                           offsetof(BatchView, sequenceOf), offsetof(BatchView, rowTokens),
                           offsetof(BatchView, attentionTiles), offsetof(BatchView, blockTable),
-                          offsetof(BatchView, earlierIds), offsetof(BatchView, sampling)}) {
+                          offsetof(BatchView, earlierIds), offsetof(BatchView, sampling),
+                          offsetof(BatchView, shares)}) {
       uint64_t value;
       std::memcpy(&value, out.blobs[now->memories[size_t(batch)]->before]->bytes.data() + offset,
                   8);

@@ -67,6 +67,12 @@ TEST(BadEngines, TheUnspoiledOneWithAClusterIsFine) {
   EXPECT_TRUE(engine) << engine.error().format();
 }
 
+TEST(BadEngines, TheUnspoiledOneWithSharesIsFine) {
+  AlignedBytes file(assemble(withShares));
+  auto engine = EngineFile::fromMemory(file.span(), VerifyLevel::Everything);
+  EXPECT_TRUE(engine) << engine.error().format();
+}
+
 TEST(BadEngines, EveryCodeIsTested) {
   std::set<std::string> listed, tested = {"E0301", "E0302", "E0314"}; // below
   for (const BadEngine &bad : badEngines())

@@ -444,7 +444,28 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { *variant(t).y = {fb::GridBase::Tokens, 1, 0}; }},
       {"variant_grid_huge", "E0807",
        [](Table &t) { *variant(t).z = {fb::GridBase::Tokens, uint64_t(-1), 1}; }},
-      {"variant_grid_base", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase(4), 1, 1}; }},
+      {"variant_grid_base", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase(6), 1, 1}; }},
+      {"variant_shares_across", "E0807",
+       [](Table &t) { *variant(t).y = {fb::GridBase::Shares, 1, 1}; }},
+      {"two_of_a_kind", "E0809",
+       [](Table &t) {
+         withShares(t);
+         *gpuCode(t).variants[0]->variants[0]->x = {fb::GridBase::Shares, 1, 1};
+       }},
+      {"shares_without_prompts", "E0809",
+       [](Table &t) {
+         for (auto &v : gpuCode(t).variants[0]->variants)
+           *v->x = {fb::GridBase::Shares, 1, 1};
+       }},
+      {"shares_beside_any", "E0809",
+       [](Table &t) { *variant(t).x = {fb::GridBase::Shares, 1, 1}; }},
+      {"prompts_without_variant", "E0809",
+       [](Table &t) {
+         *variant(t).x = {fb::GridBase::PromptTiles, 1, 1}; // up to some tokens
+         *gpuCode(t).variants[0]->variants[1]->x = {fb::GridBase::Shares, 1, 1};
+       }},
+      {"attention_shares", "E0817", [](Table &t) { gpuProgram(t).attention_shares = 1025; }},
+      {"attention_slots", "E0817", [](Table &t) { gpuProgram(t).attention_slots = -1; }},
       {"variant_without_threads", "E0808", [](Table &t) { variant(t).threads = 0; }},
       {"variant_half_a_warp", "E0808", [](Table &t) { variant(t).threads = 48; }},
       {"variant_too_many_threads", "E0808", [](Table &t) { variant(t).threads = 2048; }},

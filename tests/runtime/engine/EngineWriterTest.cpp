@@ -255,5 +255,8 @@ TEST(EngineWriter, DISABLED_KeepsAnEngineWithKeys) {
 TEST(EngineWriter, DISABLED_KeepsAnEngineWithMaxima) {
   writeFile("v1.5-maxima.ingot", assemble(withMaxima));
 }
+TEST(EngineWriter, DISABLED_KeepsAnEngineWithShares) {
+  writeFile("v1.6-shares.ingot", assemble(withShares));
+}
 
 } // namespace

@@ -302,6 +302,16 @@ void withCluster(Table &t) {
   addTensorMap(variant);
 }
 
+void withShares(Table &t) {
+  Table &program = withGpuProgram(t);
+  program.attention_shares = 64, program.attention_slots = 4096;
+  auto &variants = program.code[0]->variants[0]->variants;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    variants[i]->max_tokens = 0;
+    *variants[i]->x = {i ? fb::GridBase::Shares : fb::GridBase::PromptTiles, 2, 1};
+  }
+}
+
 void withMaxima(Table &t) {
   auto add = [&](const char *name, uint64_t bytes) {
     t.buffers.push_back(buffer(name, fb::BufferClass::PerRow, bytes, t.bytes_per_row));

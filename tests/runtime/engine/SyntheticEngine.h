@@ -38,6 +38,8 @@ Table &withGpuProgram(Table &table);
 fb::TensorMapT &addTensorMap(fb::VariantT &variant);
 /// Its first variant in clusters of two with a tensor map.
 void withCluster(Table &table);
+/// Its first kernel with a variant for each kind of attention tiles.
+void withShares(Table &table);
 /// Keys of greedy steps and maxima of logits, on CPUs.
 void withMaxima(Table &table);
 std::unique_ptr<Table> copyOfTable(const Table &table);

@@ -131,15 +131,41 @@ TEST_F(CudaExecutor, StepsChooseTheirVariants) {
   run.add(fakePrompt(6, 1), 2);
   run.step();
   const std::vector<std::string> prompt = {"embed_any",  "constants", "append",
-                                           "attend_any", "residual",  "append",
-                                           "attend_any", "residual",  "head"};
+                                           "attend_prompts", "residual", "append",
+                                           "attend_prompts", "residual", "head"};
   EXPECT_EQ(ran(), prompt);
   EXPECT_EQ(fake.overlapped, fake.launches - 1) << "the first kernel is behind a copy";
   fake.ran = 0;
   run.step();
   auto decode = ran();
   EXPECT_EQ(std::count(decode.begin(), decode.end(), "embed_4"), 1);
-  EXPECT_EQ(std::count(decode.begin(), decode.end(), "attend_1"), 2);
+  EXPECT_EQ(std::count(decode.begin(), decode.end(), "attend_shares"), 2);
+  EXPECT_EQ(std::count(decode.begin(), decode.end(), "attend_prompts"), 0);
+}
+
+/// Sequences decode beside the chunk of a prompt: each kind of tiles has its launch, the prompt's
+/// first, each with blocks for its own alone; a graph has none for prompts.
+TEST_F(CudaExecutor, MixedStepsLaunchBothKindsOfAttention) {
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  Answers run(*executor);
+  run.add(fakePrompt(5, 1), 8);
+  run.add(fakePrompt(6, 2), 8);
+  run.step();
+  run.add(fakePrompt(12, 3), 2);
+  fake.ran = 0;
+  run.step();
+  const std::vector<std::string> both = {"attend_prompts", "attend_shares"};
+  std::vector<std::string> attention;
+  for (int i = 0; i < fake.ran; ++i)
+    if (std::string(fake.names[i]).starts_with("attend")) {
+      attention.push_back(fake.names[i]);
+      EXPECT_EQ(fake.grids[i], attention.back() == both[0] ? 1u : 2u + kFakeShares);
+    }
+  EXPECT_EQ(attention, (std::vector<std::string>{both[0], both[1], both[0], both[1]}));
+  while (run.step())
+    ;
+  EXPECT_GT(fake.graphLaunches, 0);
 }
 
 /// A chunk of a prompt that no row is asked for: the head has no blocks.
@@ -462,10 +488,27 @@ FakeOptions withTensorMaps() {
   return options;
 }
 
+/// The lowest format that reads it: of an engine with attention by kind of tiles, and without.
+TEST_F(CudaExecutor, TheFormatIsTheLowestThatReadsIt) {
+  auto minorOf = [](FakeOptions options, bool byKind) {
+    options.change = [change = options.change, byKind](fb::EngineT &t) {
+      if (change)
+        change(t);
+      auto &attention = t.programs[0]->code[0]->variants[3]->variants;
+      if (!byKind) {
+        attention.pop_back();
+        *attention[0]->x = {fb::GridBase::Tiles, 1, 1};
+      }
+    };
+    return (*runtime::EngineFile::open(writeFakeEngine("minor.ingot", options)))->header().minor;
+  };
+  EXPECT_EQ(minorOf(withGpuProgram({"cuda:sm_90a"}), false), 2);
+  EXPECT_EQ(minorOf(withTensorMaps(), false), 3);
+  EXPECT_EQ(minorOf(withTensorMaps(), true), 6);
+}
+
 TEST_F(CudaExecutor, KernelsGetTensorMapsAndClusters) {
   const std::string boxes = writeFakeEngine("boxes.ingot", withTensorMaps());
-  EXPECT_EQ((*runtime::EngineFile::open(boxes))->header().minor, 3);
-  EXPECT_EQ((*runtime::EngineFile::open(path()))->header().minor, 2);
   auto executor = open(boxes);
   ASSERT_TRUE(executor);
   EXPECT_EQ(fake.tensorMaps, 2) << "two layers share them";

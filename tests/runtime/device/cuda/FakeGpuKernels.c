@@ -12,6 +12,9 @@
 struct Tile {
   int32_t firstToken, tokens, sequence, firstPosition;
 };
+struct Share {
+  int32_t token, sequence, position, index, of, slot, counter, zero;
+};
 struct Sampling {
   uint64_t seed;
   double scale, least;
@@ -29,6 +32,9 @@ struct Batch {
   const int32_t *earlierIds;
   const struct Sampling *sampling;
   int64_t greedy;
+  const void *groupTables;
+  const struct Share *shares;
+  int64_t shareCount, promptTiles;
 };
 enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16, VOCAB = 97, STRIDE = 128 };
 
@@ -74,27 +80,36 @@ KERNEL append(ARGS) {
   }
 }
 
-/* A block per tile; attend_1 for tiles of one token. */
-static void attendTiles(ARGS, int64_t most) {
+static void attendTile(ARGS, struct Tile tile) {
   float *attended = POINTER(0);
   int64_t weight = (int64_t)((const float *)POINTER(2))[7];
   BATCH(3);
-  for (int64_t i = 0; i < grid[0] && i < batch->tiles; ++i) {
-    const struct Tile tile = batch->attentionTiles[i];
-    for (int64_t row = 0; row < tile.tokens && row < most; ++row) {
-      int64_t h = 0;
-      for (int64_t q = 0; q <= tile.firstPosition + row; ++q) {
-        const float *from = page(POINTER(1), batch, tile.sequence, q);
-        int64_t k = (int64_t)from[(q % PAGE) * HEAD_DIM + 3];
-        int64_t v = (int64_t)from[HEAD_DIM * PAGE + (q % PAGE) * HEAD_DIM + 5];
-        h = (h * 31 + k * 3 + v + q * 7 + weight) % MODULUS;
-      }
-      attended[(tile.firstToken + row) * LINE] = (float)h;
+  for (int64_t row = 0; row < tile.tokens; ++row) {
+    int64_t h = 0;
+    for (int64_t q = 0; q <= tile.firstPosition + row; ++q) {
+      const float *from = page(POINTER(1), batch, tile.sequence, q);
+      int64_t k = (int64_t)from[(q % PAGE) * HEAD_DIM + 3];
+      int64_t v = (int64_t)from[HEAD_DIM * PAGE + (q % PAGE) * HEAD_DIM + 5];
+      h = (h * 31 + k * 3 + v + q * 7 + weight) % MODULUS;
     }
+    attended[(tile.firstToken + row) * LINE] = (float)h;
   }
 }
-KERNEL attend_1(ARGS) { attendTiles(args, grid, 1); }
-KERNEL attend_any(ARGS) { attendTiles(args, grid, 16); }
+/* A block per tile of a prompt. */
+KERNEL attend_prompts(ARGS) {
+  BATCH(3);
+  for (int64_t i = 0; i < grid[0] && i < batch->promptTiles; ++i)
+    attendTile(args, grid, batch->attentionTiles[i]);
+}
+/* A block per share; the first of a tile does the work. */
+KERNEL attend_shares(ARGS) {
+  BATCH(3);
+  for (int64_t i = 0; i < grid[0] && i < batch->shareCount; ++i) {
+    const struct Share share = batch->shares[i];
+    if (share.index == 0)
+      attendTile(args, grid, (struct Tile){share.token, 1, share.sequence, share.position});
+  }
+}
 
 KERNEL residual(ARGS) {
   const float *attended = POINTER(0);

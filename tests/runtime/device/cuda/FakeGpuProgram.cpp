@@ -39,7 +39,7 @@ void addVariants(fb::CodeObjectT &code, bool greedy, bool draws) {
     code.variants.push_back(std::make_unique<fb::KernelVariantsT>());
     return code.variants.back()->variants;
   };
-  const fb::Extent tokens(Base::Tokens, 1, 1), tiles(Base::Tiles, 1, 1), one(Base::Constant, 1, 1);
+  const fb::Extent tokens(Base::Tokens, 1, 1), one(Base::Constant, 1, 1);
   auto &embed = list();
   embed.push_back(variant("embed_4", tokens));
   embed.back()->max_tokens = 4;
@@ -47,9 +47,8 @@ void addVariants(fb::CodeObjectT &code, bool greedy, bool draws) {
   list().push_back(variant("constants", one));
   list().push_back(variant("append", fb::Extent(Base::Tokens, 1, 2)));
   auto &attend = list();
-  attend.push_back(variant("attend_1", tiles));
-  attend.back()->max_tile_tokens = 1;
-  attend.push_back(variant("attend_any", tiles));
+  attend.push_back(variant("attend_prompts", fb::Extent(Base::PromptTiles, 1, 1)));
+  attend.push_back(variant("attend_shares", fb::Extent(Base::Shares, 1, 1)));
   list().push_back(variant("residual", tokens));
   list().push_back(variant("head", fb::Extent(Base::Constant, 4, 1), fb::Extent(Base::Rows, 1, 1)));
   const fb::Extent rows(Base::Rows, 1, 1);
@@ -111,8 +110,8 @@ std::string moduleFor(const std::string &target) {
   if (target.find("compute_") != target.npos) {
     std::string text = ".version 8.0\n// object " INGOT_FAKE_GPU_KERNELS "\n";
     for (const char *name :
-         {"embed_4", "embed_any", "constants", "append", "attend_1", "attend_any", "residual",
-          "head", "argmax", "argmax_finish", "draw_ids"})
+         {"embed_4", "embed_any", "constants", "append", "attend_prompts", "attend_shares",
+          "residual", "head", "argmax", "argmax_finish", "draw_ids"})
       text += std::string(".entry ") + name + "()\n";
     return text + '\0';
   }
@@ -136,6 +135,8 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool gr
     std::unique_ptr<fb::EngineT> program = copyOf(engine);
     program->text.reset();
     program->code.clear();
+    fb::EngineT &of = alone ? engine : *program;
+    of.attention_shares = kFakeShares, of.attention_slots = 4 * kFakeShares;
     if (greedy)
       addIdSections(alone ? engine : *program, draws);
     for (const std::string &target : targets) {

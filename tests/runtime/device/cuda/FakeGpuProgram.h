@@ -17,6 +17,9 @@ namespace ingot::test {
 FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone = false,
                            bool greedy = false, bool draws = false);
 
+/// Shares of attention beyond one a tile.
+constexpr uint32_t kFakeShares = 3;
+
 /// What the fake kernel draws where `best` is the id of the largest logit: no distribution, but
 /// every part of what it is told counts. `position` is the new token's.
 int32_t fakeDraw(int32_t best, const RowSampling &how, int64_t position);

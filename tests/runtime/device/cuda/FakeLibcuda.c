@@ -289,6 +289,7 @@ static void run(struct Function *function, const unsigned *grid, unsigned cluste
                 void **arguments) {
   if (fakeCuda.ran < FAKE_MOST_NAMES) {
     fakeCuda.clusters[fakeCuda.ran] = cluster;
+    fakeCuda.grids[fakeCuda.ran] = grid[0];
     fakeCuda.names[fakeCuda.ran++] = function->name;
   }
   function->code(arguments, grid);

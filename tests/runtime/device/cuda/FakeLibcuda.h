@@ -37,6 +37,7 @@ struct FakeCuda {
   int ran;                            /* kernels, also in graphs */
   const char *names[FAKE_MOST_NAMES]; /* of the kernels that ran, in order */
   unsigned clusters[FAKE_MOST_NAMES]; /* and the blocks of their clusters */
+  unsigned grids[FAKE_MOST_NAMES];    /* and of their grids along x */
 };
 
 #endif

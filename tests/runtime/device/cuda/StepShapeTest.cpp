@@ -24,11 +24,13 @@ TEST(StepShape, BucketsHoldTheirTokens) {
 }
 
 TEST(StepShape, GridsRoundUp) {
-  StepShape shape{10, 3, 7, 1};
+  StepShape shape{10, 3, 7, 1, 2, 9};
   EXPECT_EQ(blocks({fb::GridBase::Constant, 5, 2}, shape), 3u);
   EXPECT_EQ(blocks({fb::GridBase::Tokens, 1, 8}, shape), 2u);
   EXPECT_EQ(blocks({fb::GridBase::Rows, 4, 1}, shape), 12u);
   EXPECT_EQ(blocks({fb::GridBase::Tiles, 3, 7}, shape), 3u);
+  EXPECT_EQ(blocks({fb::GridBase::PromptTiles, 8, 1}, shape), 16u);
+  EXPECT_EQ(blocks({fb::GridBase::Shares, 8, 1}, shape), 72u);
   shape.rows = 0;
   EXPECT_EQ(blocks({fb::GridBase::Rows, 4, 3}, shape), 0u);
   shape.tokens = uint64_t(1) << 40;
@@ -42,11 +44,66 @@ TEST(StepShape, CountsABatch) {
   batch.rows = 2;
   batch.tiles = 2;
   batch.attentionTiles = tiles;
-  StepShape shape = StepShape::of(batch);
+  StepShape shape = StepShape::of(batch, {.shares = 10});
   EXPECT_EQ(shape.tileTokens, 4u);
+  EXPECT_EQ(shape.promptTiles, 1u);
+  EXPECT_EQ(shape.shares, 11u);
   EXPECT_FALSE(shape.decodes());
   batch.tokens = batch.tiles = 1;
-  EXPECT_TRUE(StepShape::of(batch).decodes());
+  EXPECT_TRUE(StepShape::of(batch, {}).decodes());
+  batch.attentionTiles = tiles + 1;
+  batch.tokens = 4;
+  EXPECT_EQ(StepShape::of(batch, {.shares = 10}).shares, 0u) << "nothing to share";
+  EXPECT_EQ(StepShape::ofDecodes(8, 3, {.shares = 10}).shares, 18u);
+  EXPECT_TRUE(StepShape::ofDecodes(8, 3, {}).decodes());
+}
+
+/// The last token of a chunk may be a tile of its own: it is the prompt's.
+TEST(StepShape, AChunksLastTokenDoesNotDecode) {
+  AttentionTile tiles[] = {{0, 16, 0, 0}, {16, 1, 0, 16}, {17, 1, 1, 40}};
+  BatchView batch{};
+  batch.tokens = 18;
+  batch.tiles = 3;
+  batch.attentionTiles = tiles;
+  EXPECT_EQ(StepShape::of(batch, {}).promptTiles, 2u);
+  EXPECT_EQ(StepShape::of(batch, {}).shares, 1u);
+}
+
+/// A table of variants: x by base, guard on tokens.
+flatbuffers::DetachedBuffer
+variantsOf(const std::vector<std::pair<fb::GridBase, uint64_t>> &variants) {
+  fb::KernelVariantsT list;
+  for (auto [base, most] : variants) {
+    auto variant = std::make_unique<fb::VariantT>();
+    variant->symbol = "f";
+    variant->max_tokens = most;
+    variant->x = std::make_unique<fb::Extent>(base, 1, 1);
+    variant->y = std::make_unique<fb::Extent>(fb::GridBase::Constant, 1, 1);
+    variant->z = std::make_unique<fb::Extent>(fb::GridBase::Constant, 1, 1);
+    list.variants.push_back(std::move(variant));
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fb::KernelVariants::Pack(builder, &list));
+  return builder.Release();
+}
+
+TEST(StepShape, TheFirstVariantOfEachKind) {
+  using Base = fb::GridBase;
+  auto chosen = [](const flatbuffers::DetachedBuffer &table, uint64_t tokens) {
+    const auto *list = flatbuffers::GetRoot<fb::KernelVariants>(table.data());
+    const ChosenVariants of = variantsFor(*list, StepShape{.tokens = tokens});
+    return std::vector<uint32_t>(of.begin(), of.end());
+  };
+  using Indices = std::vector<uint32_t>;
+  auto one = variantsOf({{Base::Tokens, 4}, {Base::Constant, 9}, {Base::Tiles, 0}});
+  EXPECT_EQ(chosen(one, 4), Indices{0});
+  EXPECT_EQ(chosen(one, 5), Indices{1});
+  EXPECT_EQ(chosen(one, 10), Indices{2});
+  auto two = variantsOf(
+      {{Base::Shares, 4}, {Base::PromptTiles, 9}, {Base::Shares, 0}, {Base::PromptTiles, 0}});
+  EXPECT_EQ(chosen(two, 4), (Indices{0, 1}));
+  EXPECT_EQ(chosen(two, 9), (Indices{1, 2}));
+  EXPECT_EQ(chosen(two, 10), (Indices{2, 3}));
 }
 
 struct Fixture {
@@ -78,7 +135,7 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   Fixture f;
   alignas(256) std::array<std::byte, 4096> image{};
   const Address device = 0x7f0000000000;
-  uint64_t bytes = packBatch(f.batch, device, image);
+  uint64_t bytes = packBatch(f.batch, {}, device, image);
   ASSERT_GT(bytes, 0u);
   ASSERT_LE(bytes, image.size());
   BatchView view;
@@ -92,14 +149,25 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(view.tiles, 2);
   EXPECT_EQ(view.sequences, 2) << "the third row is not used";
   EXPECT_EQ(view.blockTableStride, 3) << "position 64 is in the third page";
-  for (const int32_t *list :
-       {view.ids, view.positions, view.sequenceOf, view.rowTokens, view.blockTable})
+  for (const void *list :
+       std::initializer_list<const void *>{view.ids, view.positions, view.sequenceOf,
+                                           view.rowTokens, view.attentionTiles, view.shares,
+                                           view.blockTable})
     EXPECT_EQ(reinterpret_cast<Address>(list) % 256, 0u);
   EXPECT_EQ(host(view.ids)[4], 5);
   EXPECT_EQ(host(view.positions)[0], 64);
   EXPECT_EQ(host(view.sequenceOf)[0], 1);
   EXPECT_EQ(host(view.rowTokens)[1], 4);
-  EXPECT_EQ(host(view.attentionTiles)[0].firstPosition, 64);
+  EXPECT_EQ(view.promptTiles, 1);
+  EXPECT_EQ(host(view.attentionTiles)[0].tokens, 4) << "prompts come first";
+  EXPECT_EQ(host(view.attentionTiles)[1].firstPosition, 64);
+  ASSERT_EQ(view.shareCount, 1);
+  const AttentionShare &share = host(view.shares)[0];
+  EXPECT_EQ(share.token, 0);
+  EXPECT_EQ(share.sequence, 1);
+  EXPECT_EQ(share.position, 64);
+  EXPECT_EQ(share.index, 0);
+  EXPECT_EQ(share.of, 1);
   EXPECT_EQ(host(view.blockTable)[0], 100);
   EXPECT_EQ(host(view.blockTable)[3 + 2], 112);
 }
@@ -107,13 +175,13 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
 TEST(BatchImage, HoldsHowRowsAreDrawn) {
   Fixture f;
   alignas(256) std::array<std::byte, 4096> image{};
-  const uint64_t without = packBatch(f.batch, 4096, image);
+  const uint64_t without = packBatch(f.batch, {}, 4096, image);
   BatchView view;
   std::memcpy(&view, image.data(), sizeof view);
   EXPECT_EQ(view.sampling, nullptr);
   const RowSampling rows[] = {{}, {.seed = 7, .scale = 2}};
   f.batch.sampling = rows;
-  EXPECT_EQ(packBatch(f.batch, 4096, image), without + 256);
+  EXPECT_EQ(packBatch(f.batch, {}, 4096, image), without + 256);
   std::memcpy(&view, image.data(), sizeof view);
   RowSampling copy;
   std::memcpy(&copy, image.data() + (reinterpret_cast<Address>(view.sampling + 1) - 4096),
@@ -125,10 +193,10 @@ TEST(BatchImage, HoldsHowRowsAreDrawn) {
 TEST(BatchImage, SaysWhenThereIsNoRoom) {
   Fixture f;
   alignas(256) std::array<std::byte, 4096> image{};
-  uint64_t bytes = packBatch(f.batch, 4096, image);
-  EXPECT_EQ(packBatch(f.batch, 4096, std::span(image).first(bytes)), bytes);
+  uint64_t bytes = packBatch(f.batch, {}, 4096, image);
+  EXPECT_EQ(packBatch(f.batch, {}, 4096, std::span(image).first(bytes)), bytes);
   for (uint64_t less = 0; less < bytes; less += 4)
-    EXPECT_EQ(packBatch(f.batch, 4096, std::span(image).first(less)), 0u) << less;
+    EXPECT_EQ(packBatch(f.batch, {}, 4096, std::span(image).first(less)), 0u) << less;
 }
 
 TEST(GpuTarget, NamesAndWhatTheyRunOn) {

@@ -1,0 +1,73 @@
+//===- AttentionShares.cpp - See AttentionShares.h ---------------------------===//
+#include "runtime/device/cuda/AttentionShares.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace ingot::cuda {
+
+static int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+AttentionSharing AttentionSharing::of(const fb::Engine &program) {
+  AttentionSharing sharing{program.attention_shares(), program.attention_slots(), 0};
+  for (const fb::KvSlot *slot : *program.kv_slots()) {
+    if (slot->window() == 0) {
+      sharing.window = 0;
+      break;
+    }
+    sharing.window = std::max<int64_t>(sharing.window, slot->window());
+  }
+  return sharing;
+}
+
+bool decodes(std::span<const AttentionTile> tiles, size_t i) {
+  return tiles[i].tokens == 1 && (i == 0 || tiles[i - 1].sequence != tiles[i].sequence);
+}
+
+int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing &sharing,
+                   AttentionShare *to) {
+  assert(sharing.shares <= kMostShares);
+  // A window begins anywhere in a run.
+  const int64_t inWindow = divideUp(sharing.window, kRunPositions) + 1;
+  auto runsOf = [&](const AttentionTile &tile) {
+    int64_t runs = tile.firstPosition / kRunPositions + 1;
+    return sharing.window ? std::min(runs, inWindow) : runs;
+  };
+  int64_t runs = 0;
+  for (const AttentionTile &tile : tiles)
+    runs += runsOf(tile);
+  const int64_t most = sharing.shares ? divideUp(runs, sharing.shares) : runs; // of a share
+
+  AttentionShare *next = to;
+  int64_t slots = 0;
+  int32_t counters = 0;
+  auto deal = [&](const AttentionTile &tile) {
+    const int64_t own = runsOf(tile);
+    int64_t of = divideUp(own, most);
+    if (of > 1 && slots + own > sharing.slots)
+      of = 1;
+    for (int64_t index = 0; index < of; ++index)
+      *next++ = {tile.firstToken, tile.sequence, tile.firstPosition,      int32_t(index),
+                 int32_t(of),     int32_t(slots), of > 1 ? counters : 0, 0};
+    if (of > 1)
+      slots += own, ++counters;
+  };
+  // Each of the long ones has more than one of `shares` parts of all runs: there are fewer.
+  std::array<const AttentionTile *, kMostShares> longOnes;
+  auto end = longOnes.begin();
+  for (const AttentionTile &tile : tiles)
+    if (runsOf(tile) > most)
+      *end++ = &tile;
+  std::sort(longOnes.begin(), end, [&](const AttentionTile *a, const AttentionTile *b) {
+    return std::pair(runsOf(*b), a) < std::pair(runsOf(*a), b);
+  });
+  for (auto tile = longOnes.begin(); tile != end; ++tile)
+    deal(**tile);
+  for (const AttentionTile &tile : tiles)
+    if (runsOf(tile) <= most)
+      deal(tile);
+  return next - to;
+}
+
+} // namespace ingot::cuda
