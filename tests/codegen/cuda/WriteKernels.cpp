@@ -48,7 +48,7 @@ Object describe(mlir::Type type) {
 }
 
 Object describe(const LaunchExtent &extent) {
-  const char *bases[] = {"one", "tokens", "rows", "tiles"};
+  const char *bases[] = {"one", "tokens", "rows", "tiles", "shares", "prompt_tiles"};
   return Object{{"base", bases[extent.base]}, {"multiply", extent.multiply}, {"divide", extent.divide}};
 }
 

@@ -23,8 +23,8 @@ def is_fence(instruction):
 
 
 def is_weight_load(instruction):
-    """device/memory.cuh, ld_stream: read-only, past L1."""
-    return instruction.name == "LDG" and "CONSTANT" in instruction.modifiers() and instruction.width() >= 4
+    """Codes (or floats): device/memory.cuh, ld_stream of 16 bytes, 512 a warp. Scales come in smaller loads."""
+    return instruction.name == "LDG" and "CONSTANT" in instruction.modifiers() and instruction.width() == 16
 
 
 def multiplying_loops(kernel):

@@ -5,6 +5,7 @@
     sass_test.py BUILD --self-test  each rule, on a kernel that breaks it (broken.cu)
     sass_test.py BUILD --table      prints the figures of all kernels and compares nothing
     sass_test.py BUILD --store      writes figures.json anew, its exceptions as they were
+        --kernels GLOB …            of any of these: those kernels alone, as 8b-q4_k-*
 
 BUILD is the build folder: bin/write-cuda-kernels, and venv with the wheels of tests/requirements.txt. No GPU is needed.
 """
@@ -103,8 +104,8 @@ def excepted(exceptions, name, rule, figure):
     return None
 
 
-def hold(found, stored):
-    """Prints what is wrong; True if nothing is."""
+def hold(found, stored, complete):
+    """Prints what is wrong; True if nothing is. complete: what is not found is no more."""
     wrong, lower, exceptions = [], [], [dict(e) for e in stored["exceptions"]]
     for name, (figures, steps) in found.items():
         for rule, figure, what in rules.broken(figures, steps):
@@ -117,7 +118,7 @@ def hold(found, stored):
         wrong += [f"{rule}  {name}: {what}" for rule, _, what in more]
         lower += [f"{name}: {what}" for what in less]
     wrong += [f"R6  {name}: stored figures of a kernel that is no more"
-              for name in stored["kernels"] if name not in found]
+              for name in stored["kernels"] if complete and name not in found]
     for exception in exceptions:
         used = exception.get("used", 0)
         print(f"known: {exception['rule']} of {exception['kernels']}, {used} kernels: {exception['reason']}"
@@ -142,9 +143,8 @@ def print_table(found):
               f"{per_wait:>8} {f['spills']:6} {f['split_stores']:5}")
 
 
-def write_figures(found, exceptions):
-    rows = ",\n".join(f"  {json.dumps(name)}: [{f['registers']}, {json.dumps(f['slots'])}]"
-                      for name, (f, _) in found.items())
+def write_figures(kernels, exceptions):
+    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(figures)}" for name, figures in kernels.items())
     known = ",\n".join(f"  {json.dumps(exception)}" for exception in exceptions)
     FIGURES.write_text('{"exceptions": [\n%s\n ],\n "kernels": {\n%s\n }}\n' % (known, rows))
 
@@ -175,6 +175,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     for mode in ("--self-test", "--table", "--store"):
         parser.add_argument(mode, action="store_true")
+    parser.add_argument("--kernels", nargs="+")
     chosen = parser.parse_args()
     packages = glob.glob(str(chosen.build / "venv/lib/python*/site-packages"))
     sys.path += packages
@@ -190,17 +191,18 @@ def main():
     tools = (library, disassembler[0])
     if chosen.self_test:
         return 0 if self_test(tools) else 1
-    found = measure_all(chosen.build, tools, ["*"] if chosen.table else COMPARED)
+    globs = chosen.kernels or (["*"] if chosen.table else COMPARED)
+    found = measure_all(chosen.build, tools, globs)
     stored = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"exceptions": [], "kernels": {}}
     if chosen.table:
         print_table(found)
-    elif chosen.store:
-        write_figures(found, stored["exceptions"])
+    if chosen.store:
+        now = {name: [f["registers"], f["slots"]] for name, (f, _) in found.items()}
+        kept = {name: figures for name, figures in stored["kernels"].items()
+                if chosen.kernels and not any(fnmatch.fnmatch(name.split()[0], glob) for glob in globs)}
+        write_figures(dict(sorted({**kept, **now}.items())), stored["exceptions"])
         stored = json.loads(FIGURES.read_text())
-        return 0 if hold(found, stored) else 1
-    else:
-        return 0 if hold(found, stored) else 1
-    return 0
+    return 0 if chosen.table or hold(found, stored, complete=not chosen.kernels) else 1
 
 
 if __name__ == "__main__":
