@@ -65,11 +65,12 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
                                   uint64_t(cast<RowsType>(operand.getType()).rowBytes())});
   }
   write("");
-  line("KERNEL void __launch_bounds__({0}) {1}({2}) {{",
-       std::to_string(threads) + (leastBlocks    ? llvm::formatv(", LEAST_BLOCKS({0})", leastBlocks).str()
-                                  : allRegisters ? ", 1"
-                                                 : ""),
-       variant.symbol, parameters);
+  std::string bounds = std::to_string(threads);
+  if (leastBlocks)
+    bounds += llvm::formatv(", LEAST_BLOCKS({0})", leastBlocks);
+  else if (allRegisters)
+    bounds += ", 1";
+  line("KERNEL void __launch_bounds__({0}) {1}({2}) {{", bounds, variant.symbol, parameters);
   line("pdl_launch();");
   program.variants.push_back(variant);
   return program.variants.back();

@@ -264,7 +264,7 @@ private:
   }
 
   /// Of a decode kernel. What two weights of super-blocks unpack at once would take every register
-  /// that one block leaves, and none of it is spilled where three must fit.
+  /// that one block leaves; with those that three leave nothing is spilled.
   uint32_t leastBlocks(int64_t tokens) const {
     bool super = llvm::any_of(
         segments, [](const Segment &s) { return numericFormat(s.format).superGroup != 0; });

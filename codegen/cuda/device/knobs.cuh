@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-/// Runs of 64 k that a warp of a decode kernel has under way, in whole blocks of the format. 0: what
-/// matmul_decode.cuh finds to fit the registers.
+/// Runs of 64 k that a warp of a decode kernel has under way, rounded to what divides a block of the
+/// format or is whole blocks. 0: what matmul_decode.cuh finds to fit the registers.
 #ifndef INGOT_DEPTH
 #define INGOT_DEPTH 0
 #endif

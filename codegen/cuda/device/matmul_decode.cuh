@@ -13,7 +13,7 @@
 //   epilogue (per pair of rows where an epilogue takes two: device/append.cuh)
 //
 // Runs are loaded and addressed by the *chunk* (F::chunkRuns): the body of the loop is unrolled over
-// Depth / chunkRuns chunks, which are whole blocks, so its addresses are constants beside two
+// Depth / chunkRuns chunks, or a block if that is more, so its addresses are constants beside
 // pointers that move once.
 //
 // Fragments of x come straight from L2: every value is read once per block. Or the block computes x
@@ -112,14 +112,16 @@ struct NothingHeld {
 };
 
 /// Chunks whose weights a part has under way, for so many weights and 8N tokens: what registers
-/// allow, in whole blocks.
+/// allow, in whole blocks, or a part of a block that divides it.
 template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
   constexpr i32 perBlock = F::runsPerBlock / F::chunkRuns;
   constexpr i32 budget = N <= 2 ? 48 : N == 4 ? 40 : 24;
   constexpr i32 fits = budget / (F::registers * Weights), least = 2 / F::chunkRuns;
   constexpr i32 most = 8 / F::chunkRuns, own = fits < least ? least : fits > most ? most : fits;
   constexpr i32 wanted = INGOT_DEPTH ? INGOT_DEPTH / F::chunkRuns : own;
-  return wanted < perBlock ? perBlock : wanted / perBlock * perBlock;
+  if (wanted >= perBlock)
+    return wanted / perBlock * perBlock;
+  return wanted < 1 ? 1 : perBlock % wanted ? wanted - 1 : wanted;
 }
 
 /// Tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile + 15.
@@ -136,6 +138,7 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
   using Cut = KParts<F, K, Parts>;
   constexpr i32 chunkRuns = F::chunkRuns, perBlock = F::runsPerBlock / chunkRuns;
   constexpr i32 depth = decode_depth<F, N, Weights>(), chunks = divide_up(Cut::runs, chunkRuns);
+  constexpr i32 body = depth < perBlock ? perBlock : depth; ///< chunks of the loop's body
   const i32 lane = threadIdx.x % 32, part = threadIdx.x / 32;
   const i32 begin = Cut::block(part) * perBlock, partEnd = Cut::block(part + 1) * perBlock;
   const i32 end = partEnd < chunks ? partEnd : chunks;
@@ -150,16 +153,16 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
     typename F::Run run[chunkRuns];
   };
   Chunk ring[depth][Weights];
-  auto fetch = [&](i32 s, i32 number, i32 ahead) {
+  auto fetch = [&](i32 s, i32 number) { // chunk s of the loop's body or of the next one
     UNROLL
     for (i32 w = 0; w < Weights; w++)
-      F::load_chunk(ring[s][w].run, at[w], (s + ahead) / perBlock * F::blockBytes, s % perBlock, number,
-                     Cut::steps, stream);
+      F::load_chunk(ring[s % depth][w].run, at[w], s / perBlock * F::blockBytes, s % perBlock,
+                    number, Cut::steps, stream);
   };
   UNROLL
   for (i32 s = 0; s < depth; s++)
     if (begin + s < end)
-      fetch(s, begin + s, 0);
+      fetch(s, begin + s);
   const i32 left = (i32)*countOf - first, count = left < Most ? left : Most;
   pdl_wait();
   if (count <= 0)
@@ -180,9 +183,9 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
   float sum[Weights][N][4] = {};
   GroupSums<F, Weights, N> group;
   NO_UNROLL
-  for (i32 from = begin; from < end; from += depth) {
+  for (i32 from = begin; from < end; from += body) {
     UNROLL
-    for (i32 s = 0; s < depth; s++) {
+    for (i32 s = 0; s < body; s++) {
       if (from + s >= end)
         break;
       UNROLL
@@ -194,7 +197,7 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
         typename F::Run run[Weights];
         UNROLL
         for (i32 w = 0; w < Weights; w++)
-          run[w] = ring[s][w].run[u];
+          run[w] = ring[s % depth][w].run[u];
         static_assert(F::group <= 64 || F::group == 64 * chunkRuns, "a group is a chunk");
         multiply_run<F>(sum, group, run, u + 1 == chunkRuns || (cut && r + 1 == Cut::runs),
                         [&](i32 step, u32(&b)[N][2]) {
@@ -202,12 +205,12 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
                         });
       }
       if (from + s + depth < end)
-        fetch(s, from + s + depth, depth);
+        fetch(s + depth, from + s + depth);
     }
-    fragments.advance(depth * chunkRuns * 128);
+    fragments.advance(body * chunkRuns * 128);
     UNROLL
     for (i32 w = 0; w < Weights; w++)
-      at[w].advance(depth / perBlock * F::blockBytes);
+      at[w].advance(body / perBlock * F::blockBytes);
   }
 
   float *partial = (float *)shared;

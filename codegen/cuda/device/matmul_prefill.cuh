@@ -96,16 +96,16 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
         F::load(next[m], streams[m], r + 1, Cut::steps, stream);
     }
     const u8 *stage = shared + r % 2 * stageBytes;
-    multiply_run<F>(
-        sum, group, run, group_ends<F>(r, r + 1 == Cut::begin(part + 1)), [&](i32 step, u32(&b)[N][2]) {
-          UNROLL
-          for (i32 n = 0; n < N; n += 2) {
-            const i32 token = warp / 4 * 8 * N + 8 * n + lane % 8 + lane / 16 * 8;
-            u32 both[4];
-            ldmatrix_x4(both, stage + swizzle128(token * 128 + step * 32 + lane / 8 % 2 * 16));
-            b[n][0] = both[0], b[n][1] = both[1], b[n + 1][0] = both[2], b[n + 1][1] = both[3];
-          }
-        });
+    const bool ends = group_ends<F>(r, r + 1 == Cut::begin(part + 1));
+    multiply_run<F>(sum, group, run, ends, [&](i32 step, u32(&b)[N][2]) {
+      UNROLL
+      for (i32 n = 0; n < N; n += 2) {
+        const i32 token = warp / 4 * 8 * N + 8 * n + lane % 8 + lane / 16 * 8;
+        u32 both[4];
+        ldmatrix_x4(both, stage + swizzle128(token * 128 + step * 32 + lane / 8 % 2 * 16));
+        b[n][0] = both[0], b[n][1] = both[1], b[n + 1][0] = both[2], b[n + 1][1] = both[3];
+      }
+    });
   }
   UNROLL
   for (i32 i = 0; i < 8 * N; i++) {

@@ -331,8 +331,10 @@ TEST(CudaMatmulFusion, ResidualInPlace) {
 
 /// A pair, bf16 rows out, N no multiple of 64; and what SiLU makes of it.
 TEST(CudaMatmulFusion, PairToBf16) {
-  int64_t n = 88, k = 320, tokens = 10;
-  for (WeightFormat format : {WeightFormat::Q4_1, WeightFormat::Int4G128, WeightFormat::BF16}) {
+  int64_t n = 88, tokens = 10;
+  for (WeightFormat format :
+       {WeightFormat::Q4_1, WeightFormat::Int4G128, WeightFormat::BF16, WeightFormat::Q4_K}) {
+    const int64_t k = numericFormat(format).superGroup ? 5 * 256 : 320;
     std::vector<CudaProgram> programs = everyLoop(gateUp("pair", format, n, k, true));
     for (bool checked : {true, false}) {
       HostKernels kernels(programs, checked);

@@ -4,10 +4,10 @@
 // REQUIRES: nvrtc
 // RUN: print-cuda-kernels %s resources sm_90a | FileCheck %s
 
-// CHECK:      down_bf16_t8: 84 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: down_bf16_t16: 100 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: down_bf16_t32: 114 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: down_bf16_t64: 180 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK:      down_bf16_t8: 72 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_t16: 88 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_t32: 100 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_t64: 160 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 // CHECK-NEXT: down_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
 kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, bf16>, %y: !kernel.rows<4096, f32>) {
@@ -19,9 +19,9 @@ kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
   kernel.return
 }
 
-// CHECK:      gate_up_bf16_t8: 102 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: gate_up_bf16_t16: 118 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: gate_up_bf16_t32: 154 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK:      gate_up_bf16_t8: 96 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_t16: 114 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_t32: 150 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_prefill: 198 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
@@ -34,10 +34,10 @@ kernel.func @gate_up_bf16(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
   kernel.return
 }
 
-// CHECK:      down_fp8_t8: 101 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: down_fp8_t16: 124 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: down_fp8_t32: 155 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: down_fp8_t64: 209 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK:      down_fp8_t8: 80 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_t16: 105 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_t32: 157 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_t64: 227 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
@@ -48,10 +48,10 @@ kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, 
   kernel.return
 }
 
-// CHECK:      gate_up_fp8_t8: 97 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: gate_up_fp8_t16: 125 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: gate_up_fp8_t32: 223 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: gate_up_fp8_prefill: 246 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
+// CHECK:      gate_up_fp8_t8: 98 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_t16: 137 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_t32: 195 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_prefill: 250 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
 // CHECK-NEXT: gate_up_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, fp8>, %w1: !lm.weight<14336x4096, fp8>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, fp8>, !lm.weight<14336x4096, fp8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
@@ -62,10 +62,10 @@ kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x409
   kernel.return
 }
 
-// CHECK:      down_int8_t8: 115 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: down_int8_t16: 133 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: down_int8_t32: 147 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: down_int8_t64: 202 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK:      down_int8_t8: 96 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_int8_t16: 120 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_int8_t32: 149 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_int8_t64: 193 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int8>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
@@ -76,10 +76,10 @@ kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
   kernel.return
 }
 
-// CHECK:      gate_up_int8_t8: 167 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int8_t16: 153 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int8_t32: 197 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int8_prefill: 242 registers, 0 bytes spilled, 0 + 73728 bytes shared{{$}}
+// CHECK:      gate_up_int8_t8: 95 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_t16: 121 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_t32: 176 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_prefill: 239 registers, 0 bytes spilled, 0 + 73728 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int8>, %w1: !lm.weight<14336x4096, int8>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int8>, !lm.weight<14336x4096, int8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
@@ -90,10 +90,10 @@ kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
   kernel.return
 }
 
-// CHECK:      down_int4_g128_t8: 96 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: down_int4_g128_t16: 117 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: down_int4_g128_t32: 143 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: down_int4_g128_t64: 205 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK:      down_int4_g128_t8: 109 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_t16: 127 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_t32: 180 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_t64: 254 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int4_g128>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int4_g128>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
@@ -104,10 +104,10 @@ kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x1
   kernel.return
 }
 
-// CHECK:      gate_up_int4_g128_t8: 96 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int4_g128_t16: 164 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int4_g128_t32: 176 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int4_g128_prefill: 241 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
+// CHECK:      gate_up_int4_g128_t8: 95 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_t16: 125 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_t32: 254 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_prefill: 255 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int4_g128>, %w1: !lm.weight<14336x4096, int4_g128>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int4_g128>, !lm.weight<14336x4096, int4_g128>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
@@ -118,10 +118,10 @@ kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<143
   kernel.return
 }
 
-// CHECK:      down_q4_k_t8: 117 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: down_q4_k_t16: 138 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: down_q4_k_t32: 154 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: down_q4_k_prefill: 231 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
+// CHECK:      down_q4_k_t8: 121 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_t16: 153 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_t32: 217 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_prefill: 205 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
 // CHECK-NEXT: down_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, q4_k>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, q4_k>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
@@ -132,10 +132,10 @@ kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
   kernel.return
 }
 
-// CHECK:      gate_up_q4_k_t8: 152 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: gate_up_q4_k_t16: 180 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: gate_up_q4_k_t32: 240 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: gate_up_q4_k_prefill: 231 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
+// CHECK:      gate_up_q4_k_t8: 167 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_t16: 165 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_t32: 255 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_prefill: 203 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
 // CHECK-NEXT: gate_up_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_q4_k(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, q4_k>, %w1: !lm.weight<14336x4096, q4_k>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, q4_k>, !lm.weight<14336x4096, q4_k>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
@@ -162,10 +162,10 @@ kernel.func @attention_fp8(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 
   kernel.return
 }
 
-// CHECK:      fp8_products_t8: 101 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
-// CHECK-NEXT: fp8_products_t16: 124 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
-// CHECK-NEXT: fp8_products_t32: 155 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
-// CHECK-NEXT: fp8_products_t64: 209 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
+// CHECK:      fp8_products_t8: 79 registers, 0 bytes spilled, 0 + 5120 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_t16: 105 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_t32: 157 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
+// CHECK-NEXT: fp8_products_t64: 227 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: fp8_products_wgmma_fp8: 168 registers, 0 bytes spilled, 0 + 67648 bytes shared{{$}}
 kernel.func @fp8_products(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>, %e: !kernel.rows<14336, fp8>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) outs(%y : !kernel.rows<4096, f32>) fp8(%e : !kernel.rows<14336, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
