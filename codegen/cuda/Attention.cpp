@@ -4,7 +4,8 @@
 //   NAME_decode    tiles that decode: the warps of a block share the positions of a row, and blocks
 //                  do as the step's shares say, through a workspace
 //
-// A step launches both, if it has tiles of both kinds; they make the same bits (device/attention.cuh).
+// A step launches both, if it has tiles of both kinds; they make the same bits
+// (device/attention.cuh).
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 
@@ -42,8 +43,8 @@ struct AttentionSizes {
   int64_t workspace() const {
     return 4 * counters + slots * kvHeads * int64_t(llvm::alignTo(group * (headDim + 2), 4)) * 4;
   }
-  /// A counter for each KV head of each shared tile, and there are fewer of those than shares(); and
-  /// a window of two runs is a block's.
+  /// A counter for each KV head of each shared tile, and there are fewer of those than shares();
+  /// and a window of two runs is a block's.
   bool splits() const {
     return 2 * kvHeads <= counters && (window == 0 || window > 2 * runPositions);
   }
@@ -66,12 +67,14 @@ int64_t ingot::cuda::workspaceBytes(kernel::FuncOp kernel) {
 
 SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
   SharedAttention shared;
-  for (kernel::FuncOp kernel : kernels)
-    if (auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp()); op && sizesOf(op).splits()) {
-      const int64_t own = sizesOf(op).shares(); // of the fewest, so that all have their counters
-      shared.shares = shared.shares ? std::min(shared.shares, own) : own;
-      shared.slots = AttentionSizes::slots;
-    }
+  for (kernel::FuncOp kernel : kernels) {
+    auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp());
+    if (!op || !sizesOf(op).splits())
+      continue;
+    const int64_t own = sizesOf(op).shares(); // of the fewest, so that all have their counters
+    shared.shares = shared.shares ? std::min(shared.shares, own) : own;
+    shared.slots = AttentionSizes::slots;
+  }
   return shared;
 }
 

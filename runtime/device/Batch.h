@@ -33,8 +33,8 @@ struct AttentionTile {
 };
 
 /// On GPUs: what one block, for each KV head, takes of a tile that decodes. Of the n runs (256
-/// positions at fixed places, codegen/cuda/device/attention.cuh) that a layer lets the token see: the
-/// first + index, + of, + 2 of, …; where `of` is more than n there are n such blocks. A step's
+/// positions at fixed places, codegen/cuda/device/attention.cuh) that a layer lets the token see:
+/// number index, index + of, index + 2 of, …; where `of` is more than n, n stands for it. A step's
 /// shares are dealt by cuda/AttentionShares.h.
 struct AttentionShare {
   int32_t token;    ///< row of the batch

@@ -210,7 +210,8 @@ template <class S, class Y> DEVICE void store_padding(const AttentionWork<S> &wo
 template <class S> struct SharedWorkspace {
   static constexpr i32 group = AttentionShape<S>::group,
                        slotFloats = round_up(group * (S::headDim + 2), 4);
-  static constexpr i64 bytes = 4 * kSharedCounters + (i64)kSharedSlots * S::kvHeads * slotFloats * 4;
+  static constexpr i64 bytes =
+      4 * kSharedCounters + (i64)kSharedSlots * S::kvHeads * slotFloats * 4;
 
   u32 *counter;
   float *slots; ///< [run of the tile][kvHeads]: o[group][headDim], m[group], l[group]
@@ -232,7 +233,8 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, u8 *share
   using Shape = DecodeShape<S>;
   constexpr i32 rows = Shape::rows, group = Shape::group;
   const DecodeBlock<S> block(shared);
-  const i32 thread = threadIdx.x, positionOf[2] = {work.tile.firstPosition, work.tile.firstPosition};
+  const i32 thread = threadIdx.x, position = work.tile.firstPosition,
+            positionOf[2] = {position, position};
   if (!fetched)
     block.fetch(work, first);
   NO_UNROLL

@@ -1,8 +1,8 @@
 //===- attention_prefill.cuh - Attention of prompts' tiles -------------------===//
 //
-// A block takes a tile and a KV head, of tiles of any size. Each warp walks all spans of 16 rows. The
-// sum of a run is in registers, that of the runs before it in shared memory, where it is needed every
-// 256 positions.
+// A block takes a tile and a KV head, of tiles of any size. Each warp walks all spans of 16 rows.
+// The sum of a run is in registers, that of the runs before it in shared memory, where it is needed
+// every 256 positions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -113,9 +113,9 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const BatchV
         auto value = [&](i32 i) { return div_f32(from[32 * 4 * i], sum[half]); };
         if constexpr (S::packs) {
           if (first < S::headDim)
-            *(uint4 *)(y + (i64)token * S::yStride + head * S::headDim + first) =
-                uint4{pack_bf16(value(0), value(1)), pack_bf16(value(2), value(3)),
-                      pack_bf16(value(4), value(5)), pack_bf16(value(6), value(7))};
+            st_whole((uint4 *)(y + (i64)token * S::yStride + head * S::headDim + first),
+                     uint4{pack_bf16(value(0), value(1)), pack_bf16(value(2), value(3)),
+                           pack_bf16(value(4), value(5)), pack_bf16(value(6), value(7))});
         } else {
           UNROLL
           for (i32 i = 0; i < 8; i++)

@@ -50,10 +50,10 @@ struct BatchView {
   const AttentionTile *attentionTiles; ///< [tiles]
   const i32 *blockTable;               ///< [sequences][blockTableStride]
   i64 blockTableStride;
-  const i32 *earlierIds;       ///< of the step before, by its logits rows
-  const RowSampling *sampling; ///< [rows], where ids are drawn
-  i64 greedy;                  ///< of CPUs
-  const void *groupTables;     ///< of CPUs
+  const i32 *earlierIds;        ///< of the step before, by its logits rows
+  const RowSampling *sampling;  ///< [rows], where ids are drawn
+  i64 greedy;                   ///< of CPUs
+  const void *groupTables;      ///< of CPUs
   const AttentionShare *shares; ///< [shareCount]
   i64 shareCount;
   i64 promptTiles; ///< the first of the attention tiles; those behind decode

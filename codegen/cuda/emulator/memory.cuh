@@ -7,6 +7,7 @@ DEVICE WeightStream weight_stream(bool) { return {}; }
 template <class T> DEVICE T ld_stream(const T *p) { return *p; }
 template <class T> DEVICE T ld_stream(const T *p, WeightStream) { return *p; }
 template <class T> DEVICE void st_stream(T *p, T v) { *p = v; }
+DEVICE void st_whole(uint4 *p, uint4 v) { *p = v; }
 DEVICE void prefetch_l2(const void *p, INGOT_SITE) { emu::prefetch(p, site); }
 
 DEVICE u32 atomic_add(u32 *p, u32 v, INGOT_SITE) {

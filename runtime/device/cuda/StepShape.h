@@ -36,8 +36,8 @@ struct StepShape {
 uint64_t bucketOf(uint64_t tokens);
 
 /// Of each kind, the first variant whose guards hold: mostly there is one kind, of attention there
-/// are two, for tiles of prompts and for those that decode (engine.fbs). The verifier made sure that
-/// one holds.
+/// are two, for tiles of prompts and for those that decode (engine.fbs). The verifier made sure
+/// that one holds.
 struct ChosenVariants {
   uint32_t index[2], count;
 

@@ -134,7 +134,9 @@ std::string nameOf(size_t i) { return "a" + std::to_string(i); }
 
 /// Put before the text of a5: which blocks wait, and the products of each warp.
 constexpr const char *kCounting = R"(#include "device.cuh"
-extern "C" __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
+extern "C" {
+__attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
+}
 #define pdl_wait() (waits[blockIdx.x] = 1, pdl_wait())
 #define mma_tile(...)                                                                              \
   (products[blockIdx.x][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
@@ -155,7 +157,9 @@ public:
   static int64_t workspace(const std::string &name, int64_t slots) {
     static const std::map<std::string, int64_t> bytes = HostKernels::workspaces(text());
     auto found = bytes.find(name);
-    return found == bytes.end() ? 0 : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
+    return found == bytes.end()
+               ? 0
+               : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
   }
   static constexpr int64_t kCounterBytes = 4096, kSlots = 4096;
 
@@ -439,7 +443,7 @@ struct Counted {
 };
 
 void print(const char *what, const Counted &before, const Counted &after) {
-  std::printf("%s: the longest block walks %u spans, before %u (%.0f times fewer); a warp of it %u, "
+  std::printf("%s: the longest block walks %u spans, before %u (%.0f times fewer); a warp %u, "
               "before %u; %u blocks a KV head, before %u\n",
               what, after.longestBlock, before.longestBlock,
               double(before.longestBlock) / after.longestBlock, after.longestWarp,
@@ -488,7 +492,7 @@ TEST(CudaAttention, IdleBlocksDoNotWait) {
   Scene scene(kProblems[5], {30, 30, 30, 30, 30, 30, 30, 30});
   Way way{.sharing = kOfEightHeads, .idle = 64};
   const Counted counted(scene, stepOf(scene, 1, 1), way);
-  std::printf("8 tokens of short contexts: of %u idle blocks a KV head %u wait, before 248 of 248\n",
+  std::printf("8 short contexts: of %u idle blocks a KV head %u wait, before 248 of 248\n",
               way.idle, counted.waiting - counted.blocks);
   EXPECT_EQ(counted.blocks, 8u);
   EXPECT_EQ(counted.waiting, 8u);

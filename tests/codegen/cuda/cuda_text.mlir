@@ -82,12 +82,12 @@ kernel.func @norm(%x: !kernel.rows<100, f32>, %w: !lm.weight<100, f32>, %y: !ker
 }
 
 // CHECK-LABEL: // attend: attention
-// CHECK:         static constexpr i32 headDim = 64, heads = 9, kvHeads = 3, window = 512, qStride = 576;
-// CHECK:         static constexpr bool fp8 = false;
+// CHECK:         static constexpr i32 headDim = 64, heads = 9, kvHeads = 3, window = 512, qStride = 576, yStride = 576;
+// CHECK:         static constexpr bool fp8 = false, shares = false, packs = true;
 // CHECK:         static constexpr float scale = 0.125f, softcap = 50.0f;
-// CHECK-NOT:     attend_split
-// CHECK:       // attend_decode: grid tiles * 3 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes, tiles of 1
-// CHECK:       // attend_prefill: grid tiles * 3 / 1, 1 * 1 / 1; 128 threads, 16384 bytes
+// CHECK:       attend_decode(const float *q, const u8 *pool, u16 *y, const BatchView *batch)
+// CHECK:       // attend_prefill: grid prompt tiles * 3 / 1, 1 * 1 / 1; 128 threads, 16384 bytes{{$}}
+// CHECK:       // attend_decode: grid shares * 3 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes{{$}}
 kernel.func @attend(%q: !kernel.rows<576, f32>, %kv: !kernel.kv_pool<3, 64, bf16>, %y: !kernel.rows<576, bf16>) {
   kernel.attention %q, %kv : !kernel.rows<576, f32>, !kernel.kv_pool<3, 64, bf16> outs(%y : !kernel.rows<576, bf16>) {heads = 9 : i64, scale = 0.125 : f32, window = 512 : i64, softcap = 50.0 : f32}
   kernel.return
@@ -95,10 +95,10 @@ kernel.func @attend(%q: !kernel.rows<576, f32>, %kv: !kernel.kv_pool<3, 64, bf16
 
 // All positions are seen: blocks share them, and what they find passes through the workspace.
 // CHECK-LABEL: // attend_all: attention
-// CHECK:         static constexpr bool fp8 = true;
-// CHECK:       attend_all_split(const float *q, const u8 *pool, u16 *y, u8 *workspace, const BatchView *batch)
-// CHECK:       // attend_all_split: grid tiles * 8 / 1, 1 * 32 / 1; 128 threads, {{[0-9]+}} bytes, at most 8, tiles of 1
-// CHECK:       // attend_all_decode: grid tiles * 8 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes, tiles of 1
+// CHECK:         static constexpr bool fp8 = true, shares = true, packs = true;
+// CHECK:       attend_all_decode(const float *q, const u8 *pool, u16 *y, u8 *workspace, const BatchView *batch)
+// CHECK:       // attend_all_prefill: grid prompt tiles * 8 / 1, 1 * 1 / 1; 128 threads, 49152 bytes{{$}}
+// CHECK:       // attend_all_decode: grid shares * 8 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes{{$}}
 kernel.func @attend_all(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 128, fp8>, %y: !kernel.rows<4096, bf16>) {
   kernel.attention %q, %kv : !kernel.rows<4096, f32>, !kernel.kv_pool<8, 128, fp8> outs(%y : !kernel.rows<4096, bf16>) {heads = 32 : i64, scale = 0.125 : f32}
   kernel.return
