@@ -122,7 +122,7 @@ def hold(found, stored, complete):
     for exception in exceptions:
         used = exception.get("used", 0)
         print(f"known: {exception['rule']} of {exception['kernels']}, {used} kernels: {exception['reason']}"
-              + ("" if used else " (mended: take it out of figures.json)"))
+              + (" (mended: take it out of figures.json)" if complete and not used else ""))
     for line in lower:
         print(f"lower: {line}")
     for line in wrong:
