@@ -94,10 +94,12 @@ public:
       after.push_back(bytesOf(device, memory));
     for (auto [before, later] : llvm::zip_equal(contents, after))
       count(before), count(later);
-    if (added > kMostAdded) { // what many tokens or positions show, few show as well
+    // What many tokens or positions show, few show as well.
+    if (added > kMostOfSymbol - std::min(kMostOfSymbol, addedBy[now->symbol])) {
       ++leftOut[now->symbol];
       return;
     }
+    addedBy[now->symbol] += added;
     for (auto [memory, before, later] : llvm::zip_equal(reached, contents, after)) {
       auto entry = std::make_unique<replay::MemoryT>();
       entry->size = memory.bytes;
@@ -110,7 +112,7 @@ public:
   }
 
 private:
-  static constexpr size_t kMostAdded = 6 << 20; ///< by one launch
+  static constexpr size_t kMostOfSymbol = 5 << 20; ///< bytes that its launches may add to the file
   static constexpr size_t kPiece = 4096;
 
   LaunchRecorder() : path(std::getenv("INGOT_RECORD_LAUNCHES")) {
@@ -189,6 +191,7 @@ private:
   replay::LaunchesT out;
   std::map<std::string, uint32_t, std::less<>> blobs, modules; ///< by content; by source
   std::map<std::string, uint32_t> leftOut;                     ///< launches, by symbol
+  std::map<std::string, size_t> addedBy;                       ///< bytes, by symbol
   // Of the launch under way.
   std::unique_ptr<replay::LaunchT> now;
   std::vector<TestMemory> reached;
