@@ -263,6 +263,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
     std::vector<uint8_t> memory(bytes, 0xff); // NaN but for the counters
     std::fill_n(memory.begin(), Kernels::kCounterBytes, 0);
     operands.push_back(gpu.put(memory, "workspace", false));
+    gpu.holds(operands.back(), replay::Element::F32, /*from=*/4096); // m, l and o
   }
   if (findings) {
     *findings = gpu.findingsOf(name + "_decode", operands, batch);
@@ -543,6 +544,7 @@ TEST(CudaAttention, AfterTheLaunchThatAppends) {
     const Dealt dealt(scene, alone, {.sharing = {shares, 4096}});
     auto *workspace = gpu.put(std::vector<uint8_t>(Kernels::workspace("a6", dealt.slots)),
                               "workspace", false);
+    gpu.holds(workspace, replay::Element::F32, /*from=*/4096);
     batch.shares = gpu.put(dealt.shares), batch.shareCount = int64_t(dealt.shares.size());
     gpu.launch("append", {qs, kvs, kvs, pool}, batch, /*wait=*/false);
     gpu.launch("a6_decode", {qs, pool, y, workspace}, batch);
