@@ -28,7 +28,7 @@ trap 'rm -rf "$configs"' EXIT
 # ---------------------------------------------------------------- programs and scripts
 
 programs=(replay-launches check-kernels)
-for program in "${programs[@]}" make-reference; do
+for program in "${programs[@]}" make-reference write-cuda-kernels; do
   [ -x "$built/$program" ] || fail "there is no $built/$program: build it first"
 done
 cp "$ingot" "${programs[@]/#/$built/}" "$folder/bin/"
@@ -51,6 +51,13 @@ if not cubin:
     sys.exit(f"bundle.sh: {log}")
 open(sys.argv[1], "wb").write(cubin)
 PYTHON
+
+# Kernels as text, which sweep.py compiles and times there with other knobs.
+if [ $dry = 1 ]; then models=(tiny); else models=(8b 1b); fi
+"$built/write-cuda-kernels" "$folder/kernels" "${models[@]}"
+mkdir "$folder/kernels/device"
+cp "$root"/codegen/cuda/device/*.cuh "$folder/kernels/device/"
+cp "$here"/{sweep,nvrtc}.py "$folder/"
 
 # ---------------------------------------------------------------- launches
 

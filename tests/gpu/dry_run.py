@@ -71,7 +71,7 @@ def figures(found):
     for key in ("tokens", "launches", "edges", "bytes", "gb_s", "flops", "tflops", "bound_us", "of_bound"):
         assert all(key in line for line in found.kernels("tiny-int4")), key
     assert {line["edges"] for line in found.printed("kernels") if "edges" in line} >= {"programmatic", "full"}
-    assert any(isinstance(line["line"].get("step"), dict) and line["line"]["step"].get("us", 0) > 0 for line in found.printed("kernels")), "a step"
+    assert any(isinstance(line["line"].get("step"), dict) and line["line"]["step"].get("us_step_graph", 0) > 0 for line in found.printed("kernels")), "a step"
     assert {line["test"] for line in found.printed("bench")} == {"pp70", "tg2", "tg2 @ d16 @ b2", "tg2 @ d16 @ b3"}
     assert {line["knob"] for line in found.printed("knobs")} == {"as it is", "full edges", "launches", "carveout 100"}
     assert {line.get("peer") for line in found.printed("peers")} >= {"torch.mm", "torch._scaled_mm", "torch sdpa", "triton gemv"}

@@ -33,10 +33,7 @@ class Plan:
     replay_limit: int   # seconds a symbol may take
     served: str
     loads: tuple        # (users, requests, prompt ids, new ids)
-    kernels: tuple      # engines
-    kernel_tokens: str
-    kernel_contexts: str
-    kernel_repeats: int
+    kernels: tuple      # (engine, options of ingot bench-kernels)…
     bench: tuple        # (engine, options of ingot bench)…
     knobs: tuple        # (engine, options of ingot bench)…
     peers: tuple        # options of peers.py
@@ -55,14 +52,18 @@ def deep(engine):
     return ((engine, "-p 512 -n 32 --depth 8192 -r 2"), (engine, "-p 0 -n 32 --batch 8,32 --depth 8192 -r 1"))
 
 
+def alone(engine):
+    """Each kernel alone, at every size of the predictions. 12 sizes take some 20 seconds."""
+    return engine, "--edges programmatic --tokens 1,2,4,8,16,32,64,128,256,512,2048,8192 --context 128,1024,8192,32768 --repeats 10"
+
+
 FULL = Plan(
     device="cuda", torch_device="cuda",
     beside_cpu=("tiny-int4", "tiny-fp8", "135m", "135m-int8"),
     answers=("8b", "8b-int4", "8b-fp8", "8b-int4-kv8", "8b-int4-invariant", "1b", "1b-int4", "135m"), new_ids=64, repeats=20,
     checked=("8b-int4", "8b-fp8-kv8", "8b", "8b-int4-kv8"), check=("--limit", "10"), replay_limit=20,
     served="8b-fp8-kv8", loads=((64, 64, 1000, 200), (256, 256, 1000, 1000)),
-    kernels=("8b-int4", "8b", "8b-fp8", "1b", "8b-int4-kv8"), kernel_tokens="1,2,4,8,16,32,64,128,256,512,2048,8192",
-    kernel_contexts="128,1024,8192,32768", kernel_repeats=20,
+    kernels=(*map(alone, ("8b-int4", "8b", "8b-fp8", "1b", "8b-int4-kv8")), ("8b-int4", "--edges both --tokens 1,32 --context 1024 --repeats 10")),
     bench=(*decode("8b-int4"), *decode("8b"), *decode("8b-fp8"), ("1b", "-p 512 -n 128 --batch 1,8,64 -r 3"), *deep("8b"), *deep("8b-int4-kv8"),
            ("1b-int4", "-p 512 -n 128 --batch 1,8,64 -r 3")),
     knobs=(("8b-int4", "-p 0 -n 128 --batch 1,32 -r 3"), ("1b", "-p 0 -n 128 --batch 1,32 -r 3")),
@@ -71,7 +72,7 @@ DRY = Plan(
     device="cuda-emulator", torch_device="cpu",
     beside_cpu=("tiny-int4",), answers=("tiny-int4",), new_ids=4, repeats=2, checked=("tiny-int4",), check=("--limit", "300", "--tokens", "1,9", "--contexts", "70"), replay_limit=300,
     served="tiny-int4", loads=((2, 4, 20, 4),),
-    kernels=("tiny-int4",), kernel_tokens="1,70", kernel_contexts="40", kernel_repeats=1,
+    kernels=(("tiny-int4", "--edges both --tokens 1,20 --decode-up-to 8 --context 40 --repeats 1"),),
     bench=(("tiny-int4", "-p 70 -n 2 -r 1"), ("tiny-int4", "-p 0 -n 2 --batch 2,3 --depth 16 -r 1")),
     knobs=(("tiny-int4", "-p 0 -n 2 -r 1"),), peers=("--shape", "tiny"), ceilings=("--bytes", "65536"))
 
@@ -226,11 +227,10 @@ class Parts:
                 run.write(engine=name, served="metrics", steps=metrics(url).get("ingot:steps_total"))
 
     def kernels(self, run):
-        engines = self.engines(self.plan.kernels)
-        for index, (name, file) in enumerate(engines):
-            run.command(name, [self.ingot, "bench-kernels", file, "--device", self.plan.device, "--format", "jsonl", "--tokens", self.plan.kernel_tokens,
-                               "--context", self.plan.kernel_contexts, "--repeats", self.plan.kernel_repeats],
-                        limit=self.share(run, len(engines) - index), engine=name)
+        wanted = [(name, options) for name, options in self.plan.kernels if self.engine(name)]
+        for index, (name, options) in enumerate(wanted):
+            run.command(f"{name} {options}", [self.ingot, "bench-kernels", self.engine(name), "--device", self.plan.device, "--format", "jsonl", *options.split()],
+                        limit=self.share(run, len(wanted) - index), engine=name)
 
     def measure(self, run, name, file, options, **fields):
         chunk = 2048 if self.plan.device == "cuda" else 64

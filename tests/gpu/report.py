@@ -102,7 +102,7 @@ def problems(run, broken):
         if "command" in line and line.get("end") in ("failed", "timeout"):
             words = last_line(line.get("error") or line.get("text") or "")
             found.append(f"{line['part']}, {line['command']}: {line['end']} after {number(line.get('seconds'))} s, exit {line.get('exit')}{': ' + words if words else ''}")
-    lost = [line for line in (*run.printed("replay"), *run.printed("check")) if line.get("ok") is False or "error" in line["line"]]
+    lost = [line for line in (*run.printed("replay"), *run.printed("check"), *run.printed("kernels")) if line.get("ok") is False or "error" in line["line"]]
     for line in lost[:40]:
         name = line.get("symbol") or line.get("kernel") or line.get("command")
         what = line["line"].get("error") or ", ".join(f"{key} {number(value)}" for key, value in line["line"].items() if key not in ("ok", "symbol") and not isinstance(value, (list, dict)))
@@ -268,13 +268,33 @@ def step_against_sum(run):
     rows = []
     for engine in dict.fromkeys(line["engine"] for line in run.printed("kernels")):
         steps = [line["line"]["step"] for line in run.printed("kernels", engine=engine) if isinstance(line["line"].get("step"), dict)]
-        for sequences in sorted({step.get("tokens") for step in steps if step.get("tokens")}):
-            total = sum(line["us"] * line.get("launches", 1) for line in run.shortest(engine, sequences).values())
-            step = next((step for step in steps if step.get("tokens") == sequences), {})
-            bench = next((1e6 * line["sequences"] / line["tokens_per_s"] for line in run.printed("bench", engine=engine, depth=0, prompt=0, sequences=sequences)
-                          if line.get("tokens_per_s")), None)
-            rows.append([f"{engine}, {sequences} tokens", total or None, step.get("us"), bench, f"{bench / total - 1:+.0%}" if bench and total else ""])
-    return table(["step", "sum of kernels, us", "graph on end, us", "bench, us", "bench over sum"], rows)
+        for step in steps:
+            if step.get("without"):
+                continue
+            tokens, context, edges = step.get("tokens"), step.get("context"), step.get("edges")
+            timed = [line for line in run.printed("bench", engine=engine, prompt=0, sequences=tokens) if line.get("tokens_per_s") and line["depth"] <= (context or 0)]
+            bench = 1e6 * tokens / max(timed, key=lambda line: line["depth"])["tokens_per_s"] if timed else None
+            graph, total = step.get("us_step_graph"), step.get("us_sum_of_kernels")
+            rows.append([f"{engine}, {tokens} tokens at {number(context)}{', ' + edges if edges else ''}", total, graph, f"{graph / total - 1:+.0%}" if graph and total else "",
+                         step.get("host_us"), bench, f"{bench / graph - 1:+.0%}" if bench and graph else ""])
+    return table(["step", "sum of kernels, us", "graph on end, us", "over sum", "host, us", "bench, us", "over graph"], rows)
+
+
+def without(run):
+    """What a step loses in time when one kernel is left out, beside what that kernel takes alone."""
+    rows = []
+    for line in run.printed("kernels"):
+        step = line["line"].get("step")
+        if isinstance(step, dict) and step.get("without"):
+            key = {name: step.get(name) for name in ("tokens", "context", "edges")}
+            whole = next((other["line"]["step"] for other in run.printed("kernels", engine=line["engine"]) if isinstance(other["line"].get("step"), dict)
+                          and not other["line"]["step"].get("without") and all(other["line"]["step"].get(name) == value for name, value in key.items())), None)
+            alone = [one for one in run.kernels(line["engine"], step.get("tokens")) if one["kernel"] == step["without"] and one.get("context") in (None, step.get("context"))]
+            if whole and whole.get("us_step_graph") and step.get("us_step_graph"):
+                took = sum(one["us"] * one.get("launches", 1) for one in alone) or None
+                rows.append([f"{line['engine']}, {step['tokens']} tokens at {number(step.get('context'))}: {role_of(step['without']) or step['without']}",
+                             whole["us_step_graph"] - step["us_step_graph"], took])
+    return table(["step without", "less, us", "alone, us"], rows)
 
 
 def bench(run):
@@ -333,7 +353,7 @@ def peers(run):
 
 
 SECTIONS = (("What this GPU can do", ceilings), ("Numbers", replay), ("Answers, whichever way they are launched", answers), ("A server under load", serve),
-            ("Speed", bench), ("A step against its kernels", step_against_sum), ("Knobs", knobs), ("Kernels", kernels), ("Beside torch and triton, kernel by kernel", peers))
+            ("Speed", bench), ("A step against its kernels", step_against_sum), ("A step without one of its kernels", without), ("Knobs", knobs), ("Kernels", kernels), ("Beside torch and triton, kernel by kernel", peers))
 
 
 def report(text, predictions):
