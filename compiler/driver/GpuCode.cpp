@@ -2,6 +2,7 @@
 #include "compiler/driver/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
 #include "compiler/driver/CompilerIdentity.h"
+#include "compiler/driver/GpuCosts.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/formats/PanelLayout.h"
 
@@ -233,8 +234,8 @@ static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::
 }
 
 /// `modules`: the compiled files; program p is in module p, or all are in the only one.
-static uint64_t addCode(const std::string &target, const ProgramList &programs, ArrayRef<std::string> modules,
-                        fb::EngineT &table, std::vector<SegmentSource> &segments) {
+static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kernels, const ProgramList &programs,
+                        ArrayRef<std::string> modules, fb::EngineT &table, std::vector<SegmentSource> &segments) {
   auto code = std::make_unique<fb::CodeObjectT>();
   code->target = target;
   code->segment = segments.size();
@@ -265,6 +266,7 @@ static uint64_t addCode(const std::string &target, const ProgramList &programs, 
       code->variants.back()->variants.push_back(variantOf(variant, module, overlap));
     }
   }
+  code->costs = gpuCosts(kernels, table, *code);
   uint64_t size = bytes.size();
   table.code.push_back(std::move(code));
   segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(bytes)));
@@ -297,7 +299,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
         if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx && !files.back().ends_with('\0'))
           files.back() += '\0'; // the driver looks for the end of the text
       }
-      sum.bytes += addCode(target, *programs, files, table, segments);
+      sum.bytes += addCode(target, kernels, *programs, files, table, segments);
     }
   }
   for (const std::string &target : targets) {
@@ -310,7 +312,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
     auto object = cuda::compileForEmulator(programs->all, how, problem);
     if (failed(object))
       return problemError("E0462", problem);
-    sum.bytes += addCode(target, *programs, std::string(object->begin(), object->end()), table, segments);
+    sum.bytes += addCode(target, kernels, *programs, std::string(object->begin(), object->end()), table, segments);
   }
   sum.programs = programs->all.size();
   return {};

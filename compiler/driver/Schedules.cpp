@@ -2,8 +2,7 @@
 #include "compiler/driver/Schedules.h"
 #include "codegen/schedule/MatmulSchedule.h"
 #include "compiler/driver/HostCpu.h"
-#include "passes/planning/KernelEffects.h"
-#include "runtime/device/Batch.h"
+#include "compiler/driver/KernelWork.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -98,21 +97,6 @@ static std::string textOf(kernel::ScheduleAttr schedule) {
   return inner.slice(inner.find('<') + 1, inner.rfind('>')).str();
 }
 
-/// Bytes that a launch moves per token (or row) beside weights and the KV cache it reads.
-static int64_t bytesPerUnit(kernel::FuncOp fn) {
-  int64_t bytes = 0;
-  bool gathers = isa<kernel::GatherOp>(fn.structuredOp());
-  for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
-    if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()))
-      bytes += (effect.reads + effect.writes) * rows.rowBytes();
-    else if (auto pool = dyn_cast<kernel::KvPoolType>(argument.getType()))
-      bytes += effect.writes * pool.pageBytes() / kPageTokens;
-    else if (auto weight = cast<lm::WeightType>(argument.getType()); gathers)
-      bytes += kernel::packedBytes(weight) / roundUp(weight.rows(), kPanelRows);
-  }
-  return bytes;
-}
-
 static fb::Arithmetic arithmeticOf(cpu::Arithmetic unit) {
   return unit == cpu::Arithmetic::Int8   ? fb::Arithmetic::Int8
          : unit == cpu::Arithmetic::Bf16 ? fb::Arithmetic::Bf16
@@ -123,7 +107,6 @@ static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT 
   cost.schedule = textOf(op.getScheduleAttr());
   cost.shape = cpu::shapeOf(op).text();
   cost.arithmetic = arithmeticOf(cpu::arithmeticOf(op, isa));
-  cost.operations_per_unit = cpu::matmulOperations(op);
   for (int64_t tokens : cpu::kModelTokens) {
     cpu::MatmulCost predicted = cpu::matmulCost(op, op.getScheduleAttr(), isa, cpu::machineOf(isa), tokens);
     cost.predicted.push_back({static_cast<uint64_t>(tokens), static_cast<uint64_t>(predicted.coreSeconds * 1e9),
@@ -131,37 +114,13 @@ static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT 
   }
 }
 
-/// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
-static void addRowwise(kernel::RowwiseOp op, fb::KernelCostT &cost) {
-  int64_t elements = 0;
-  for (Value y : op.getOutputs())
-    elements = std::max(elements, cast<kernel::RowsType>(y.getType()).getN());
-  int64_t operations = 0;
-  op.getBody().walk([&](Operation *inner) { operations += !isa<kernel::YieldOp>(inner); });
-  cost.operations_per_unit = operations * elements;
-}
-
 std::vector<std::unique_ptr<fb::KernelCostT>> ScheduledKernels::costs() const {
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
   for (auto [fn, source] : llvm::zip_equal(functions, sources)) {
-    auto cost = std::make_unique<fb::KernelCostT>();
-    cost->arithmetic = fb::Arithmetic::F32;
-    cost->per_row = kernel::isPerRow(fn);
-    cost->bytes_per_unit = bytesPerUnit(fn);
+    auto cost = kernelWork(fn, fb::WeightLayout::Panel32);
     cost->source = source;
-    Operation *op = kernel::FuncOp(fn).structuredOp();
-    if (auto matmul = dyn_cast<kernel::MatmulOp>(op))
+    if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel::FuncOp(fn).structuredOp()))
       addMatmul(matmul, isa, *cost);
-    else if (auto rowwise = dyn_cast<kernel::RowwiseOp>(op))
-      addRowwise(rowwise, *cost);
-    else if (auto attention = dyn_cast<kernel::AttentionOp>(op)) {
-      kernel::KvPoolType pool = attention.getKv().getType();
-      cost->bytes_per_position = pool.pageBytes() / kPageTokens;
-      cost->operations_per_position = 4 * attention.getHeads() * pool.getHeadDim(); // q k and p v
-    } else if (auto append = dyn_cast<kernel::RopeAppendOp>(op))
-      cost->operations_per_unit = append.getTable() ? 3 * (append.getQ().getType().getN() + append.getK().getType().getN()) : 0;
-    else if (auto gather = dyn_cast<kernel::GatherOp>(op))
-      cost->operations_per_unit = 2 * gather.getOutput().getType().getN();
     all.push_back(std::move(cost));
   }
   return all;

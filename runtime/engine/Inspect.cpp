@@ -1,6 +1,7 @@
 //===- Inspect.cpp - `ingot inspect`: what an engine is, for people -------===//
 #include "runtime/engine/Inspect.h"
 
+#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/WeightSummary.h"
 
 #include <algorithm>
@@ -142,8 +143,8 @@ void programText(std::string &out, const fb::Engine &e) {
 /// How matmuls of each code object were cut, and by what.
 void scheduleText(std::string &out, const fb::Engine &e) {
   for (const fb::CodeObject *code : *e.code()) {
-    if (!code->costs())
-      continue;
+    if (!code->costs() || gpuTargetNamed(code->target()->string_view()))
+      continue; // how GPU kernels were cut, their variants say
     print(out, "\nschedules of %s\n", shown(code->target()).c_str());
     for (unsigned k = 0; k < code->costs()->size(); ++k)
       if (const fb::KernelCost *cost = code->costs()->Get(k);

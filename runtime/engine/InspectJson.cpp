@@ -91,6 +91,31 @@ void writeSchedules(JsonText &j, const fb::Engine &e, unsigned kernel) {
   j.close();
 }
 
+/// What a launch asks for, by target (engine.fbs: KernelCost).
+void writeCosts(JsonText &j, const fb::Engine &e, unsigned kernel) {
+  j.key("costs").open('[');
+  for (const fb::CodeObject *code : *e.code()) {
+    const fb::KernelCost *cost = code->costs() ? code->costs()->Get(kernel) : nullptr;
+    if (!cost)
+      continue;
+    j.open('{').key("target").value(view(code->target()));
+    j.key("arithmetic").value(fb::EnumNameArithmetic(cost->arithmetic()));
+    j.key("per_row").value(cost->per_row());
+    j.key("bytes_per_unit").value(cost->bytes_per_unit());
+    j.key("operations_per_unit").value(cost->operations_per_unit());
+    j.key("bytes_per_position").value(cost->bytes_per_position());
+    j.key("operations_per_position").value(cost->operations_per_position());
+    j.key("predicted").open('[');
+    for (unsigned i = 0; cost->predicted() && i < cost->predicted()->size(); ++i) {
+      const fb::Prediction *point = cost->predicted()->Get(i);
+      j.open('{').key("tokens").value(point->tokens()).key("core_ns").value(point->core_ns());
+      j.key("bytes").value(point->bytes()).close();
+    }
+    j.close().close();
+  }
+  j.close();
+}
+
 void writeKernels(JsonText &j, const fb::Engine &e) {
   j.key("kernels").open('[');
   for (unsigned i = 0; i < e.kernels()->size(); ++i) {
@@ -103,6 +128,7 @@ void writeKernels(JsonText &j, const fb::Engine &e) {
     if (deviceKind(e) == DeviceKind::Cuda)
       writeVariants(j, *e.code()->Get(0)->variants()->Get(i));
     writeSchedules(j, e, i);
+    writeCosts(j, e, i);
     j.close();
   }
   j.close();

@@ -19,7 +19,8 @@ double StepCostTable::seconds(const StepWork &work) const {
     base = a.seconds +
            (b.seconds - a.seconds) * (tokens - double(a.tokens)) / double(b.tokens - a.tokens);
   }
-  return base + perRow * double(work.rows) + perPosition * double(work.positions);
+  return base + perRow * double(work.rows) + perPosition * double(work.positions) +
+         perRead * double(work.reads);
 }
 
 StepCostTable StepCostTable::unknown() { return {{{1, 1e-3}, {16, 2e-3}, {512, 33e-3}}, 0, 0}; }

@@ -27,13 +27,15 @@ struct StepWork {
   int64_t tokens = 0;
   int64_t rows = 0;      ///< of logits
   int64_t positions = 0; ///< pairs of a token and a position that it looks at
+  int64_t reads = 0;     ///< positions whose KV is read, however many tokens look at one
 
   /// `count` tokens of one sequence from position `first` on.
   static StepWork chunk(int64_t first, int64_t count, int64_t rows = 0) {
-    return {count, rows, count * first + count * (count + 1) / 2};
+    return {count, rows, count * first + count * (count + 1) / 2, first + count};
   }
   StepWork operator+(const StepWork &other) const {
-    return {tokens + other.tokens, rows + other.rows, positions + other.positions};
+    return {tokens + other.tokens, rows + other.rows, positions + other.positions,
+            reads + other.reads};
   }
 };
 
@@ -47,6 +49,7 @@ struct StepCostTable {
   std::vector<Point> points;
   double perRow = 0;      ///< further seconds
   double perPosition = 0; ///< likewise
+  double perRead = 0;     ///< likewise
 
   double seconds(const StepWork &work) const;
   /// Where nothing is known: only the ratios of what it says count, until steps were measured.

@@ -1,6 +1,9 @@
 //===- EngineCost.cpp - See EngineCost.h -----------------------------------===//
 #include "runtime/service/EngineCost.h"
 
+#include "runtime/device/cuda/StepShape.h"
+#include "runtime/engine/GpuMachine.h"
+
 #include <algorithm>
 
 namespace ingot::runtime {
@@ -10,10 +13,8 @@ namespace {
 constexpr double kBytesPerSecond = 12e9;      ///< nominal, of memory
 constexpr double kOperationsPerSecond = 5e10; ///< of one thread, without a model
 
-/// core_ns or bytes at so many units: straight lines between what was foretold, in proportion
-/// beyond.
-double foretold(const fb::KernelCost &cost, double units,
-                uint64_t (fb::Prediction::*what)() const) {
+double between(const fb::KernelCost &cost, double units,
+               uint64_t (fb::Prediction::*what)() const) {
   const auto &points = *cost.predicted();
   const fb::Prediction *left = points.Get(0), *right = left;
   for (unsigned i = 1; i < points.size() && double(left->tokens()) < units; ++i) {
@@ -32,13 +33,65 @@ double foretold(const fb::KernelCost &cost, double units,
 
 /// One launch with so many units (tokens or rows), without what depends on positions.
 double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
-  if (cost.predicted() && cost.predicted()->size())
-    return std::max(foretold(cost, units, &fb::Prediction::core_ns) * 1e-9 / threads,
-                    foretold(cost, units, &fb::Prediction::bytes) / kBytesPerSecond);
+  if (cost.predicted() && cost.predicted()->size()) {
+    const Foretold launch = foretold(cost, units);
+    return std::max(launch.coreSeconds / threads, launch.bytes / kBytesPerSecond);
+  }
   return units * double(cost.operations_per_unit()) / kOperationsPerSecond / threads;
 }
 
+void addCpuLaunch(const fb::KernelCost &cost, double threads, StepCostTable &table) {
+  table.perPosition += double(cost.operations_per_position()) / kOperationsPerSecond / threads;
+  if (cost.per_row()) {
+    // The first row is in every step; what 16 take more is shared out.
+    double first = launchSeconds(cost, 1, threads);
+    double each = (launchSeconds(cost, 16, threads) - first) / 15;
+    table.perRow += each;
+    for (StepCostTable::Point &point : table.points)
+      point.seconds += first - each;
+    return;
+  }
+  for (StepCostTable::Point &point : table.points)
+    point.seconds += launchSeconds(cost, double(point.tokens), threads);
+}
+
+/// One launch with so many units, its start aside.
+double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &machine) {
+  Foretold launch = foretold(cost, units);
+  if (launch.bytes == 0) // its rows are all that it touches
+    launch = {units * double(cost.operations_per_unit()) / machine.gops(machine.f32PerClock) * 1e-9,
+              units * double(cost.bytes_per_unit())};
+  return std::max(launch.coreSeconds, launch.bytes / machine.readGbPerS() * 1e-9);
+}
+
+void addGpuLaunch(const fb::KernelCost &cost, const fb::KernelVariants &variants,
+                  const GpuMachine &machine, StepCostTable &table) {
+  const double attention = machine.gops(machine.bf16PerClock) * machine.attentionReached;
+  table.perPosition += double(cost.operations_per_position()) / attention * 1e-9;
+  table.perRead += double(cost.bytes_per_position()) / machine.readGbPerS() * 1e-9;
+  const double firstRow = cost.per_row() ? gpuSeconds(cost, 1, machine) : 0;
+  const double eachRow = cost.per_row() ? (gpuSeconds(cost, 16, machine) - firstRow) / 15 : 0;
+  table.perRow += eachRow;
+  for (StepCostTable::Point &point : table.points) {
+    const auto tokens = uint64_t(point.tokens);
+    const cuda::StepShape shape{tokens, 1, tokens, 1};
+    const auto &variant = *variants.variants()->Get(cuda::variantFor(variants, shape));
+    if (variant.x()->multiply() == 0)
+      continue; // idle
+    point.seconds += machine.exposedUs * 1e-6 + (cost.per_row()
+                                                     ? firstRow - eachRow
+                                                     : gpuSeconds(cost, double(tokens), machine));
+  }
+}
+
 } // namespace
+
+Foretold foretold(const fb::KernelCost &cost, double units) {
+  if (!cost.predicted() || !cost.predicted()->size())
+    return {};
+  return {between(cost, units, &fb::Prediction::core_ns) * 1e-9,
+          between(cost, units, &fb::Prediction::bytes)};
+}
 
 StepCostTable engineCost(const fb::Engine &program, std::string_view target, int threads,
                          int64_t mostTokens) {
@@ -55,22 +108,12 @@ StepCostTable engineCost(const fb::Engine &program, std::string_view target, int
   tokens.push_back(mostTokens);
   for (int64_t count : tokens)
     table.points.push_back({count, 0});
+  const GpuMachine *machine = gpuMachineFor(target);
   for (const fb::Step *step : *program.steps())
     for (const fb::Launch *launch : *program.sections()->Get(step->section())->launches()) {
       const fb::KernelCost &cost = *code->costs()->Get(launch->kernel());
-      table.perPosition +=
-          double(cost.operations_per_position()) / kOperationsPerSecond / double(threads);
-      if (cost.per_row()) {
-        // The first row is in every step; what 16 take more is shared out.
-        double first = launchSeconds(cost, 1, threads);
-        double each = (launchSeconds(cost, 16, threads) - first) / 15;
-        table.perRow += each;
-        for (StepCostTable::Point &point : table.points)
-          point.seconds += first - each;
-        continue;
-      }
-      for (StepCostTable::Point &point : table.points)
-        point.seconds += launchSeconds(cost, double(point.tokens), threads);
+      machine ? addGpuLaunch(cost, *code->variants()->Get(launch->kernel()), *machine, table)
+              : addCpuLaunch(cost, double(threads), table);
     }
   if (table.points.front().seconds <= 0) // costs without numbers
     return {};

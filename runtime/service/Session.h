@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/cuda/GpuOptions.h"
 #include "runtime/error/Error.h"
 #include "runtime/sample/SamplingParams.h"
 #include "runtime/schedule/ScheduleStats.h"
@@ -67,6 +68,7 @@ struct SessionOptions {
   int threads = 0;           ///< 0: every processor this process may use
   std::string device;        ///< "cpu", "cuda", "cuda-emulator"; empty: the CPU, unless the
                              ///< engine has code for GPUs alone
+  cuda::GpuOptions gpu;      ///< how it works there, if that is a GPU
   std::string isa;           ///< "avx2", "avx512"; empty: the best this machine has
   int64_t prefillChunk = 0;  ///< most tokens of one prompt in one step; 0: maxBatchTokens
   bool loadTokenizer = true; ///< false: ids only, for a quicker start

@@ -124,8 +124,8 @@ Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
       return available.error();
     fitContext(*file, *picked->program, limits, *available);
   }
-  auto executor =
-      cuda::Executor::create(std::move(*driver), std::move(file), limits, {.emulated = emulated});
+  auto executor = cuda::Executor::create(std::move(*driver), std::move(file), limits,
+                                         {.emulated = emulated, .gpu = options.gpu});
   if (!executor)
     return executor.error();
   return std::unique_ptr<Executor>(std::move(*executor));
@@ -192,7 +192,8 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                               impl->executor->threads(), budget);
   if (!resources.cost.points.empty())
     impl->longestStep = resources.cost.seconds(
-        {budget, int64_t(limits.logitsRows), budget * int64_t(limits.context)});
+        {budget, int64_t(limits.logitsRows), budget * int64_t(limits.context),
+         int64_t(limits.maxSeqs * limits.context)});
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);

@@ -9,13 +9,14 @@ namespace ingot::cli {
 
 namespace {
 
-/// Long options, and short ones without a long name.
+/// Long options, and short ones without a long name. What the help hides stays hidden.
 std::vector<std::string> optionsOf(const Command &command) {
   CLI::App app;
   command.define(app);
   std::vector<std::string> names = {"--help"};
   for (const CLI::Option *option : app.get_options()) {
-    if (option->check_lname("help") || option->get_positional())
+    const bool hidden = option->get_group().empty();
+    if (option->check_lname("help") || option->get_positional() || hidden)
       continue;
     if (!option->get_lnames().empty())
       names.push_back("--" + option->get_lnames().front());

@@ -67,11 +67,37 @@ void LimitOptions::define(CLI::App &app) {
       ->group(group);
 }
 
+void GpuKnobs::define(CLI::App &app) {
+  const char *hidden = "";
+  app.add_option("--gpu-edges", edges, "how a kernel waits for the one before it")
+      ->check(CLI::IsMember({"programmatic", "full"}))
+      ->group(hidden);
+  app.add_option("--gpu-carveout", carveout, "percent of fast memory that is shared, or default")
+      ->check(CLI::Range(0, 100) | CLI::IsMember({"default"}))
+      ->group(hidden);
+  app.add_option("--gpu-graphs", graphs, "whether decode steps are graphs")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->group(hidden);
+}
+
+cuda::GpuOptions GpuKnobs::options() const {
+  cuda::GpuOptions options;
+  if (edges == "full")
+    options.edges = cuda::GpuEdges::Full;
+  if (carveout == "default")
+    options.carveout = cuda::kDriversCarveout;
+  else if (!carveout.empty())
+    options.carveout = std::stoi(carveout);
+  options.graphs = graphs == "on";
+  return options;
+}
+
 void EngineOptions::define(CLI::App &app) {
   app.add_option("MODEL", model, "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
       ->required();
   common.define(app);
   limits.define(app);
+  gpu.define(app);
   compile.define(app);
 }
 
@@ -125,6 +151,7 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
   options.threads = common.threads;
   options.device = common.device;
   options.isa = common.isa;
+  options.gpu = gpu.options();
   options.traceFile = common.trace;
   auto session = runtime::Session::open(path, options);
   if (!session && session.error().code == "E0502")

@@ -42,10 +42,21 @@ struct LimitOptions {
   void define(CLI::App &app);
 };
 
+/// What is compared on a device (docs/gpu.md): not in the help, without effect on CPUs.
+struct GpuKnobs {
+  std::string edges = "programmatic";
+  std::string carveout; ///< empty: GpuOptions'
+  std::string graphs = "on";
+
+  void define(CLI::App &app);
+  cuda::GpuOptions options() const;
+};
+
 struct EngineOptions {
   std::string model; ///< an engine, or a checkpoint
   CommonOptions common;
   LimitOptions limits;
+  GpuKnobs gpu;
   CompileOptions compile;
 
   /// The positional MODEL, then everything above.

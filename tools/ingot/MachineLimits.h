@@ -14,12 +14,16 @@
 
 #include "runtime/engine/Isa.h"
 
+#include <algorithm>
+
 namespace ingot::cli {
 
 /// All threads together.
 struct MachineLimits {
   double readGbPerS = 0;
   double int8Gops = 0, bf16Gflops = 0, f32Gflops = 0; ///< a multiplication and an addition are two
+
+  double highest() const { return std::max(int8Gops, bf16Gflops); }
 };
 
 /// About half a second. Without memory for the mapped file readGbPerS stays 0.

@@ -7,10 +7,12 @@
 #include "tools/ingot/Roofline.h"
 
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
+#include "tools/ingot/KernelWork.h"
 #include "tools/ingot/MachineLimits.h"
 #include "tools/ingot/RooflineSvg.h"
 
@@ -25,13 +27,9 @@ using runtime::Session;
 
 constexpr int64_t kPrompt = 512, kSteps = 128;
 
-/// What one step asks of a kernel: plan and costs say it, nothing is measured.
-struct Phase {
-  double bytes = 0; ///< from memory and between launches
-  double operations = 0;
-  double coreSeconds = 0; ///< the model's, on one core; 0: it has none
-  double memoryBytes = 0; ///< of them those that come from memory: weights and KV
-  double us = 0;          ///< measured: thread time / threads
+/// Of one step.
+struct Phase : KernelWork {
+  double us = 0; ///< measured: thread time / threads
   double predictedUs = 0;
   double boundUs = 0; ///< of the limit that binds; 0: no limits are known
   const char *binds = "";
@@ -49,60 +47,11 @@ struct Row {
   Phase decode, prompt;
 };
 
-/// The costs of the code that runs, if the engine has them.
-const fb::CodeObject *runningCode(const Session &session) {
-  for (const fb::CodeObject *code : *session.program().code())
-    if (code->target()->string_view() == session.target())
-      return code->costs() ? code : nullptr;
-  return nullptr;
-}
-
-/// Core time that the model foretells for so many tokens, from the nearest step that it was asked
-/// for.
-void predict(const fb::KernelCost &cost, double tokens, Phase &phase) {
-  const fb::Prediction *near = nullptr;
-  for (unsigned i = 0; cost.predicted() && i < cost.predicted()->size(); ++i)
-    if (const fb::Prediction *p = cost.predicted()->Get(i);
-        !near || static_cast<double>(p->tokens()) <= tokens)
-      near = p;
-  if (!near)
-    return;
-  const double scale = tokens / static_cast<double>(near->tokens());
-  phase.coreSeconds += static_cast<double>(near->core_ns()) * 1e-9 * scale;
-  phase.memoryBytes += static_cast<double>(near->bytes()) * std::max(1.0, scale);
-}
-
-/// One launch in a step of `tokens` tokens (one logits row) whose last position is `positions` - 1.
-void addLaunch(const fb::KernelCost *cost, double weightBytes, const fb::KvSlot *slot,
-               double tokens, double positions, Phase &phase) {
-  phase.bytes += weightBytes;
-  if (!cost) {
-    phase.memoryBytes += weightBytes;
-    return;
-  }
-  const double units = cost->per_row() ? 1 : tokens;
-  const double window = slot && slot->window() ? slot->window() : positions;
-  // A token at position p meets min(p + 1, window) positions.
-  const double first = positions - tokens + 1,
-               whole = std::max(0.0, positions - std::max(first, window));
-  const double partly = tokens - whole;
-  const double pairs =
-      whole * window + partly * (first + std::min(positions, first + partly - 1)) / 2;
-  const double kv =
-      std::min(positions, window + tokens) * static_cast<double>(cost->bytes_per_position());
-  phase.bytes += units * static_cast<double>(cost->bytes_per_unit()) + kv;
-  phase.operations += units * static_cast<double>(cost->operations_per_unit()) +
-                      pairs * static_cast<double>(cost->operations_per_position());
-  if (cost->predicted() && cost->predicted()->size())
-    predict(*cost, units, phase);
-  else
-    phase.memoryBytes += weightBytes + kv;
-}
-
 /// A row per kernel; decode at the mean of positions 0 … steps - 1.
 std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t steps) {
   const fb::Engine &engine = session.program();
-  const fb::CodeObject *code = runningCode(session);
+  const fb::CodeObject *code = codeWithCosts(engine, session.target());
+  const auto decoded = (static_cast<double>(steps) + 1) / 2, whole = static_cast<double>(prompt);
   std::vector<Row> rows(engine.kernels()->size());
   for (unsigned k = 0; k < rows.size(); ++k) {
     const fb::Kernel *kernel = engine.kernels()->Get(k);
@@ -114,25 +63,9 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
     for (const fb::Launch *launch : *engine.sections()->Get(step->section())->launches()) {
       Row &row = rows[launch->kernel()];
       ++row.launches;
-      uint64_t weightBytes = 0;
-      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i) {
-        const fb::Arg *arg = launch->args()->Get(i);
-        const fb::Weight *weight = nullptr;
-        if (arg->kind() == fb::ArgKind::Weight)
-          weight = engine.weights()->Get(arg->index());
-        else if (arg->kind() == fb::ArgKind::LayerWeight)
-          weight = engine.weights()->Get(step->weights()->Get(arg->index()));
-        if (weight) // a gather reads the row of its token
-          weightBytes +=
-              row.family == "gather" ? weight->size() / weight->shape()->Get(0) : weight->size();
-      }
-      row.weightBytes += weightBytes;
-      const fb::KvSlot *slot =
-          step->kv_slot() >= 0 ? engine.kv_slots()->Get(step->kv_slot()) : nullptr;
-      const auto bytes = static_cast<double>(row.cost && row.family == "gather" ? 0 : weightBytes);
-      addLaunch(row.cost, bytes, slot, 1, (static_cast<double>(steps) + 1) / 2, row.decode);
-      addLaunch(row.cost, bytes, slot, static_cast<double>(prompt), static_cast<double>(prompt),
-                row.prompt);
+      row.weightBytes += static_cast<uint64_t>(weightBytesOf(engine, *launch, step));
+      addLaunch(engine, *launch, step, row.cost, {1, 1, decoded, 1}, row.decode);
+      addLaunch(engine, *launch, step, row.cost, {1, whole, whole, 1}, row.prompt);
     }
   return rows;
 }
@@ -141,7 +74,9 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
 double overlap(double a, double b) { return std::max(a, b) + std::min(a, b) / 8; }
 
 /// What the limits say of a phase: the roof that binds, and the model's time on this machine.
-void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits, double threads) {
+/// `startsUs`: of its launches, where they take time of their own.
+void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits, double threads,
+          double startsUs) {
   if (limits.readGbPerS <= 0 || !cost)
     return;
   const bool int8 = cost->arithmetic() == fb::Arithmetic::Int8,
@@ -152,7 +87,7 @@ void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits,
   phase.boundUs = std::max(memory, compute);
   phase.binds = memory >= compute ? "memory" : int8 ? "int8" : bf16 ? "bf16" : "f32";
   const double core = phase.coreSeconds > 0 ? phase.coreSeconds * 1e6 / threads : compute;
-  phase.predictedUs = overlap(core, phase.memoryBytes / limits.readGbPerS / 1e3);
+  phase.predictedUs = overlap(core, phase.memoryBytes / limits.readGbPerS / 1e3) + startsUs;
 }
 
 std::map<std::string, double> seconds(const Session &session) {
@@ -252,7 +187,11 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
   emit("decode: one sequence, mean of " + std::to_string(steps) + " steps; " +
        std::string(session.target()) + ", " + session.device() + "\n" + table(rows, &Row::decode));
   emit("\nprompt: " + std::to_string(prompt) + " ids in one step\n" + table(rows, &Row::prompt));
-  if (limits.readGbPerS > 0)
+  if (const auto *gpu = runtime::gpuMachineFor(session.target()))
+    emit(formatted("\nlimits of an %s by its data sheet, nothing of them was measured: %.0f GB/s "
+                   "read, %.0f bf16 and %.0f f32 TFLOPS\n",
+                   gpu->name, limits.readGbPerS, limits.bf16Gflops / 1e3, limits.f32Gflops / 1e3));
+  else if (limits.readGbPerS > 0)
     emit(formatted(
         "\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and "
         "%.2f f32 "
@@ -317,16 +256,20 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     return decodeTimes.error();
 
   const double threads = (*session)->threads();
-  // Limits are the CPU's, and measured last: the pool's threads have gone to sleep by then.
+  // A CPU's are measured last: the pool's threads have gone to sleep by then.
   MachineLimits limits;
+  const runtime::GpuMachine *gpu = runtime::gpuMachineFor((*session)->target());
   if (auto level = runtime::isaNamed((*session)->target()))
     limits = measureLimits(*level, (*session)->threads());
+  else if (gpu)
+    limits = {gpu->readGbPerS(), 0, gpu->gops(gpu->bf16PerClock), gpu->gops(gpu->f32PerClock)};
   std::vector<Row> rows = workPerStep(**session, prompt, steps);
   for (Row &row : rows) {
     row.decode.us = (*decodeTimes)[row.kernel] / static_cast<double>(steps) / threads * 1e6;
     row.prompt.us = (*promptTimes)[row.kernel] / threads * 1e6;
-    hold(row.decode, row.cost, limits, threads);
-    hold(row.prompt, row.cost, limits, threads);
+    const double startsUs = gpu ? gpu->exposedUs * static_cast<double>(row.launches) : 0;
+    hold(row.decode, row.cost, limits, threads, startsUs);
+    hold(row.prompt, row.cost, limits, threads, startsUs);
   }
   std::sort(rows.begin(), rows.end(),
             [](const Row &a, const Row &b) { return a.decode.us > b.decode.us; });

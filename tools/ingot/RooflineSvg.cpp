@@ -61,7 +61,7 @@ Axis axisOver(double least, double most, double from, double to) {
 class Picture {
 public:
   Picture(const std::vector<RooflinePoint> &points, const MachineLimits &limits) : limits(limits) {
-    double leastX = 0.1, mostX = 1000, leastY = 1, mostY = std::max(limits.int8Gops, 10.0);
+    double leastX = 0.1, mostX = 1000, leastY = 1, mostY = std::max(limits.highest(), 10.0);
     for (const RooflinePoint &p : points)
       if (p.operations > 0 && p.bytes > 0 && p.seconds > 0) {
         shown.push_back(p);
@@ -129,12 +129,12 @@ private:
     const double right = std::pow(10, x.high), left = std::pow(10, x.low),
                  floor = std::pow(10, y.low);
     double from = std::max(left, floor / limits.readGbPerS);
-    double ridge = limits.int8Gops / limits.readGbPerS;
+    double ridge = limits.highest() / limits.readGbPerS;
     svg += line("roof", x.at(from), y.at(from * limits.readGbPerS), x.at(ridge),
-                y.at(limits.int8Gops));
+                y.at(limits.highest()));
     // Where no kernel can be: few operations per byte, and many a second.
     svg += text(kLeft + 8, kTop + 18, "",
-                formatted("slope: %.1f GB/s mapped read", limits.readGbPerS));
+                formatted("slope: %.1f GB/s read", limits.readGbPerS));
     auto level = [&](const char *name, const char *unit, double rate) {
       if (rate <= 0)
         return;

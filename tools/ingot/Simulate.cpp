@@ -77,7 +77,7 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
           setup.cost = std::move(costs); // the last is the best level
     if (setup.cost.points.empty())
       return Error{ExitCode::File, "E0141", "the engine has no costs to go by",
-                   "only CPU code made by this version or a later one than 0.1 says what it takes",
+                   "code made by this version or a later one than 0.1 says what it takes",
                    "compile it again for cpu, or give measured ones: ingot simulate --cost F"};
   }
   setup.pages = setup.rows * ((setup.context + kPageTokens - 1) / kPageTokens);

@@ -69,6 +69,8 @@ public:
     if (start)
       driver->releaseHost(start);
   }
+  /// Lets go of it without giving it back: a copy may still write it.
+  void leave() { start = nullptr; }
 
   std::byte *data() const { return start; }
   uint64_t size() const { return bytes; }

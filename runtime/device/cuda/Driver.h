@@ -8,13 +8,14 @@
 //
 // A driver has one device and one queue. What is put into the queue (copies, launches,
 // graphs, events) happens in order, after the call has returned; `wait` waits for all of it.
-// A failure of the device may therefore be reported by a later call. Not safe to share
-// between threads.
+// A failure of the device may therefore be reported by a later call. One thread at a time calls
+// it, another one each time if need be; the last may be one that never did.
 //
 // Errors are E07xx, exit 4.
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/device/cuda/GpuOptions.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/error/Error.h"
 
@@ -105,8 +106,10 @@ public:
 
   /// A cubin, PTX or host object that the device can run; `what` names it. E0717.
   virtual Result<Module> load(std::span<const std::byte> image, const std::string &what) = 0;
-  /// Its function, allowed to use `sharedBytes` of dynamic shared memory. E0717.
-  virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) = 0;
+  /// Its function, allowed to use `sharedBytes` of dynamic shared memory. `carveout`: see
+  /// GpuOptions. E0717.
+  virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                              int carveout = kDriversCarveout) = 0;
 
   /// E0724.
   virtual Result<TensorMap> describe(const TensorRows &rows) = 0;

@@ -103,7 +103,8 @@ public:
     return {};
   }
   Result<Module> load(std::span<const std::byte> image, const std::string &what) override;
-  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) override;
+  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                      int carveout) override;
   Result<TensorMap> describe(const TensorRows &rows) override {
     TensorMap map{};
     auto ok = gpu->encodeTensorMap(
@@ -205,7 +206,7 @@ Result<Module> EmulatorDriver::load(std::span<const std::byte> image, const std:
   return modules.back().get();
 }
 
-Result<Kernel> EmulatorDriver::find(Module module, const std::string &symbol, uint32_t) {
+Result<Kernel> EmulatorDriver::find(Module module, const std::string &symbol, uint32_t, int) {
   void *entry = dlsym(module->object, (symbol + "__launch").c_str());
   if (!entry)
     return emulatorError("E0717", "the host code has no kernel '" + symbol + "'", dlerror(),

@@ -18,10 +18,9 @@ using std::to_string;
 GraphNode Executor::nodeOf(const PlannedLaunch &planned, const StepShape &shape) const {
   const fb::KernelVariants &variants = *picked.code->variants()->Get(planned.kernel);
   uint32_t index = variantFor(variants, shape);
-  return {functions[planned.kernel][index],
-          *launchOf(*variants.variants()->Get(index), shape), // checkGrids()
-          planned.arguments[index],
-          {}};
+  Launch launch = *launchOf(*variants.variants()->Get(index), shape); // checkGrids()
+  launch.overlap &= gpu.edges == GpuEdges::Programmatic;
+  return {functions[planned.kernel][index], launch, planned.arguments[index], {}};
 }
 
 static bool isEmpty(const Launch &launch) {
@@ -115,7 +114,7 @@ Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byt
   StepShape shape = StepShape::of(batch);
   if (auto ok = prepareKeys(wanted, shape.rows); !ok)
     return ok;
-  if (!shape.decodes() || shape.rows > shape.tokens || tracing)
+  if (!gpu.graphs || !shape.decodes() || shape.rows > shape.tokens || tracing)
     return launchAll(shape, wanted);
   auto graph = graphFor(bucketOf(shape.tokens), wanted);
   return graph ? driver->launch(*graph) : Result<void>(graph.error());

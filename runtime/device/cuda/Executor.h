@@ -40,11 +40,13 @@ namespace ingot::cuda {
 struct ExecutorOptions {
   bool emulated = false;     ///< the driver is the emulator's
   uint64_t allowedBytes = 0; ///< of device memory; 0: what is free
+  GpuOptions gpu;
 };
 
 class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
-  /// Waits for what is under way: copies go to memory that goes now.
+  /// Waits for what is under way, since copies read and write memory that goes now. On any thread.
+  /// Where the device fails in that, the page-locked memory stays as long as the process does.
   ~Executor() override;
   /// Errors, exit 4: E0714 no code for the GPU; E0715 the memory statement exceeds the device's
   /// free memory (before any is taken); E0716 … E0719, E0724, and E0386.
@@ -130,6 +132,7 @@ private:
 
   std::shared_ptr<runtime::EngineFile> file;
   std::unique_ptr<Driver> driver; ///< before all that is given back to it
+  GpuOptions gpu;
   PickedCode picked{};
   runtime::MemoryStatement statement;
 

@@ -38,6 +38,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
   Executor &e = *executor;
   e.file = std::move(engine);
   e.driver = std::move(driver);
+  e.gpu = options.gpu;
   auto picked = pickGpuCode(e.file->table(), e.driver->device(), options.emulated);
   if (!picked)
     return picked.error();
@@ -63,8 +64,12 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
 }
 
 Executor::~Executor() {
-  if (driver)
-    (void)driver->wait();
+  if (!driver || driver->wait())
+    return;
+  // Who failed was told so by a step, or is by the next session. When its copies end nobody knows.
+  for (PinnedMemory *memory : {&pieces[0], &pieces[1], &logitsRows, &flights[0].batch,
+                               &flights[0].ids, &flights[1].batch, &flights[1].ids})
+    memory->leave();
 }
 
 Result<void> Executor::loadModules() {
@@ -80,7 +85,8 @@ Result<void> Executor::loadModules() {
   for (const fb::KernelVariants *list : *code.variants()) {
     std::vector<Kernel> &own = functions.emplace_back();
     for (const fb::Variant *v : *list->variants()) {
-      auto kernel = driver->find(modules[v->module_()], v->symbol()->str(), v->shared_bytes());
+      auto kernel = driver->find(modules[v->module_()], v->symbol()->str(), v->shared_bytes(),
+                                 gpu.carveout);
       if (!kernel)
         return kernel.error();
       own.push_back(*kernel);

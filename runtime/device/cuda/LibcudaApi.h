@@ -30,7 +30,7 @@ enum : int { // CUdevice_attribute
   kCuSharedPerBlockOptin = 97,
 };
 
-enum : int { kCuFunctionMaxDynamicShared = 8 };             // CUfunction_attribute
+enum : int { kCuFunctionMaxDynamicShared = 8, kCuFunctionCarveout = 9 }; // CUfunction_attribute
 enum : int { kCuJitErrorLog = 5, kCuJitErrorLogBytes = 6 }; // CUjit_option
 enum : unsigned { kCuStreamNonBlocking = 1, kCuEventDefault = 0 };
 
@@ -103,6 +103,7 @@ enum : int { kCuPromote128 = 2 };                         // CUtensorMapL2promot
   X(contextRetain, "cuDevicePrimaryCtxRetain", (CuHandle * context, CuDevice device))              \
   X(contextRelease, "cuDevicePrimaryCtxRelease_v2", (CuDevice device))                             \
   X(contextSet, "cuCtxSetCurrent", (CuHandle context))                                             \
+  X(contextGet, "cuCtxGetCurrent", (CuHandle * context))                                           \
   X(memoryInfo, "cuMemGetInfo_v2", (size_t *free, size_t *total))                                  \
   X(allocate, "cuMemAlloc_v2", (CuAddress * address, size_t bytes))                                \
   X(release, "cuMemFree_v2", (CuAddress address))                                                  \

@@ -5,6 +5,7 @@
 #include "runtime/engine/Inspect.h"
 
 #include <algorithm>
+#include <atomic>
 #include <dlfcn.h>
 
 namespace ingot::cuda {
@@ -44,9 +45,14 @@ Result<LibcudaApi> openLibrary(const std::string &name) {
   return api;
 }
 
+/// Which driver last made its context current on this thread. A number, since a driver may have the
+/// address, and a context the handle, of one that has gone.
+thread_local uint64_t boundHere = 0;
+std::atomic<uint64_t> driversMade = 0;
+
 class LibcudaDriver final : public Driver {
 public:
-  explicit LibcudaDriver(const LibcudaApi &api) : cu(api) {}
+  explicit LibcudaDriver(const LibcudaApi &api) : cu(api), number(++driversMade) {}
   ~LibcudaDriver() override;
 
   Result<void> open(int ordinal);
@@ -54,40 +60,60 @@ public:
   const DeviceInfo &device() const override { return info; }
   Result<uint64_t> freeMemory() override;
   Result<Address> allocate(uint64_t bytes, const std::string &what) override;
-  void release(Address address) override { (void)cu.release(address); }
+  void release(Address address) override { (void)call(cu.release, address); }
   Result<std::byte *> allocateHost(uint64_t bytes) override;
-  void releaseHost(std::byte *memory) override { (void)cu.releaseHost(memory); }
+  void releaseHost(std::byte *memory) override { (void)call(cu.releaseHost, memory); }
   Result<void> copyToDevice(Address to, const void *from, uint64_t bytes) override {
-    return check(cu.copyToDevice(to, from, bytes, stream), "cuMemcpyHtoDAsync");
+    return check(call(cu.copyToDevice, to, from, bytes, stream), "cuMemcpyHtoDAsync");
   }
   Result<void> copyToHost(void *to, Address from, uint64_t bytes) override {
-    return check(cu.copyToHost(to, from, bytes, stream), "cuMemcpyDtoHAsync");
+    return check(call(cu.copyToHost, to, from, bytes, stream), "cuMemcpyDtoHAsync");
   }
   Result<void> copyOnDevice(Address to, Address from, uint64_t bytes) override {
-    return check(cu.copyOnDevice(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+    return check(call(cu.copyOnDevice, to, from, bytes, stream), "cuMemcpyDtoDAsync");
   }
   Result<void> clear(Address to, uint64_t bytes) override {
-    return check(cu.clear(to, 0, bytes, stream), "cuMemsetD8Async");
+    return check(call(cu.clear, to, 0, bytes, stream), "cuMemsetD8Async");
   }
   Result<void> launch(Kernel kernel, const Launch &launch, void *const *arguments) override;
   Result<void> launch(Graph graph) override {
-    return check(cu.graphLaunch(graph, stream), "cuGraphLaunch");
+    return check(call(cu.graphLaunch, graph, stream), "cuGraphLaunch");
   }
   Result<void> record(Event event) override {
-    return check(cu.eventRecord(event, stream), "cuEventRecord");
+    return check(call(cu.eventRecord, event, stream), "cuEventRecord");
   }
-  Result<void> wait() override { return check(cu.streamWait(stream), "cuStreamSynchronize"); }
+  Result<void> wait() override { return check(call(cu.streamWait, stream), "cuStreamSynchronize"); }
   Result<Module> load(std::span<const std::byte> image, const std::string &what) override;
-  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes) override;
+  Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                      int carveout) override;
   Result<TensorMap> describe(const TensorRows &rows) override;
   Result<Event> createEvent() override;
   Result<void> wait(Event event) override {
-    return check(cu.eventWait(event), "cuEventSynchronize");
+    return check(call(cu.eventWait, event), "cuEventSynchronize");
   }
   Result<double> secondsBetween(Event begin, Event end) override;
   Result<Graph> createGraph(std::span<const GraphNode> nodes) override;
 
 private:
+  /// Makes the context current on this thread: the library keeps one for each thread, and a session
+  /// may be opened, used and closed on three. The driver is asked as well, since other code on this
+  /// thread (a caller's hook) may have set another; it looks into memory of the thread.
+  CuResult bind() {
+    CuHandle current = nullptr;
+    if (boundHere == number)
+      (void)cu.contextGet(&current);
+    if (current == context)
+      return kCuSuccess;
+    CuResult code = cu.contextSet(context);
+    boundHere = code == kCuSuccess ? number : 0;
+    return code;
+  }
+  /// Everything that needs the context is called through this.
+  template <typename... Parameters, typename... Values>
+  CuResult call(CuResult (*function)(Parameters...), Values... values) {
+    CuResult bound = bind();
+    return bound == kCuSuccess ? function(values...) : bound;
+  }
   /// "CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected"
   std::string text(CuResult code) const;
   /// E0718 for what goes wrong while the device works.
@@ -96,6 +122,7 @@ private:
                        std::vector<CuHandle> &made);
 
   LibcudaApi cu;
+  const uint64_t number;
   DeviceInfo info;
   CuDevice gpu = 0;
   CuHandle context = nullptr, stream = nullptr;
@@ -163,8 +190,8 @@ Result<void> LibcudaDriver::open(int ordinal) {
       !attribute(shared, kCuSharedPerBlockOptin) ||
       !did(cu.deviceMemory(&memory, gpu), "cuDeviceTotalMem") ||
       !did(cu.contextRetain(&context, gpu), "cuDevicePrimaryCtxRetain") ||
-      !did(cu.contextSet(context), "cuCtxSetCurrent") ||
-      !did(cu.streamCreate(&stream, kCuStreamNonBlocking), "cuStreamCreate"))
+      !did(bind(), "cuCtxSetCurrent") ||
+      !did(call(cu.streamCreate, &stream, kCuStreamNonBlocking), "cuStreamCreate"))
     return ok;
   info.name = name;
   info.capability = major * 10 + minor;
@@ -177,30 +204,29 @@ Result<void> LibcudaDriver::open(int ordinal) {
 LibcudaDriver::~LibcudaDriver() {
   if (!context)
     return;
-  (void)cu.contextSet(context);
   if (stream)
-    (void)cu.streamWait(stream);
+    (void)call(cu.streamWait, stream);
   for (CuHandle graph : graphs)
-    (void)cu.graphExecDestroy(graph);
+    (void)call(cu.graphExecDestroy, graph);
   for (CuHandle event : events)
-    (void)cu.eventDestroy(event);
+    (void)call(cu.eventDestroy, event);
   for (CuHandle module : modules)
-    (void)cu.moduleUnload(module);
+    (void)call(cu.moduleUnload, module);
   if (stream)
-    (void)cu.streamDestroy(stream);
+    (void)call(cu.streamDestroy, stream);
   (void)cu.contextRelease(gpu);
 }
 
 Result<uint64_t> LibcudaDriver::freeMemory() {
   size_t free = 0, total = 0;
-  if (auto ok = check(cu.memoryInfo(&free, &total), "cuMemGetInfo"); !ok)
+  if (auto ok = check(call(cu.memoryInfo, &free, &total), "cuMemGetInfo"); !ok)
     return ok.error();
   return uint64_t(free);
 }
 
 Result<Address> LibcudaDriver::allocate(uint64_t bytes, const std::string &what) {
   CuAddress address = 0;
-  if (CuResult code = cu.allocate(&address, bytes); code != kCuSuccess)
+  if (CuResult code = call(cu.allocate, &address, bytes); code != kCuSuccess)
     return deviceError("E0716", "the GPU gives no memory for " + what,
                        runtime::humanBytes(bytes) + ": " + text(code),
                        "lower --context, --max-seqs or --max-batch-tokens");
@@ -209,7 +235,7 @@ Result<Address> LibcudaDriver::allocate(uint64_t bytes, const std::string &what)
 
 Result<std::byte *> LibcudaDriver::allocateHost(uint64_t bytes) {
   void *memory = nullptr;
-  if (CuResult code = cu.allocateHost(&memory, bytes); code != kCuSuccess)
+  if (CuResult code = call(cu.allocateHost, &memory, bytes); code != kCuSuccess)
     return deviceError("E0716", "there is no page-locked memory",
                        runtime::humanBytes(bytes) + ": " + text(code),
                        "raise the limit: ulimit -l, or lower --max-seqs");
@@ -241,7 +267,7 @@ Result<void> LibcudaDriver::launch(Kernel kernel, const Launch &launch, void *co
   config.stream = stream;
   config.attributes = count ? attributes : nullptr;
   config.attributeCount = count;
-  return check(cu.launch(&config, kernel, const_cast<void **>(arguments), nullptr),
+  return check(call(cu.launch, &config, kernel, const_cast<void **>(arguments), nullptr),
                "cuLaunchKernelEx");
 }
 
@@ -250,7 +276,7 @@ Result<Module> LibcudaDriver::load(std::span<const std::byte> image, const std::
   int options[] = {kCuJitErrorLog, kCuJitErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
   CuHandle module = nullptr;
-  if (CuResult code = cu.moduleLoad(&module, image.data(), 2, options, values);
+  if (CuResult code = call(cu.moduleLoad, &module, image.data(), 2, options, values);
       code != kCuSuccess) {
     std::string_view words(log);
     words = words.substr(0, words.find('\n'));
@@ -264,9 +290,11 @@ Result<Module> LibcudaDriver::load(std::span<const std::byte> image, const std::
   return reinterpret_cast<Module>(module);
 }
 
-Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uint32_t sharedBytes) {
+Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uint32_t sharedBytes,
+                                   int carveout) {
   CuHandle function = nullptr;
-  if (CuResult code = cu.moduleFunction(&function, module, symbol.c_str()); code != kCuSuccess)
+  if (CuResult code = call(cu.moduleFunction, &function, module, symbol.c_str());
+      code != kCuSuccess)
     return deviceError("E0717", "the GPU code has no kernel '" + symbol + "'", text(code),
                        "rebuild the engine: ingot compile MODEL -o E");
   if (sharedBytes > info.sharedPerBlock)
@@ -275,10 +303,14 @@ Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uin
                            to_string(info.sharedPerBlock),
                        "rebuild it for this GPU: ingot compile MODEL --target cuda:" +
                            runtime::capabilityName(info.capability) + " -o E");
-  if (auto ok = check(cu.functionSet(function, kCuFunctionMaxDynamicShared, int(sharedBytes)),
-                      "cuFuncSetAttribute");
-      !ok)
+  auto set = [&](int attribute, int value) {
+    return check(call(cu.functionSet, function, attribute, value), "cuFuncSetAttribute");
+  };
+  if (auto ok = set(kCuFunctionMaxDynamicShared, int(sharedBytes)); !ok)
     return ok.error();
+  if (carveout != kDriversCarveout)
+    if (auto ok = set(kCuFunctionCarveout, carveout); !ok)
+      return ok.error();
   return reinterpret_cast<Kernel>(function);
 }
 
@@ -286,7 +318,7 @@ Result<TensorMap> LibcudaDriver::describe(const TensorRows &rows) {
   TensorMap map{};
   const uint64_t extents[] = {rows.columns, rows.rows}, strides[] = {rows.rowBytes()};
   const uint32_t box[] = {rows.boxColumns, rows.boxRows}, steps[] = {1, 1};
-  CuResult code = cu.tensorMap(&map, rows.bf16 ? kCuTensorBf16 : kCuTensorU8, 2,
+  CuResult code = call(cu.tensorMap, &map, rows.bf16 ? kCuTensorBf16 : kCuTensorU8, 2,
                                reinterpret_cast<void *>(rows.base), extents, strides, box, steps,
                                kCuInterleaveNone, rows.swizzle ? kCuSwizzle128 : kCuSwizzleNone,
                                kCuPromote128, kCuOutsideZero);
@@ -297,7 +329,7 @@ Result<TensorMap> LibcudaDriver::describe(const TensorRows &rows) {
 
 Result<Event> LibcudaDriver::createEvent() {
   CuHandle event = nullptr;
-  if (auto ok = check(cu.eventCreate(&event, kCuEventDefault), "cuEventCreate"); !ok)
+  if (auto ok = check(call(cu.eventCreate, &event, kCuEventDefault), "cuEventCreate"); !ok)
     return ok.error();
   events.push_back(event);
   return reinterpret_cast<Event>(event);
@@ -305,7 +337,7 @@ Result<Event> LibcudaDriver::createEvent() {
 
 Result<double> LibcudaDriver::secondsBetween(Event begin, Event end) {
   float milliseconds = 0;
-  if (auto ok = check(cu.eventElapsed(&milliseconds, begin, end), "cuEventElapsedTime"); !ok)
+  if (auto ok = check(call(cu.eventElapsed, &milliseconds, begin, end), "cuEventElapsedTime"); !ok)
     return ok.error();
   return double(milliseconds) * 1e-3;
 }
@@ -332,27 +364,27 @@ Result<void> LibcudaDriver::addNode(CuHandle graph, std::span<const GraphNode> n
     edges.push_back(edge);
   }
   made.push_back(nullptr);
-  auto ok =
-      check(cu.graphAddNode(&made.back(), graph, after.data(), edges.data(), after.size(), &params),
-            "cuGraphAddNode");
+  auto ok = check(call(cu.graphAddNode, &made.back(), graph, after.data(), edges.data(),
+                       after.size(), &params),
+                  "cuGraphAddNode");
   if (!ok || node.launch.cluster <= 1)
     return ok;
   CuLaunchAttribute cluster = clusterOf(node.launch);
-  return check(cu.nodeSetAttribute(made.back(), cluster.id, &cluster.value),
+  return check(call(cu.nodeSetAttribute, made.back(), cluster.id, &cluster.value),
                "cuGraphKernelNodeSetAttribute");
 }
 
 Result<Graph> LibcudaDriver::createGraph(std::span<const GraphNode> nodes) {
   CuHandle graph = nullptr, executable = nullptr;
-  if (auto ok = check(cu.graphCreate(&graph, 0), "cuGraphCreate"); !ok)
+  if (auto ok = check(call(cu.graphCreate, &graph, 0), "cuGraphCreate"); !ok)
     return ok.error();
   std::vector<CuHandle> made;
   Result<void> ok;
   for (size_t i = 0; ok && i < nodes.size(); ++i)
     ok = addNode(graph, nodes, i, made);
   if (ok)
-    ok = check(cu.graphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
-  (void)cu.graphDestroy(graph);
+    ok = check(call(cu.graphInstantiate, &executable, graph, 0), "cuGraphInstantiate");
+  (void)call(cu.graphDestroy, graph);
   if (!ok)
     return ok.error();
   graphs.push_back(executable);

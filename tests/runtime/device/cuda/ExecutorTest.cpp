@@ -124,6 +124,46 @@ TEST_F(CudaExecutor, DecodeStepsAreGraphsOfTheirBucket) {
   EXPECT_EQ(fake.programmaticEdges, 6);
 }
 
+/// A prompt, and decode steps behind it.
+void answer(Executor &executor) {
+  Answers run(executor);
+  run.add(fakePrompt(6, 1), 3);
+  while (run.step())
+    ;
+}
+
+TEST_F(CudaExecutor, FullEdgesLeaveOutAllOverlap) {
+  auto executor = tryOpen(path(), kLimits, {.gpu = {.edges = GpuEdges::Full}});
+  ASSERT_TRUE(executor);
+  answer(**executor);
+  EXPECT_GT(fake.launches, 0);
+  EXPECT_GT(fake.graphLaunches, 0);
+  EXPECT_EQ(fake.overlapped, 0);
+  EXPECT_EQ(fake.programmaticEdges, 0);
+  EXPECT_EQ(fake.fullEdges, 8);
+}
+
+TEST_F(CudaExecutor, StepsWithoutGraphs) {
+  auto executor = tryOpen(path(), kLimits, {.gpu = {.graphs = false}});
+  ASSERT_TRUE(executor);
+  answer(**executor);
+  EXPECT_EQ(fake.graphs, 0);
+  EXPECT_EQ(fake.launches, 3 * 9);
+  EXPECT_EQ(fake.overlapped, 3 * 8);
+}
+
+TEST_F(CudaExecutor, OneCarveoutForAllKernels) {
+  for (int carveout : {100, 37, kDriversCarveout}) {
+    fake.ran = 0;
+    auto executor = carveout == 100 ? tryOpen(path())
+                                    : tryOpen(path(), kLimits, {.gpu = {.carveout = carveout}});
+    ASSERT_TRUE(executor);
+    answer(**executor);
+    for (int i = 0; i < fake.ran; ++i)
+      EXPECT_EQ(fake.carveouts[i], carveout) << fake.names[i];
+  }
+}
+
 TEST_F(CudaExecutor, StepsChooseTheirVariants) {
   auto executor = open(path());
   ASSERT_TRUE(executor);
@@ -373,6 +413,7 @@ TEST_F(CudaExecutor, GivesEverythingBack) {
   EXPECT_EQ(fake.graphs, 0);
   EXPECT_EQ(fake.events, 0);
   EXPECT_EQ(fake.loads, fake.unloads);
+  EXPECT_EQ(fake.freedUnderCopies, 0);
 }
 
 TEST_F(CudaExecutor, TakesPtxWhereNoCubinFits) {

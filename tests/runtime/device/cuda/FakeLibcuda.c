@@ -9,12 +9,19 @@
  * allocated is not known here, so run under a sanitizer to find wild accesses. A graph's
  * nodes run as late as their edges allow, so that a missing edge changes results. Copies to
  * the host arrive when they are waited for, and memory that a copy to the device reads must
- * be the same until then (`torn` counts those that are not).
+ * be the same until then (`torn` counts those that are not) and must not be given back
+ * (`freedUnderCopies`).
+ *
+ * It refuses what the driver refuses: a call on a thread whose current context is none (201) or
+ * has gone (709), something of another context (400), times of events that take none (400) or are
+ * not over (600), shared memory that a function was not allowed (1). Calls may come from any
+ * thread.
  *===----------------------------------------------------------------------===*/
 #define _GNU_SOURCE
 #include "FakeLibcuda.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +34,49 @@ typedef void (*KernelFn)(void *const *arguments, const unsigned *grid);
 
 __attribute__((visibility("default"))) struct FakeCuda fakeCuda;
 
+/* A device's primary context. Its handle is the same in each of its lives. */
+enum { MOST_DEVICES = 4 };
+struct Context {
+  int retained;
+  unsigned life;
+};
+static struct Context contexts[MOST_DEVICES];
+struct Bound {
+  struct Context *context;
+  unsigned life;
+};
+static _Thread_local struct Bound current;
+
+static pthread_mutex_t oneAtATime = PTHREAD_MUTEX_INITIALIZER;
+static int enter(void) {
+  pthread_mutex_lock(&oneAtATime);
+  return 0;
+}
+static void leave(int *unused) { pthread_mutex_unlock(&oneAtATime); }
+#define LOCK __attribute__((cleanup(leave), unused)) int locked = enter()
+
+/* Each handle points to something that begins with who owns it. */
+static int foreign(const void *handle) {
+  const struct Bound *owner = handle;
+  return owner->context != current.context || owner->life != current.life;
+}
+
 struct Function {
+  struct Bound owner;
   KernelFn code;
   char name[64];
+  unsigned mostShared;
+  int carveout;
   struct Function *next;
 };
 static struct Function *functions;
+struct Module {
+  struct Bound owner;
+  void *library;
+};
+struct Stream {
+  struct Bound owner;
+};
 
 static int failing(const char *call) {
   if (!fakeCuda.failCall || strcmp(fakeCuda.failCall, call) != 0)
@@ -48,6 +92,21 @@ static int failing(const char *call) {
     int code = failing(call);                                                                      \
     if (code)                                                                                      \
       return code;                                                                                 \
+  } while (0)
+/* The same, of a call that needs a context. */
+#define IN_CONTEXT(call)                                                                           \
+  LOCK;                                                                                            \
+  do {                                                                                             \
+    if (!current.context)                                                                          \
+      return 201;                                                                                  \
+    if (!current.context->retained || current.context->life != current.life)                       \
+      return 709;                                                                                  \
+    TRY(call);                                                                                     \
+  } while (0)
+#define OWN(handle)                                                                                \
+  do {                                                                                             \
+    if (!(handle) || foreign(handle))                                                              \
+      return 400;                                                                                  \
   } while (0)
 
 static size_t memorySize(void) { return fakeCuda.memory ? fakeCuda.memory : (size_t)1 << 30; }
@@ -107,58 +166,20 @@ API cuDeviceTotalMem_v2(size_t *bytes, int device) {
   *bytes = memorySize();
   return 0;
 }
-API cuDevicePrimaryCtxRetain(void **context, int device) {
-  TRY("cuDevicePrimaryCtxRetain");
-  *context = &fakeCuda;
-  ++fakeCuda.contexts;
-  return 0;
-}
-API cuDevicePrimaryCtxRelease_v2(int device) {
-  --fakeCuda.contexts;
-  return 0;
-}
-API cuCtxSetCurrent(void *context) { return 0; }
-API cuMemGetInfo_v2(size_t *free, size_t *total) {
-  TRY("cuMemGetInfo");
-  *free = memorySize() - fakeCuda.taken;
-  *total = memorySize();
-  return 0;
-}
+static size_t freeBytes(void) { return memorySize() - fakeCuda.taken; }
 
-/* The size lies in front of the memory. */
-API cuMemAlloc_v2(unsigned long long *address, size_t bytes) {
-  TRY("cuMemAlloc");
-  if (bytes > memorySize() - fakeCuda.taken)
-    return 2;
-  char *memory = aligned_alloc(256, (bytes + 511) / 256 * 256);
-  *(size_t *)memory = bytes;
-  memset(memory + 256, 0xCD, bytes);
-  *address = (uintptr_t)memory + 256;
-  fakeCuda.taken += bytes;
-  if (fakeCuda.taken > fakeCuda.highest)
-    fakeCuda.highest = fakeCuda.taken;
-  ++fakeCuda.allocations;
-  return 0;
-}
-API cuMemFree_v2(unsigned long long address) {
-  char *memory = (char *)(uintptr_t)address - 256;
-  fakeCuda.taken -= *(size_t *)memory;
-  --fakeCuda.allocations;
-  free(memory);
-  return 0;
-}
-API cuMemAllocHost_v2(void **memory, size_t bytes) {
-  TRY("cuMemAllocHost");
-  *memory = malloc(bytes);
-  ++fakeCuda.pinned;
-  return 0;
-}
-API cuMemFreeHost(void *memory) {
-  --fakeCuda.pinned;
-  free(memory);
-  return 0;
-}
-/* Copies under way, in order; `sequence` counts everything that went into the stream. */
+/* Memory that lives, of the device and page-locked of the host. */
+struct Memory {
+  struct Bound owner;
+  char *start;
+  size_t bytes;
+  int host;
+  struct Memory *next;
+};
+static struct Memory *memories;
+
+/* Copies under way, in order; `sequence` counts everything that went into the stream, `finished` what
+ * is known to be over. */
 struct Copy {
   unsigned sequence;
   void *host;
@@ -168,7 +189,7 @@ struct Copy {
   struct Copy *next;
 };
 static struct Copy *copies, **lastCopy = &copies;
-static unsigned sequence;
+static unsigned sequence, finished;
 
 static void *remember(const void *host, const void *from, size_t bytes, int toHost) {
   struct Copy *copy = malloc(sizeof *copy);
@@ -190,6 +211,8 @@ static void finishUpTo(unsigned last) {
   }
   if (!copies)
     lastCopy = &copies;
+  if (last > finished)
+    finished = last;
 }
 
 static void forgetCopies(void) { /* of a stream that failed: the memory may be gone */
@@ -202,15 +225,139 @@ static void forgetCopies(void) { /* of a stream that failed: the memory may be g
   lastCopy = &copies;
 }
 
+static int meet(const char *a, size_t aBytes, const char *b, size_t bBytes) {
+  return a < b + bBytes && b < a + aBytes;
+}
+/* Gives it back. cuMemFree waits for what is under way; of page-locked memory it is noticed, and done
+ * first. */
+static int giveBack(const char *start, int host) {
+  struct Memory **at = &memories;
+  while (*at && ((*at)->start != start || (*at)->host != host))
+    at = &(*at)->next;
+  struct Memory *memory = *at;
+  if (!memory)
+    return 1;
+  OWN(memory);
+  for (const struct Copy *copy = copies; host && copy; copy = copy->next)
+    if (meet(copy->host, copy->bytes, start, memory->bytes)) {
+      ++fakeCuda.freedUnderCopies;
+      finishUpTo(sequence);
+      break;
+    }
+  *at = memory->next;
+  free(memory->start);
+  free(memory);
+  return 0;
+}
+static char *take(size_t bytes, int host) {
+  struct Memory *memory = malloc(sizeof *memory);
+  char *start = aligned_alloc(256, (bytes + 511) / 256 * 256);
+  *memory = (struct Memory){current, start, bytes, host, memories};
+  memories = memory;
+  return memset(start, 0xCD, bytes);
+}
+
+API cuDevicePrimaryCtxRetain(void **context, int device) {
+  LOCK;
+  TRY("cuDevicePrimaryCtxRetain");
+  if (device < 0 || device >= MOST_DEVICES)
+    return 101;
+  if (contexts[device].retained++ == 0)
+    ++contexts[device].life;
+  *context = &contexts[device];
+  ++fakeCuda.contexts;
+  return 0;
+}
+/* The last one takes what is left in the context with it. */
+API cuDevicePrimaryCtxRelease_v2(int device) {
+  LOCK;
+  struct Context *context = &contexts[device];
+  if (!context->retained)
+    return 201;
+  --fakeCuda.contexts;
+  if (--context->retained)
+    return 0;
+  forgetCopies();
+  for (struct Memory **at = &memories; *at;) {
+    struct Memory *memory = *at;
+    if (memory->owner.context != context) {
+      at = &memory->next;
+      continue;
+    }
+    *at = memory->next;
+    free(memory->start);
+    free(memory);
+  }
+  return 0;
+}
+API cuCtxSetCurrent(void *context) {
+  LOCK;
+  TRY("cuCtxSetCurrent");
+  struct Context *wanted = context;
+  if (wanted && !wanted->retained)
+    return 201;
+  ++fakeCuda.contextsSet;
+  current = (struct Bound){wanted, wanted ? wanted->life : 0};
+  return 0;
+}
+API cuCtxGetCurrent(void **context) {
+  *context = current.context;
+  return 0;
+}
+API cuMemGetInfo_v2(size_t *free, size_t *total) {
+  IN_CONTEXT("cuMemGetInfo");
+  *free = freeBytes();
+  *total = memorySize();
+  return 0;
+}
+
+API cuMemAlloc_v2(unsigned long long *address, size_t bytes) {
+  IN_CONTEXT("cuMemAlloc");
+  if (bytes > freeBytes())
+    return 2;
+  *address = (uintptr_t)take(bytes, 0);
+  fakeCuda.taken += bytes;
+  if (fakeCuda.taken > fakeCuda.highest)
+    fakeCuda.highest = fakeCuda.taken;
+  ++fakeCuda.allocations;
+  return 0;
+}
+API cuMemFree_v2(unsigned long long address) {
+  IN_CONTEXT("cuMemFree");
+  size_t bytes = 0;
+  for (const struct Memory *memory = memories; memory; memory = memory->next)
+    if (memory->start == (char *)(uintptr_t)address)
+      bytes = memory->bytes;
+  int code = giveBack((char *)(uintptr_t)address, 0);
+  if (code)
+    return code;
+  fakeCuda.taken -= bytes;
+  --fakeCuda.allocations;
+  return 0;
+}
+API cuMemAllocHost_v2(void **memory, size_t bytes) {
+  IN_CONTEXT("cuMemAllocHost");
+  *memory = take(bytes, 1);
+  ++fakeCuda.pinned;
+  return 0;
+}
+API cuMemFreeHost(void *memory) {
+  IN_CONTEXT("cuMemFreeHost");
+  int code = giveBack(memory, 1);
+  fakeCuda.pinned -= !code;
+  return code;
+}
 API cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream) {
-  TRY("cuMemcpyHtoDAsync");
+  IN_CONTEXT("cuMemcpyHtoDAsync");
+  OWN(stream);
   ++fakeCuda.copiesToDevice;
   fakeCuda.bytesToDevice += bytes;
   memcpy((void *)(uintptr_t)to, remember(from, from, bytes, 0), bytes);
   return 0;
 }
 API cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream) {
-  TRY("cuMemcpyDtoHAsync");
+  IN_CONTEXT("cuMemcpyDtoHAsync");
+  OWN(stream);
   ++fakeCuda.copiesToHost;
   fakeCuda.bytesToHost += bytes;
   remember(to, (const void *)(uintptr_t)from, bytes, 1);
@@ -218,18 +365,23 @@ API cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *
 }
 API cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,
                          void *stream) {
-  TRY("cuMemcpyDtoDAsync");
+  IN_CONTEXT("cuMemcpyDtoDAsync");
+  OWN(stream);
+  ++sequence;
   memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
   return 0;
 }
 API cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void *stream) {
-  TRY("cuMemsetD8Async");
+  IN_CONTEXT("cuMemsetD8Async");
+  OWN(stream);
+  ++sequence;
   memset((void *)(uintptr_t)to, value, bytes);
   return 0;
 }
 
 API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options,
                        void **values) {
+  IN_CONTEXT("");
   int code = failing("cuModuleLoadDataEx");
   if (code) {
     for (unsigned i = 0; i < count; ++i)
@@ -237,7 +389,10 @@ API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
         strcpy(values[i], "ptxas fatal: what the test asked for\nsecond line");
     return code;
   }
+  if (fakeCuda.moduleBytes > freeBytes())
+    return 2;
   char path[256] = "";
+  void *library;
   if (memcmp(image,
              "\x7f"
              "ELF",
@@ -252,36 +407,59 @@ API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
     if (write(file, image, size) != (ssize_t)size || pwrite(file, &x86, 2, 18) != 2)
       return 200;
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     close(file);
   } else { /* PTX: a comment names the object */
     const char *from = strstr(image, "// object ");
     if (!from || sscanf(from, "// object %255s", path) != 1)
       return 218;
-    *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   }
   ++fakeCuda.loads;
-  return *module ? 0 : 200;
+  if (!library)
+    return 200;
+  struct Module *made = malloc(sizeof *made);
+  *made = (struct Module){current, library};
+  *module = made;
+  fakeCuda.taken += fakeCuda.moduleBytes;
+  return 0;
 }
 API cuModuleUnload(void *module) {
+  IN_CONTEXT("cuModuleUnload");
+  OWN(module);
   ++fakeCuda.unloads;
-  return dlclose(module);
+  fakeCuda.taken -= fakeCuda.moduleBytes;
+  int code = dlclose(((struct Module *)module)->library);
+  free(module);
+  return code;
 }
 API cuModuleGetFunction(void **function, void *module, const char *name) {
-  TRY("cuModuleGetFunction");
-  void *code = dlsym(module, name);
+  IN_CONTEXT("cuModuleGetFunction");
+  OWN(module);
+  void *code = dlsym(((struct Module *)module)->library, name);
   if (!code)
     return 500;
   struct Function *made = calloc(1, sizeof *made);
+  made->owner = current;
   made->next = functions; /* kept for the names in the record */
   functions = made;
   made->code = (KernelFn)code;
+  made->mostShared = 48 << 10;
+  made->carveout = -1;
   snprintf(made->name, sizeof made->name, "%s", name);
   *function = made;
   return 0;
 }
 API cuFuncSetAttribute(void *function, int attribute, int value) {
-  TRY("cuFuncSetAttribute");
+  IN_CONTEXT("cuFuncSetAttribute");
+  OWN(function);
+  struct Function *changed = function;
+  if (attribute == 8 && value >= 0)
+    changed->mostShared = (unsigned)value;
+  else if (attribute == 9 && value >= -1 && value <= 100)
+    changed->carveout = value;
+  else
+    return 1;
   return 0;
 }
 
@@ -289,8 +467,10 @@ static void run(struct Function *function, const unsigned *grid, unsigned cluste
                 void **arguments) {
   if (fakeCuda.ran < FAKE_MOST_NAMES) {
     fakeCuda.clusters[fakeCuda.ran] = cluster;
+    fakeCuda.carveouts[fakeCuda.ran] = function->carveout;
     fakeCuda.names[fakeCuda.ran++] = function->name;
   }
+  ++sequence;
   function->code(arguments, grid);
 }
 
@@ -299,7 +479,7 @@ static void run(struct Function *function, const unsigned *grid, unsigned cluste
 API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *extents,
                            const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
                            int interleave, int swizzle, int promotion, int outside) {
-  TRY("cuTensorMapEncodeTiled");
+  IN_CONTEXT("cuTensorMapEncodeTiled");
   unsigned bytes = type == 9 ? 2 : 1;
   if ((type != 0 && type != 9) || rank != 2 || steps[0] != 1 || steps[1] != 1 || interleave != 0 ||
       outside != 0 || promotion < 0 || promotion > 3 || (swizzle != 0 && swizzle != 3))
@@ -330,8 +510,11 @@ struct Config {
   unsigned count;
 };
 API cuLaunchKernelEx(const struct Config *config, void *function, void **arguments, void **extra) {
-  TRY("cuLaunchKernelEx");
-  if (!config->grid[0] || !config->grid[1] || !config->grid[2] || !config->block[0])
+  IN_CONTEXT("cuLaunchKernelEx");
+  OWN(function);
+  OWN(config->stream);
+  if (!config->grid[0] || !config->grid[1] || !config->grid[2] || !config->block[0] ||
+      config->shared > ((struct Function *)function)->mostShared)
     return 1;
   unsigned cluster = 1;
   for (unsigned i = 0; i < config->count; ++i) {
@@ -351,49 +534,77 @@ API cuLaunchKernelEx(const struct Config *config, void *function, void **argumen
 }
 
 API cuStreamCreate(void **stream, unsigned flags) {
-  TRY("cuStreamCreate");
-  *stream = malloc(1);
+  IN_CONTEXT("cuStreamCreate");
+  struct Stream *made = malloc(sizeof *made);
+  made->owner = current;
+  *stream = made;
   ++fakeCuda.streams;
   return 0;
 }
 API cuStreamDestroy_v2(void *stream) {
+  IN_CONTEXT("cuStreamDestroy");
+  OWN(stream);
   --fakeCuda.streams;
   forgetCopies();
   free(stream);
   return 0;
 }
 API cuStreamSynchronize(void *stream) {
-  TRY("cuStreamSynchronize");
+  IN_CONTEXT("cuStreamSynchronize");
+  OWN(stream);
   finishUpTo(sequence);
   return 0;
 }
 struct Event {
-  int ran;
+  struct Bound owner;
+  int timed, recorded, ran;
   unsigned sequence;
 };
+enum { DISABLE_TIMING = 2 };
 API cuEventCreate(void **event, unsigned flags) {
-  TRY("cuEventCreate");
-  *event = calloc(1, sizeof(struct Event));
+  IN_CONTEXT("cuEventCreate");
+  struct Event *made = calloc(1, sizeof *made);
+  made->owner = current;
+  made->timed = !(flags & DISABLE_TIMING);
+  *event = made;
   ++fakeCuda.events;
+  fakeCuda.timedEvents += made->timed;
   return 0;
 }
 API cuEventDestroy_v2(void *event) {
+  IN_CONTEXT("cuEventDestroy");
+  OWN(event);
   --fakeCuda.events;
+  fakeCuda.timedEvents -= ((struct Event *)event)->timed;
   free(event);
   return 0;
 }
 API cuEventRecord(void *event, void *stream) {
-  TRY("cuEventRecord");
-  *(struct Event *)event = (struct Event){fakeCuda.ran, sequence};
+  IN_CONTEXT("cuEventRecord");
+  OWN(event);
+  OWN(stream);
+  struct Event *recorded = event;
+  recorded->recorded = 1;
+  recorded->ran = fakeCuda.ran;
+  recorded->sequence = ++sequence;
   return 0;
 }
 API cuEventSynchronize(void *event) {
+  IN_CONTEXT("cuEventSynchronize");
+  OWN(event);
   finishUpTo(((struct Event *)event)->sequence);
   return 0;
 }
 API cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
-  *milliseconds = /* a kernel takes a millisecond */
-      (float)(((struct Event *)end)->ran - ((struct Event *)begin)->ran);
+  IN_CONTEXT("cuEventElapsedTime");
+  OWN(begin);
+  OWN(end);
+  const struct Event *from = begin, *to = end;
+  if (!from->timed || !to->timed || !from->recorded || !to->recorded)
+    return 400;
+  if (from->sequence > finished || to->sequence > finished)
+    return 600;
+  *milliseconds = (float)(to->ran - from->ran); /* a kernel takes a millisecond */
   return 0;
 }
 
@@ -405,11 +616,12 @@ struct Node {
   int after[MOST_EDGES], afterCount;
 };
 struct Graph {
+  struct Bound owner; /* of what was made of it to be launched; a graph as such has none */
   struct Node nodes[MOST_NODES];
   int count;
 };
 API cuGraphCreate(void **graph, unsigned flags) {
-  TRY("cuGraphCreate");
+  IN_CONTEXT("cuGraphCreate");
   *graph = calloc(1, sizeof(struct Graph));
   return 0;
 }
@@ -428,8 +640,10 @@ struct NodeParams {
 };
 API cuGraphAddNode_v2(void **node, struct Graph *graph, void *const *after,
                       const unsigned char (*edges)[8], size_t count, struct NodeParams *params) {
-  TRY("cuGraphAddNode");
-  if (graph->count == MOST_NODES || count > MOST_EDGES || params->type != 0)
+  IN_CONTEXT("cuGraphAddNode");
+  OWN(params->function);
+  if (graph->count == MOST_NODES || count > MOST_EDGES || params->type != 0 ||
+      params->shared > ((struct Function *)params->function)->mostShared)
     return 1;
   struct Node *made = &graph->nodes[graph->count++];
   made->function = params->function;
@@ -448,7 +662,7 @@ API cuGraphAddNode_v2(void **node, struct Graph *graph, void *const *after,
   return 0;
 }
 API cuGraphKernelNodeSetAttribute(struct Node *node, int attribute, const unsigned *value) {
-  TRY("cuGraphKernelNodeSetAttribute");
+  IN_CONTEXT("cuGraphKernelNodeSetAttribute");
   if (attribute != CLUSTER || value[1] != 1 || value[2] != 1)
     return 1;
   if (node->grid[0] % value[0])
@@ -457,20 +671,38 @@ API cuGraphKernelNodeSetAttribute(struct Node *node, int attribute, const unsign
   return 0;
 }
 API cuGraphInstantiateWithFlags(void **executable, struct Graph *graph, unsigned long long flags) {
-  TRY("cuGraphInstantiate");
-  *executable = malloc(sizeof *graph);
-  memcpy(*executable, graph, sizeof *graph);
+  IN_CONTEXT("cuGraphInstantiate");
+  if (fakeCuda.graphBytes > freeBytes())
+    return 2;
+  struct Graph *made = malloc(sizeof *made);
+  memcpy(made, graph, sizeof *made);
+  made->owner = current;
+  *executable = made;
+  fakeCuda.taken += fakeCuda.graphBytes;
   ++fakeCuda.graphs;
   return 0;
 }
+API cuGraphUpload(struct Graph *graph, void *stream) {
+  IN_CONTEXT("cuGraphUpload");
+  OWN(graph);
+  OWN(stream);
+  ++sequence;
+  ++fakeCuda.graphUploads;
+  return 0;
+}
 API cuGraphExecDestroy(void *executable) {
+  IN_CONTEXT("cuGraphExecDestroy");
+  OWN(executable);
   --fakeCuda.graphs;
+  fakeCuda.taken -= fakeCuda.graphBytes;
   free(executable);
   return 0;
 }
 /* The last node whose edges allow it runs next. */
 API cuGraphLaunch(struct Graph *graph, void *stream) {
-  TRY("cuGraphLaunch");
+  IN_CONTEXT("cuGraphLaunch");
+  OWN(graph);
+  OWN(stream);
   char done[MOST_NODES] = {0};
   ++fakeCuda.graphLaunches;
   for (int ran = 0; ran < graph->count; ++ran)

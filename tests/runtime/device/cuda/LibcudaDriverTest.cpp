@@ -84,7 +84,7 @@ TEST(LibcudaDriver, DriverThatDoesNotStart) {
 TEST(LibcudaDriver, EveryCallOfOpeningCanFail) {
   for (const char *call :
        {"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
-        "cuDeviceTotalMem", "cuDevicePrimaryCtxRetain", "cuStreamCreate"}) {
+        "cuDeviceTotalMem", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuStreamCreate"}) {
     FakeCuda &fake = freshFakeCuda();
     fake.failCall = call;
     auto driver = open();

@@ -1,0 +1,76 @@
+//===- GpuCosts.cpp - See GpuCosts.h --------------------------------------===//
+#include "compiler/driver/GpuCosts.h"
+#include "compiler/driver/KernelWork.h"
+#include "runtime/engine/GpuMachine.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+/// Units for which a launch is foretold: the two terms of its maximum are straight lines in between, but where fp8
+/// begins to multiply fp8 (kFp8From).
+static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
+static constexpr uint64_t kFp8From = 65;
+
+/// Bytes of the weights that one launch of the kernel reads whole, as they are stored: layers are alike, the first will do.
+static uint64_t weightBytes(const fb::EngineT &table, uint32_t kernel) {
+  for (const auto &step : table.steps)
+    for (const auto &launch : table.sections[step->section]->launches) {
+      if (launch->kernel != kernel)
+        continue;
+      uint64_t bytes = 0;
+      for (const fb::Arg &arg : launch->args)
+        if (arg.kind() == fb::ArgKind::Weight)
+          bytes += table.weights[arg.index()]->size;
+        else if (arg.kind() == fb::ArgKind::LayerWeight)
+          bytes += table.weights[step->weights[arg.index()]]->size;
+      return bytes;
+    }
+  return 0;
+}
+
+/// What finds ids has no kernel.func: it reads and writes the lines that its rows have in its buffers.
+static std::unique_ptr<fb::KernelCostT> idWork(const fb::EngineT &table, uint32_t kernel) {
+  auto cost = std::make_unique<fb::KernelCostT>();
+  cost->arithmetic = fb::Arithmetic::F32;
+  cost->per_row = true;
+  for (const auto &section : table.sections)
+    for (const auto &launch : section->launches) {
+      if (launch->kernel != kernel)
+        continue;
+      for (const fb::Arg &arg : launch->args)
+        cost->bytes_per_unit += table.buffers[arg.index()]->per_unit;
+      return cost;
+    }
+  return cost;
+}
+
+static bool multipliesFp8(const fb::KernelVariantsT &variants) {
+  return llvm::any_of(variants.variants, [](const auto &v) { return StringRef(v->symbol).ends_with("_wgmma_fp8"); });
+}
+
+/// Projections alone: others have no weights, and what they ask for is in proportion to their units.
+static void foretell(fb::KernelCostT &cost, uint64_t weights, bool fp8, const runtime::GpuMachine &machine) {
+  for (uint64_t units : kUnits) {
+    const double perClock = fp8 && units >= kFp8From ? machine.fp8PerClock : machine.bf16PerClock;
+    const double nanoseconds =
+        static_cast<double>(units * cost.operations_per_unit) / (machine.gops(perClock) * machine.reached);
+    cost.predicted.push_back({units, static_cast<uint64_t>(nanoseconds), weights + units * cost.bytes_per_unit});
+  }
+}
+
+std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel::FuncOp> kernels, const fb::EngineT &table,
+                                                                 const fb::CodeObjectT &code) {
+  const runtime::GpuMachine &machine = *runtime::gpuMachineFor(code.target);
+  std::vector<std::unique_ptr<fb::KernelCostT>> all;
+  for (uint32_t k = 0; k < table.kernels.size(); ++k) {
+    auto cost = k < kernels.size() ? kernelWork(kernels[k], fb::WeightLayout::Fragment16) : idWork(table, k);
+    Operation *op = k < kernels.size() ? kernel::FuncOp(kernels[k]).structuredOp() : nullptr;
+    if (isa_and_present<kernel::AttentionOp, kernel::MatmulOp>(op))
+      cost->arithmetic = fb::Arithmetic::Bf16;
+    if (isa_and_present<kernel::MatmulOp>(op))
+      foretell(*cost, weightBytes(table, k), multipliesFp8(*code.variants[k]), machine);
+    all.push_back(std::move(cost));
+  }
+  return all;
+}

@@ -1,0 +1,266 @@
+//===- ThreadsTest.cpp - The context follows the thread -----------------------===//
+//
+// The library keeps a current context for each thread, and a thread without one is refused. Whoever
+// serves opens a session on one thread, runs its steps on another, and closes it on a third.
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/LibcudaDriver.h"
+#include "runtime/embed/Executor.h"
+#include "runtime/kv/KvPool.h"
+#include "runtime/schedule/Scheduler.h"
+#include "runtime/service/Service.h"
+#include "tests/runtime/device/cuda/FakeGpuProgram.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <functional>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+void onAThread(const std::function<void()> &work) { std::thread(work).join(); }
+
+class CudaThreads : public testing::Test {
+protected:
+  static const std::string &path() {
+    static const std::string written = writeFakeEngine(
+        "threads.ingot", withGpuProgram({"cuda:sm_90a"}, /*alone=*/true, /*greedy=*/true));
+    return written;
+  }
+  static std::unique_ptr<runtime::Session> openSession() {
+    runtime::SessionOptions options;
+    options.maxSeqs = 4;
+    options.context = 200;
+    options.loadTokenizer = false;
+    auto session = runtime::Session::open(path(), options);
+    EXPECT_TRUE(session) << session.error().format();
+    return session ? std::move(*session) : nullptr;
+  }
+  static std::unique_ptr<cuda::Executor> openExecutor() {
+    auto file = runtime::EngineFile::open(path());
+    auto driver = cuda::openLibcuda({fakeLibcuda(), 0});
+    EXPECT_TRUE(file && driver);
+    auto executor = cuda::Executor::create(std::move(*driver), *file,
+                                           {.context = 200, .maxSeqs = 4, .maxBatchTokens = 40});
+    EXPECT_TRUE(executor) << executor.error().format();
+    return executor ? std::move(*executor) : nullptr;
+  }
+  static runtime::Request request(int seed) {
+    runtime::Request request;
+    request.promptIds = fakePrompt(5 + seed, seed);
+    request.maxTokens = 10;
+    request.ignoreEos = true;
+    return request;
+  }
+  void expectAllGivenBack() {
+    EXPECT_EQ(fake.allocations, 0);
+    EXPECT_EQ(fake.pinned, 0);
+    EXPECT_EQ(fake.graphs, 0);
+    EXPECT_EQ(fake.events, 0);
+    EXPECT_EQ(fake.streams, 0);
+    EXPECT_EQ(fake.contexts, 0);
+    EXPECT_EQ(fake.loads, fake.unloads);
+    EXPECT_EQ(fake.torn, 0);
+    EXPECT_EQ(fake.freedUnderCopies, 0);
+  }
+  FakeCuda &fake = freshFakeCuda();
+};
+
+TEST_F(CudaThreads, OpenedHereSteppedThereClosedElsewhere) {
+  auto executor = openExecutor();
+  ASSERT_TRUE(executor);
+  onAThread([&] {
+    runtime::KvPool pool(executor->pages(), 4, 200, kPageTokens);
+    runtime::Scheduler scheduler(pool, {40, 4, 40});
+    std::vector<int32_t> tokens = fakePrompt(5, 1);
+    auto id = scheduler.add(tokens, 9);
+    for (int step = 0; step < 4; ++step) {
+      auto ran = executor->step(*scheduler.plan());
+      ASSERT_TRUE(ran) << ran.error().format();
+      std::vector<float> expected = fakeLogits(tokens);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), executor->logits()));
+      scheduler.complete();
+      tokens.push_back(int32_t(std::ranges::max_element(expected) - expected.begin()));
+      scheduler.append(id, tokens.back());
+    }
+  });
+  onAThread([&] { executor.reset(); });
+  expectAllGivenBack();
+}
+
+/// Copies read and write page-locked memory until the step that was begun is over.
+TEST_F(CudaThreads, ClosedElsewhereWhileAStepIsUnderWay) {
+  auto executor = openExecutor();
+  ASSERT_TRUE(executor);
+  runtime::KvPool pool(executor->pages(), 4, 200, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 4, 40});
+  scheduler.add(fakePrompt(5, 1), 9);
+  onAThread([&] { ASSERT_TRUE(executor->beginSampled(*scheduler.plan())); });
+  onAThread([&] { executor.reset(); });
+  expectAllGivenBack();
+}
+
+/// Nobody knows then whether copies are over: the memory stays.
+TEST_F(CudaThreads, MemoryOfCopiesStaysWhereTheDeviceFails) {
+  auto executor = openExecutor();
+  ASSERT_TRUE(executor);
+  runtime::KvPool pool(executor->pages(), 4, 200, kPageTokens);
+  runtime::Scheduler scheduler(pool, {40, 4, 40});
+  scheduler.add(fakePrompt(5, 1), 9);
+  ASSERT_TRUE(executor->beginSampled(*scheduler.plan()));
+  fake.failCall = "cuStreamSynchronize";
+  onAThread([&] { executor.reset(); });
+  EXPECT_EQ(fake.freedUnderCopies, 0);
+  EXPECT_EQ(fake.pinned, 5) << "two batches, two lists of ids, logits";
+  EXPECT_EQ(fake.allocations, 0);
+  EXPECT_EQ(fake.contexts, 0);
+}
+
+/// What `ingot serve` does: the engine's thread makes the steps.
+TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
+  struct Asked final : service::Job {
+    void take(service::Output &output) override {
+      if (output.kind == service::Output::Kind::Token)
+        ids.push_back(output.id);
+      error = output.error;
+    }
+    std::vector<int32_t> ids;
+    std::optional<Error> error;
+  };
+  auto session = openSession();
+  ASSERT_TRUE(session);
+  auto service = service::Service::create(std::move(session), {});
+  std::vector<std::shared_ptr<Asked>> jobs;
+  for (int seed = 0; seed < 6; ++seed) {
+    auto place = service->reserve();
+    ASSERT_TRUE(place);
+    jobs.push_back(std::make_shared<Asked>());
+    ASSERT_TRUE(service->submit(request(seed), 1, jobs.back(), std::move(*place)));
+  }
+  while (service->underWay())
+    std::this_thread::yield();
+  EXPECT_FALSE(service->failure());
+  onAThread([&] { service.reset(); });
+  for (int seed = 0; seed < 6; ++seed) {
+    EXPECT_FALSE(jobs[size_t(seed)]->error) << jobs[size_t(seed)]->error->format();
+    EXPECT_EQ(jobs[size_t(seed)]->ids, fakeGreedy(fakePrompt(5 + seed, seed), 10, false));
+  }
+  expectAllGivenBack();
+}
+
+/// What a program does that embeds libingot.
+TEST_F(CudaThreads, AnEmbeddedExecutorAnswers) {
+  embed::Executor::Options options;
+  options.session.context = 200;
+  options.session.maxSeqs = 4;
+  options.session.loadTokenizer = false;
+  auto executor = embed::Executor::open(path(), std::move(options));
+  ASSERT_TRUE(executor) << executor.error().format();
+  for (int seed = 0; seed < 3; ++seed)
+    onAThread([&] {
+      const embed::RequestId id = (*executor)->newId();
+      ASSERT_TRUE((*executor)->enqueue(id, {.what = request(seed)}));
+      auto outputs = (*executor)->await(id, std::nullopt);
+      ASSERT_TRUE(outputs) << outputs.error().format();
+      ASSERT_EQ(outputs->size(), 1u);
+      EXPECT_FALSE(outputs->front().error) << outputs->front().error->format();
+      EXPECT_EQ(outputs->front().ids, fakeGreedy(fakePrompt(5 + seed, seed), 10, false));
+    });
+  onAThread([&] { executor->reset(); });
+  expectAllGivenBack();
+}
+
+/// Bytes that have been on the device of a driver.
+void expectWorks(cuda::Driver &driver) {
+  auto memory = driver.allocate(64, "a test");
+  ASSERT_TRUE(memory) << memory.error().format();
+  const int there = 7;
+  int back = 0;
+  EXPECT_TRUE(driver.copyToDevice(*memory, &there, sizeof there));
+  EXPECT_TRUE(driver.copyToHost(&back, *memory, sizeof back));
+  auto done = driver.wait();
+  EXPECT_TRUE(done) << done.error().format();
+  EXPECT_EQ(back, 7);
+  driver.release(*memory);
+}
+
+TEST_F(CudaThreads, DriversOfTwoGpusTakeTurnsOnAThread) {
+  fake.devices = 2;
+  auto first = cuda::openLibcuda({fakeLibcuda(), 0});
+  auto second = cuda::openLibcuda({fakeLibcuda(), 1});
+  auto third = cuda::openLibcuda({fakeLibcuda(), 0});
+  ASSERT_TRUE(first && second && third);
+  for (int round = 0; round < 3; ++round)
+    for (auto *driver : {&first, &second, &third})
+      expectWorks(***driver);
+  onAThread([&] {
+    for (auto *driver : {&third, &second, &first})
+      expectWorks(***driver);
+  });
+  first->reset();
+  onAThread([&] { expectWorks(**third); });
+  expectWorks(**third);
+  second->reset();
+  third->reset();
+  expectAllGivenBack();
+}
+
+/// A thread keeps what it made current, which is dead by now, and whose handle a new one has.
+TEST_F(CudaThreads, AContextThatHasGoneIsNotTakenForTheNext) {
+  std::unique_ptr<cuda::Driver> driver;
+  auto reopen = [&] {
+    driver.reset();
+    auto opened = cuda::openLibcuda({fakeLibcuda(), 0});
+    EXPECT_TRUE(opened);
+    driver = std::move(*opened);
+  };
+  reopen();
+  expectWorks(*driver);
+  onAThread(reopen);
+  expectWorks(*driver);
+  onAThread([&] {
+    expectWorks(*driver);
+    onAThread(reopen);
+    expectWorks(*driver);
+  });
+  expectWorks(*driver);
+  driver.reset();
+  expectAllGivenBack();
+}
+
+/// A hook on the engine's thread uses another GPU.
+TEST_F(CudaThreads, OthersMaySetTheirContextOnTheThread) {
+  auto driver = cuda::openLibcuda({fakeLibcuda(), 0});
+  ASSERT_TRUE(driver);
+  expectWorks(**driver);
+  const int set = fake.contextsSet;
+  expectWorks(**driver);
+  EXPECT_EQ(fake.contextsSet, set) << "it is current already";
+  void *library = dlopen(fakeLibcuda().c_str(), RTLD_NOW);
+  auto setCurrent = reinterpret_cast<int (*)(void *)>(dlsym(library, "cuCtxSetCurrent"));
+  ASSERT_TRUE(setCurrent);
+  EXPECT_EQ(setCurrent(nullptr), 0);
+  expectWorks(**driver);
+  dlclose(library);
+  driver->reset();
+  expectAllGivenBack();
+}
+
+TEST_F(CudaThreads, AContextThatCannotBeSetIsAnError) {
+  auto driver = cuda::openLibcuda({fakeLibcuda(), 0});
+  ASSERT_TRUE(driver);
+  onAThread([&] {
+    fake.failCall = "cuCtxSetCurrent";
+    auto waited = (*driver)->wait();
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().code, "E0718");
+    fake.failCall = nullptr;
+    EXPECT_TRUE((*driver)->wait());
+  });
+}
+
+} // namespace
