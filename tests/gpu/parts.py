@@ -60,7 +60,7 @@ def alone(engine):
 FULL = Plan(
     device="cuda", torch_device="cuda",
     beside_cpu=("tiny-int4", "tiny-fp8", "135m", "135m-int8"),
-    answers=("8b", "8b-int4", "8b-fp8", "8b-int4-kv8", "8b-int4-invariant", "1b", "1b-int4", "135m"), new_ids=64, repeats=20,
+    answers=("8b-int4", "1b", "8b", "8b-fp8", "8b-int4-kv8", "1b-int4", "135m"), new_ids=64, repeats=20,
     checked=("8b-int4", "8b-fp8-kv8", "8b", "8b-int4-kv8"), check=("--limit", "10"), replay_limit=20,
     served="8b-fp8-kv8", loads=((64, 64, 1000, 200), (256, 256, 1000, 1000)),
     kernels=(*map(alone, ("8b-int4", "8b", "8b-fp8", "1b", "8b-int4-kv8")), ("8b-int4", "--edges both --tokens 1,32 --context 1024 --repeats 10")),
@@ -76,7 +76,7 @@ DRY = Plan(
     bench=(("tiny-int4", "-p 70 -n 2 -r 1"), ("tiny-int4", "-p 0 -n 2 --batch 2,3 --depth 16 -r 1")),
     knobs=(("tiny-int4", "-p 0 -n 2 -r 1"),), peers=("--shape", "tiny"), ceilings=("--bytes", "65536"))
 
-WAYS = {"graphs": (), "full edges": ("--gpu-edges", "full"), "launches": ("--gpu-graphs", "off"), "trace": ("--trace",)}
+WAYS = {"full edges": ("--gpu-edges", "full"), "launches": ("--gpu-graphs", "off")}
 KNOBS = {"as it is": (), "full edges": ("--gpu-edges", "full"), "launches": ("--gpu-graphs", "off"), "carveout 100": ("--gpu-carveout", "100")}
 
 
@@ -90,7 +90,7 @@ class Parts:
 
     def list(self):
         """In order of value. The limits add up to more than a run has: most parts need less, and what comes last is what can wait."""
-        return [Part("ceilings", 60, self.ceilings), Part("replay", 75, self.replay), Part("check", 75, self.check), Part("answers", 90, self.answers, 10),
+        return [Part("ceilings", 60, self.ceilings), Part("replay", 75, self.replay), Part("check", 75, self.check), Part("answers", 110, self.answers, 10),
                 Part("serve", 75, self.serve, 20), Part("kernels", 150, self.kernels, 15), Part("bench", 150, self.bench, 15),
                 Part("knobs", 60, self.knobs, 10), Part("peers", 60, self.peers, 10)]
 
@@ -184,19 +184,15 @@ class Parts:
         return [line["ids"] for line in done.lines if "ids" in line] if done else None
 
     def same_ids(self, run, name, file):
+        # First as it is, one sequence at a time; last all in one step, of at most 64 tokens, whose kernels promise the same bits.
+        many, trace = self.plan.repeats, ("--trace", self.work / "trace.json")
+        ways = [("graphs, again and again", many, ("--max-seqs", "1", "--no-prefix-cache")), *((way, 1, options) for way, options in WAYS.items()),
+                ("trace", 1, trace), ("side by side", many, ("--max-seqs", many, "--max-batch-tokens", "64", "--no-prefix-cache"))]
         first = None
-        for way, options in WAYS.items():
-            if way == "trace":
-                options = ("--trace", self.work / "trace.json")
-            found = self.ids(run, name, file, way, 1, options)
+        for way, prompts, options in ways:
+            found = self.ids(run, name, file, way, prompts, options)
             first = first or found
-            if found and first:
-                run.write(engine=name, way=way, answers=1, different=int(found[0] != first[0]), at=parting(first[0], found[0]))
-        # One sequence at a time; then all in one step, of at most 64 tokens, whose kernels promise the same bits.
-        together = ("--max-seqs", self.plan.repeats, "--max-batch-tokens", "64")
-        for way, options in (("again and again", ("--max-seqs", "1", "--no-prefix-cache")), ("side by side", (*together, "--no-prefix-cache"))):
-            found = self.ids(run, name, file, way, self.plan.repeats, options)
-            if found and first:
+            if found:
                 others = [ids for ids in found if ids != first[0]]
                 run.write(engine=name, way=way, answers=len(found), different=len(others), at=min((parting(first[0], ids) for ids in others), default=None))
 

@@ -225,8 +225,9 @@ def answers(run):
         elif "beside_cpu" in line:
             cells.setdefault(line["engine"], {})["nll beside the CPU's"] = line["beside_cpu"]
     load = {}
-    for line in run.printed("answers", way="graphs"):
-        load[line["engine"]] = (line.get("timings") or {}).get("load_ms")
+    for line in run.printed("answers"):
+        if isinstance(line.get("timings"), dict):
+            load.setdefault(line["engine"], line["timings"].get("load_ms"))
     head = [*ways, "nll beside the CPU's"]
     return table(["engine", *head, "load, ms"], [[engine, *(found.get(way, "") for way in head), load.get(engine)] for engine, found in cells.items()])
 

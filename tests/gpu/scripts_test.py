@@ -90,7 +90,7 @@ class WholeRun(unittest.TestCase):
         self.assertTrue([line for line in run.of("answers", engine="8b-fp8") if line.get("end") == "failed" and line["exit"] == -11])
         self.assertTrue([line for line in run.of("answers", engine="8b-int4", way="trace") if line.get("different") == 1 and line["at"] == 2])
         self.assertIn("check, 8b-fp8-kv8: timeout", text)
-        self.assertIn("answers, 8b-fp8 graphs: failed", text)
+        self.assertIn("answers, 8b-fp8 full edges: failed", text)
         self.assertIn("answers: 8b-int4, trace: 1 of 1 differ from the first, from id 2 on", text)
 
     def test_no_time_is_said(self):
