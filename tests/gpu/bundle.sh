@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes one file that another x86-64 Linux with an NVIDIA driver runs: `ingot`, the libraries it needs beside the C library, programs that
-# check kernels, the GPU unit tests' launches, engines whose weights are made at load, and run.py.
+# Makes one file that another x86-64 Linux with an NVIDIA driver runs: `ingot`, the libraries it needs beside the C
+# library, programs that check kernels, the GPU unit tests' launches, engines whose weights are made at load, run.py.
 #
 #   bundle.sh [--dry-run] INGOT FOLDER [TARGET…]      targets: cuda:sm_90a unless others are given
 #
-# FOLDER/ingot-gpu.tar.zst is the file, FOLDER/unpack.py opens it where there is no zstd. Programs and unit tests lie beside INGOT; launches
-# are recorded for sm_90a. With --dry-run all of it is for the emulator, and small: what a test of the bundle's scripts takes.
+# FOLDER/ingot-gpu.tar.zst is the file, FOLDER/unpack.py opens it where there is no zstd. Programs and unit tests lie
+# beside INGOT; launches are recorded for sm_90a. With --dry-run all of it is for the emulator, and small.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -35,9 +35,13 @@ cp "$ingot" "${programs[@]/#/$built/}" "$folder/bin/"
 if [ $dry = 0 ]; then strip "$folder"/bin/* 2>/dev/null || true; fi
 # The C library is the machine's own (2.34 or newer); everything else travels. GCC's libraries of this
 # machine may want a newer C library than that one has: they lie apart, for machines without.
-ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' | grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
+ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' |
+  grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
   sort -u | while read -r library; do
-    case $library in */libstdc++.* | */libgcc_s.*) cp -L "$library" "$folder/lib/gcc/" ;; *) cp -L "$library" "$folder/lib/" ;; esac
+    case $library in
+      */libstdc++.* | */libgcc_s.*) cp -L "$library" "$folder/lib/gcc/" ;;
+      *) cp -L "$library" "$folder/lib/" ;;
+    esac
   done
 if [ $dry = 1 ]; then cp "$built/../lib/libingot-cuda-emulator.so" "$folder/lib/"; fi
 cp "$here"/{run,runner,parts,ceilings,peers,triton_gemv,torch_model,report}.py "$here/predictions.json" "$folder/"
@@ -90,7 +94,8 @@ gpu=(); for target in "${targets[@]}"; do gpu+=(--target "$target"); done
 engine() { # CONFIG SUFFIX OPTION…
   local config=$1 name=$1$2; shift 2
   echo "==> $name"
-  "$ingot" compile "$configs/$config.json" -o "$folder/engines/$name.ingot" --weights seed --seed 1 --quiet --cache "$out/cache" "$@"
+  "$ingot" compile "$configs/$config.json" -o "$folder/engines/$name.ingot" --weights seed --seed 1 --quiet \
+    --cache "$out/cache" "$@"
 }
 # checked CONFIG SUFFIX OPTION…: an engine for the targets, and the naive kernels that check-kernels holds it against
 checked() {
@@ -106,7 +111,7 @@ else
   config 135m 576 1536 30 9 3 49152
   config 1b 2048 8192 16 32 8 128256
   config 8b 4096 14336 32 32 8 128256
-  # One engine has PTX: that the driver compiles it at load is seen too. Kernels as text for the driver take five times the room of cubins.
+  # One engine has PTX: that the driver compiles it at load is seen too. In all of them it would be half of the file.
   engine tiny -int4 --target cpu "${gpu[@]}" --target cuda:compute_80 --quantize int4-g64
   engine tiny -fp8 --target cpu "${gpu[@]}" --quantize fp8
   engine 135m "" --target cpu "${gpu[@]}"
@@ -124,7 +129,7 @@ fi
 
 commit=$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)
 cat >"$folder/bundle.json" <<JSON
-{"commit": "$commit", "targets": "${targets[*]}", "made": "$(date -u +%F)", "dry_run": $([ $dry = 1 ] && echo true || echo false)}
+{"commit": "$commit", "targets": "${targets[*]}", "made": "$(date -u +%F)"}
 JSON
 rmdir "$folder/lib/gcc" 2>/dev/null || true
 tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner -cf "$out/ingot-gpu.tar" ingot-gpu

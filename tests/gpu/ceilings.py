@@ -42,13 +42,15 @@ extern "C" __global__ void one_block_a_processor(unsigned *to) {
 """
 SHARED = 224 * 1024  # bytes of a block of the large products, one on a processor
 THREADS = 384
-ATTRIBUTES = {"clock_khz": 13, "processors": 16, "memory_clock_khz": 36, "memory_bus_bits": 37, "l2_bytes": 38, "major": 75, "minor": 76,
-              "shared_a_block": 97}
+ATTRIBUTES = {
+    "clock_khz": 13, "processors": 16, "memory_clock_khz": 36, "memory_bus_bits": 37, "l2_bytes": 38, "major": 75,
+    "minor": 76, "shared_a_block": 97
+}
 
 
 class Config(ctypes.Structure):  # CUlaunchConfig
-    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint), ("stream", ctypes.c_void_p),
-                ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
+                ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
 
 
 class Attribute(ctypes.Structure):  # CUlaunchAttribute: 64 bytes of value behind its number
@@ -57,7 +59,6 @@ class Attribute(ctypes.Structure):  # CUlaunchAttribute: 64 bytes of value behin
 
 class Cuda:
     """The driver's calls; a failed one raises with its name and number."""
-
     def __init__(self, library):
         self.library = ctypes.CDLL(library)
         self("cuInit", 0)
@@ -137,9 +138,11 @@ def main():
     facts = {name: cuda.number("cuDeviceGetAttribute", number, cuda.device) for name, number in ATTRIBUTES.items()}
     put(ceiling="device", name=cuda.name(), driver=cuda.number("cuDriverGetVersion"), **facts)
     module = ctypes.c_void_p(cuda.number("cuModuleLoadData", options.cubin.read_bytes(), kind=ctypes.c_void_p))
-    function = lambda name: ctypes.c_void_p(cuda.number("cuModuleGetFunction", module, name.encode(), kind=ctypes.c_void_p))
+    function = lambda name: ctypes.c_void_p(
+        cuda.number("cuModuleGetFunction", module, name.encode(), kind=ctypes.c_void_p))
     failed = 0
-    for what, work in (("bandwidth", lambda: bandwidth(cuda, options.bytes, function("read_all"), facts["processors"])),
+    for what, work in (("bandwidth",
+                        lambda: bandwidth(cuda, options.bytes, function("read_all"), facts["processors"])),
                        ("clusters", lambda: clusters(cuda, function("one_block_a_processor")))):
         try:
             work()

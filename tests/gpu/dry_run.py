@@ -1,8 +1,9 @@
-"""The bundle as it is made, unpacked and run, on the emulator: our real programs with tiny shapes, through every script.
+"""The bundle as it is made, unpacked and run, on the emulator: our programs with tiny shapes, through every script.
 
     dry_run.py BIN-FOLDER
 
-So that no script meets its first bug on a GPU. Torch is a stub (tests/gpu/stub), and so is the driver's library that ceilings.py asks.
+So that no script meets its first bug on a GPU. Torch and triton are stubs (tests/gpu/stub), and so is the driver's
+library that ceilings.py asks.
 """
 import json
 import os
@@ -40,9 +41,23 @@ def main(programs):
         bundle, results = work / "there" / "ingot-gpu", work / "results.jsonl"
         run("cc", "-shared", "-fPIC", "-o", work / "libcuda-stub.so", HERE / "stub" / "libcuda.c", check=True)
         # Limits are for a GPU; here two processors may be shared with other tests.
-        done = run(bundle / "run.py", "--dry-run", "--results", results, "--libcuda", work / "libcuda-stub.so", "--torch-device", "cuda",
-                   "--patience", 10, "--budget", 850, env=environment)
-        text = subprocess.run([sys.executable, bundle / "report.py", results], check=True, capture_output=True, text=True).stdout
+        done = run(bundle / "run.py",
+                   "--dry-run",
+                   "--results",
+                   results,
+                   "--libcuda",
+                   work / "libcuda-stub.so",
+                   "--torch-device",
+                   "cuda",
+                   "--patience",
+                   10,
+                   "--budget",
+                   850,
+                   env=environment)
+        text = subprocess.run([sys.executable, bundle / "report.py", results],
+                              check=True,
+                              capture_output=True,
+                              text=True).stdout
         print(text)
         lines, broken = report.read(results.read_text())
         found = report.Run(lines)
@@ -71,10 +86,13 @@ def figures(found):
     for key in ("tokens", "launches", "edges", "bytes", "gb_s", "flops", "tflops", "bound_us", "of_bound"):
         assert all(key in line for line in found.kernels("tiny-int4")), key
     assert {line["edges"] for line in found.printed("kernels") if "edges" in line} >= {"programmatic", "full"}
-    assert any(isinstance(line["line"].get("step"), dict) and line["line"]["step"].get("us_step_graph", 0) > 0 for line in found.printed("kernels")), "a step"
+    assert any(
+        isinstance(line["line"].get("step"), dict) and line["line"]["step"].get("us_step_graph", 0) > 0
+        for line in found.printed("kernels")), "a step"
     assert {line["test"] for line in found.printed("bench")} == {"pp70", "tg2", "tg2 @ d16 @ b2", "tg2 @ d16 @ b3"}
     assert {line["knob"] for line in found.printed("knobs")} == {"as it is", "full edges", "launches", "carveout 100"}
-    assert {line.get("peer") for line in found.printed("peers")} >= {"torch.mm", "torch._scaled_mm", "torch sdpa", "triton gemv"}
+    assert {line.get("peer")
+            for line in found.printed("peers")} >= {"torch.mm", "torch._scaled_mm", "torch sdpa", "triton gemv"}
     assert {line.get("ceiling") for line in found.printed("ceilings")} >= {"device", "copy", "read", "clusters"}
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What torch and triton do on this GPU without compiling a model, kernel by kernel: one JSON object a line.
 
-The shapes are those of our engines' kernels, weights are random bf16, and every time is of a CUDA graph that goes through so many copies
-of its weights that the L2 cache holds none of them: as the layers of a model do, and `ingot bench-kernels`.
+The shapes are those of our engines' kernels, weights are random bf16, and every time is of a CUDA graph that goes
+through so many copies of its weights that the L2 cache holds none of them: as the layers of a model do, and
+`ingot bench-kernels`.
 
     peers.py [--only limits|products|fp8|attention|gemv] [--shape 8b] [--device cuda]
 """
@@ -30,8 +31,10 @@ def products(shape):
     """{kernel: (rows, K)}, as the engine's kernels join them."""
     hidden, ffn, heads, kv_heads, vocabulary = SHAPES[shape]
     head = hidden // heads
-    return {"qkv": ((heads + 2 * kv_heads) * head, hidden), "o": (hidden, heads * head), "gate_up": (2 * ffn, hidden), "down": (hidden, ffn),
-            "head": (vocabulary, hidden)}
+    return {
+        "qkv": ((heads + 2 * kv_heads) * head, hidden), "o": (hidden, heads * head), "gate_up": (2 * ffn, hidden),
+        "down": (hidden, ffn), "head": (vocabulary, hidden)
+    }
 
 
 class Device:
@@ -83,6 +86,7 @@ def figures(seconds, size, operations):
 
 # ---------------------------------------------------------------- what is measured
 
+
 def limits(device, _):
     """Dense products as large as a GPU likes them, of random numbers: zeros are faster."""
     n = 8192 if device.cuda else 256
@@ -91,7 +95,8 @@ def limits(device, _):
     put(limit="bf16", n=n, tflops=2 * n**3 / seconds / 1e12)
     one = torch.ones((), device=device.name)
     a8, b8 = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn).t()
-    seconds = device.seconds([lambda: torch._scaled_mm(a8, b8, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)] * 5)
+    seconds = device.seconds(
+        [lambda: torch._scaled_mm(a8, b8, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)] * 5)
     put(limit="fp8", n=n, tflops=2 * n**3 / seconds / 1e12)
 
 
@@ -101,7 +106,11 @@ def bf16_products(device, shape):
         for tokens in TOKENS if kernel != "head" else TOKENS[:6]:
             x = device.random(tokens, k)
             seconds = device.seconds([lambda w=w: torch.mm(x, w.t()) for w in weights])
-            put(peer="torch.mm", shape=shape, kernel=kernel, tokens=tokens, **figures(seconds, 2 * rows * k, 2 * rows * k * tokens))
+            put(peer="torch.mm",
+                shape=shape,
+                kernel=kernel,
+                tokens=tokens,
+                **figures(seconds, 2 * rows * k, 2 * rows * k * tokens))
 
 
 def fp8_products(device, shape):
@@ -112,25 +121,44 @@ def fp8_products(device, shape):
         weights = device.copies(lambda: device.random(rows, k).to(torch.float8_e4m3fn))
         for tokens in (tokens for tokens in TOKENS if tokens >= 32):
             x = device.random(tokens, k).to(torch.float8_e4m3fn)
-            calls = [lambda w=w: torch._scaled_mm(x, w.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16) for w in weights]
-            put(peer="torch._scaled_mm", shape=shape, kernel=kernel, tokens=tokens, **figures(device.seconds(calls), rows * k, 2 * rows * k * tokens))
+            calls = [
+                lambda w=w: torch._scaled_mm(x, w.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+                for w in weights
+            ]
+            put(peer="torch._scaled_mm",
+                shape=shape,
+                kernel=kernel,
+                tokens=tokens,
+                **figures(device.seconds(calls), rows * k, 2 * rows * k * tokens))
 
 
 def attention(device, shape):
     """SDPA as torch chooses it: prompts (causal), and one query a sequence over a context."""
     hidden, _, heads, kv_heads, _ = SHAPES[shape]
     head = hidden // heads
-    for tokens in (2048, 8192) if device.cuda else (16,):
+    for tokens in (2048, 8192) if device.cuda else (16, ):
         q, k, v = (device.random(1, count, tokens, head) for count in (heads, kv_heads, kv_heads))
-        seconds = device.seconds([lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)] * 3)
-        put(peer="torch sdpa", shape=shape, kernel="attention", tokens=tokens, context=tokens,
+        seconds = device.seconds(
+            [lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)] * 3)
+        put(peer="torch sdpa",
+            shape=shape,
+            kernel="attention",
+            tokens=tokens,
+            context=tokens,
             **figures(seconds, 4 * kv_heads * head * tokens, 2 * heads * head * tokens * tokens))
-    for batch, context in ((1, 1024), (1, 8192), (32, 1024), (8, 8192)) if device.cuda else ((2, 16),):
+    for batch, context in ((1, 1024), (1, 8192), (32, 1024), (8, 8192)) if device.cuda else ((2, 16), ):
         q = device.random(batch, heads, 1, head)
         pairs = device.copies(lambda: device.random(2, batch, kv_heads, context, head))
-        calls = [lambda pair=pair: F.scaled_dot_product_attention(q, pair[0], pair[1], enable_gqa=True) for pair in pairs]
+        calls = [
+            lambda pair=pair: F.scaled_dot_product_attention(q, pair[0], pair[1], enable_gqa=True) for pair in pairs
+        ]
         size, operations = 4 * batch * kv_heads * head * context, 4 * batch * heads * head * context
-        put(peer="torch sdpa", shape=shape, kernel="attention", tokens=batch, context=context, **figures(device.seconds(calls), size, operations))
+        put(peer="torch sdpa",
+            shape=shape,
+            kernel="attention",
+            tokens=batch,
+            context=context,
+            **figures(device.seconds(calls), size, operations))
 
 
 def gemv(device, shape):
@@ -150,7 +178,12 @@ def gemv(device, shape):
             if best is None or seconds < best[0]:
                 best = seconds, choice
         if best:
-            put(peer="triton gemv", shape=shape, kernel=kernel, tokens=1, choice=best[1], **figures(best[0], 2 * rows * k, 2 * rows * k))
+            put(peer="triton gemv",
+                shape=shape,
+                kernel=kernel,
+                tokens=1,
+                choice=best[1],
+                **figures(best[0], 2 * rows * k, 2 * rows * k))
 
 
 WORK = {"limits": limits, "products": bf16_products, "gemv": gemv, "fp8": fp8_products, "attention": attention}
@@ -172,7 +205,8 @@ def main():
             try:
                 with torch.inference_mode():
                     WORK[name](device, shape)
-            except (RuntimeError, TypeError, AttributeError, ImportError, NotImplementedError, ValueError) as error:  # an operation that is not there
+            except (RuntimeError, TypeError, AttributeError, ImportError, NotImplementedError,
+                    ValueError) as error:  # an operation that is not there
                 put(peer=name, shape=shape, error=(str(error).strip() or type(error).__name__).splitlines()[0])
                 failed = 1
             if device.cuda:

@@ -1,12 +1,12 @@
 """Runs parts with time limits and writes what they find, line by line, into one file.
 
-A device that hangs or dies must not take the figures before it along: every object is flushed as its line, every command is a process
-(and a process group) of its own with a limit, and a part that fails, hangs or no longer fits the budget says so in a line and the rest
-goes on.
+A device that hangs or dies must not take the figures before it along: every object is flushed as its line, every
+command is a process (and a process group) of its own with a limit, and a part that fails, hangs or no longer fits the
+budget says so in a line and the rest goes on.
 
-    {"part": "bench", "command": "8b tg", "line": {...}}                    what a program printed, as it printed it
-    {"part": "bench", "command": "8b tg", "end": "timeout", "seconds": 40}  how a command ended: done, failed, timeout or skipped
-    {"part": "bench", "end": "done", "seconds": 97}                         how a part ended
+    {"part": "bench", "command": "8b tg", "line": {...}}                what a program printed, as it printed it
+    {"part": "bench", "command": "8b tg", "end": "timeout", …}          how it ended: done, failed, timeout, skipped
+    {"part": "bench", "end": "done", "seconds": 97}                     how a part ended
 """
 import json
 import os
@@ -21,7 +21,8 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Callable
 
-DYING = (2, 5)  # seconds to end after SIGTERM and after SIGKILL; a device that hangs may hold a process longer than we wait
+DYING = (
+    2, 5)  # seconds to end after SIGTERM and after SIGKILL; a device that hangs may hold a process longer than we wait
 TAIL = 1500  # characters of a failed command's words that are kept
 
 
@@ -111,8 +112,8 @@ class Runner:
     # ------------------------------------------------------------ commands
 
     def command(self, name, words, limit=None, environment=None, **fields):
-        """Runs it to its end, at most `limit` seconds and no longer than the part has. JSON objects that it prints are written at once, with
-        `fields`. Other exit codes than 0 are failures."""
+        """Runs it to its end, at most `limit` seconds and no longer than the part has. JSON objects that it prints are
+        written at once, with `fields`. Other exit codes than 0 are failures."""
         limit = min(self.patience * limit if limit else self.left(), self.left())
         if limit < 1:
             self.write(command=name, **fields, end="skipped", why="no time left in the part")
@@ -120,8 +121,14 @@ class Runner:
         start, ended = time.monotonic(), Ended("done")
         with tempfile.TemporaryFile() as errors:
             try:
-                self.child = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-                                              text=True, errors="replace", start_new_session=True, env=environment or self.environment)
+                self.child = subprocess.Popen([str(word) for word in words],
+                                              stdin=subprocess.DEVNULL,
+                                              stdout=subprocess.PIPE,
+                                              stderr=errors,
+                                              text=True,
+                                              errors="replace",
+                                              start_new_session=True,
+                                              env=environment or self.environment)
             except OSError as error:
                 self.child = None
                 return self.finish(name, fields, Ended("failed", error=str(error)))
@@ -180,8 +187,13 @@ class Runner:
 
     def finish(self, name, fields, ended):
         said = {"error": ended.error.strip(), "text": ended.text.strip()} if ended.end != "done" else {}
-        self.write(command=name, **fields, end=ended.end, exit=ended.exit, seconds=round(ended.seconds, 2),
+        self.write(command=name,
+                   **fields,
+                   end=ended.end,
+                   exit=ended.exit,
+                   seconds=round(ended.seconds, 2),
                    **{key: text for key, text in said.items() if text})
         self.failures += ended.end != "done"
-        self.say(f"   {name}: {ended.end}, {ended.seconds:.1f} s" + ("" if ended else f": {(ended.error.strip() or ended.text.strip()).splitlines()[-1:]}"))
+        self.say(f"   {name}: {ended.end}, {ended.seconds:.1f} s" +
+                 ("" if ended else f": {(ended.error.strip() or ended.text.strip()).splitlines()[-1:]}"))
         return ended

@@ -1,5 +1,5 @@
-"""The bundle's scripts without a GPU and without our programs (dry_run.py has those): a whole run of the real plan over stubs, programs that hang and
-die, and reports of made-up lines.
+"""The bundle's scripts without a GPU and without our programs (dry_run.py has those): a whole run of the real plan
+over stubs, programs that hang and die, and reports of made-up lines.
 
     scripts_test.py [--compiler CC] [TEST…]
 """
@@ -38,7 +38,10 @@ def bundle(folder):
     for name in ("ingot", "replay-launches", "check-kernels"):
         script(folder / "bin" / name, f"#!{sys.executable}", (HERE / "stub" / "ingot.py").read_text())
     plan = parts.FULL
-    for name in {*plan.answers, *plan.beside_cpu, *plan.checked, plan.served, *(engine for engine, _ in (*plan.kernels, *plan.bench, *plan.knobs))}:
+    for name in {
+            *plan.answers, *plan.beside_cpu, *plan.checked, plan.served,
+            *(engine for engine, _ in (*plan.kernels, *plan.bench, *plan.knobs))
+    }:
         (folder / "engines" / f"{name}.ingot").touch()
     (folder / "launches" / "Rows.bin").touch()
     (folder / "ceilings.cubin").write_bytes(b"\x7fELF")
@@ -53,13 +56,19 @@ def libcuda(folder):
 
 class WholeRun(unittest.TestCase):
     """run.py with the plan for GPUs."""
-
     def run_it(self, *options, faults=""):
         with tempfile.TemporaryDirectory() as work:
             folder, results = bundle(pathlib.Path(work) / "ingot-gpu"), pathlib.Path(work) / "results.jsonl"
-            environment = {**os.environ, "PYTHONPATH": str(HERE / "stub"), "STUB_FAULTS": faults, "PYTHONDONTWRITEBYTECODE": "1"}
-            done = subprocess.run([sys.executable, folder / "run.py", "--results", results, "--libcuda", libcuda(pathlib.Path(work)), *options],
-                                  env=environment, capture_output=True, text=True)
+            environment = {
+                **os.environ, "PYTHONPATH": str(HERE / "stub"), "STUB_FAULTS": faults, "PYTHONDONTWRITEBYTECODE": "1"
+            }
+            done = subprocess.run([
+                sys.executable, folder / "run.py", "--results", results, "--libcuda",
+                libcuda(pathlib.Path(work)), *options
+            ],
+                                  env=environment,
+                                  capture_output=True,
+                                  text=True)
             self.assertTrue(results.exists(), done.stderr)
             lines, broken = report.read(results.read_text())
             self.assertEqual(broken, 0)
@@ -75,20 +84,36 @@ class WholeRun(unittest.TestCase):
         self.assertNotIn("Traceback", done.stderr)
         missing = next((line for line in text.splitlines() if line.startswith("Not measured")), "")
         self.assertEqual(missing, "", "every prediction has its figure in a whole run")
-        for words in ("| 8b-int4, 1 tokens at 128, programmatic | 1,610 | 2,000 | +24% | 9 | 4,000 | +100% |", "| 8b-int4, 1 tokens at 128: gate_up | 400 | 320 |", "clusters of 4 blocks of 224 KB at once | 33 |", "8b-int4: the nearest to its limit has 5% of it: residual_0_t8, 7 tokens", "| 8b-fp8-kv8, 256 users, 1000 in, 1000 out | 7,000 |",
-                      "### 8b, torch.mm", "| 8b-int4, tg128 @ b1 | 250 | 250 (+0.0%) |"):
+        for words in ("| 8b-int4, 1 tokens at 128, programmatic | 1,610 | 2,000 | +24% | 9 | 4,000 | +100% |",
+                      "| 8b-int4, 1 tokens at 128: gate_up | 400 | 320 |",
+                      "clusters of 4 blocks of 224 KB at once | 33 |",
+                      "8b-int4: the nearest to its limit has 5% of it: residual_0_t8, 7 tokens",
+                      "| 8b-fp8-kv8, 256 users, 1000 in, 1000 out | 7,000 |", "### 8b, torch.mm",
+                      "| 8b-int4, tg128 @ b1 | 250 | 250 (+0.0%) |"):
             self.assertIn(words, text)
         self.assertEqual(run.printed("peers")[0]["torch"], "stub")
         self.assertFalse([line for line in run.printed("peers") if "error" in line["line"]])
 
     def test_what_hangs_or_dies_costs_itself_alone(self):
         start = time.monotonic()
-        run, done, text = self.run_it("--only", "check", "--only", "answers", "--patience", "0.25", faults="hang:8b-fp8-kv8.ingot,die:8b-fp8.ingot,ids")
+        run, done, text = self.run_it("--only",
+                                      "check",
+                                      "--only",
+                                      "answers",
+                                      "--patience",
+                                      "0.25",
+                                      faults="hang:8b-fp8-kv8.ingot,die:8b-fp8.ingot,ids")
         self.assertLess(time.monotonic() - start, 90)
-        self.assertEqual([line["end"] for line in run.of("check") if "command" in line and "end" in line], ["done", "timeout", "done", "done"])
+        self.assertEqual([line["end"] for line in run.of("check") if "command" in line and "end" in line],
+                         ["done", "timeout", "done", "done"])
         self.assertTrue(run.printed("check", engine="8b-fp8-kv8"), "what it printed before it hung is there")
-        self.assertTrue([line for line in run.of("answers", engine="8b-fp8") if line.get("end") == "failed" and line["exit"] == -11])
-        self.assertTrue([line for line in run.of("answers", engine="8b-int4", way="trace") if line.get("different") == 1 and line["at"] == 2])
+        self.assertTrue([
+            line for line in run.of("answers", engine="8b-fp8") if line.get("end") == "failed" and line["exit"] == -11
+        ])
+        self.assertTrue([
+            line for line in run.of("answers", engine="8b-int4", way="trace")
+            if line.get("different") == 1 and line["at"] == 2
+        ])
         self.assertIn("check, 8b-fp8-kv8: timeout", text)
         self.assertIn("answers, 8b-fp8 full edges: failed", text)
         self.assertIn("answers: 8b-int4, trace: 1 of 1 differ from the first, from id 2 on", text)
@@ -108,18 +133,23 @@ class Commands(unittest.TestCase):
             return ended, [json.loads(line) for line in file]
 
     def test_lines_are_written_as_they_come(self):
-        ended, lines = self.run_one("import time; print('{\"part\": 1, \"a\": 2}', flush=True); time.sleep(60)", limit=1.5, engine="e")
+        ended, lines = self.run_one("import time; print('{\"part\": 1, \"a\": 2}', flush=True); time.sleep(60)",
+                                    limit=1.5,
+                                    engine="e")
         self.assertEqual(ended.end, "timeout")
         self.assertEqual(lines[0], {"command": "c", "engine": "e", "line": {"part": 1, "a": 2}})
         self.assertEqual(lines[1]["end"], "timeout")
 
     def test_text_and_exit_code_of_what_fails(self):
-        ended, lines = self.run_one("import sys; print('[{\"a\": 1}, {\"a\": 2}]'); print('words'); print('why', file=sys.stderr); sys.exit(3)")
+        ended, lines = self.run_one(
+            "import sys; print('[{\"a\": 1}, {\"a\": 2}]'); print('words'); print('why', file=sys.stderr); sys.exit(3)"
+        )
         self.assertEqual((ended.end, ended.exit, ended.text, ended.error), ("failed", 3, "words\n", "why\n"))
         self.assertEqual([line["line"]["a"] for line in lines[:2]], [1, 2])
 
     def test_children_of_a_child_end_with_it(self):
-        code = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); print(p.pid, flush=True); p.wait()"
+        code = ("import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+                "print(p.pid, flush=True); p.wait()")
         ended, _ = self.run_one(code, limit=1.5)
         time.sleep(0.2)
         pid = int(ended.text)
@@ -132,8 +162,13 @@ def line(part, **fields):
 
 
 def tg(engine, us, sequences=1, depth=0):
-    return line("bench", command="c", engine=engine, line={"test": "tg", "prompt": 0, "new": 128, "depth": depth, "sequences": sequences,
-                                                           "tokens_per_s": 1e6 * sequences / us})
+    return line("bench",
+                command="c",
+                engine=engine,
+                line={
+                    "test": "tg", "prompt": 0, "new": 128, "depth": depth, "sequences": sequences,
+                    "tokens_per_s": 1e6 * sequences / us
+                })
 
 
 class Reports(unittest.TestCase):
@@ -152,7 +187,8 @@ class Reports(unittest.TestCase):
         self.assertIn("+26%, worse", self.report(tg("8b", 4100 * 1.26)))
 
     def test_what_is_missing_is_named(self):
-        text = self.report(line("run", parts=["bench", "knobs", "peers"]), tg("8b", 4000), line("bench", end="done", seconds=3),
+        text = self.report(line("run", parts=["bench", "knobs", "peers"]), tg("8b", 4000),
+                           line("bench", end="done", seconds=3),
                            line("peers", end="skipped", why="this python3 has no torch"), '{"part": "kno')
         self.assertIn("**knobs**: not in the file", text)
         self.assertIn("**peers**: skipped: this python3 has no torch", text)
@@ -164,11 +200,18 @@ class Reports(unittest.TestCase):
 
     def test_sums_and_rates_of_kernels(self):
         def kernel(name, tokens, us, launches, context=None, edges="programmatic"):
-            return line("kernels", command="8b", engine="8b", line={"kernel": name, "tokens": tokens, "context": context, "us": us, "launches": launches, "edges": edges,
-                                                                    "flops": us * 500e6, "tflops": 500, "gb_s": 1, "of_bound": 0.5})
+            return line("kernels",
+                        command="8b",
+                        engine="8b",
+                        line={
+                            "kernel": name, "tokens": tokens, "context": context, "us": us, "launches": launches,
+                            "edges": edges, "flops": us * 500e6, "tflops": 500, "gb_s": 1, "of_bound": 0.5
+                        })
+
         names = (("projections_0", 32), ("residual_0", 32), ("gate_up_0", 32), ("residual_1", 32), ("linear_0", 1))
         lines = [kernel(name, 2048, 100, launches) for name, launches in names]
-        lines += [kernel(name, 64, 60, launches) for name, launches in names] + [kernel("projections_0", 64, 1000, 32, edges="full")]
+        lines += [kernel(name, 64, 60, launches)
+                  for name, launches in names] + [kernel("projections_0", 64, 1000, 32, edges="full")]
         lines += [kernel("attention_0", 8192, 900, 32, 8192)]
         text = self.report(*lines)
         self.assertIn("| bf16 products, 2,048 tokens | 430-560 | TFLOPS | 500 | within", text)
@@ -176,8 +219,16 @@ class Reports(unittest.TestCase):
         self.assertIn("- attention of prompts, 8,192 tokens: 500 TFLOPS, predicted 120-180: +178%, better", text)
 
     def test_lost_symbols_and_failed_commands(self):
-        text = self.report(line("replay", command="all launches", line={"symbol": "a_split", "launches": 7, "error": "killed after 20 s"}),
-                           line("serve", command="64 users", end="failed", exit=4, seconds=2, error="x\nerror[E0591]: no request was answered"))
+        text = self.report(
+            line("replay",
+                 command="all launches",
+                 line={"symbol": "a_split", "launches": 7, "error": "killed after 20 s"}),
+            line("serve",
+                 command="64 users",
+                 end="failed",
+                 exit=4,
+                 seconds=2,
+                 error="x\nerror[E0591]: no request was answered"))
         self.assertIn("replay: a_split: killed after 20 s", text)
         self.assertIn("serve, 64 users: failed after 2 s, exit 4: error[E0591]: no request was answered", text)
 
@@ -186,10 +237,13 @@ class Reports(unittest.TestCase):
         kernels_of, bench_of = {}, {}
         for engine, options in plan.kernels:
             words = options.split()
-            kernels_of.setdefault(engine, set()).update(int(count) for count in words[words.index("--tokens") + 1].split(","))
+            kernels_of.setdefault(engine, set()).update(
+                int(count) for count in words[words.index("--tokens") + 1].split(","))
         for engine, options in plan.bench:
             words = options.split()
-            get = lambda name, default: [int(one) for one in (words[words.index(name) + 1] if name in words else default).split(",")]
+            get = lambda name, default: [
+                int(one) for one in (words[words.index(name) + 1] if name in words else default).split(",")
+            ]
             for depth in get("--depth", "0"):
                 bench_of.setdefault(engine, set()).update((prompt, 1, depth) for prompt in get("-p", "512") if prompt)
                 bench_of[engine].update((0, batch, depth) for batch in get("--batch", "1"))
@@ -199,9 +253,11 @@ class Reports(unittest.TestCase):
             if source["part"] == "kernels":
                 self.assertIn(source["tokens"], kernels_of[source["engine"]])
             if source["part"] == "bench":
-                self.assertIn((source["prompt"], source.get("sequences", 1), source["depth"]), bench_of[source["engine"]], one["name"])
+                self.assertIn((source["prompt"], source.get("sequences", 1), source["depth"]),
+                              bench_of[source["engine"]], one["name"])
             if source["part"] == "serve":
-                self.assertIn((source["users"], source["prompt"], source["new"]), [(users, prompt, new) for users, _, prompt, new in plan.loads])
+                self.assertIn((source["users"], source["prompt"], source["new"]),
+                              [(users, prompt, new) for users, _, prompt, new in plan.loads])
 
 
 class Unpacking(unittest.TestCase):
@@ -213,11 +269,11 @@ class Unpacking(unittest.TestCase):
             subprocess.run(["zstd", "-q", "--long=27", file, "-o", f"{file}.zst"], check=True)
             packed = pathlib.Path(f"{file}.zst").read_bytes()
         for way in (unpack.by_program, unpack.by_library):
-            self.assertEqual(unpack.unpacked(packed, (way,)), data)
+            self.assertEqual(unpack.unpacked(packed, (way, )), data)
         with self.assertRaises(SystemExit):
             unpack.unpacked(packed, ())
         with self.assertRaises(SystemExit):
-            unpack.unpacked(packed[:-5], (unpack.by_library,))
+            unpack.unpacked(packed[:-5], (unpack.by_library, ))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Llama shapes in torch, compiled: what a careful user gets from it on this GPU. One JSON object a line, each as soon as it is measured.
+"""Llama shapes in torch, compiled: what a careful user gets from it on this GPU. One JSON object a line, as they come.
 
-A decode step is what gpt-fast does: static KV cache, one torch.compile of the whole step in a CUDA graph (mode="reduce-overhead"), argmax
-inside. A compilation takes tens of seconds, so this is a call of its own, behind run.py (whose peers.py compiles nothing).
+A decode step is what gpt-fast does: static KV cache, one torch.compile of the whole step in a CUDA graph
+(mode="reduce-overhead"), argmax inside. A compilation takes tens of seconds, so this is a call of its own, behind
+run.py (whose peers.py compiles nothing).
 
     torch_model.py [--shape 1b] [--batch 1,64] [--depth 128] [--prefill 2048] [--device cuda]
 """
@@ -31,7 +32,8 @@ class Llama(torch.nn.Module):
         width = (heads + 2 * kv_heads) * self.head_dim
 
         def made(*sizes):
-            return torch.nn.Parameter(torch.randn(*sizes, device=device, dtype=torch.bfloat16) * 0.02, requires_grad=False)
+            return torch.nn.Parameter(torch.randn(*sizes, device=device, dtype=torch.bfloat16) * 0.02,
+                                      requires_grad=False)
 
         self.embedding = made(vocabulary, hidden)
         self.blocks = torch.nn.ModuleList()
@@ -39,11 +41,13 @@ class Llama(torch.nn.Module):
             block = torch.nn.Module()
             block.qkv, block.out = made(width, hidden), made(hidden, heads * self.head_dim)
             block.gate_up, block.down = made(2 * ffn, hidden), made(hidden, ffn)
-            block.norms = torch.nn.Parameter(torch.ones(2, hidden, device=device, dtype=torch.bfloat16), requires_grad=False)
+            block.norms = torch.nn.Parameter(torch.ones(2, hidden, device=device, dtype=torch.bfloat16),
+                                             requires_grad=False)
             for name in ("keys", "values"):
-                block.register_buffer(name, torch.zeros(batch, kv_heads, context, self.head_dim, device=device, dtype=torch.bfloat16))
+                block.register_buffer(
+                    name, torch.zeros(batch, kv_heads, context, self.head_dim, device=device, dtype=torch.bfloat16))
             self.blocks.append(block)
-        inverse = 10000.0 ** (-torch.arange(0, self.head_dim, 2, device=device, dtype=torch.float32) / self.head_dim)
+        inverse = 10000.0**(-torch.arange(0, self.head_dim, 2, device=device, dtype=torch.float32) / self.head_dim)
         angles = torch.arange(context, device=device, dtype=torch.float32)[:, None] * inverse
         self.register_buffer("cosines", angles.cos().to(torch.bfloat16))
         self.register_buffer("sines", angles.sin().to(torch.bfloat16))
@@ -52,7 +56,7 @@ class Llama(torch.nn.Module):
     def rotate(self, x, positions):
         first, second = x.chunk(2, dim=-1)
         cosine, sine = self.cosines[positions][:, None], self.sines[positions][:, None]  # [T, 1, D/2]
-        cosine, sine = cosine.transpose(0, 1), sine.transpose(0, 1)                      # [1, T, D/2]
+        cosine, sine = cosine.transpose(0, 1), sine.transpose(0, 1)  # [1, T, D/2]
         return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
 
     def forward(self, ids, positions):
@@ -61,7 +65,7 @@ class Llama(torch.nn.Module):
         x = F.embedding(ids, self.embedding)
         mask = self.places[None, :] <= positions[:, None]
         for block in self.blocks:
-            n = F.rms_norm(x, (x.shape[-1],), block.norms[0], 1e-5)
+            n = F.rms_norm(x, (x.shape[-1], ), block.norms[0], 1e-5)
             qkv = F.linear(n, block.qkv).view(batch, tokens, -1, self.head_dim).transpose(1, 2)
             q, k, v = qkv.split([self.heads, self.kv_heads, self.kv_heads], dim=1)
             q, k = self.rotate(q, positions), self.rotate(k, positions)
@@ -69,7 +73,7 @@ class Llama(torch.nn.Module):
             block.values.index_copy_(2, positions, v)
             attended = F.scaled_dot_product_attention(q, block.keys, block.values, attn_mask=mask, enable_gqa=True)
             x = x + F.linear(attended.transpose(1, 2).reshape(batch, tokens, -1), block.out)
-            n = F.rms_norm(x, (x.shape[-1],), block.norms[1], 1e-5)
+            n = F.rms_norm(x, (x.shape[-1], ), block.norms[1], 1e-5)
             gate, up = F.linear(n, block.gate_up).chunk(2, dim=-1)
             x = x + F.linear(F.silu(gate) * up, block.down)
         return F.linear(x[:, -1:], self.embedding).argmax(dim=-1)
@@ -122,7 +126,8 @@ def prefill(device, shape, tokens):
 def weight_bytes(shape):
     hidden, ffn, layers, heads, kv_heads, vocabulary = shape
     head_dim = hidden // heads
-    return 2 * (layers * hidden * ((heads + 2 * kv_heads) * head_dim + heads * head_dim + 3 * ffn) + hidden * vocabulary)
+    return 2 * (layers * hidden *
+                ((heads + 2 * kv_heads) * head_dim + heads * head_dim + 3 * ffn) + hidden * vocabulary)
 
 
 def numbers(text):
@@ -142,10 +147,13 @@ def main():
     put(torch=torch.__version__, device=torch.cuda.get_device_name() if device == "cuda" else device)
     for name in options.shape or ["1b"]:
         shape = SHAPES[name]
-        for kind, count in [*(("decode", batch) for batch in options.batch), *(("prefill", tokens) for tokens in options.prefill)]:
+        for kind, count in [
+                *(("decode", batch) for batch in options.batch), *(("prefill", tokens) for tokens in options.prefill)
+        ]:
             begin = time.perf_counter()
             try:
-                seconds = decode(device, shape, count, options.depth) if kind == "decode" else prefill(device, shape, count)
+                seconds = decode(device, shape, count, options.depth) if kind == "decode" else prefill(
+                    device, shape, count)
             except RuntimeError as error:
                 put(model=name, **{kind: count}, error=str(error).splitlines()[0])
                 failed = 1

@@ -24,5 +24,12 @@ def multiply(w, x, choice):
     rows, k = w.shape
     per_program, columns, warps = choice
     y = torch.empty(rows, device=w.device, dtype=torch.float32)
-    gemv_kernel[(triton.cdiv(rows, per_program),)](w, x, y, rows, k, ROWS=per_program, COLUMNS=columns, num_warps=warps)
+    gemv_kernel[(triton.cdiv(rows, per_program), )](w,
+                                                    x,
+                                                    y,
+                                                    rows,
+                                                    k,
+                                                    ROWS=per_program,
+                                                    COLUMNS=columns,
+                                                    num_warps=warps)
     return y

@@ -1,7 +1,7 @@
 """Stands for the bundle's programs in scripts_test.py: prints what they print, at once. Its name says which one it is.
 
-STUB_FAULTS, words with commas: hang:WORD (a line, then nothing for ever), die:WORD (a line, then a signal) where a command has WORD; ids (answers
-of the trace differ).
+STUB_FAULTS, words with commas: hang:WORD (a line, then nothing for ever), die:WORD (a line, then a signal) where a
+command has WORD; ids (answers of the trace differ).
 """
 import http.server
 import json
@@ -34,8 +34,10 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def do_GET(self):
-        self.answer('ingot:steps_total{model_name="m"} 5\nvllm:time_to_first_token_seconds_sum{} 1.5\nvllm:time_to_first_token_seconds_count{} 3\n'
-                    if self.path == "/metrics" else "{}")
+        self.answer(
+            'ingot:steps_total{model_name="m"} 5\nvllm:time_to_first_token_seconds_sum{} 1.5\n'
+            'vllm:time_to_first_token_seconds_count{} 3\n'
+            if self.path == "/metrics" else "{}")
 
     def do_POST(self):
         self.answer('{"usage":{"completion_tokens":4}}')
@@ -51,7 +53,12 @@ def bench():
             put(test=f"pp{prompt}", prompt=prompt, new=0, depth=depth[0], sequences=1, tokens_per_s=25000.0)
     for new in numbers("-n"):
         for batch in numbers("--batch") or [1]:
-            put(test=f"tg{new} @ b{batch}", prompt=0, new=new, depth=depth[0], sequences=batch, tokens_per_s=250.0 * batch)
+            put(test=f"tg{new} @ b{batch}",
+                prompt=0,
+                new=new,
+                depth=depth[0],
+                sequences=batch,
+                tokens_per_s=250.0 * batch)
 
 
 def kernels():
@@ -60,10 +67,29 @@ def kernels():
         for name in ("projections_0", "attention_0", "residual_0", "gate_up_0", "residual_1", "linear_0"):
             for context in numbers("--context") if name == "attention_0" else [None]:
                 for edges in ("programmatic", "full"):
-                    put(kernel=name, variant=name + "_t8", tokens=tokens, context=context, edges=edges, launches=1 if name == "linear_0" else 32,
-                        us=10.0 if edges == "programmatic" else 12.0, bytes=10, gb_s=3000.0, flops=10, tflops=300.0, bound_us=5.0, of_bound=0.5)
-        put(step={"tokens": tokens, "context": 128, "edges": "programmatic", "without": None, "us_step_graph": 2000.0, "us_sum_of_kernels": 1610.0, "host_us": 9.0})
-        put(step={"tokens": tokens, "context": 128, "edges": "programmatic", "without": "gate_up_0", "us_step_graph": 1600.0, "us_sum_of_kernels": None, "host_us": None})
+                    put(kernel=name,
+                        variant=name + "_t8",
+                        tokens=tokens,
+                        context=context,
+                        edges=edges,
+                        launches=1 if name == "linear_0" else 32,
+                        us=10.0 if edges == "programmatic" else 12.0,
+                        bytes=10,
+                        gb_s=3000.0,
+                        flops=10,
+                        tflops=300.0,
+                        bound_us=5.0,
+                        of_bound=0.5)
+        put(
+            step={
+                "tokens": tokens, "context": 128, "edges": "programmatic", "without": None, "us_step_graph": 2000.0,
+                "us_sum_of_kernels": 1610.0, "host_us": 9.0
+            })
+        put(
+            step={
+                "tokens": tokens, "context": 128, "edges": "programmatic", "without": "gate_up_0",
+                "us_step_graph": 1600.0, "us_sum_of_kernels": None, "host_us": None
+            })
 
 
 def main():

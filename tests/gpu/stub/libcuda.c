@@ -1,4 +1,5 @@
-// What ceilings.py calls of the driver, with the real parameters: a wrong count, width or order of them is found here and not on a GPU.
+// What ceilings.py calls of the driver, with the real parameters: a wrong count, width or order of them is
+// found here and not on a GPU.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -37,31 +38,46 @@ int cuMemsetD8_v2(uint64_t at, unsigned char byte, size_t bytes) { return byte &
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
   return stream || !inside(to, bytes) || !inside(from, bytes) ? Invalid : Ok;
 }
-int cuEventCreate(void **event, unsigned flags) { return flags || made == 64 ? Invalid : (*event = &events[made++], Ok); }
+int cuEventCreate(void **event, unsigned flags) {
+  if (flags || made == 64)
+    return Invalid;
+  *event = &events[made++];
+  return Ok;
+}
 int cuEventRecord(void *event, void *stream) { return event && !stream ? Ok : Invalid; }
 int cuEventSynchronize(void *event) { return event ? Ok : Invalid; }
-int cuEventElapsedTime(float *ms, void *begin, void *end) { return *ms = 0.5f, begin && end && begin != end ? Ok : Invalid; }
-int cuModuleLoadData(void **out, const void *image) { return *out = &module, memcmp(image, "\177ELF", 4) ? Invalid : Ok; }
+int cuEventElapsedTime(float *ms, void *begin, void *end) {
+  *ms = 0.5f;
+  return begin && end && begin != end ? Ok : Invalid;
+}
+int cuModuleLoadData(void **out, const void *image) {
+  *out = &module;
+  return memcmp(image, "\177ELF", 4) ? Invalid : Ok;
+}
 int cuModuleGetFunction(void **out, void *from, const char *name) {
   if (from != &module || (strcmp(name, "read_all") && strcmp(name, "one_block_a_processor")))
     return Invalid;
-  return *out = &kernels[name[0] == 'o'], Ok;
+  *out = &kernels[name[0] == 'o'];
+  return Ok;
 }
-int cuFuncSetAttribute(void *kernel, int which, int value) { return shared = value, kernel == &kernels[1] && which == 8 ? Ok : Invalid; }
-int cuLaunchKernel(void *kernel, unsigned x, unsigned y, unsigned z, unsigned threadsX, unsigned threadsY, unsigned threadsZ, unsigned bytes, void *stream,
+int cuFuncSetAttribute(void *kernel, int which, int value) {
+  shared = value;
+  return kernel == &kernels[1] && which == 8 ? Ok : Invalid;
+}
+int cuLaunchKernel(void *kernel, unsigned x, unsigned y, unsigned z, unsigned threadsX,
+                   unsigned threadsY, unsigned threadsZ, unsigned bytes, void *stream,
                    void **arguments, void **extra) {
   const uint64_t from = *(uint64_t *)arguments[0], to = *(uint64_t *)arguments[2];
   const unsigned long long pieces = *(unsigned long long *)arguments[1];
-  return kernel == &kernels[0] && x % 132 == 0 && y == 1 && z == 1 && threadsX == 256 && threadsY == 1 && threadsZ == 1 && !bytes && !stream && !extra &&
-                 inside(from, pieces * 16) && inside(to, 4)
-             ? Ok
-             : Invalid;
+  const int shape = x % 132 == 0 && y == 1 && z == 1 && threadsX == 256 && threadsY == 1 &&
+                    threadsZ == 1 && !bytes && !stream && !extra;
+  return kernel == &kernels[0] && shape && inside(from, pieces * 16) && inside(to, 4) ? Ok : Invalid;
 }
 int cuOccupancyMaxActiveClusters(int *most, void *kernel, const Config *config) {
   const unsigned blocks = config->attributes->value[0];
   *most = (int)(132 / blocks);
-  return kernel == &kernels[1] && config->count == 1 && config->attributes->id == 4 && config->gridX % blocks == 0 && config->blockX == 384 &&
-                 config->shared == (unsigned)shared && !config->stream
-             ? Ok
-             : Invalid;
+  const int attribute = config->count == 1 && config->attributes->id == 4;
+  const int shape = config->gridX % blocks == 0 && config->blockX == 384 &&
+                    config->shared == (unsigned)shared && !config->stream;
+  return kernel == &kernels[1] && attribute && shape ? Ok : Invalid;
 }

@@ -9,6 +9,7 @@ class jit:
     def __getitem__(self, grid):
         def call(*values, num_warps, **constants):
             assert [*self.names[:len(values)], *constants] == self.names and all(size > 0 for size in grid)
+
         return call
 
 
