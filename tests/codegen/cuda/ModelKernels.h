@@ -1,0 +1,66 @@
+//===- ModelKernels.h - The projections and attention of two models, as kernel IR ===//
+//
+// As `ingot compile` makes them of Llama shapes on sm_90a: norms and appending in projections of few
+// tokens, the residual an operand of its own (though it is the output's buffer), keys of the head,
+// products of fp8 where weights are fp8.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "CudaKernels.h"
+
+#include <map>
+
+namespace ingot::cuda::test {
+
+struct ModelShape {
+  const char *name;
+  int64_t hidden, inner, heads, kvHeads, headDim, vocabulary;
+};
+inline constexpr ModelShape kModelShapes[] = {{"8b", 4096, 14336, 32, 8, 128, 128256},
+                                              {"1b", 2048, 8192, 32, 8, 64, 128256}};
+
+/// Tokens up to which a projection computes the norm before it: as passes/lowering/NormPrologues.cpp
+/// decides. `weights` of an output: 1, or 2 of a pair.
+inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
+  int64_t few = 8;
+  while (few > 1 && (2 * few * k * 4 > weights * fragmentLayout(format, 16, k).tileBytes() ||
+                     few * gpuRowBytes(k) > 16 * 1024))
+    few /= 2;
+  return few;
+}
+
+/// More than 64 tokens multiply in fp8, as all kernels of fp8 weights on sm_90a do.
+inline std::string withFp8(const std::string &matmul, WeightFormat format, int64_t k) {
+  if (numericFormat(format).kind != NumericFormat::Kind::ScaledFloat)
+    return matmul;
+  return extended(matmul, fp8Argument(k), fp8Clause(k), "");
+}
+
+/// Kernel IR by name, for one format of weights: qkv, o, gate_up, down, head.
+inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, WeightFormat format) {
+  const int64_t width = m.heads * m.headDim, kvWidth = m.kvHeads * m.headDim;
+  return {
+      {"qkv", withAppend(withNorm(withFp8(projections("qkv", m.hidden,
+                                                      {{format, width},
+                                                       {format, kvWidth},
+                                                       {format, kvWidth}}),
+                                          format, m.hidden),
+                                  m.hidden, fewTokens(format, m.hidden, 1)),
+                         {m.heads, m.kvHeads, m.headDim, m.headDim, false, false})},
+      {"o", withFp8(residualMatmul("o", format, m.hidden, width), format, width)},
+      {"gate_up", withNorm(withFp8(gateUp("gate_up", format, m.inner, m.hidden, /*silu=*/true),
+                                   format, m.hidden),
+                           m.hidden, fewTokens(format, m.hidden, 2))},
+      {"down", withFp8(residualMatmul("down", format, m.hidden, m.inner), format, m.inner)},
+      {"head", withKeys(withNorm(withFp8(plainMatmul("head", format, m.vocabulary, m.hidden, "f32",
+                                                     /*extent=*/1),
+                                         format, m.hidden),
+                                 m.hidden, fewTokens(format, m.hidden, 1), /*gather=*/true))}};
+}
+
+/// Attention over a cache of bf16 or fp8.
+inline std::string attentionOf(const ModelShape &m, bool fp8) {
+  return attention("attention", {m.heads, m.kvHeads, m.headDim, 0, 0, "bf16", fp8});
+}
+
+} // namespace ingot::cuda::test

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Holds the SASS of the kernels of two models against rules.py and figures.json (docs/gpu.md, What SASS must show).
+
+    sass_test.py BUILD              compiles, disassembles, compares; exit 77 where NVRTC or nvdisasm is absent
+    sass_test.py BUILD --self-test  each rule, on a kernel that breaks it (broken.cu)
+    sass_test.py BUILD --table      prints the figures of all kernels and compares nothing
+    sass_test.py BUILD --store      writes figures.json anew, its exceptions as they were
+
+BUILD is the build folder: bin/write-cuda-kernels, and venv with the wheels of tests/requirements.txt. No GPU is needed.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import glob
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[3]
+sys.path[:0] = [str(HERE), str(SOURCE / "tests" / "gpu")]
+
+import nvrtc  # noqa: E402
+import rules  # noqa: E402
+import sass  # noqa: E402
+
+HEADERS = SOURCE / "codegen" / "cuda" / "device"
+FIGURES = HERE / "figures.json"
+SKIPPED = 77
+NO_STEPS = 1  # of wgmma, where nothing is known of groups
+# What is compared: a minute on two processors. Other kernels differ in K or N from one of these, or in both formats.
+COMPARED = ("8b-bf16-*", "8b-fp8-*", "8b-int4_g64-*", "8b-*-gate_up", "8b-*-down", "1b-*-attention", "1b-bf16-qkv",
+            "1b-bf16-down", "1b-int4_g64-gate_up", "1b-int4_g64-head")
+
+
+def measure(tools, name, source, options):
+    """{symbol: figures} of one program."""
+    library, disassembler = tools
+    cubin, log = nvrtc.Nvrtc(library).compile(source, name, [*options, "-I", str(HEADERS)])
+    if cubin is None:
+        raise RuntimeError(f"{name} does not compile\n{log}")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run([disassembler, "-c", file.name], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"nvdisasm fails on {name}\n{done.stderr}")
+    used = nvrtc.resources(log)
+    # "Potential Performance Loss: wgmma.mma_async instructions are serialized due to … in function 'NAME'"
+    serialised = re.findall(r"Performance Loss.*function '(\w+)'", log)
+    return {kernel.symbol: {**rules.figures(kernel), "registers": used[kernel.symbol]["registers"],
+                            "serialised": kernel.symbol in serialised}
+            for kernel in sass.parse(done.stdout)}
+
+
+def passes_of(variant):
+    """How often a thread of a few-token kernel walks its epilogue; None of others. A block makes 16 rows."""
+    if not re.search(r"_(few|t\d+)$", variant["symbol"]):
+        return None
+    tokens = -(-variant["grid"][1]["divide"] // 8) * 8
+    return -(-16 * tokens // variant["threads"])
+
+
+def steps_of(kernel, symbol):
+    """wgmmas of a group: of 16 k (fp8 products: 32), at most those of the 64 k that are a run."""
+    if symbol.endswith("_wgmma_fp8"):
+        return 4
+    groups = [operand["group"] or 64 for operand in kernel["operands"] if operand["kind"] == "weight"]
+    return min([64, *groups]) // 16
+
+
+def measure_all(build, tools, globs):
+    """{"KERNEL SYMBOL": (figures, steps of a group)} of the kernels that match, in order."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run([build / "bin" / "write-cuda-kernels", work], check=True)
+        described = json.loads((pathlib.Path(work) / "kernels.json").read_text())
+        with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+            jobs = [(kernel, pool.submit(measure, tools, kernel["name"], (pathlib.Path(work) / kernel["text"]).read_text(),
+                                         described["options"])) for kernel in described["kernels"]
+                    if any(fnmatch.fnmatch(kernel["name"], glob) for glob in globs)]
+            found = {}
+            for kernel, job in jobs:
+                of_symbol = job.result()
+                for variant in kernel["variants"]:
+                    symbol, passes = variant["symbol"], passes_of(variant)
+                    figures = of_symbol[symbol] if passes is None else rules.once(of_symbol[symbol], passes)
+                    found[f"{kernel['name']} {symbol}"] = (figures, steps_of(kernel, symbol))
+    return found
+
+
+def excepted(exceptions, name, rule, figure):
+    """The first exception that lets the kernel be, and counts that it was wanted."""
+    for exception in exceptions:
+        if exception["rule"] == rule and fnmatch.fnmatch(name, exception["kernels"]) and figure <= exception["most"]:
+            exception["used"] = exception.get("used", 0) + 1
+            return exception
+    return None
+
+
+def hold(found, stored):
+    """Prints what is wrong; True if nothing is."""
+    wrong, lower, exceptions = [], [], [dict(e) for e in stored["exceptions"]]
+    for name, (figures, steps) in found.items():
+        for rule, figure, what in rules.broken(figures, steps):
+            if not excepted(exceptions, name, rule, figure):
+                wrong.append(f"{rule}  {name}: {what}")
+        if name not in stored["kernels"]:
+            wrong.append(f"R6  {name}: no stored figures")
+            continue
+        more, less = rules.above(figures, dict(zip(("registers", "slots"), stored["kernels"][name])))
+        wrong += [f"{rule}  {name}: {what}" for rule, _, what in more]
+        lower += [f"{name}: {what}" for what in less]
+    wrong += [f"R6  {name}: stored figures of a kernel that is no more" for name in stored["kernels"] if name not in found]
+    for exception in exceptions:
+        print(f"known: {exception['rule']} of {exception['kernels']}, {exception.get('used', 0)} kernels: {exception['reason']}"
+              + ("" if exception.get("used") else " (mended: take it out of figures.json)"))
+    for line in lower:
+        print(f"lower: {line}")
+    for line in wrong:
+        print(f"wrong: {line}")
+    print(f"{len(found)} kernels, {len(wrong)} findings, {len(lower)} figures lower than stored")
+    if wrong:
+        print(f"after a change that is meant: {pathlib.Path(__file__).name} BUILD --store")
+    return not wrong
+
+
+def print_table(found):
+    print(f"{'kernel':46} {'registers':>9} {'slots':>7} {'fences':>6} {'round trips':>11} {'narrow':>6} {'per wait':>8} "
+          f"{'spills':>6} {'split':>5}")
+    for name, (f, _) in found.items():
+        slots = "" if f["slots"] is None else f"{f['slots']:.1f}"
+        per_wait = "" if f["per_wait"] is None else f"{f['per_wait']:.1f}"
+        print(f"{name:46} {f['registers']:9} {slots:>7} {f['fences']:6} {f['round_trips']:11} {f['narrow']:6} {per_wait:>8} "
+              f"{f['spills']:6} {f['split_stores']:5}")
+
+
+def write_figures(found, exceptions):
+    rows = ",\n".join(f"  {json.dumps(name)}: [{f['registers']}, {json.dumps(f['slots'])}]" for name, (f, _) in found.items())
+    known = ",\n".join(f"  {json.dumps(exception)}" for exception in exceptions)
+    FIGURES.write_text('{"exceptions": [\n%s\n ],\n "kernels": {\n%s\n }}\n' % (known, rows))
+
+
+def self_test(tools):
+    options = ["--gpu-architecture=sm_90a", "--std=c++17", "-default-device", "--fmad=false", "--ptxas-options=-v"]
+    failed = []
+    for symbol, figures in measure(tools, "broken", (HERE / "broken.cu").read_text(), options).items():
+        steps = 4 if symbol.startswith("r3") else NO_STEPS
+        found = [rule for rule, _, _ in rules.broken(figures, steps)]
+        wanted = [] if symbol == "sound" else [f"R{symbol[1]}"]
+        print(f"{symbol}: {', '.join(found) or 'nothing'}")
+        if found != wanted:
+            failed.append(f"{symbol}: found {found}, wanted {wanted}: {figures}")
+        if symbol == "sound":
+            for name in ("registers", "slots"):
+                lowered = {"registers": 10000, "slots": 10000, name: (figures[name] or 1) - 1}
+                seen = rules.above({**figures, "slots": figures["slots"] or 1}, lowered)[0]
+                if [rule for rule, _, _ in seen] != ["R6"]:
+                    failed.append(f"R6 of {name}: found {seen}")
+    for line in failed:
+        print(f"wrong: {line}")
+    return not failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    for mode in ("--self-test", "--table", "--store"):
+        parser.add_argument(mode, action="store_true")
+    chosen = parser.parse_args()
+    packages = glob.glob(str(chosen.build / "venv/lib/python*/site-packages"))
+    sys.path += packages
+    disassembler = glob.glob(str(chosen.build / "venv/lib/python*/site-packages/nvidia/*/bin/nvdisasm"))
+    try:
+        library = nvrtc.Nvrtc().path
+    except OSError as error:
+        print(f"skipped: {error}")
+        return SKIPPED
+    if not disassembler:
+        print("skipped: no nvdisasm; `./dev setup` installs the wheel (tests/requirements.txt)")
+        return SKIPPED
+    tools = (library, disassembler[0])
+    if chosen.self_test:
+        return 0 if self_test(tools) else 1
+    found = measure_all(chosen.build, tools, ["*"] if chosen.table else COMPARED)
+    stored = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"exceptions": [], "kernels": {}}
+    if chosen.table:
+        print_table(found)
+    elif chosen.store:
+        write_figures(found, stored["exceptions"])
+        stored = json.loads(FIGURES.read_text())
+        return 0 if hold(found, stored) else 1
+    else:
+        return 0 if hold(found, stored) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
