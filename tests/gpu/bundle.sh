@@ -15,7 +15,6 @@ targets=("$@"); [ ${#targets[@]} -gt 0 ] || targets=(cuda:sm_90a)
 if [ $dry = 1 ]; then targets=(cuda-emulator:sm_90a); fi
 most=30000000 # bytes
 built=$(cd "$(dirname "$ingot")" && pwd)
-python=$built/../venv/bin/python; [ -x "$python" ] || python=python3
 fail() { echo "bundle.sh: $*" >&2; exit 1; }
 command -v zstd >/dev/null || fail "there is no zstd here: ./dev setup installs it"
 
@@ -46,7 +45,9 @@ ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' |
 if [ $dry = 1 ]; then cp "$built/../lib/libingot-cuda-emulator.so" "$folder/lib/"; fi
 cp "$here"/{run,runner,parts,ceilings,peers,triton_gemv,torch_model,report}.py "$here/predictions.json" "$folder/"
 cp "$here/unpack.py" "$out/"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 "$python" - "$folder/ceilings.cubin" <<'PYTHON'
+# NVRTC is where the tests have theirs, if it is nowhere else.
+PYTHONPATH=$here:$(echo "$built"/../venv/lib/python*/site-packages) PYTHONDONTWRITEBYTECODE=1 \
+  python3 - "$folder/ceilings.cubin" <<'PYTHON'
 import sys
 from ceilings import SOURCE
 from nvrtc import Nvrtc

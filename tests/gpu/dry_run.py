@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
+import nvrtc
 import report
 
 # A part is in the way of nothing if this machine lacks what it asks for.
@@ -32,6 +33,13 @@ def run(*command, **options):
 
 def main(programs):
     start, bin_folder = time.monotonic(), pathlib.Path(programs).resolve()
+    packages = [str(path) for path in bin_folder.parent.glob("venv/lib/python*/site-packages")]
+    sys.path += packages  # NVRTC
+    try:
+        nvrtc.Nvrtc()
+    except OSError as problem:
+        print(f"skipped: {problem}")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(HERE / "stub")}
@@ -39,25 +47,12 @@ def main(programs):
         (work / "there").mkdir()
         run(work / "made" / "unpack.py", work / "made" / "ingot-gpu.tar.zst", work / "there", check=True)
         bundle, results = work / "there" / "ingot-gpu", work / "results.jsonl"
-        run("cc", "-shared", "-fPIC", "-o", work / "libcuda-stub.so", HERE / "stub" / "libcuda.c", check=True)
+        run(os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", work / "libcuda-stub.so", HERE / "stub" / "libcuda.c", check=True)
         # Limits are for a GPU; here two processors may be shared with other tests.
-        done = run(bundle / "run.py",
-                   "--dry-run",
-                   "--results",
-                   results,
-                   "--libcuda",
-                   work / "libcuda-stub.so",
-                   "--torch-device",
-                   "cuda",
-                   "--patience",
-                   10,
-                   "--budget",
-                   850,
-                   env=environment)
-        text = subprocess.run([sys.executable, bundle / "report.py", results],
-                              check=True,
-                              capture_output=True,
-                              text=True).stdout
+        options = ["--torch-device", "cuda", "--libcuda", work / "libcuda-stub.so", "--patience", 10, "--budget", 850]
+        done = run(bundle / "run.py", "--dry-run", "--results", results, *options, env=environment)
+        found = subprocess.run([sys.executable, bundle / "report.py", results], check=True, stdout=subprocess.PIPE, text=True)
+        text = found.stdout
         print(text)
         lines, broken = report.read(results.read_text())
         found = report.Run(lines)
@@ -67,7 +62,16 @@ def main(programs):
         assert "Nothing failed." in text, "something is wrong"
         assert {line["missing"] for line in lines if "missing" in line} <= MAY_MISS
         figures(found)
+        sweep(bundle, work / "sweep.jsonl", {**environment, "PYTHONPATH": os.pathsep.join(packages)})
         print(f"{json.dumps({'dry_run_minutes': round((time.monotonic() - start) / 60, 2)})}")
+
+
+def sweep(bundle, rows, environment):
+    """The other script, as far as it goes without a device: it compiles what lies in the bundle."""
+    options = ["--dry-run", "--kernels", "*-o", "--tokens", 8, "--knob", "INGOT_DEPTH=2", "--out", rows]
+    run(bundle / "sweep.py", bundle / "kernels", *options, env=environment, check=True)
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert found and not any(row["error"] for row in found), found
 
 
 def figures(found):

@@ -50,7 +50,7 @@ def bundle(folder):
 
 def libcuda(folder):
     library = folder / "libcuda-stub.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, HERE / "stub" / "libcuda.c"], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, HERE / "stub" / "libcuda.c"], check=True)
     return library
 
 
