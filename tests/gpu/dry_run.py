@@ -47,12 +47,12 @@ def main(programs):
         (work / "there").mkdir()
         run(work / "made" / "unpack.py", work / "made" / "ingot-gpu.tar.zst", work / "there", check=True)
         bundle, results = work / "there" / "ingot-gpu", work / "results.jsonl"
-        run(os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", work / "libcuda-stub.so", HERE / "stub" / "libcuda.c", check=True)
+        compiler, library = os.environ.get("CC", "cc"), work / "libcuda-stub.so"
+        run(compiler, "-shared", "-fPIC", "-o", library, HERE / "stub" / "libcuda.c", check=True)
         # Limits are for a GPU; here two processors may be shared with other tests.
-        options = ["--torch-device", "cuda", "--libcuda", work / "libcuda-stub.so", "--patience", 10, "--budget", 850]
+        options = ["--torch-device", "cuda", "--libcuda", library, "--patience", 10, "--budget", 850]
         done = run(bundle / "run.py", "--dry-run", "--results", results, *options, env=environment)
-        found = subprocess.run([sys.executable, bundle / "report.py", results], check=True, stdout=subprocess.PIPE, text=True)
-        text = found.stdout
+        text = run(bundle / "report.py", results, check=True, stdout=subprocess.PIPE).stdout
         print(text)
         lines, broken = report.read(results.read_text())
         found = report.Run(lines)

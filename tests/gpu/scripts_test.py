@@ -50,7 +50,8 @@ def bundle(folder):
 
 def libcuda(folder):
     library = folder / "libcuda-stub.so"
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, HERE / "stub" / "libcuda.c"], check=True)
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, HERE / "stub" / "libcuda.c"], check=True)
     return library
 
 
