@@ -18,12 +18,14 @@
 #pragma once
 
 #include "runtime/device/Batch.h"
+#include "runtime/device/KernelBench.h"
 #include "runtime/device/Trace.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/kv/PageMover.h"
 
 #include <cassert>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -104,6 +106,10 @@ public:
   virtual std::string remark() const { return ""; }
   /// Of the host that work on a step.
   virtual int threads() const = 0;
+
+  /// Times launches apart from each other; null: this device cannot. The executor's memory is its
+  /// own meanwhile, and holds no answers afterwards.
+  virtual std::unique_ptr<KernelBench> kernelBench() { return nullptr; }
 
   /// Starts (or ends) taking times. `keepEvents` for a Chrome trace.
   virtual void startTrace(bool keepEvents) = 0;

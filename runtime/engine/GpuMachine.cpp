@@ -11,8 +11,8 @@ namespace ingot::runtime {
 //   H200 SXM         989, fp8 1,979                         B200                2,250, fp8 4,500
 //   RTX PRO 6000     503, fp8 1,007 (f32 sums)
 //
-// sm_100 is mma.sync here, which reaches little of what that machine has. Kernels of sm_90 and newer
-// start while the one before ends; the others' starts are seen whole.
+// sm_100 is mma.sync here, which reaches little of what that machine has. Kernels of sm_90 and
+// newer start while the one before ends; the others' starts are seen whole.
 static constexpr GpuMachine kMachines[] = {
     {80, "A100", 108, 1.41, 2039, 2048, 2048, 128, 0.5, 0.2, 2},
     {89, "L40S", 142, 2.52, 864, 1024, 2048, 256, 0.5, 0.2, 2},

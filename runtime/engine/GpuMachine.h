@@ -1,17 +1,17 @@
 //===- GpuMachine.h - What GPUs of an architecture can do at most ---------===//
 //
-// Figures of data sheets, for the best-known GPU of each architecture, and three guesses. They serve
-// where nothing was measured: to foretell steps before the first has run (EngineCost.h), and as roofs
-// (`ingot inspect --roofline`, `ingot bench-kernels`). The model is one line:
+// Figures of data sheets, for the best-known GPU of each architecture, and three guesses. They
+// serve where nothing was measured: to foretell steps before the first has run (EngineCost.h), and
+// as roofs (`ingot inspect --roofline`, `ingot bench-kernels`). The model is one line:
 //
 //   seconds of a launch = max(bytes / read, operations / (rate * reached)) + exposed
 //
-//   rate      of tensor cores, dense, f32 sums: operations a clock and processor * processors * clock
+//   rate      of tensor cores, dense, f32 sums: operations a clock and processor, times both
 //   reached   the part of it that our kernels are thought to reach: of projections, of attention
-//   exposed   of a launch in a graph, what nothing else hides: its start, and the tail of the one before
+//   exposed   of a launch in a graph, what nothing hides: its start, the tail of the one before
 //
-// `read` is 7/8 of the memory's nominal rate. None of the guesses was measured; measured steps correct
-// what is foretold of them (schedule/StepCost.h).
+// `read` is 7/8 of the memory's nominal rate. None of the guesses was measured; measured steps
+// correct what is foretold of them (schedule/StepCost.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,6 @@
 //===- EngineCost.cpp - See EngineCost.h -----------------------------------===//
 #include "runtime/service/EngineCost.h"
 
-#include "runtime/device/cuda/StepShape.h"
 #include "runtime/engine/GpuMachine.h"
 
 #include <algorithm>
@@ -64,6 +63,13 @@ double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &ma
   return std::max(launch.coreSeconds, launch.bytes / machine.readGbPerS() * 1e-9);
 }
 
+/// In a step of so many tokens and few rows: then the first variant has no blocks.
+bool isIdle(const fb::KernelVariants &variants, int64_t tokens) {
+  const fb::Variant &first = *variants.variants()->Get(0);
+  return first.x()->multiply() == 0 &&
+         (first.max_tokens() == 0 || uint64_t(tokens) <= first.max_tokens());
+}
+
 void addGpuLaunch(const fb::KernelCost &cost, const fb::KernelVariants &variants,
                   const GpuMachine &machine, StepCostTable &table) {
   const double attention = machine.gops(machine.bf16PerClock) * machine.attentionReached;
@@ -73,14 +79,11 @@ void addGpuLaunch(const fb::KernelCost &cost, const fb::KernelVariants &variants
   const double eachRow = cost.per_row() ? (gpuSeconds(cost, 16, machine) - firstRow) / 15 : 0;
   table.perRow += eachRow;
   for (StepCostTable::Point &point : table.points) {
-    const auto tokens = uint64_t(point.tokens);
-    const cuda::StepShape shape{tokens, 1, tokens, 1};
-    const auto &variant = *variants.variants()->Get(cuda::variantFor(variants, shape));
-    if (variant.x()->multiply() == 0)
-      continue; // idle
-    point.seconds += machine.exposedUs * 1e-6 + (cost.per_row()
-                                                     ? firstRow - eachRow
-                                                     : gpuSeconds(cost, double(tokens), machine));
+    if (isIdle(variants, point.tokens))
+      continue;
+    const double work = cost.per_row() ? firstRow - eachRow
+                                       : gpuSeconds(cost, double(point.tokens), machine);
+    point.seconds += machine.exposedUs * 1e-6 + work;
   }
 }
 

@@ -41,6 +41,7 @@ Action defineInspect(CLI::App &app);
 Action defineVerify(CLI::App &app);
 Action defineBench(CLI::App &app);
 Action defineSimulate(CLI::App &app);
+Action defineBenchKernels(CLI::App &app);
 Action defineBenchServe(CLI::App &app);
 Action defineTune(CLI::App &app);
 Action defineDoctor(CLI::App &app);

@@ -29,8 +29,8 @@ struct KernelWork {
 /// The costs of the code for `target`; null if the program has none.
 const fb::CodeObject *codeWithCosts(const fb::Engine &program, std::string_view target);
 
-/// Bytes of weights that a launch of the step reads; a gather, one row. `step` may be null where none
-/// is named by layer.
+/// Bytes of weights that a launch of the step reads; a gather, one row. `step` may be null where
+/// none is named by layer.
 double weightBytesOf(const fb::Engine &program, const fb::Launch &launch, const fb::Step *step);
 
 /// Adds a launch. `cost` may be null: then its weights are all that is known. `step` as above.

@@ -238,7 +238,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   if (!engine)
     return engine.error();
   const auto context = static_cast<int64_t>((*engine)->table().model()->context());
-  wanted.context = std::min(wanted.context, context);
+  wanted.context = std::min(wanted.context, given.context ? given.context : context);
   auto session = options.open(path, wanted);
   if (!session)
     return session.error();

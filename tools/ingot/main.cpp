@@ -30,6 +30,7 @@ std::span<const Command> commands() {
       {"inspect", "show what is in an engine and what memory it takes", defineInspect},
       {"verify", "check every byte of an engine", defineVerify},
       {"bench", "measure prompt and decode speed", defineBench},
+      {"bench-kernels", "measure each kernel alone, over all layers", defineBenchKernels},
       {"simulate", "compare scheduling policies under a virtual clock", defineSimulate},
       {"bench-serve", "load a server and measure what its clients see", defineBenchServe},
       {"score", "negative log-likelihood and perplexity of ids", defineScore},
@@ -50,7 +51,7 @@ void printOverview() {
               "usage: ingot COMMAND [OPTION...]\n\n",
               INGOT_VERSION);
   for (const Command &command : commands())
-    std::printf("  %-11s %s\n", command.name, command.summary);
+    std::printf("  %-13s %s\n", command.name, command.summary);
   std::printf("\n"
               "  ingot COMMAND --help shows a command's options and examples\n"
               "  ingot --version      this version\n\n"

@@ -75,11 +75,15 @@ public:
   /// Address of row 0 of a buffer of the table: for tests and numeric debugging.
   const void *buffer(size_t index) const { return bufferAddress(index); }
 
+  std::unique_ptr<runtime::KernelBench> kernelBench() override;
+
   void startTrace(bool keepEvents) override;
   void stopTrace() override { tracing.reset(); }
   const runtime::Trace *trace() const override { return tracing.get(); }
 
 private:
+  friend class KernelBench;
+
   Executor() = default;
   Result<void> allocate();
   void resolve();

@@ -122,6 +122,8 @@ public:
 
   /// The nodes, ready to be launched as one.
   virtual Result<Graph> createGraph(std::span<const GraphNode> nodes) = 0;
+  /// The queue is done with it.
+  virtual void release(Graph graph) = 0;
 };
 
 /// E0724: the device cannot describe them.

@@ -126,6 +126,9 @@ public:
     graphs.back()->nodes.assign(nodes.begin(), nodes.end());
     return graphs.back().get();
   }
+  void release(Graph graph) override {
+    std::erase_if(graphs, [&](const auto &own) { return own.get() == graph; });
+  }
 
 private:
   std::unique_ptr<emulator::Device> gpu;

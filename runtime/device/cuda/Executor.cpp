@@ -27,10 +27,8 @@ static bool isEmpty(const Launch &launch) {
   return launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0;
 }
 
-Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
-  if (auto found = graphOfBucket.find({bucket, wanted}); found != graphOfBucket.end())
-    return found->second;
-  StepShape shape{bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), bucket, 1};
+std::vector<GraphNode> Executor::nodesOf(const StepShape &shape, Wanted wanted,
+                                         const runtime::KernelBench::Choice &choice) const {
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
   for (const PlannedLaunch &planned : launches) {
@@ -38,14 +36,22 @@ Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
       continue;
     GraphNode node = nodeOf(planned, shape);
     node.after = before;
-    if (!isEmpty(node.launch)) {
+    node.launch.overlap &= choice.overlap;
+    if (!isEmpty(node.launch) && choice.has(planned.kernel)) {
       group.push_back(uint32_t(nodes.size()));
       nodes.push_back(std::move(node));
     }
     if (planned.barrier && !group.empty())
       before = std::exchange(group, {});
   }
-  Result<Graph> graph = driver->createGraph(nodes);
+  return nodes;
+}
+
+Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
+  if (auto found = graphOfBucket.find({bucket, wanted}); found != graphOfBucket.end())
+    return found->second;
+  StepShape shape{bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), bucket, 1};
+  Result<Graph> graph = driver->createGraph(nodesOf(shape, wanted));
   if (graph)
     graphOfBucket.emplace(std::pair(bucket, wanted), *graph);
   return graph;

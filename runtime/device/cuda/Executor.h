@@ -77,6 +77,8 @@ public:
   std::string remark() const override { return picked.remark; }
   int threads() const override { return 1; }
 
+  std::unique_ptr<runtime::KernelBench> kernelBench() override;
+
   void startTrace(bool keepEvents) override;
   void stopTrace() override { tracing.reset(); }
   const runtime::Trace *trace() const override { return tracing.get(); }
@@ -86,6 +88,8 @@ public:
   Address buffer(size_t index) const { return bufferAddress(index); }
 
 private:
+  friend class KernelBench;
+
   /// What comes back of a step, and so which launches follow those of the program's steps.
   enum class Wanted : uint8_t { Logits, GreedyIds, DrawnIds };
 
@@ -126,6 +130,9 @@ private:
 
   Result<void> prepareKeys(Wanted wanted, uint64_t rows);
   Result<void> queueStep(const BatchView &batch, Wanted wanted, std::byte *image);
+  /// Those launches of a step of that shape that `choice` has.
+  std::vector<GraphNode> nodesOf(const StepShape &shape, Wanted wanted,
+                                 const runtime::KernelBench::Choice &choice = {}) const;
   Result<Graph> graphFor(uint64_t bucket, Wanted wanted);
   Result<void> launchAll(const StepShape &shape, Wanted wanted);
   Result<void> collectTimes(int64_t tokens);

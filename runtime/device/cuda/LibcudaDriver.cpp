@@ -93,6 +93,10 @@ public:
   }
   Result<double> secondsBetween(Event begin, Event end) override;
   Result<Graph> createGraph(std::span<const GraphNode> nodes) override;
+  void release(Graph graph) override {
+    (void)call(cu.graphExecDestroy, static_cast<CuHandle>(graph));
+    std::erase(graphs, static_cast<CuHandle>(graph));
+  }
 
 private:
   /// Makes the context current on this thread: the library keeps one for each thread, and a session

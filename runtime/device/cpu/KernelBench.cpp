@@ -1,0 +1,99 @@
+//===- KernelBench.cpp - Launches of a step alone, on the CPU ----------------===//
+//
+// A step loop of its own over some of the executor's launches: parts are cut, claimed and waited
+// for as in a step.
+//===----------------------------------------------------------------------===//
+#include "runtime/device/KernelBench.h"
+#include "runtime/device/cpu/Executor.h"
+
+#include <utility>
+
+namespace ingot::cpu {
+
+class KernelBench final : public runtime::KernelBench {
+public:
+  explicit KernelBench(Executor &executor) : executor(executor) {}
+
+  Result<void> prepare(const BatchView &batch) override;
+  Launches launches(const Choice &choice) override { return {chosen(choice).size(), "", false}; }
+  Result<std::vector<double>> time(const Choice &choice, int rounds, int runs) override;
+  Result<std::optional<double>> hostSeconds() override { return std::optional<double>(); }
+  bool alive() override { return true; }
+  Result<Limits> limits() override { return Limits{}; } // tools/ingot/MachineLimits.h has them
+
+private:
+  std::vector<ResolvedLaunch> chosen(const Choice &choice) const;
+  Result<void> take(const Choice &choice);
+
+  Executor &executor;
+  uint64_t count[4] = {}; ///< of items of the batch, by fb::GridBase
+  /// Of the last choice.
+  std::optional<Choice> taken;
+  std::vector<ResolvedLaunch> program; ///< `copies` times its launches
+  uint64_t copies = 1;
+  std::unique_ptr<StepLoop> loop; ///< its threads end before what they work on
+};
+
+Result<void> KernelBench::prepare(const BatchView &batch) {
+  count[size_t(fb::GridBase::Constant)] = 1;
+  count[size_t(fb::GridBase::Tokens)] = uint64_t(batch.tokens);
+  count[size_t(fb::GridBase::Rows)] = uint64_t(batch.rows);
+  count[size_t(fb::GridBase::Tiles)] = uint64_t(batch.tiles);
+  if (executor.keys && batch.rows <= kGreedyRows)
+    return executor.beginSampled(batch);
+  return executor.step(batch);
+}
+
+/// Those that have work. A group ends where any launch up to the next of them ends one.
+std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
+  std::vector<ResolvedLaunch> list;
+  for (const ResolvedLaunch &launch : executor.resolved) {
+    if (choice.has(launch.kernel) && count[size_t(launch.base)] * launch.factor)
+      list.push_back(launch);
+    else if (!list.empty())
+      list.back().barrier |= launch.barrier;
+  }
+  return list;
+}
+
+Result<void> KernelBench::take(const Choice &choice) {
+  loop.reset();
+  taken.reset();
+  program.clear();
+  std::vector<ResolvedLaunch> once = chosen(choice);
+  copies = once.empty() ? 1 : (kLeastLaunches + once.size() - 1) / once.size();
+  if (!once.empty())
+    once.back().barrier = true;
+  for (uint64_t copy = 0; copy < copies; ++copy)
+    program.insert(program.end(), once.begin(), once.end());
+  auto made = StepLoop::create(program, executor.threads(), executor.scratch.data(),
+                               executor.scratchStride);
+  if (!made)
+    return made.error();
+  loop = std::move(*made);
+  taken = choice;
+  return {};
+}
+
+Result<std::vector<double>> KernelBench::time(const Choice &choice, int rounds, int runs) {
+  if (!taken || *taken != choice)
+    if (auto made = take(choice); !made)
+      return made.error();
+  auto run = [&] { loop->run(executor.views.data(), nullptr); };
+  run();
+  std::vector<double> seconds;
+  for (int round = 0; round < rounds; ++round) {
+    const uint64_t begin = runtime::nowNanoseconds();
+    for (int i = 0; i < runs; ++i)
+      run();
+    const double all = double(runtime::nowNanoseconds() - begin) * 1e-9;
+    seconds.push_back(all / double(runs) / double(copies));
+  }
+  return seconds;
+}
+
+std::unique_ptr<runtime::KernelBench> Executor::kernelBench() {
+  return std::make_unique<KernelBench>(*this);
+}
+
+} // namespace ingot::cpu

@@ -1,0 +1,147 @@
+//===- KernelBatch.cpp - See KernelBatch.h ---------------------------------===//
+#include "tools/ingot/KernelBatch.h"
+
+#include "runtime/engine/Memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <random>
+
+namespace ingot::cli {
+
+namespace {
+
+int64_t pagesFor(int64_t positions) { return (positions + kPageTokens - 1) / kPageTokens; }
+
+/// Kernels may read the positions of a window in blocks of so many (docs/scheduling.md).
+constexpr int64_t kWindowBlock = 128;
+
+/// `count` elements of the type. Codes of int8 are any byte; of E4M3 those whose magnitude is below
+/// 2.
+void fillElements(std::byte *to, uint64_t count, fb::ElementType type, std::mt19937 &random) {
+  std::uniform_real_distribution<float> number(-1, 1);
+  for (uint64_t i = 0; i < count; ++i) {
+    const float x = number(random);
+    switch (type) {
+    case fb::ElementType::F32:
+      std::memcpy(to + 4 * i, &x, 4);
+      break;
+    case fb::ElementType::BF16: {
+      const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
+      std::memcpy(to + 2 * i, &bits, 2);
+      break;
+    }
+    case fb::ElementType::F16: {
+      const auto half = static_cast<_Float16>(x);
+      std::memcpy(to + 2 * i, &half, 2);
+      break;
+    }
+    case fb::ElementType::Int8:
+      to[i] = static_cast<std::byte>(random());
+      break;
+    case fb::ElementType::Fp8:
+      to[i] = static_cast<std::byte>(random()) & std::byte{0xBF};
+      break;
+    }
+  }
+}
+
+/// A page of each slot of the group, one after the other as PageMover has them.
+std::vector<std::byte> pageOf(const runtime::Executor &executor, size_t group) {
+  const auto &slots = *executor.program().kv_slots();
+  std::vector<std::byte> page;
+  std::mt19937 random{1};
+  for (unsigned s = 0; s < slots.size(); ++s) {
+    if (executor.memory().groupOf[s] != group)
+      continue;
+    const fb::KvSlot &slot = *slots[s];
+    const uint64_t vectors = uint64_t{2} * slot.kv_heads() * kPageTokens,
+                   elements = vectors * slot.head_dim();
+    const size_t at = page.size();
+    page.resize(at + slot.page_bytes());
+    fillElements(page.data() + at, elements, slot.type(), random);
+    const float scale = 1.0F / 64;
+    const uint64_t scales = runtime::kvScaleBytes(slot.type()) / sizeof scale * vectors;
+    std::byte *behind = page.data() + at + elements * runtime::elementBytes(slot.type());
+    for (uint64_t i = 0; i < scales; ++i)
+      std::memcpy(behind + i * sizeof scale, &scale, sizeof scale);
+  }
+  return page;
+}
+
+} // namespace
+
+int64_t pagesOfEach(const runtime::KvPages &group, const BenchStep &step) {
+  const int64_t all = pagesFor(step.context);
+  if (!group.window)
+    return all;
+  const auto window = static_cast<int64_t>(group.window);
+  return std::min(all, pagesFor(window + step.tokens + kWindowBlock) + 1);
+}
+
+bool KernelBatch::fits(const BenchStep &step) const {
+  const runtime::MemoryLimits &limits = memory.limits;
+  auto within = [](int64_t count, uint64_t most) { return static_cast<uint64_t>(count) <= most; };
+  const uint64_t rows = limits.logitsRows ? limits.logitsRows : limits.maxSeqs;
+  return within(step.sequences, limits.maxSeqs) && within(step.rows(), rows) &&
+         within(step.allTokens(), limits.maxBatchTokens) && within(step.context, limits.context) &&
+         std::ranges::all_of(memory.groups, [&](const runtime::KvPages &group) {
+           return within(step.sequences * pagesOfEach(group, step), group.pages);
+         });
+}
+
+const BatchView &KernelBatch::fill(const BenchStep &step) {
+  ids.clear(), positions.clear(), sequenceOf.clear(), rowTokens.clear(), tiles.clear();
+  std::mt19937 random{0};
+  std::uniform_int_distribution<int32_t> any(0, static_cast<int32_t>(vocab) - 1);
+  const auto first = static_cast<int32_t>(step.context - step.tokens);
+  for (int32_t s = 0; s < step.sequences; ++s) {
+    const auto row = static_cast<int32_t>(ids.size());
+    for (int32_t i = 0; i < step.tokens; ++i) {
+      ids.push_back(any(random));
+      positions.push_back(first + i);
+      sequenceOf.push_back(s);
+    }
+    for (int32_t i = 0; i < step.tokens; i += kAttentionTile)
+      tiles.push_back({row + i, static_cast<int32_t>(std::min(kAttentionTile, step.tokens - i)), s,
+                       first + i});
+    rowTokens.push_back(static_cast<int32_t>(ids.size()) - 1);
+  }
+  const int64_t stride = pagesFor(step.context);
+  tables.assign(memory.groups.size(), {});
+  tableOf.clear();
+  for (size_t g = 0; g < tables.size(); ++g) {
+    const int64_t each = pagesOfEach(memory.groups[g], step);
+    for (int64_t s = 0; s < step.sequences; ++s)
+      for (int64_t page = 0; page < stride; ++page)
+        tables[g].push_back(static_cast<int32_t>(s * each + page % each));
+    tableOf.push_back(tables[g].data());
+  }
+  view = {};
+  view.tokens = step.allTokens();
+  view.sequences = step.sequences;
+  view.rows = static_cast<int64_t>(rowTokens.size());
+  view.tiles = static_cast<int64_t>(tiles.size());
+  view.ids = ids.data();
+  view.positions = positions.data();
+  view.sequenceOf = sequenceOf.data();
+  view.rowTokens = rowTokens.data();
+  view.attentionTiles = tiles.data();
+  view.blockTable = tableOf.front();
+  view.blockTableStride = stride;
+  view.groupTables = tableOf.data();
+  return view;
+}
+
+void fillPages(runtime::Executor &executor) {
+  runtime::PageMover *mover = executor.pageMover();
+  for (size_t g = 0; mover && g < executor.memory().groups.size(); ++g) {
+    const std::vector<std::byte> page = pageOf(executor, g);
+    mover->load(g, page.data(), 0);
+    for (uint64_t to = 1; to < executor.memory().groups[g].pages; ++to)
+      mover->copy(g, 0, static_cast<int32_t>(to));
+  }
+}
+
+} // namespace ingot::cli
