@@ -165,8 +165,8 @@ def measured(run, prediction):
         if set(by_role) != set(roles):
             return None
         us = sum(line["us"] * line.get("launches", 1) for line in by_role.values())
-        if value == "tflops":
-            return sum(line["flops"] * line.get("launches", 1) for line in by_role.values()) / us / 1e6
+        if value == "tflops":  # an engine may not know what its kernels compute
+            return sum((line.get("flops") or 0) * line.get("launches", 1) for line in by_role.values()) / us / 1e6 or None
         return us if value == "sum_us" else sum(line["us"] for line in by_role.values())
     for line in run.printed(part, **source):
         if value == "step_us" and line.get("tokens_per_s") and line.get("new"):
