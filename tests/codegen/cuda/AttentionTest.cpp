@@ -196,6 +196,7 @@ std::vector<std::vector<float>> run(const HostKernels &kernels, const std::strin
     std::vector<uint8_t> memory(bytes, 0xff); // NaN but for the counters
     std::fill_n(memory.begin(), 4096, 0);
     operands.push_back(gpu.put(memory, "workspace", false));
+    gpu.holds(operands.back(), replay::Element::F32, /*from=*/4096); // m, l and o
   }
   if (findings) {
     *findings = gpu.findingsOf(symbol, operands, batch);
@@ -364,6 +365,7 @@ TEST(CudaAttention, AfterTheLaunchThatAppends) {
   float *qs = gpu.put(q, "q", false), *y = gpu.make<float>(q.size()), *kvs = gpu.put(kv);
   uint8_t *pool = gpu.put(scene.pool, "pool", false);
   auto *workspace = gpu.put(std::vector<uint8_t>(Kernels::workspace("a6")), "workspace", false);
+  gpu.holds(workspace, replay::Element::F32, /*from=*/4096);
   for (const char *symbol : {"a6_split", "a6_decode"}) {
     gpu.launch("append", {qs, kvs, kvs, pool}, batch, /*wait=*/false);
     gpu.launch(symbol, {qs, pool, y, workspace}, batch);

@@ -152,6 +152,15 @@ public:
     return values;
   }
 
+  /// What `bytes` (0: all) of memory from `from` on hold, and again those `every` bytes further on,
+  /// for a replay on a GPU: numbers of its tensor cores need not be the emulator's to the last bit.
+  /// What nobody calls a number must be equal. (float and uint16_t are f32 and bf16 unless said.)
+  void holds(const void *address, replay::Element element, size_t from = 0, size_t bytes = 0,
+             size_t every = 0) {
+    auto &memory = *llvm::find_if(memories, [&](auto &m) { return m.address == address; });
+    memory.views.emplace_back(from, bytes ? bytes : memory.bytes - from, every, element);
+  }
+
   /// The batch's counts, with device addresses already in it; becomes the last argument. Without
   /// `wait` the next launch may begin before this one has ended, as far as pdl_wait lets it. gridY:
   /// instead of the variant's, unless 0.
@@ -208,7 +217,7 @@ public:
     auto found = device->findings();
     if (recorder) {
       device->synchronize();
-      recorder->end(*device, memories);
+      recorder->end(*device);
     }
     EXPECT_EQ(bool(done), found.empty()) << symbol;
     device->clearFindings();
@@ -223,7 +232,9 @@ private:
   };
   template <typename T> void note(const void *address, size_t count) {
     sizes[address] = count * sizeof(T);
-    memories.push_back({address, count * sizeof(T), elementOf<T>});
+    memories.push_back({address, count * sizeof(T), {}});
+    if (elementOf<T> != replay::Element::Bytes)
+      holds(address, elementOf<T>);
   }
 
   const HostKernels &kernels;

@@ -79,6 +79,7 @@ TEST(CudaFewTokens, NormInTheProjection) {
         auto run = [&](const std::string &symbol, const void *x) {
           size_t size = count * roundUp(c.n, c.pair ? 64 : 32) * (c.pair ? 2 : 4);
           uint8_t *y = gpu.make<uint8_t>(size, "y");
+          gpu.holds(y, c.pair ? replay::Element::BF16 : replay::Element::F32);
           std::vector<const void *> operands{x, w0};
           if (c.pair)
             operands.push_back(w1);
@@ -137,6 +138,7 @@ TEST(CudaFewTokens, KeysOfTheHead) {
       float *logits = gpu.make<float>(batch.rows * stride, "logits");
       uint64_t *keys = gpu.put(std::vector<uint64_t>(batch.rows), "keys", false),
                *wantedKeys = gpu.put(std::vector<uint64_t>(batch.rows), "wanted", false);
+      gpu.holds(keys, replay::Element::Key);
       gpu.launch(variant.symbol, {x, w, logits, rows, inw, keys}, batch);
       gpu.launch("argmax", {logits, wantedKeys}, batch);
       bool folds = variant.maxCount <= 32;
@@ -216,6 +218,7 @@ TEST(CudaFewTokens, AppendInTheProjection) {
         for (int s = 0; s < 3; ++s)
           ys[s] = gpu.make<float>(batch.tokens * roundUp(widths[s], 32), "y");
         uint8_t *pool = gpu.put(empty, "pool", false);
+        gpu.holds(pool, replay::Element::BF16);
         std::vector<const void *> operands{x};
         operands.insert(operands.end(), weights.begin(), weights.end());
         operands.insert(operands.end(), biases.begin(), biases.end());

@@ -1,10 +1,13 @@
 //===- LaunchRecorder.h - Launches of unit tests, kept for a machine with a GPU -----===//
 //
 // The tests of GPU kernels run on the emulator. With INGOT_RECORD_LAUNCHES=FILE they also write
-// down what they launched: machine code by NVRTC for sm_90a, all memory before the launch, all
-// memory after it. tests/gpu/ReplayLaunches.cpp repeats FILE on a GPU, where no compiler and no
+// down what they launched: machine code by NVRTC for sm_90a, all memory that the launch can reach
+// before and after it. tests/gpu/ReplayLaunches.cpp repeats FILE on a GPU, where no compiler and no
 // test is. INGOT_RECORD_TARGET=cuda-emulator writes the host's code instead, which tests the replay
 // itself.
+//
+// Memory is cut into pieces and each content is kept once, so that a large workspace or pool costs
+// what the tests write into it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,15 +20,16 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace ingot::cuda::test {
 
-/// Memory of the emulated device that a test made.
+/// Memory of the emulated device that a test made, and what lies in it.
 struct TestMemory {
   const void *address;
   size_t bytes;
-  replay::Element element;
+  std::vector<replay::View> views;
 };
 
 template <typename T>
@@ -42,14 +46,11 @@ public:
   }
 
   /// Before a launch. `last` is the number of real arguments; tensor maps follow.
-  void begin(emulator::Device &device, const std::vector<TestMemory> &memories,
+  void begin(emulator::Device &device, const std::vector<TestMemory> &made,
              const CudaProgram &program, const std::vector<char> &hostImage,
              const emulator::Launch &launch, size_t arguments) {
-    now.reset();
-    // A bundle is to be small: what many tokens or positions show, few show as well.
-    if (llvm::any_of(memories, [](const TestMemory &memory) { return memory.bytes > kMostBytes; }))
-      return;
     now = std::make_unique<replay::LaunchT>();
+    reached.clear(), contents.clear();
     const auto *test = testing::UnitTest::GetInstance()->current_test_info();
     now->test = std::string(test->test_suite_name()) + "." + test->name();
     now->module_ = moduleOf(program, hostImage);
@@ -57,48 +58,60 @@ public:
     now->grid_x = launch.grid.x, now->grid_y = launch.grid.y;
     now->threads = launch.block.x, now->shared_bytes = launch.dynamicShared;
     now->cluster = launch.cluster.x;
-    for (const TestMemory &memory : memories) {
-      auto entry = std::make_unique<replay::MemoryT>();
-      entry->element = memory.element;
-      entry->before = blobOf(bytesOf(device, memory));
-      now->memories.push_back(std::move(entry));
-    }
+    now->overlap = launch.pdl;
     for (size_t i = 0; i < arguments; ++i) {
       uint64_t value;
       std::memcpy(&value, launch.arguments[i], sizeof value);
-      int memory = holding(memories, value);
-      now->arguments.emplace_back(memory, value - (memory < 0 ? 0 : base(memories, memory)));
+      int memory = reach(device, made, value);
+      now->arguments.emplace_back(memory, value - (memory < 0 ? 0 : base(memory)));
     }
     // Lists of the batch, the last argument of a kernel of a step.
     int batch = now->arguments.back().memory();
-    if (batch < 0 || memories[size_t(batch)].bytes != sizeof(BatchView))
+    if (batch < 0 || reached[size_t(batch)].bytes != sizeof(BatchView))
       return;
-    for (size_t offset : {offsetof(BatchView, ids), offsetof(BatchView, positions),
-                          offsetof(BatchView, sequenceOf), offsetof(BatchView, rowTokens),
-                          offsetof(BatchView, attentionTiles), offsetof(BatchView, blockTable),
-                          offsetof(BatchView, earlierIds), offsetof(BatchView, sampling)}) {
+    for (size_t offset = 0; offset < sizeof(BatchView); offset += 8) {
       uint64_t value;
-      std::memcpy(&value, out.blobs[now->memories[size_t(batch)]->before]->bytes.data() + offset,
-                  8);
-      if (int to = holding(memories, value); to >= 0)
+      std::memcpy(&value, contents[size_t(batch)].data() + offset, 8);
+      if (int to = reach(device, made, value); to >= 0 && value == base(to))
         now->pointers.emplace_back(uint32_t(batch), offset, uint32_t(to));
     }
   }
   void addTensorRows(size_t argument, uint64_t rowBytes, uint32_t boxRows) {
-    if (now)
-      now->maps.emplace_back(uint32_t(argument), rowBytes, boxRows);
+    now->maps.emplace_back(uint32_t(argument), rowBytes, boxRows);
   }
   /// After it.
-  void end(emulator::Device &device, const std::vector<TestMemory> &memories) {
-    if (!now)
+  void end(emulator::Device &device) {
+    std::vector<std::vector<uint8_t>> after;
+    std::set<std::string_view> fresh;
+    size_t added = 0;
+    auto count = [&](const std::vector<uint8_t> &bytes) {
+      forPieces(bytes, [&](std::string_view piece) {
+        if (!blobs.contains(piece) && fresh.insert(piece).second)
+          added += piece.size();
+      });
+    };
+    for (const TestMemory &memory : reached)
+      after.push_back(bytesOf(device, memory));
+    for (auto [before, later] : llvm::zip_equal(contents, after))
+      count(before), count(later);
+    if (added > kMostAdded) { // what many tokens or positions show, few show as well
+      ++leftOut[now->symbol];
       return;
-    for (auto [entry, memory] : llvm::zip_equal(now->memories, memories))
-      entry->after = blobOf(bytesOf(device, memory));
+    }
+    for (auto [memory, before, later] : llvm::zip_equal(reached, contents, after)) {
+      auto entry = std::make_unique<replay::MemoryT>();
+      entry->size = memory.bytes;
+      entry->views = memory.views;
+      forPieces(before, [&](std::string_view piece) { entry->before.push_back(blobOf(piece)); });
+      forPieces(later, [&](std::string_view piece) { entry->after.push_back(blobOf(piece)); });
+      now->memories.push_back(std::move(entry));
+    }
     out.launches.push_back(std::move(now));
   }
 
 private:
-  static constexpr size_t kMostBytes = 1 << 20; ///< of a memory
+  static constexpr size_t kMostAdded = 6 << 20; ///< by one launch
+  static constexpr size_t kPiece = 4096;
 
   LaunchRecorder() : path(std::getenv("INGOT_RECORD_LAUNCHES")) {
     const char *target = std::getenv("INGOT_RECORD_TARGET");
@@ -107,39 +120,57 @@ private:
   ~LaunchRecorder() {
     if (!path)
       return;
+    for (const auto &[symbol, launches] : leftOut) {
+      out.left_out.push_back(std::make_unique<replay::LeftOutT>());
+      out.left_out.back()->symbol = symbol, out.left_out.back()->launches = launches;
+    }
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(replay::Launches::Pack(builder, &out), replay::LaunchesIdentifier());
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
   }
 
-  static uint64_t base(const std::vector<TestMemory> &memories, int index) {
-    return reinterpret_cast<uintptr_t>(memories[size_t(index)].address);
+  uint64_t base(int index) const {
+    return reinterpret_cast<uintptr_t>(reached[size_t(index)].address);
   }
-  /// Which memory an address is the beginning of; -1: none.
-  static int holding(const std::vector<TestMemory> &memories, uint64_t value) {
-    for (size_t i = 0; i < memories.size(); ++i)
-      if (base(memories, int(i)) == value)
-        return int(i);
-    return -1;
+  /// Which of the memories that the launch reaches an address lies in, one more of them if need be;
+  /// -1: none.
+  int reach(emulator::Device &device, const std::vector<TestMemory> &made, uint64_t value) {
+    auto holds = [&](const TestMemory &memory) {
+      auto start = reinterpret_cast<uintptr_t>(memory.address);
+      return value >= start && value < start + memory.bytes;
+    };
+    if (auto found = llvm::find_if(reached, holds); found != reached.end())
+      return int(found - reached.begin());
+    auto found = llvm::find_if(made, holds);
+    if (found == made.end())
+      return -1;
+    reached.push_back(*found);
+    contents.push_back(bytesOf(device, *found));
+    return int(reached.size() - 1);
   }
   static std::vector<uint8_t> bytesOf(emulator::Device &device, const TestMemory &memory) {
     std::vector<uint8_t> bytes(memory.bytes);
     device.download(bytes.data(), memory.address, bytes.size());
     return bytes;
   }
-  uint32_t blobOf(std::vector<uint8_t> bytes) {
-    auto [found, added] =
-        blobs.try_emplace(std::string(bytes.begin(), bytes.end()), out.blobs.size());
-    if (added) {
+  template <typename Visit> static void forPieces(const std::vector<uint8_t> &bytes, Visit visit) {
+    for (size_t at = 0; at < bytes.size(); at += kPiece)
+      visit(std::string_view(reinterpret_cast<const char *>(bytes.data()) + at,
+                             std::min(kPiece, bytes.size() - at)));
+  }
+  uint32_t blobOf(std::string_view bytes) {
+    auto found = blobs.find(bytes);
+    if (found == blobs.end()) {
+      found = blobs.emplace(bytes, out.blobs.size()).first;
       out.blobs.push_back(std::make_unique<replay::BlobT>());
-      out.blobs.back()->bytes = std::move(bytes);
+      out.blobs.back()->bytes.assign(bytes.begin(), bytes.end());
     }
     return found->second;
   }
   uint32_t moduleOf(const CudaProgram &program, const std::vector<char> &hostImage) {
     if (forHost)
-      return blobOf({hostImage.begin(), hostImage.end()});
+      return blobOf({hostImage.data(), hostImage.size()});
     auto [found, added] = modules.try_emplace(program.source, 0);
     if (added) {
       std::string problem;
@@ -147,7 +178,7 @@ private:
       EXPECT_TRUE(succeeded(compiled)) << problem;
       if (succeeded(compiled)) {
         const std::vector<char> &code = compiled->front().front().code;
-        found->second = blobOf({code.begin(), code.end()});
+        found->second = blobOf({code.data(), code.size()});
       }
     }
     return found->second;
@@ -156,8 +187,12 @@ private:
   const char *path;
   bool forHost;
   replay::LaunchesT out;
-  std::map<std::string, uint32_t> blobs, modules; ///< by content; by source
+  std::map<std::string, uint32_t, std::less<>> blobs, modules; ///< by content; by source
+  std::map<std::string, uint32_t> leftOut;                     ///< launches, by symbol
+  // Of the launch under way.
   std::unique_ptr<replay::LaunchT> now;
+  std::vector<TestMemory> reached;
+  std::vector<std::vector<uint8_t>> contents; ///< of those, before it
 };
 
 } // namespace ingot::cuda::test

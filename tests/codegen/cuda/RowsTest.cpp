@@ -171,6 +171,10 @@ TEST(CudaRope, Append) {
       float *qs = gpu.put(q, "q", false);
       std::vector<uint8_t> empty(pages * pageBytes, 0xee);
       uint8_t *pool = gpu.put(empty, "pool", false);
+      gpu.holds(pool, p.fp8 ? replay::Element::E4M3 : replay::Element::BF16, 0,
+                vectors * d * (p.fp8 ? 1 : 2), pageBytes);
+      if (p.fp8)
+        gpu.holds(pool, replay::Element::F32, vectors * d, vectors * 4, pageBytes);
       std::vector<const void *> operands{qs, gpu.put(k), gpu.put(v), pool};
       if (p.rotary)
         operands.push_back(gpu.put(table));

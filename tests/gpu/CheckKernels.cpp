@@ -1,0 +1,738 @@
+//===- CheckKernels.cpp - An engine's kernels against naive ones, at their true shapes ----===//
+//
+//   check-kernels ENGINE --reference FILE [--device cuda|cuda-emulator] [--tokens 1,2,…]
+//                 [--contexts 1,255,…] [--only KERNEL]… [--limit SECONDS]
+//
+// Each projection of the engine, with the weights of its first layer, over random rows; each
+// attention over random pages. FILE has the naive kernels (MakeReference.cpp), which run on the same
+// device; what they say, the engine's must say too, within what its arithmetic allows. Outputs are
+// NaN before, and what lies behind the last row must stay so. A line of JSON for each kernel and
+// size, in children (Trials.h):
+//
+//   {"kernel": "qkv_0", "variant": "qkv_0_t8", "tokens": 7, "context": 0, "worst": 3e-7, "limit": 2e-5, "ok": true}
+//
+// worst and limit: of Σ |w x| (attention: of Σ p |v|), beyond the rounding of the stored number.
+// Exit 1 if one is worse or was lost, 3 if the files do not fit each other, 4 without a GPU.
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cuda/BatchImage.h"
+#include "runtime/device/cuda/EmulatorDriver.h"
+#include "runtime/device/cuda/LibcudaDriver.h"
+#include "runtime/device/cuda/StepShape.h"
+#include "runtime/engine/JsonText.h"
+#include "runtime/formats/E4M3.h"
+#include "runtime/formats/FragmentLayout.h"
+#include "tests/gpu/CheckedStep.h"
+#include "tests/gpu/EngineOnDevice.h"
+#include "tests/gpu/Trials.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cassert>
+#include <fstream>
+#include <iterator>
+
+using namespace ingot;
+using namespace ingot::cuda;
+using namespace ingot::cuda::check;
+
+namespace {
+
+/// Of Σ |w x|. f32 sums of exact products: 2^-23 for each of some 200 instructions of a part at
+/// worst.
+constexpr double kProjectionLimit = 2e-5;
+/// Hopper adds products of fp8 with 13 bits of mantissa, cut off, four instructions a group.
+constexpr double kFp8Limit = 1e-3;
+/// Of Σ p |v|: probabilities are rounded to bf16 (2^-9), exp2.approx and f32 sums beside it.
+constexpr double kAttentionLimit = 4e-3;
+
+/// Steps with more results than this are left out: logits of thousands of rows, which nobody wants.
+constexpr uint64_t kMostResults = 1 << 26;
+bool isChecked(const reference::Projection &p, int64_t tokens) {
+  return std::ranges::all_of(*p.outputs(), [&](const reference::Rows *rows) {
+    return uint64_t(tokens) * rows->n() <= kMostResults;
+  });
+}
+
+struct Options {
+  std::vector<int64_t> tokens{1, 2, 7, 8, 9, 17, 33, 64, 65, 130, 300, 2048};
+  std::vector<int64_t> contexts{1, 255, 257, 8192, 33000};
+  bool emulated = false, plant = false;
+};
+
+/// One kernel, its naive one, and memory for both.
+class Checker {
+public:
+  Checker(Driver &driver, EngineOnDevice &engine, const Options &options, const reference::Kernel &naive)
+      : driver(driver), engine(engine), options(options), naive(naive) {}
+
+  Result<void> run(const test::Print &print) {
+    auto found = engine.find(naive.name()->string_view());
+    if (!found)
+      return otherEngine("no kernel has that name");
+    place = *found;
+    if (uint32_t takes = place.launch->args() ? place.launch->args()->size() : 0;
+        takes != naive.operands())
+      return otherEngine(std::to_string(takes) + " operands, not " +
+                         std::to_string(naive.operands()));
+    auto loaded = driver.load(
+        std::as_bytes(std::span(naive.module_()->data(), naive.module_()->size())), "a reference");
+    if (!loaded)
+      return loaded.error();
+    module = *loaded;
+    if (naive.projection()) {
+      for (int64_t tokens : options.tokens)
+        if (isChecked(*naive.projection(), tokens))
+          if (auto ok = project(*naive.projection(), tokens, print); !ok)
+            return ok;
+      return {};
+    }
+    for (int64_t context : options.contexts) {
+      std::vector<std::vector<std::pair<int64_t, int64_t>>> cases(4); // first position, tokens
+      cases[0] = {{context - 1, 1}};
+      for (int64_t i = 1; i <= 9; ++i) {
+        if (i < 9)
+          cases[1].push_back({(context + i - 1) / i - 1, 1});
+        cases[2].push_back({(context + i - 1) / i - 1, 1});
+      }
+      int64_t chunk = std::min<int64_t>(context, 40);
+      cases[3] = {{context - chunk, chunk}, {context / 2, 1}};
+      for (const auto &sequences : cases)
+        if (auto ok = attend(*naive.attention(), context, sequences, print); !ok)
+          return ok;
+    }
+    return {};
+  }
+
+private:
+  using Rows = reference::Rows;
+
+  Error otherEngine(std::string why) const {
+    return {ExitCode::File, "E0398",
+            "the reference of " + naive.name()->str() + " is another engine's", std::move(why),
+            "make both from the same model with the same options"};
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Operands
+  //===--------------------------------------------------------------------===//
+
+  const fb::Arg &arg(uint32_t operand) const { return *place.launch->args()->Get(operand); }
+  /// Memory of an operand; those that are one buffer of the program are one here.
+  DeviceMemory &memoryOf(uint32_t operand) {
+    return memories[{uint32_t(arg(operand).kind()), arg(operand).index()}];
+  }
+  Result<void> take(uint32_t operand, uint64_t bytes) {
+    auto memory = DeviceMemory::allocate(driver, bytes, "a test");
+    if (!memory)
+      return memory.error();
+    memoryOf(operand) = std::move(*memory);
+    return {};
+  }
+  Result<void> put(uint32_t operand, const Bytes &bytes) {
+    if (memoryOf(operand).size() < bytes.size())
+      if (auto ok = take(operand, bytes.size()); !ok)
+        return ok;
+    auto ok = driver.copyToDevice(memoryOf(operand).address(), bytes.data(), bytes.size());
+    return ok ? driver.wait() : ok;
+  }
+  Result<Bytes> get(Address from, uint64_t bytes) {
+    Bytes got(bytes);
+    if (auto ok = driver.copyToHost(got.data(), from, bytes); !ok)
+      return ok.error();
+    if (auto ok = driver.wait(); !ok)
+      return ok.error();
+    return got;
+  }
+  /// Of all rows and some more, which nobody must touch.
+  uint64_t bytesOf(const Rows &rows, int64_t count) const {
+    return uint64_t(count + 3) * rows.stride() * (rows.bf16() ? 2 : 4);
+  }
+
+  /// The addresses that a launch takes, without its batch.
+  Result<std::vector<uint64_t>> addresses() {
+    std::vector<uint64_t> all;
+    for (uint32_t i = 0; i < place.launch->args()->size(); ++i) {
+      switch (arg(i).kind()) {
+      case fb::ArgKind::Weight:
+      case fb::ArgKind::LayerWeight: {
+        auto address = engine.weight(engine.weightOf(arg(i), *place.step));
+        if (!address)
+          return address.error();
+        all.push_back(*address);
+        break;
+      }
+      case fb::ArgKind::Buffer: // the workspace: zeros
+        if (!memoryOf(i).address()) {
+          uint64_t bytes = engine.buffer(arg(i).index()).per_unit();
+          if (auto ok = take(i, bytes); !ok)
+            return ok.error();
+          if (auto ok = driver.clear(memoryOf(i).address(), bytes); !ok)
+            return ok.error();
+        }
+        [[fallthrough]];
+      case fb::ArgKind::Kv:
+        all.push_back(memoryOf(i).address());
+      }
+    }
+    return all;
+  }
+
+  Result<void> sendBatch(const BatchView &view) {
+    uint64_t most = 4096 + uint64_t(view.tokens + view.rows) * 64 +
+                    uint64_t(view.tiles) * sizeof(AttentionTile) +
+                    uint64_t(view.sequences * view.blockTableStride) * 4;
+    if (batch.size() < most) {
+      auto memory = DeviceMemory::allocate(driver, most, "the batch");
+      if (!memory)
+        return memory.error();
+      batch = std::move(*memory);
+    }
+    std::vector<std::byte> image(most);
+    uint64_t bytes = packBatch(view, batch.address(), image);
+    assert(bytes);
+    auto ok = driver.copyToDevice(batch.address(), image.data(), bytes);
+    return ok ? driver.wait() : ok;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Launches
+  //===--------------------------------------------------------------------===//
+
+  Result<void> start(Kernel kernel, const Launch &launch, std::vector<uint64_t> values,
+                     std::vector<TensorMap> maps = {}) {
+    values.push_back(batch.address());
+    std::vector<void *> arguments;
+    for (uint64_t &value : values)
+      arguments.push_back(&value);
+    for (TensorMap &map : maps)
+      arguments.push_back(&map);
+    auto ok = driver.launch(kernel, launch, arguments.data());
+    return ok ? driver.wait() : ok;
+  }
+
+  struct Results {
+    std::vector<float> value, allowed;
+  };
+  /// `suffix` of the naive kernel over `x` by `y` blocks: `count` results.
+  Result<Results> reference(const std::string &suffix, uint32_t x, uint32_t y, uint32_t threads,
+                            uint64_t count, double limit) {
+    auto values = addresses();
+    if (!values)
+      return values.error();
+    auto kernel = driver.find(module, naive.name()->str() + "_reference" + suffix, 0);
+    if (!kernel)
+      return kernel.error();
+    std::vector<DeviceMemory> made;
+    for (int i = 0; i < 2; ++i) {
+      auto memory = DeviceMemory::allocate(driver, count * 4, "a reference");
+      if (!memory)
+        return memory.error();
+      values->push_back(memory->address());
+      made.push_back(std::move(*memory));
+    }
+    auto narrow = float(limit);
+    uint64_t bits = 0;
+    std::memcpy(&bits, &narrow, 4);
+    values->push_back(bits);
+    Launch launch;
+    launch.grid[0] = x, launch.grid[1] = y, launch.threads = threads;
+    if (auto ok = start(*kernel, launch, *values); !ok)
+      return ok.error();
+    Results results;
+    for (auto [memory, to] : {std::pair(&made[0], &results.value), {&made[1], &results.allowed}}) {
+      to->resize(count);
+      if (auto ok = driver.copyToHost(to->data(), memory->address(), count * 4); !ok)
+        return ok.error();
+    }
+    if (auto ok = driver.wait(); !ok)
+      return ok.error();
+    return results;
+  }
+
+  /// The engine's kernel, by the variant that a step of that shape takes.
+  const fb::Variant &variantOf(const StepShape &shape) const {
+    const fb::KernelVariants &variants = engine.variants(*place.launch);
+    return *variants.variants()->Get(variantFor(variants, shape));
+  }
+  Result<void> launchOwn(const fb::Variant &variant, const StepShape &shape, int64_t rowsOfX) {
+    auto kernel = engine.kernelOf(variant);
+    if (!kernel)
+      return kernel.error();
+    auto values = addresses();
+    if (!values)
+      return values.error();
+    std::vector<TensorMap> maps;
+    for (unsigned i = 0; variant.tensor_maps() && i < variant.tensor_maps()->size(); ++i) {
+      const fb::TensorMap &map = *variant.tensor_maps()->Get(i);
+      TensorRows rows{};
+      rows.base = memoryOf(map.operand()).address();
+      rows.bf16 = map.element() == fb::TensorElement::BF16;
+      rows.columns = engine.buffer(arg(map.operand()).index()).per_unit() / (rows.bf16 ? 2 : 1);
+      rows.rows = uint64_t(rowsOfX);
+      rows.boxColumns = map.box_columns(), rows.boxRows = map.box_rows();
+      rows.swizzle = map.swizzle();
+      auto described = driver.describe(rows);
+      if (!described)
+        return described.error();
+      maps.push_back(*described);
+    }
+    auto launch = launchOf(variant, shape);
+    assert(launch);
+    if (options.plant)
+      if (auto ok = flip(); !ok)
+        return ok;
+    if (auto ok = start(*kernel, *launch, *values, maps); !ok)
+      return ok;
+    return options.plant ? flip() : Result<void>();
+  }
+
+  /// --plant: the sign of one weight (of a code: its highest bit), or the exponent of one element of
+  /// V, is another while the engine's kernel runs.
+  Result<void> flip() {
+    const reference::Projection *p = naive.projection();
+    auto values = addresses();
+    if (!values)
+      return values.error();
+    Address at =
+        (*values)[p ? p->weights()->Get(0) : naive.attention()->kv()] + (p ? 1 : plantedAt);
+    auto byte = get(at, 1);
+    if (!byte)
+      return byte.error();
+    (*byte)[0] ^= p ? 0x80 : 0x40;
+    auto ok = driver.copyToDevice(at, byte->data(), 1);
+    return ok ? driver.wait() : ok;
+  }
+
+  void report(const test::Print &print, const fb::Variant &variant, int64_t tokens,
+              int64_t context, const Worst &worst) {
+    bool ok = worst.value <= worst.limit;
+    runtime::JsonText json;
+    json.open('{').key("kernel").value(naive.name()->str());
+    json.key("variant").value(variant.symbol()->str());
+    json.key("tokens").value(tokens).key("context").value(context);
+    json.key("worst").value(worst.value).key("limit").value(worst.limit);
+    json.key("ok").value(ok).close();
+    print(!ok                ? test::Found::Wrong
+          : worst.value == 0 ? test::Found::Equal
+                             : test::Found::Near,
+          json.text());
+  }
+
+  /// Behind the rows that were written nothing was.
+  static bool untouched(const Bytes &bytes, uint64_t from, uint8_t as = 0xff) {
+    return std::all_of(bytes.begin() + ptrdiff_t(std::min<uint64_t>(from, bytes.size())),
+                       bytes.end(), [&](uint8_t byte) { return byte == as; });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Projections
+  //===--------------------------------------------------------------------===//
+
+  /// Sequences of one token each, or prompts where they are many; pages are dealt backwards.
+  static Step stepOf(int64_t tokens) {
+    Step step;
+    step.stride = tokens <= 64 ? 2 : (tokens + 31) / 32 + 1;
+    if (tokens <= 64)
+      for (int64_t t = 0; t < tokens; ++t)
+        step.add(int32_t(t), (7 * t + 30) % 64, 1);
+    else
+      step.add(0, 0, tokens);
+    int64_t sequences = tokens <= 64 ? tokens : 1;
+    for (int64_t i = sequences * step.stride; i-- > 0;)
+      step.blockTable.push_back(int32_t(i));
+    for (int64_t r = 0; r < tokens; ++r)
+      step.rowTokens.push_back(int32_t((7 * r + 2) % tokens));
+    return step;
+  }
+
+  Result<void> project(const reference::Projection &p, int64_t tokens, const test::Print &print) {
+    Step step = stepOf(tokens);
+    BatchView view = step.view(tokens);
+    if (auto ok = sendBatch(view); !ok)
+      return ok;
+    StepShape shape = StepShape::of(view);
+    shape.rows = uint64_t(tokens);
+    // Everything that is read.
+    const int64_t rowsOfX = tokens + 70; // boxes of copies go beyond the step's rows
+    Bytes x = randomRows(*p.x(), rowsOfX, 1);
+    if (auto ok = put(p.x()->operand(), x); !ok)
+      return ok;
+    std::map<std::pair<uint32_t, uint32_t>, Bytes> written;
+    auto keyOf = [&](uint32_t operand) {
+      return std::pair(uint32_t(arg(operand).kind()), arg(operand).index());
+    };
+    for (const Rows *rows : *p.outputs()) {
+      written[keyOf(rows->operand())] = Bytes(bytesOf(*rows, tokens), 0xff);
+      if (auto ok = put(rows->operand(), written[keyOf(rows->operand())]); !ok)
+        return ok;
+    }
+    std::map<uint32_t, Bytes> inputs;
+    for (unsigned i = 0; p.inputs() && i < p.inputs()->size(); ++i) {
+      const Rows &rows = *p.inputs()->Get(i);
+      Bytes &bytes = inputs[rows.operand()] = randomRows(rows, tokens, 2 + i);
+      bytes.resize(bytesOf(rows, tokens), 0xff);
+      if (written.contains(keyOf(rows.operand()))) // in place
+        written[keyOf(rows.operand())] = bytes;
+      if (auto ok = put(rows.operand(), bytes); !ok)
+        return ok;
+    }
+    if (p.keys() >= 0)
+      if (auto ok = put(uint32_t(p.keys()), Bytes(uint64_t(tokens + 3) * 8)); !ok)
+        return ok;
+    uint64_t pageBytes = 0;
+    if (p.kv() >= 0) {
+      pageBytes = engine.slot(place.step->kv_slot()).page_bytes();
+      if (auto ok = put(uint32_t(p.kv()), Bytes(pageBytes * step.blockTable.size(), 0xee)); !ok)
+        return ok;
+    }
+    // Who reads fp8 rows reads those of x.
+    const fb::Variant &variant = variantOf(shape);
+    const bool fp8 = variant.symbol()->string_view().ends_with("_wgmma_fp8");
+    const bool computes = p.prologue_up_to() && uint64_t(tokens) <= p.prologue_up_to();
+    const bool appends = p.kv() >= 0 && uint64_t(tokens) <= p.append_up_to();
+    if (p.prologue_up_to()) {
+      if (auto ok = makeX(p, tokens); !ok)
+        return ok;
+      auto made = get(memoryOf(p.x()->operand()).address(), x.size());
+      if (!made)
+        return made.error();
+      x = std::move(*made);
+    }
+    if (p.x_fp8() >= 0)
+      if (auto ok = put(uint32_t(p.x_fp8()), fp8Of(x, *p.x(), rowsOfX)); !ok)
+        return ok;
+
+    Worst worst{fp8 ? kFp8Limit : kProjectionLimit};
+    std::vector<Results> want;
+    for (unsigned s = 0; s < p.outputs()->size(); ++s) {
+      uint32_t n = p.outputs()->Get(s)->n();
+      auto results = reference((fp8 ? "_fp8_" : "_") + std::to_string(s), (n + 127) / 128,
+                               uint32_t(tokens), 128, uint64_t(tokens) * n, worst.limit);
+      if (!results)
+        return results.error();
+      want.push_back(std::move(*results));
+    }
+    if (computes) // nobody has written x then
+      if (auto ok = put(p.x()->operand(), Bytes(x.size(), 0xff)); !ok)
+        return ok;
+    if (auto ok = launchOwn(variant, shape, rowsOfX); !ok)
+      return ok;
+
+    for (unsigned s = 0; s < p.outputs()->size(); ++s) {
+      const Rows &rows = *p.outputs()->Get(s);
+      if (appends) {
+        rotate(p, s, tokens, inputs, want[s]);
+        if (s > 0)
+          continue; // in the pool
+      }
+      auto got = get(memoryOf(rows.operand()).address(), bytesOf(rows, tokens));
+      if (!got)
+        return got.error();
+      for (int64_t t = 0; t < tokens; ++t) {
+        for (int64_t i = 0; i < rows.n(); ++i)
+          worst.add(elementOf(*got, rows, t, i), want[s].value[size_t(t * rows.n() + i)],
+                    want[s].allowed[size_t(t * rows.n() + i)], rows.bf16());
+        for (int64_t i = rows.n(); i < rows.stride(); ++i)
+          worst.must(elementOf(*got, rows, t, i) == 0);
+      }
+      worst.must(untouched(*got, uint64_t(tokens) * rows.stride() * (rows.bf16() ? 2 : 4)));
+      if (p.keys() >= 0)
+        if (auto ok = checkKeys(p, rows, *got, tokens, worst); !ok)
+          return ok;
+    }
+    if (appends)
+      if (auto ok = checkPool(p, step, pageBytes, want, worst); !ok)
+        return ok;
+    report(print, variant, tokens, 0, worst);
+    return {};
+  }
+
+  Result<void> makeX(const reference::Projection &p, int64_t tokens) {
+    auto values = addresses();
+    if (!values)
+      return values.error();
+    auto kernel = driver.find(module, naive.name()->str() + "_reference_x", 0);
+    if (!kernel)
+      return kernel.error();
+    values->push_back(memoryOf(p.x()->operand()).address());
+    Launch launch;
+    launch.grid[0] = uint32_t((tokens + 127) / 128), launch.threads = 128;
+    return start(*kernel, launch, *values);
+  }
+
+  /// FragmentLayout.h: fp8 rows.
+  static Bytes fp8Of(const Bytes &x, const Rows &rows, int64_t count) {
+    const int64_t k = rows.n(), codes = roundUp(k, 128), stride = fp8RowBytes(k);
+    Bytes bytes(size_t(count * stride));
+    for (int64_t t = 0; t < count; ++t)
+      for (int64_t g = 0; g < codes; g += 128) {
+        auto at = [&](int64_t i) { return i < k ? elementOf(x, rows, t, i) : 0.0f; };
+        float largest = 0;
+        for (int64_t i = g; i < g + 128; ++i)
+          largest = std::max(largest, std::abs(at(i)));
+        float scale = largest / 448, inverse = largest != 0 ? 448 / largest : 0;
+        for (int64_t i = g; i < g + 128; ++i)
+          bytes[size_t(t * stride + i / 16 * 16 + fp8Slot(i % 16))] = e4m3FromF32(at(i) * inverse);
+        std::memcpy(&bytes[size_t(t * stride + codes + g / 128 * 4)], &scale, 4);
+      }
+    return bytes;
+  }
+
+  /// What rope_append does to q and k.
+  void rotate(const reference::Projection &p, unsigned segment, int64_t tokens,
+              std::map<uint32_t, Bytes> &inputs, Results &of) const {
+    if (segment > 1 || p.table() < 0)
+      return;
+    const Rows *table = nullptr;
+    for (const Rows *rows : *p.inputs())
+      if (rows->operand() == uint32_t(p.table()))
+        table = rows;
+    const int64_t n = p.outputs()->Get(segment)->n(), half = p.rotary() / 2;
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t head = 0; head < n / p.head_dim(); ++head)
+        for (int64_t i = 0; i < half; ++i) {
+          size_t base = size_t(t * n + head * p.head_dim());
+          size_t a = base + size_t(p.interleaved() ? 2 * i : i),
+                 b = base + size_t(p.interleaved() ? 2 * i + 1 : i + half);
+          double cosine = elementOf(inputs[table->operand()], *table, t, i),
+                 sine = elementOf(inputs[table->operand()], *table, t, half + i);
+          double low = of.value[a], high = of.value[b], lowBy = of.allowed[a],
+                 highBy = of.allowed[b];
+          of.value[a] = float(low * cosine - high * sine);
+          of.value[b] = float(high * cosine + low * sine);
+          // (The f32 of both products are rounded.)
+          double rounded = 1e-7 * (std::abs(low) + std::abs(high));
+          of.allowed[a] =
+              float(lowBy * std::abs(cosine) + highBy * std::abs(sine) + rounded);
+          of.allowed[b] =
+              float(highBy * std::abs(cosine) + lowBy * std::abs(sine) + rounded);
+        }
+  }
+
+  /// k and v at their places, and nothing anywhere else.
+  Result<void> checkPool(const reference::Projection &p, const Step &step, uint64_t pageBytes,
+                         const std::vector<Results> &want, Worst &worst) {
+    auto got = get(memoryOf(uint32_t(p.kv())).address(), memoryOf(uint32_t(p.kv())).size());
+    if (!got)
+      return got.error();
+    const int64_t n = p.kv_heads() * int64_t(p.head_dim());
+    for (int64_t t = 0; t < step.tokens(); ++t) {
+      int64_t position = step.positions[size_t(t)];
+      int32_t page = step.blockTable[size_t(step.sequenceOf[size_t(t)] * step.stride +
+                                            position / kPageTokens)];
+      for (unsigned s = 1; s < 3; ++s)
+        for (int64_t i = 0; i < n; ++i) {
+          int64_t vector = ((s == 2 ? p.kv_heads() : 0) + i / p.head_dim()) * kPageTokens +
+                           position % kPageTokens;
+          size_t at =
+              size_t(page) * pageBytes + size_t(vector * p.head_dim() + i % p.head_dim()) * 2;
+          uint16_t bits;
+          std::memcpy(&bits, &(*got)[at], 2);
+          worst.add(fromBf16(bits), want[s].value[size_t(t * n + i)],
+                    want[s].allowed[size_t(t * n + i)], /*bf16=*/true);
+          (*got)[at] = (*got)[at + 1] = 0xee;
+        }
+    }
+    worst.must(untouched(*got, 0, 0xee));
+    return {};
+  }
+
+  /// argmax_key of sample.cuh, of the row's own logits.
+  Result<void> checkKeys(const reference::Projection &p, const Rows &rows, const Bytes &logits,
+                         int64_t tokens, Worst &worst) {
+    auto got = get(memoryOf(uint32_t(p.keys())).address(), uint64_t(tokens + 3) * 8);
+    if (!got)
+      return got.error();
+    for (int64_t t = 0; t < tokens + 3; ++t) {
+      uint64_t want = 0, is;
+      for (int64_t i = 0; i < rows.n() && t < tokens && uint64_t(tokens) <= p.keys_up_to(); ++i) {
+        float logit = elementOf(logits, rows, t, i) + 0.0f;
+        uint32_t bits;
+        std::memcpy(&bits, &logit, 4);
+        bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+        want = std::max(want, uint64_t(bits) << 32 | uint32_t(~uint32_t(i)));
+      }
+      std::memcpy(&is, &(*got)[size_t(t) * 8], 8);
+      worst.must(is == want);
+    }
+    return {};
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Attention
+  //===--------------------------------------------------------------------===//
+
+  /// The last tokens of each sequence; all have the same pages, each in an order of its own.
+  Result<void> attend(const reference::Attention &a, int64_t context,
+                      const std::vector<std::pair<int64_t, int64_t>> &sequences,
+                      const test::Print &print) {
+    Step step;
+    step.stride = (context + kPageTokens - 1) / kPageTokens;
+    for (size_t s = 0; s < sequences.size(); ++s) {
+      step.add(int32_t(s), sequences[s].first, sequences[s].second);
+      for (int64_t i = 0; i < step.stride; ++i)
+        step.blockTable.push_back(int32_t((step.stride - 1 - i + int64_t(s)) % step.stride));
+    }
+    const int64_t tokens = step.tokens();
+    BatchView view = step.view(0);
+    if (auto ok = sendBatch(view); !ok)
+      return ok;
+    uint64_t pageBytes = engine.slot(place.step->kv_slot()).page_bytes();
+    if (poolOf != context)
+      if (auto ok = put(a.kv(), poolBytes(a, pageBytes * uint64_t(step.stride), pageBytes)); !ok)
+        return ok;
+    poolOf = context;
+    // V of the first token, in reach of it; of codes their scale.
+    const uint64_t vector =
+        uint64_t(a.kv_heads()) * kPageTokens + uint64_t(sequences[0].first % kPageTokens);
+    plantedAt = uint64_t(step.blockTable[size_t(sequences[0].first / kPageTokens)]) * pageBytes +
+                (a.fp8() ? 2ull * a.kv_heads() * kPageTokens * a.head_dim() + vector * 4 + 3
+                         : vector * a.head_dim() * 2 + 1);
+    if (auto ok = put(a.q()->operand(), randomRows(*a.q(), tokens, uint64_t(context))); !ok)
+      return ok;
+    if (auto ok = put(a.output()->operand(), Bytes(bytesOf(*a.output(), tokens), 0xff)); !ok)
+      return ok;
+    const uint32_t n = a.output()->n();
+    auto want =
+        reference("", a.heads(), uint32_t(tokens), 32, uint64_t(tokens) * n, kAttentionLimit);
+    if (!want)
+      return want.error();
+    const StepShape shape = StepShape::of(view);
+    const fb::Variant &variant = variantOf(shape);
+    if (auto ok = launchOwn(variant, shape, 0); !ok)
+      return ok;
+    auto got = get(memoryOf(a.output()->operand()).address(), bytesOf(*a.output(), tokens));
+    if (!got)
+      return got.error();
+    Worst worst{kAttentionLimit};
+    for (int64_t t = 0; t < tokens; ++t) {
+      for (int64_t i = 0; i < n; ++i)
+        worst.add(elementOf(*got, *a.output(), t, i), want->value[size_t(t * n + i)],
+                  want->allowed[size_t(t * n + i)], a.output()->bf16());
+      for (int64_t i = n; i < a.output()->stride(); ++i)
+        worst.must(elementOf(*got, *a.output(), t, i) == 0);
+    }
+    worst.must(untouched(*got, uint64_t(tokens) * a.output()->stride() *
+                                   (a.output()->bf16() ? 2 : 4)));
+    report(print, variant, tokens, context, worst);
+    return {};
+  }
+
+  static Bytes poolBytes(const reference::Attention &a, uint64_t bytes, uint64_t pageBytes) {
+    Numbers random(7);
+    Bytes pool(bytes);
+    const uint64_t vectors = 2ull * a.kv_heads() * kPageTokens, elements = vectors * a.head_dim();
+    for (uint64_t page = 0; page < bytes; page += pageBytes) {
+      for (uint64_t i = 0; i < elements; ++i) {
+        float value = random.uniform() * (i < elements / 2 ? 2 : 1);
+        uint16_t bits = toBf16(value);
+        if (a.fp8())
+          pool[page + i] = e4m3FromF32(value * 448);
+        else
+          std::memcpy(&pool[page + 2 * i], &bits, 2);
+      }
+      for (uint64_t i = 0; a.fp8() && i < vectors; ++i) {
+        float scale = (1.5f + random.uniform()) / 448;
+        std::memcpy(&pool[page + elements + 4 * i], &scale, 4);
+      }
+    }
+    return pool;
+  }
+
+  Driver &driver;
+  EngineOnDevice &engine;
+  const Options &options;
+  const reference::Kernel &naive;
+  EngineOnDevice::Place place{};
+  Module module = nullptr;
+  std::map<std::pair<uint32_t, uint32_t>, DeviceMemory> memories; ///< by kind and index of operand
+  DeviceMemory batch;
+  int64_t poolOf = 0;     ///< context that the pool was filled for
+  uint64_t plantedAt = 0; ///< byte of the pool
+};
+
+int fail(const Error &error) {
+  std::fputs(error.format().c_str(), stderr);
+  return int(error.exit);
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  CLI::App app("Runs an engine's kernels beside naive ones and compares.");
+  std::string path, naive, device = "cuda";
+  std::vector<std::string> only;
+  Options options;
+  test::Trials trials;
+  trials.limit = 60;
+  app.add_option("ENGINE", path)->required();
+  app.add_option("--reference", naive, "what make-reference wrote for it")->required();
+  app.add_option("--device", device)->check(CLI::IsMember({"cuda", "cuda-emulator"}));
+  app.add_option("--tokens", options.tokens, "of a step, for projections")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--contexts", options.contexts, "positions, for attention")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  app.add_option("--only", only, "this kernel alone (may be repeated)")->allow_extra_args(false);
+  app.add_option("--limit", trials.limit, "seconds that a kernel may take")->capture_default_str();
+  app.add_flag("--plant", options.plant,
+               "change a bit under each of the engine's kernels: all must be found");
+  CLI11_PARSE(app, count, arguments);
+  options.emulated = device != "cuda";
+
+  std::ifstream stream(naive, std::ios::binary);
+  std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (!reference::VerifyReferencesBuffer(verifier))
+    return fail({ExitCode::File, "E0397", naive + " holds no reference", "",
+                 "make it again: ./dev gpu-bundle"});
+  const reference::References &references = *reference::GetReferences(bytes.data());
+  auto file = runtime::EngineFile::open(path);
+  if (!file)
+    return fail(file.error());
+
+  std::unique_ptr<Driver> driver; // of a child
+  std::unique_ptr<EngineOnDevice> engine;
+  trials.kind = "kernel";
+  trials.open = [&]() -> Result<std::string> {
+    EmulatorSetup setup;
+    setup.workers = 2;
+    auto opened = options.emulated ? openEmulator(setup) : openLibcuda();
+    if (!opened)
+      return opened.error();
+    driver = std::move(*opened);
+    auto picked = pickGpuCode((*file)->table(), driver->device(), options.emulated);
+    if (!picked)
+      return picked.error();
+    engine = std::make_unique<EngineOnDevice>(*driver, **file, *picked);
+    return driver->device().name;
+  };
+  uint64_t leftOut = 0;
+  for (const reference::Kernel *kernel : *references.kernels()) {
+    std::string name = kernel->name()->str();
+    if (!only.empty() && std::ranges::find(only, name) == only.end())
+      continue;
+    uint64_t checks = 4 * options.contexts.size();
+    if (const reference::Projection *p = kernel->projection()) {
+      checks = uint64_t(std::ranges::count_if(
+          options.tokens, [&](int64_t tokens) { return isChecked(*p, tokens); }));
+      leftOut += options.tokens.size() - checks;
+    }
+    trials.all.push_back(
+        {name, checks, [&options, &driver, &engine, kernel](const test::Print &print) {
+           return Checker(*driver, *engine, options, *kernel).run(print);
+         }});
+  }
+  auto tally = test::runTrials(trials);
+  if (!tally)
+    return fail(tally.error());
+  runtime::JsonText json;
+  json.open('{').key("summary").open('{').key("device").value(tally->device);
+  json.key("engine").value(path.substr(path.rfind('/') + 1));
+  json.key("kernels").value(trials.all.size()).key("checks").value(tally->launches);
+  json.key("failed").value(tally->wrong).key("lost_kernels").value(tally->lost);
+  json.key("left_out").value(leftOut).close().close();
+  std::printf("%s\n", json.text().c_str());
+  return tally->wrong != 0 || tally->lost != 0;
+}
