@@ -32,6 +32,7 @@ class Plan:
     check: tuple  # options of check-kernels
     replay_limit: int  # seconds a symbol may take
     served: str
+    server: tuple       # options of ingot serve
     loads: tuple  # (users, requests, prompt ids, new ids)
     kernels: tuple  # (engine, options of ingot bench-kernels)…
     bench: tuple  # (engine, options of ingot bench)…
@@ -67,6 +68,7 @@ FULL = Plan(device="cuda",
             check=("--limit", "10"),
             replay_limit=20,
             served="8b-fp8-kv8",
+    server=("--max-batch-tokens", "2048"),
             loads=((64, 64, 1000, 200), (256, 256, 1000, 1000)),
             kernels=(*map(alone, ("8b-int4", "8b", "8b-fp8", "1b", "8b-int4-kv8")),
                      ("8b-int4", "--edges both --tokens 1,32 --context 1024 --repeats 10")),
@@ -85,6 +87,7 @@ DRY = Plan(device="cuda-emulator",
            check=("--limit", "300", "--tokens", "1,9", "--contexts", "70"),
            replay_limit=300,
            served="tiny-int4",
+    server=("--max-batch-tokens", "64", "--kv-memory", "16M"),
            loads=((2, 4, 20, 4), ),
            kernels=(("tiny-int4", "--edges both --tokens 1,20 --decode-up-to 8 --context 40 --repeats 1"), ),
            bench=(("tiny-int4", "-p 70 -n 2 -r 1"), ("tiny-int4", "-p 0 -n 2 --batch 2,3 --depth 16 -r 1")),
@@ -259,8 +262,7 @@ class Parts:
         log = self.work / "server.log"
         command = [
             self.ingot, "serve", file, "--device", self.plan.device, "--model-name", "m", "--max-seqs", most,
-            "--queue", most, "--context", positions, "--max-batch-tokens", 2048 if self.plan.device == "cuda" else 64,
-            "--log", "none"
+            "--queue", most, "--context", positions, "--log", "none", *self.plan.server
         ]
         start = time.monotonic()
         with serving(command, log, run) as url:

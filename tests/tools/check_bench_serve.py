@@ -213,6 +213,12 @@ def misfortunes():
     assert "error[E0585]: the server has no model nope" in err and "no such model" in err, err
     err = bench(Script(fail={0: 400}), code=2)
     assert "error[E0588]: the server refused a request: status 400\n  not now" in err, err
+    path = f"{stem}.ids.jsonl"
+    with open(path, "w") as file:
+        file.write('{"prompt": [5, 6, 7], "max_tokens": 3}\n')
+    script = Script(fail={0: 400})  # a server without a tokenizer refuses words
+    assert bench(script, "--prompts", path, "--requests", 2)["completed"] == 2
+    assert [body["prompt"] for body in script.bodies[1:]] == [[1, 2, 3, 4], [5, 6, 7], [5, 6, 7]], script.bodies
 
 
 for check in (figures, prompts, arrivals, misfortunes):
