@@ -6,6 +6,7 @@ over stubs, programs that hang and die, and reports of made-up lines.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,22 @@ class WholeRun(unittest.TestCase):
         self.assertIn("check, 8b-fp8-kv8: timeout", text)
         self.assertIn("answers, 8b-fp8 full edges: failed", text)
         self.assertIn("answers: 8b-int4, trace: 1 of 1 differ from the first, from id 2 on", text)
+
+    def test_a_run_that_is_killed_leaves_its_lines(self):
+        with tempfile.TemporaryDirectory() as work:
+            folder, results = bundle(pathlib.Path(work) / "ingot-gpu"), pathlib.Path(work) / "results.jsonl"
+            command = [sys.executable, folder / "run.py", "--results", results, "--only", "check"]
+            environment = {**os.environ, "STUB_FAULTS": "hang:check"}
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
+            over, printed = time.monotonic() + 60, []
+            while not printed and time.monotonic() < over:
+                time.sleep(0.05)
+                lines, _ = report.read(results.read_text() if results.exists() else "")
+                printed = report.Run(lines).printed("check")
+            process.kill()
+            process.wait()
+            self.assertTrue(printed, "a line of a program that still runs")
+            os.kill(printed[0]["process"], signal.SIGKILL)
 
     def test_no_time_is_said(self):
         run, _, text = self.run_it("--budget", "3", "--only", "bench", "--only", "knobs")

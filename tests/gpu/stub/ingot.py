@@ -97,7 +97,7 @@ def main():
         return print("ingot stub")
     for kind, word in (fault for fault in faults if len(fault) == 2):
         if any(word in given for given in (program, *words)):
-            put(symbol="first", ok=True, equal=True)
+            put(symbol="first", ok=True, equal=True, process=os.getpid())
             if kind == "hang":
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
                 time.sleep(1000)
