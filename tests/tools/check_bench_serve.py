@@ -73,6 +73,7 @@ class Script:
 
         prompt = body["messages"][-1]["content"] if chat else body["prompt"]
         count = min(self.tokens, body["max_tokens"])
+        words = len(prompt.split() if isinstance(prompt, str) else prompt)
         if chat:  # a role is no text
             await send(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}], "usage": None}))
         for _ in range(count):
@@ -80,7 +81,7 @@ class Script:
             await send(": ping\n\n" + event({"choices": [{"index": 0, "delta": {"content": "ü "}} if chat else {"index": 0, "text": "ü "}]}))
         await send(event({"choices": [{"index": 0, "text": "", "finish_reason": "length"}]}))
         if self.usage:  # two tokens to a word, and ten around them
-            await send(event({"choices": [], "usage": {"prompt_tokens": 10 + 2 * len(prompt.split()), "completion_tokens": count}}))
+            await send(event({"choices": [], "usage": {"prompt_tokens": 10 + 2 * words, "completion_tokens": count}}))
         await send(event("[DONE]"))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
