@@ -1,70 +1,146 @@
 #!/usr/bin/env bash
-# Makes one folder that runs on another x86-64 Linux with an NVIDIA driver: `ingot`, the libraries it
-# needs beside the C library, the GPU unit tests' launches, engines whose weights are made at load, and
-# run.sh.
+# Makes one file that another x86-64 Linux with an NVIDIA driver runs: `ingot`, the libraries it needs beside the C
+# library, programs that check kernels, the GPU unit tests' launches, engines whose weights are made at load, run.py.
 #
-#   bundle.sh INGOT FOLDER [TARGET…]       targets: cpu and cuda:sm_90a unless others are given
+#   bundle.sh [--dry-run] INGOT FOLDER [TARGET…]      targets: cuda:sm_90a unless others are given
 #
-# Unit tests and replay-launches lie beside INGOT; launches are recorded for sm_90a.
+# FOLDER/ingot-gpu.tar.zst is the file, FOLDER/unpack.py opens it where there is no zstd. Programs and unit tests lie
+# beside INGOT; launches are recorded for sm_90a. With --dry-run all of it is for the emulator, and small.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-ingot=$1 folder=$2; shift 2
-targets=("$@"); [ ${#targets[@]} -gt 0 ] || targets=(cpu cuda:sm_90a cuda:compute_80)
-rm -rf "$folder"
-mkdir -p "$folder"/{bin,lib/gcc,engines,configs,launches}
-built=$(dirname "$ingot")
-cp "$ingot" "$built/replay-launches" "$folder/bin/"
-strip "$folder"/bin/* 2>/dev/null || true
+root=$(cd "$here/../.." && pwd)
+dry=0; if [ "${1:-}" = --dry-run ]; then dry=1; shift; fi
+ingot=$1 out=$2; shift 2
+targets=("$@"); [ ${#targets[@]} -gt 0 ] || targets=(cuda:sm_90a)
+if [ $dry = 1 ]; then targets=(cuda-emulator:sm_90a); fi
+most=30000000 # bytes
+built=$(cd "$(dirname "$ingot")" && pwd)
+fail() { echo "bundle.sh: $*" >&2; exit 1; }
+command -v zstd >/dev/null || fail "there is no zstd here: ./dev setup installs it"
+
+folder=$out/ingot-gpu
+rm -rf "$folder" "$out/ingot-gpu.tar" "$out/ingot-gpu.tar.zst"
+mkdir -p "$folder"/{bin,lib/gcc,engines,launches,references}
+configs=$(mktemp -d)
+trap 'rm -rf "$configs"' EXIT
+
+# ---------------------------------------------------------------- programs and scripts
+
+programs=(replay-launches check-kernels)
+for program in "${programs[@]}" make-reference write-cuda-kernels; do
+  [ -x "$built/$program" ] || fail "there is no $built/$program: build it first"
+done
+cp "$ingot" "${programs[@]/#/$built/}" "$folder/bin/"
+if [ $dry = 0 ]; then strip "$folder"/bin/* 2>/dev/null || true; fi
 # The C library is the machine's own (2.34 or newer); everything else travels. GCC's libraries of this
 # machine may want a newer C library than that one has: they lie apart, for machines without.
-ldd "$ingot" "$built/replay-launches" | awk '$3 ~ /^\// {print $3}' | grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
+ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' |
+  grep -vE '/(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]' |
   sort -u | while read -r library; do
-    case $library in */libstdc++.* | */libgcc_s.*) cp -L "$library" "$folder/lib/gcc/" ;; *) cp -L "$library" "$folder/lib/" ;; esac
+    case $library in
+      */libstdc++.* | */libgcc_s.*) cp -L "$library" "$folder/lib/gcc/" ;;
+      *) cp -L "$library" "$folder/lib/" ;;
+    esac
   done
-cp "$here"/{run.sh,torch_peer.py} "$folder/"
-for test in Matmul FewTokens Attention Draw Rows; do
-  echo "==> launches of ${test}Test"
-  INGOT_RECORD_LAUNCHES=$folder/launches/$test.bin "$built/codegen-cuda-${test}Test" --gtest_brief=1 </dev/null
-  gzip -9 "$folder/launches/$test.bin"
-done
+if [ $dry = 1 ]; then cp "$built/../lib/libingot-cuda-emulator.so" "$folder/lib/"; fi
+cp "$here"/{run,runner,parts,ceilings,peers,triton_gemv,torch_model,report}.py "$here/predictions.json" "$folder/"
+cp "$here/unpack.py" "$out/"
+# NVRTC is where the tests have theirs, if it is nowhere else.
+PYTHONPATH=$here:$(echo "$built"/../venv/lib/python*/site-packages) PYTHONDONTWRITEBYTECODE=1 \
+  python3 - "$folder/ceilings.cubin" <<'PYTHON'
+import sys
+from ceilings import SOURCE
+from nvrtc import Nvrtc
+cubin, log = Nvrtc().compile(SOURCE, "ceilings", ["--std=c++17", "-default-device", "--gpu-architecture=sm_90a"])
+if not cubin:
+    sys.exit(f"bundle.sh: {log}")
+open(sys.argv[1], "wb").write(cubin)
+PYTHON
 
-flags=(); for target in "${targets[@]}"; do flags+=(--target "$target"); done
-gpu=(); for target in "${targets[@]}"; do case $target in cpu*) ;; *) gpu+=(--target "$target") ;; esac; done
+# Kernels as text, which sweep.py compiles and times there with other knobs.
+if [ $dry = 1 ]; then models=(tiny); else models=(8b 1b); fi
+"$built/write-cuda-kernels" "$folder/kernels" "${models[@]}"
+mkdir "$folder/kernels/device"
+cp "$root"/codegen/cuda/device/*.cuh "$folder/kernels/device/"
+cp "$here"/{sweep,nvrtc}.py "$folder/"
+
+# ---------------------------------------------------------------- launches
+
+launches() { # TEST [OPTION…]
+  local test=$1; shift
+  echo "==> launches of ${test}Test"
+  INGOT_RECORD_LAUNCHES=$folder/launches/$test.bin "$built/codegen-cuda-${test}Test" --gtest_brief=1 "$@" </dev/null
+}
+if [ $dry = 1 ]; then
+  export INGOT_RECORD_TARGET=cuda-emulator
+  launches Rows --gtest_filter='CudaRope.Tables'
+else
+  for test in Matmul FewTokens Attention Draw Rows; do launches $test; done
+fi
+
+# ---------------------------------------------------------------- engines
 
 # config NAME HIDDEN FFN LAYERS HEADS KV_HEADS VOCABULARY: a Llama of that shape
 config() {
-  cat >"$folder/configs/$1.json" <<JSON
+  cat >"$configs/$1.json" <<JSON
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "bfloat16", "hidden_size": $2,
  "intermediate_size": $3, "num_hidden_layers": $4, "num_attention_heads": $5, "num_key_value_heads": $6,
- "head_dim": $(($2 / $5)), "vocab_size": $7, "max_position_embeddings": 16384, "rms_norm_eps": 1e-5,
+ "head_dim": $(($2 / $5)), "vocab_size": $7, "max_position_embeddings": 65536, "rms_norm_eps": 1e-5,
  "rope_theta": 10000.0, "hidden_act": "silu", "attention_bias": false, "mlp_bias": false,
  "tie_word_embeddings": true, "bos_token_id": 1, "eos_token_id": 2}
 JSON
 }
-# engine CONFIG SUFFIX OPTION…
-engine() {
+# Kernels are kept beside the programs: engines share many, and the next bundle most.
+gpu=(); for target in "${targets[@]}"; do gpu+=(--target "$target"); done
+engine() { # CONFIG SUFFIX OPTION…
   local config=$1 name=$1$2; shift 2
   echo "==> $name"
-  "$ingot" compile "$folder/configs/$config.json" -o "$folder/engines/$name.ingot" --weights seed --seed 1 --quiet "$@"
+  "$ingot" compile "$configs/$config.json" -o "$folder/engines/$name.ingot" --weights seed --seed 1 --quiet \
+    --cache "$built/../bundle-cache" "$@"
+}
+# The naive kernels that check-kernels holds an engine against, of the same options (no CPU: its plan would be first).
+reference() { # CONFIG SUFFIX OPTION…
+  local config=$1 name=$1$2; shift 2
+  "$ingot" compile "$configs/$config.json" --weights seed --seed 1 --quiet --emit plan "${gpu[@]}" "$@" |
+    "$built/make-reference" --target "${targets[0]}" -o "$folder/references/$name.bin"
 }
 config tiny 256 768 2 4 2 1024
-config 135m 576 1536 30 9 3 49152
-config 1b 2048 8192 16 32 8 128256
-config 8b 4096 14336 32 32 8 128256
-engine tiny -int4 "${flags[@]}" --quantize int4-g64
-engine tiny -fp8 "${flags[@]}" --quantize fp8
-engine 135m "" "${flags[@]}"
-engine 135m -int8 "${flags[@]}" --quantize int8
-engine 1b -gpu "${gpu[@]}"
-engine 1b -int4-gpu "${gpu[@]}" --quantize int4-g64
-engine 8b -gpu "${gpu[@]}"
-engine 8b -fp8-gpu "${gpu[@]}" --quantize fp8
-engine 8b -fp8-kv8-gpu "${gpu[@]}" --quantize fp8 --kv fp8
-engine 8b -int4-gpu "${gpu[@]}" --quantize int4-g64
-engine 8b -int4-invariant-gpu "${gpu[@]}" --quantize int4-g64 --batch-invariant
-engine 8b -int4-kv8-gpu "${gpu[@]}" --quantize int4-g64 --kv fp8
-rm -r "$folder/configs"
+if [ $dry = 1 ]; then
+  engine tiny -int4 --target cpu:avx2 "${gpu[@]}" --quantize int4-g64
+  reference tiny -int4 --quantize int4-g64
+else
+  config 135m 576 1536 30 9 3 49152
+  config 1b 2048 8192 16 32 8 128256
+  config 8b 4096 14336 32 32 8 128256
+  # One engine has PTX: that the driver compiles it at load is seen too. In all of them it would be half of the file.
+  engine tiny -int4 --target cpu "${gpu[@]}" --target cuda:compute_80 --quantize int4-g64
+  engine tiny -fp8 --target cpu "${gpu[@]}" --quantize fp8
+  engine 135m "" --target cpu "${gpu[@]}"
+  engine 135m -int8 --target cpu "${gpu[@]}" --quantize int8
+  engine 1b "" "${gpu[@]}"
+  engine 1b -int4 "${gpu[@]}" --quantize int4-g64
+  engine 8b "" "${gpu[@]}"
+  engine 8b -fp8 "${gpu[@]}" --quantize fp8
+  engine 8b -fp8-kv8 "${gpu[@]}" --quantize fp8 --kv fp8
+  engine 8b -int4 "${gpu[@]}" --quantize int4-g64
+  engine 8b -int4-kv8 "${gpu[@]}" --quantize int4-g64 --kv fp8
+  reference 8b ""
+  reference 8b -fp8-kv8 --quantize fp8 --kv fp8
+  reference 8b -int4 --quantize int4-g64
+  reference 8b -int4-kv8 --quantize int4-g64 --kv fp8
+fi
 
-bytes=$(du -sb "$folder" | cut -f1)
-echo "==> $folder: $((bytes / 1000000)) MB"
-[ "$bytes" -le 60000000 ] || { echo "bundle.sh: more than 60 MB" >&2; exit 1; }
+# ---------------------------------------------------------------- one file
+
+commit=$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)
+cat >"$folder/bundle.json" <<JSON
+{"commit": "$commit", "targets": "${targets[*]}", "made": "$(date -u +%F)"}
+JSON
+rmdir "$folder/lib/gcc" 2>/dev/null || true
+tar -C "$out" --sort=name --owner=0 --group=0 --numeric-owner -cf "$out/ingot-gpu.tar" ingot-gpu
+# A window of 128 MB: engines and launches hold the same kernels again and again.
+zstd -q --rm --long=27 "-$([ $dry = 1 ] && echo 3 || echo 19)" -T2 "$out/ingot-gpu.tar" -o "$out/ingot-gpu.tar.zst"
+bytes=$(stat -c %s "$out/ingot-gpu.tar.zst")
+printf '==> %s: %d.%d MB, unpacked %d MB\n' "$out/ingot-gpu.tar.zst" $((bytes / 1000000)) $((bytes / 100000 % 10)) \
+  $(($(du -sb "$folder" | cut -f1) / 1000000))
+[ $dry = 1 ] || [ "$bytes" -le "$most" ] || fail "more than $((most / 1000000)) MB"

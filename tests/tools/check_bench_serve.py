@@ -73,6 +73,7 @@ class Script:
 
         prompt = body["messages"][-1]["content"] if chat else body["prompt"]
         count = min(self.tokens, body["max_tokens"])
+        words = len(prompt.split() if isinstance(prompt, str) else prompt)
         if chat:  # a role is no text
             await send(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}], "usage": None}))
         for _ in range(count):
@@ -80,7 +81,7 @@ class Script:
             await send(": ping\n\n" + event({"choices": [{"index": 0, "delta": {"content": "ü "}} if chat else {"index": 0, "text": "ü "}]}))
         await send(event({"choices": [{"index": 0, "text": "", "finish_reason": "length"}]}))
         if self.usage:  # two tokens to a word, and ten around them
-            await send(event({"choices": [], "usage": {"prompt_tokens": 10 + 2 * len(prompt.split()), "completion_tokens": count}}))
+            await send(event({"choices": [], "usage": {"prompt_tokens": 10 + 2 * words, "completion_tokens": count}}))
         await send(event("[DONE]"))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
@@ -213,6 +214,12 @@ def misfortunes():
     assert "error[E0585]: the server has no model nope" in err and "no such model" in err, err
     err = bench(Script(fail={0: 400}), code=2)
     assert "error[E0588]: the server refused a request: status 400\n  not now" in err, err
+    path = f"{stem}.ids.jsonl"
+    with open(path, "w") as file:
+        file.write('{"prompt": [5, 6, 7], "max_tokens": 3}\n')
+    script = Script(fail={0: 400})  # a server without a tokenizer refuses words
+    assert bench(script, "--prompts", path, "--requests", 2)["completed"] == 2
+    assert [body["prompt"] for body in script.bodies[1:]] == [[1, 2, 3, 4], [5, 6, 7], [5, 6, 7]], script.bodies
 
 
 for check in (figures, prompts, arrivals, misfortunes):

@@ -216,6 +216,7 @@ private:
   std::mt19937 random{0};
 };
 
+/// Formats but jsonl, which is printed row by row.
 void print(const BenchOptions &options, const std::vector<Row> &rows) {
   const std::string format = options.engine.common.json ? "json" : options.format;
   if (format == "json") {
@@ -236,12 +237,10 @@ void print(const BenchOptions &options, const std::vector<Row> &rows) {
       for (double figure : figures)
         line += " | " + shortNumber(figure);
       emit("| " + row.test.name + line + " |\n");
-    } else if (format == "csv") {
+    } else {
       for (double figure : figures)
         line += "," + jsonNumber(figure);
       emit(row.test.name + line + "," + std::to_string(row.nanoseconds()) + "\n");
-    } else {
-      emit(row.json() + "\n");
     }
   }
 }
@@ -343,13 +342,17 @@ Result<int> bench(const BenchOptions &options) {
 
   Bench run(**session, chunk);
   std::vector<Row> rows;
+  const bool lines = options.format == "jsonl" && !options.engine.common.json;
   for (const Test &test : tests) {
     auto row = measure(run, test, options.repeat, chunk);
     if (!row)
       return row.error();
+    if (lines) // as they come: what was measured is there whatever comes after
+      emit(row->json() + "\n");
     rows.push_back(std::move(*row));
   }
-  print(options, rows);
+  if (!lines)
+    print(options, rows);
   return options.engine.close(**session);
 }
 

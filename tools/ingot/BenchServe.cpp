@@ -94,7 +94,12 @@ Result<int64_t> tryOut(const BenchServeOptions &options, const Target &target, i
   std::mt19937_64 generator(options.load.seed + uint64_t(count));
   Prompt prompt;
   prompt.body = bodyOf(target.route, words(count, generator), 2);
-  const Probe tried = probe(target, prompt);
+  Probe tried = probe(target, prompt);
+  if (tried.status == 400 && !options.promptsFile.empty() && target.route == Route::Completions) {
+    // A server without a tokenizer takes ids alone, as the file may have them.
+    prompt.body = "{\"prompt\":[1,2,3,4],\"max_tokens\":2";
+    tried = probe(target, prompt);
+  }
   if (tried.status == 0)
     return nobodyThere(options.url, tried.outcome.error);
   if (tried.status != 200)
