@@ -56,7 +56,7 @@ TEST_F(CudaKernelBench, LaunchesOfOneKernelInAllLayers) {
   ASSERT_TRUE(bench->prepare(batch(3)));
   auto launches = bench->launches({.only = Attend});
   EXPECT_EQ(launches.count, 2u);
-  EXPECT_EQ(launches.variant, "attend_1");
+  EXPECT_EQ(launches.variant, "attend_shares");
   EXPECT_TRUE(launches.overlap);
   EXPECT_FALSE(bench->launches({.only = Attend, .overlap = false}).overlap);
   fake.ran = 0;
@@ -64,7 +64,7 @@ TEST_F(CudaKernelBench, LaunchesOfOneKernelInAllLayers) {
   ASSERT_TRUE(seconds) << seconds.error().format();
   EXPECT_EQ(seconds->size(), 3u);
   // Of two launches four copies; once for nothing, then three times two.
-  EXPECT_EQ(ran(), std::vector<std::string>(size_t(2 * 4 * (1 + 3 * 2)), "attend_1"));
+  EXPECT_EQ(ran(), std::vector<std::string>(size_t(2 * 4 * (1 + 3 * 2)), "attend_shares"));
 }
 
 /// Launch follows launch in a chain, and copy follows copy.
@@ -87,14 +87,14 @@ TEST_F(CudaKernelBench, TheStepWithoutOneKernel) {
   ASSERT_TRUE(bench->time({.without = Attend}, 1, 1));
   auto names = ran();
   EXPECT_EQ(names.size(), 2u * 9);
-  EXPECT_EQ(std::ranges::count(names, "attend_1"), 0);
+  EXPECT_EQ(std::ranges::count(names, "attend_shares"), 0);
   EXPECT_EQ(std::ranges::count(names, "residual"), 2 * 2);
   EXPECT_EQ(std::ranges::count(names, "argmax_finish"), 2);
 }
 
 TEST_F(CudaKernelBench, PromptsHaveTheirVariants) {
   ASSERT_TRUE(bench->prepare(batch(1, 20)));
-  EXPECT_EQ(bench->launches({.only = Attend}).variant, "attend_any");
+  EXPECT_EQ(bench->launches({.only = Attend}).variant, "attend_prompts");
   EXPECT_EQ(bench->launches({.only = Embed}).variant, "embed_any");
   EXPECT_TRUE(bench->time({.only = Attend}, 2, 1));
 }
