@@ -1,7 +1,7 @@
 """One engine with code for CPUs and for the CUDA emulator: the same checkpoint gives the same model on both.
 
-The GPU program computes in bf16 where the CPU's rounds to int8 or bf16, so numbers are compared with HF's within what one
-rounding per projection costs, and greedy ids with the CPU's wherever their lead is larger than that.
+The GPU program computes in bf16 where the CPU's rounds to int8, bf16 or not at all (by its level), so numbers are compared
+with HF's within what one rounding per projection costs, and greedy ids with the CPU's wherever their lead is larger than that.
 """
 import json
 
@@ -27,9 +27,11 @@ def tiny(ingot, model, ids, expected):
     assert targets == [EMULATOR], targets
     cpu, gpu = logits(ingot, engine, ids, "cpu"), logits(ingot, engine, ids, "cuda-emulator")
     assert numpy.isfinite(gpu).all()
-    worst, bound = abs(gpu - expected).max(), max(0.05 * expected.std(), 2 * abs(cpu - expected).max())
-    assert worst <= bound, f"largest difference from HF {worst:.2e}, the CPU's {abs(cpu - expected).max():.2e}"
-    return f"largest difference from HF {worst:.1e}, the CPU's {abs(cpu - expected).max():.1e}"
+    # bf16 in models of 36 to 64 channels: the eight differ by 0.4 to 1.2 % on average, one logit of 3,700 by 11 %.
+    difference, unit = abs(gpu - expected), expected.std()
+    said = f"difference from HF {difference.mean():.1e}, at most {difference.max():.1e}, the CPU's at most {abs(cpu - expected).max():.1e}"
+    assert difference.mean() <= 0.02 * unit and difference.max() <= 0.15 * unit, f"{said}, logits deviate {unit:.1f}"
+    return said
 
 
 def seeded(ingot, model):
