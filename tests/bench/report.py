@@ -96,13 +96,13 @@ def table(results):
     return "\n".join(lines) + "\n"
 
 
-def write_readme(readme, text, begin=BEGIN, end=END):
-    """Puts the table between the markers of README.md. ValueError where they are not there."""
-    old = readme.read_text()
+def write_between(page, text, begin=BEGIN, end=END):
+    """Puts the table between the markers of the page. ValueError where they are not there."""
+    old = page.read_text()
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
     if len(pattern.findall(old)) != 1:
-        raise ValueError(f"{readme} does not have '{begin}' and '{end}' once")
-    readme.write_text(pattern.sub(lambda _: f"{begin}\n{text.strip()}\n{end}", old))
+        raise ValueError(f"{page} does not have '{begin}' and '{end}' once")
+    page.write_text(pattern.sub(lambda _: f"{begin}\n{text.strip()}\n{end}", old))
 
 
 def today():

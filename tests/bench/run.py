@@ -2,7 +2,7 @@
 
   run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
   run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      `ingot serve` beside the peers' servers (serving.py)
-  run.py --work DIR --readme README.md --write-readme      the tables of the last runs into README.md; measures nothing
+  run.py --work DIR --docs DIR --write-docs      the tables of the last runs into benchmarks.md, their picture beside it; measures nothing
 
 A round goes through the rows; a row measures Ingot and its peers one after the other, every other round in the other order, and the
 machine's limits before and after each of them. Run nothing else meanwhile.
@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "peers"))
 
 import install  # noqa: E402  (of peers/)
 import measure  # noqa: E402
+import picture  # noqa: E402
 import report  # noqa: E402
 import rows as table_rows  # noqa: E402
 import serving  # noqa: E402
@@ -102,15 +103,19 @@ def select(rows, options):
     return [row for row in rows if (row.name in options.only if options.only else row.small or not options.quick)]
 
 
-def write_readme(work, readme):
+def write_docs(work, docs):
     tables = [(work / name, module, module.table) for name, module in (("results.json", report), ("servers.json", serving))
               if (work / name).exists()]
     if not tables:
         sys.exit(f"run.py: there is no {work / 'results.json'}: run ./dev bench first")
     try:
         for file, module, table in tables:
-            report.write_readme(readme, table(json.loads(file.read_text())), module.BEGIN, module.END)
-            say(f"==> {readme} has the table of {file}")
+            results = json.loads(file.read_text())
+            report.write_between(docs / "benchmarks.md", table(results), module.BEGIN, module.END)
+            say(f"==> {docs / 'benchmarks.md'} has the table of {file}")
+            if module is report:
+                (docs / "speed.svg").write_text(picture.svg(results))
+                say(f"==> {docs / 'speed.svg'} is the picture of it")
     except ValueError as error:
         sys.exit(f"run.py: {error}")
     return 0
@@ -155,7 +160,7 @@ def write(bench, options, rows, samples, missing, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("ingot", "checkpoints", "work", "peers", "readme"):
+    for name in ("ingot", "checkpoints", "work", "peers", "docs"):
         parser.add_argument(f"--{name}", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, help="default: 3, with --quick 1")
     parser.add_argument("--only", action="append", default=[], metavar="ROW", help="this row alone (repeatable)")
@@ -163,11 +168,11 @@ def main():
     parser.add_argument("--no-peers", action="store_true", help="Ingot and the limits alone")
     parser.add_argument("--vllm", action="store_true", help="install and measure vLLM too (several gigabytes)")
     parser.add_argument("--servers", action="store_true", help="ingot serve beside the peers' servers")
-    parser.add_argument("--write-readme", action="store_true")
+    parser.add_argument("--write-docs", action="store_true")
     options = parser.parse_args()
     work = options.work.resolve()
-    if options.write_readme:
-        return write_readme(work, options.readme)
+    if options.write_docs:
+        return write_docs(work, options.docs)
     rounds = options.rounds if options.rounds is not None else 1 if options.quick else 3
     if rounds < 1:
         wrong(f"--rounds {rounds}: 1 or more")

@@ -1,12 +1,13 @@
-"""The table of `dev bench` from made-up samples:  check_bench_table.py TESTS_BENCH README_TO_WRITE"""
+"""The table of `dev bench` from made-up samples:  check_bench_table.py TESTS_BENCH PAGE_TO_WRITE"""
 import pathlib
 import re
 import sys
 
-bench, readme = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+bench, page = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(bench))
 sys.path.insert(0, str(bench / "peers"))
 import measure  # noqa: E402
+import picture  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 import run  # noqa: E402
@@ -95,19 +96,34 @@ assert len({line.count("|") for line in lines}) == 1 and len(lines) == 5, text
 assert "mapped read 38.0 GB/s (20.0–42.0)" in text and "90% of read" in text and "Not measured: x, y: z" in text, text
 assert re.search(r"\| decode \| 67\.5 \| 45\.0–90\.0 \| 56\.2 \(1\.20\) \|", text), text
 
-# README: what stands between the markers is replaced, the rest stays; without markers nothing is written.
-readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-report.write_readme(readme, text)
-report.write_readme(readme, text)
-assert readme.read_text() == f"before\n{report.BEGIN}\n{text.strip()}\n{report.END}\nafter\n", readme.read_text()
-readme.write_text("no markers")
+# The page: what stands between the markers is replaced, the rest stays; without markers nothing is written.
+page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+report.write_between(page, text)
+report.write_between(page, text)
+assert page.read_text() == f"before\n{report.BEGIN}\n{text.strip()}\n{report.END}\nafter\n", page.read_text()
+page.write_text("no markers")
 try:
-    report.write_readme(readme, text)
-    raise AssertionError("a README without markers was written")
+    report.write_between(page, text)
+    raise AssertionError("a page without markers was written")
 except ValueError:
-    assert readme.read_text() == "no markers"
-real = (bench.parent.parent / "README.md").read_text()
-assert real.count(report.BEGIN) == 1 and real.count(report.END) == 1, "README.md has lost its markers"
+    assert page.read_text() == "no markers"
+real = (bench.parent.parent / "docs" / "benchmarks.md").read_text()
+assert real.count(report.BEGIN) == 1 and real.count(report.END) == 1, "docs/benchmarks.md has lost its markers"
+
+# The picture: a bar for each contestant of each kind, as long as its figure says; a run without one of the rows has none.
+def kind(name, **peers): return {"name": name, "value": 400.0, "peers": peers}
+pictured = {**results, "rows": [kind("decode-smollm2", llama=100.0), kind("prefill-smollm2", llama=50.0, openvino=200.0), kind("parallel8"),
+                                kind("parallel32", openvino=800.0)]}
+drawn = picture.svg(pictured)
+widths = [float(width) for width in re.findall(r'<rect class="\w+" x="\d+" y="\d+" width="([\d.]+)"', drawn)]
+most = picture.WIDTH - picture.LABEL - picture.ROOM
+assert widths == [most, most / 4, most, most / 8, most / 2, most, most / 2, most], widths
+assert drawn.count('class="ingot"') == 4 and "M; 2026-01-02; ingot 1" in drawn, drawn
+try:
+    picture.svg(results)
+    raise AssertionError("a picture without its rows was drawn")
+except ValueError as error:
+    assert "decode-smollm2" in str(error), error
 
 # Servers: ratios within a round, the median over the rounds; a server without a figure leaves its bars open; the verdicts say yes and no.
 import serving  # noqa: E402
@@ -128,4 +144,4 @@ rounds[0]["overload"] = {"Ingot": dict(tokens_per_s=1.0, times=1.1, refused_most
 assert [serving.verdict(bar, rounds, "overload")[1] for bar in loads["overload"].bars] == [False, True]
 text = serving.table({"machine": "M", "date": "D", "ingot": "I", "samples": rounds, "missing": {"1 user, vLLM bf16": "why"}})
 assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1 and "5 refused" in text and "Not measured: 1 user, vLLM bf16: why" in text, text
-assert real.count(serving.BEGIN) == 1 and real.count(serving.END) == 1, "README.md has lost its markers"
+assert real.count(serving.BEGIN) == 1 and real.count(serving.END) == 1, "docs/benchmarks.md has lost its markers"
