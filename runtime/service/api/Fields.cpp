@@ -40,6 +40,34 @@ std::string outOfRange(const std::string &value, const std::string &least,
   return "is " + value + "; allowed: " + least + " to " + most;
 }
 
+/// The path of a key that stands twice in its object; empty if there is none.
+std::string keyTwice(dom::element value, const std::string &where) {
+  if (dom::array list; !value.get(list)) {
+    size_t index = 0;
+    for (dom::element item : list)
+      if (auto twice = keyTwice(item, where + "[" + std::to_string(index++) + "]"); !twice.empty())
+        return twice;
+    return "";
+  }
+  dom::object object;
+  if (value.get(object))
+    return "";
+  std::vector<std::string_view> keys;
+  for (auto [key, member] : object) {
+    if (!member.is_object() && !member.is_array()) {
+      keys.push_back(key);
+      continue;
+    }
+    const std::string path = where.empty() ? std::string(key) : where + "." + std::string(key);
+    if (auto twice = keyTwice(member, path); !twice.empty())
+      return twice;
+    keys.push_back(key);
+  }
+  std::ranges::sort(keys);
+  const auto twice = std::ranges::adjacent_find(keys);
+  return twice == keys.end() ? "" : where.empty() ? std::string(*twice) : where + "." + std::string(*twice);
+}
+
 } // namespace
 
 std::string Fields::path(std::string_view name) const {
@@ -330,6 +358,16 @@ std::optional<Fields> Document::parse(std::string_view text) {
   if (root.get(object))
     return wrong("the body is no JSON object");
   return Fields(*this, object, "");
+}
+
+void Document::refuseTwice(const Fields &body) {
+  if (failure)
+    return;
+  if (auto twice = keyTwice(body.values, ""); !twice.empty()) {
+    failure = ApiError{};
+    failure->param = twice;
+    failure->message = twice + ": stands twice in its object";
+  }
 }
 
 } // namespace ingot::api
