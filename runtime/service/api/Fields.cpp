@@ -40,32 +40,36 @@ std::string outOfRange(const std::string &value, const std::string &least,
   return "is " + value + "; allowed: " + least + " to " + most;
 }
 
-/// The path of a key that stands twice in its object; empty if there is none.
+std::string keyTwice(dom::object object, const std::string &where);
+
+/// The path of a key that stands twice in an object of `value`; empty if there is none.
 std::string keyTwice(dom::element value, const std::string &where) {
-  if (dom::array list; !value.get(list)) {
-    size_t index = 0;
-    for (dom::element item : list)
-      if (auto twice = keyTwice(item, where + "[" + std::to_string(index++) + "]"); !twice.empty())
-        return twice;
+  if (dom::object object; !value.get(object))
+    return keyTwice(object, where);
+  dom::array list;
+  if (value.get(list))
     return "";
-  }
-  dom::object object;
-  if (value.get(object))
-    return "";
+  size_t index = 0;
+  for (dom::element item : list)
+    if (auto twice = keyTwice(item, where + "[" + std::to_string(index++) + "]"); !twice.empty())
+      return twice;
+  return "";
+}
+
+std::string keyTwice(dom::object object, const std::string &where) {
+  auto pathOf = [&](std::string_view key) {
+    return where.empty() ? std::string(key) : where + "." + std::string(key);
+  };
   std::vector<std::string_view> keys;
   for (auto [key, member] : object) {
-    if (!member.is_object() && !member.is_array()) {
-      keys.push_back(key);
-      continue;
-    }
-    const std::string path = where.empty() ? std::string(key) : where + "." + std::string(key);
-    if (auto twice = keyTwice(member, path); !twice.empty())
-      return twice;
+    if (member.is_object() || member.is_array())
+      if (auto twice = keyTwice(member, pathOf(key)); !twice.empty())
+        return twice;
     keys.push_back(key);
   }
   std::ranges::sort(keys);
   const auto twice = std::ranges::adjacent_find(keys);
-  return twice == keys.end() ? "" : where.empty() ? std::string(*twice) : where + "." + std::string(*twice);
+  return twice == keys.end() ? "" : pathOf(*twice);
 }
 
 } // namespace
