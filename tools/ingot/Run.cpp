@@ -319,7 +319,7 @@ Action defineRun(CLI::App &app) {
       ->needs(app.get_option("--json"));
   app.add_flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
   examples(app,
-           "  ingot run smollm2.gguf \"The capital of France is\" -n 16\n"
+           "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
            "  ingot run smollm2.ingot --chat \"What is a compiler?\" --temp 0.7 --seed 1\n"
            "  ingot run smollm2.ingot --prompts-file prompts.jsonl -n 64 --json > answers.jsonl\n");
   return [options] { return run(*options); };
