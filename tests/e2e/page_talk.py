@@ -83,7 +83,7 @@ def counted(checks):
     expected = checks.server.post("/tokenize", {"messages": messages})[2]
     assert said == f"{expected['count']} of {expected['max_model_len']} tokens", (said, expected)
     page.fill("#question", "word " * 600)
-    page.wait("/^6\\d\\d tokens of 512: too long$/.test(document.querySelector('#count.over')?.innerText)")
+    page.wait("/too long/.test(document.querySelector('#count.over')?.innerText)")
     page.fill("#question", "")
     page.wait("document.querySelector('#count').innerText === ''")
     checks.set({"system": ""})

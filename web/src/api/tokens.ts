@@ -3,7 +3,7 @@ import { authorization } from './key'
 
 export type TokenCount = { count: number; most: number }
 
-/** Null where there is nothing to say: no tokenizer, no template, no server. */
+/** Infinite where the server says that it is too long without counting it all; null where there is nothing to say: no tokenizer, no template, no server. */
 export async function countTokens(body: Record<string, unknown>, signal: AbortSignal): Promise<TokenCount | null> {
   const { model, messages, tools } = body
   try {
@@ -13,7 +13,8 @@ export async function countTokens(body: Record<string, unknown>, signal: AbortSi
       body: JSON.stringify({ model, messages, tools }),
       signal,
     })
-    const answer = response.ok ? ((await response.json()) as { count?: number; max_model_len?: number }) : {}
+    const answer = (await response.json()) as { count?: number; max_model_len?: number; error?: { code?: string } }
+    if (answer.error?.code === 'E0505') return { count: Infinity, most: 0 }
     return answer.count && answer.max_model_len ? { count: answer.count, most: answer.max_model_len } : null
   } catch {
     return null

@@ -25,7 +25,7 @@ export function TokenCount({ text, files }: { text: string; files: Attachment[] 
   return (
     <span id="count" class={over ? 'over' : undefined} role="status" title="The whole request: the conversation, this message, and what the chat template adds">
       {count && !over && <span aria-hidden="true">{count.count.toLocaleString()} of {count.most.toLocaleString()} tokens</span>}
-      {over && `${count.count.toLocaleString()} tokens of ${count.most.toLocaleString()}: too long`}
+      {over && (count.most ? `${count.count.toLocaleString()} tokens of ${count.most.toLocaleString()}: too long` : 'too long for the model')}
     </span>
   )
 }
