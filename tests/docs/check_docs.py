@@ -1,4 +1,5 @@
-"""The documents against the tree and the program: links lead somewhere, lines fit, options exist.
+"""The documents against the tree and the program: links lead somewhere, lines fit, options exist, and the numbered
+constraints of dialects/SPEC.md are those that the verifiers cite.
 
   check_docs.py --source FOLDER [--ingot PROGRAM]      checks; exit status 1 and a line for each mistake
   check_docs.py --source FOLDER --wrap                 breaks the long lines of prose anew
@@ -126,6 +127,20 @@ def strange_options(document, known):
                     yield number, f"no command has an option {option}"
 
 
+# ------------------------------------------------------------- the specification
+
+def specification(source):
+    """Constraints that stand on one side alone."""
+    page = source / "dialects" / "SPEC.md"
+    written = {name: number for number, line in enumerate(page.read_text().split("\n"), 1) for name in re.findall(r"\*\*(\w+_c\d+)\*\*", line)}
+    code = "".join(path.read_text() for path in sorted((source / "dialects").rglob("*")) if path.suffix in (".cpp", ".h", ".td"))
+    cited = set(re.findall(r"\b([a-z]\w*_c\d+)\b", code))
+    for name in sorted(written.keys() - cited):
+        yield f"{page.relative_to(source)}:{written[name]}: no verifier cites {name}"
+    for name in sorted(cited - written.keys()):
+        yield f"{page.relative_to(source)}: {name}, which a verifier cites, does not stand here"
+
+
 # ------------------------------------------------------------- wrapping
 
 def wrapped(first, rest, words):
@@ -181,6 +196,9 @@ def main():
         for number, mistake in sorted(found):
             print(f"{document.path.relative_to(source)}:{number}: {mistake}")
         mistakes += len(found)
+    for mistake in specification(source):
+        print(mistake)
+        mistakes += 1
     print(f"{mistakes} mistakes in {len(documents(source))} documents")
     return 1 if mistakes else 0
 
