@@ -155,8 +155,11 @@ class Page:
 
     def instead(self, part, status, kind, body):
         """From now on requests whose URL holds `part` get this answer, not the server's."""
-        self.answers = {part: (status, kind, body)}
-        self.command("Fetch.enable", patterns=[{"urlPattern": f"*{part}*"}])
+        self.answers = {part: (status, kind, body), "health?caught": (200, "text/plain", "caught")}
+        self.command("Fetch.enable", patterns=[{"urlPattern": f"*{part}*"}, {"urlPattern": "*health?caught*"}])
+        # The page learns of it some time after the browser has answered: until then requests go to the server.
+        if self.evaluate("location.protocol.startsWith('http')"):
+            self.wait("fetch('health?caught').then(answer => answer.text()).then(text => text === 'caught')")
 
     def no_more_instead(self):
         self.answers = {}

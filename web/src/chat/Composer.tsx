@@ -24,8 +24,8 @@ export function Composer() {
   const empty = !text.trim() && !files.length
   const send = () => {
     if (empty) return
-    if (answering) return chat.say('The model is still answering. Stop it to send this, or wait.')
     chat.send(text, files)
+    if (answering) return // it has said why not
     setText('')
     setFiles([])
   }
@@ -72,7 +72,7 @@ export function Composer() {
       )}
       <div class="field">
         <label class="away" for="question">Your message</label>
-        <textarea id="question" ref={area} rows={1} value={text} placeholder="Ask something"
+        <textarea id="question" ref={area} rows={1} value={text} placeholder="Ask something" enterkeyhint="send"
           onInput={event => setText(event.currentTarget.value)} onKeyDown={onKey} onPaste={onPaste} />
         <button type="button" class="icon" id="attach" aria-label="Attach text files" title="Attach text files" onClick={() => chooser.current?.click()}><Icon name="clip" /></button>
         <input type="file" id="attachments" hidden multiple ref={chooser}

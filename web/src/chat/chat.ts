@@ -144,7 +144,8 @@ class Chat {
 
   send(text: string, files: Attachment[] = []) {
     const content = text.trim()
-    if ((!content && !files.length) || this.answering) return
+    if (!content && !files.length) return
+    if (this.answering) return this.say('The model is still answering. Stop it to send this, or wait.')
     const conversation = this.current
     if (!conversation.title) conversation.title = titleOf(content || files[0].name)
     this.append(conversation, { id: newId(), role: 'user', content, ...(files.length ? { files } : {}) })
