@@ -14,6 +14,12 @@ using import::line;
 
 bool Config::has(llvm::StringRef key) const { return checkpoint.has(full(key)); }
 
+bool Config::isNull(llvm::StringRef key) const {
+  auto entry = checkpoint.metadata.find(full(key));
+  return entry != checkpoint.metadata.end() &&
+         std::holds_alternative<std::monostate>(entry->second);
+}
+
 bool Config::hasArray(llvm::StringRef key) const {
   auto entry = checkpoint.metadata.find(full(key));
   return entry != checkpoint.metadata.end() &&
@@ -111,6 +117,12 @@ void Config::requireCount(llvm::StringRef key, int64_t value) {
     refuseValue(key, line(found), line(value));
 }
 
+void Config::requirePositive(llvm::StringRef key, double value) {
+  double found = positiveOr(key, value);
+  if (found != value)
+    refuseValue(key, line(found), line(value));
+}
+
 void Config::harmless(llvm::ArrayRef<llvm::StringLiteral> patterns) {
   for (llvm::StringRef pattern : patterns)
     checkpoint.ignore(full(pattern));
@@ -122,10 +134,34 @@ void Config::harmlessEverywhere() {
       checkpoint.ignore(key);
     return;
   }
-  harmless({"_name_or_path", "architectures", "attention_dropout", "bos_token_id",
-            "cache_implementation", "dtype", "eos_token_id", "id2label.*", "initializer_range",
-            "label2id.*", "model_type", "pad_token_id", "torch_dtype", "transformers.js_config.*",
-            "transformers_version", "unk_token_id", "use_cache"});
+  // What the model is, and with what it was written.
+  harmless({"_name_or_path", "architectures", "auto_map.*", "dtype", "finetuning_task", "is_decoder", "model_type",
+            "task_specific_params.*", "torch_dtype", "transformers.js_config.*",
+            "transformers_version", "unsloth_fixed", "unsloth_version"});
+  // Tokens and classes.
+  harmless({"bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_bos_token_id",
+            "forced_eos_token_id", "id2label.*", "label2id.*", "num_labels", "pad_token_id",
+            "prefix", "problem_type", "sep_token_id", "tokenizer_class", "unk_token_id"});
+  // Training.
+  harmless({"attention_dropout", "attn_pdrop", "embd_pdrop", "gradient_checkpointing",
+            "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob",
+            "initializer_range", "mlp_dropout", "neftune_noise_alpha", "resid_pdrop",
+            "router_aux_loss_coef", "summary_*"});
+  // How transformers runs it and what it returns.
+  harmless({"_attn_implementation", "_attn_implementation_autoset", "_commit_hash",
+            "_flash_attn_2_enabled", "attn_implementation", "cache_implementation",
+            "chunk_size_feed_forward", "is_encoder_decoder", "output_attentions",
+            "output_hidden_states", "output_scores", "pruned_heads.*", "return_dict",
+            "return_dict_in_generate", "remove_invalid_values", "tie_encoder_decoder",
+            "tf_legacy_loss", "torchscript", "typical_p", "use_bfloat16", "use_cache"});
+  // Settings of generation that older checkpoints keep here; the user's options decide.
+  harmless({"bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample",
+            "early_stopping", "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty",
+            "length_penalty", "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size",
+            "num_beam_groups", "num_beams", "num_return_sequences", "repetition_penalty",
+            "suppress_tokens", "temperature", "top_k", "top_p"});
+  requireFlag("add_cross_attention", false);
+  requirePositive("partial_rotary_factor", 1);
 }
 
 Result<void> Config::finish() {
@@ -134,13 +170,19 @@ Result<void> Config::finish() {
   std::vector<std::string> unused = checkpoint.unusedKeys();
   if (unused.empty())
     return {};
-  std::string more =
-      unused.size() > 1 ? line(", and ", unused.size() - 1, " more such keys") : std::string();
-  return import::refuse(
-      cause::keyUnused,
-      line("the model has a key that its family does not know: ", inQuotes(unused.front()), more),
-      "it may change what the model computes, so it is not passed over",
-      "use another checkpoint, or remove the key if you know it is harmless");
+  const bool one = unused.size() == 1;
+  std::string keys, options;
+  for (const std::string &key : unused) {
+    keys += (keys.empty() ? "" : ", ") + inQuotes(key);
+    options += line(" --ignore-key ", inQuotes(key));
+  }
+  return import::refuse(cause::keyUnused,
+                        line("the model has ", one ? "a key" : "keys",
+                             " that its family does not know: ", keys),
+                        one ? "it may change what the model computes, so it is not passed over"
+                            : "they may change what the model computes, so they are not passed over",
+                        line("use another checkpoint, or, if you know that ",
+                             one ? "it is" : "they are", " harmless:", options));
 }
 
 lm::ActivationKind models::readActivation(Config &config, llvm::StringRef key,
@@ -148,11 +190,22 @@ lm::ActivationKind models::readActivation(Config &config, llvm::StringRef key,
   std::string name = config.textOr(key, otherwise);
   if (name == "silu" || name == "swish")
     return lm::ActivationKind::Silu;
-  if (name == "gelu_pytorch_tanh")
+  // gelu_fast writes sqrt(2/pi) with ten digits: the same polynomial in f32.
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast")
     return lm::ActivationKind::GeluTanh;
-  if (name == "gelu")
+  if (name == "gelu" || name == "gelu_python")
     return lm::ActivationKind::Gelu;
-  config.refuseValue(key, inQuotes(name), "silu, gelu, gelu_pytorch_tanh");
+  if (name == "quick_gelu")
+    return lm::ActivationKind::QuickGelu;
+  if (name == "relu")
+    return lm::ActivationKind::Relu;
+  if (name == "relu2")
+    return lm::ActivationKind::Relu2;
+  if (name == "mish")
+    return lm::ActivationKind::Mish;
+  config.refuseValue(key, inQuotes(name),
+                     "silu, swish, gelu, gelu_python, gelu_pytorch_tanh, gelu_new, gelu_fast, "
+                     "quick_gelu, relu, relu2, mish");
   return lm::ActivationKind::Silu;
 }
 

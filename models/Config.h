@@ -26,6 +26,8 @@ public:
 
   bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
   bool has(llvm::StringRef key) const;
+  /// Whether it is there and null, which `has` takes for missing.
+  bool isNull(llvm::StringRef key) const;
   bool hasArray(llvm::StringRef key) const;
   /// Whether there is any key that begins so ("rope_parameters.").
   bool hasScope(llvm::StringRef scope) const;
@@ -45,18 +47,20 @@ public:
   /// Reads keys whose only supported value is the given one.
   void requireFlag(llvm::StringRef key, bool value);
   void requireCount(llvm::StringRef key, int64_t value);
+  void requirePositive(llvm::StringRef key, double value);
 
   /// Keys that change nothing about the computation ('*' at the end matches any rest).
   void harmless(llvm::ArrayRef<llvm::StringLiteral> patterns);
-  /// The keys that every model has and no family needs: names, licences, the tokenizer's
-  /// keys (text processing reads those), initialisation, caches.
+  /// The keys that no family needs: names, licences, the tokenizer's keys (text processing reads
+  /// those), initialisation, caches, and what people's tools write beside them. Refuses those of
+  /// them that would change the model.
   void harmlessEverywhere();
 
   /// Keeps the error if it is the first one.
   void refuse(Error error);
   void refuseValue(llvm::StringRef key, const std::string &found, const std::string &supported);
 
-  /// Success, the first error, or the first key that nobody read.
+  /// Success, the first error, or all keys that nobody read.
   Result<void> finish();
 
 private:

@@ -8,9 +8,11 @@
 using namespace ingot;
 using namespace ingot::models;
 
-// MistralForCausalLM is Llama with, in some checkpoints, a window on all layers.
-static constexpr llvm::StringLiteral kLlama[] = {"llama", "LlamaForCausalLM", "MistralForCausalLM"};
-static constexpr llvm::StringLiteral kGemma3[] = {"gemma3", "Gemma3ForCausalLM"};
+// A GGUF's general.architecture, a config.json's architectures or, where that is missing, its
+// model_type. MistralForCausalLM is Llama with, in some checkpoints, a window on all layers.
+static constexpr llvm::StringLiteral kLlama[] = {"llama", "LlamaForCausalLM", "MistralForCausalLM",
+                                                 "mistral"};
+static constexpr llvm::StringLiteral kGemma3[] = {"gemma3", "Gemma3ForCausalLM", "gemma3_text"};
 
 static constexpr Family kFamilies[] = {
     {"llama", kLlama, importLlama},

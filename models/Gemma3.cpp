@@ -75,9 +75,10 @@ static Gemma3 readGguf(Config &config, const import::Checkpoint &checkpoint) {
 }
 
 static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
-  // Both spellings of the period are in use; the list of layers, if there, decides.
-  int64_t period = config.countOr("_sliding_window_pattern", 6);
-  period = config.countOr("sliding_window_pattern", period);
+  // The list of layers decides, if it is there. The other spelling of the period stands beside
+  // such a list alone, and HF reads it nowhere else.
+  config.harmless({"_sliding_window_pattern"});
+  int64_t period = config.countOr("sliding_window_pattern", 6);
   if (!config.has("layer_types"))
     return windowPattern(layers, period);
   std::vector<bool> local;
@@ -92,12 +93,13 @@ static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
 
 static void readHfRopes(Config &config, Gemma3 &m) {
   if (config.hasScope("rope_parameters.")) {
-    m.globalRope = readRope(config, "rope_parameters.full_attention.", "rope_theta", 1000000);
-    m.localRope =
-        readRope(config, "rope_parameters.sliding_attention.", "rope_local_base_freq", 10000);
+    m.globalRope =
+        readRope(config, "rope_parameters.full_attention.", "rope_theta", 1000000, m.context);
+    m.localRope = readRope(config, "rope_parameters.sliding_attention.", "rope_local_base_freq",
+                           10000, m.context);
     return;
   }
-  m.globalRope = readRope(config, "rope_scaling.", "rope_theta", 1000000);
+  m.globalRope = readRope(config, "rope_scaling.", "rope_theta", 1000000, m.context);
   m.localRope.base = config.positiveOr("rope_local_base_freq", 10000);
 }
 
@@ -108,10 +110,13 @@ static Gemma3 readHf(Config &config) {
   m.hidden = config.count("hidden_size");
   m.feedForward = config.count("intermediate_size");
   m.heads = config.count("num_attention_heads");
-  m.kvHeads = config.count("num_key_value_heads");
+  m.kvHeads = config.countOr("num_key_value_heads", 4);
   m.headDim = config.countOr("head_dim", 256);
   m.vocab = config.countOr("vocab_size", 262208);
   m.eps = config.positiveOr("rms_norm_eps", 1e-6);
+  for (const char *key : {"sliding_window", "hidden_activation"}) // HF fails on these
+    if (config.isNull(key))
+      config.refuseValue(key, "null", "a value, or no such key");
   m.window = config.countOr("sliding_window", 4096);
   m.local = readLayerTypes(config, m.layers);
   checkPattern(config, m, "layer_types");
@@ -125,7 +130,8 @@ static Gemma3 readHf(Config &config) {
   config.requireFlag("use_bidirectional_attention", false);
   // Left over from Gemma 2: HF's Gemma 3 reads it and never applies it, and what HF
   // computes is what a checkpoint means (the tiny gemma3-layer-types sets it).
-  config.harmless({"attn_logit_softcapping"});
+  // hidden_act is read by nobody either: hidden_activation decides.
+  config.harmless({"attn_logit_softcapping", "hidden_act"});
   return m;
 }
 

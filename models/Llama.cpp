@@ -41,22 +41,32 @@ static Llama readGguf(Config &config, const import::Checkpoint &checkpoint) {
   return m;
 }
 
-static Llama readHf(Config &config) {
+/// Defaults of HF's LlamaConfig and MistralConfig. Only Mistral has a window: HF's Llama passes
+/// over the key, which some configurations carry.
+static Llama readHf(Config &config, bool mistral) {
   Llama m{};
   m.layers = config.count("num_hidden_layers", kMostLayers);
-  m.context = config.count("max_position_embeddings");
+  m.context = config.countOr("max_position_embeddings", mistral ? 131072 : 2048);
   m.hidden = config.count("hidden_size");
   m.feedForward = config.count("intermediate_size");
   m.heads = config.count("num_attention_heads");
-  m.kvHeads = config.countOr("num_key_value_heads", m.heads);
+  m.kvHeads = config.countOr("num_key_value_heads",
+                             mistral && !config.isNull("num_key_value_heads") ? 8 : m.heads);
   m.headDim = config.countOr("head_dim", m.hidden / m.heads);
   m.rotary = m.headDim;
   m.vocab = config.count("vocab_size");
   m.eps = config.positiveOr("rms_norm_eps", 1e-6);
-  m.window = config.countOr("sliding_window", 0);
+  if (mistral)
+    m.window = config.countOr("sliding_window", config.isNull("sliding_window") ? 0 : 4096);
+  else
+    config.harmless({"sliding_window", "max_window_layers"});
+  config.requireFlag("use_sliding_window", false);
+  for (const std::string &type : config.texts("layer_types"))
+    if (type != "full_attention" && !(mistral && type == "sliding_attention"))
+      config.refuseValue("layer_types", import::inQuotes(type), "full_attention");
   m.rope = config.hasScope("rope_parameters.")
-               ? readRope(config, "rope_parameters.", "rope_theta", 10000)
-               : readRope(config, "rope_scaling.", "rope_theta", 10000);
+               ? readRope(config, "rope_parameters.", "rope_theta", 10000, m.context)
+               : readRope(config, "rope_scaling.", "rope_theta", 10000, m.context);
   m.tied = config.flagOr("tie_word_embeddings", false);
   m.style = lm::RopeStyle::Half;
   m.activation = readActivation(config, "hidden_act", "silu");
@@ -108,7 +118,8 @@ ImportedModel models::importLlama(mlir::MLIRContext &context, const import::Chec
                                   Error &why) {
   bool gguf = checkpoint.container == import::Container::Gguf;
   Config config(checkpoint, gguf ? "llama." : "");
-  Llama m = gguf ? readGguf(config, checkpoint) : readHf(config);
+  Llama m = gguf ? readGguf(config, checkpoint)
+                 : readHf(config, llvm::StringRef(checkpoint.architecture).starts_with_insensitive("mistral"));
   if (auto read = finishConfig(config, m, m.rotary); !read) {
     why = std::move(read.error());
     return mlir::failure();

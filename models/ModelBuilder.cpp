@@ -181,19 +181,40 @@ lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSo
   return embedding;
 }
 
+/// Whether it belongs to a layer behind the last: people cut models by num_hidden_layers alone.
+bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
+  int64_t layer;
+  return checkpoint.container == import::Container::Safetensors &&
+         tensor.consume_front("model.layers.") && !tensor.consumeInteger(10, layer) &&
+         tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
+}
+
 void ModelBuilder::checkAllTaken() {
   std::vector<std::string> unused;
+  int64_t cut = 0;
   for (const import::Tensor &tensor : checkpoint.tensors)
-    if (!taken.contains(tensor.name))
+    if (isOfCutLayer(tensor.name))
+      ++cut;
+    else if (!taken.contains(tensor.name))
       unused.push_back(tensor.name);
+  if (first)
+    return; // nothing was taken behind it
+  if (cut)
+    mlir::emitWarning(model.getLoc()) << "warning: " << cut << " tensors of layers from "
+                                      << layerKinds.size() << " on are left out: config.json has "
+                                      << layerKinds.size() << " layers";
   if (unused.empty())
     return;
-  std::string more =
-      unused.size() > 1 ? line(", and ", unused.size() - 1, " more such tensors") : std::string();
+  const size_t shown = std::min<size_t>(unused.size(), 8); // a checkpoint may have thousands
+  std::string names;
+  for (const std::string &name : ArrayRef(unused).take_front(shown))
+    names += (names.empty() ? "" : ", ") + inQuotes(name);
+  if (shown < unused.size())
+    names += line(", and ", unused.size() - shown, " more");
   refuse(import::refuse(
       cause::tensorUnused,
-      line("the checkpoint has a tensor that its family does not know: ", inQuotes(unused.front()),
-           more),
+      line("the checkpoint has ", unused.size() > 1 ? "tensors" : "a tensor",
+           " that its family does not know: ", names),
       line("the ", shape.family.str(), " family took ", checkpoint.tensors.size() - unused.size(),
            " of ", checkpoint.tensors.size(), " tensors"),
       "use a checkpoint of the plain architecture, without adapters"));

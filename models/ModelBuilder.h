@@ -133,6 +133,7 @@ private:
                            llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
   void emitEntry(const EntryWeights &entry);
   void nameKinds();
+  bool isOfCutLayer(llvm::StringRef tensor) const;
   void checkAllTaken();
 
   mlir::MLIRContext &context;

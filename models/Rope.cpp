@@ -43,7 +43,7 @@ std::vector<float> models::ropeFrequencies(const Rope &rope, int64_t rotary,
 }
 
 Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey,
-                      double baseOtherwise) {
+                      double baseOtherwise, int64_t context) {
   auto key = [&](llvm::StringRef name) { return (scope + name).str(); };
   Rope rope;
   rope.base = config.positiveOr(baseKey, baseOtherwise);
@@ -63,7 +63,7 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
     rope.factor = config.positive(key("factor"));
     rope.lowFrequencyFactor = config.positive(key("low_freq_factor"));
     rope.highFrequencyFactor = config.positive(key("high_freq_factor"));
-    rope.originalContext = config.positive(key("original_max_position_embeddings"));
+    rope.originalContext = config.positiveOr(key("original_max_position_embeddings"), double(context));
     if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
       config.refuseValue(key("high_freq_factor"), import::line(rope.highFrequencyFactor),
                          import::line("above low_freq_factor ", rope.lowFrequencyFactor));

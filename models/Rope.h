@@ -30,8 +30,10 @@ std::vector<float> ropeFrequencies(const Rope &rope, int64_t rotary,
                                    llvm::ArrayRef<float> divisors = {});
 
 /// From config.json: `scope` is "rope_scaling." or "rope_parameters.…", whose rope_theta
-/// wins over the one at `baseKey`. Unknown rope types are refused.
-Rope readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey, double baseOtherwise);
+/// wins over the one at `baseKey`. `context`: the model's, for a scaling that does not say what it
+/// was trained with. Unknown rope types are refused.
+Rope readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey, double baseOtherwise,
+              int64_t context);
 
 /// From GGUF: rope.freq_base, rope.scaling.type and .factor.
 Rope readGgufRope(Config &config, double baseOtherwise);

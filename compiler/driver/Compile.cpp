@@ -166,6 +166,15 @@ Result<void> Compilation::read() {
   if (checkpoint->tensors.empty() && !weightsMadeUp())
     return Error{ExitCode::File, "E0410", options.model + " has no weights", "it is a configuration without tensors",
                  "give the folder of the checkpoint, or add --weights random or --weights seed"};
+  for (const std::string &key : options.ignoredKeys) {
+    auto known = [&](const auto &entry) {
+      StringRef pattern = key;
+      return pattern.consume_back("*") ? StringRef(entry.first).starts_with(pattern) : entry.first == key;
+    };
+    if (llvm::none_of(checkpoint->metadata, known))
+      warn("--ignore-key " + key + ": " + options.model + " has no such key");
+    checkpoint->ignore(key);
+  }
   uint64_t bytes = 0;
   for (const import::Tensor &tensor : checkpoint->tensors)
     bytes += tensor.data.size();
@@ -565,6 +574,14 @@ Result<void> Compilation::write() {
     attribute("recipe", rule);
   for (const std::string &path : options.patterns)
     attribute("patterns", llvm::sys::path::filename(path).str());
+  for (const std::string &path : options.plugins)
+    attribute("plugin", llvm::sys::path::filename(path).str());
+  for (const auto &[point, passes] : options.insertions)
+    attribute("insert", point + "=" + passes);
+  for (const std::string &pass : options.disabled)
+    attribute("disable", pass);
+  for (const std::string &key : options.ignoredKeys)
+    attribute("ignore-key", key);
   if (weightsMadeUp())
     attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
   if (program.getPeak() && program.getLowerBound()) {

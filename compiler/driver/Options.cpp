@@ -161,6 +161,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
       ->type_name("CPU")->excludes(tuning);
   app.add_flag("--no-tuning", o.noTuning, "schedules by the cost model alone")->excludes(tuning)->excludes(tuneFor);
   app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
+  app.add_option("--ignore-key", o.ignoredKeys,
+                 "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
   app.add_flag("--verify", o.verify, "check every pass against the interpreter on the real weights");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");
   app.add_flag("--json", o.json, "print the summary as JSON");

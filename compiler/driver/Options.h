@@ -41,6 +41,7 @@ struct CompileOptions {
   uint64_t seed = 0;
   std::string chatTemplate;           ///< file; overrides the checkpoint's
   std::vector<std::string> disabled, dumpAfter;
+  std::vector<std::string> ignoredKeys; ///< of the configuration: the user knows them harmless
   std::string remarks;                ///< "", "passed", "missed", "all"
   Emit emit = Emit::Engine;
   std::string tuneFor;                ///< rows of this CPU, "native", or empty: of each level's machine

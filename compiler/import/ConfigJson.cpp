@@ -152,10 +152,18 @@ Result<void> readConfig(std::string_view json, const std::string &path,
     return flat;
 
   const MetaValue *entry = builder.metadata("architectures");
-  if (!entry || std::holds_alternative<std::monostate>(*entry))
-    return refuse(cause::architectureMissing, line(fileName(path), " names no architecture"),
-                  line("none of its ", builder.keys(), " keys is 'architectures'"),
-                  "use the config.json of the model itself");
+  if (!entry || std::holds_alternative<std::monostate>(*entry)) {
+    const MetaValue *type = builder.metadata("model_type"); // what transformers goes by
+    const auto *name = type ? std::get_if<std::string>(type) : nullptr;
+    if (!name || name->empty() || name->size() > 256 || !isPlainName(*name))
+      return refuse(cause::architectureMissing, line(fileName(path), " names no architecture"),
+                    line("none of its ", builder.keys(),
+                         " keys is 'architectures', and it has no 'model_type' either"),
+                    "use the config.json of the model itself");
+    builder.setArchitecture(*name);
+    builder.markUsed("model_type");
+    return {};
+  }
   const auto *array = std::get_if<MetaArray>(entry);
   const auto *names = array ? std::get_if<std::vector<std::string>>(array) : nullptr;
   if (!names || names->size() != 1 || names->front().empty() || names->front().size() > 256 ||

@@ -99,6 +99,16 @@ Matrix reference::activation(const Matrix &x, lm::ActivationKind kind) {
     return mapElements(x, [](float v) {
       return 0.5f * v * (1.0f + exact(std::erf(static_cast<double>(v) / std::numbers::sqrt2)));
     });
+  case lm::ActivationKind::QuickGelu:
+    return mapElements(x, [](float v) { return v / (1.0f + expOf(-1.702f * v)); });
+  case lm::ActivationKind::Relu:
+    return mapElements(x, [](float v) { return std::max(v, 0.0f); });
+  case lm::ActivationKind::Relu2:
+    return mapElements(x, [](float v) { return std::max(v, 0.0f) * std::max(v, 0.0f); });
+  case lm::ActivationKind::Mish:
+    return mapElements(x, [](float v) {
+      return v * exact(std::tanh(std::log1p(std::exp(static_cast<double>(v)))));
+    });
   }
   assert(false && "unknown activation");
   return x;

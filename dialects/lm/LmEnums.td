@@ -15,8 +15,12 @@ def Lm_RopeStyle : I32EnumAttr<"RopeStyle", "which elements of a head rotate tog
 def Lm_Silu : I32EnumAttrCase<"Silu", 0, "silu">;             // x / (1 + exp(-x))
 def Lm_GeluTanh : I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">; // 0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))
 def Lm_Gelu : I32EnumAttrCase<"Gelu", 2, "gelu">;             // 0.5x(1+erf(x/sqrt(2)))
+def Lm_QuickGelu : I32EnumAttrCase<"QuickGelu", 3, "quick_gelu">; // x / (1 + exp(-1.702x))
+def Lm_Relu : I32EnumAttrCase<"Relu", 4, "relu">;             // max(x, 0)
+def Lm_Relu2 : I32EnumAttrCase<"Relu2", 5, "relu2">;          // max(x, 0)^2
+def Lm_Mish : I32EnumAttrCase<"Mish", 6, "mish">;             // x tanh(ln(1+exp(x)))
 def Lm_ActivationKind : I32EnumAttr<"ActivationKind", "activation function",
-                                    [Lm_Silu, Lm_GeluTanh, Lm_Gelu]> {
+                                    [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish]> {
   let cppNamespace = "::ingot::lm";
 }
 

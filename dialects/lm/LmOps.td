@@ -211,7 +211,7 @@ def Lm_ScaleOp : Lm_Op<"scale", [Pure, SameOperandsAndResultType]> {
   let hasFolder = 1;
 }
 def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
-  let summary = "silu, gelu_tanh or gelu";
+  let summary = "silu, gelu_tanh, gelu, quick_gelu, relu, relu2 or mish";
   let arguments = (ins Lm_Activations:$x, Lm_ActivationKind:$kind);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";

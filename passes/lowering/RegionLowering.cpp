@@ -17,14 +17,16 @@ struct Scalar {
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+  Value exp(Value x) { return math::ExpOp::create(b, x); }
+  Value negate(Value x) { return arith::NegFOp::create(b, x); }
+  Value positive(Value x) { return arith::MaximumFOp::create(b, x, constant(0)); }
 };
 } // namespace
 
 static Value activation(Scalar s, lm::ActivationKind kind, Value x) {
   switch (kind) {
   case lm::ActivationKind::Silu: { // x / (1 + exp(-x))
-    Value e = math::ExpOp::create(s.b, Value(arith::NegFOp::create(s.b, x)));
-    return s.div(x, s.add(e, s.constant(1)));
+    return s.div(x, s.add(s.exp(s.negate(x)), s.constant(1)));
   }
   case lm::ActivationKind::GeluTanh: { // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
     Value cube = s.mul(s.mul(x, x), x);
@@ -35,6 +37,20 @@ static Value activation(Scalar s, lm::ActivationKind kind, Value x) {
   case lm::ActivationKind::Gelu: { // 0.5 x (1 + erf(x / sqrt(2)))
     Value e = math::ErfOp::create(s.b, s.mul(x, s.constant(0.7071067811865476)));
     return s.mul(s.mul(s.constant(0.5), x), s.add(s.constant(1), e));
+  }
+  case lm::ActivationKind::QuickGelu: // x / (1 + exp(-1.702 x))
+    return s.div(x, s.add(s.exp(s.negate(s.mul(s.constant(1.702), x))), s.constant(1)));
+  case lm::ActivationKind::Relu:
+    return s.positive(x);
+  case lm::ActivationKind::Relu2: {
+    Value y = s.positive(x);
+    return s.mul(y, y);
+  }
+  case lm::ActivationKind::Mish: { // tanh(ln(1 + e)) = n / (n + 2) with e = exp(x), n = e^2 + 2e
+    // Beyond 20 the quotient is 1 in f32, and the square would leave its range.
+    Value e = s.exp(arith::MinimumFOp::create(s.b, x, s.constant(20)));
+    Value n = s.mul(e, s.add(e, s.constant(2)));
+    return s.mul(x, s.div(n, s.add(n, s.constant(2))));
   }
   }
   llvm_unreachable("all activation kinds are covered");

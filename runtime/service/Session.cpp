@@ -25,6 +25,10 @@ const fb::Engine &Session::program() const { return impl->executor->program(); }
 const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get(); }
 int64_t Session::vocab() const { return impl->limits.vocab; }
 int64_t Session::context() const { return impl->limits.context; }
+int64_t Session::mostNewIds(int64_t promptIds) const {
+  // The last one takes no position.
+  return std::max<int64_t>(1, impl->limits.mostPositions() - promptIds + 1);
+}
 int64_t Session::maxSeqs() const { return impl->kv->rows(); }
 int Session::threads() const { return impl->executor->threads(); }
 std::string_view Session::target() const { return impl->executor->target(); }

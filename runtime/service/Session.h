@@ -207,6 +207,8 @@ public:
   const text::Tokenizer *tokenizer() const;
   int64_t vocab() const;
   int64_t context() const; ///< the limit in force
+  /// New ids that context and KV memory leave behind so many prompt ids: at least 1.
+  int64_t mostNewIds(int64_t promptIds) const;
   int64_t maxSeqs() const;
   int threads() const;
   std::string_view target() const; ///< "cpu:avx512", "cuda:sm_90a": the code that runs

@@ -36,21 +36,26 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
                          const SequencesAsked &asked) {
   // The last new token is mostly not fed back, and then takes no position.
   int64_t positions = Scheduler::positionsFor(prompt, newTokens + asked.feedsAll);
-  std::string needs = std::to_string(prompt) + " prompt ids";
+  std::string needs =
+      std::to_string(prompt) + (newTokens ? " prompt ids" : " positions are needed");
   if (positions > prompt)
     needs += " + " + std::to_string(newTokens) + " new ones take " + std::to_string(positions) +
              " positions" + (asked.feedsAll ? "" : " (the last takes none)");
-  if (positions > limits.context)
+  if (positions > limits.context) {
+    const bool opens = positions <= limits.modelContext; // a larger context can be had
+    std::string fix = opens ? "shorten it, or open with --context " + std::to_string(positions)
+                            : "shorten it: the model has at most " +
+                                  std::to_string(limits.modelContext) + " positions";
+    if (const int64_t fits = limits.context - prompt + !asked.feedsAll; newTokens > 1 && fits > 0)
+      fix = "ask for fewer (-n " + std::to_string(fits) + ")" +
+            (opens ? " or open with --context " + std::to_string(positions) : std::string());
     return Error{ExitCode::Usage, "E0505",
                  prompt > limits.context ? "the prompt is longer than the context"
                                          : "prompt and answer are longer than the context",
                  needs + ", the context has " + std::to_string(limits.context) + ": " +
                      std::to_string(positions - limits.context) + " too many",
-                 newTokens > 1 && prompt <= limits.context
-                     ? "ask for fewer (-n " +
-                           std::to_string(limits.context - prompt + !asked.feedsAll) +
-                           ") or open with --context " + std::to_string(positions)
-                     : "shorten it, or open with --context " + std::to_string(positions)};
+                 std::move(fix)};
+  }
   for (const KvGroup &group : limits.groups) {
     int64_t pages = pagesAsked(group, positions, asked, limits);
     if (pages > group.pages)

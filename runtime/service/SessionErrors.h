@@ -20,10 +20,11 @@ struct SequencesAsked {
 /// What limits a request, for checks and messages.
 struct RequestLimits {
   int64_t vocab;
-  int64_t context;
+  int64_t context;             ///< the limit in force
   std::vector<KvGroup> groups; ///< of KV pages
   int64_t pageTokens;
-  int64_t mostTokens; ///< of one step
+  int64_t mostTokens;   ///< of one step
+  int64_t modelContext; ///< the most that `context` can be
 
   /// Positions that a sequence alone may have; or each of several with the same prompt.
   int64_t mostPositions(const SequencesAsked &asked = {}) const;

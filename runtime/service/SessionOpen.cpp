@@ -204,7 +204,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   for (const KvPages &group : impl->executor->memory().groups)
     groups.push_back({int64_t(group.pages), int64_t(group.window)});
   impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), groups, kPageTokens,
-                  budget};
+                  budget, int64_t(table.model()->context())};
   impl->kv = std::make_unique<KvPool>(groups, options.maxSeqs, int64_t(limits.context), kPageTokens,
                                       budget);
   auto swap = cpu::HostMemory::allocate(options.swapBytes, "swapped KV pages", false);

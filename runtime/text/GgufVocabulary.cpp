@@ -1,16 +1,17 @@
 //===- GgufVocabulary.cpp - A GGUF vocabulary as a tokenizer.json --------===//
 //
 // GGUF keeps tokens, scores, types and merges, but of the rest of a tokenizer only a name.
-// This file writes the tokenizer.json that these stand for, in the way of Hugging Face
-// transformers (integrations/gguf), which is the reference for ids:
+// This file writes the tokenizer.json that these stand for: the one that the model was trained
+// with, as far as the names tell (llama.cpp's llama-vocab.cpp lists what they mean):
 //
 //   model "gpt2"   byte-level BPE; `pre` names the regular expression that cuts text into words
 //   model "llama"  SentencePiece BPE with byte fallback; merges come from the scores, or for
-//                  Gemma, whose scores do not follow its merge order, from the ids
+//                  Gemma, whose scores do not follow its merge order, from the ids. Where
+//                  add_space_prefix says so, and by default, a space comes before every piece of
+//                  text, also before one that begins with a space
 //
-// One name needs a word: SmolLM's own tokenizer also cuts every digit off ("smollm"), but
-// transformers reads a GGUF of it without that step, and the two differ where several
-// spaces or line ends come before a digit. We follow transformers.
+// Hugging Face transformers' reader of GGUF files is no reference here: it drops the step that
+// cuts digits off first ("smollm" and its like) and puts no second space before a text.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/GgufVocabulary.h"
@@ -87,16 +88,25 @@ constexpr std::string_view kGpt4oWords =
 struct PreTokenizer {
   std::string_view name, words;
   bool wholeWordsFirst = false; ///< a word that is a token needs no merges (tiktoken's rule)
+  bool digitsFirst = false;     ///< every digit is a word, whatever space comes before it
 };
 constexpr PreTokenizer kPreTokenizers[] = {
     {"default", ""},
     {"gpt-2", ""},
-    {"smollm", ""},
-    {"starcoder", ""},
-    {"refact", ""},
     {"phi-2", ""},
     {"mpt", ""},
     {"olmo", ""},
+    {"jais", ""},
+    {"exaone4", ""},
+    {"trillion", ""},
+    {"smollm", "", false, true},
+    {"starcoder", "", false, true},
+    {"refact", "", false, true},
+    {"command-r", "", false, true},
+    {"codeshell", "", false, true},
+    {"exaone", "", false, true},
+    {"minerva-7b", "", false, true},
+    {"mellum2", "", false, true},
     {"llama-bpe", kLlama3Words, true},
     {"llama3", kLlama3Words, true},
     {"llama-v3", kLlama3Words, true},
@@ -312,25 +322,28 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
       .ignoreMerges = known->wholeWordsFirst};
   shape.preTokenizer =
       R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
-  if (!known->words.empty())
+  if (known->digitsFirst)
+    shape.preTokenizer =
+        R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)" +
+        shape.preTokenizer + "]}";
+  else if (!known->words.empty())
     shape.preTokenizer =
         R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)" +
         jsonString(known->words) +
         R"(},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
         R"("trim_offsets":true,"use_regex":false}]})";
 
-  // Tokens that are not written in the byte alphabet get that spelling; they can then
-  // only be reached through merges, so they are no added tokens.
+  // Added tokens are plain text (GPT-NeoX has runs of spaces among them). Others that are not
+  // written in the byte alphabet get that spelling, and can only be reached through merges.
   std::vector<std::string> tokens = v.tokens;
   std::vector<Added> added;
   for (size_t id = 0; id < tokens.size(); ++id) {
-    bool spelled = isByteSpelled(v.tokens[id]);
-    if (!spelled) {
+    if (v.type(id) == Control || v.type(id) == UserDefined) {
+      added.push_back({id, v.tokens[id], v.type(id) == Control});
+    } else if (!isByteSpelled(v.tokens[id])) {
       tokens[id].clear();
       for (char c : v.tokens[id])
         tokens[id] += byteSpelling()[static_cast<unsigned char>(c)];
-    } else if (v.type(id) == Control || v.type(id) == UserDefined) {
-      added.push_back({id, v.tokens[id], v.type(id) == Control});
     }
   }
   auto merges = listedMerges(v.merges);
@@ -391,9 +404,12 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
     for (size_t id = 0; id < tokens.size(); ++id)
       if (tokens[id] == "<unk>")
         shape.unknown = "\"<unk>\"";
-  } else {
-    shape.preTokenizer = R"({"type":"Metaspace","replacement":"▁","prepend_scheme":")" +
-                         std::string(*prefix ? "first" : "never") + R"(","split":false})";
+  } else { // as Llama 2's own tokenizer.json; the text between two special tokens is a piece
+    shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
+    if (*prefix)
+      shape.normalizer =
+          R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)" +
+          shape.normalizer + "]}";
   }
   return writeJson(tokens, ids, merges, added, shape);
 }

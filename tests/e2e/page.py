@@ -9,6 +9,7 @@ import re
 import time
 
 import browser as browsers
+import page_talk
 import suite as suites
 from server import Server, Stream
 
@@ -312,7 +313,7 @@ class Checks:
         assert len(titles) == page.evaluate("document.querySelectorAll('.history li').length") and EVIL[:200] in titles, titles
         # Deleting can be taken back.
         before = page.texts(".history .title")
-        page.click('nav .foot [aria-label^="Delete all"]')
+        page.click("#delete-all")
         page.wait("!document.querySelector('.history li')")
         assert page.evaluate("Object.keys(localStorage).filter(key => /chat/.test(key)).length") == 0
         page.click(".notice button")
@@ -370,10 +371,10 @@ class Checks:
         page.wait("document.querySelector('.code')")
         page.evaluate("document.activeElement.blur()")
         reached = set()
-        for _ in range(60):
+        for _ in range(90):
             page.press("Tab")
             reached.add(page.evaluate("(e => e.id || e.ariaLabel || e.className || e.tagName)(document.activeElement)"))
-        missing = {"new", "export", "Import conversations", "theme", "settings", "question", "title", "Another answer"} - reached
+        missing = {"new", "search", "export", "import-button", "delete-all", "theme", "attach", "settings", "question", "title", "Another answer"} - reached
         assert not missing, f"Tab does not reach {missing}: {reached}"
         page.size(390, 844, phone=True)
         page.reload()
@@ -491,8 +492,10 @@ def add(suite, ingot, checkpoint, pictures):
                 suite.check("page: light and dark", checks.afresh(checks.pictures_of_chat))
                 suite.check("page: hostile text stays text", checks.afresh(checks.harmless))
                 suite.check("page: failures in words", checks.afresh(checks.fails_in_words))
+                page_talk.add(suite, checks)
                 suite.check("page: names, Tab, a phone's width", checks.afresh(checks.reachable))
             suite.check("page: live", checks.live)
+            suite.check("page: live, two busy models", lambda: page_talk.live_of_many(checks))
             suite.check("page: with a key", lambda: with_key(ingot, engine, browser))
     except AssertionError as error:
         suite.check("page: the browser starts", lambda why=error: (_ for _ in ()).throw(why))

@@ -16,6 +16,7 @@ import fp8
 import goldens
 import gpu
 import page
+import readme
 import resources
 import seed
 import service
@@ -45,6 +46,7 @@ def main():
         goldens.add(suite, ingot, checkpoint, options.long)
         determinism.add(suite, ingot, checkpoint, options.long)
         if name == "smollm2":
+            readme.add(suite, ingot, checkpoint)
             terminal.add(suite, ingot, checkpoint)
             files.add(suite, ingot, checkpoint, options.long)
             resources.add(suite, ingot, checkpoint, options.long)

@@ -86,13 +86,54 @@ TEST(FamilyErrors, UnknownArchitectureIsRefusedByNameWithTheList) {
   c.architecture = "BertModel";
   expectRefusal(c, "E0293", "'BertModel'");
   expectRefusal(c, "E0293",
-                "llama, LlamaForCausalLM, MistralForCausalLM, gemma3, Gemma3ForCausalLM");
+                "llama, LlamaForCausalLM, MistralForCausalLM, mistral, gemma3, Gemma3ForCausalLM, "
+                "gemma3_text");
 }
 
 TEST(FamilyErrors, AKeyThatNobodyReads) {
   Checkpoint c = hfLlama();
   c.metadata["logit_temperature"] = 2.0;
   expectRefusal(c, "E0294", "'logit_temperature'");
+}
+
+TEST(FamilyErrors, AllKeysThatNobodyReadsAreNamedAtOnce) {
+  Checkpoint c = hfLlama();
+  c.metadata["logit_temperature"] = 2.0;
+  c.metadata["attention_sink"] = true;
+  expectRefusal(c, "E0294", "'attention_sink', 'logit_temperature'");
+  expectRefusal(c, "E0294", "--ignore-key 'attention_sink' --ignore-key 'logit_temperature'");
+}
+
+TEST(FamilyErrors, KeysOfFineTunesAreHarmless) {
+  Checkpoint c = hfLlama();
+  for (const char *key : {"unsloth_version", "tokenizer_class", "auto_map.AutoModelForCausalLM"})
+    c.metadata[key] = std::string("2026.1");
+  for (const char *key : {"_attn_implementation_autoset", "output_attentions", "torchscript",
+                          "is_decoder", "do_sample", "use_sliding_window", "unsloth_fixed"})
+    c.metadata[key] = false;
+  for (const char *key : {"max_length", "sep_token_id"})
+    c.metadata[key] = int64_t(7);
+  for (const char *key : {"temperature", "top_p", "hidden_dropout", "neftune_noise_alpha"})
+    c.metadata[key] = 0.7;
+  c.metadata["partial_rotary_factor"] = 1.0;
+  c.metadata["layer_types"] = import::MetaArray(std::vector<std::string>{"full_attention"});
+  expectImport(c);
+  c.metadata["partial_rotary_factor"] = 0.5;
+  expectRefusal(c, "E0298", "'partial_rotary_factor'");
+}
+
+TEST(FamilyErrors, WhatTransformersHasDefaultsForMayBeMissing) {
+  Checkpoint c = hfLlama();
+  c.metadata.erase("max_position_embeddings");
+  c.metadata["rope_scaling.rope_type"] = std::string("llama3");
+  c.metadata["rope_scaling.factor"] = 8.0;
+  c.metadata["rope_scaling.low_freq_factor"] = 1.0;
+  c.metadata["rope_scaling.high_freq_factor"] = 4.0;
+  expectImport(c);
+  c.architecture = "mistral"; // the model_type, where there are no architectures
+  expectImport(c);
+  c.metadata.erase("num_key_value_heads"); // Mistral's default is 8, of 2 heads here
+  expectRefusal(c, "E0298", "'num_attention_heads'");
 }
 
 TEST(FamilyErrors, AKeyThatIsNullChangesNothing) {
@@ -137,10 +178,34 @@ TEST(FamilyErrors, ABiasThatTheConfigurationDenies) {
   expectRefusal(c, "E0296", "'model.layers.0.self_attn.q_proj.bias'");
 }
 
-TEST(FamilyErrors, ALayerMoreThanTheConfigurationHas) {
+TEST(FamilyErrors, LayersBehindTheLastAreLeftOut) {
   Checkpoint c = hfLlama();
   addTensor(c, "model.layers.1.input_layernorm.weight", {8});
-  expectRefusal(c, "E0296", "'model.layers.1.input_layernorm.weight'");
+  expectImport(c);
+  addTensor(c, "model.layers.0.self_attn.q_proj.bias", {8}); // still found beside them
+  expectRefusal(c, "E0296", "'model.layers.0.self_attn.q_proj.bias'");
+}
+
+TEST(FamilyErrors, OnlyMistralHasAWindow) {
+  auto windowOf = [](const Checkpoint &checkpoint) {
+    mlir::MLIRContext context;
+    Error why;
+    auto module = models::importModel(context, checkpoint, why);
+    EXPECT_TRUE(mlir::succeeded(module)) << why.format();
+    int64_t window = -1;
+    if (mlir::succeeded(module))
+      (*module)->walk([&](lm::AttentionOp op) { window = int64_t(op.getWindow()); });
+    return window;
+  };
+  Checkpoint c = hfLlama();
+  c.metadata["sliding_window"] = int64_t(4);
+  EXPECT_EQ(windowOf(c), 0); // HF's LlamaForCausalLM passes over it
+  c.architecture = "MistralForCausalLM";
+  EXPECT_EQ(windowOf(c), 4);
+  c.metadata["sliding_window"] = std::monostate();
+  EXPECT_EQ(windowOf(c), 0);
+  c.metadata.erase("sliding_window"); // the default of MistralConfig
+  EXPECT_EQ(windowOf(c), 4096);
 }
 
 TEST(FamilyErrors, AWrongShape) {

@@ -36,6 +36,9 @@ void CompileOptions::define(CLI::App &app) {
   app.add_option("--quantize", quantize,
                  "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating weights")
       ->group(group);
+  app.add_option("--ignore-key", ignoredKeys, "a key of its configuration that changes nothing")
+      ->allow_extra_args(false)
+      ->group(group);
   app.add_option("--kv", kv, "f32, bf16, f16 or int8; fp8 on GPUs")->group(group);
   app.add_option("--precision", precision, "fast (default) or exact")->group(group);
   app.add_option("--weights", weights,
@@ -56,6 +59,8 @@ std::vector<std::string> CompileOptions::arguments() const {
   };
   for (const std::string &target : targets)
     add("--target", target);
+  for (const std::string &key : ignoredKeys)
+    add("--ignore-key", key);
   add("--quantize", quantize);
   add("--kv", kv);
   add("--precision", precision);

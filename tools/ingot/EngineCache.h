@@ -27,7 +27,7 @@ CLI::Validator seedRange();
 
 /// The options of `ingot compile` that `run` and its like pass on.
 struct CompileOptions {
-  std::vector<std::string> targets;
+  std::vector<std::string> targets, ignoredKeys;
   std::string quantize, kv, precision, weights, cacheFolder;
   std::optional<uint64_t> weightsSeed;
 

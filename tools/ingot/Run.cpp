@@ -84,7 +84,8 @@ Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt 
   return chat->ids(messages);
 }
 
-Result<Request> makeRequest(const Session &session, const RunOptions &options) {
+Result<Request> makeRequest(const Session &session, const RunOptions &options,
+                            std::vector<int32_t> promptIds) {
   Request request;
   auto sampling = options.sampling.apply(session.defaultSampling());
   if (!sampling)
@@ -92,6 +93,10 @@ Result<Request> makeRequest(const Session &session, const RunOptions &options) {
   request.sampling = *sampling;
   request.sampling.topLogprobs = options.logprobs;
   request.maxTokens = options.maxTokens();
+  if (!options.newIds && request.maxTokens > 0) // nobody asked for more than fits
+    request.maxTokens = std::min(
+        request.maxTokens, session.mostNewIds(static_cast<int64_t>(promptIds.size())));
+  request.promptIds = std::move(promptIds);
   request.ignoreEos = options.sampling.ignoreEos;
   request.stopStrings = options.sampling.stopStrings;
   return request;
@@ -124,10 +129,9 @@ Result<int> runOne(const RunOptions &options, const std::string &text) {
                                        : Result<std::vector<int32_t>>(options.promptIds);
   if (!ids)
     return ids.error();
-  auto request = makeRequest(**session, options);
+  auto request = makeRequest(**session, options, std::move(*ids));
   if (!request)
     return request.error();
-  request->promptIds = std::move(*ids);
   const bool json = options.engine.common.json;
   const bool idsOnly = (*session)->tokenizer() == nullptr;
   if (!json)
@@ -219,17 +223,14 @@ Result<int> runFile(const RunOptions &options) {
   std::vector<runtime::RequestId> ids;
   for (size_t i = 0; i < prompts->size(); ++i) {
     PromptLine &prompt = (*prompts)[i];
-    auto request = makeRequest(**session, options);
+    auto promptIdsOfLine =
+        prompt.hasIds ? Result<std::vector<int32_t>>(std::move(prompt.ids))
+                      : promptIds(**session, chat->get(), options, prompt.prompt);
+    if (!promptIdsOfLine)
+      return promptIdsOfLine.error();
+    auto request = makeRequest(**session, options, std::move(*promptIdsOfLine));
     if (!request)
       return request.error();
-    if (prompt.hasIds) {
-      request->promptIds = std::move(prompt.ids);
-    } else {
-      auto encoded = promptIds(**session, chat->get(), options, prompt.prompt);
-      if (!encoded)
-        return encoded.error();
-      request->promptIds = std::move(*encoded);
-    }
     auto answers = (*session)->submit(std::move(*request), options.choices);
     if (!answers) {
       answers.error().what +=
@@ -298,7 +299,7 @@ Action defineRun(CLI::App &app) {
                   ->excludes(prompt)
                   ->excludes(file);
   app.add_option("-n,--max-tokens", options->newIds,
-                 "new tokens at most (default: 256; with --chat until the answer ends)")
+                 "new tokens at most (default: 256 or what fits; with --chat until the answer ends)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   auto *chat = app.add_flag("--chat", options->chat,
                             "the prompt is a user's message: apply the chat template")
@@ -318,7 +319,7 @@ Action defineRun(CLI::App &app) {
       ->needs(app.get_option("--json"));
   app.add_flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
   examples(app,
-           "  ingot run smollm2.gguf \"The capital of France is\" -n 16\n"
+           "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
            "  ingot run smollm2.ingot --chat \"What is a compiler?\" --temp 0.7 --seed 1\n"
            "  ingot run smollm2.ingot --prompts-file prompts.jsonl -n 64 --json > answers.jsonl\n");
   return [options] { return run(*options); };

@@ -56,7 +56,7 @@ void printOverview() {
               "  ingot COMMAND --help shows a command's options and examples\n"
               "  ingot --version      this version\n\n"
               "examples:\n"
-              "  ingot run smollm2.gguf \"The capital of France is\"\n"
+              "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
               "  ingot compile smollm2.gguf -o smollm2.ingot && ingot chat smollm2.ingot\n");
 }
 

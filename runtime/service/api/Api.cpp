@@ -173,6 +173,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       return;
     call->request = kept.get();
     call->body = call->document.parse(kept->body);
+    if (call->body)
+      call->document.refuseTwice(*call->body);
     std::optional<ApiError> error = call->document.error();
     if (call->body && !error) {
       auto reserved = call->generation.model;
@@ -246,11 +248,10 @@ void Api::listModels(const http::Request &request, http::Responder &responder) {
     json.close();
   };
   JsonText json;
-  if (request.path != "/v1/models") {
+  if (request.path != "/v1/models" && request.path != "/v1/models/") {
     auto model = models->find(request.path.substr(std::string_view("/v1/models/").size()));
     if (!model)
-      return send(responder, {404, "there is no model of that name", "model", "model_not_found"},
-                  false);
+      return send(responder, unknownModel(*models), false);
     write(json, *model);
     return responder.send(200, "application/json", json.text());
   }

@@ -33,7 +33,8 @@ std::string ApiError::anthropicBody() const {
   runtime::JsonText json;
   json.open('{').key("type").value("error").key("error").open('{');
   json.key("type").value(name).key("message");
-  json.value(param.empty() ? message : param + ": " + message).close().close();
+  const bool named = param.empty() || message.starts_with(param + ":"); // Fields::fail does
+  json.value(named ? message : param + ": " + message).close().close();
   return json.text();
 }
 

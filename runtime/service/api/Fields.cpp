@@ -40,6 +40,38 @@ std::string outOfRange(const std::string &value, const std::string &least,
   return "is " + value + "; allowed: " + least + " to " + most;
 }
 
+std::string keyTwice(dom::object object, const std::string &where);
+
+/// The path of a key that stands twice in an object of `value`; empty if there is none.
+std::string keyTwice(dom::element value, const std::string &where) {
+  if (dom::object object; !value.get(object))
+    return keyTwice(object, where);
+  dom::array list;
+  if (value.get(list))
+    return "";
+  size_t index = 0;
+  for (dom::element item : list)
+    if (auto twice = keyTwice(item, where + "[" + std::to_string(index++) + "]"); !twice.empty())
+      return twice;
+  return "";
+}
+
+std::string keyTwice(dom::object object, const std::string &where) {
+  auto pathOf = [&](std::string_view key) {
+    return where.empty() ? std::string(key) : where + "." + std::string(key);
+  };
+  std::vector<std::string_view> keys;
+  for (auto [key, member] : object) {
+    if (member.is_object() || member.is_array())
+      if (auto twice = keyTwice(member, pathOf(key)); !twice.empty())
+        return twice;
+    keys.push_back(key);
+  }
+  std::ranges::sort(keys);
+  const auto twice = std::ranges::adjacent_find(keys);
+  return twice == keys.end() ? "" : pathOf(*twice);
+}
+
 } // namespace
 
 std::string Fields::path(std::string_view name) const {
@@ -330,6 +362,16 @@ std::optional<Fields> Document::parse(std::string_view text) {
   if (root.get(object))
     return wrong("the body is no JSON object");
   return Fields(*this, object, "");
+}
+
+void Document::refuseTwice(const Fields &body) {
+  if (failure)
+    return;
+  if (auto twice = keyTwice(body.values, ""); !twice.empty()) {
+    failure = ApiError{};
+    failure->param = twice;
+    failure->message = twice + ": stands twice in its object";
+  }
 }
 
 } // namespace ingot::api

@@ -78,6 +78,9 @@ class Document {
 public:
   /// Errors: no JSON, deeper than kJsonDepth, no object. The text need not stay.
   std::optional<Fields> parse(std::string_view text);
+  /// An error if an object has a key twice: readers differ in which one counts, so that a gateway
+  /// in front may have checked another request than the one that would be served.
+  void refuseTwice(const Fields &body);
   const std::optional<ApiError> &error() const { return failure; }
 
 private:

@@ -11,17 +11,20 @@ namespace ingot::api {
 
 namespace dom = simdjson::dom;
 
+ApiError unknownModel(const ModelRegistry &models) {
+  std::string list;
+  for (const auto &one : models.all())
+    list += (list.empty() ? "" : ", ") + one->name();
+  return {404, "there is no model of that name; there is " + list, "model", "model_not_found"};
+}
+
 std::optional<std::shared_ptr<ServedModel>>
 readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound) {
   auto name = body.text("model", 1 << 10);
   auto model = models.find(name.value_or(""));
   if (model)
     return model;
-  std::string list;
-  for (const auto &one : models.all())
-    list += (list.empty() ? "" : ", ") + one->name();
-  notFound =
-      ApiError{404, "there is no model of that name; there is " + list, "model", "model_not_found"};
+  notFound = unknownModel(models);
   return std::nullopt;
 }
 
@@ -105,6 +108,8 @@ void readGeneration(const Fields &body, Generation &out,
   readBias(body, out);
 
   out.request.stopStrings = body.texts("stop", kMostStops, kMostStopBytes);
+  if (std::ranges::any_of(out.request.stopStrings, &std::string::empty))
+    body.fail("stop", "an empty text ends nothing");
   if (!out.request.stopStrings.empty() && !out.model->tokenizer())
     body.fail("stop", "this engine has no tokenizer");
   const int64_t vocab = out.model->session().vocab();

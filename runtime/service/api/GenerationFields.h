@@ -30,6 +30,8 @@ struct Generation {
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };
 
+/// 404 that lists the models.
+ApiError unknownModel(const ModelRegistry &models);
 /// The model that "model" names. 404 if there is none.
 std::optional<std::shared_ptr<ServedModel>>
 readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound);

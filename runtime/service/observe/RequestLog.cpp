@@ -4,6 +4,7 @@
 #include "runtime/device/Trace.h"
 #include "runtime/engine/JsonText.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -236,7 +237,6 @@ void RequestLog::run() {
       if (leaving && taken.empty())
         return;
       missing = lost - told;
-      told = lost;
     }
     if (anew && !options.file.empty())
       if (const int fresh = openFile(options.file); fresh >= 0) {
@@ -253,14 +253,26 @@ void RequestLog::run() {
                         options.format) +
               "\n";
     taken.clear();
-    if (!write(text))
+    uint64_t missed = 0;
+    const bool goesOn = write(text, missed);
+    {
+      std::lock_guard lock(mutex);
+      if (missed == 0)
+        told += missing;
+      else // the line that told of those before may be among these
+        lost += missed - (missing ? 1 : 0);
+    }
+    if (!goesOn)
       return;
   }
 }
 
 /// A pipe that poll() calls ready takes PIPE_BUF bytes without blocking, so that even one that
 /// nobody reads cannot keep the process from ending. False: time is up.
-bool RequestLog::write(std::string_view text) {
+bool RequestLog::write(std::string_view text, uint64_t &missed) {
+  const std::string whole = cut ? "\n" + std::string(text) : std::string();
+  if (cut) // what was begun stays apart from what comes now
+    text = whole;
   while (!text.empty()) {
     pollfd ready{descriptor, POLLOUT, 0};
     if (poll(&ready, 1, 100) == 0) {
@@ -270,10 +282,15 @@ bool RequestLog::write(std::string_view text) {
       continue;
     }
     const ssize_t done = ::write(descriptor, text.data(), std::min<size_t>(text.size(), 4096));
-    if (done < 0 && errno != EINTR && errno != EAGAIN)
-      return true; // a full disk, a reader that left: these lines are lost, the next may do better
-    if (done > 0)
+    if (done < 0 && errno != EINTR && errno != EAGAIN) {
+      // A full disk, a reader that left: these lines are lost, the next may do better.
+      missed = uint64_t(std::ranges::count(text, '\n')) - (cut && text.size() == whole.size());
+      return true;
+    }
+    if (done > 0) {
+      cut = text[size_t(done) - 1] != '\n';
       text.remove_prefix(size_t(done));
+    }
   }
   return true;
 }

@@ -58,7 +58,8 @@ private:
   explicit RequestLog(const LogOptions &options) : options(options) {}
   void put(Entry entry);
   void run();
-  bool write(std::string_view text);
+  /// False: time is up. `missed`: lines that could not be written.
+  bool write(std::string_view text, uint64_t &missed);
 
   LogOptions options;
   int descriptor = -1;
@@ -67,6 +68,7 @@ private:
   std::condition_variable wake;
   std::deque<Entry> waiting;
   uint64_t lost = 0, told = 0;
+  bool cut = false; ///< the last line that was written lacks its end
   bool stopping = false, reopening = false;
   uint64_t stopBy = 0; ///< steady ns
   std::thread thread;

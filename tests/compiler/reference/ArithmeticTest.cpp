@@ -64,6 +64,13 @@ TEST(Arithmetic, Activations) {
   expectValues(activation(x, lm::ActivationKind::Silu), {silu(-2), 0, silu(1.5)});
   expectValues(activation(x, lm::ActivationKind::Gelu), {gelu(-2), 0, gelu(1.5)});
   expectValues(activation(x, lm::ActivationKind::GeluTanh), {tanhGelu(-2), 0, tanhGelu(1.5)});
+  auto quickGelu = [](double v) { return v / (1 + std::exp(-1.702 * v)); };
+  auto mish = [](double v) { return v * std::tanh(std::log1p(std::exp(v))); };
+  expectValues(activation(x, lm::ActivationKind::QuickGelu), {quickGelu(-2), 0, quickGelu(1.5)});
+  expectValues(activation(x, lm::ActivationKind::Relu), {0, 0, 1.5});
+  expectValues(activation(x, lm::ActivationKind::Relu2), {0, 0, 2.25});
+  expectValues(activation(x, lm::ActivationKind::Mish), {mish(-2), 0, mish(1.5)});
+  expectValues(activation(rowsOf(2, {90, -90}), lm::ActivationKind::Mish), {90, 0});
 }
 
 TEST(Arithmetic, Elementwise) {

@@ -14,14 +14,22 @@ export class Failure extends Error {
 
 type ErrorBody = { error?: { message?: string; param?: string | null; code?: string | null } }
 
+/** Messages of the API begin in lower case and end without a full stop; here they stand behind a sentence. */
+function asSentence(message: string): string {
+  const text = message.trim()
+  return text && text[0].toUpperCase() + text.slice(1) + (/[.!?…:]$/.test(text) ? '' : '.')
+}
+
 /** Of an answer that is not 200, or of an error inside a stream (status 0). */
 export function failureOf(status: number, body: unknown, retryAfter: string | null = null): Failure {
   const error = (body as ErrorBody | null)?.error ?? {}
-  const message = typeof error.message === 'string' ? error.message : ''
+  const message = typeof error.message === 'string' ? asSentence(error.message) : ''
   const code = error.code ?? ''
   if (status === 401) return new Failure('The server wants an API key.', message, 'key')
   if (code === 'E0505' || code === 'E0506')
     return new Failure('This conversation is longer than the model can take in.', message, 'shorten')
+  if (code === 'E0521')
+    return new Failure('This model has no chat template.', 'It completes texts. To talk to it, start the server with `--chat-template FILE`.', 'none')
   if (status === 404) return new Failure('The server does not have this model.', message, 'settings')
   if (status === 413) return new Failure('This conversation is too large to send.', message, 'shorten')
   if (status === 429)

@@ -1,12 +1,13 @@
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { Icon } from '../look/Icon'
-import { ThemeSwitch } from '../look/ThemeSwitch'
 import { chat } from './chat'
 import { Composer } from './Composer'
 import { FailureNote } from './FailureNote'
 import { MessageView } from './MessageView'
 import { SettingsDialog } from './SettingsDialog'
 import { Sidebar } from './Sidebar'
+import { Spoken } from './Spoken'
+import { Welcome } from './Welcome'
 
 export function App() {
   const [, draw] = useReducer((n: number) => n + 1, 0)
@@ -34,10 +35,8 @@ export function App() {
             <Icon name="menu" />
           </button>
           <ModelChoice />
-          <a class="icon" href="live" aria-label="Live: what the server does now" title="Live: what the server does now"><Icon name="pulse" /></a>
-          <ThemeSwitch />
-          <button type="button" class="icon" id="settings" aria-label="Settings" title="Settings" onClick={() => setSettings(true)}>
-            <Icon name="gear" />
+          <button type="button" class="worded" id="settings" aria-label="Settings" title="Settings" onClick={() => setSettings(true)}>
+            <Icon name="gear" /> <span class="word">Settings</span>
           </button>
         </header>
         <Messages openSettings={() => setSettings(true)} />
@@ -45,6 +44,7 @@ export function App() {
           {chat.notice} {chat.removed.length > 0 && <button type="button" class="plain-button" onClick={() => chat.undo()}>Undo</button>}
           <span class="away">{chat.spoken}</span>
         </p>
+        <Spoken />
         <Composer key={chat.current.id} />
       </main>
       {settings && <SettingsDialog close={() => setSettings(false)} />}
@@ -54,12 +54,18 @@ export function App() {
 
 function ModelChoice() {
   if (!chat.models.length) return <h1 class="model">Ingot</h1>
-  if (chat.models.length === 1) return <h1 class="model" title={chat.models[0].id}>{chat.models[0].id}</h1>
   return (
-    <select class="model" aria-label="Model" value={chat.model()?.id}
-      onChange={event => chat.setSettings({ ...chat.settings, model: event.currentTarget.value })}>
-      {chat.models.map(model => <option value={model.id}>{model.id}</option>)}
-    </select>
+    <div class="model-choice">
+      <span class="word" aria-hidden="true">Model</span>
+      {chat.models.length === 1
+        ? <h1 class="model" title={chat.models[0].id}>{chat.models[0].id}</h1>
+        : (
+          <select class="model" aria-label="Model" value={chat.model()?.id}
+            onChange={event => chat.setSettings({ ...chat.settings, model: event.currentTarget.value })}>
+            {chat.models.map(model => <option value={model.id}>{model.id}</option>)}
+          </select>
+        )}
+    </div>
   )
 }
 
@@ -118,19 +124,6 @@ function Messages({ openSettings }: { openSettings: () => void }) {
       {away && (
         <button type="button" class="icon to-end" aria-label="To the end" onClick={toEnd}><Icon name="end" /></button>
       )}
-    </div>
-  )
-}
-
-function Welcome() {
-  const model = chat.model()
-  return (
-    <div class="welcome">
-      <h2>Ask something.</h2>
-      <p>
-        {model?.max_model_len ? `The model takes in ${model.max_model_len.toLocaleString()} tokens. ` : ''}
-        Conversations stay in this browser. Enter sends, Shift+Enter breaks the line, Esc stops an answer.
-      </p>
     </div>
   )
 }

@@ -1,10 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../look/Icon'
+import { readAttachment, type Attachment } from './attachment'
 import { chat } from './chat'
+import { TokenCount } from './TokenCount'
 
 export function Composer() {
   const [text, setText] = useState('')
+  const [files, setFiles] = useState<Attachment[]>([])
   const area = useRef<HTMLTextAreaElement>(null)
+  const chooser = useRef<HTMLInputElement>(null)
   // As high as its text, up to a limit of the style sheet.
   useEffect(() => {
     const box = area.current!
@@ -17,10 +21,24 @@ export function Composer() {
   }, [])
 
   const answering = chat.answering
+  const empty = !text.trim() && !files.length
   const send = () => {
-    if (!text.trim() || answering) return
-    chat.send(text)
+    if (empty) return
+    if (answering) return chat.say('The model is still answering. Stop it to send this, or wait.')
+    chat.send(text, files)
     setText('')
+    setFiles([])
+  }
+  const attach = async (list: FileList | null | undefined) => {
+    for (const file of list ?? []) {
+      try {
+        const read = await readAttachment(file)
+        setFiles(old => [...old, read])
+      } catch (error) {
+        chat.say((error as Error).message)
+      }
+    }
+    area.current?.focus()
   }
   const onKey = (event: KeyboardEvent) => {
     // While a word is being composed (Japanese, Chinese …), Enter belongs to that.
@@ -28,14 +46,45 @@ export function Composer() {
     event.preventDefault()
     send()
   }
+  const onPaste = (event: ClipboardEvent) => {
+    if (!event.clipboardData?.files.length) return
+    event.preventDefault()
+    void attach(event.clipboardData.files)
+  }
+  const onDrop = (event: DragEvent) => {
+    if (!event.dataTransfer?.files.length) return
+    event.preventDefault()
+    void attach(event.dataTransfer.files)
+  }
   return (
-    <form class="composer" onSubmit={event => { event.preventDefault(); send() }}>
-      <label class="away" for="question">Your message</label>
-      <textarea id="question" ref={area} rows={1} value={text} placeholder="Ask something"
-        onInput={event => setText(event.currentTarget.value)} onKeyDown={onKey} />
-      {answering
-        ? <button type="button" class="icon main" id="stop" aria-label="Stop the answer" title="Stop (Esc)" onClick={() => chat.stop()}><Icon name="stop" /></button>
-        : <button type="submit" class="icon main" id="send" aria-label="Send" title="Send" disabled={!text.trim()}><Icon name="send" /></button>}
+    <form class="composer" onSubmit={event => { event.preventDefault(); send() }} onDragOver={event => event.preventDefault()} onDrop={onDrop}>
+      {files.length > 0 && (
+        <ul class="files" aria-label="Files that go with the message">
+          {files.map((file, i) => (
+            <li>
+              <Icon name="file" /> <span>{file.name}</span>
+              <button type="button" class="icon small" aria-label={`Take away ${file.name}`} onClick={() => setFiles(files.filter((_, at) => at !== i))}>
+                <Icon name="close" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="field">
+        <label class="away" for="question">Your message</label>
+        <textarea id="question" ref={area} rows={1} value={text} placeholder="Ask something"
+          onInput={event => setText(event.currentTarget.value)} onKeyDown={onKey} onPaste={onPaste} />
+        <button type="button" class="icon" id="attach" aria-label="Attach text files" title="Attach text files" onClick={() => chooser.current?.click()}><Icon name="clip" /></button>
+        <input type="file" id="attachments" hidden multiple ref={chooser}
+          onChange={event => { void attach(event.currentTarget.files); event.currentTarget.value = '' }} />
+        {answering
+          ? <button type="button" class="icon main" id="stop" aria-label="Stop the answer" title="Stop (Esc)" onClick={() => chat.stop()}><Icon name="stop" /></button>
+          : <button type="submit" class="icon main" id="send" aria-label="Send" title="Send (Enter)" disabled={empty}><Icon name="send" /></button>}
+      </div>
+      <p class="below">
+        <span class="keys">{answering ? 'Esc stops the answer' : 'Enter sends, Shift+Enter breaks the line'}</span>
+        <TokenCount text={text} files={files} />
+      </p>
     </form>
   )
 }

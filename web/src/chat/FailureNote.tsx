@@ -1,4 +1,5 @@
 import type { Failure } from '../api/failure'
+import { WithCode } from '../look/WithCode'
 import { chat } from './chat'
 
 type Props = { failure: Failure; ofModels: boolean; openSettings: () => void }
@@ -9,7 +10,7 @@ export function FailureNote({ failure, ofModels, openSettings }: Props) {
   return (
     <div class="failure" role="alert">
       <strong>{failure.what}</strong>
-      {failure.why && <p>{failure.why}</p>}
+      {failure.why && <p><WithCode text={failure.why} /></p>}
       <div class="row">
         {failure.way === 'shorten' && <button type="button" class="main" onClick={() => chat.shorten()}>Leave out the oldest messages</button>}
         {failure.way === 'key' && <button type="button" class="main" onClick={openSettings}>Give a key</button>}

@@ -43,11 +43,25 @@ export function MessageView({ message, last, leftOut, border, streaming, busy }:
 }
 
 function Content({ message, streaming }: { message: Message; streaming: boolean }) {
-  if (message.role === 'user') return <p class="plain">{message.content}</p>
+  if (message.role === 'user') return <Question message={message} />
   if (message.role === 'tool') return <details class="call"><summary>What the tool gave back</summary><pre>{message.content}</pre></details>
   if (streaming && !message.content && !message.reasoning && !message.toolCalls)
     return <p class="waiting" aria-label="Waiting for the first token"><i /><i /><i /></p>
   return <Markdown text={message.content} />
+}
+
+function Question({ message }: { message: Message }) {
+  return (
+    <div class="plain">
+      {message.content && <p>{message.content}</p>}
+      {message.files?.map(file => (
+        <details class="file">
+          <summary><Icon name="file" /> {file.name}</summary>
+          <pre tabIndex={0}>{file.text}</pre>
+        </details>
+      ))}
+    </div>
+  )
 }
 
 function Reasoning({ text, thinking }: { text: string; thinking: boolean }) {
@@ -99,7 +113,7 @@ function Editor({ message, close }: { message: Message; close: () => void }) {
   const asks = message.role === 'user'
   const done = () => {
     close()
-    if (asks ? text.trim() : text !== message.content) chat.edit(message.id, text)
+    if (asks ? text.trim() || message.files : text !== message.content) chat.edit(message.id, text)
   }
   const onKey = (event: KeyboardEvent) => {
     if (event.key === 'Escape') close()

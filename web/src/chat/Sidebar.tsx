@@ -1,6 +1,8 @@
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Icon } from '../look/Icon'
+import { ThemeSwitch } from '../look/ThemeSwitch'
 import { chat } from './chat'
+import { History } from './History'
 
 function download(name: string, text: string) {
   const link = document.createElement('a')
@@ -12,6 +14,7 @@ function download(name: string, text: string) {
 
 export function Sidebar({ close }: { close: () => void }) {
   const file = useRef<HTMLInputElement>(null)
+  const [sought, setSought] = useState('')
   const open = (id: string | null) => {
     chat.open(id)
     close()
@@ -29,29 +32,23 @@ export function Sidebar({ close }: { close: () => void }) {
         <button type="button" class="wide-button" id="new" onClick={() => open(null)}><Icon name="plus" /> New chat</button>
         <button type="button" class="icon narrow" aria-label="Close the list" onClick={close}><Icon name="close" /></button>
       </div>
-      <ul class="history">
-        {chat.conversations.map(one => (
-          <li key={one.id} class={one.id === chat.current.id ? 'current' : undefined}>
-            <button type="button" class="title" title={one.title} aria-current={one.id === chat.current.id ? 'true' : undefined} onClick={() => open(one.id)}>
-              {one.title || 'Untitled'}
-            </button>
-            <button type="button" class="icon small" aria-label={`Delete: ${one.title || 'Untitled'}`} title="Delete" onClick={() => chat.remove([one])}>
-              <Icon name="bin" />
-            </button>
-          </li>
-        ))}
-      </ul>
-      <div class="row foot">
-        <button type="button" class="icon" id="export" disabled={none} aria-label="Export all conversations" title="Export all conversations"
+      {!none && (
+        <input type="search" id="search" aria-label="Search the conversations" placeholder="Search" value={sought}
+          onInput={event => setSought(event.currentTarget.value)}
+          onKeyDown={event => { if (event.key === 'Escape') { setSought(''); event.stopPropagation() } }} />
+      )}
+      <History sought={sought} open={open} />
+      <div class="foot">
+        <a class="worded" href="live"><Icon name="pulse" /> Live: what the server does</a>
+        <ThemeSwitch worded />
+        <button type="button" class="worded" id="export" disabled={none}
           onClick={() => download(`ingot-chats-${new Date().toISOString().slice(0, 10)}.json`, chat.exported())}>
-          <Icon name="down" />
+          <Icon name="down" /> Export conversations
         </button>
-        <button type="button" class="icon" aria-label="Import conversations" title="Import conversations" onClick={() => file.current?.click()}>
-          <Icon name="up" />
-        </button>
+        <button type="button" class="worded" id="import-button" onClick={() => file.current?.click()}><Icon name="up" /> Import conversations</button>
         <input type="file" id="import" hidden accept="application/json,.json" ref={file} onChange={importFile} />
-        <button type="button" class="icon" disabled={none} aria-label="Delete all conversations" title="Delete all conversations" onClick={() => chat.remove(chat.conversations)}>
-          <Icon name="bin" />
+        <button type="button" class="worded delete" id="delete-all" disabled={none} onClick={() => chat.remove(chat.conversations)}>
+          <Icon name="bin" /> Delete all conversations
         </button>
       </div>
     </nav>

@@ -5,6 +5,7 @@
 import { streamChat, type Delta } from '../api/completions'
 import { asFailure, Failure } from '../api/failure'
 import { listModels, type Model } from '../api/json'
+import type { Attachment } from './attachment'
 import { emptyConversation, exportText, importText, newId, titleOf, type Conversation, type Message, type ToolCall } from './conversation'
 import { requestBody } from './requestBody'
 import type { Settings } from './settings'
@@ -21,6 +22,7 @@ class Chat {
   failure: { conversation: string; failure: Failure } | null = null
   notice = '' // for all to see
   spoken = '' // for those who listen
+  heard: { conversation: string; message: string } | null = null // the answer that is read out
   storageFull = false
   removed: Conversation[] = [] // by the last deletion; can be brought back until something else is done
 
@@ -84,6 +86,15 @@ class Chat {
 
   open(id: string | null) {
     this.current = this.conversations.find(one => one.id === id) ?? emptyConversation()
+    this.heard = null // what was heard once is not read out again
+    this.changed()
+  }
+
+  rename(conversation: Conversation, title: string) {
+    const given = title.trim()
+    if (!given || given === conversation.title) return
+    conversation.title = given.slice(0, 200)
+    this.save(conversation)
     this.changed()
   }
 
@@ -131,12 +142,12 @@ class Chat {
 
   // ----------------------------------------------------------- messages
 
-  send(text: string) {
+  send(text: string, files: Attachment[] = []) {
     const content = text.trim()
-    if (!content || this.answering) return
+    if ((!content && !files.length) || this.answering) return
     const conversation = this.current
-    if (!conversation.title) conversation.title = titleOf(content)
-    this.append(conversation, { id: newId(), role: 'user', content })
+    if (!conversation.title) conversation.title = titleOf(content || files[0].name)
+    this.append(conversation, { id: newId(), role: 'user', content, ...(files.length ? { files } : {}) })
     void this.answer(conversation)
   }
 
@@ -165,8 +176,8 @@ class Chat {
     if (!old || this.answering) return
     if (old.role === 'user') {
       this.cut(conversation, at)
-      if (at === 0) conversation.title = ''
-      return this.send(text)
+      if (at === 0 && conversation.title === titleOf(old.content)) conversation.title = '' // a given name stays
+      return this.send(text, old.files)
     }
     conversation.messages[at] = { ...old, content: text, timing: undefined }
     this.save(conversation)
@@ -214,6 +225,12 @@ class Chat {
     this.save(conversation)
   }
 
+  /** What would be sent if this were asked now. */
+  bodyWith(text: string, files: Attachment[]): Record<string, unknown> {
+    const draft: Message = { id: '', role: 'user', content: text.trim(), files }
+    return requestBody({ ...this.current, messages: [...this.current.messages, draft] }, { ...this.settings, model: this.model()?.id ?? '' })
+  }
+
   // ----------------------------------------------------------- an answer
 
   private async answer(conversation: Conversation) {
@@ -225,6 +242,7 @@ class Chat {
     this.notice = this.spoken = ''
     this.removed = []
     this.answering = { conversation: conversation.id, message: message.id, stop }
+    this.heard = { conversation: conversation.id, message: message.id }
     const grown = (more: Partial<Message>) => {
       message = { ...message, ...more }
       conversation.messages = [...conversation.messages.slice(0, -1), message]

@@ -1,5 +1,7 @@
 // What a conversation is, and reading one that somebody else wrote (an imported file, an older page).
 
+import type { Attachment } from './attachment'
+
 export type ToolCall = { id: string; name: string; arguments: string }
 
 export type Timing = {
@@ -17,6 +19,7 @@ export type Message = {
   id: string
   role: 'user' | 'assistant' | 'tool'
   content: string
+  files?: Attachment[] // of a user's message
   reasoning?: string
   toolCalls?: ToolCall[]
   toolCallId?: string // of a tool's message: the call it answers
@@ -73,6 +76,11 @@ function readCalls(value: unknown): ToolCall[] | undefined {
   return value.filter(isObject).map(call => ({ id: text(call.id, 200), name: text(call.name, 200), arguments: text(call.arguments) }))
 }
 
+function readFiles(value: unknown): Attachment[] | undefined {
+  if (!Array.isArray(value) || !value.length) return undefined
+  return value.filter(isObject).map(file => ({ name: text(file.name, 200), text: text(file.text) }))
+}
+
 function readMessage(value: unknown): Message | null {
   if (!isObject(value) || typeof value.content !== 'string') return null
   if (value.role !== 'user' && value.role !== 'assistant' && value.role !== 'tool') return null
@@ -81,6 +89,7 @@ function readMessage(value: unknown): Message | null {
   if (value.toolCallId) message.toolCallId = text(value.toolCallId, 200)
   if (value.model) message.model = text(value.model, 200)
   message.toolCalls = readCalls(value.toolCalls)
+  message.files = readFiles(value.files)
   message.timing = readTiming(value.timing)
   if (ENDINGS.includes(value.ending as string)) message.ending = value.ending as Ending
   return message

@@ -1,10 +1,11 @@
 // From a conversation to the body of a request.
+import { withAttachments } from './attachment'
 import type { Conversation, Message } from './conversation'
 import { whyNoTools, type Settings } from './settings'
 
 function apiMessage(message: Message): Record<string, unknown> {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
-  if (!message.toolCalls) return { role: message.role, content: message.content }
+  if (!message.toolCalls) return { role: message.role, content: withAttachments(message.content, message.files) }
   const calls = message.toolCalls.map(call => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }))
   return { role: message.role, content: message.content || null, tool_calls: calls }
 }

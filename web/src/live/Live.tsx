@@ -3,6 +3,7 @@ import { asFailure, type Failure } from '../api/failure'
 import { getJson } from '../api/json'
 import { keepKey, readKey } from '../api/key'
 import { Icon } from '../look/Icon'
+import { WithCode } from '../look/WithCode'
 import { ThemeSwitch } from '../look/ThemeSwitch'
 import { Bars, duration, RateChart } from './charts'
 import { RequestTable } from './RequestTable'
@@ -56,12 +57,12 @@ export function Live() {
         <h1>Live</h1>
         {report && <small>ingot {report.version} {report.draining ? '· shutting down' : ''}</small>}
         <span class="gap" />
-        <a class="icon" href="./" aria-label="Chat" title="Chat"><Icon name="talk" /></a>
-        <ThemeSwitch />
+        <a class="worded" href="./"><Icon name="talk" /> Chat</a>
+        <ThemeSwitch worded />
       </header>
       {failure && (
         <div class="failure" role="alert">
-          <strong>{failure.what}</strong> {failure.why} {report && 'What is below is old.'}
+          <strong>{failure.what}</strong> <WithCode text={failure.why} /> {report && 'What is below is old.'}
           {failure.way === 'key' && <KeyField />}
         </div>
       )}
@@ -87,17 +88,17 @@ function Model({ model, rates }: { model: ModelReport; rates: Rate[] }) {
       {model.failure && <p class="failure" role="alert"><strong>The device has failed.</strong> {model.failure}</p>}
       <dl class="tiles">
         <Tile name="Running" id="running" value={model.running} />
-        <Tile name="Waiting" id="waiting" value={model.waiting} note={model.refused ? `${model.refused.toLocaleString()} refused` : undefined} />
-        <Tile name="New tokens/s" id="rate" value={rate ? Math.round(rate.decode) : 0} note={rate?.prompt ? `+ ${Math.round(rate.prompt)} of prompts` : undefined} />
-        <Tile name="KV pages" id="pages" value={model.kv_pages_used} note={`of ${model.kv_pages.toLocaleString()}, ${(share * 100).toFixed(1)} %${model.kv_pages_kept ? `; ${model.kv_pages_kept.toLocaleString()} kept` : ''}`}>
+        <Tile name="Waiting" id="waiting" value={model.waiting} note={`${model.refused.toLocaleString()} refused`} />
+        <Tile name="New tokens/s" id="rate" value={rate ? Math.round(rate.decode) : 0} note={`+ ${Math.round(rate?.prompt ?? 0)} of prompts`} />
+        <Tile name="KV pages" id="pages" value={model.kv_pages_used} note={`of ${model.kv_pages.toLocaleString()}; ${model.kv_pages_kept.toLocaleString()} hold old prefixes`}>
           <div class="meter" role="meter" aria-label="KV pages in use" aria-valuemin={0} aria-valuemax={model.kv_pages} aria-valuenow={model.kv_pages_used}>
             <i style={{ width: `${share * 100}%` }} />
           </div>
         </Tile>
         <Tile name="New tokens" value={model.generation_tokens} note={`${model.prompt_tokens.toLocaleString()} of prompts`} />
-        <Tile name="Steps" value={model.steps} note={model.steps ? `${duration(model.step_seconds / model.steps)} each` : undefined} />
-        {model.preemptions > 0 && <Tile name="Preemptions" value={model.preemptions} />}
-        {model.prefix_queries > 0 && <Tile name="Prefix hits" value={`${Math.round((100 * model.prefix_hits) / model.prefix_queries)} %`} note="of prompt tokens" />}
+        <Tile name="Steps" value={model.steps} note={model.steps ? `${duration(model.step_seconds / model.steps)} each` : 'none yet'} />
+        <Tile name="Preemptions" value={model.preemptions} note="paused for others" />
+        <Tile name="Prefix hits" value={model.prefix_queries ? `${Math.round((100 * model.prefix_hits) / model.prefix_queries)} %` : '–'} note="of prompt tokens" />
       </dl>
       <div class="charts">
         <RateChart rates={rates} />

@@ -4,7 +4,7 @@ const STATES = { queued: 'queued', prefill: 'reading the prompt', decode: 'answe
 
 export function RequestTable({ requests, leftOut }: { requests: RequestReport[]; leftOut: number }) {
   return (
-    <div class="wide" tabIndex={0} role="group" aria-label="Requests">
+    <div class="wide requests" tabIndex={0} role="group" aria-label="Requests">
       <table id="requests">
         <thead>
           <tr><th scope="col">Request</th><th scope="col">State</th><th scope="col">Prompt tokens</th><th scope="col">New tokens</th><th scope="col">Age</th></tr>

@@ -33,6 +33,7 @@ export function RateChart({ rates }: { rates: Rate[] }) {
       <figcaption>New tokens/s</figcaption>
       <div class="plot">
         <span class="top">{most.toLocaleString()}</span>
+        <span class="middle">{(most / 2).toLocaleString()}</span>
         <svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label={words}>
           {points.length > 1 && <polygon points={`${first},100 ${points.join(' ')} 1000,100`} />}
           {points.length > 1 && <polyline points={points.join(' ')} />}
@@ -41,6 +42,12 @@ export function RateChart({ rates }: { rates: Rate[] }) {
       <div class="axis"><span>−{width < 120 ? `${Math.round(width)} s` : `${(width / 60).toFixed(1)} min`}</span><span>now</span></div>
     </figure>
   )
+}
+
+/** Up to five edges of buckets, evenly spread. */
+function edges(from: number, buckets: number): number[] {
+  const parts = [4, 3, 2].find(n => buckets % n === 0) ?? 1
+  return Array.from({ length: parts + 1 }, (_, i) => from + (i * buckets) / parts)
 }
 
 export function Bars({ title, histogram }: { title: string; histogram: HistogramReport }) {
@@ -53,6 +60,8 @@ export function Bars({ title, histogram }: { title: string; histogram: Histogram
   const most = Math.max(1, ...shown)
   const range = (i: number) =>
     i < bounds.length ? `${i ? duration(bounds[i - 1]) : '0'} to ${duration(bounds[i])}` : `over ${duration(bounds[bounds.length - 1])}`
+  // The edge below bucket i is bound i - 1; above the last bound there is none.
+  const label = (edge: number) => (edge <= 0 ? '0' : edge <= bounds.length ? duration(bounds[edge - 1]) : `> ${duration(bounds[bounds.length - 1])}`)
   const words = count ? `${title}: half within ${duration(p50)}, 99 of 100 within ${duration(p99)}, ${count} in all` : `${title}: none yet`
   return (
     <figure class="chart">
@@ -65,8 +74,7 @@ export function Bars({ title, histogram }: { title: string; histogram: Histogram
       </div>
       {shown.length > 0 && (
         <div class="axis">
-          <span>{from ? duration(bounds[from - 1]) : '0'}</span>
-          <span>{last + 1 < bounds.length ? duration(bounds[Math.min(from + shown.length, bounds.length) - 1]) : `> ${duration(bounds[bounds.length - 1])}`}</span>
+          {edges(from, shown.length).map(edge => <span>{label(edge)}</span>)}
         </div>
       )}
     </figure>

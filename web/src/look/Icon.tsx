@@ -19,6 +19,8 @@ const PATHS = {
   down: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   up: 'M12 16V5M7 9l5-5 5 5M5 20h14',
   end: 'M12 5v14M6 13l6 6 6-6',
+  file: 'M6 3h8l5 5v13H6zM14 3v5h5',
+  clip: 'M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.4 3.4 0 0 1 5 5l-8.5 8.5a1.7 1.7 0 0 1-2.5-2.5L15 7',
   talk: 'M4 5h16v11H10l-4 4v-4H4z',
 } as const
 

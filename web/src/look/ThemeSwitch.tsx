@@ -6,7 +6,7 @@ const NEXT: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' 
 const WORDS: Record<Theme, string> = { auto: 'as the system', light: 'light', dark: 'dark' }
 
 /** One button: as the system, light, dark, and round again. */
-export function ThemeSwitch() {
+export function ThemeSwitch({ worded = false }: { worded?: boolean }) {
   const [theme, setTheme] = useState(readTheme)
   const change = () => {
     keepTheme(NEXT[theme])
@@ -14,8 +14,9 @@ export function ThemeSwitch() {
   }
   const words = `Colours: ${WORDS[theme]}. Change to ${WORDS[NEXT[theme]]}.`
   return (
-    <button type="button" class="icon" id="theme" data-theme-is={theme} aria-label={words} title={words} onClick={change}>
+    <button type="button" class={worded ? 'worded' : 'icon'} id="theme" data-theme-is={theme} aria-label={words} title={words} onClick={change}>
       <Icon name={theme === 'auto' ? 'half' : theme === 'light' ? 'sun' : 'moon'} />
+      {worded && <span class="word">Colours: {WORDS[theme]}</span>}
     </button>
   )
 }

@@ -10,6 +10,7 @@ import './markdown.css'
 import { Component, type ComponentChild } from 'preact'
 import { Lexer, type Token, type Tokens } from 'marked'
 import { CopyButton } from '../look/CopyButton'
+import { highlight } from './highlight'
 
 // The lexer escapes nothing, but its text tokens may hold entities that the writer meant as such.
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', mdash: '—', ndash: '–', hellip: '…', times: '×' }
@@ -67,7 +68,7 @@ function CodeBlock({ text, language }: { text: string; language: string }) {
         <span>{language || 'text'}</span>
         <CopyButton text={() => text} label="Copy this code" />
       </figcaption>
-      <pre tabIndex={0}><code>{text}</code></pre>
+      <pre tabIndex={0}><code>{highlight(text, language).map(({ kind, text }) => (kind ? <span class={kind}>{text}</span> : text))}</code></pre>
     </figure>
   )
 }

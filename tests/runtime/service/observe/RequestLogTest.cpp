@@ -8,6 +8,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <simdjson.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace ingot::observe;
@@ -109,6 +110,57 @@ TEST(RequestLog, appendsAndOpensAnew) {
   auto refused = RequestLog::open(nowhere);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "E0580");
+}
+
+/// A full disk loses lines, and each is counted.
+TEST(RequestLog, CountsWhatAFullDiskLoses) {
+  const int full = open("/dev/full", O_WRONLY);
+  if (full < 0)
+    GTEST_SKIP() << "there is no /dev/full here";
+  LogOptions options;
+  options.descriptor = full;
+  {
+    auto log = RequestLog::open(options);
+    ASSERT_TRUE(log);
+    const auto shared = record();
+    for (int i = 0; i < 50; ++i)
+      (*log)->ended(shared);
+    for (int i = 0; i < 500 && (*log)->dropped() < 50; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ((*log)->dropped(), 50u);
+  }
+  close(full);
+}
+
+/// Room comes back: what follows says how many lines are missing, on a line of its own.
+TEST(RequestLog, TellsOfLinesThatAFullDiskLost) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  LogOptions options;
+  options.descriptor = dup(ends[1]);
+  std::string text;
+  {
+    auto log = RequestLog::open(options);
+    ASSERT_TRUE(log);
+    const int full = open("/dev/full", O_WRONLY);
+    if (full < 0)
+      GTEST_SKIP() << "there is no /dev/full here";
+    ASSERT_EQ(dup2(full, options.descriptor), options.descriptor);
+    (*log)->event("lost", {});
+    for (int i = 0; i < 500 && (*log)->dropped() < 1; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_EQ(dup2(ends[1], options.descriptor), options.descriptor);
+    (*log)->event("kept", {});
+    close(full);
+  }
+  close(options.descriptor), close(ends[1]);
+  char buffer[4096];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, size_t(got));
+  close(ends[0]);
+  EXPECT_NE(text.find(" kept\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("log_lines_dropped lines=1\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" lost"), std::string::npos) << text;
 }
 
 /// A pipe that nobody reads: the server goes on, lines are counted as lost, and the end comes.

@@ -1,0 +1,207 @@
+"""The documents against the tree and the program: links lead somewhere, lines fit, options exist, and the numbered
+constraints of dialects/SPEC.md are those that the verifiers cite.
+
+  check_docs.py --source FOLDER [--ingot PROGRAM]      checks; exit status 1 and a line for each mistake
+  check_docs.py --source FOLDER --wrap                 breaks the long lines of prose anew
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import unicodedata
+
+MOST = 120  # characters of a line, its end counted: editors and diffs show that many
+
+HINTS = {"prose": "check_docs.py --wrap mends prose", "table": "shorten the cells or make it a list", "fence": "break it"}
+
+# Pages whose lines are still to be broken.
+LONG = {"serving.md", "command-line.md", "numerics.md", "extending.md", "CHANGELOG.md"}
+
+# Options of other programs that the documents speak of.
+FOREIGN = {
+    "cmake, ctest, lit, gdb": "--build --component --preset --target --test-dir --filter --args",
+    "GoogleTest": "--gtest_filter --gtest_list_tests",
+    "ingot-opt": "--ingot-fuse --ingot-lower --load-pass-plugin --mlir-disable-threading --mlir-pass-pipeline-crash-reproducer "
+        "--mlir-pass-pipeline-local-reproducer --mlir-print-ir-after-all --mlir-print-ir-after-change --mlir-timing --pass-pipeline "
+        "--run-reproducer",
+    "nvcc": "--fmad --std",
+    "tar": "--zstd",
+    "lm-eval, guidellm, aiperf, vLLM's bench": "--backend --concurrency --constraint --data --endpoint-type --extra-inputs "
+        "--output-tokens-mean --profile --request-count --server-metrics --streaming --synthetic-input-tokens-mean --tokenizer "
+        "--url --use-server-token-count",
+}
+
+
+def documents(source):
+    return [source / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")] + sorted((source / "docs").rglob("*.md"))
+
+
+class Document:
+    """The lines of a Markdown file, each with what it is part of."""
+
+    def __init__(self, path):
+        self.path, self.lines = path, path.read_text().split("\n")
+        self.kinds = []
+        fence = made = False
+        for line in self.lines:
+            if line.startswith("<!-- dev bench"):  # written by ./dev bench --write-docs
+                made = not line.startswith("<!-- dev bench: end")
+            border = line.lstrip().startswith("```")
+            fence ^= border
+            self.kinds.append("made" if made else "fence" if fence or border else "table" if line.startswith("|") else "prose")
+
+    def anchors(self):
+        """As GitHub makes them from headings."""
+        found = set()
+        for line, kind in zip(self.lines, self.kinds):
+            if kind == "prose" and (heading := re.match(r"#+ (.*)", line)):
+                text = re.sub(r"[*`]|\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip().lower()
+                found.add("".join(c for c in text if c in " -_" or unicodedata.category(c)[0] in "LN").replace(" ", "-"))
+        return found
+
+
+def broken_links(document, source):
+    for number, (line, kind) in enumerate(zip(document.lines, document.kinds), 1):
+        if kind == "fence":
+            continue
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            aim = (document.path.parent / path).resolve() if path else document.path
+            if not aim.exists():
+                yield number, f"the link {target} leads nowhere"
+            elif anchor and aim.suffix == ".md" and anchor not in Document(aim).anchors():
+                yield number, f"{aim.relative_to(source)} has no heading #{anchor}"
+
+
+def long_lines(document):
+    for number, (line, kind) in enumerate(zip(document.lines, document.kinds), 1):
+        if kind != "made" and len(line) >= MOST:
+            yield number, f"{len(line)} characters; {MOST - 1} fit ({HINTS[kind]})"
+
+
+# ------------------------------------------------------------- options
+
+def help_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def options_in(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]*", text))
+
+
+def of_scripts(source):
+    """What the repository's own scripts take, and what `ingot` takes without saying so."""
+    text = ""
+    for pattern in ("dev", "tests/**/*.py", "tests/**/*.sh", "tests/**/*.c", "tools/**/*.cpp"):
+        text += "".join(path.read_text() for path in source.glob(pattern))
+    return set(re.findall(r"""["'( |](--[a-z][a-z0-9-]*)(?=["') |=,])""", text))
+
+
+def known_options(source, ingot):
+    """Command -> its options; "" has those of `ingot`, ./dev and the scripts."""
+    overview = help_of(ingot, "help")
+    commands = re.findall(r"^  ([a-z][a-z-]+) +\S", overview, re.M)
+    known = {command: options_in(help_of(ingot, command, "--help")) | {"--help"} for command in commands if command != "ingot"}
+    known[""] = options_in(overview) | of_scripts(source)
+    return known
+
+
+def strange_options(document, known):
+    everything = set().union(*known.values()) | {option for options in FOREIGN.values() for option in options.split()}
+    theirs = False
+    for number, (line, kind) in enumerate(zip(document.lines, document.kinds), 1):
+        if kind == "table":
+            theirs = theirs if document.kinds[number - 2] == "table" else line.startswith(("| there |", "| `trtllm-build`"))
+            line = line.split("|", 2)[2] if theirs else line  # the left column is TensorRT-LLM's
+        codes = [line] if kind == "fence" else re.findall(r"`([^`]+)`", line)
+        for code in codes:
+            called = re.match(r"\$? *(?:\S*/)?ingot ([a-z][a-z-]*)\b", code)
+            allowed = known.get(called[1]) if called else None
+            for option in sorted(options_in(re.split(r"  #|\s{3,}", code)[0] if called else code)):
+                if allowed is not None and option not in allowed:
+                    yield number, f"`ingot {called[1]}` has no option {option}"
+                elif allowed is None and option not in everything:
+                    yield number, f"no command has an option {option}"
+
+
+# ------------------------------------------------------------- the specification
+
+def specification(source):
+    """Constraints that stand on one side alone."""
+    page = source / "dialects" / "SPEC.md"
+    written = {name: number for number, line in enumerate(page.read_text().split("\n"), 1) for name in re.findall(r"\*\*(\w+_c\d+)\*\*", line)}
+    code = "".join(path.read_text() for path in sorted((source / "dialects").rglob("*")) if path.suffix in (".cpp", ".h", ".td"))
+    cited = set(re.findall(r"\b([a-z]\w*_c\d+)\b", code))
+    for name in sorted(written.keys() - cited):
+        yield f"{page.relative_to(source)}:{written[name]}: no verifier cites {name}"
+    for name in sorted(cited - written.keys()):
+        yield f"{page.relative_to(source)}: {name}, which a verifier cites, does not stand here"
+
+
+# ------------------------------------------------------------- wrapping
+
+def wrapped(first, rest, words):
+    """Never inside `code` or a [link](…)."""
+    lines, current, empty = [], first, True
+    for word in re.findall(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|[^\s`\[]|\[|`)+", words):
+        if not empty and len(current) + 1 + len(word) >= MOST:
+            lines.append(current)
+            current, empty = rest, True
+        current, empty = current + ("" if empty else " ") + word, False
+    return lines + [current]
+
+
+def rewrapped(document):
+    out, paragraph = [], []
+
+    def flush():
+        if any(len(line) >= MOST for line in paragraph):
+            head = re.match(r"\s*(?:(?:[-*]|\d+\.)\s+)?", paragraph[0])[0]
+            words = " ".join([paragraph[0][len(head):], *(line.strip() for line in paragraph[1:])])
+            out.extend(wrapped(head, " " * len(head), words))
+        else:
+            out.extend(paragraph)
+        paragraph.clear()
+
+    for line, kind in zip(document.lines, document.kinds):
+        if kind != "prose" or not line.strip() or line.lstrip().startswith(("#", "<", ">", "![")):
+            flush()
+            out.append(line)
+            continue
+        if re.match(r"\s*([-*]|\d+\.)\s+", line):
+            flush()
+        paragraph.append(line)
+    flush()
+    assert " ".join(out).split() == " ".join(document.lines).split(), f"{document.path}: a word would be lost"
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", required=True, type=pathlib.Path)
+    parser.add_argument("--ingot")
+    parser.add_argument("--wrap", action="store_true")
+    options = parser.parse_args()
+    source = options.source.resolve()
+    known = known_options(source, options.ingot) if options.ingot else None
+    mistakes = 0
+    for document in map(Document, documents(source)):
+        if options.wrap:
+            document.path.write_text("\n".join(rewrapped(document)))
+            continue
+        found = [*broken_links(document, source), *(() if document.path.name in LONG else long_lines(document)), *(strange_options(document, known) if known else ())]
+        for number, mistake in sorted(found):
+            print(f"{document.path.relative_to(source)}:{number}: {mistake}")
+        mistakes += len(found)
+    for mistake in specification(source):
+        print(mistake)
+        mistakes += 1
+    print(f"{mistakes} mistakes in {len(documents(source))} documents")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""The first example of the README says what it says, and would on another machine: no near tie decides its answer."""
+import pathlib
+import re
+
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+LEAD = 0.8  # of log-probability; int8 rows move a difference by 0.08 in the mean, 0.37 at most (docs/numerics.md)
+
+
+def example(ingot, checkpoint):
+    found = re.search(r'^\$ build/bin/ingot run --chat \S+ "(.+)"\n(.+)$', README.read_text(), re.M)
+    assert found, "the README has no example with an answer"
+    question, answer = found.groups()
+    for engine in checkpoint.engines.values():
+        got = ingot.json("run", engine, question, "--chat", "-n", 40, "--logprobs", 2)
+        assert got["text"] == answer, f"{engine.name}: {got['text']!r}, the README says {answer!r}"
+        leads = [best[1] - second[1] for _, best, second in got["logprobs"]]
+        assert min(leads) > LEAD, f"{engine.name}: a token leads by {min(leads):.2f} alone"
+    return f"least lead {min(leads):.2f}"
+
+
+def add(suite, ingot, checkpoint):
+    suite.check("readme: the first example is right, without a near tie", lambda: example(ingot, checkpoint))

@@ -1,0 +1,129 @@
+// Vocabularies of real models, as GGUF files without weights, against ids that llama.cpp has for
+// them. `./dev test --long` runs it over those of llama-cpp-python's source package; they are too
+// large to lie here.
+//
+//   text-vocabularies FILE.gguf…      beside each FILE.gguf.inp, texts with a line __ggml_vocab_test__
+//                                     between, and FILE.gguf.out, a line of ids for each
+//   text-vocabularies --ids FILE.gguf <TEXTS      the ids of each line of standard input, as a line
+//
+// Prints a line a file and last "N passed, N failed"; a vocabulary of a kind that is refused (E0620)
+// is named and not counted.
+
+#include "compiler/import/Checkpoint.h"
+#include "runtime/text/TextBuild.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace ingot;
+
+namespace {
+
+constexpr std::string_view kBetween = "\n__ggml_vocab_test__\n";
+
+std::string contents(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> textsOf(std::string_view all) {
+  std::vector<std::string> texts;
+  for (size_t at; (at = all.find(kBetween)) != std::string_view::npos;) {
+    texts.emplace_back(all.substr(0, at));
+    all.remove_prefix(at + kBetween.size());
+  }
+  texts.emplace_back(all);
+  return texts;
+}
+
+std::string printed(const std::vector<int32_t> &ids) {
+  std::string line;
+  for (int32_t id : ids)
+    line += (line.empty() ? "" : " ") + std::to_string(id);
+  return line;
+}
+
+/// A copy with a tensor of one number: a GGUF without any is refused. These files end with their
+/// metadata.
+std::string withTensor(const std::string &path) {
+  std::string bytes = contents(path);
+  auto put = [&](auto value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); };
+  if (bytes.size() > 24)
+    bytes[8] = 1;                           // the count of tensors, a u64
+  put(uint64_t(1)), bytes += 'x';           // name
+  put(uint32_t(1)), put(uint64_t(1));       // one dimension, of one
+  put(uint32_t(0)), put(uint64_t(0));       // f32, at the first byte of the data
+  bytes.resize((bytes.size() + 31) / 32 * 32 + 32);
+  const std::string copy =
+      (std::filesystem::temp_directory_path() / ("vocabulary-" + std::to_string(getpid()) + ".gguf")).string();
+  std::ofstream(copy, std::ios::binary) << bytes;
+  return copy;
+}
+
+Result<std::unique_ptr<text::Tokenizer>> open(const std::string &path) {
+  const std::string copy = withTensor(path);
+  auto checkpoint = import::openCheckpoint(copy);
+  std::filesystem::remove(copy);
+  if (!checkpoint)
+    return checkpoint.error();
+  auto built = text::buildTokenizer(**checkpoint);
+  if (!built)
+    return built.error();
+  return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span((*built)->bytes)));
+}
+
+/// Numbers of a line as llama.cpp prints them, blanks before, between and behind.
+std::string normal(const std::string &line) {
+  std::istringstream words(line);
+  std::string word, all;
+  while (words >> word)
+    all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  int passed = 0, failed = 0;
+  const bool ids = count == 3 && std::string_view(arguments[1]) == "--ids";
+  for (int i = ids ? 2 : 1; i < count; ++i) {
+    const std::string path = arguments[i];
+    auto tokenizer = open(path);
+    if (!tokenizer) {
+      const bool refused = tokenizer.error().code == "E0620";
+      std::cout << path << ": " << tokenizer.error().what << "\n";
+      failed += !refused;
+      continue;
+    }
+    if (ids) {
+      for (std::string line; std::getline(std::cin, line);)
+        if (auto encoded = (*tokenizer)->encode(line); encoded)
+          std::cout << printed(*encoded) << "\n";
+      return 0;
+    }
+    std::istringstream expected(contents(path + ".out"));
+    size_t lines = 0, wrong = 0;
+    for (const std::string &text : textsOf(contents(path + ".inp"))) {
+      std::string want;
+      if (!std::getline(expected, want))
+        break;
+      auto encoded = (*tokenizer)->encode(text);
+      ++lines;
+      if (encoded && printed(*encoded) == normal(want))
+        continue;
+      ++wrong;
+      std::cout << "  text:  " << text << "\n  ids:   "
+                << (encoded ? printed(*encoded) : encoded.error().format()) << "\n  wants: " << normal(want) << "\n";
+    }
+    std::cout << path << ": " << lines - wrong << " of " << lines << "\n";
+    (wrong || lines == 0 ? failed : passed) += 1;
+  }
+  std::cout << passed << " passed, " << failed << " failed\n";
+  return failed != 0 || passed == 0;
+}

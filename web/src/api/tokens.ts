@@ -1,0 +1,22 @@
+// How many tokens a request would take in, asked of the server that would answer it.
+import { authorization } from './key'
+
+export type TokenCount = { count: number; most: number }
+
+/** Infinite where the server says that it is too long without counting it all; null where there is nothing to say: no tokenizer, no template, no server. */
+export async function countTokens(body: Record<string, unknown>, signal: AbortSignal): Promise<TokenCount | null> {
+  const { model, messages, tools } = body
+  try {
+    const response = await fetch('tokenize', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...authorization() },
+      body: JSON.stringify({ model, messages, tools }),
+      signal,
+    })
+    const answer = (await response.json()) as { count?: number; max_model_len?: number; error?: { code?: string } }
+    if (answer.error?.code === 'E0505') return { count: Infinity, most: 0 }
+    return answer.count && answer.max_model_len ? { count: answer.count, most: answer.max_model_len } : null
+  } catch {
+    return null
+  }
+}

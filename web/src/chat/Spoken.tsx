@@ -1,0 +1,14 @@
+import { chat } from './chat'
+import { sentences } from './speech'
+
+/** The answer under way, for those who listen. It stays after the end: what is taken away too soon is not read. */
+export function Spoken() {
+  const { heard, current } = chat
+  const message = heard && heard.conversation === current.id ? current.messages.find(one => one.id === heard.message) : undefined
+  const whole = chat.answering?.message !== message?.id
+  return (
+    <div class="away" id="spoken" role="log" aria-live="polite" aria-label="The model’s answer">
+      {message && <div key={message.id}>{sentences(message.content, whole).map((sentence, i) => <p key={i}>{sentence}</p>)}</div>}
+    </div>
+  )
+}

@@ -1,0 +1,29 @@
+// An answer as those hear it who use a screen reader: sentence by sentence while it grows, each once.
+// Half a sentence is held back, or it would be read twice; code is named, not read out.
+
+const FENCE = /^ {0,3}(```+|~~~+)[ \t]*([^\n`]*)\n([\s\S]*?)(?:^ {0,3}\1[ \t]*$|(?![\s\S]))/gm
+
+/** The sentences of `text` that can be said; without `whole` more of it is to come. */
+export function sentences(text: string, whole: boolean): string[] {
+  let open = false
+  const named = text.replace(FENCE, (all, mark: string, language: string) => {
+    if (!whole && !all.trimEnd().endsWith(mark)) open = true
+    return open ? '\0' : `\nCode${language.trim() ? ` in ${language.trim()}` : ''}.\n`
+  })
+  const sayable = open ? named.slice(0, named.indexOf('\0')) : named
+  const pieces = sayable.split(/(?<=[.!?…:;]["'’)\]*_]{0,3})\s+|\n+/)
+  // What has no end yet is the last piece; after a line break or a fence it is empty.
+  if (!whole && !open) pieces.pop()
+  return pieces.map(unmarked).filter(Boolean)
+}
+
+/** Without Markdown's marks. */
+function unmarked(piece: string): string {
+  return piece
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+)/, '')
+    .replace(/[*`|]+|(?<=\W|^)_+|_+(?=\W|$)/g, ' ')
+    .replace(/\s+/g, ' ')
+    .replace(/^[-: ]+$/, '')
+    .trim()
+}
