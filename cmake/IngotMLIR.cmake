@@ -19,6 +19,18 @@ function(ingot_tablegen target td)
   add_public_tablegen_target(${target})
 endfunction()
 
+ingot_headers(ingot-compiler-headers
+  OPTIONS -fno-exceptions -Wno-unused-parameter
+  INCLUDES ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS}
+  HEADERS <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/Vector/IR/VectorOps.h>
+          <mlir/IR/BuiltinOps.h> <mlir/IR/DialectImplementation.h> <mlir/IR/IRMapping.h> <mlir/IR/ImplicitLocOpBuilder.h> <mlir/IR/PatternMatch.h>
+          <mlir/IR/Remarks.h> <mlir/Pass/PassManager.h> <mlir/Transforms/GreedyPatternRewriteDriver.h>
+          <llvm/ADT/MapVector.h> <llvm/ADT/StringExtras.h> <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h> <llvm/Support/MemoryBuffer.h>
+          <algorithm> <functional> <map> <string> <vector>)
+if(TARGET ingot-compiler-headers)
+  set_target_properties(ingot-compiler-headers PROPERTIES CXX_VISIBILITY_PRESET default)
+endif()
+
 # An object library of the compiler: compiled as LLVM is (no exceptions), linked once
 # into libingot-compiler.so.
 function(ingot_compiler_library name)
@@ -28,6 +40,7 @@ function(ingot_compiler_library name)
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default)
   target_include_directories(${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
   target_compile_options(${name} PRIVATE -fno-exceptions -Wno-unused-parameter)
+  ingot_use_headers(ingot-compiler-headers ${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

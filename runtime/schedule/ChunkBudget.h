@@ -15,6 +15,15 @@
 //
 // Targets, where given, replace that: `itl` is the most a step with decode rows may take; a prompt
 // that would be late for `ttft` gets all that `itl` leaves, or the whole budget.
+//
+// Where nobody decodes, a step of a long prompt still delays who comes meanwhile. It ends within
+// `loneStep`, unless such small steps cost more time a token (weights are read in each).
+//
+// Who gets the tokens (PromptOrder::Shortest): half of them are for the first in the queue's order
+// (of fair shares: for the user who was served least), so that it never takes more than twice as
+// long for those that pass it, and nobody waits for ever. The rest goes to whoever lacks least:
+//
+//   first lacks 3,000, others 20 and 500; 128 tokens:   | 20 | 44 of 500 | 64 of 3,000 |
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,11 +32,17 @@
 namespace ingot::runtime {
 
 enum class ChunkRule : uint8_t { Whole, Balanced };
+enum class PromptOrder : uint8_t {
+  Arrival,  ///< all to the first, what it leaves to the next
+  Shortest, ///< half to the first, the rest to who lacks least
+};
 
 struct ChunkOptions {
   ChunkRule rule = ChunkRule::Balanced;
   double targetItl = 0;  ///< seconds between two ids of a sequence; 0: none
   double targetTtft = 0; ///< seconds from arrival to the first id; 0: none
+  double loneStep = 0;   ///< seconds of a step in which nobody decodes; 0: as many as it takes
+  PromptOrder order = PromptOrder::Shortest;
 };
 
 /// A step before its prompts are in it.
@@ -43,6 +58,9 @@ struct ChunkQuestion {
 
 /// Tokens of prompts for the step, 1 to `room`.
 int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked);
+
+/// What ChunkOptions::loneStep is where several may ask at once.
+constexpr double kLoneStep = 0.1;
 
 /// Never fewer than this, if they are there, whatever the limit: there is progress.
 constexpr int64_t kLeastChunk = 4;

@@ -23,6 +23,7 @@ Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
   tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + size_t(pool.rows())));
   planned.reserve(size_t(pool.rows()));
   active.reserve(size_t(pool.rows()));
+  prompts.reserve(size_t(pool.rows()));
   for (size_t group = 0; group < pool.groups(); ++group)
     tables.push_back(pool.blockTable(group));
 }
@@ -79,30 +80,53 @@ void Scheduler::takeDecodes() {
       take(sequence, 1);
 }
 
+/// Fills `prompts`. Returns the tokens of `budget` that are the first's, whoever is served before
+/// it.
+int64_t Scheduler::orderPrompts(const Sequence &first, int64_t budget) {
+  prompts.clear();
+  for (Sequence *sequence : active)
+    if (!sequence->decoding() && sequence->pending())
+      prompts.push_back(sequence);
+  if (policy.chunks.order == PromptOrder::Arrival || prompts.size() < 2)
+    return 0;
+  std::ranges::sort(prompts, [this](const Sequence *a, const Sequence *b) {
+    if (queue.priorityOf(*a) != queue.priorityOf(*b))
+      return queue.priorityOf(*a) < queue.priorityOf(*b);
+    return a->pending() != b->pending() ? a->pending() < b->pending() : queue.before(*a, *b);
+  });
+  return std::min(first.pending(), (budget + 1) / 2);
+}
+
 void Scheduler::takePrompts(double now) {
   ChunkQuestion asked{
       planWork, int64_t(planned.size()), 0, 0, 0, limits.maxBatchTokens - int64_t(ids.size()), 0};
+  const Sequence *first = nullptr;
   for (const Sequence *sequence : active) {
     if (sequence->decoding() || !sequence->pending())
       continue;
-    if (asked.prompts++ == 0)
-      asked.firstPosition = sequence->computed;
+    ++asked.prompts;
+    if (!first || queue.sooner(*sequence, *first))
+      first = sequence;
     asked.promptTokens += sequence->pending();
     asked.waited = std::max(asked.waited, now - sequence->options.arrival);
   }
-  if (asked.prompts == 0)
+  if (!first)
     return;
-  const int64_t most = int64_t(ids.size()) + chunkBudget(cost, policy.chunks, asked);
-  for (size_t i = 0; i < active.size(); ++i) { // preempting takes out later ones
-    Sequence *sequence = active[i];
-    if (sequence->decoding() || !sequence->pending())
+  asked.firstPosition = first->computed;
+  const int64_t budget = chunkBudget(cost, policy.chunks, asked);
+  const int64_t most = int64_t(ids.size()) + budget;
+  int64_t kept = orderPrompts(*first, budget); // with a row, until it is its turn
+  for (Sequence *sequence : prompts) {
+    if (sequence == first)
+      kept = 0;
+    if (sequence->state != Sequence::State::Running) // preempted for one before it
       continue;
     int64_t count =
-        std::min({sequence->pending(), limits.prefillChunk, most - int64_t(ids.size())});
-    int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size());
+        std::min({sequence->pending(), limits.prefillChunk, most - kept - int64_t(ids.size())});
+    int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size()) - (kept > 0);
     if (sequence->wantsRows())
       count = std::min(count, rowsLeft);
-    else if (rowsLeft == 0) // everything but the token that needs a row
+    else if (rowsLeft <= 0) // everything but the token that needs a row
       count = std::min(count, sequence->pending() - 1);
     if (count <= 0)
       continue;

@@ -2,7 +2,8 @@
 //
 // Continuous batching with chunked prefill. Each step is one ragged batch under a
 // token budget: first one token of every sequence that decodes (their users
-// are watching), then chunks of prompts, as many tokens as ChunkBudget.h leaves them.
+// are watching), then chunks of prompts, as many tokens as ChunkBudget.h leaves them, half of them
+// for the first, the rest for the shortest.
 //
 //   budget 12      | A | B | C | D D D D D D D D D |      D: 9 of 40 prompt tokens
 //   next step      | A | B | C | D D D D D D D D D |
@@ -154,6 +155,7 @@ private:
   void take(Sequence &sequence, int64_t tokens);
   void takeDecodes();
   void takePrompts(double now);
+  int64_t orderPrompts(const Sequence &first, int64_t budget);
   bool readyToWrite(Sequence &sequence, int64_t tokens);
   // Lifetime.cpp: sequences come and go.
   Sequence &create(SequenceId id, const SequenceOptions &options);
@@ -196,6 +198,7 @@ private:
   std::vector<AttentionTile> tiles;
   std::vector<Row> rowOwners;
   std::vector<Share> planned;
+  std::vector<Sequence *> prompts; ///< in the order in which they get their share of a step
 };
 
 } // namespace ingot::runtime

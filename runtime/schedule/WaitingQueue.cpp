@@ -13,6 +13,18 @@ bool WaitingQueue::before(const Sequence &a, const Sequence &b) const {
   return a.order != b.order ? a.order < b.order : a.id < b.id;
 }
 
+double WaitingQueue::servedOf(const Sequence &s) const {
+  auto found = byUser.find(userOf(s));
+  return found == byUser.end() ? 0 : found->second.served;
+}
+
+bool WaitingQueue::sooner(const Sequence &a, const Sequence &b) const {
+  if (order != QueueOrder::Fair || priorityOf(a) != priorityOf(b))
+    return before(a, b);
+  const double ofA = servedOf(a), ofB = servedOf(b);
+  return ofA != ofB ? ofA < ofB : before(a, b);
+}
+
 WaitingQueue::User &WaitingQueue::user(int64_t id) {
   return byUser.try_emplace(id, User{std::set<Sequence *, Before>(Before{this}), 0, 0})
       .first->second;

@@ -41,6 +41,8 @@ public:
 
   /// Whether a goes before b: in the queue for the same user, and among those that run.
   bool before(const Sequence &a, const Sequence &b) const;
+  /// Whether a is to be served before b, of those that run: as front() says of those that wait.
+  bool sooner(const Sequence &a, const Sequence &b) const;
   int32_t priorityOf(const Sequence &s) const {
     return order == QueueOrder::Arrival ? 0 : s.options.priority;
   }
@@ -63,6 +65,7 @@ private:
   };
   int64_t userOf(const Sequence &s) const { return order == QueueOrder::Fair ? s.options.user : 0; }
   User &user(int64_t id);
+  double servedOf(const Sequence &s) const;
 
   QueueOrder order;
   std::map<int64_t, User> byUser;

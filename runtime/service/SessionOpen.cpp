@@ -214,6 +214,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   SchedulePolicy policy;
   policy.order = options.fair ? QueueOrder::Fair : QueueOrder::Priority;
   policy.chunks.rule = options.balance ? ChunkRule::Balanced : ChunkRule::Whole;
+  policy.chunks.loneStep = options.balance && limits.maxSeqs > 1 ? kLoneStep : 0;
   policy.chunks.targetItl = options.targetItl;
   policy.chunks.targetTtft = options.targetTtft;
   policy.prefixCache = options.prefixCache;

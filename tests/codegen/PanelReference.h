@@ -7,6 +7,7 @@
 
 #include "KernelRunner.h"
 #include "runtime/formats/PanelLayout.h"
+#include "tests/codegen/Bf16.h"
 
 #include <cmath>
 #include <random>
@@ -19,10 +20,6 @@ template <typename T> T readAs(const char *from) {
   return value;
 }
 inline float readHalf(const char *from) { return float(readAs<_Float16>(from)); }
-inline float fromBf16(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  return readAs<float>(reinterpret_cast<const char *>(&wide));
-}
 
 /// A weight of random numbers in panels; padding rows have scales (or weights) of 0.
 struct RandomWeight {

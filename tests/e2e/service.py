@@ -459,8 +459,8 @@ def swapped(ingot, engine, other):
 
 def hung(ingot, engine):
     """[S11] A step beyond its limit: what is under way gets 503 engine_error, /health says 503, the server ends with exit code 4."""
-    long = [500 + k for k in range(1900)]  # in one step, which takes longer than that
-    with Server(ingot, engine, "--step-limit", 0.1, "--max-batch-tokens", 2048) as server:
+    long = [500 + k for k in range(1900)]  # in steps of up to a tenth of a second, each longer than that
+    with Server(ingot, engine, "--step-limit", 0.005) as server:
         start = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             asked = [pool.submit(server.post, "/v1/completions", {"prompt": long[k:], "max_tokens": 4}) for k in range(3)]

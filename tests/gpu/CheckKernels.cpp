@@ -14,20 +14,16 @@
 // worst and limit: of Σ |w x| (attention: of Σ p |v|), beyond the rounding of the stored number.
 // Exit 1 if one is worse or was lost, 3 if the files do not fit each other, 4 without a GPU.
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/BatchImage.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/device/cuda/StepShape.h"
 #include "runtime/engine/JsonText.h"
 #include "runtime/formats/E4M3.h"
 #include "runtime/formats/FragmentLayout.h"
-#include "tests/gpu/CheckedStep.h"
-#include "tests/gpu/EngineOnDevice.h"
+#include "tests/gpu/KernelUnderTest.h"
 #include "tests/gpu/Trials.h"
 
 #include <CLI/CLI.hpp>
 
-#include <cassert>
 #include <fstream>
 #include <iterator>
 
@@ -59,26 +55,15 @@ struct Options {
   bool emulated = false, plant = false;
 };
 
-/// One kernel, its naive one, and memory for both.
+/// Runs a kernel at all sizes and reports each.
 class Checker {
 public:
   Checker(Driver &driver, EngineOnDevice &engine, const Options &options, const reference::Kernel &naive)
-      : driver(driver), engine(engine), options(options), naive(naive) {}
+      : kernel(driver, engine, naive), options(options), naive(naive) {}
 
   Result<void> run(const test::Print &print) {
-    auto found = engine.find(naive.name()->string_view());
-    if (!found)
-      return otherEngine("no kernel has that name");
-    place = *found;
-    if (uint32_t takes = place.launch->args() ? place.launch->args()->size() : 0;
-        takes != naive.operands())
-      return otherEngine(std::to_string(takes) + " operands, not " +
-                         std::to_string(naive.operands()));
-    auto loaded = driver.load(
-        std::as_bytes(std::span(naive.module_()->data(), naive.module_()->size())), "a reference");
-    if (!loaded)
-      return loaded.error();
-    module = *loaded;
+    if (auto ok = kernel.open(); !ok)
+      return ok;
     if (naive.projection()) {
       for (int64_t tokens : options.tokens)
         if (isChecked(*naive.projection(), tokens))
@@ -105,210 +90,7 @@ public:
 
 private:
   using Rows = reference::Rows;
-
-  Error otherEngine(std::string why) const {
-    return {ExitCode::File, "E0398",
-            "the reference of " + naive.name()->str() + " is another engine's", std::move(why),
-            "make both from the same model with the same options"};
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Operands
-  //===--------------------------------------------------------------------===//
-
-  const fb::Arg &arg(uint32_t operand) const { return *place.launch->args()->Get(operand); }
-  /// Memory of an operand; those that are one buffer of the program are one here.
-  DeviceMemory &memoryOf(uint32_t operand) {
-    return memories[{uint32_t(arg(operand).kind()), arg(operand).index()}];
-  }
-  Result<void> take(uint32_t operand, uint64_t bytes) {
-    auto memory = DeviceMemory::allocate(driver, bytes, "a test");
-    if (!memory)
-      return memory.error();
-    memoryOf(operand) = std::move(*memory);
-    return {};
-  }
-  Result<void> put(uint32_t operand, const Bytes &bytes) {
-    if (memoryOf(operand).size() < bytes.size())
-      if (auto ok = take(operand, bytes.size()); !ok)
-        return ok;
-    auto ok = driver.copyToDevice(memoryOf(operand).address(), bytes.data(), bytes.size());
-    return ok ? driver.wait() : ok;
-  }
-  Result<Bytes> get(Address from, uint64_t bytes) {
-    Bytes got(bytes);
-    if (auto ok = driver.copyToHost(got.data(), from, bytes); !ok)
-      return ok.error();
-    if (auto ok = driver.wait(); !ok)
-      return ok.error();
-    return got;
-  }
-  /// Of all rows and some more, which nobody must touch.
-  uint64_t bytesOf(const Rows &rows, int64_t count) const {
-    return uint64_t(count + 3) * rows.stride() * (rows.bf16() ? 2 : 4);
-  }
-
-  /// The addresses that a launch takes, without its batch.
-  Result<std::vector<uint64_t>> addresses() {
-    std::vector<uint64_t> all;
-    for (uint32_t i = 0; i < place.launch->args()->size(); ++i) {
-      switch (arg(i).kind()) {
-      case fb::ArgKind::Weight:
-      case fb::ArgKind::LayerWeight: {
-        auto address = engine.weight(engine.weightOf(arg(i), *place.step));
-        if (!address)
-          return address.error();
-        all.push_back(*address);
-        break;
-      }
-      case fb::ArgKind::Buffer: // the workspace: zeros
-        if (!memoryOf(i).address()) {
-          uint64_t bytes = engine.buffer(arg(i).index()).per_unit();
-          if (auto ok = take(i, bytes); !ok)
-            return ok.error();
-          if (auto ok = driver.clear(memoryOf(i).address(), bytes); !ok)
-            return ok.error();
-        }
-        [[fallthrough]];
-      case fb::ArgKind::Kv:
-        all.push_back(memoryOf(i).address());
-      }
-    }
-    return all;
-  }
-
-  Result<void> sendBatch(const BatchView &view) {
-    uint64_t most = 8192 + uint64_t(view.tokens + view.rows) * 64 +
-                    uint64_t(view.tiles + kMostShares) * sizeof(AttentionShare) +
-                    uint64_t(view.tiles) * sizeof(AttentionTile) +
-                    uint64_t(view.sequences * view.blockTableStride) * 4;
-    if (batch.size() < most) {
-      auto memory = DeviceMemory::allocate(driver, most, "the batch");
-      if (!memory)
-        return memory.error();
-      batch = std::move(*memory);
-    }
-    std::vector<std::byte> image(most);
-    uint64_t bytes = packBatch(view, engine.sharing(), batch.address(), image);
-    assert(bytes);
-    auto ok = driver.copyToDevice(batch.address(), image.data(), bytes);
-    return ok ? driver.wait() : ok;
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Launches
-  //===--------------------------------------------------------------------===//
-
-  Result<void> start(Kernel kernel, const Launch &launch, std::vector<uint64_t> values,
-                     std::vector<TensorMap> maps = {}) {
-    values.push_back(batch.address());
-    std::vector<void *> arguments;
-    for (uint64_t &value : values)
-      arguments.push_back(&value);
-    for (TensorMap &map : maps)
-      arguments.push_back(&map);
-    auto ok = driver.launch(kernel, launch, arguments.data());
-    return ok ? driver.wait() : ok;
-  }
-
-  struct Results {
-    std::vector<float> value, allowed;
-  };
-  /// `suffix` of the naive kernel over `x` by `y` blocks: `count` results.
-  Result<Results> reference(const std::string &suffix, uint32_t x, uint32_t y, uint32_t threads,
-                            uint64_t count, double limit) {
-    auto values = addresses();
-    if (!values)
-      return values.error();
-    auto kernel = driver.find(module, naive.name()->str() + "_reference" + suffix, 0);
-    if (!kernel)
-      return kernel.error();
-    std::vector<DeviceMemory> made;
-    for (int i = 0; i < 2; ++i) {
-      auto memory = DeviceMemory::allocate(driver, count * 4, "a reference");
-      if (!memory)
-        return memory.error();
-      values->push_back(memory->address());
-      made.push_back(std::move(*memory));
-    }
-    auto narrow = float(limit);
-    uint64_t bits = 0;
-    std::memcpy(&bits, &narrow, 4);
-    values->push_back(bits);
-    Launch launch;
-    launch.grid[0] = x, launch.grid[1] = y, launch.threads = threads;
-    if (auto ok = start(*kernel, launch, *values); !ok)
-      return ok.error();
-    Results results;
-    for (auto [memory, to] : {std::pair(&made[0], &results.value), {&made[1], &results.allowed}}) {
-      to->resize(count);
-      if (auto ok = driver.copyToHost(to->data(), memory->address(), count * 4); !ok)
-        return ok.error();
-    }
-    if (auto ok = driver.wait(); !ok)
-      return ok.error();
-    return results;
-  }
-
-  /// The engine's kernel, by the variant that a step of that shape takes.
-  /// One, or of attention up to two: for tiles of prompts and for those that decode.
-  std::vector<const fb::Variant *> variantsOf(const StepShape &shape) const {
-    const fb::KernelVariants &variants = engine.variants(*place.launch);
-    std::vector<const fb::Variant *> chosen;
-    for (uint32_t index : variantsFor(variants, shape))
-      if (const fb::Variant *variant = variants.variants()->Get(index);
-          launchOf(*variant, shape)->grid[0] != 0)
-        chosen.push_back(variant);
-    return chosen;
-  }
-  Result<void> launchOwn(const fb::Variant &variant, const StepShape &shape, int64_t rowsOfX) {
-    auto kernel = engine.kernelOf(variant);
-    if (!kernel)
-      return kernel.error();
-    auto values = addresses();
-    if (!values)
-      return values.error();
-    std::vector<TensorMap> maps;
-    for (unsigned i = 0; variant.tensor_maps() && i < variant.tensor_maps()->size(); ++i) {
-      const fb::TensorMap &map = *variant.tensor_maps()->Get(i);
-      TensorRows rows{};
-      rows.base = memoryOf(map.operand()).address();
-      rows.bf16 = map.element() == fb::TensorElement::BF16;
-      rows.columns = engine.buffer(arg(map.operand()).index()).per_unit() / (rows.bf16 ? 2 : 1);
-      rows.rows = uint64_t(rowsOfX);
-      rows.boxColumns = map.box_columns(), rows.boxRows = map.box_rows();
-      rows.swizzle = map.swizzle();
-      auto described = driver.describe(rows);
-      if (!described)
-        return described.error();
-      maps.push_back(*described);
-    }
-    auto launch = launchOf(variant, shape);
-    assert(launch);
-    if (options.plant)
-      if (auto ok = flip(); !ok)
-        return ok;
-    if (auto ok = start(*kernel, *launch, *values, maps); !ok)
-      return ok;
-    return options.plant ? flip() : Result<void>();
-  }
-
-  /// --plant: the sign of one weight (of a code: its highest bit), or the exponent of one element of
-  /// V, is another while the engine's kernel runs.
-  Result<void> flip() {
-    const reference::Projection *p = naive.projection();
-    auto values = addresses();
-    if (!values)
-      return values.error();
-    Address at =
-        (*values)[p ? p->weights()->Get(0) : naive.attention()->kv()] + (p ? 1 : plantedAt);
-    auto byte = get(at, 1);
-    if (!byte)
-      return byte.error();
-    (*byte)[0] ^= p ? 0x80 : 0x40;
-    auto ok = driver.copyToDevice(at, byte->data(), 1);
-    return ok ? driver.wait() : ok;
-  }
+  using Results = KernelUnderTest::Results;
 
   void report(const test::Print &print, const fb::Variant &variant, int64_t tokens,
               int64_t context, const Worst &worst) {
@@ -353,76 +135,75 @@ private:
   }
 
   Result<void> project(const reference::Projection &p, int64_t tokens, const test::Print &print) {
+    if (options.plant) // the sign of a weight, or the highest bit of a code
+      kernel.plant = {p.weights()->Get(0), 1, 0x80};
     Step step = stepOf(tokens);
     BatchView view = step.view(tokens);
-    if (auto ok = sendBatch(view); !ok)
+    if (auto ok = kernel.sendBatch(view); !ok)
       return ok;
-    StepShape shape = StepShape::of(view, engine.sharing());
+    StepShape shape = StepShape::of(view, kernel.sharing());
     shape.rows = uint64_t(tokens);
     // Everything that is read.
     const int64_t rowsOfX = tokens + 70; // boxes of copies go beyond the step's rows
     Bytes x = randomRows(*p.x(), rowsOfX, 1);
-    if (auto ok = put(p.x()->operand(), x); !ok)
+    if (auto ok = kernel.put(p.x()->operand(), x); !ok)
       return ok;
     std::map<std::pair<uint32_t, uint32_t>, Bytes> written;
-    auto keyOf = [&](uint32_t operand) {
-      return std::pair(uint32_t(arg(operand).kind()), arg(operand).index());
-    };
     for (const Rows *rows : *p.outputs()) {
-      written[keyOf(rows->operand())] = Bytes(bytesOf(*rows, tokens), 0xff);
-      if (auto ok = put(rows->operand(), written[keyOf(rows->operand())]); !ok)
+      written[kernel.keyOf(rows->operand())] = Bytes(kernel.bytesOf(*rows, tokens), 0xff);
+      if (auto ok = kernel.put(rows->operand(), written[kernel.keyOf(rows->operand())]); !ok)
         return ok;
     }
     std::map<uint32_t, Bytes> inputs;
     for (unsigned i = 0; p.inputs() && i < p.inputs()->size(); ++i) {
       const Rows &rows = *p.inputs()->Get(i);
       Bytes &bytes = inputs[rows.operand()] = randomRows(rows, tokens, 2 + i);
-      bytes.resize(bytesOf(rows, tokens), 0xff);
-      if (written.contains(keyOf(rows.operand()))) // in place
-        written[keyOf(rows.operand())] = bytes;
-      if (auto ok = put(rows.operand(), bytes); !ok)
+      bytes.resize(kernel.bytesOf(rows, tokens), 0xff);
+      if (written.contains(kernel.keyOf(rows.operand()))) // in place
+        written[kernel.keyOf(rows.operand())] = bytes;
+      if (auto ok = kernel.put(rows.operand(), bytes); !ok)
         return ok;
     }
     if (p.keys() >= 0)
-      if (auto ok = put(uint32_t(p.keys()), Bytes(uint64_t(tokens + 3) * 8)); !ok)
+      if (auto ok = kernel.put(uint32_t(p.keys()), Bytes(uint64_t(tokens + 3) * 8)); !ok)
         return ok;
     uint64_t pageBytes = 0;
     if (p.kv() >= 0) {
-      pageBytes = engine.slot(place.step->kv_slot()).page_bytes();
-      if (auto ok = put(uint32_t(p.kv()), Bytes(pageBytes * step.blockTable.size(), 0xee)); !ok)
+      pageBytes = kernel.pageBytes();
+      if (auto ok = kernel.put(uint32_t(p.kv()), Bytes(pageBytes * step.blockTable.size(), 0xee)); !ok)
         return ok;
     }
     // Who reads fp8 rows reads those of x.
-    const fb::Variant &variant = *variantsOf(shape).front();
+    const fb::Variant &variant = *kernel.variantsOf(shape).front();
     const bool fp8 = variant.symbol()->string_view().ends_with("_wgmma_fp8");
     const bool computes = p.prologue_up_to() && uint64_t(tokens) <= p.prologue_up_to();
     const bool appends = p.kv() >= 0 && uint64_t(tokens) <= p.append_up_to();
     if (p.prologue_up_to()) {
-      if (auto ok = makeX(p, tokens); !ok)
+      if (auto ok = kernel.makeX(kernel.memoryOf(p.x()->operand()).address(), tokens); !ok)
         return ok;
-      auto made = get(memoryOf(p.x()->operand()).address(), x.size());
+      auto made = kernel.get(kernel.memoryOf(p.x()->operand()).address(), x.size());
       if (!made)
         return made.error();
       x = std::move(*made);
     }
     if (p.x_fp8() >= 0)
-      if (auto ok = put(uint32_t(p.x_fp8()), fp8Of(x, *p.x(), rowsOfX)); !ok)
+      if (auto ok = kernel.put(uint32_t(p.x_fp8()), fp8Of(x, *p.x(), rowsOfX)); !ok)
         return ok;
 
     Worst worst{fp8 ? kFp8Limit : kProjectionLimit};
     std::vector<Results> want;
     for (unsigned s = 0; s < p.outputs()->size(); ++s) {
       uint32_t n = p.outputs()->Get(s)->n();
-      auto results = reference((fp8 ? "_fp8_" : "_") + std::to_string(s), (n + 127) / 128,
+      auto results = kernel.reference((fp8 ? "_fp8_" : "_") + std::to_string(s), (n + 127) / 128,
                                uint32_t(tokens), 128, uint64_t(tokens) * n, worst.limit);
       if (!results)
         return results.error();
       want.push_back(std::move(*results));
     }
     if (computes) // nobody has written x then
-      if (auto ok = put(p.x()->operand(), Bytes(x.size(), 0xff)); !ok)
+      if (auto ok = kernel.put(p.x()->operand(), Bytes(x.size(), 0xff)); !ok)
         return ok;
-    if (auto ok = launchOwn(variant, shape, rowsOfX); !ok)
+    if (auto ok = kernel.launch(variant, shape, rowsOfX); !ok)
       return ok;
 
     for (unsigned s = 0; s < p.outputs()->size(); ++s) {
@@ -432,7 +213,7 @@ private:
         if (s > 0)
           continue; // in the pool
       }
-      auto got = get(memoryOf(rows.operand()).address(), bytesOf(rows, tokens));
+      auto got = kernel.get(kernel.memoryOf(rows.operand()).address(), kernel.bytesOf(rows, tokens));
       if (!got)
         return got.error();
       for (int64_t t = 0; t < tokens; ++t) {
@@ -452,19 +233,6 @@ private:
         return ok;
     report(print, variant, tokens, 0, worst);
     return {};
-  }
-
-  Result<void> makeX(const reference::Projection &p, int64_t tokens) {
-    auto values = addresses();
-    if (!values)
-      return values.error();
-    auto kernel = driver.find(module, naive.name()->str() + "_reference_x", 0);
-    if (!kernel)
-      return kernel.error();
-    values->push_back(memoryOf(p.x()->operand()).address());
-    Launch launch;
-    launch.grid[0] = uint32_t((tokens + 127) / 128), launch.threads = 128;
-    return start(*kernel, launch, *values);
   }
 
   /// FragmentLayout.h: fp8 rows.
@@ -519,7 +287,7 @@ private:
   /// k and v at their places, and nothing anywhere else.
   Result<void> checkPool(const reference::Projection &p, const Step &step, uint64_t pageBytes,
                          const std::vector<Results> &want, Worst &worst) {
-    auto got = get(memoryOf(uint32_t(p.kv())).address(), memoryOf(uint32_t(p.kv())).size());
+    auto got = kernel.get(kernel.memoryOf(uint32_t(p.kv())).address(), kernel.memoryOf(uint32_t(p.kv())).size());
     if (!got)
       return got.error();
     const int64_t n = p.kv_heads() * int64_t(p.head_dim());
@@ -547,7 +315,7 @@ private:
   /// argmax_key of sample.cuh, of the row's own logits.
   Result<void> checkKeys(const reference::Projection &p, const Rows &rows, const Bytes &logits,
                          int64_t tokens, Worst &worst) {
-    auto got = get(memoryOf(uint32_t(p.keys())).address(), uint64_t(tokens + 3) * 8);
+    auto got = kernel.get(kernel.memoryOf(uint32_t(p.keys())).address(), uint64_t(tokens + 3) * 8);
     if (!got)
       return got.error();
     for (int64_t t = 0; t < tokens + 3; ++t) {
@@ -582,34 +350,37 @@ private:
     }
     const int64_t tokens = step.tokens();
     BatchView view = step.view(0);
-    if (auto ok = sendBatch(view); !ok)
+    if (auto ok = kernel.sendBatch(view); !ok)
       return ok;
-    uint64_t pageBytes = engine.slot(place.step->kv_slot()).page_bytes();
+    uint64_t pageBytes = kernel.pageBytes();
     if (poolOf != context)
-      if (auto ok = put(a.kv(), poolBytes(a, pageBytes * uint64_t(step.stride), pageBytes)); !ok)
+      if (auto ok = kernel.put(a.kv(), poolBytes(a, pageBytes * uint64_t(step.stride), pageBytes)); !ok)
         return ok;
     poolOf = context;
-    // V of the first token, in reach of it; of codes their scale.
+    // --plant: the exponent of V of the first token, in reach of it; of codes of their scale.
     const uint64_t vector =
         uint64_t(a.kv_heads()) * kPageTokens + uint64_t(sequences[0].first % kPageTokens);
-    plantedAt = uint64_t(step.blockTable[size_t(sequences[0].first / kPageTokens)]) * pageBytes +
-                (a.fp8() ? 2ull * a.kv_heads() * kPageTokens * a.head_dim() + vector * 4 + 3
-                         : vector * a.head_dim() * 2 + 1);
-    if (auto ok = put(a.q()->operand(), randomRows(*a.q(), tokens, uint64_t(context))); !ok)
+    if (options.plant)
+      kernel.plant = {a.kv(),
+                      uint64_t(step.blockTable[size_t(sequences[0].first / kPageTokens)]) * pageBytes +
+                          (a.fp8() ? 2ull * a.kv_heads() * kPageTokens * a.head_dim() + vector * 4 + 3
+                                   : vector * a.head_dim() * 2 + 1),
+                      0x40};
+    if (auto ok = kernel.put(a.q()->operand(), randomRows(*a.q(), tokens, uint64_t(context))); !ok)
       return ok;
-    if (auto ok = put(a.output()->operand(), Bytes(bytesOf(*a.output(), tokens), 0xff)); !ok)
+    if (auto ok = kernel.put(a.output()->operand(), Bytes(kernel.bytesOf(*a.output(), tokens), 0xff)); !ok)
       return ok;
     const uint32_t n = a.output()->n();
     auto want =
-        reference("", a.heads(), uint32_t(tokens), 32, uint64_t(tokens) * n, kAttentionLimit);
+        kernel.reference("", a.heads(), uint32_t(tokens), 32, uint64_t(tokens) * n, kAttentionLimit);
     if (!want)
       return want.error();
-    const StepShape shape = StepShape::of(view, engine.sharing());
-    const std::vector<const fb::Variant *> variants = variantsOf(shape);
+    const StepShape shape = StepShape::of(view, kernel.sharing());
+    const std::vector<const fb::Variant *> variants = kernel.variantsOf(shape);
     for (const fb::Variant *variant : variants)
-      if (auto ok = launchOwn(*variant, shape, 0); !ok)
+      if (auto ok = kernel.launch(*variant, shape, 0); !ok)
         return ok;
-    auto got = get(memoryOf(a.output()->operand()).address(), bytesOf(*a.output(), tokens));
+    auto got = kernel.get(kernel.memoryOf(a.output()->operand()).address(), kernel.bytesOf(*a.output(), tokens));
     if (!got)
       return got.error();
     Worst worst{kAttentionLimit};
@@ -647,16 +418,10 @@ private:
     return pool;
   }
 
-  Driver &driver;
-  EngineOnDevice &engine;
+  KernelUnderTest kernel;
   const Options &options;
   const reference::Kernel &naive;
-  EngineOnDevice::Place place{};
-  Module module = nullptr;
-  std::map<std::pair<uint32_t, uint32_t>, DeviceMemory> memories; ///< by kind and index of operand
-  DeviceMemory batch;
-  int64_t poolOf = 0;     ///< context that the pool was filled for
-  uint64_t plantedAt = 0; ///< byte of the pool
+  int64_t poolOf = 0; ///< context that the pool was filled for
 };
 
 int fail(const Error &error) {

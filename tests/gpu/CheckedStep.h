@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/device/Batch.h"
+#include "tests/codegen/Bf16.h"
 #include "tests/gpu/reference_generated.h"
 
 #include <algorithm>
@@ -12,18 +13,6 @@
 namespace ingot::cuda::check {
 
 using Bytes = std::vector<uint8_t>;
-
-inline float fromBf16(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, 4);
-  return value;
-}
-inline uint16_t toBf16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 /// Numbers that repeat themselves in every run.
 class Numbers {

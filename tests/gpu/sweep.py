@@ -40,12 +40,14 @@ import nvrtc  # noqa: E402
 DEPTHS, LEAST_BLOCKS, EVICT = (2, 3, 4, 6, 8, 12), (2, 3, 4, 5), (0, 1)
 PLAN = {r"_(few|t\d+)$": [{"INGOT_DEPTH": DEPTHS}, {"INGOT_MIN_BLOCKS": LEAST_BLOCKS}, {"INGOT_EVICT": EVICT},
                           {"INGOT_DEPTH": DEPTHS, "INGOT_MIN_BLOCKS": LEAST_BLOCKS}],
+        r"_t\d+$": [{"INGOT_X_PITCH": (64, 128, 256)}],
         r"_prefill$": [{"INGOT_EVICT": EVICT}],
         r"_wgmma\w*$": [{"INGOT_STAGES": (2, 3, 4, 5, 6), "INGOT_EVICT": EVICT}, {"INGOT_STAGES": (2, 3, 4, 5, 6)}]}
 COLD_BYTES = 240 << 20  # of weights that a graph goes through: several times what L2 holds
 MOST_COPIES, LEAST_NODES, MOST_NODES = 64, 16, 128
 TIMED_SECONDS, MOST_TIMES = 0.03, 200  # of a graph
 SETUP_SECONDS = 30  # to start a process, and to make its operands
+MOST_PITCH = 512  # bytes that INGOT_X_PITCH may put between rows
 POSITION = 100  # of every token in its sequence
 SEQUENCE_PAGES = 8
 
@@ -248,7 +250,7 @@ class Operands:
         if kind == "rows":
             element = operand["element"]
             zeros = element == "key"
-            return self.driver.allocate(limit * (operand["row_bytes"] + 512), None if zeros else pattern(element))
+            return self.driver.allocate(limit * (operand["row_bytes"] + MOST_PITCH), None if zeros else pattern(element))
         if kind == "weight":
             return self.driver.allocate(operand["bytes"], pattern(operand["format"]))
         if kind == "vector":

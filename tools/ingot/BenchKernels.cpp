@@ -63,18 +63,6 @@ Sizes defaultSizes(std::string_view device) {
   return {{1, 8}, {128}, int64_t{1} << 12}; // the emulator takes seconds for what a GPU does in one
 }
 
-/// What Session::open will choose.
-std::string deviceOf(const BenchKernelsOptions &options, const fb::Engine &table) {
-  if (!options.engine.common.device.empty())
-    return options.engine.common.device;
-  if (runtime::deviceKind(table) == runtime::DeviceKind::Cpu)
-    return "cpu";
-  for (const fb::CodeObject *code : *table.code())
-    if (code->target()->string_view().starts_with("cuda:"))
-      return "cuda";
-  return "cuda-emulator";
-}
-
 /// Steps with so many tokens, by context; a prompt is never longer than its context.
 std::vector<BenchStep> stepsOf(int64_t tokens, bool prompt, const std::vector<int64_t> &contexts) {
   std::set<int64_t> own;
@@ -477,7 +465,9 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
   if (!file)
     return file.error();
   const fb::Engine &table = (*file)->table();
-  const std::string device = deviceOf(options, table);
+  runtime::SessionOptions where;
+  where.device = options.engine.common.device;
+  const std::string device = runtime::deviceOf(where, table);
   const fb::Engine *program = runtime::programFor(
       table, device == "cpu" ? runtime::DeviceKind::Cpu : runtime::DeviceKind::Cuda);
   Sizes sizes = defaultSizes(device);

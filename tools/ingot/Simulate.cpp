@@ -32,7 +32,7 @@ struct SimulateOptions {
   double rate = 0, burst = 8;
   int64_t closed = 0;
   SyntheticLoad load;
-  std::vector<std::string> orders{"priority"}, chunks{"balanced", "whole"};
+  std::vector<std::string> orders{"priority"}, chunks{"balanced", "whole"}, prompts{"shortest"};
   double ttftMs = 0, itlMs = 0, targetTtftMs = 0, targetItlMs = 0;
   uint64_t pageBytes = 0;
   bool bursty = false, json = false;
@@ -118,6 +118,8 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
     if (options.closed)
       load.users = options.closed;
     load.mostTokens = std::min(setup.context, setup.pages * kPageTokens);
+    if (load.longTokens > 0 && load.longEvery == 0)
+      load.longEvery = 10;
     if (load.prefixTokens > 0 && load.prefixes == 0)
       load.prefixes = 1;
     requests = synthesize(load);
@@ -146,16 +148,24 @@ std::string percentiles(const Percentiles &p) {
       .str();
 }
 
-std::string json(const std::string &order, const std::string &chunks, const SimulationResult &r) {
+/// What a run goes by, as it was named.
+struct Policy {
+  std::string order, chunks, prompts;
+};
+
+std::string json(const Policy &policy, const SimulationResult &r) {
   return JsonObject()
-      .field("policy", order)
-      .field("chunks", chunks)
+      .field("policy", policy.order)
+      .field("chunks", policy.chunks)
+      .field("prompts", policy.prompts)
       .field("requests", r.requests)
       .field("seconds", r.seconds)
       .field("requests_per_s", r.requestsPerSecond)
       .field("tokens_per_s", r.tokensPerSecond)
       .field("goodput_per_s", r.goodput)
       .raw("ttft_ms", percentiles(r.ttft))
+      .raw("ttft_short_ms", percentiles(r.shortTtft))
+      .raw("ttft_long_ms", percentiles(r.longTtft))
       .raw("itl_ms", percentiles(r.itl))
       .field("longest_wait_ms", r.longestWait * 1e3)
       .field("fairness", r.fairness)
@@ -169,13 +179,28 @@ std::string json(const std::string &order, const std::string &chunks, const Simu
       .str();
 }
 
-std::string row(const std::string &order, const std::string &chunks, const SimulationResult &r) {
-  return formatted("| %s | %s | %.1f | %.2f | %.0f / %.0f | %.1f / %.1f | %.2f | %.0f | %.1f%% | "
-                   "%.0f%% | %llu |\n",
-                   order.c_str(), chunks.c_str(), r.tokensPerSecond, r.goodput, r.ttft.p50 * 1e3,
-                   r.ttft.p99 * 1e3, r.itl.p50 * 1e3, r.itl.p99 * 1e3, r.fairness,
-                   r.longestWait * 1e3, r.waste * 100, r.poolUse * 100,
-                   static_cast<unsigned long long>(r.stats.preemptions));
+std::string header(bool classes) {
+  std::string text = "| policy | chunks | tokens/s | goodput/s | TTFT p50 / p99 ms | ITL p50 / p99 "
+                     "ms | fairness | longest wait ms | KV waste | KV use | preempted |";
+  std::string line = "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+  if (classes) {
+    text += " prompts | TTFT short p50 / p99 ms | TTFT long p50 / p99 ms |";
+    line += "---|---:|---:|";
+  }
+  return text + "\n" + line + "\n";
+}
+
+std::string row(const Policy &policy, const SimulationResult &r, bool classes) {
+  std::string text = formatted(
+      "| %s | %s | %.1f | %.2f | %.0f / %.0f | %.1f / %.1f | %.2f | %.0f | %.1f%% | %.0f%% | %llu |",
+      policy.order.c_str(), policy.chunks.c_str(), r.tokensPerSecond, r.goodput, r.ttft.p50 * 1e3,
+      r.ttft.p99 * 1e3, r.itl.p50 * 1e3, r.itl.p99 * 1e3, r.fairness, r.longestWait * 1e3,
+      r.waste * 100, r.poolUse * 100, static_cast<unsigned long long>(r.stats.preemptions));
+  if (classes)
+    text += formatted(" %s | %.0f / %.0f | %.0f / %.0f |", policy.prompts.c_str(),
+                      r.shortTtft.p50 * 1e3, r.shortTtft.p99 * 1e3, r.longTtft.p50 * 1e3,
+                      r.longTtft.p99 * 1e3);
+  return text + "\n";
 }
 
 Result<int> simulateAll(const SimulateOptions &options) {
@@ -189,24 +214,28 @@ Result<int> simulateAll(const SimulateOptions &options) {
   auto requests = requestsOf(options, *setup);
   if (!requests)
     return requests.error();
-  std::string text =
-      options.json
-          ? "["
-          : "| policy | chunks | tokens/s | goodput/s | TTFT p50 / p99 ms | ITL p50 / p99 ms | "
-            "fairness | longest wait ms | KV waste | KV use | preempted |\n"
-            "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+  const bool classes =
+      options.prompts.size() > 1 || std::ranges::any_of(*requests, &SimulatedRequest::isLong);
+  std::vector<Policy> policies;
   for (const std::string &order : options.orders)
-    for (const std::string &chunks : options.chunks) {
-      setup->policy.order = order == "fcfs"   ? QueueOrder::Arrival
-                            : order == "fair" ? QueueOrder::Fair
-                                              : QueueOrder::Priority;
-      setup->policy.chunks.rule = chunks == "whole" ? ChunkRule::Whole : ChunkRule::Balanced;
-      const SimulationResult result = simulate(*requests, *setup);
-      if (options.json)
-        text += (text.size() > 1 ? ",\n " : "") + json(order, chunks, result);
-      else
-        text += row(order, chunks, result);
-    }
+    for (const std::string &chunks : options.chunks)
+      for (const std::string &prompts : options.prompts)
+        policies.push_back({order, chunks, prompts});
+  std::string text = options.json ? "[" : header(classes);
+  for (const Policy &policy : policies) {
+    setup->policy.order = policy.order == "fcfs"   ? QueueOrder::Arrival
+                          : policy.order == "fair" ? QueueOrder::Fair
+                                                   : QueueOrder::Priority;
+    setup->policy.chunks.rule = policy.chunks == "whole" ? ChunkRule::Whole : ChunkRule::Balanced;
+    setup->policy.chunks.order =
+        policy.prompts == "arrival" ? PromptOrder::Arrival : PromptOrder::Shortest;
+    setup->policy.chunks.loneStep = policy.prompts == "arrival" ? 0 : kLoneStep;
+    const SimulationResult result = simulate(*requests, *setup);
+    if (options.json)
+      text += (text.size() > 1 ? ",\n " : "") + json(policy, result);
+    else
+      text += row(policy, result, classes);
+  }
   emit(text + (options.json ? "]\n" : ""));
   return 0;
 }
@@ -235,6 +264,9 @@ Action defineSimulate(CLI::App &app) {
   number("--output-tokens", o.load.outputTokens, "mean length of answers (default: 256)", 1, 1e6);
   number("--spread", o.load.spread, "sigma of their logarithms (default: 0.8)", 0, 3);
   number("--prefix-tokens", o.load.prefixTokens, "tokens that all prompts begin with", 0, 1e6);
+  number("--long-tokens", o.load.longTokens, "length of a second class of prompts", 1, 1e6);
+  number("--long-every", o.load.longEvery, "one of so many requests has such a one (default: 10)",
+         1, 1e6);
   app.add_option("--seed", o.load.seed, "of the requests (default: 1)");
   app.add_option("--policy", o.orders, "fcfs, priority, fair (default: priority)")
       ->delimiter(',')
@@ -244,6 +276,12 @@ Action defineSimulate(CLI::App &app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"balanced", "whole"}));
+  app.add_option("--prompts", o.prompts,
+                 "who gets a step's prompt tokens: shortest; arrival, in steps as long as they "
+                 "take (default: shortest)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"shortest", "arrival"}));
   number("--ttft-ms", o.ttftMs, "goodput counts requests whose first id comes within", 0, 1e9);
   number("--itl-ms", o.itlMs, "and whose mean time between ids is within", 0, 1e9);
   number("--target-ttft-ms", o.targetTtftMs, "target that prompts are cut for", 0, 1e9);
@@ -258,6 +296,8 @@ Action defineSimulate(CLI::App &app) {
   examples(app, "  ingot simulate smollm2.ingot --rate 2 --policy fcfs,fair --tenants 4\n"
                 "  ingot simulate smollm2.ingot --users 32 --prompt-tokens 128 --output-tokens 64 "
                 "--spread 0\n"
+                "  ingot simulate smollm2.ingot --rate 2 --prompt-tokens 30 --output-tokens 20 "
+                "--long-tokens 4000 --prompts shortest,arrival\n"
                 "  ingot simulate smollm2.ingot --trace day.jsonl --ttft-ms 1000 --itl-ms 100 "
                 "--json\n");
   return [options] { return simulateAll(*options); };

@@ -87,9 +87,12 @@ Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines
         !read(object, "prefix_tokens", 0, prompt, prefixTokens))
       return bad(here, "\"priority\", \"user\", \"prefix_id\" and \"prefix_tokens\" are whole "
                        "numbers; a prefix is no longer than its prompt");
+    bool isLong = false;
+    if (dom::element given; !object["long"].get(given) && given.get(isLong))
+      return bad(here, "\"long\" is true or false");
     requests.push_back({arrival, static_cast<int64_t>(prompt), static_cast<int64_t>(output),
                         static_cast<int32_t>(priority), static_cast<int64_t>(user),
-                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens)});
+                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens), isLong});
   }
   if (requests.empty())
     return bad(where, "it holds no request");

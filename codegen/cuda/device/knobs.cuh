@@ -2,7 +2,7 @@
 //
 // Figures that only a GPU can decide, as macros: -DINGOT_DEPTH=6 before a text of `--emit cuda`, and
 // NVRTC makes another kernel of it. The compiler sets none: what stands here is what engines have.
-// Results are the same bits whatever is set.
+// Results are the same bits whatever is set; INGOT_X_PITCH needs rows that lie so.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,4 +29,11 @@
 /// lets go what one token tile alone reads.
 #ifndef INGOT_EVICT
 #define INGOT_EVICT -1
+#endif
+
+/// Bytes, of 16, between rows of x beyond their own, as decode kernels read them from memory: eight
+/// rows of 8,192 bytes fall into one set of L1, and 128 bytes more put each into another. Engines
+/// have none; what a sweep finds faster belongs into gpuRowBytes (FragmentLayout.h).
+#ifndef INGOT_X_PITCH
+#define INGOT_X_PITCH 0
 #endif

@@ -56,11 +56,11 @@ template <i32 N, class Rows> struct TokenFragments {
   u32 pair[N][4]; ///< of two steps, from shared memory
 
   MEMBER TokenFragments(Rows x, i32 count, i32 from) {
-    const i32 lane = threadIdx.x % 32;
+    const i32 lane = threadIdx.x % 32, stride = x.stride + (Rows::shared ? 0 : INGOT_X_PITCH);
     UNROLL
     for (i32 n = 0; n < N; n++) { // lane l of a fragment: token l / 4; of ldmatrix: row l % 8
       const i32 token = 8 * n + (Rows::shared ? lane % 8 : lane / 4);
-      rowOf[n] = x.first + (token < count ? token : count - 1) * x.stride + from +
+      rowOf[n] = x.first + (token < count ? token : count - 1) * stride + from +
                  (Rows::shared ? lane / 8 * 16 : lane % 4 * 4);
     }
   }

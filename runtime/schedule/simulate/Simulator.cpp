@@ -82,7 +82,7 @@ private:
   std::map<SequenceId, Running> running;
   std::map<int64_t, double> served; ///< by user, while it counts
   bool fairnessCounts = true;
-  std::vector<double> ttft, itl;
+  std::vector<double> shortTtft, longTtft, itl;
   double heldTime = 0, wasteTime = 0, stepTime = 0;
   SimulationResult result;
 };
@@ -138,7 +138,7 @@ void Simulation::takeId(SequenceId id) {
   Running &own = running.at(id);
   if (own.first < 0) {
     own.first = now;
-    ttft.push_back(now - own.arrival);
+    (requests[own.request].isLong ? longTtft : shortTtft).push_back(now - own.arrival);
   } else {
     itl.push_back(now - own.last);
   }
@@ -199,7 +199,10 @@ SimulationResult Simulation::run() {
     result.tokensPerSecond = double(result.outputTokens) / now;
     result.goodput /= now;
   }
-  result.ttft = percentilesOf(std::move(ttft));
+  result.shortTtft = percentilesOf(shortTtft);
+  result.longTtft = percentilesOf(longTtft);
+  shortTtft.insert(shortTtft.end(), longTtft.begin(), longTtft.end());
+  result.ttft = percentilesOf(std::move(shortTtft));
   result.itl = percentilesOf(std::move(itl));
   double sum = 0, squares = 0;
   for (auto [user, tokens] : served)

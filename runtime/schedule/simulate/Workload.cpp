@@ -57,6 +57,10 @@ std::vector<SimulatedRequest> synthesize(const SyntheticLoad &load) {
     one.user = i % load.users;
     one.promptTokens = random.length(load.promptTokens, load.spread);
     one.outputTokens = random.length(load.outputTokens, load.spread);
+    if (load.longEvery > 0 && i % load.longEvery == load.longEvery - 1) {
+      one.isLong = true;
+      one.promptTokens = load.longTokens;
+    }
     if (load.prefixes > 0) {
       one.prefix = i % load.prefixes;
       one.prefixTokens = load.prefixTokens;

@@ -17,6 +17,7 @@ struct SimulatedRequest {
   int64_t user = 0;
   int64_t prefix = -1;      ///< requests of one prefix begin with the same `prefixTokens`; -1: none
   int64_t prefixTokens = 0; ///< at most promptTokens
+  bool isLong = false;      ///< of the class of long prompts, whose times are told apart
 };
 
 enum class Arrivals : uint8_t {
@@ -36,6 +37,9 @@ struct SyntheticLoad {
   int64_t mostTokens = 4096; ///< of prompt and answer together: longer ones are cut
   int64_t prefixes = 0;      ///< so many system prompts of `prefixTokens`, in turns; 0: none
   int64_t prefixTokens = 0;
+  /// Every so many requests comes one with a long prompt, of `longTokens`; 0: none does.
+  int64_t longEvery = 0;
+  int64_t longTokens = 0;
   uint64_t seed = 1;
 };
 

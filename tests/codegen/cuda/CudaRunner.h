@@ -9,6 +9,7 @@
 #include "LaunchRecorder.h"
 #include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cuda_emulator/Emulator.h"
+#include "tests/codegen/Bf16.h"
 
 #include <dlfcn.h>
 #include <map>
@@ -260,18 +261,6 @@ template <typename Body> void onEveryBuild(const std::string &text, Body body) {
     Emulated gpu(kernels, build.seed);
     body(gpu, kernels);
   }
-}
-
-inline float fromBf16(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, 4);
-  return value;
-}
-inline uint16_t toBf16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 /// Numbers that repeat themselves in every run.

@@ -12,7 +12,8 @@ using namespace ingot::cuda::test;
 namespace {
 
 constexpr const char *kKnobs[] = {"INGOT_DEPTH 2",  "INGOT_DEPTH 12", "INGOT_MIN_BLOCKS 2",
-                                  "INGOT_STAGES 5", "INGOT_EVICT 0",  "INGOT_EVICT 1"};
+                                  "INGOT_STAGES 5", "INGOT_EVICT 0",  "INGOT_EVICT 1",
+                                  "INGOT_X_PITCH 128"};
 
 EmitOptions withWgmma() {
   EmitOptions options;
@@ -70,6 +71,11 @@ TEST(Knobs, CompileWithoutSpills) {
 TEST(Knobs, SameBits) {
   const int64_t n = 40, k = 1111, tokens = 5;
   std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+  std::vector<uint16_t> spread; // the same rows, 128 bytes apart, with what no kernel may use between
+  for (int64_t t = 0; t < tokens; ++t) {
+    spread.insert(spread.end(), x.begin() + t * roundUp(k, 64), x.begin() + (t + 1) * roundUp(k, 64));
+    spread.insert(spread.end(), 64, uint16_t(0x7fc0)); // NaN
+  }
   BatchView batch{};
   batch.tokens = tokens;
   std::vector<uint8_t> rows(tokens * fp8RowBytes(k), 0x31); // codes and scales alike
@@ -78,6 +84,7 @@ TEST(Knobs, SameBits) {
       {"INGOT_NO_KNOB", {"codes", "minimums", "products"}},
       {"INGOT_DEPTH 2", {"codes"}},
       {"INGOT_DEPTH 12", {"codes"}},
+      {"INGOT_X_PITCH 128", {"codes"}},
       {"INGOT_STAGES 5", {"minimums", "products"}}};
   for (const auto &[knob, names] : knobs) {
     std::vector<CudaProgram> programs = withKnob(kernels(n, k), knob);
@@ -91,10 +98,13 @@ TEST(Knobs, SameBits) {
                             : program.name == "minimums" ? WeightFormat::Q4_1
                                                          : WeightFormat::Fp8Block128;
       RandomFragments weight(format, n, k, 5);
+      const bool apart = llvm::StringRef(knob).starts_with("INGOT_X_PITCH");
       for (const CudaVariant &variant : program.variants) {
+        if (apart && !llvm::StringRef(variant.symbol).contains("_t"))
+          continue; // decode kernels alone
         Emulated gpu(built, 2);
         float *y = gpu.make<float>(tokens * roundUp(n, 32), "y");
-        std::vector<const void *> operands{gpu.putBefore(x, 140 * roundUp(k, 64), "x"),
+        std::vector<const void *> operands{gpu.putBefore(apart ? spread : x, 140 * roundUp(k, 64), "x"),
                                            gpu.put(weight.bytes), y};
         if (program.name == "products")
           operands.push_back(gpu.put(rows));

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "runtime/device/cuda_emulator/Emulator.h"
+#include "tests/codegen/Bf16.h"
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <dlfcn.h>
 #include <random>
@@ -86,12 +86,6 @@ private:
     EXPECT_TRUE(bool(launched)) << launched.error().format();                                      \
   } while (false)
 
-inline float bf16ToFloat(uint16_t v) { return std::bit_cast<float>(uint32_t(v) << 16); }
-inline uint16_t floatToBf16(float v) { // finite values
-  const uint32_t bits = std::bit_cast<uint32_t>(v);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 class Random {
 public:
   explicit Random(uint32_t seed = 1) : engine(seed) {}
@@ -108,7 +102,7 @@ public:
   std::vector<uint16_t> bf16(size_t n) {
     std::vector<uint16_t> v(n);
     for (uint16_t &x : v)
-      x = floatToBf16(uniform());
+      x = toBf16(uniform());
     return v;
   }
 

@@ -106,7 +106,7 @@ struct Number {
   int bits;
   uint32_t (*encode)(int);
 };
-uint32_t toBf16(int v) { return floatToBf16(float(v)); }
+uint32_t bf16Of(int v) { return toBf16(float(v)); }
 uint32_t toF16(int v) { return std::bit_cast<uint16_t>(_Float16(v)); }
 uint32_t toS8(int v) { return uint8_t(v); }
 uint32_t toE4M3(int v) { // -8…8
@@ -154,7 +154,7 @@ template <class T> void checkMma(const char *kernel, Number number) {
 }
 
 TEST(Layout, Mma) {
-  checkMma<float>("layout_bf16", {16, toBf16});
+  checkMma<float>("layout_bf16", {16, bf16Of});
   checkMma<float>("layout_f16", {16, toF16});
   checkMma<int32_t>("layout_s8", {8, toS8});
   checkMma<float>("layout_e4m3", {8, toE4M3});
@@ -287,10 +287,10 @@ void checkWgmmaE4M3(const char *kernel, int n) {
 }
 
 TEST(Layout, Wgmma) {
-  checkWgmma("wgmma_ss_8", 8, false, toBf16);
+  checkWgmma("wgmma_ss_8", 8, false, bf16Of);
   checkWgmma("wgmma_ss_64", 64, false, toF16);
-  checkWgmma("wgmma_ss_256", 256, false, toBf16);
-  checkWgmma("wgmma_rs_64", 64, true, toBf16);
+  checkWgmma("wgmma_ss_256", 256, false, bf16Of);
+  checkWgmma("wgmma_rs_64", 64, true, bf16Of);
   checkWgmmaE4M3("wgmma_ss_e4m3", 64);
   checkWgmmaE4M3("wgmma_rs_e4m3", 64);
 }

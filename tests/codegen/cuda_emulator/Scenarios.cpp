@@ -35,7 +35,7 @@ void gemv(KernelSession &s, uint32_t n, uint32_t k, bool pdl, bool numbers) {
   std::vector<double> want(n);
   for (uint32_t r = 0; r < n; r++)
     for (uint32_t i = 0; i < k; i++)
-      want[r] -= bf16ToFloat(w[size_t(r) * k + i]) * double(x[i]) * gamma[i] * scale;
+      want[r] -= fromBf16(w[size_t(r) * k + i]) * double(x[i]) * gamma[i] * scale;
   expectNear(s.get(dy, n), want, 1e-5 * std::sqrt(k), "gemv");
 }
 
@@ -45,7 +45,7 @@ std::vector<double> product(const std::vector<uint16_t> &a, const std::vector<ui
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++)
       for (size_t x = 0; x < k; x++)
-        c[i * n + j] += bf16ToFloat(a[i * k + x]) * double(bf16ToFloat(b[j * k + x]));
+        c[i * n + j] += fromBf16(a[i * k + x]) * double(fromBf16(b[j * k + x]));
   return c;
 }
 
@@ -118,7 +118,7 @@ void runStream(KernelSession &s, bool numbers) {
   std::vector<double> want(n);
   for (int r = 0; r < n; r++)
     for (int i = 0; i < k; i++)
-      want[r] += bf16ToFloat(w[size_t(r) * k + i]) * double(x[i]);
+      want[r] += fromBf16(w[size_t(r) * k + i]) * double(x[i]);
   expectNear(s.get(dy, n), want, 1e-3, "stream gemv");
 }
 

@@ -270,8 +270,8 @@ TEST_P(Words, PairArithmetic) {
   };
   for (uint32_t i = 0; i < n; i++)
     for (int half = 0; half < 32; half += 16) {
-      const float x = bf16ToFloat(uint16_t(a[i] >> half)), y = bf16ToFloat(uint16_t(b[i] >> half)),
-                  z = bf16ToFloat(uint16_t(c[i] >> half));
+      const float x = fromBf16(uint16_t(a[i] >> half)), y = fromBf16(uint16_t(b[i] >> half)),
+                  z = fromBf16(uint16_t(c[i] >> half));
       auto got = [&](uint32_t op) { return out[op * n + i] >> half & 0xffff; };
       ASSERT_EQ(got(0), rounded(exact(x, y))) << x << " + " << y;
       ASSERT_EQ(got(1), rounded(exact(x, -y))) << x << " - " << y;

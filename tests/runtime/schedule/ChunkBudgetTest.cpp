@@ -57,3 +57,17 @@ TEST(ChunkBudget, aPromptThatWouldBeLateGetsMore) {
   EXPECT_EQ(chunkBudget(cost(), {ChunkRule::Balanced, 0.150, 1}, ask(30, 1)), 96)
       << "but no more than the other target leaves";
 }
+
+TEST(ChunkBudget, aStepOfPromptsAloneEndsSoonWhereThatCostsLittle) {
+  ChunkOptions options;
+  options.loneStep = 0.1;
+  EXPECT_EQ(chunkBudget(cost(), options, ask(0, 1)), 256)
+      << "80 tokens take 90 ms, but 12.5 % more time each; 256 no more than 4 %";
+  // 10 us before the first token: nothing is lost with small steps.
+  const StepCost thrifty({{{0, 1e-5}, {1000, 1.00001}}, 0, 0});
+  EXPECT_EQ(chunkBudget(thrifty, options, ask(0, 1)), 96);
+  ChunkQuestion far = ask(0, 1);
+  far.firstPosition = 1'000'000; // with attention a tile takes longer than the whole time
+  EXPECT_EQ(chunkBudget(StepCost({{{0, 1e-5}, {1000, 1.00001}}, 0, 1e-6}), options, far), 64);
+  EXPECT_EQ(chunkBudget(thrifty, options, ask(1, 1)), 1 * 4) << "somebody decodes: as ever";
+}

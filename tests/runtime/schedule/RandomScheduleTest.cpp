@@ -41,6 +41,8 @@ void schedule(uint32_t seed, Totals &totals) {
   setup.policy.prefixCache = below(4) != 0;
   setup.policy.sparePages = below(3);
   setup.policy.chunks.rule = ChunkRule(below(2));
+  setup.policy.chunks.order = PromptOrder(below(2));
+  setup.policy.chunks.loneStep = 1e-3 * double(below(3));
   if (below(4) == 0)
     setup.policy.chunks.targetItl = 1e-3 * double(1 + below(10));
   FakeModel model(setup);

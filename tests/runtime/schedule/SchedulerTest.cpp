@@ -195,3 +195,82 @@ TEST(Scheduler, mixedTrafficEndsWithEveryTokenFedOnce) {
     EXPECT_GT(model.mostTokens, 8);
   }
 }
+
+/// Tokens of the sequence in the batch that was planned last.
+static int64_t shareOf(const FakeModel &model, SequenceId id) {
+  for (Scheduler::Share share : model.scheduler.shares())
+    if (share.sequence == id)
+      return share.tokens;
+  return 0;
+}
+
+TEST(Scheduler, aShortPromptPassesALongOne) {
+  FakeSetup setup;
+  setup.limits = {64, 4, 64};
+  FakeModel model(setup);
+  SequenceId first = model.ask(promptOf(400), 1);
+  model.step();
+  EXPECT_EQ(shareOf(model, first), 64);
+  SequenceId middle = model.ask(promptOf(100, 1), 1);
+  SequenceId shortest = model.ask(promptOf(10, 2), 1);
+  model.step();
+  EXPECT_EQ(shareOf(model, shortest), 10);
+  EXPECT_EQ(shareOf(model, middle), 22);
+  EXPECT_EQ(shareOf(model, first), 32) << "half";
+  EXPECT_EQ(model.finished, std::vector<SequenceId>{shortest});
+  model.run();
+  EXPECT_EQ(model.finished, (std::vector<SequenceId>{shortest, middle, first}));
+}
+
+TEST(Scheduler, theFirstIsNeverHeldUpByMoreThanHalf) {
+  FakeSetup setup;
+  setup.limits = {64, 4, 64};
+  FakeModel model(setup);
+  SequenceId first = model.ask(promptOf(400), 1);
+  for (int i = 1; !model.answers.at(first).done; ++i) {
+    ASSERT_LE(model.steps, 400 / 32 + 1);
+    model.ask(promptOf(40, i), 1);
+    model.ask(promptOf(30, -i), 1);
+    model.step();
+  }
+  model.run();
+}
+
+TEST(Scheduler, aBetterPriorityGoesBeforeTheShortest) {
+  FakeSetup setup;
+  setup.limits = {64, 4, 64};
+  FakeModel model(setup);
+  SequenceOptions urgent, patient;
+  patient.priority = 1;
+  SequenceId shortest = model.ask(promptOf(10), 1, patient);
+  SequenceId first = model.ask(promptOf(200, 1), 1, urgent);
+  model.step();
+  EXPECT_EQ(shareOf(model, first), 64);
+  EXPECT_EQ(shareOf(model, shortest), 0);
+  model.run();
+}
+
+/// With fair shares half of a step is the first's of whoever was served least, so that one user's
+/// many short prompts and another's long one get about as much.
+TEST(Scheduler, fairUsersShareStepsOfPrompts) {
+  FakeSetup setup;
+  setup.limits = {64, 4, 64};
+  setup.policy.order = QueueOrder::Fair;
+  FakeModel model(setup);
+  SequenceOptions one, many;
+  one.user = 1;
+  many.user = 2;
+  int64_t ofOne = 0, ofMany = 0;
+  SequenceId first = model.ask(promptOf(480), 1, one);
+  model.step();
+  EXPECT_EQ(shareOf(model, first), 64);
+  for (int i = 1; !model.answers.at(first).done; ++i) {
+    model.ask(promptOf(50, i), 1, many);
+    model.step();
+    for (Scheduler::Share share : model.scheduler.shares())
+      (share.sequence == first ? ofOne : ofMany) += share.tokens;
+  }
+  EXPECT_GT(double(ofMany), 0.8 * double(ofOne));
+  EXPECT_LT(double(ofMany), 1.25 * double(ofOne));
+  model.run();
+}

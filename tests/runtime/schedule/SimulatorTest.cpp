@@ -214,3 +214,24 @@ TEST(Simulator, sharedPrefixesAreComputedOnce) {
   EXPECT_GT(cached.stats.prefixHits, 512u * 140);
   EXPECT_LT(cached.ttft.p50, 0.7 * plain.ttft.p50);
 }
+
+/// Questions of 30 tokens among documents of 1,800: p99 of their first ids.
+TEST(Simulator, shortPromptsDoNotWaitForLongOnes) {
+  SyntheticLoad wanted = load(1, 300);
+  wanted.promptTokens = 30;
+  wanted.outputTokens = 10;
+  wanted.spread = 0.2;
+  wanted.longEvery = 10;
+  wanted.longTokens = 1800;
+  const auto requests = synthesize(wanted);
+  SimulationSetup setup = service();
+  setup.policy.chunks.loneStep = kLoneStep;
+  const SimulationResult shortest = simulate(requests, setup);
+  setup.policy.chunks.loneStep = 0;
+  setup.policy.chunks.order = PromptOrder::Arrival;
+  const SimulationResult arrival = simulate(requests, setup);
+  EXPECT_LT(shortest.shortTtft.p99, 0.3 * arrival.shortTtft.p99);
+  // Steps are shared with answers that begin sooner now.
+  EXPECT_LT(shortest.longTtft.p50, 1.5 * arrival.longTtft.p50);
+  EXPECT_LT(shortest.seconds, 1.05 * arrival.seconds);
+}

@@ -6,8 +6,8 @@
 //                                     between, and FILE.gguf.out, a line of ids for each
 //   text-vocabularies --ids FILE.gguf <TEXTS      the ids of each line of standard input, as a line
 //
-// Prints a line a file and last "N passed, N failed"; a vocabulary of a kind that is refused (E0620)
-// is named and not counted.
+// Prints a line a file and last "N passed, N failed"; a file without texts, or of a kind that is
+// refused (E0620), is named and not counted.
 
 #include "compiler/import/Checkpoint.h"
 #include "runtime/text/TextBuild.h"
@@ -94,6 +94,10 @@ int main(int count, char **arguments) {
   const bool ids = count == 3 && std::string_view(arguments[1]) == "--ids";
   for (int i = ids ? 2 : 1; i < count; ++i) {
     const std::string path = arguments[i];
+    if (!ids && !std::filesystem::exists(path + ".inp")) {
+      std::cout << path << ": no texts\n";
+      continue;
+    }
     auto tokenizer = open(path);
     if (!tokenizer) {
       const bool refused = tokenizer.error().code == "E0620";

@@ -96,6 +96,24 @@ TEST(GgufVocabulary, GivesTheIdsThatTheModelWasTrainedOn) {
   EXPECT_EQ(vocabularies, 6u);
 }
 
+TEST(GgufVocabulary, SpacesBeforeATextComeBack) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element golden = parser.load(goldens::path("gguf_vocabularies.json"));
+  for (auto [name, one] : golden.get_object()) {
+    Checkpoint checkpoint = fromGolden(one);
+    auto artifact = buildTokenizer(checkpoint);
+    ASSERT_TRUE(artifact) << name << artifact.error().format();
+    auto tokenizer =
+        Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
+    ASSERT_TRUE(tokenizer) << tokenizer.error().format();
+    for (const char *text : {"h", " h", "  h", "       h i", " ", "\n h", " 12  34"}) {
+      auto ids = (*tokenizer)->encode(text);
+      ASSERT_TRUE(ids) << ids.error().format();
+      EXPECT_EQ((*tokenizer)->decode(*ids, false), text) << name;
+    }
+  }
+}
+
 TEST(GgufVocabulary, collectsTheEnds) {
   Checkpoint checkpoint = small();
   checkpoint.metadata["tokenizer.ggml.bos_token_id"] = int64_t(4);

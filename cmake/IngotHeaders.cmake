@@ -1,0 +1,34 @@
+# Precompiled headers: what most sources of a group include, and what takes long to parse. They are headers of libraries
+# alone, never our own, so that nothing is compiled again when ours change. Another compiler than Clang goes without.
+#
+#   ingot_headers(NAME [PROGRAMS] LIBS library… HEADERS <header>…)   compiles them once, for libraries or for programs
+#   ingot_use_headers(NAME target…)                                  targets with the same compile options
+function(ingot_headers name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    return()
+  endif()
+  cmake_parse_arguments(ARG "PROGRAMS" "" "LIBS;INCLUDES;OPTIONS;HEADERS" ${ARGN})
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/headers/${name}.cpp CONTENT "// ${name}: its precompiled header is what counts.\n")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/headers/${name}.cpp)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS})
+  target_include_directories(${name} SYSTEM PRIVATE ${ARG_INCLUDES})
+  if(ARG_PROGRAMS) # CMake compiles those as -fPIE
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    list(APPEND ARG_OPTIONS -fPIE)
+  endif()
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+function(ingot_use_headers name)
+  foreach(target ${ARGN})
+    if(TARGET ${name} AND TARGET ${target})
+      target_precompile_headers(${target} REUSE_FROM ${name})
+    endif()
+  endforeach()
+endfunction()
+
+# ccache must not mind when a header was precompiled; nor may clang write it down.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()

@@ -1,0 +1,75 @@
+//===- KernelUnderTest.h - A kernel of an engine and its naive one, with memory for both ---===//
+#pragma once
+
+#include "runtime/device/cuda/StepShape.h"
+#include "tests/gpu/CheckedStep.h"
+#include "tests/gpu/EngineOnDevice.h"
+
+namespace ingot::cuda::check {
+
+class KernelUnderTest {
+public:
+  KernelUnderTest(Driver &driver, EngineOnDevice &engine, const reference::Kernel &naive)
+      : driver(driver), engine(engine), naive(naive) {}
+
+  /// Finds the kernel and loads the naive one. Errors: E0398, the reference is another engine's.
+  Result<void> open();
+
+  uint64_t pageBytes() const { return engine.slot(place.step->kv_slot()).page_bytes(); }
+
+  /// Two operands with equal keys are one buffer of the program, and one here.
+  std::pair<uint32_t, uint32_t> keyOf(uint32_t operand) const {
+    return {uint32_t(arg(operand).kind()), arg(operand).index()};
+  }
+  DeviceMemory &memoryOf(uint32_t operand) { return memories[keyOf(operand)]; }
+  Result<void> put(uint32_t operand, const Bytes &bytes);
+  Result<Bytes> get(Address from, uint64_t bytes);
+  /// Of all rows and some more, which nobody must touch.
+  static uint64_t bytesOf(const reference::Rows &rows, int64_t count) {
+    return uint64_t(count + 3) * rows.stride() * (rows.bf16() ? 2 : 4);
+  }
+  Result<void> sendBatch(const BatchView &view);
+
+  struct Results {
+    std::vector<float> value, allowed;
+  };
+  /// `suffix` of the naive kernel over `x` by `y` blocks: `count` results.
+  Result<Results> reference(const std::string &suffix, uint32_t x, uint32_t y, uint32_t threads,
+                            uint64_t count, double limit);
+  /// The naive kernel that writes the rows at `to` which a norm prologue reads.
+  Result<void> makeX(Address to, int64_t tokens);
+
+  /// The engine's variants that a step of that shape takes: one, or of attention up to two, for
+  /// tiles of prompts and for those that decode.
+  std::vector<const fb::Variant *> variantsOf(const StepShape &shape) const;
+  Result<void> launch(const fb::Variant &variant, const StepShape &shape, int64_t rowsOfX);
+
+  /// Another value of a byte that the kernel reads, while it runs; the naive one sees the right one.
+  struct Plant {
+    uint32_t operand;
+    uint64_t byte;
+    uint8_t bits;
+  };
+  std::optional<Plant> plant;
+
+  AttentionSharing sharing() const { return engine.sharing(); }
+
+private:
+  const fb::Arg &arg(uint32_t operand) const { return *place.launch->args()->Get(operand); }
+  Error otherEngine(std::string why) const;
+  Result<void> take(uint32_t operand, uint64_t bytes);
+  Result<std::vector<uint64_t>> addresses();
+  Result<void> start(Kernel kernel, const Launch &launch, std::vector<uint64_t> values,
+                     std::vector<TensorMap> maps = {});
+  Result<void> flip();
+
+  Driver &driver;
+  EngineOnDevice &engine;
+  const reference::Kernel &naive;
+  EngineOnDevice::Place place{};
+  Module module = nullptr;
+  std::map<std::pair<uint32_t, uint32_t>, DeviceMemory> memories;
+  DeviceMemory batch;
+};
+
+} // namespace ingot::cuda::check
