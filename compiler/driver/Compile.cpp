@@ -8,6 +8,7 @@
 #include "compiler/driver/OutputPlace.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/Progress.h"
+#include "compiler/driver/ScaleRange.h"
 #include "compiler/driver/Schedules.h"
 #include "compiler/driver/Summary.h"
 #include "compiler/driver/Tune.h"
@@ -96,6 +97,8 @@ private:
   Result<void> checkRecipe();
   /// Says which rules, and which --quantize, have nothing to do.
   Result<void> checkFormats();
+  /// Has matrices whose scales f16 cannot hold stay bf16, and says so.
+  Result<void> keepInRange();
   /// A line for people that a compilation has done nothing wrong with.
   void warn(const std::string &line) const {
     if (!options.quiet)
@@ -188,7 +191,9 @@ Result<void> Compilation::read() {
   if (failed(imported))
     return why;
   module = std::move(*imported);
-  return checkFormats();
+  if (auto ok = checkFormats(); !ok)
+    return ok;
+  return keepInRange();
 }
 
 Result<void> Compilation::checkRecipe() {
@@ -225,6 +230,21 @@ Result<void> Compilation::checkFormats() {
                  "correct the globs, or drop --recipe"};
   if (!options.quantize.empty() && !floats)
     warn("--quantize changes nothing: no matrix of " + options.model + " is floating (as stored: drop it)");
+  return {};
+}
+
+Result<void> Compilation::keepInRange() {
+  if (weightsMadeUp() || (options.quantize.empty() && options.recipe.empty()))
+    return {};
+  auto found = matricesOutOfRange(*module->getOps<lm::ModelOp>().begin(), *checkpoint, options, threads);
+  if (!found)
+    return found.error();
+  std::vector<std::string> rules; // before the user's: the first that matches decides
+  for (const OutOfRange &matrix : *found) {
+    warn(matrix.weight + " stays bf16: " + matrix.why);
+    rules.push_back(matrix.weight + ":bf16");
+  }
+  pipeline.recipe.insert(pipeline.recipe.begin(), rules.begin(), rules.end());
   return {};
 }
 

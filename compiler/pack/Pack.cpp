@@ -205,8 +205,9 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
 }
 
 /// Round to nearest: the value of largest magnitude decides the scale. int4 maps it to -8 (one more step than
-/// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored.
-template <typename Row> void quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
+/// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored; of values
+/// that are not 0 it is f16's smallest number at least. False: f16 does not hold it (ScaleRange.h keeps such matrices out).
+template <typename Row> bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
   int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
   uint8_t q[128];
   for (int64_t block = 0; block * blockK < k; ++block) {
@@ -217,6 +218,10 @@ template <typename Row> void quantizeRow(std::span<const float> values, const Nu
         extreme = values[from + i];
     float wanted = numeric.bits == 8 ? std::abs(extreme) / 127 : extreme / -8;
     uint16_t bits = f16FromF32(wanted);
+    if ((bits & 0x7fff) == 0 && extreme != 0)
+      bits |= 1;
+    if ((bits & 0x7c00) == 0x7c00)
+      return false;
     float scale = import::f16ToF32(bits), inverse = scale != 0 ? 1 / scale : 0;
     int low = numeric.bits == 8 ? -127 : -8, high = numeric.bits == 8 ? 127 : 7;
     std::fill(std::begin(q), std::end(q), static_cast<uint8_t>(numeric.zeroPoint));
@@ -228,6 +233,7 @@ template <typename Row> void quantizeRow(std::span<const float> values, const Nu
       to.codes(block, group, q + group * kGroupK);
     to.scale(block, bits);
   }
+  return true;
 }
 
 /// Units of `unitRows` rows and `unitBytes` bytes, from unit `first` on.
@@ -258,8 +264,10 @@ Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_
           to.number(k, values[k]);
       else if (numeric.isScaledFloat())
         quantizeFp8(values, numeric, to);
-      else
-        quantizeRow(values, numeric, to);
+      else if (!quantizeRow(values, numeric, to))
+        return Error{ExitCode::File, "E0448", tensor.name + " cannot be " + std::string(numeric.name),
+                     "row " + std::to_string(n) + " has values whose scale is beyond f16's 65,504",
+                     "leave it bf16: a recipe's line, NAME bf16"};
     }
   return {};
 }

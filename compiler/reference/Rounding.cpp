@@ -45,6 +45,8 @@ static void roundGroup(const NumericFormat &format, std::span<float> group) {
       extreme = value;
   bool eight = format.bits == 8;
   float scale = roundToF16(eight ? std::abs(extreme) / 127 : extreme / -8);
+  if (scale == 0 && extreme != 0)
+    scale = std::copysign(0x1p-24f, scale); // f16's smallest number
   float inverse = scale != 0 ? 1 / scale : 0;
   float low = eight ? -127 : -8, high = eight ? 127 : 7;
   for (float &value : group)

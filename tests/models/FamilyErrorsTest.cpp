@@ -208,6 +208,28 @@ TEST(FamilyErrors, OnlyMistralHasAWindow) {
   EXPECT_EQ(windowOf(c), 4096);
 }
 
+TEST(FamilyErrors, ActivationsByEveryName) {
+  using Kind = lm::ActivationKind;
+  const std::pair<const char *, Kind> names[] = {
+      {"silu", Kind::Silu},            {"swish", Kind::Silu},
+      {"gelu", Kind::Gelu},            {"gelu_pytorch_tanh", Kind::GeluTanh},
+      {"gelu_new", Kind::GeluTanh},    {"gelu_fast", Kind::GeluTanh},
+      {"quick_gelu", Kind::QuickGelu}, {"relu", Kind::Relu},
+      {"relu2", Kind::Relu2},          {"mish", Kind::Mish}};
+  for (auto [name, kind] : names) {
+    SCOPED_TRACE(name);
+    Checkpoint c = hfLlama();
+    c.metadata["hidden_act"] = std::string(name);
+    mlir::MLIRContext context;
+    Error why;
+    auto module = models::importModel(context, c, why);
+    ASSERT_TRUE(mlir::succeeded(module)) << why.format();
+    int found = 0;
+    (*module)->walk([&](lm::ActivationOp op) { found += op.getKind() == kind; });
+    EXPECT_EQ(found, 1);
+  }
+}
+
 TEST(FamilyErrors, AWrongShape) {
   Checkpoint c = hfLlama();
   removeTensor(c, "model.layers.0.self_attn.k_proj.weight");
@@ -247,7 +269,7 @@ TEST(FamilyErrors, ValuesThatAreNotSupported) {
       {"rms_norm_eps", -1.0, "'rms_norm_eps'"},
       {"num_key_value_heads", int64_t(3), "multiples of the 3 KV heads"},
       {"head_dim", int64_t(5), "even sizes"},
-      {"hidden_act", std::string("relu"), "found 'relu', supported: silu"},
+      {"hidden_act", std::string("tanh"), "found 'tanh', supported: silu"},
       {"rope_scaling.rope_type", std::string("yarn"),
        "found 'yarn', supported: default, linear, llama3"},
       {"rope_scaling.type", std::string("dynamic"), "found 'dynamic'"},

@@ -42,7 +42,7 @@ TEST(Rounding, AgreesWithThePacker) {
   for (WeightFormat format :
        {WeightFormat::Int8, WeightFormat::Int4G32, WeightFormat::Int4G64, WeightFormat::Int4G128})
     for (int64_t k : {32, 576, 200}) // 200: no multiple of a group
-      for (float spread : {1.0f, 1e-3f, 0.0f}) {
+      for (float spread : {1.0f, 1e-3f, 1e-7f, 0.0f}) {
         std::vector<float> row = someRow(k, spread);
         import::Tensor tensor{"w", WeightFormat::F32, {1, k}, std::as_bytes(std::span(row))};
         PanelLayout layout = panelLayout(format, 1, k);
@@ -97,6 +97,22 @@ TEST(Rounding, ErrorsAreHalfAStep) {
       largest = std::max(largest, std::abs(row[i]));
     for (size_t i = group; i < group + 32; ++i)
       EXPECT_LE(std::abs(row[i] - rounded[i]), 0.51f * largest / 127 + largest * 0x1p-11f);
+  }
+}
+
+TEST(Rounding, ScalesAreNeverLost) {
+  for (WeightFormat format : {WeightFormat::Int8, WeightFormat::Int4G32}) {
+    std::vector<float> row = someRow(32, 1e-7f), rounded = row;
+    ASSERT_TRUE(roundRow(format, rounded));
+    for (size_t i = 0; i < row.size(); ++i) // f16's smallest number is the step
+      EXPECT_LE(std::abs(row[i] - rounded[i]), 0x1p-25f);
+    row[3] = 1e7f; // beyond f16's largest times 127
+    import::Tensor tensor{"w", WeightFormat::F32, {1, 32}, std::as_bytes(std::span(row))};
+    PanelLayout layout = panelLayout(format, 1, 32);
+    std::vector<std::byte> panel(static_cast<size_t>(layout.panelBytes()));
+    auto packed = compiler::packPanels(tensor, layout, 0, panel);
+    ASSERT_FALSE(packed);
+    EXPECT_EQ(packed.error().code, "E0448");
   }
 }
 
