@@ -78,6 +78,7 @@ public:
   idOf(std::string_view token) const; ///< as written in the vocabulary ("<|im_end|>", "Ġthe")
 
 private:
+  friend class ChatTemplate;
   friend class Vocabulary;
   explicit Tokenizer(void *handle) : handle(handle) {}
   void *handle;
@@ -112,6 +113,16 @@ public:
   /// limit was hit), E0614 (not JSON, or the wrong shape).
   Result<std::string> render(std::string_view messagesJson, const Options &options) const;
   Result<std::string> render(const std::vector<Message> &messages, const Options &options) const;
+
+  struct Encoded {
+    std::string text;
+    std::vector<int32_t> ids;
+  };
+  /// As render(), and encoded: what the template writes of control tokens becomes their ids, what
+  /// messages and variables hold of them stays text, so that no content opens or ends a turn. Where
+  /// they hold none, the ids are those of encode(render()). Errors: of both.
+  Result<Encoded> encode(const Tokenizer &tokenizer, std::string_view messagesJson,
+                         const Options &options) const;
 
 private:
   explicit ChatTemplate(void *handle) : handle(handle) {}

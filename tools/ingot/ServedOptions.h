@@ -12,6 +12,7 @@ namespace ingot::cli {
 struct ServedOptions {
   std::string chatTemplate; ///< a file
   std::string toolFormat, reasoningFormat;
+  api::RequestRules rules;
 
   void define(CLI::App &app, const char *group);
   /// The model at engine.model. `session` and `service` hold what the command wants; sequences, KV

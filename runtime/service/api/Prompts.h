@@ -6,13 +6,12 @@
 
 namespace ingot::api {
 
-constexpr size_t kMostPrompts = 64; ///< that answers are written to
 constexpr size_t kMostPromptBytes = 8 << 20;
 
 /// A field that holds a text or a list of ids, or a list of up to `most` of either. One of
 /// `prompts` and `texts` is filled; false: neither, and the document has the error.
 bool readPrompts(const Fields &body, std::string_view name, const ServedModel &model,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
-                 size_t most = kMostPrompts);
+                 size_t most);
 
 } // namespace ingot::api

@@ -9,6 +9,7 @@ mod decoding;
 mod flat_bpe;
 mod gbnf;
 mod grammar;
+mod guard;
 mod job;
 mod nesting;
 mod pipeline;
@@ -257,6 +258,34 @@ pub unsafe extern "C" fn ingot_template_render(
     guarded(error, || {
         let rendered = (*template).render(&messages.text(), &variables.text(), continued).map_err(failure)?;
         text.put(&rendered);
+        Ok(())
+    })
+}
+
+/// Renders and encodes; control tokens in messages and variables are text (guard.rs).
+///
+/// # Safety
+/// `template` and `tokenizer` are open, `messages` (a JSON array) and `variables` (a JSON object) readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_template_encode(
+    template: *const Template,
+    tokenizer: *const Tokenizer,
+    messages: Slice,
+    variables: Slice,
+    continued: bool,
+    text: Output,
+    ids: Output,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        let tokenizer = &*tokenizer;
+        let (shown, prefixed) = (*template)
+            .render_guarded(&messages.text(), &variables.text(), continued, tokenizer.specials())
+            .map_err(failure)?;
+        let found = if prefixed.is_empty() { tokenizer.encode(&shown, true) } else { tokenizer.encode_guarded(&prefixed) };
+        let found = found.map_err(|why| (FAILED, why))?;
+        text.put(shown.as_bytes());
+        ids.put(std::slice::from_raw_parts(found.as_ptr().cast::<u8>(), 4 * found.len()));
         Ok(())
     })
 }
