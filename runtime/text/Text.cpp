@@ -50,13 +50,24 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind,
 Tokenizer::~Tokenizer() { ingot_tokenizer_close(handle); }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool parseSpecial) const {
+  auto ids = encodeWithin(text, SIZE_MAX, parseSpecial);
+  if (!ids)
+    return ids.error();
+  return std::move(**ids);
+}
+
+Result<std::optional<std::vector<int32_t>>>
+Tokenizer::encodeWithin(std::string_view text, size_t most, bool parseSpecial) const {
   if (text.size() > kEncodeLimit)
     return Error{ExitCode::Usage, "E0603", "the text is too long to tokenize at once",
                  std::to_string(text.size()) + " bytes, the limit is " +
                      std::to_string(kEncodeLimit),
                  "split it"};
   std::string ids, why;
-  int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, into(ids), into(why));
+  int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, most, into(ids),
+                                          into(why));
+  if (status == INGOT_TEXT_TOO_LARGE)
+    return std::optional<std::vector<int32_t>>();
   if (status == INGOT_TEXT_PANIC)
     return internal(why);
   if (status != INGOT_TEXT_OK)
@@ -64,7 +75,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool parse
   std::vector<int32_t> result(ids.size() / sizeof(int32_t));
   if (!result.empty())
     std::memcpy(result.data(), ids.data(), result.size() * sizeof(int32_t));
-  return result;
+  return std::optional(std::move(result));
 }
 
 std::string_view Tokenizer::tokenBytes(int32_t id) const {

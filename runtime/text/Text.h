@@ -60,6 +60,11 @@ public:
   /// text (what a user typed inside a chat must not open a turn). Bytes that are not
   /// UTF-8 are read as U+FFFD. Errors: E0603 (text over 16 MiB, or the library failed).
   Result<std::vector<int32_t>> encode(std::string_view text, bool parseSpecial = true) const;
+  /// The same of a text that may have up to `most` ids; nullopt: it has more. That is known from its
+  /// length, or after some more than `most` ids, wherever the tokenizer lets it be (crate/src/
+  /// bounds.rs): a text is not encoded in order to be refused.
+  Result<std::optional<std::vector<int32_t>>> encodeWithin(std::string_view text, size_t most,
+                                                           bool parseSpecial = true) const;
 
   /// The bytes that one id stands for, whatever its neighbours; part of a character
   /// where the vocabulary has such tokens. Empty for an id outside the vocabulary. Points

@@ -27,7 +27,7 @@ enum IngotTextStatus : int32_t {
   INGOT_TEXT_DAMAGED,   // the segment or tokenizer.json cannot be read
   INGOT_TEXT_FAILED,    // the library or the template says no
   INGOT_TEXT_SYNTAX,    // the template does not parse
-  INGOT_TEXT_TOO_LARGE, // source limit
+  INGOT_TEXT_TOO_LARGE, // source limit, or more ids than asked for
   INGOT_TEXT_LIMIT,     // fuel, output or memory limit
   INGOT_TEXT_INPUT,     // messages or variables are not the JSON that is needed
   INGOT_TEXT_PANIC,     // a bug in the crate
@@ -38,9 +38,10 @@ void ingot_text_on_out_of_memory(void (*report)());
 /// The segment stays readable until close.
 int32_t ingot_tokenizer_open(IngotTextSlice segment, void **tokenizer, IngotTextOutput error);
 void ingot_tokenizer_close(void *tokenizer);
-/// Gives native-endian u32 ids as bytes.
+/// Gives native-endian u32 ids as bytes. More than `most` of them: INGOT_TEXT_TOO_LARGE, and none
+/// are given; SIZE_MAX: as many as there are.
 int32_t ingot_tokenizer_encode(const void *tokenizer, IngotTextSlice text, bool parseSpecial,
-                               IngotTextOutput ids, IngotTextOutput error);
+                               size_t most, IngotTextOutput ids, IngotTextOutput error);
 IngotTextSlice ingot_tokenizer_token(const void *tokenizer, uint32_t id);
 bool ingot_tokenizer_is_special(const void *tokenizer, uint32_t id);
 uint32_t ingot_tokenizer_size(const void *tokenizer);

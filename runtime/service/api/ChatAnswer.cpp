@@ -56,7 +56,7 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
   auto text = renderChat(model, input);
   if (!text)
     return apiError(text.error(), "messages");
-  auto ids = model.tokenizer()->encode(*text, /*parseSpecial=*/true);
+  auto ids = model.session().encodeToFit(*text, runtime::PromptText::Rendered);
   if (!ids)
     return apiError(ids.error(), "messages");
   ChatPrompt prompt;

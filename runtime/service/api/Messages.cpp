@@ -6,6 +6,7 @@
 #include "runtime/service/api/ChatAnswer.h"
 
 #include "runtime/engine/JsonText.h"
+#include "runtime/service/api/Prompts.h"
 
 #include <algorithm>
 
@@ -322,6 +323,8 @@ std::optional<ApiError> countTokens(Call &call) {
   auto text = renderChat(*call.generation.model, input);
   if (!text)
     return apiError(text.error(), "messages");
+  if (auto error = tooLongToCount(*text))
+    return error;
   auto ids = call.generation.model->tokenizer()->encode(*text);
   if (!ids)
     return apiError(ids.error(), "messages");

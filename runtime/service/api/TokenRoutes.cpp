@@ -2,6 +2,7 @@
 #include "runtime/service/api/ChatAnswer.h"
 
 #include "runtime/engine/JsonText.h"
+#include "runtime/service/api/Prompts.h"
 
 namespace ingot::api {
 
@@ -40,7 +41,7 @@ std::optional<ApiError> tokenize(Call &call) {
   } else {
     const char *name = body.has("content") ? "content" : "prompt";
     body.require(name);
-    text = std::string(body.text(name, 8 << 20).value_or(""));
+    text = std::string(body.text(name, kMostCountedBytes).value_or(""));
   }
   const bool special = body.boolean("add_special_tokens").value_or(!chat);
   const bool strings = body.boolean("return_token_strs").value_or(false);
@@ -48,6 +49,8 @@ std::optional<ApiError> tokenize(Call &call) {
     return call.document.error();
   if (!text)
     return apiError(text.error(), "messages");
+  if (auto error = tooLongToCount(*text))
+    return error;
   auto ids = special && !text->empty() ? model.session().encodePrompt(*text)
                                        : model.tokenizer()->encode(*text);
   if (!ids)

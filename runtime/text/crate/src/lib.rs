@@ -3,6 +3,7 @@
 //! Rules of the border: nothing unwinds across it (every call runs in `guarded`); results go out
 //! through sinks, so no memory changes owner; texts come in as pointer and length.
 
+mod bounds;
 mod budget;
 mod compile;
 mod decoding;
@@ -147,11 +148,17 @@ pub unsafe extern "C" fn ingot_tokenizer_encode(
     tokenizer: *const Tokenizer,
     text: Slice,
     parse_special: bool,
+    most: usize,
     ids: Output,
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let found = (*tokenizer).encode(&text.text(), parse_special).map_err(|why| (FAILED, why))?;
+        let found = if most == usize::MAX {
+            Some((*tokenizer).encode(&text.text(), parse_special).map_err(|why| (FAILED, why))?)
+        } else {
+            (*tokenizer).encode_within(&text.text(), parse_special, most).map_err(|why| (FAILED, why))?
+        };
+        let Some(found) = found else { return Err((TOO_LARGE, String::new())) };
         let bytes = std::slice::from_raw_parts(found.as_ptr().cast::<u8>(), 4 * found.len());
         ids.put(bytes);
         Ok(())

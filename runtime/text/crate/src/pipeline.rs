@@ -1,5 +1,6 @@
 //! A tokenizer as it runs: HF's normaliser, pre-tokenizer and added tokens around a model.
 
+use crate::bounds::Bounds;
 use crate::flat_bpe::{FlatBpe, Tables, FLAG_DROP_SPACE};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
@@ -99,12 +100,39 @@ pub struct Tokenizer {
     pub backend: Backend,
     /// The same with special strings read as plain text; made when first asked for.
     plain: OnceLock<Result<Backend, String>>,
+    /// Made when a text is first encoded up to a number of ids.
+    bounds: OnceLock<Bounds>,
 }
+
+/// Pieces of a text that is encoded up to a number of ids: some milliseconds each.
+const PIECE: usize = 16 << 10;
 
 impl Tokenizer {
     pub fn open(data: &'static [u8]) -> Result<Tokenizer, String> {
         let tables = Tables::open(data)?;
-        Ok(Tokenizer { tables, backend: Backend::open(tables)?, plain: OnceLock::new() })
+        Ok(Tokenizer { tables, backend: Backend::open(tables)?, plain: OnceLock::new(), bounds: OnceLock::new() })
+    }
+
+    /// The ids, if there are `most` or fewer. Whether there are shows early (bounds.rs).
+    pub fn encode_within(&self, text: &str, parse_special: bool, most: usize) -> Result<Option<Vec<u32>>, String> {
+        let bounds = match self.bounds.get() {
+            Some(bounds) => bounds,
+            None => {
+                let description: Description = serde_json::from_slice(self.tables.json()).map_err(|e| e.to_string())?;
+                self.bounds.get_or_init(|| Bounds::new(&self.tables, &description, &self.backend.added()))
+            }
+        };
+        if bounds.least(text) > most {
+            return Ok(None);
+        }
+        let mut ids = Vec::new();
+        for piece in bounds.pieces(text, PIECE) {
+            ids.extend(self.encode(piece, parse_special)?);
+            if ids.len() > most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(ids))
     }
 
     pub fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, String> {
