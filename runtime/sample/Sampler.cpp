@@ -116,6 +116,17 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
   return choice;
 }
 
+PromptScore Sampler::score(const float *logits, int32_t id, int32_t top,
+                           const float *maximaOfLogits) {
+  maxima = maximaOfLogits;
+  auto ranked = rank(logits, id, top);
+  const float own = logits[id];
+  PromptScore score{1, {ranked.begin(), ranked.end()}};
+  for (size_t other = 0; other < vocab; ++other)
+    score.rank += logits[other] > own;
+  return score;
+}
+
 const float *Sampler::adjust(const float *logits, const SamplingParams &params,
                              const TokenHistory *history, std::span<const uint32_t> allowed) {
   if (params.logitBias.empty() && !params.needsHistory() && allowed.empty())

@@ -55,6 +55,9 @@ public:
                 uint64_t position, const float *maxima = nullptr,
                 std::span<const uint32_t> allowed = {});
 
+  /// What a row says of an id, and of the `top` likeliest ones.
+  PromptScore score(const float *logits, int32_t id, int32_t top, const float *maxima = nullptr);
+
 private:
   struct Candidate {
     float logit;

@@ -61,4 +61,10 @@ struct TokenLogprob {
   float logprob;
 };
 
+/// What the model said of an id of the prompt.
+struct PromptScore {
+  int32_t rank = 0;                   ///< 1: the likeliest
+  std::vector<TokenLogprob> logprobs; ///< of the id, then the likeliest
+};
+
 } // namespace ingot::runtime

@@ -21,7 +21,7 @@ std::string_view finishReasonName(FinishReason reason) {
 }
 
 Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
-               const text::Tokenizer *tokenizer)
+               const text::Tokenizer *tokenizer, int64_t vocab)
     : request(std::move(given)), maxTokens(most), stopIds(request.stopIds),
       submitted(nowNanoseconds()) {
   if (!request.ignoreEos)
@@ -34,6 +34,9 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
     stops.emplace(request.stopStrings);
   if (request.grammar)
     constraint.emplace(request.grammar->start());
+  if (request.ids.any())
+    mask.emplace(std::move(request.ids), stopIds, vocab);
+  minTokens = mask ? mask->minTokens() : 0;
   completion.ids.reserve(size_t(maxTokens));
   completion.promptIds = std::move(request.promptIds);
 }
@@ -48,7 +51,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
   if (sampled++ == 0)
     firstId = lastId;
   if (std::find(stopIds.begin(), stopIds.end(), id) != stopIds.end()) {
-    end(FinishReason::Stop);
+    stopAt(id, logprobs);
     return false;
   }
   bool complete = false;
@@ -71,6 +74,23 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
   else if (int64_t(completion.ids.size()) == maxTokens)
     end(FinishReason::Length);
   return !done;
+}
+
+/// An id that ends the answer is none of its ids; it is told of where that is asked for.
+void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
+  if (request.tellStop || request.showStop) {
+    std::string piece = decoder && request.showStop ? shown(decoder->push(id)) : std::string();
+    give(id, piece, logprobs);
+  }
+  end(FinishReason::Stop);
+}
+
+void Answer::tellPrompt() {
+  if (promptTold || !wantsPrompt())
+    return;
+  promptTold = true;
+  if (request.onPrompt)
+    request.onPrompt(std::move(scores));
 }
 
 void Answer::cancel() { end(FinishReason::Cancelled); }
@@ -104,19 +124,29 @@ void Answer::fail(Error error) {
 }
 
 std::optional<std::span<const uint32_t>> Answer::allowed() {
-  if (!constraint)
-    return std::span<const uint32_t>();
-  auto bits = constraint->allowed();
-  if (bits)
-    return *bits;
-  fail(bits.error());
+  std::span<const uint32_t> bits;
+  if (constraint) {
+    auto given = constraint->allowed();
+    if (!given) {
+      fail(given.error());
+      return std::nullopt;
+    }
+    bits = *given;
+  }
+  if (!mask)
+    return bits;
+  bits = mask->after(completion.ids, bits);
+  if (!bits.empty())
+    return bits;
+  end(FinishReason::Stop);
   return std::nullopt;
 }
 
 std::string Answer::shown(std::string piece) {
-  if (!stops)
+  if (!stops || piece.empty() || int64_t(completion.ids.size()) <= minTokens)
     return piece;
-  return piece.empty() ? piece : stops->push(piece);
+  piece = stops->push(piece);
+  return request.showStop && stops->stopped() ? piece + stops->match() : piece;
 }
 
 void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs) {

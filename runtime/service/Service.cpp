@@ -314,6 +314,10 @@ void Service::begin(Command command) {
   command.request.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
     onToken(job, int32_t(event.choice) - firstChoice, event);
   };
+  if (command.request.promptLogprobs >= 0)
+    command.request.onPrompt = [this, job](std::vector<runtime::PromptScore> scores) {
+      onPrompt(job, std::move(scores));
+    };
   auto ids = engine->submit(std::move(command.request), command.choices);
   if (ids) {
     job->ids = std::move(*ids);
@@ -344,6 +348,16 @@ void Service::noteStarted(uint64_t stepBegin) {
       job->times.scheduled = stepBegin;
       waitingTokens.fetch_sub(job->promptTokens);
     }
+}
+
+void Service::onPrompt(const std::shared_ptr<Job> &job, std::vector<runtime::PromptScore> scores) {
+  std::lock_guard hold(turn);
+  if (abandoned)
+    return;
+  Output output;
+  output.kind = Output::Kind::Prompt;
+  output.scores = std::move(scores);
+  deliveries.push_back({job, std::move(output)});
 }
 
 void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,

@@ -43,13 +43,15 @@ struct JobTimes {
 
 /// What comes back of a job: tokens as they are drawn, and for each choice one end.
 struct Output {
-  enum class Kind : uint8_t { Token, End };
+  enum class Kind : uint8_t { Token, End, Prompt };
   Kind kind = Kind::Token;
   int32_t choice = 0;
   // Token
   int32_t id = -1;  ///< -1: held-back text at the end, which belongs to no new id
   std::string text; ///< may be empty
   std::vector<runtime::TokenLogprob> logprobs;
+  // Prompt: before the tokens of a job whose request asks for it (Request::promptLogprobs)
+  std::vector<runtime::PromptScore> scores;
   // End
   runtime::FinishReason reason = runtime::FinishReason::Stop;
   std::string stopString;       ///< that ended it, if one did
@@ -205,6 +207,7 @@ private:
   void noteStarted(uint64_t stepBegin);
   void collect();
   void end(const std::shared_ptr<Job> &job, size_t choice, Output output);
+  void onPrompt(const std::shared_ptr<Job> &job, std::vector<runtime::PromptScore> scores);
   void onToken(const std::shared_ptr<Job> &job, int32_t choice, const runtime::TokenEvent &event);
   void deliver();
   void publish();

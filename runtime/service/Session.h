@@ -24,6 +24,7 @@
 
 #include "runtime/device/cuda/GpuOptions.h"
 #include "runtime/error/Error.h"
+#include "runtime/sample/IdRules.h"
 #include "runtime/sample/SamplingParams.h"
 #include "runtime/schedule/ScheduleStats.h"
 #include "runtime/service/search/SearchParams.h"
@@ -144,6 +145,14 @@ struct Request {
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
   bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
+  bool showStop = false; ///< but for the one that ends the answer, which is shown (an id's text, too)
+  bool tellStop = false; ///< onToken hears of the id that ends the answer
+  IdRules ids;           ///< that may be drawn, besides what `grammar` says; not in a search
+  /// Log-probabilities of each id of the prompt but the first, and of so many of the likeliest in
+  /// its place; -1: none are wanted. The prompt takes a row of logits for each of its ids then, and
+  /// no pages of the prefix cache.
+  int32_t promptLogprobs = -1;
+  bool promptOnly = false; ///< nothing is drawn: the answer ends with the prompt (maxTokens 0)
   /// Not None: no ids are drawn, Completion::embedding is what is wanted; maxTokens is without
   /// effect.
   Pooling pooling = Pooling::None;
@@ -156,6 +165,9 @@ struct Request {
   /// What the answer must match; needs a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   std::function<void(const TokenEvent &)> onToken;
+  /// Called once where promptLogprobs asks for it, before the first new id: one of each id of the
+  /// prompt but the first.
+  std::function<void(std::vector<PromptScore>)> onPrompt;
   /// Called before each draw, on the session's thread, and may change the row: bias, penalties and
   /// filters apply to what it leaves, log-probabilities are of it. -inf rules an id out; where
   /// nothing is left the lowest id is drawn. Steps with such a row draw on the host. In a search it
@@ -240,6 +252,9 @@ public:
   /// context: of a long text that is found without all of them (Tokenizer::encodeWithin).
   Result<std::vector<int32_t>> encodeToFit(std::string_view text,
                                            PromptText kind = PromptText::Plain) const;
+
+  /// What that says of a text of so many bytes.
+  Error tooLong(size_t bytes) const;
 
   /// What submit() would refuse of a request, without queueing it. May be called from any thread.
   Result<void> validate(const Request &request) const;

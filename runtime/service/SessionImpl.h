@@ -64,6 +64,8 @@ struct Session::Impl {
   /// The rows of the step that has ended: who goes on, who forks and who ends is decided here.
   void takeRows();
   void drawRow(const Scheduler::Row &row, int64_t index);
+  void scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index);
+  void endPrompt(const Scheduler::Row &row);
   void poolRow(const Scheduler::Row &row, Answer &answer, int64_t index);
   void startSearch(SequenceId first, Request request, int64_t maxTokens,
                    std::vector<Answer *> answers);

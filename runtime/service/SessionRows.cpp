@@ -24,7 +24,7 @@ bool Session::Impl::deviceDraws() {
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (answer.pooled() || answer.constrained() || answer.editsLogits() ||
+    if (answer.pooled() || answer.constrained() || answer.wantsPrompt() || answer.promptOnly() || answer.editsLogits() ||
         !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
@@ -42,6 +42,25 @@ const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
 Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
   auto found = answers.find(row.sequence);
   return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
+}
+
+/// A row of the prompt, which says how likely the id behind it was.
+void Session::Impl::scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index) {
+  const float *maxima =
+      executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
+  if (answer.wantsScore(row.position))
+    answer.addScore(sampler->score(executor->logits() + index * executor->logitsStride(),
+                                   answer.promptId(row.position + 1), answer.promptTop(), maxima));
+}
+
+/// Nothing is drawn: the answers end with their prompt.
+void Session::Impl::endPrompt(const Scheduler::Row &row) {
+  if (auto others = choicesOf.extract(row.sequence))
+    for (RequestId other : others.mapped())
+      if (Answer &one = *answers.at(other); !one.finished())
+        one.end(FinishReason::Length);
+  answers.at(row.sequence)->end(FinishReason::Length);
+  scheduler->finish(row.sequence);
 }
 
 /// The first logits of a request are those of all its choices.
@@ -134,8 +153,12 @@ void Session::Impl::takeRows() {
       search->second->takeRow(row, int64_t(i));
     else if (Answer &answer = *answers.at(row.sequence); answer.pooled())
       poolRow(row, answer, int64_t(i));
-    else
-      drawRow(row, int64_t(i));
+    else if (answer.wantsPrompt() && row.position + 1 < answer.promptSize())
+      scoreRow(row, answer, int64_t(i));
+    else {
+      answer.tellPrompt();
+      answer.promptOnly() ? endPrompt(row) : drawRow(row, int64_t(i));
+    }
   }
   endSearches();
 }

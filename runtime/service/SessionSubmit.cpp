@@ -23,6 +23,8 @@ Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const 
   return ids;
 }
 
+Error Session::tooLong(size_t bytes) const { return longerThanContext(bytes, impl->limits); }
+
 Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptText kind) const {
   constexpr size_t kShort = 64 << 10; // encoded whole: then it is told how many ids there are
   if (!impl->tokenizer)
@@ -33,7 +35,7 @@ Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptT
   if (!ids)
     return ids.error();
   if (!*ids)
-    return longerThanContext(text.size(), impl->limits);
+    return tooLong(text.size());
   if (kind == PromptText::Plain)
     addBos(impl->file->table(), **ids);
   return std::move(**ids);
@@ -58,6 +60,8 @@ static Error noHiddenStates() {
 static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
   if (request.pooling != Pooling::None)
     return 1; // its positions are the prompt's
+  if (request.promptOnly)
+    return 0;
   if (request.maxTokens >=
       0) // far beyond every context is as good as more: sums shall not overflow
     return std::min(request.maxTokens, int64_t(1) << 40);
@@ -106,7 +110,14 @@ Result<void> Session::validate(const Request &request) const {
     return noHiddenStates();
   if (request.grammar && !impl->tokenizer)
     return noTokenizer("a grammar");
-  if (request.maxTokens == 0 || request.maxTokens < -1)
+  if (auto checked = checkIds(request.ids.allowed, 0, impl->limits); !checked)
+    return checked.error();
+  if (request.promptLogprobs > kMaxTopLogprobs)
+    return badLimit("too many log-probabilities of the prompt",
+                    "asked for " + std::to_string(request.promptLogprobs) + ", allowed: " +
+                        std::to_string(kMaxTopLogprobs),
+                    "ask for fewer");
+  if (!request.promptOnly && (request.maxTokens == 0 || request.maxTokens < -1))
     return badLimit("the number of new tokens is out of range",
                     "asked for " + std::to_string(request.maxTokens) +
                         ", allowed: 1 or more, or -1",
@@ -196,7 +207,8 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
   options.user = request.user;
   options.cachePrefix = request.cachePrefix;
   options.cacheSalt = request.cacheSalt;
-  options.everyPosition = request.pooling == Pooling::Mean || request.contrastive;
+  options.everyPosition =
+      request.pooling == Pooling::Mean || request.contrastive || request.promptLogprobs >= 0;
   options.arrival = Impl::now();
   const SequenceId first = impl->scheduler->add(request.promptIds, options);
   // Sequences and plain answers go by the same number; those of a search are others.
@@ -209,7 +221,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     own.stateMemory.reset(); // the search's
     own.sampling.choice += uint32_t(i);
     auto answer =
-        std::make_unique<Answer>(std::move(own), maxTokens, impl->eos, impl->tokenizer.get());
+        std::make_unique<Answer>(std::move(own), maxTokens, impl->eos, impl->tokenizer.get(), vocab());
     answer->scheduled = ids[i] == first;
     answers.push_back(answer.get());
     impl->answers.emplace(ids[i], std::move(answer));

@@ -20,6 +20,13 @@ IngotTextOutput into(std::string &text) {
           }};
 }
 
+std::vector<int32_t> idsOf(const std::string &bytes) {
+  std::vector<int32_t> result(bytes.size() / sizeof(int32_t));
+  if (!result.empty())
+    std::memcpy(result.data(), bytes.data(), result.size() * sizeof(int32_t));
+  return result;
+}
+
 Error internal(std::string why) {
   return {ExitCode::Internal, "E0690", "the text library failed", std::move(why),
           "report it: this is a bug of ingot"};
@@ -72,10 +79,7 @@ Tokenizer::encodeWithin(std::string_view text, size_t most, bool parseSpecial) c
     return internal(why);
   if (status != INGOT_TEXT_OK)
     return Error{ExitCode::File, "E0603", "the text cannot be tokenized", why, ""};
-  std::vector<int32_t> result(ids.size() / sizeof(int32_t));
-  if (!result.empty())
-    std::memcpy(result.data(), ids.data(), result.size() * sizeof(int32_t));
-  return std::optional(std::move(result));
+  return std::optional(idsOf(ids));
 }
 
 std::string_view Tokenizer::tokenBytes(int32_t id) const {
@@ -130,8 +134,8 @@ bool ChatTemplate::uses(std::string_view variable) const {
   return ingot_template_uses(handle, slice(variable));
 }
 
-Result<std::string> ChatTemplate::render(std::string_view messagesJson,
-                                         const Options &options) const {
+/// What a template sees besides the messages, as a JSON object.
+static Result<std::string> variablesOf(const ChatTemplate::Options &options) {
   // Later keys win in JSON objects as the crate reads them, so the caller's own come last.
   std::string variables = "{\"add_generation_prompt\":";
   variables += options.addGenerationPrompt && !options.continueFinalMessage ? "true" : "false";
@@ -157,13 +161,12 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
       variables.append(",").append(extra);
   }
   variables += "}";
+  return variables;
+}
 
-  std::string text, why;
-  switch (
-      ingot_template_render(handle, slice(messagesJson), slice(variables),
-                                 options.continueFinalMessage, into(text), into(why))) {
-  case INGOT_TEXT_OK:
-    return text;
+/// What a rendering that failed says.
+static Error renderError(int32_t status, std::string why) {
+  switch (status) {
   case INGOT_TEXT_FAILED:
     return Error{ExitCode::Usage, "E0612", "the chat template refuses these messages", why, ""};
   case INGOT_TEXT_LIMIT:
@@ -174,6 +177,37 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
   default:
     return internal(why);
   }
+}
+
+Result<std::string> ChatTemplate::render(std::string_view messagesJson,
+                                         const Options &options) const {
+  auto variables = variablesOf(options);
+  if (!variables)
+    return variables.error();
+  std::string text, why;
+  int32_t status = ingot_template_render(handle, slice(messagesJson), slice(*variables),
+                                         options.continueFinalMessage, into(text), into(why));
+  if (status != INGOT_TEXT_OK)
+    return renderError(status, why);
+  return text;
+}
+
+Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
+                                                   std::string_view messagesJson,
+                                                   const Options &options, size_t most) const {
+  auto variables = variablesOf(options);
+  if (!variables)
+    return variables.error();
+  Encoded result;
+  std::string ids, why;
+  int32_t status = ingot_template_encode(handle, tokenizer.handle, slice(messagesJson),
+                                         slice(*variables), options.continueFinalMessage, most,
+                                         into(result.text), into(ids), into(why));
+  result.tooLong = status == INGOT_TEXT_TOO_LARGE;
+  if (status != INGOT_TEXT_OK && !result.tooLong)
+    return renderError(status, why);
+  result.ids = idsOf(ids);
+  return result;
 }
 
 Result<std::string> ChatTemplate::render(const std::vector<Message> &messages,

@@ -83,6 +83,7 @@ public:
   idOf(std::string_view token) const; ///< as written in the vocabulary ("<|im_end|>", "Ġthe")
 
 private:
+  friend class ChatTemplate;
   friend class Vocabulary;
   explicit Tokenizer(void *handle) : handle(handle) {}
   void *handle;
@@ -117,6 +118,19 @@ public:
   /// limit was hit), E0614 (not JSON, or the wrong shape).
   Result<std::string> render(std::string_view messagesJson, const Options &options) const;
   Result<std::string> render(const std::vector<Message> &messages, const Options &options) const;
+
+  struct Encoded {
+    std::string text;
+    std::vector<int32_t> ids;
+    bool tooLong = false; ///< the text has more ids than were asked for; `ids` is empty
+  };
+  /// As render(), and encoded: what the template writes of control tokens becomes their ids, what
+  /// messages and variables hold of them stays text, so that no content opens or ends a turn. Where
+  /// they hold none, the ids are those of encode(render()). Errors: of both.
+  /// A long text that has more than `most` ids is told as such without all of them, as by
+  /// Tokenizer::encodeWithin(); a short one is always encoded.
+  Result<Encoded> encode(const Tokenizer &tokenizer, std::string_view messagesJson,
+                         const Options &options, size_t most = SIZE_MAX) const;
 
 private:
   explicit ChatTemplate(void *handle) : handle(handle) {}

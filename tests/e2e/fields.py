@@ -8,8 +8,11 @@ SAMPLING = {
     "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
     "typical_p": ("number", 1e-9, 1), "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2),
     "repetition_penalty": ("number", 1e-3, 100), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stream": ("bool",),
-    "stop_token_ids": ("list",), "ignore_eos": ("bool",), "logit_bias": ("object",), "n": ("int", 1, 8),
-    "user": ("str",), "model": ("str",), "priority": ("int", 0, 2 ** 31 - 1),
+    "stop_token_ids": ("list",), "ignore_eos": ("bool",), "logit_bias": ("object",), "n": ("int", 1, 128),
+    "min_tokens": ("int", 0, 1), "allowed_token_ids": ("list",), "bad_words": ("any",), "include_stop_str_in_output": ("bool",),
+    "skip_special_tokens": ("bool",), "return_token_ids": ("bool",), "truncate_prompt_tokens": ("int", -1, 2 ** 30), "structured_outputs": ("object",),
+    "prompt_logprobs": ("int", 0, 20), "repeat_penalty": ("number", 1e-3, 100), "n_predict": ("int", -1, 2 ** 30), "json_schema": ("object",),
+    "cache_prompt": ("bool",), "user": ("str",), "model": ("str",), "priority": ("int", -2 ** 31, 2 ** 31 - 1),
 }
 SEARCH = {
     "use_beam_search": ("bool",), "beam_width": ("int", 1, 8), "length_penalty": ("number", -8, 8), "early_stopping": ("any",),
@@ -21,11 +24,11 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 
 ROUTES = [
     ("/v1/completions", {"prompt": "a", "max_tokens": 1}, {
-        **SAMPLING, **SEARCH, "prompt": ("any",), "max_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("int", 0, 20), "echo": ("bool",),
+        **SAMPLING, **SEARCH, "prompt": ("any",), "max_tokens": ("int", 0, 2 ** 30), "stop": ("any",), "logprobs": ("int", 0, 20), "echo": ("bool",),
         "suffix": ("str",), "stream_options": ("object",), "best_of": ("int", 1, 1), "response_format": ("object",)}),
     ("/v1/chat/completions", {"messages": CHAT, "max_tokens": 1}, {
         **SAMPLING, **SEARCH, "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "messages.0.name": ("str",),
-        "max_tokens": ("int", 1, 2 ** 30), "max_completion_tokens": ("int", 1, 2 ** 30), "stop": ("any",), "logprobs": ("bool",),
+        "max_tokens": ("int", 0, 2 ** 30), "max_completion_tokens": ("int", 0, 2 ** 30), "stop": ("any",), "logprobs": ("bool",),
         "top_logprobs": ("int", 0, 20), "tools": ("list",), "tool_choice": ("any",), "parallel_tool_calls": ("bool",),
         "response_format": ("object",), "response_format.type": ("str",), "chat_template_kwargs": ("object",), "stream_options": ("object",),
         "functions": ("list",), "function_call": ("any",)}),
@@ -35,11 +38,11 @@ ROUTES = [
     ("/v1/completions", {"prompt": "a", "max_tokens": 1, "penalty_alpha": 0.6, "top_k": 4}, {
         "penalty_alpha": ("number", 0, 1), "top_k": ("int", 2, 8), "n": ("int", 1, 1), "min_p": ("number", 0, 0), "stream": ("bool",)}),
     ("/v1/messages", {"messages": CHAT, "max_tokens": 1}, {
-        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 1, 2 ** 30),
+        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 0, 2 ** 30),
         "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),
         "stream": ("bool",), "tools": ("list",), "tool_choice": ("object",), "model": ("str",)}),
     ("/v1/responses", {"input": "Hi", "max_output_tokens": 1}, {
-        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 1, 2 ** 30), "temperature": ("number", 0, 2),
+        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 0, 2 ** 30), "temperature": ("number", 0, 2),
         "top_p": ("number", 0, 1), "stream": ("bool",), "tools": ("list",), "tool_choice": ("any",), "text": ("object",),
         "metadata": ("object",), "previous_response_id": ("str",), "model": ("str",)}),
     ("/v1/embeddings", {"input": "a"}, {"input": ("any",), "encoding_format": ("str",), "dimensions": ("int", 576, 576), "pooling": ("str",),

@@ -19,6 +19,20 @@ void ServedOptions::define(CLI::App &app, const char *group) {
   app.add_option("--reasoning-format", reasoningFormat,
                  "how the model marks reasoning; none: it does not")
       ->group(group);
+  app.add_option("--max-choices", rules.mostChoices, "answers that a request may ask for (n)")
+      ->check(CLI::Range(1, runtime::Session::kMostChoices))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max-prompts", rules.mostPrompts, "prompts that a request may have")
+      ->check(CLI::Range(size_t{1}, size_t{1} << 16))
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--trust-content", rules.trustContent,
+               "control tokens that messages hold are read as such (default: they are text)")
+      ->group(group);
+  app.add_flag("--trust-request-chat-template", rules.ownTemplates,
+               "requests may bring a chat template of their own")
+      ->group(group);
 }
 
 runtime::SessionOptions ServedOptions::defaults(runtime::SessionOptions session) {
@@ -54,6 +68,7 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
       return text.error();
     model.chatTemplate = std::move(*text);
   }
+  model.rules = rules;
   model.service = std::move(service);
   return api::ServedModel::create(std::move(*opened), std::move(model));
 }

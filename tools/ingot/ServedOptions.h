@@ -12,6 +12,7 @@ namespace ingot::cli {
 struct ServedOptions {
   std::string chatTemplate; ///< a file
   std::string toolFormat, reasoningFormat;
+  api::RequestRules rules;
 
   void define(CLI::App &app, const char *group);
   /// Sequences, KV and swap memory of a server on top of `session`.

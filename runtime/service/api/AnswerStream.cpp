@@ -162,9 +162,12 @@ void AnswerStream::take(service::Output &output) {
     return;
   start();
   if (output.kind == service::Output::Kind::Token) {
+    told += output.id >= 0;
     token(output);
     return;
   }
+  if (output.kind == service::Output::Kind::Prompt)
+    return prompt(output);
   noteEnd(output);
   if (output.error)
     return abort(apiError(*output.error));
@@ -231,10 +234,20 @@ std::string AnswerStream::listHead(std::string_view idPrefix, std::string_view o
   return json.text();
 }
 
+std::string AnswerStream::chunkEnd() const {
+  if (!generation.includeUsage)
+    return "}";
+  if (!generation.continuousUsage)
+    return ",\"usage\":null}";
+  Usage now = usage;
+  now.completion = told;
+  return ",\"usage\":" + usageJson(now) + "}";
+}
+
 void AnswerStream::finishList(const std::string &head, std::string_view choices) {
   if (!generation.stream) {
     std::string body = head;
-    body.append(choices).append(",\"usage\":").append(usageJson(usage)).append("}");
+    body.append(choices).append(moreMembers).append(",\"usage\":").append(usageJson(usage)).append("}");
     return responder->send(200, "application/json", std::move(body));
   }
   if (generation.includeUsage)

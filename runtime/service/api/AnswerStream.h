@@ -43,6 +43,9 @@ protected:
 
   /// Once, before anything else, where the answer is streamed.
   virtual void begin() {}
+  /// Of a prompt, before its choices' tokens, where Request::promptLogprobs asks for it. The choice
+  /// is the prompt's first.
+  virtual void prompt(const service::Output &output) {}
   virtual void token(const service::Output &output) = 0;
   virtual void ended(const service::Output &output) = 0; ///< of one choice
   virtual void finished() = 0;                           ///< of all; sends the response or its end
@@ -55,9 +58,13 @@ protected:
   void event(std::string_view data, std::string_view name = "");
   /// What OpenAI's completions and chat begin with, up to their list: {"id":…,"choices":
   std::string listHead(std::string_view idPrefix, std::string_view object) const;
+  /// What ends a chunk of theirs, behind its list: usage where it is asked for.
+  std::string chunkEnd() const;
   /// Their end: usage and [DONE] of a stream, or the whole response with the list of choices.
   void finishList(const std::string &head, std::string_view choices);
   const Generation &asked() const { return generation; }
+  /// More members of a whole response, ",…" before its usage; from finished().
+  std::string moreMembers;
   http::Responder &response() { return *responder; }
   int32_t choices() const { return total; }
 
@@ -79,6 +86,7 @@ private:
   std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
   std::vector<std::vector<int32_t>> later;         ///< prompts whose turn comes, the last first
   int32_t total = 0, open = 0;
+  int64_t told = 0; ///< tokens so far, of all choices
   bool begun = false, broken = false;
 };
 

@@ -5,34 +5,103 @@
 
 namespace ingot::api {
 
+void readTemplateFields(const Fields &body, const ServedModel &model, ChatInput &input) {
+  if (body.object("chat_template_kwargs"))
+    input.templateVariables = body.json("chat_template_kwargs");
+  if (body.has("documents") && !body.objects("documents", 0, kMostMessages).empty()) { // as vLLM
+    const std::string field = "{\"documents\":" + body.json("documents");
+    input.templateVariables = input.templateVariables.size() <= 2
+                                  ? field + "}"
+                                  : field + "," + input.templateVariables.substr(1);
+  }
+  input.generationPrompt = body.boolean("add_generation_prompt").value_or(true);
+  input.continueLast = body.boolean("continue_final_message").value_or(false);
+  if (auto source = body.text("chat_template", 1 << 20)) {
+    if (!model.rules().ownTemplates)
+      body.fail("chat_template", "is not taken from requests: --trust-request-chat-template of "
+                                 "`ingot serve` allows it");
+    input.ownTemplate = *source;
+  }
+}
+
+/// The template of a chat: the request's own, or the model's.
+static Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const ServedModel &model,
+                                                                    const ChatInput &input) {
+  if (!input.ownTemplate.empty()) {
+    auto parsed = text::ChatTemplate::parse(input.ownTemplate);
+    if (!parsed)
+      return parsed.error();
+    return std::shared_ptr<const text::ChatTemplate>(std::move(*parsed));
+  }
+  if (model.chatTemplate()) // which outlives the request
+    return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(),
+                                                     model.chatTemplate());
+  return Error{ExitCode::Usage, "E0521", "this model has no chat template",
+               "the checkpoint it was made from had none",
+               "give one: ingot serve --chat-template FILE.jinja"};
+}
+
 /// Whether the prompt has to say itself what tools there are.
-static bool needsPlainTools(const ServedModel &model, const ChatInput &input) {
-  return (input.tools.choice != Tools::Choice::None || input.toolMessages) &&
-         !model.chatTemplate()->uses("tools");
+static bool needsPlainTools(const text::ChatTemplate &own, const ChatInput &input) {
+  return (input.tools.choice != Tools::Choice::None || input.toolMessages) && !own.uses("tools");
+}
+
+namespace {
+/// A template and all that it is given.
+struct Rendering {
+  std::shared_ptr<const text::ChatTemplate> own;
+  std::string messages;
+  text::ChatTemplate::Options options;
+};
+} // namespace
+
+static Result<Rendering> renderingOf(const ServedModel &model, const ChatInput &input) {
+  auto found = templateOf(model, input);
+  if (!found)
+    return found.error();
+  Rendering made{*found, input.messages, model.templateTokens()};
+  made.options.continueFinalMessage = input.continueLast;
+  made.options.addGenerationPrompt = input.generationPrompt;
+  made.options.extraJson = input.templateVariables;
+  const bool tools = input.tools.choice != Tools::Choice::None;
+  if (needsPlainTools(*made.own, input)) {
+    made.messages = plainToolMessages(input.messages, tools ? input.tools.json : "");
+  } else if (tools) {
+    const std::string field = "\"tools\":" + input.tools.json;
+    made.options.extraJson = input.templateVariables.size() <= 2
+                                 ? "{" + field + "}"
+                                 : "{" + field + "," + input.templateVariables.substr(1);
+  }
+  return made;
 }
 
 Result<std::string> renderChat(const ServedModel &model, const ChatInput &input) {
-  if (!model.chatTemplate())
-    return Error{ExitCode::Usage, "E0521", "this model has no chat template",
-                 "the checkpoint it was made from had none",
-                 "give one: ingot serve --chat-template FILE.jinja"};
-  text::ChatTemplate::Options options = model.templateTokens();
-  options.continueFinalMessage = input.continueLast;
-  options.addGenerationPrompt = input.generationPrompt;
-  const bool tools = input.tools.choice != Tools::Choice::None;
-  if (needsPlainTools(model, input)) {
-    options.extraJson = input.templateVariables;
-    return model.chatTemplate()->render(
-        plainToolMessages(input.messages, tools ? input.tools.json : ""), options);
+  auto made = renderingOf(model, input);
+  if (!made)
+    return made.error();
+  return made->own->render(made->messages, made->options);
+}
+
+Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input,
+                                               bool toFit) {
+  auto made = renderingOf(model, input);
+  if (!made)
+    return made.error();
+  if (!model.rules().trustContent) {
+    const size_t most = toFit ? size_t(model.session().context()) : SIZE_MAX;
+    auto encoded = made->own->encode(*model.tokenizer(), made->messages, made->options, most);
+    if (encoded && encoded->tooLong)
+      return model.session().tooLong(encoded->text.size());
+    return encoded;
   }
-  options.extraJson = input.templateVariables;
-  if (tools) {
-    const std::string field = "\"tools\":" + input.tools.json;
-    options.extraJson = input.templateVariables.size() <= 2
-                            ? "{" + field + "}"
-                            : "{" + field + "," + input.templateVariables.substr(1);
-  }
-  return model.chatTemplate()->render(input.messages, options);
+  auto text = made->own->render(made->messages, made->options);
+  if (!text)
+    return text.error();
+  auto ids = toFit ? model.session().encodeToFit(*text, runtime::PromptText::Rendered)
+                   : model.tokenizer()->encode(*text, /*parseSpecial=*/true);
+  if (!ids)
+    return ids.error();
+  return text::ChatTemplate::Encoded{std::move(*text), std::move(*ids)};
 }
 
 /// The grammar that a request asks for. JSON may come after reasoning, if the model reasons; the
@@ -53,16 +122,15 @@ grammarOf(ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
 
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) {
   ServedModel &model = *generation.model;
-  auto text = renderChat(model, input);
-  if (!text)
-    return apiError(text.error(), "messages");
-  auto ids = model.session().encodeToFit(*text, runtime::PromptText::Rendered);
-  if (!ids)
-    return apiError(ids.error(), "messages");
+  auto encoded = encodeChat(model, input, /*toFit=*/generation.keepPrompt < 0);
+  if (!encoded)
+    return apiError(encoded.error(), "messages");
   ChatPrompt prompt;
-  prompt.ids = std::move(*ids);
-  prompt.format = model.outputFormat();
-  prompt.format.reasoningOpen = text::endsInReasoning(prompt.format, *text);
+  prompt.ids = std::move(encoded->ids);
+  truncatePrompt(generation, prompt.ids);
+  prompt.format = input.ownTemplate.empty() ? model.outputFormat()
+                                            : text::detectOutputFormat(input.ownTemplate);
+  prompt.format.reasoningOpen = text::endsInReasoning(prompt.format, encoded->text);
   if (input.grammar) {
     auto grammar = grammarOf(model, *input.grammar, prompt.format);
     if (!grammar)
@@ -70,9 +138,10 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
     generation.request.grammar = std::move(*grammar);
   }
   const bool tools = input.tools.choice != Tools::Choice::None;
-  if (tools && (prompt.format.tools.empty() || needsPlainTools(model, input)))
+  if (auto own = templateOf(model, input);
+      tools && (prompt.format.tools.empty() || needsPlainTools(**own, input)))
     prompt.format.tools = kPlainToolFormat;
-  generation.request.showSpecial = tools || !prompt.format.reasoning.empty();
+  generation.request.showSpecial |= tools || !prompt.format.reasoning.empty();
   if (!tools)
     return prompt;
   prompt.tools = input.tools.names;
@@ -82,7 +151,7 @@ Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) 
     return ApiError{400, "tool_choice: cannot be given together with response_format",
                     "tool_choice", ""};
   auto grammar =
-      text::toolGrammar(prompt.format, input.tools.json, input.tools.forced,
+      text::toolGrammar(prompt.format, input.tools.callable(), input.tools.forced,
                         input.tools.parallel && input.tools.forced.empty(), model.tokenizer());
   if (!grammar)
     return apiError(grammar.error(), "tool_choice");

@@ -14,6 +14,7 @@ namespace ingot::api {
 
 /// What goes into a chat's prompt.
 struct ChatInput {
+  std::string ownTemplate; ///< of the request; "": the model's
   std::string messages; ///< JSON array
   Tools tools;
   std::string templateVariables; ///< a JSON object of more variables, or ""
@@ -23,8 +24,15 @@ struct ChatInput {
   std::optional<AskedGrammar> grammar; ///< of the answer
 };
 
+/// chat_template, chat_template_kwargs, documents, add_generation_prompt, continue_final_message.
+void readTemplateFields(const Fields &body, const ServedModel &model, ChatInput &input);
+
 /// The prompt as text. E0521 if the model has no chat template.
 Result<std::string> renderChat(const ServedModel &model, const ChatInput &input);
+/// And as ids. Control tokens that messages hold are text, unless the server trusts them. `toFit`:
+/// E0505 where they are more than the context, which shows early (Session::encodeToFit).
+Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input,
+                                               bool toFit);
 
 /// A chat that is ready to be answered.
 struct ChatPrompt {

@@ -16,6 +16,7 @@ public:
   ChatStream(Generation generation, std::shared_ptr<http::Responder> responder,
              const ChatPrompt &prompt)
       : ChatAnswer(std::move(generation), std::move(responder), prompt),
+        promptIds(asked().returnIds ? prompt.ids : std::vector<int32_t>()),
         head(listHead("chatcmpl-", asked().stream ? "chat.completion.chunk" : "chat.completion")) {}
 
 private:
@@ -26,6 +27,7 @@ private:
     std::string content, reasoning;
     std::vector<ToolCall> calls;
     std::string logprobs; ///< items of the list
+    std::vector<int32_t> ids;
     std::string finish;
   };
 
@@ -64,6 +66,23 @@ private:
     return json.close().close().text();
   }
 
+  static std::string idsJson(const std::vector<int32_t> &ids) {
+    JsonText json;
+    json.open('[');
+    for (int32_t id : ids)
+      json.value(id);
+    return json.close().text();
+  }
+
+  void noteId(Choice &choice, const service::Output *output) const {
+    if (asked().returnIds && output && output->id >= 0)
+      choice.ids.push_back(output->id);
+  }
+
+  void prompt(const service::Output &output) override {
+    scores = promptLogprobsJson(*asked().model, output.scores);
+  }
+
   bool wantsLogprobs() const { return asked().request.sampling.topLogprobs >= 0; }
 
   /// One chunk with a delta that is JSON already.
@@ -78,11 +97,16 @@ private:
       text.append("{\"content\":[").append(logprobs).append("],\"refusal\":null}");
     text.append(",\"finish_reason\":");
     if (finish.empty())
-      text.append("null}]");
+      text.append("null");
     else
-      text.append("\"").append(finish).append("\"}]");
-    text.append(asked().includeUsage ? ",\"usage\":null}" : "}");
-    event(text);
+      text.append("\"").append(finish).append("\"");
+    if (asked().returnIds)
+      text.append(",\"token_ids\":").append(idsJson(std::exchange(of(index).ids, {})));
+    text.append("}]");
+    if (asked().returnIds && isFirst)
+      text.append(",\"prompt_token_ids\":").append(idsJson(promptIds));
+    isFirst = false;
+    event(text + chunkEnd());
   }
 
   void begin() override {
@@ -98,6 +122,7 @@ private:
   void piece(int32_t index, const text::OutputPiece &piece,
              const service::Output *output) override {
     Choice &choice = of(index);
+    noteId(choice, output);
     std::string logprob = wantsLogprobs() ? logprobOf(output) : "";
     if (!asked().stream && !logprob.empty())
       choice.logprobs += (choice.logprobs.empty() ? "" : ",") + logprob;
@@ -129,12 +154,11 @@ private:
   }
 
   void silent(int32_t index, const service::Output &output) override {
-    if (!wantsLogprobs())
-      return;
-    std::string logprob = logprobOf(&output);
-    if (logprob.empty())
-      return;
     Choice &choice = of(index);
+    noteId(choice, &output);
+    std::string logprob = wantsLogprobs() ? logprobOf(&output) : "";
+    if (logprob.empty() && choice.ids.empty())
+      return;
     if (asked().stream)
       chunk(index, "{\"content\":\"\"}", logprob, "");
     else
@@ -175,7 +199,10 @@ private:
       json.raw("{\"content\":[" + choice.logprobs + "],\"refusal\":null}");
     else
       json.raw("null");
-    json.key("finish_reason").value(choice.finish).close();
+    json.key("finish_reason").value(choice.finish);
+    if (asked().returnIds)
+      json.key("token_ids").raw(idsJson(choice.ids));
+    json.close();
   }
 
   void finished() override {
@@ -183,11 +210,18 @@ private:
     json.open('[');
     for (int32_t i = 0; !asked().stream && i < choices(); ++i)
       choiceJson(json, i);
+    if (!scores.empty())
+      moreMembers += ",\"prompt_logprobs\":" + scores;
+    if (asked().returnIds)
+      moreMembers += ",\"prompt_token_ids\":" + idsJson(promptIds);
     finishList(head, json.close().text());
   }
 
+  const std::vector<int32_t> promptIds; ///< where they are wanted
   const std::string head;
   std::vector<Choice> answers;
+  bool isFirst = true; ///< no chunk is out yet
+  std::string scores; ///< prompt_logprobs
 };
 
 } // namespace
@@ -208,9 +242,11 @@ std::optional<ApiError> chatCompletions(Call &call) {
   ChatInput input;
   input.messages = readMessages(body, input.toolMessages);
   input.tools = readTools(body);
-  if (body.object("chat_template_kwargs"))
-    input.templateVariables = body.json("chat_template_kwargs");
-  input.continueLast = body.boolean("continue_final_message").value_or(false);
+  readTemplateFields(body, *generation.model, input);
+  readPromptLogprobs(body, generation);
+  refuseUnsupported(body, "echo", "is not supported here: /v1/completions has it", {"false"});
+  refuseUnsupported(body, "add_special_tokens",
+                    "is not supported: the template says what begins a prompt", {"false"});
   refuseUnsupported(body, "functions", "is not supported: give tools");
   refuseUnsupported(body, "function_call", "is not supported: give tool_choice");
   refuseUnsupported(body, "audio", "is not supported");

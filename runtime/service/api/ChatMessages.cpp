@@ -7,6 +7,7 @@
 
 namespace ingot::api {
 
+namespace dom = simdjson::dom;
 using runtime::JsonText;
 
 std::string readContent(const Fields &message, std::string_view name,
@@ -95,6 +96,37 @@ std::string readMessages(const Fields &body, bool &toolMessages) {
   return json.close().text();
 }
 
+/// The name of a tool, in chat's shape or that of responses.
+static std::string nameOf(const Fields &tool) {
+  auto function = tool.object("function");
+  return std::string((function ? *function : tool).text("name", 64).value_or(""));
+}
+
+void Tools::allow(const Fields &chosen, const std::vector<Fields> &all) {
+  chosen.require("mode");
+  chosen.require("tools");
+  auto mode = chosen.oneOf("mode", {"auto", "required"});
+  std::vector<std::string> named;
+  for (const Fields &one : chosen.objects("tools", 1, kMostTools)) {
+    named.push_back(nameOf(one));
+    if (std::ranges::find(names, named.back()) == names.end())
+      one.fail("", "is none of the tools");
+  }
+  JsonText json;
+  json.open('[');
+  dom::parser parser;
+  dom::array list;
+  if (!parser.parse(simdjson::padded_string(this->json)).get(list)) {
+    size_t index = 0;
+    for (dom::element tool : list)
+      if (index < all.size() && std::ranges::find(named, nameOf(all[index++])) != named.end())
+        json.raw(std::string(simdjson::minify(tool)));
+  }
+  allowed = json.close().text();
+  names = std::move(named);
+  choice = mode == "required" ? Choice::Required : Choice::Auto;
+}
+
 Tools readTools(const Fields &body) {
   Tools tools;
   auto list = body.objects("tools", 0, kMostTools);
@@ -126,8 +158,12 @@ Tools readTools(const Fields &body) {
         tools.choice = Tools::Choice::None;
       else if (word == "required")
         tools.choice = Tools::Choice::Required;
-    } else if (auto named = body.object("tool_choice")) {
-      (void)named->oneOf("type", {"function"});
+    } else if (auto named = body.object("tool_choice");
+               named && named->oneOf("type", {"function", "allowed_tools"}) == "allowed_tools") {
+      named->require("allowed_tools");
+      if (auto chosen = named->object("allowed_tools"))
+        tools.allow(*chosen, list);
+    } else if (named) {
       auto function = named->object("function");
       if (function)
         function->require("name");

@@ -30,6 +30,10 @@ struct Tools {
   std::vector<std::string> names; ///< that may be called
   enum class Choice { None, Auto, Required } choice = Choice::None;
   std::string forced; ///< the one that must be called; or ""
+  std::string allowed; ///< as `json`, of those that may be called; "": all may
+  const std::string &callable() const { return allowed.empty() ? json : allowed; }
+  /// tool_choice's "allowed_tools": `mode` and the names of some of the tools.
+  void allow(const Fields &choice, const std::vector<Fields> &all);
   bool parallel = true;
 };
 /// "tools", "tool_choice", "parallel_tool_calls" as OpenAI's chat has them.

@@ -2,6 +2,7 @@
 #include "runtime/service/api/GenerationFields.h"
 
 #include "runtime/engine/Hash.h"
+#include "runtime/engine/JsonText.h"
 
 #include <algorithm>
 #include <charconv>
@@ -63,6 +64,75 @@ static void readBias(const Fields &body, Generation &out) {
   }
 }
 
+/// Ids that may and may not come: vLLM's allowed_token_ids, bad_words, min_tokens.
+static void readIdRules(const Fields &body, Generation &out) {
+  runtime::IdRules &rules = out.request.ids;
+  const int64_t vocab = out.model->session().vocab();
+  for (int64_t id : body.integers("allowed_token_ids", size_t(vocab), 0, vocab - 1))
+    rules.allowed.push_back(int32_t(id));
+  if (body.has("allowed_token_ids") && rules.allowed.empty())
+    body.fail("allowed_token_ids", "is empty, so that nothing could be answered");
+  const text::Tokenizer *tokenizer = out.model->tokenizer();
+  for (const std::string &word : body.texts("bad_words", kMostBadWords, kMostStopBytes)) {
+    if (!tokenizer)
+      return body.fail("bad_words", "this engine has no tokenizer");
+    const size_t begin = word.find_first_not_of(' ');
+    if (begin == std::string::npos)
+      return body.fail("bad_words", "has a word without a letter");
+    // Within a text and at its beginning a word has other ids.
+    for (const char *before : {"", " "}) {
+      auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
+      if (ids && !ids->empty() &&
+          (rules.forbidden.empty() || rules.forbidden.back() != *ids))
+        rules.forbidden.push_back(std::move(*ids));
+    }
+  }
+  rules.minTokens = body.integer("min_tokens", 0, 1 << 30).value_or(0);
+  const int64_t most = out.request.promptOnly ? 0 : out.request.maxTokens;
+  if (most >= 0 && rules.minTokens > most)
+    body.fail("min_tokens", "is " + std::to_string(rules.minTokens) + ", and at most " +
+                                std::to_string(most) + " may come");
+}
+
+/// Other servers' fields that would change the answer here, if they were known. What is harmless
+/// is what the field's own server does without it.
+static void refuseForeign(const Fields &body) {
+  struct Foreign {
+    const char *name;
+    std::initializer_list<std::string_view> harmless;
+  };
+  static const Foreign kForeign[] = {
+      // OpenAI's
+      {"best_of", {"1"}},
+      {"web_search_options", {}},
+      // vLLM's
+      {"guided_whitespace_pattern", {}},
+      {"structural_tag", {}},
+      {"logits_processors", {"[]"}},
+      {"kv_transfer_params", {"{}"}},
+      {"vllm_xargs", {"{}"}},
+      {"mm_processor_kwargs", {"{}"}},
+      {"return_tokens_as_token_ids", {"false"}},
+      // llama.cpp's
+      {"mirostat", {"0"}},
+      {"dry_multiplier", {"0", "0.0"}},
+      {"xtc_probability", {"0", "0.0"}},
+      {"dynatemp_range", {"0", "0.0"}},
+      {"top_n_sigma", {"-1", "-1.0"}},
+      {"repeat_last_n", {"-1"}},
+      {"samplers", {}},
+      {"n_probs", {"0"}},
+      {"post_sampling_probs", {"false"}},
+      {"timings_per_token", {"false"}},
+      {"return_progress", {"false"}},
+      {"t_max_predict_ms", {"0", "-1"}},
+      {"n_indent", {"0"}},
+      {"lora", {"[]"}},
+  };
+  for (const Foreign &one : kForeign)
+    refuseUnsupported(body, one.name, "is not supported", one.harmless);
+}
+
 /// A number that only this process can work out, so that nobody finds a text that makes another's.
 static uint64_t hidden(std::string_view purpose, int apiKey, std::string_view text) {
   static const std::string secret = [] {
@@ -96,6 +166,11 @@ void readGeneration(const Fields &body, Generation &out,
   set(p.minP, body.number("min_p", 0, 1));
   set(p.typicalP, body.number("typical_p", 1e-9, 1));
   set(p.repetitionPenalty, body.number("repetition_penalty", 1e-3, 100));
+  if (auto penalty = body.number("repeat_penalty", 1e-3, 100)) { // llama.cpp's name
+    if (body.has("repetition_penalty"))
+      body.fail("repeat_penalty", "cannot be given together with repetition_penalty");
+    p.repetitionPenalty = float(*penalty);
+  }
   set(p.presencePenalty, body.number("presence_penalty", -2, 2));
   set(p.frequencyPenalty, body.number("frequency_penalty", -2, 2));
   if (filtered && greedyByDefault)
@@ -116,24 +191,100 @@ void readGeneration(const Fields &body, Generation &out,
   for (int64_t id : body.integers("stop_token_ids", kMostStops, 0, vocab - 1))
     out.request.stopIds.push_back(int32_t(id));
   set(out.request.ignoreEos, body.boolean("ignore_eos"));
-  set(out.choices, body.integer("n", 1, kMostChoices));
+  set(out.choices, body.integer("n", 1, out.model->rules().mostChoices));
   set(out.stream, body.boolean("stream"));
   if (auto options = body.object("stream_options")) {
     if (!out.stream)
       body.fail("stream_options", "is only allowed where stream is true");
     set(out.includeUsage, options->boolean("include_usage"));
+    set(out.continuousUsage, options->boolean("continuous_usage_stats"));
+    out.continuousUsage &= out.includeUsage; // as in vLLM
   }
   for (std::string_view name : maxTokens)
-    if (auto most = body.integer(name, 1, 1 << 30))
+    if (auto most = body.integer(name, 0, 1 << 30))
       out.request.maxTokens = *most;
-  // Below the others; before them nobody can put himself.
-  set(out.request.priority, body.integer("priority", 0, INT32_MAX));
+  if (auto most = body.integer("n_predict", -1, 1 << 30)) // llama.cpp's name
+    out.request.maxTokens = *most;
+  out.request.promptOnly = out.request.maxTokens == 0;
+  readIdRules(body, out);
+  set(out.request.showStop, body.boolean("include_stop_str_in_output"));
+  if (auto skip = body.boolean("skip_special_tokens"))
+    out.request.showSpecial = !*skip;
+  set(out.returnIds, body.boolean("return_token_ids"));
+  if (out.returnIds)
+    out.request.tellStop = true; // as in vLLM, it is among the ids
+  if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
+    if (*kept == 0)
+      body.fail("truncate_prompt_tokens", "is 0: nothing of the prompt would be left");
+    out.keepPrompt = *kept < 0 ? std::max<int64_t>(1, out.model->session().context() -
+                                                          std::max<int64_t>(1, out.request.maxTokens))
+                               : *kept;
+  }
+  set(out.request.cachePrefix, body.boolean("cache_prompt")); // llama.cpp's name
+  set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
   // Prefixes are shared among requests of one key with one salt; shares are counted by key and
   // user.
   out.request.cacheSalt = hidden("salt", out.apiKey, body.text("cache_salt", 1 << 10).value_or(""));
   out.request.user = int64_t(hidden("user", out.apiKey, body.text("user", 1 << 10).value_or("")));
-  refuseUnsupported(body, "best_of", "is not supported", {"1"});
-  refuseUnsupported(body, "min_tokens", "is not supported", {"0"});
+  refuseForeign(body);
+}
+
+void readPromptLogprobs(const Fields &body, Generation &out) {
+  auto top = body.integer("prompt_logprobs", 0, runtime::kMaxTopLogprobs);
+  if (!top)
+    return;
+  if (out.stream)
+    body.fail("prompt_logprobs", "is not there where stream is true");
+  out.request.promptLogprobs = int32_t(*top);
+}
+
+std::string promptLogprobsJson(const ServedModel &model,
+                               const std::vector<runtime::PromptScore> &scores) {
+  runtime::JsonText json;
+  json.open('[').raw("null");
+  for (const runtime::PromptScore &score : scores) {
+    json.open('{');
+    for (size_t i = 0; i < score.logprobs.size(); ++i) {
+      const runtime::TokenLogprob &one = score.logprobs[i];
+      if (i && one.id == score.logprobs[0].id)
+        continue;
+      json.key(std::to_string(one.id)).open('{').key("logprob").value(double(one.logprob));
+      // Of the likeliest the n-th is the n-th.
+      json.key("rank").value(i ? int32_t(i) : score.rank).key("decoded_token");
+      json.value(model.tokenizer()
+                     ? text::replaceInvalidUtf8(model.tokenizer()->tokenBytes(one.id))
+                     : std::to_string(one.id));
+      json.close();
+    }
+    json.close();
+  }
+  return json.close().text();
+}
+
+void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids) {
+  if (generation.keepPrompt >= 0 && int64_t(ids.size()) > generation.keepPrompt)
+    ids.erase(ids.begin(), ids.end() - generation.keepPrompt);
+}
+
+/// vLLM's structured_outputs: one of several kinds.
+template <typename Ask> static void readStructured(const Fields &wanted, Ask &&ask) {
+  using text::GrammarKind;
+  if (auto schema = wanted.element("json"))
+    ask(wanted.path("json"), GrammarKind::JsonSchema,
+        schema->is_string() ? std::string(schema->get_string().value_unsafe())
+                            : wanted.json("json"));
+  if (auto text = wanted.text("regex", 64 << 10))
+    ask(wanted.path("regex"), GrammarKind::Regex, std::string(*text));
+  if (auto text = wanted.text("grammar", 64 << 10))
+    ask(wanted.path("grammar"), GrammarKind::Lark, std::string(*text));
+  if (wanted.has("choice") && !wanted.texts("choice", 4096, 4096).empty())
+    ask(wanted.path("choice"), GrammarKind::Choice, wanted.json("choice"));
+  if (wanted.boolean("json_object").value_or(false))
+    ask(wanted.path("json_object"), GrammarKind::JsonObject, "");
+  for (const char *name : {"structural_tag", "whitespace_pattern"})
+    refuseUnsupported(wanted, name, "is not supported");
+  for (const char *name : {"disable_any_whitespace", "disable_additional_properties"})
+    refuseUnsupported(wanted, name, "is not supported", {"false"});
 }
 
 std::optional<AskedGrammar> readGrammar(const Fields &body) {
@@ -147,7 +298,9 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
   if (auto format = body.object("response_format")) {
     format->require("type");
     auto type = format->oneOf("type", {"text", "json_object", "json_schema", "regex", "grammar"});
-    if (type == "json_object") {
+    if (type == "json_object" && format->object("schema")) { // llama.cpp's shape
+      ask("response_format.schema", GrammarKind::JsonSchema, format->json("schema"));
+    } else if (type == "json_object") {
       ask("response_format", GrammarKind::JsonObject, "");
     } else if (type == "json_schema") {
       format->require("json_schema");
@@ -169,7 +322,9 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
         ask("response_format.grammar", GrammarKind::Lark, std::string(*text));
     }
   }
-  // vLLM's names.
+  if (auto wanted = body.object("structured_outputs")) // vLLM's
+    readStructured(*wanted, ask);
+  // vLLM's older names.
   if (auto guided = body.element("guided_json"))
     ask("guided_json", GrammarKind::JsonSchema,
         guided->is_string() ? std::string(guided->get_string().value_unsafe())
@@ -180,6 +335,8 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
     ask("guided_grammar", GrammarKind::Lark, std::string(*text));
   if (auto text = body.text("grammar", 64 << 10)) // llama.cpp's name
     ask("grammar", GrammarKind::Gbnf, std::string(*text));
+  if (body.object("json_schema")) // llama.cpp's
+    ask("json_schema", GrammarKind::JsonSchema, body.json("json_schema"));
   if (body.has("guided_choice"))
     if (auto choices = body.texts("guided_choice", 4096, 4096); !choices.empty())
       ask("guided_choice", GrammarKind::Choice, body.json("guided_choice"));

@@ -15,8 +15,7 @@
 
 namespace ingot::api {
 
-constexpr int32_t kMostChoices = 8;
-constexpr size_t kMostStops = 16, kMostStopBytes = 256, kMostBias = 1024;
+constexpr size_t kMostStops = 16, kMostStopBytes = 256, kMostBias = 1024, kMostBadWords = 1024;
 
 /// One request, read and checked but for the length of its prompt.
 struct Generation {
@@ -25,6 +24,9 @@ struct Generation {
   int32_t choices = 1;
   bool stream = false;
   bool includeUsage = false;                      ///< stream_options.include_usage
+  bool continuousUsage = false;                   ///< and in every chunk
+  bool returnIds = false;                         ///< return_token_ids: of prompt and answer
+  int64_t keepPrompt = -1; ///< ids of the prompt that are kept, its last ones; -1: all
   int apiKey = -1;                                ///< http::Request::apiKey
   std::string requestId;                          ///< X-Request-Id
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
@@ -41,6 +43,14 @@ readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiErro
 void readGeneration(const Fields &body, Generation &out,
                     std::initializer_list<std::string_view> maxTokens);
 
+/// "prompt_logprobs", of the routes that write them (promptLogprobsJson).
+void readPromptLogprobs(const Fields &body, Generation &out);
+/// vLLM's list of them: null, then {"ID":{"logprob","rank","decoded_token"}} for each id.
+std::string promptLogprobsJson(const ServedModel &model,
+                               const std::vector<runtime::PromptScore> &scores);
+/// truncate_prompt_tokens: what is kept of a prompt.
+void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids);
+
 /// Refuses fields that ask for what is not there, so that nobody believes they had an effect:
 /// a value other than `harmless` (JSON texts) is an error.
 void refuseUnsupported(const Fields &body, std::string_view name, std::string_view why,
@@ -52,7 +62,8 @@ struct AskedGrammar {
   std::string source;
   std::string field; ///< that said it, as a path
 };
-/// response_format of chat and the guided_* fields; nullopt: any text may be given.
+/// response_format of chat, structured_outputs, the guided_* fields, grammar and json_schema;
+/// nullopt: any text may be given.
 std::optional<AskedGrammar> readGrammar(const Fields &body);
 /// Compiles it; errors name the field.
 Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,

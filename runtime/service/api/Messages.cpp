@@ -295,6 +295,27 @@ ChatInput readChat(const Fields &body) {
   return input;
 }
 
+/// output_config.format, which was output_format before: {"type":"json_schema","schema"}.
+std::optional<AskedGrammar> readFormat(const Fields &body) {
+  std::optional<AskedGrammar> asked;
+  auto read = [&](const Fields &holder, std::string_view name) {
+    auto format = holder.object(name);
+    if (!format)
+      return;
+    format->require("type");
+    format->require("schema");
+    (void)format->oneOf("type", {"json_schema"});
+    if (asked)
+      holder.fail(name, "cannot be given together with " + asked->field);
+    else if (format->object("schema"))
+      asked = {text::GrammarKind::JsonSchema, format->json("schema"), format->path("schema")};
+  };
+  if (auto config = body.object("output_config"))
+    read(*config, "format");
+  read(body, "output_format");
+  return asked;
+}
+
 } // namespace
 
 std::optional<ApiError> messages(Call &call) {
@@ -307,6 +328,14 @@ std::optional<ApiError> messages(Call &call) {
       generation.request.stopStrings.push_back(std::move(stop));
   generation.choices = 1;
   ChatInput input = readChat(body);
+  input.grammar = readFormat(body);
+  if (auto other = readGrammar(body)) {
+    if (input.grammar)
+      body.fail(other->field, "cannot be given together with " + input.grammar->field);
+    input.grammar = std::move(other);
+  }
+  refuseUnsupported(body, "mcp_servers", "is not supported", {"[]"});
+  refuseUnsupported(body, "container", "is not supported");
   if (call.document.error())
     return call.document.error();
   auto prompt = prepareChat(generation, input);
@@ -325,11 +354,11 @@ std::optional<ApiError> countTokens(Call &call) {
     return apiError(text.error(), "messages");
   if (auto error = tooLongToCount(*text))
     return error;
-  auto ids = call.generation.model->tokenizer()->encode(*text);
-  if (!ids)
-    return apiError(ids.error(), "messages");
+  auto encoded = encodeChat(*call.generation.model, input, /*toFit=*/false);
+  if (!encoded)
+    return apiError(encoded.error(), "messages");
   call.responder->send(200, "application/json",
-                       JsonText().open('{').key("input_tokens").value(ids->size()).close().text());
+                       JsonText().open('{').key("input_tokens").value(encoded->ids.size()).close().text());
   return std::nullopt;
 }
 

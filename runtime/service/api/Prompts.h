@@ -6,7 +6,6 @@
 
 namespace ingot::api {
 
-constexpr size_t kMostPrompts = 64; ///< that answers are written to
 constexpr size_t kMostPromptBytes = 8 << 20;
 constexpr size_t kMostCountedBytes = 1 << 20; ///< that are told as ids, or counted
 
@@ -14,7 +13,7 @@ constexpr size_t kMostCountedBytes = 1 << 20; ///< that are told as ids, or coun
 /// `prompts` and `texts` is filled; false: neither, and the document has the error.
 bool readPrompts(const Fields &body, std::string_view name, const ServedModel &model,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
-                 size_t most = kMostPrompts);
+                 size_t most);
 
 /// Why a rendered conversation is not told as ids or counted: it is too long for that.
 std::optional<ApiError> tooLongToCount(std::string_view text);

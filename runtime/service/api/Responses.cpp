@@ -266,6 +266,10 @@ void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
   }
 }
 
+void readParallel(const Fields &body, Tools &tools) {
+  tools.parallel = body.boolean("parallel_tool_calls").value_or(true);
+}
+
 /// Tools of this route have their function's fields at the top.
 void readFlatTools(const Fields &body, Tools &tools) {
   JsonText json;
@@ -305,7 +309,10 @@ void readFlatTools(const Fields &body, Tools &tools) {
                                           : tools.choice;
     } else if (auto named = body.object("tool_choice")) {
       named->require("type");
-      (void)named->oneOf("type", {"function"});
+      if (named->oneOf("type", {"function", "allowed_tools"}) == "allowed_tools") {
+        tools.allow(*named, list);
+        return readParallel(body, tools);
+      }
       named->require("name");
       tools.forced = named->text("name", 64).value_or("");
       tools.choice = Tools::Choice::Required;
@@ -315,7 +322,7 @@ void readFlatTools(const Fields &body, Tools &tools) {
     if (tools.choice == Tools::Choice::Required && list.empty())
       body.fail("tool_choice", "needs tools");
   }
-  tools.parallel = body.boolean("parallel_tool_calls").value_or(true);
+  readParallel(body, tools);
 }
 
 std::optional<AskedGrammar> readFormat(const Fields &body) {
@@ -364,6 +371,11 @@ std::optional<ApiError> responses(Call &call) {
   refuseUnsupported(body, "conversation", "is not supported: send the conversation whole");
   refuseUnsupported(body, "background", "is not supported", {"false"});
   input.grammar = readFormat(body);
+  if (auto other = readGrammar(body)) {
+    if (input.grammar)
+      body.fail(other->field, "cannot be given together with text.format");
+    input.grammar = std::move(other);
+  }
   (void)body.object("metadata");
   if (call.document.error())
     return call.document.error();

@@ -81,6 +81,20 @@ void readContrastive(const Fields &body, Generation &out, double alpha) {
   out.request.contrastive = contrastive;
 }
 
+/// What is about the ids of a draw, or about one answer as it grows.
+void refuseBesideSearch(const Fields &body, const Generation &out) {
+  auto refuse = [&](bool asked, std::string_view name) {
+    if (asked)
+      body.fail(name, "cannot be given together with a search");
+  };
+  refuse(!out.request.ids.allowed.empty(), "allowed_token_ids");
+  refuse(!out.request.ids.forbidden.empty(), "bad_words");
+  refuse(out.request.ids.minTokens > 0, "min_tokens");
+  refuse(out.request.showStop, "include_stop_str_in_output");
+  refuse(out.request.promptOnly, "max_tokens");
+  refuse(body.has("prompt_logprobs"), "prompt_logprobs");
+}
+
 } // namespace
 
 void readSearch(const Fields &body, Generation &out) {
@@ -99,6 +113,8 @@ void readSearch(const Fields &body, Generation &out) {
   }
   if (alpha > 0)
     readContrastive(body, out, alpha);
+  if (beams || alpha > 0)
+    refuseBesideSearch(body, out);
   if (beams || alpha > 0) // the checkpoint's own settings are for draws, too
     out.request.sampling.temperature = 0;
 }

@@ -14,12 +14,21 @@
 
 namespace ingot::api {
 
+/// What requests to a model may ask for.
+struct RequestRules {
+  int32_t mostChoices = runtime::Session::kMostChoices; ///< "n"
+  size_t mostPrompts = 1024;                            ///< of one request
+  bool ownTemplates = false; ///< a request may bring its own chat template
+  bool trustContent = false; ///< control tokens in messages are control tokens
+};
+
 struct ModelOptions {
   std::string name; ///< that requests give as "model"; empty: the model's name in the engine
   std::string alias;                       ///< a second name, where no other model has it
   std::string chatTemplate;                ///< source; empty: the engine's
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
   service::ServiceOptions service;
+  RequestRules rules;
 };
 
 /// Safe to use from any thread. A request keeps the model it began with, also when another takes
@@ -33,6 +42,7 @@ public:
 
   const std::string &name() const { return options.name; }
   const std::string &alias() const { return options.alias; }
+  const RequestRules &rules() const { return options.rules; }
   int64_t created() const { return since; }                ///< seconds of the epoch
   const std::string &fingerprint() const { return print; } ///< of engine and code: "fp_…"
   service::Service &service() { return *serving; }

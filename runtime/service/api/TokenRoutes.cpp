@@ -14,14 +14,11 @@ static std::optional<ApiError> needTokenizer(const ServedModel &model) {
   return ApiError{400, "this engine has no tokenizer", "model", "E0520"};
 }
 
-static ChatInput readChat(const Fields &body) {
+static ChatInput readChat(const Fields &body, const ServedModel &model) {
   ChatInput input;
   input.messages = readMessages(body, input.toolMessages);
   input.tools = readTools(body);
-  if (body.object("chat_template_kwargs"))
-    input.templateVariables = body.json("chat_template_kwargs");
-  input.generationPrompt = body.boolean("add_generation_prompt").value_or(true);
-  input.continueLast = body.boolean("continue_final_message").value_or(false);
+  readTemplateFields(body, model, input);
   return input;
 }
 
@@ -33,11 +30,17 @@ std::optional<ApiError> tokenize(Call &call) {
   if (auto error = needTokenizer(model))
     return error;
   Result<std::string> text = std::string();
+  Result<text::ChatTemplate::Encoded> encoded = text::ChatTemplate::Encoded();
   const bool chat = body.has("messages");
   if (chat) {
-    ChatInput input = readChat(body);
-    if (!call.document.error())
+    ChatInput input = readChat(body, model);
+    if (!call.document.error()) {
       text = renderChat(model, input);
+      if (text)
+        if (auto error = tooLongToCount(*text))
+          return error;
+      encoded = encodeChat(model, input, /*toFit=*/false);
+    }
   } else {
     const char *name = body.has("content") ? "content" : "prompt";
     body.require(name);
@@ -47,11 +50,13 @@ std::optional<ApiError> tokenize(Call &call) {
   const bool strings = body.boolean("return_token_strs").value_or(false);
   if (call.document.error())
     return call.document.error();
-  if (!text)
-    return apiError(text.error(), "messages");
-  if (auto error = tooLongToCount(*text))
-    return error;
-  auto ids = special && !text->empty() ? model.session().encodePrompt(*text)
+  if (!encoded)
+    return apiError(encoded.error(), "messages");
+  if (chat)
+    text = std::move(encoded->text);
+  const bool plain = special || !chat;
+  auto ids = !plain ? Result<std::vector<int32_t>>(std::move(encoded->ids))
+             : special && !text->empty() ? model.session().encodePrompt(*text)
                                        : model.tokenizer()->encode(*text);
   if (!ids)
     return apiError(ids.error(), "prompt");
@@ -89,7 +94,7 @@ std::optional<ApiError> detokenize(Call &call) {
 }
 
 std::optional<ApiError> applyTemplate(Call &call) {
-  ChatInput input = readChat(*call.body);
+  ChatInput input = readChat(*call.body, *call.generation.model);
   if (call.document.error())
     return call.document.error();
   auto text = renderChat(*call.generation.model, input);

@@ -10,6 +10,7 @@ mod decoding;
 mod flat_bpe;
 mod gbnf;
 mod grammar;
+mod guard;
 mod job;
 mod nesting;
 mod pipeline;
@@ -74,6 +75,9 @@ const TOO_LARGE: i32 = 4;
 const LIMIT: i32 = 5;
 const INPUT: i32 = 6;
 const PANIC: i32 = 7;
+
+/// Texts of conversations up to so many bytes are encoded whole: then it is told how many ids there are.
+const SHORT: usize = 64 << 10;
 
 /// Where the last panic happened: "minijinja-3.0.5/src/value/ops.rs:185".
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
@@ -264,6 +268,41 @@ pub unsafe extern "C" fn ingot_template_render(
     guarded(error, || {
         let rendered = (*template).render(&messages.text(), &variables.text(), continued).map_err(failure)?;
         text.put(&rendered);
+        Ok(())
+    })
+}
+
+/// Renders and encodes; control tokens in messages and variables are text (guard.rs).
+///
+/// # Safety
+/// `template` and `tokenizer` are open, `messages` (a JSON array) and `variables` (a JSON object) readable.
+#[no_mangle]
+pub unsafe extern "C" fn ingot_template_encode(
+    template: *const Template,
+    tokenizer: *const Tokenizer,
+    messages: Slice,
+    variables: Slice,
+    continued: bool,
+    most: usize,
+    text: Output,
+    ids: Output,
+    error: Output,
+) -> i32 {
+    guarded(error, || {
+        let tokenizer = &*tokenizer;
+        let (shown, prefixed) = (*template)
+            .render_guarded(&messages.text(), &variables.text(), continued, tokenizer.specials())
+            .map_err(failure)?;
+        text.put(shown.as_bytes());
+        let most = if shown.len() <= SHORT { usize::MAX } else { most };
+        let found = match (prefixed.is_empty(), most) {
+            (true, usize::MAX) => tokenizer.encode(&shown, true).map(Some),
+            (true, most) => tokenizer.encode_within(&shown, true, most),
+            (false, usize::MAX) => tokenizer.encode_guarded(&prefixed).map(Some),
+            (false, most) => tokenizer.encode_guarded_within(&shown, &prefixed, most),
+        };
+        let Some(found) = found.map_err(|why| (FAILED, why))? else { return Err((TOO_LARGE, String::new())) };
+        ids.put(std::slice::from_raw_parts(found.as_ptr().cast::<u8>(), 4 * found.len()));
         Ok(())
     })
 }

@@ -2,7 +2,9 @@
 
 use crate::bounds::Bounds;
 use crate::flat_bpe::{FlatBpe, Tables, FLAG_DROP_SPACE};
+use crate::guard::{Specials, PREFIX};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use tokenizers::{
     AddedToken, DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
@@ -49,6 +51,22 @@ fn unpack_added((content, flags): &(String, u8)) -> AddedToken {
 
 type Pipeline<M> = TokenizerImpl<M, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
+/// As build(), but special tokens have the prefix in front. The others come first, so that none of
+/// the new ids is one of theirs.
+fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipeline<M>, String> {
+    let mut pipeline = Pipeline::new(model);
+    pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
+    pipeline.with_pre_tokenizer(d.pre_tokenizer.clone());
+    let (special, others): (Vec<AddedToken>, Vec<AddedToken>) = d.added.iter().map(unpack_added).partition(|t| t.special);
+    pipeline.add_tokens(others).map_err(|e| e.to_string())?;
+    let prefixed = special.into_iter().map(|mut token| {
+        token.content.insert(0, PREFIX);
+        token
+    });
+    pipeline.add_tokens(prefixed).map_err(|e| e.to_string())?;
+    Ok(pipeline)
+}
+
 fn build<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipeline<M>, String> {
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
@@ -72,15 +90,17 @@ macro_rules! each {
 }
 
 impl Backend {
-    fn open(tables: Tables) -> Result<Backend, String> {
+    fn open(tables: Tables, guarded: bool) -> Result<Backend, String> {
         let description: Description = serde_json::from_slice(tables.json()).map_err(|e| e.to_string())?;
         if tables.has_bpe() {
             let model = FlatBpe::new(tables, description.prefix.clone(), description.suffix.clone());
-            return Ok(Backend::Flat(Box::new(build(model, &description)?)));
+            let pipeline = if guarded { build_guarded(model, &description) } else { build(model, &description) };
+            return Ok(Backend::Flat(Box::new(pipeline?)));
         }
         let mut description = description;
         let model = description.model.take().ok_or("there is no model")?;
-        Ok(Backend::Library(Box::new(build(model, &description)?)))
+        let pipeline = if guarded { build_guarded(model, &description) } else { build(model, &description) };
+        Ok(Backend::Library(Box::new(pipeline?)))
     }
 
     pub fn added(&self) -> Vec<(u32, AddedToken)> {
@@ -95,6 +115,39 @@ impl Backend {
     }
 }
 
+/// Reads control tokens where they have the prefix, and nowhere else.
+pub struct Guarded {
+    backend: Backend,
+    /// id here -> spelling here, id of the tokenizer
+    ids: HashMap<u32, (String, u32)>,
+}
+
+impl Guarded {
+    fn open(tables: Tables, own: &Backend) -> Result<Guarded, String> {
+        let backend = Backend::open(tables, true)?;
+        let mut ids = HashMap::new();
+        for (id, token) in own.added() {
+            let spelled = if token.special { format!("{PREFIX}{}", token.content) } else { token.content };
+            if let Some(here) = each!(&backend, p => p.token_to_id(&spelled)) {
+                ids.insert(here, (spelled, id));
+            }
+        }
+        Ok(Guarded { backend, ids })
+    }
+
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
+        // Not the fast way: it does not say how an id is spelled.
+        let encoding = each!(&self.backend, p => p.encode(text, false)).map_err(|e| e.to_string())?;
+        // An added token may have spaces around it; an id of the model's by the same number has
+        // another spelling.
+        let own = |(id, token): (&u32, &String)| match self.ids.get(id) {
+            Some((spelled, real)) if token.contains(spelled.as_str()) => *real,
+            _ => *id,
+        };
+        Ok(encoding.get_ids().iter().zip(encoding.get_tokens()).map(own).collect())
+    }
+}
+
 pub struct Tokenizer {
     pub tables: Tables,
     pub backend: Backend,
@@ -102,6 +155,8 @@ pub struct Tokenizer {
     plain: OnceLock<Result<Backend, String>>,
     /// Made when a text is first encoded up to a number of ids.
     bounds: OnceLock<Bounds>,
+    guarded: OnceLock<Result<Guarded, String>>,
+    specials: OnceLock<Specials>,
 }
 
 /// Pieces of a text that is encoded up to a number of ids: some milliseconds each.
@@ -110,24 +165,34 @@ const PIECE: usize = 16 << 10;
 impl Tokenizer {
     pub fn open(data: &'static [u8]) -> Result<Tokenizer, String> {
         let tables = Tables::open(data)?;
-        Ok(Tokenizer { tables, backend: Backend::open(tables)?, plain: OnceLock::new(), bounds: OnceLock::new() })
+        Ok(Tokenizer {
+            tables,
+            backend: Backend::open(tables, false)?,
+            plain: OnceLock::new(),
+            guarded: OnceLock::new(),
+            specials: OnceLock::new(),
+            bounds: OnceLock::new(),
+        })
     }
 
-    /// The ids, if there are `most` or fewer. Whether there are shows early (bounds.rs).
-    pub fn encode_within(&self, text: &str, parse_special: bool, most: usize) -> Result<Option<Vec<u32>>, String> {
-        let bounds = match self.bounds.get() {
-            Some(bounds) => bounds,
-            None => {
-                let description: Description = serde_json::from_slice(self.tables.json()).map_err(|e| e.to_string())?;
-                self.bounds.get_or_init(|| Bounds::new(&self.tables, &description, &self.backend.added()))
-            }
-        };
-        if bounds.least(text) > most {
-            return Ok(None);
+    fn bounds(&self) -> Result<&Bounds, String> {
+        if let Some(bounds) = self.bounds.get() {
+            return Ok(bounds);
         }
+        let description: Description = serde_json::from_slice(self.tables.json()).map_err(|e| e.to_string())?;
+        Ok(self.bounds.get_or_init(|| Bounds::new(&self.tables, &description, &self.backend.added())))
+    }
+
+    /// Of pieces one after the other, until there are more than `most`.
+    fn gather(
+        &self,
+        text: &str,
+        most: usize,
+        encode: impl Fn(&str) -> Result<Vec<u32>, String>,
+    ) -> Result<Option<Vec<u32>>, String> {
         let mut ids = Vec::new();
-        for piece in bounds.pieces(text, PIECE) {
-            ids.extend(self.encode(piece, parse_special)?);
+        for piece in self.bounds()?.pieces(text, PIECE) {
+            ids.extend(encode(piece)?);
             if ids.len() > most {
                 return Ok(None);
             }
@@ -135,12 +200,28 @@ impl Tokenizer {
         Ok(Some(ids))
     }
 
+    /// The ids, if there are `most` or fewer. Whether there are shows early (bounds.rs).
+    pub fn encode_within(&self, text: &str, parse_special: bool, most: usize) -> Result<Option<Vec<u32>>, String> {
+        if self.bounds()?.least(text) > most {
+            return Ok(None);
+        }
+        self.gather(text, most, |piece| self.encode(piece, parse_special))
+    }
+
+    /// The same of a conversation: as shown, and with its control tokens marked (guard.rs).
+    pub fn encode_guarded_within(&self, shown: &str, marked: &str, most: usize) -> Result<Option<Vec<u32>>, String> {
+        if self.bounds()?.least(shown) > most {
+            return Ok(None);
+        }
+        self.gather(marked, most, |piece| self.encode_guarded(piece))
+    }
+
     pub fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, String> {
         let backend = if parse_special {
             &self.backend
         } else {
             let plain = self.plain.get_or_init(|| {
-                let mut backend = Backend::open(self.tables)?;
+                let mut backend = Backend::open(self.tables, false)?;
                 each!(&mut backend, p => p.set_encode_special_tokens(true));
                 Ok(backend)
             });
@@ -148,6 +229,17 @@ impl Tokenizer {
         };
         let encoding = each!(backend, p => p.encode_fast(text, false)).map_err(|e| e.to_string())?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    pub fn specials(&self) -> &Specials {
+        let spelled = || self.backend.added().into_iter().filter(|(_, t)| t.special).map(|(_, t)| t.content);
+        self.specials.get_or_init(|| Specials::new(spelled()))
+    }
+
+    /// The ids of a text whose control tokens have guard::PREFIX in front of them.
+    pub fn encode_guarded(&self, text: &str) -> Result<Vec<u32>, String> {
+        let guarded = self.guarded.get_or_init(|| Guarded::open(self.tables, &self.backend));
+        guarded.as_ref().map_err(Clone::clone)?.encode(text)
     }
 
     pub fn id_of(&self, token: &str) -> Option<u32> {

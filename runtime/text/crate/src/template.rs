@@ -5,6 +5,7 @@
 //! text for training.
 
 use crate::budget;
+use crate::guard::{Markers, Specials};
 use crate::python_json;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
@@ -30,6 +31,7 @@ pub enum Failure {
 }
 
 pub struct Template {
+    source: String,
     environment: Arc<Environment<'static>>,
     /// A render took too much memory; another would keep as much again.
     given_up: AtomicBool,
@@ -179,7 +181,7 @@ impl Template {
         }
         let mut env = environment().map_err(|e| Failure::Syntax(describe(&e)))?;
         env.add_template_owned("chat", without_generation_tags(source)).map_err(|e| Failure::Syntax(describe(&e)))?;
-        Ok(Template { environment: Arc::new(env), given_up: AtomicBool::new(false) })
+        Ok(Template { source: source.to_owned(), environment: Arc::new(env), given_up: AtomicBool::new(false) })
     }
 
     /// Whether what the caller gives under this name can reach the text.
@@ -190,15 +192,53 @@ impl Template {
     /// `messages`: a JSON array; `variables`: a JSON object. `continued`: the text ends where the last
     /// message's content does, as transformers does it: a tag is put after it and looked for.
     pub fn render(&self, messages: &str, variables: &str, continued: bool) -> Result<Vec<u8>, Failure> {
+        self.render_marked(messages, variables, continued, None)
+    }
+
+    /// The text, and the same with guard::PREFIX in front of the control tokens that the template wrote;
+    /// those that others wrote have none. The latter is empty where nobody wrote one.
+    pub fn render_guarded(
+        &self,
+        messages: &str,
+        variables: &str,
+        continued: bool,
+        specials: &Specials,
+    ) -> Result<(String, String), Failure> {
+        let mut markers = Markers::new(specials, &[messages, variables, &self.source]);
+        let rendered = self.render_marked(messages, variables, continued, Some(&mut markers))?;
+        let text = String::from_utf8_lossy(&rendered);
+        if !markers.any() {
+            return Ok((text.into_owned(), String::new()));
+        }
+        Ok((markers.restore(&text, false), markers.restore(&text, true)))
+    }
+
+    fn render_marked(
+        &self,
+        messages: &str,
+        variables: &str,
+        continued: bool,
+        mut markers: Option<&mut Markers>,
+    ) -> Result<Vec<u8>, Failure> {
         let too_much = || Failure::Limit(format!("the template wants more than {} MiB of memory", MEMORY >> 20));
         if self.given_up.load(Ordering::Relaxed) {
             return Err(too_much());
         }
         let mut messages: Vec<serde_json::Value> =
             serde_json::from_str(messages).map_err(|e| Failure::Input(format!("messages: {e}")))?;
+        if let Some(markers) = markers.as_deref_mut() {
+            messages.iter_mut().for_each(|message| markers.mark_all(message));
+        }
         let last = if continued { Some(tag_last_message(&mut messages)?) } else { None };
-        let variables: serde_json::Map<String, serde_json::Value> =
+        let mut variables: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(variables).map_err(|e| Failure::Input(format!("variables: {e}")))?;
+        if let Some(markers) = markers {
+            for (name, value) in &mut variables {
+                if name != "bos_token" && name != "eos_token" {
+                    markers.mark_all(value);
+                }
+            }
+        }
         let mut context: BTreeMap<String, Value> = BTreeMap::new();
         context.insert("messages".into(), Value::from(Serde(&messages)));
         // transformers always defines these two.
