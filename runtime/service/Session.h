@@ -97,6 +97,9 @@ struct SessionOptions {
 
 /// Where a session with these options runs an engine with that table: as SessionOptions::device.
 std::string deviceOf(const SessionOptions &options, const fb::Engine &table);
+/// Bytes of KV pages that an engine could use with these options: all sequences at their longest.
+/// On a CPU; 0 elsewhere, where memory is taken as it is found.
+Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options);
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
 /// "stop", "length", "cancelled": as in JSON.
@@ -118,6 +121,13 @@ struct LogitsRow {
   uint32_t choice;              ///< SamplingParams::choice of the request
   std::span<const int32_t> ids; ///< new ones so far
   std::span<float> logits;      ///< [vocab]: what is left there is drawn from
+};
+
+/// How a prompt's text is read.
+enum class PromptText : uint8_t {
+  Plain,    ///< special strings recognised, BOS before it: as encodePrompt()
+  Rendered, ///< special strings recognised: by a chat template, which has its own BOS
+  Literal,  ///< as it stands
 };
 
 /// Which of a prompt's hidden states (after the last norm) an embedding is made of.
@@ -238,6 +248,13 @@ public:
   /// Ids of a plain prompt, special strings recognised, BOS before it where
   /// the engine says so. E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
+  /// Ids of a text that is to be a prompt, or a part of one. E0505 where they are more than the
+  /// context: of a long text that is found without all of them (Tokenizer::encodeWithin).
+  Result<std::vector<int32_t>> encodeToFit(std::string_view text,
+                                           PromptText kind = PromptText::Plain) const;
+
+  /// What that says of a text of so many bytes.
+  Error tooLong(size_t bytes) const;
 
   /// What submit() would refuse of a request, without queueing it. May be called from any thread.
   Result<void> validate(const Request &request) const;

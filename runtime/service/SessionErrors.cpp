@@ -70,6 +70,16 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
   return {};
 }
 
+Error longerThanContext(size_t bytes, const RequestLimits &limits) {
+  return {ExitCode::Usage, "E0505", "the prompt is longer than the context",
+          "a text of " + std::to_string(bytes) + " bytes has more than the " +
+              std::to_string(limits.context) + " ids that the context has positions for",
+          limits.context < limits.modelContext
+              ? "shorten it, or open with --context " + std::to_string(limits.modelContext)
+              : "shorten it: the model has at most " + std::to_string(limits.modelContext) +
+                    " positions"};
+}
+
 int64_t RequestLimits::mostPositions(const SequencesAsked &asked) const {
   int64_t positions = context;
   for (const KvGroup &group : groups)

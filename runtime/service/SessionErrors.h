@@ -37,6 +37,8 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
                          const SequencesAsked &asked = {});
 
 /// E0501: a limit that makes no sense.
+/// E0505 of a text whose ids were not all counted.
+Error longerThanContext(size_t bytes, const RequestLimits &limits);
 Error badLimit(const char *what, const std::string &why, const std::string &fix);
 /// E0520.
 Error noTokenizer(const char *forWhat);

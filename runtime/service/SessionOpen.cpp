@@ -122,6 +122,23 @@ std::string deviceOf(const SessionOptions &options, const fb::Engine &table) {
   return "cuda-emulator";
 }
 
+Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) {
+  auto file = EngineFile::open(path);
+  if (!file)
+    return file.error();
+  const fb::Engine &table = (*file)->table();
+  if (auto checked = checkOptions(options, table); !checked)
+    return checked.error();
+  if (deviceOf(options, table) != "cpu")
+    return uint64_t(0);
+  MemoryLimits limits = memoryLimits(options, table);
+  limits.kvBytes.reset();
+  auto statement = memoryStatement(**file, limits, table);
+  if (!statement)
+    return statement.error();
+  return statement->kv;
+}
+
 namespace {
 
 Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,

@@ -6,18 +6,39 @@
 
 namespace ingot::runtime {
 
+/// BOS before a plain prompt, where the engine says so.
+static void addBos(const fb::Engine &table, std::vector<int32_t> &ids) {
+  const fb::SpecialTokens *special = table.text() ? table.text()->special() : nullptr;
+  if (special && special->add_bos() && special->bos() >= 0 &&
+      (ids.empty() || ids.front() != special->bos()))
+    ids.insert(ids.begin(), special->bos());
+}
+
 Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const {
   if (!impl->tokenizer)
     return noTokenizer("a text prompt");
   auto ids = impl->tokenizer->encode(text);
+  if (ids)
+    addBos(impl->file->table(), *ids);
+  return ids;
+}
+
+Error Session::tooLong(size_t bytes) const { return longerThanContext(bytes, impl->limits); }
+
+Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptText kind) const {
+  constexpr size_t kShort = 64 << 10; // encoded whole: then it is told how many ids there are
+  if (!impl->tokenizer)
+    return noTokenizer("a text prompt");
+  auto ids = impl->tokenizer->encodeWithin(text,
+                                           text.size() <= kShort ? SIZE_MAX : size_t(context()),
+                                           kind != PromptText::Literal);
   if (!ids)
     return ids.error();
-  const fb::Text *meta = impl->file->table().text();
-  const fb::SpecialTokens *special = meta ? meta->special() : nullptr;
-  if (special && special->add_bos() && special->bos() >= 0 &&
-      (ids->empty() || ids->front() != special->bos()))
-    ids->insert(ids->begin(), special->bos());
-  return ids;
+  if (!*ids)
+    return tooLong(text.size());
+  if (kind == PromptText::Plain)
+    addBos(impl->file->table(), **ids);
+  return std::move(**ids);
 }
 
 /// What a request runs side by side.

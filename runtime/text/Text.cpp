@@ -57,18 +57,29 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::fromBytes(std::string_view kind,
 Tokenizer::~Tokenizer() { ingot_tokenizer_close(handle); }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool parseSpecial) const {
+  auto ids = encodeWithin(text, SIZE_MAX, parseSpecial);
+  if (!ids)
+    return ids.error();
+  return std::move(**ids);
+}
+
+Result<std::optional<std::vector<int32_t>>>
+Tokenizer::encodeWithin(std::string_view text, size_t most, bool parseSpecial) const {
   if (text.size() > kEncodeLimit)
     return Error{ExitCode::Usage, "E0603", "the text is too long to tokenize at once",
                  std::to_string(text.size()) + " bytes, the limit is " +
                      std::to_string(kEncodeLimit),
                  "split it"};
   std::string ids, why;
-  int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, into(ids), into(why));
+  int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, most, into(ids),
+                                          into(why));
+  if (status == INGOT_TEXT_TOO_LARGE)
+    return std::optional<std::vector<int32_t>>();
   if (status == INGOT_TEXT_PANIC)
     return internal(why);
   if (status != INGOT_TEXT_OK)
     return Error{ExitCode::File, "E0603", "the text cannot be tokenized", why, ""};
-  return idsOf(ids);
+  return std::optional(idsOf(ids));
 }
 
 std::string_view Tokenizer::tokenBytes(int32_t id) const {
@@ -183,16 +194,17 @@ Result<std::string> ChatTemplate::render(std::string_view messagesJson,
 
 Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
                                                    std::string_view messagesJson,
-                                                   const Options &options) const {
+                                                   const Options &options, size_t most) const {
   auto variables = variablesOf(options);
   if (!variables)
     return variables.error();
   Encoded result;
   std::string ids, why;
   int32_t status = ingot_template_encode(handle, tokenizer.handle, slice(messagesJson),
-                                         slice(*variables), options.continueFinalMessage,
+                                         slice(*variables), options.continueFinalMessage, most,
                                          into(result.text), into(ids), into(why));
-  if (status != INGOT_TEXT_OK)
+  result.tooLong = status == INGOT_TEXT_TOO_LARGE;
+  if (status != INGOT_TEXT_OK && !result.tooLong)
     return renderError(status, why);
   result.ids = idsOf(ids);
   return result;

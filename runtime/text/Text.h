@@ -60,6 +60,11 @@ public:
   /// text (what a user typed inside a chat must not open a turn). Bytes that are not
   /// UTF-8 are read as U+FFFD. Errors: E0603 (text over 16 MiB, or the library failed).
   Result<std::vector<int32_t>> encode(std::string_view text, bool parseSpecial = true) const;
+  /// The same of a text that may have up to `most` ids; nullopt: it has more. That is known from its
+  /// length, or after some more than `most` ids, wherever the tokenizer lets it be (crate/src/
+  /// bounds.rs): a text is not encoded in order to be refused.
+  Result<std::optional<std::vector<int32_t>>> encodeWithin(std::string_view text, size_t most,
+                                                           bool parseSpecial = true) const;
 
   /// The bytes that one id stands for, whatever its neighbours; part of a character
   /// where the vocabulary has such tokens. Empty for an id outside the vocabulary. Points
@@ -117,12 +122,15 @@ public:
   struct Encoded {
     std::string text;
     std::vector<int32_t> ids;
+    bool tooLong = false; ///< the text has more ids than were asked for; `ids` is empty
   };
   /// As render(), and encoded: what the template writes of control tokens becomes their ids, what
   /// messages and variables hold of them stays text, so that no content opens or ends a turn. Where
   /// they hold none, the ids are those of encode(render()). Errors: of both.
+  /// A long text that has more than `most` ids is told as such without all of them, as by
+  /// Tokenizer::encodeWithin(); a short one is always encoded.
   Result<Encoded> encode(const Tokenizer &tokenizer, std::string_view messagesJson,
-                         const Options &options) const;
+                         const Options &options, size_t most = SIZE_MAX) const;
 
 private:
   explicit ChatTemplate(void *handle) : handle(handle) {}

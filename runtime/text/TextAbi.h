@@ -27,7 +27,7 @@ enum IngotTextStatus : int32_t {
   INGOT_TEXT_DAMAGED,   // the segment or tokenizer.json cannot be read
   INGOT_TEXT_FAILED,    // the library or the template says no
   INGOT_TEXT_SYNTAX,    // the template does not parse
-  INGOT_TEXT_TOO_LARGE, // source limit
+  INGOT_TEXT_TOO_LARGE, // source limit, or more ids than asked for
   INGOT_TEXT_LIMIT,     // fuel, output or memory limit
   INGOT_TEXT_INPUT,     // messages or variables are not the JSON that is needed
   INGOT_TEXT_PANIC,     // a bug in the crate
@@ -38,9 +38,10 @@ void ingot_text_on_out_of_memory(void (*report)());
 /// The segment stays readable until close.
 int32_t ingot_tokenizer_open(IngotTextSlice segment, void **tokenizer, IngotTextOutput error);
 void ingot_tokenizer_close(void *tokenizer);
-/// Gives native-endian u32 ids as bytes.
+/// Gives native-endian u32 ids as bytes. More than `most` of them: INGOT_TEXT_TOO_LARGE, and none
+/// are given; SIZE_MAX: as many as there are.
 int32_t ingot_tokenizer_encode(const void *tokenizer, IngotTextSlice text, bool parseSpecial,
-                               IngotTextOutput ids, IngotTextOutput error);
+                               size_t most, IngotTextOutput ids, IngotTextOutput error);
 IngotTextSlice ingot_tokenizer_token(const void *tokenizer, uint32_t id);
 bool ingot_tokenizer_is_special(const void *tokenizer, uint32_t id);
 uint32_t ingot_tokenizer_size(const void *tokenizer);
@@ -54,10 +55,11 @@ void ingot_template_close(void *chatTemplate);
 int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages,
                               IngotTextSlice variables, bool continued, IngotTextOutput text,
                               IngotTextOutput error);
-/// As render, and encoded: control tokens in messages and variables are text.
+/// As render, and encoded: control tokens in messages and variables are text. A long text of more
+/// than `most` ids: INGOT_TEXT_TOO_LARGE, and the text alone.
 int32_t ingot_template_encode(const void *chatTemplate, const void *tokenizer,
                               IngotTextSlice messages, IngotTextSlice variables, bool continued,
-                              IngotTextOutput text, IngotTextOutput ids, IngotTextOutput error);
+                              size_t most, IngotTextOutput text, IngotTextOutput ids, IngotTextOutput error);
 bool ingot_template_uses(const void *chatTemplate, IngotTextSlice variable);
 
 /// Ids of logits; `eos`: those that end an answer, as int32_t. Reads the tokenizer and keeps nothing of it.

@@ -151,8 +151,7 @@ static std::string smallerLimits(const LimitOptions &given,
                                                       : int64_t(runtime::kDefaultBatchTokens));
 }
 
-Result<std::unique_ptr<runtime::Session>>
-EngineOptions::open(const std::string &path, runtime::SessionOptions options) const {
+runtime::SessionOptions EngineOptions::withLimits(runtime::SessionOptions options) const {
   if (limits.context)
     options.context = limits.context;
   if (limits.maxSeqs)
@@ -168,6 +167,12 @@ EngineOptions::open(const std::string &path, runtime::SessionOptions options) co
   options.isa = common.isa;
   options.gpu = gpu.options();
   options.traceFile = common.trace;
+  return options;
+}
+
+Result<std::unique_ptr<runtime::Session>>
+EngineOptions::open(const std::string &path, runtime::SessionOptions options) const {
+  options = withLimits(std::move(options));
   auto session = runtime::Session::open(path, options);
   if (!session && session.error().code == "E0502")
     session.error().fix = smallerLimits(limits, options);

@@ -69,6 +69,8 @@ struct EngineOptions {
   Result<std::unique_ptr<runtime::Session>> open(runtime::SessionOptions defaults = {}) const;
   Result<std::unique_ptr<runtime::Session>> open(const std::string &enginePath,
                                                  runtime::SessionOptions defaults) const;
+  /// `defaults` with what was given on top.
+  runtime::SessionOptions withLimits(runtime::SessionOptions defaults) const;
   /// The end of a command: writes the trace, if one was asked for. 0, or E0703; or why the device
   /// failed on the way.
   Result<int> close(runtime::Session &session) const;

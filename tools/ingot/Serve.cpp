@@ -7,16 +7,20 @@
 //                     ends the rest
 //   a failed engine   as SIGTERM, but what asked it ends at once, and the exit code is 4: whoever
 //                     watches over the process starts it again
-//   SIGHUP            every engine file is opened again and takes over; requests under way finish
-//                     on the engine that they began with
+//   SIGHUP            keys and certificates are read again; every engine file is opened again,
+//                     verified, and takes over; requests under way finish on the engine that they
+//                     began with
 //===----------------------------------------------------------------------===//
+#include "runtime/device/cpu/HostMemory.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Inspect.h"
 #include "runtime/service/api/Api.h"
 #include "runtime/service/http/Server.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
+#include "tools/ingot/KvBudget.h"
 #include "tools/ingot/ServedOptions.h"
 #include "tools/ingot/ServerLog.h"
 
@@ -31,6 +35,7 @@ struct ServeOptions {
   EngineOptions engine;
   http::ServerOptions http;
   std::vector<std::string> moreModels; ///< NAME=PATH
+  std::vector<std::string> kvMemory;   ///< SIZE or NAME=SIZE
   ServedOptions served;
   std::string modelName, apiKeyFile;
   ServerLogOptions log;
@@ -42,6 +47,7 @@ struct ServeOptions {
 
 struct ModelSource {
   std::string name, path;
+  uint64_t kvMemory = 0; ///< 0: what a single model gets
 };
 
 /// Signals that a server listens to; blocked in every thread, taken by sigwait in the main one.
@@ -63,15 +69,15 @@ Result<std::vector<std::string>> readKeys(const ServeOptions &options) {
   for (size_t at = 0; at < text->size();) {
     size_t end = std::min(text->find('\n', at), text->size());
     std::string key = text->substr(at, end - at);
-    while (!key.empty() && (key.back() == '\r' || key.back() == ' '))
-      key.pop_back();
-    if (!key.empty())
+    key.erase(0, key.find_first_not_of(" \t"));
+    key.erase(key.find_last_not_of(" \t\r") + 1);
+    if (!key.empty() && key.front() != '#')
       keys.push_back(std::move(key));
     at = end + 1;
   }
   if (keys.empty())
     return Error{ExitCode::Usage, "E0553", options.apiKeyFile + " has no keys", "",
-                 "write one key a line"};
+                 "write one key a line; # begins a comment"};
   return keys;
 }
 
@@ -79,6 +85,7 @@ Result<std::shared_ptr<api::ServedModel>>
 openModel(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
   EngineOptions engine = options.engine;
   engine.model = source.path;
+  engine.limits.kvMemory = source.kvMemory;
   runtime::SessionOptions session;
   session.fair = options.fair;
   session.targetItl = options.itlMs * 1e-3;
@@ -92,6 +99,60 @@ openModel(const ServeOptions &options, const ModelSource &source, const api::Pos
   if (model)
     (*model)->prepareGrammars();
   return model;
+}
+
+/// What each model gets of the memory for KV pages. Several share it.
+Result<void> shareKv(const ServeOptions &options, std::vector<ModelSource> &sources) {
+  std::vector<KvUser> users;
+  for (const ModelSource &source : sources) {
+    EngineOptions engine = options.engine;
+    engine.model = source.path;
+    auto path = engine.enginePath();
+    if (!path)
+      return path.error();
+    auto file = runtime::EngineFile::open(*path);
+    if (!file)
+      return file.error();
+    auto need = runtime::kvNeed(*path, engine.withLimits(ServedOptions::defaults({})));
+    if (!need)
+      return need.error();
+    const std::string own = (*file)->table().model()->name()->str();
+    users.push_back({{source.name.empty() ? own : source.name, fileStem(source.path)}, *need});
+  }
+  // A device whose memory is taken at once: each takes its part of what is left.
+  if (options.kvMemory.empty() && std::ranges::any_of(users, [](auto &user) { return !user.need; }))
+    return {};
+  auto shares = divideKv(options.kvMemory, users, cpu::availableMemory());
+  if (!shares)
+    return shares.error();
+  for (size_t i = 0; i < sources.size(); ++i)
+    sources[i].kvMemory = (*shares)[i];
+  return {};
+}
+
+/// E0557 where what all models take does not fit what was free before; says the sum.
+Result<void> checkSum(const ServeOptions &options, const api::ModelRegistry &models,
+                      uint64_t available) {
+  if (models.all().size() < 2)
+    return {};
+  uint64_t kv = 0, all = 0;
+  std::string parts;
+  for (const auto &model : models.all()) {
+    const runtime::MemoryStatement &use = model->session().memory();
+    kv += use.kv;
+    all += use.allocated();
+    parts += (parts.empty() ? "" : ", ") + model->name() + " " + runtime::humanBytes(use.kv);
+  }
+  const std::string sum = runtime::humanBytes(kv) + " KV of " +
+                          std::to_string(models.all().size()) + " models (" + parts +
+                          "), with working memory " + runtime::humanBytes(all);
+  if (available && all > available && models.all().front()->session().memory().kind == runtime::DeviceKind::Cpu)
+    return Error{ExitCode::File, "E0557", "the models do not fit the free memory together",
+                 sum + "; " + runtime::humanBytes(available) + " are free",
+                 "lower --kv-memory, --swap or --max-seqs, or serve fewer models"};
+  options.engine.common.say(sum + (available ? " of " + runtime::humanBytes(available) + " free"
+                                             : std::string()));
+  return {};
 }
 
 /// The next of the signals, or 0 as soon as a model has failed.
@@ -124,11 +185,43 @@ std::string connectionMetrics(const http::ServerStats &stats) {
   return out;
 }
 
+/// A model of a file whose every byte is as it was written. Weights are not looked at when an
+/// engine is opened; here there is time for that, since the old one serves meanwhile.
+Result<std::shared_ptr<api::ServedModel>>
+openVerified(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
+  EngineOptions engine = options.engine;
+  engine.model = source.path;
+  auto path = engine.enginePath();
+  if (!path)
+    return path.error();
+  auto file = runtime::EngineFile::open(*path, runtime::VerifyLevel::Everything);
+  if (!file)
+    return file.error();
+  auto model = openModel(options, source, post);
+  if (model && (*model)->session().engine().header().tableHash != (*file)->header().tableHash)
+    return Error{ExitCode::File, "E0558", *path + " was replaced while it was verified", "",
+                 "send SIGHUP again"};
+  return model;
+}
+
+/// Keys and certificates as their files are now; what cannot be read changes nothing.
+void renewAccess(const ServeOptions &options, const std::vector<std::string> &given,
+                 http::Server &server, const ServerLog &log) {
+  ServeOptions now = options;
+  now.http.apiKeys = given;
+  auto keys = readKeys(now);
+  auto renewed = keys ? server.renew(*keys) : Result<void>(keys.error());
+  if (renewed)
+    return;
+  log.say(renewed.error());
+  log.say("keys and certificates stay as they were", "renew_failed", {});
+}
+
 /// Opens what the files hold now; a file that cannot be opened leaves the old engine in place.
 void reload(const ServeOptions &options, const std::vector<ModelSource> &sources,
             api::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
   for (const ModelSource &source : sources) {
-    auto model = openModel(options, source, post);
+    auto model = openVerified(options, source, post);
     if (!model) {
       log.say(model.error());
       log.say("the engine that was there goes on serving", "reload_failed",
@@ -143,6 +236,7 @@ void reload(const ServeOptions &options, const std::vector<ModelSource> &sources
 Result<int> serve(ServeOptions options) {
   const sigset_t signals = serverSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr); // inherited by all threads that come
+  const std::vector<std::string> givenKeys = options.http.apiKeys;
   auto keys = readKeys(options);
   if (!keys)
     return keys.error();
@@ -173,6 +267,9 @@ Result<int> serve(ServeOptions options) {
     return server.error();
   api::Post post = [&server](std::function<void()> work) { (*server)->post(std::move(work)); };
   auto models = std::make_shared<api::ModelRegistry>();
+  const uint64_t available = cpu::availableMemory();
+  if (auto shared = shareKv(options, sources); !shared)
+    return shared.error();
   for (ModelSource &source : sources) {
     auto model = openModel(options, source, post);
     if (!model)
@@ -184,6 +281,8 @@ Result<int> serve(ServeOptions options) {
                    "give another name: --model NAME=PATH"};
     models->add(std::move(*model));
   }
+  if (auto fits = checkSum(options, *models, available); !fits)
+    return fits.error();
   api::ApiOptions apiOptions;
   apiOptions.version = INGOT_VERSION;
   apiOptions.observers = log->observers();
@@ -202,6 +301,7 @@ Result<int> serve(ServeOptions options) {
   std::shared_ptr<const Error> failure;
   while ((signal = nextSignal(signals, *models, failure)) == SIGHUP) {
     log->reopen();
+    renewAccess(options, givenKeys, **server, *log);
     reload(options, sources, *models, post, *log);
   }
   if (failure)
@@ -254,6 +354,16 @@ Result<int> serve(ServeOptions options) {
 Action defineServe(CLI::App &app) {
   auto options = std::make_shared<ServeOptions>();
   options->engine.define(app);
+  // Here it is of all models together, or of one by name.
+  CLI::Option *kvMemory = app.get_option("--kv-memory");
+  const std::string limits = kvMemory->get_group();
+  app.remove_option(kvMemory);
+  app.add_option("--kv-memory", options->kvMemory,
+                 "bytes for KV pages of all models, as 800M or 2GiB, which share them by need; "
+                 "NAME=SIZE: of one of them (default: half of the free memory, of a GPU's half of "
+                 "what is left)")
+      ->allow_extra_args(false)
+      ->group(limits);
   const char *service = "Service";
   app.add_option("--host", options->http.host, "address to listen on")
       ->capture_default_str()
@@ -302,7 +412,7 @@ Action defineServe(CLI::App &app) {
   app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
       ->allow_extra_args(false)
       ->group(access);
-  app.add_option("--api-key-file", options->apiKeyFile, "a file with one key a line")
+  app.add_option("--api-key-file", options->apiKeyFile, "a file with one key a line; # begins a comment")
       ->group(access);
   app.add_option("--allowed-origin", options->http.allowedOrigins,
                  "a site whose pages may call (CORS; repeatable; * for all)")

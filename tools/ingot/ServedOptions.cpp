@@ -3,6 +3,8 @@
 
 #include "tools/ingot/Files.h"
 
+#include <filesystem>
+
 namespace ingot::cli {
 
 constexpr int64_t kDefaultSeqs = 32;
@@ -33,21 +35,31 @@ void ServedOptions::define(CLI::App &app, const char *group) {
       ->group(group);
 }
 
+runtime::SessionOptions ServedOptions::defaults(runtime::SessionOptions session) {
+  session.maxSeqs = kDefaultSeqs;
+  session.swapBytes = kDefaultSwap;
+  // Pages are taken as they are needed, so that all sequences need not fit at their longest.
+  session.kvShare = 0.5;
+  return session;
+}
+
+std::string fileStem(const std::string &path) {
+  const std::filesystem::path given = std::filesystem::path(path).lexically_normal();
+  return (given.has_filename() ? given : given.parent_path()).stem().string();
+}
+
 Result<std::shared_ptr<api::ServedModel>>
 ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOptions session,
                     service::ServiceOptions service) const {
   auto path = engine.enginePath();
   if (!path)
     return path.error();
-  session.maxSeqs = kDefaultSeqs;
-  session.swapBytes = kDefaultSwap;
-  // Pages are taken as they are needed, so that all sequences need not fit at their longest.
-  session.kvShare = 0.5;
-  auto opened = engine.open(*path, session);
+  auto opened = engine.open(*path, defaults(std::move(session)));
   if (!opened)
     return opened.error();
   api::ModelOptions model;
   model.name = std::move(name);
+  model.alias = fileStem(engine.model);
   model.toolFormat = toolFormat;
   model.reasoningFormat = reasoningFormat;
   if (!chatTemplate.empty()) {

@@ -132,6 +132,14 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
     return send(*responder, {405, request.path + " takes POST", "", "method_not_allowed"},
                 entry->anthropic);
 
+  if (auto coding = request.header("content-encoding"); !coding.empty() && coding != "identity")
+    return send(*responder,
+                {415,
+                 "Content-Encoding: is " + std::string(coding.substr(0, 32)) +
+                     "; bodies are read as they are: send it without a coding",
+                 "", "unsupported_content_encoding"},
+                entry->anthropic);
+
   auto call = std::make_shared<Call>();
   call->generation.record = record;
   record->generates = entry->generates;
@@ -161,7 +169,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   call->responder = std::move(responder);
   call->post = post;
   auto kept = std::make_shared<http::Request>(std::move(request));
-  readers.push([this, call, kept, entry, record] {
+  const size_t bytes = kept->body.size();
+  auto read = [this, call = std::move(call), kept = std::move(kept), entry, record] {
     struct Done { // of those that take no place in the queue
       std::atomic<int> *count;
       ~Done() {
@@ -204,7 +213,8 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       return;
     record->errorCode = error->code;
     send(*call->responder, *error, entry->anthropic);
-  });
+  };
+  readers.push(std::move(read), bytes);
 }
 
 void Api::get(const http::Request &request, http::Responder &responder) {

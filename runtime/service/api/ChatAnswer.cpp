@@ -82,16 +82,23 @@ Result<std::string> renderChat(const ServedModel &model, const ChatInput &input)
   return made->own->render(made->messages, made->options);
 }
 
-Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input) {
+Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input,
+                                               bool toFit) {
   auto made = renderingOf(model, input);
   if (!made)
     return made.error();
-  if (!model.rules().trustContent)
-    return made->own->encode(*model.tokenizer(), made->messages, made->options);
+  if (!model.rules().trustContent) {
+    const size_t most = toFit ? size_t(model.session().context()) : SIZE_MAX;
+    auto encoded = made->own->encode(*model.tokenizer(), made->messages, made->options, most);
+    if (encoded && encoded->tooLong)
+      return model.session().tooLong(encoded->text.size());
+    return encoded;
+  }
   auto text = made->own->render(made->messages, made->options);
   if (!text)
     return text.error();
-  auto ids = model.tokenizer()->encode(*text, /*parseSpecial=*/true);
+  auto ids = toFit ? model.session().encodeToFit(*text, runtime::PromptText::Rendered)
+                   : model.tokenizer()->encode(*text, /*parseSpecial=*/true);
   if (!ids)
     return ids.error();
   return text::ChatTemplate::Encoded{std::move(*text), std::move(*ids)};
@@ -115,7 +122,7 @@ grammarOf(ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
 
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) {
   ServedModel &model = *generation.model;
-  auto encoded = encodeChat(model, input);
+  auto encoded = encodeChat(model, input, /*toFit=*/generation.keepPrompt < 0);
   if (!encoded)
     return apiError(encoded.error(), "messages");
   ChatPrompt prompt;

@@ -228,8 +228,8 @@ Result<std::vector<int32_t>> fillInTheMiddle(const ServedModel &model, std::stri
          middle = tokenizer.idOf(marks.middle);
     if (!before || !after || !middle)
       continue;
-    auto head = tokenizer.encode(prefix, /*parseSpecial=*/false);
-    auto tail = tokenizer.encode(suffix, /*parseSpecial=*/false);
+    auto head = model.session().encodeToFit(prefix, runtime::PromptText::Literal);
+    auto tail = model.session().encodeToFit(suffix, runtime::PromptText::Literal);
     if (!head || !tail)
       return head ? tail.error() : head.error();
     // Whatever encode("") and the BOS rule say, the marks' order is the model's own.
@@ -288,9 +288,11 @@ std::optional<ApiError> completions(Call &call) {
   if (prompts.empty())
     for (const std::string &text : texts) {
       auto ids = suffix ? fillInTheMiddle(*generation.model, text, *suffix)
-                 : special
-                     ? generation.model->session().encodePrompt(text)
-                     : generation.model->tokenizer()->encode(text);
+                 : generation.keepPrompt < 0
+                     ? generation.model->session().encodeToFit(
+                           text, special ? runtime::PromptText::Plain : runtime::PromptText::Rendered)
+                 : special ? generation.model->session().encodePrompt(text)
+                           : generation.model->tokenizer()->encode(text);
       if (!ids)
         return apiError(ids.error(), "prompt");
       if (suffix && ids->empty())

@@ -6,6 +6,7 @@
 #include "runtime/service/api/ChatAnswer.h"
 
 #include "runtime/engine/JsonText.h"
+#include "runtime/service/api/Prompts.h"
 
 #include <algorithm>
 
@@ -348,7 +349,12 @@ std::optional<ApiError> countTokens(Call &call) {
   ChatInput input = readChat(*call.body);
   if (call.document.error())
     return call.document.error();
-  auto encoded = encodeChat(*call.generation.model, input);
+  auto text = renderChat(*call.generation.model, input);
+  if (!text)
+    return apiError(text.error(), "messages");
+  if (auto error = tooLongToCount(*text))
+    return error;
+  auto encoded = encodeChat(*call.generation.model, input, /*toFit=*/false);
   if (!encoded)
     return apiError(encoded.error(), "messages");
   call.responder->send(200, "application/json",

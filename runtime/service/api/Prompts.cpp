@@ -49,4 +49,13 @@ bool readPrompts(const Fields &body, std::string_view name, const ServedModel &m
   return !texts.empty();
 }
 
+std::optional<ApiError> tooLongToCount(std::string_view text) {
+  if (text.size() <= kMostCountedBytes)
+    return std::nullopt;
+  return ApiError{400,
+                  "messages: are " + std::to_string(text.size()) + " bytes of text; allowed: " +
+                      std::to_string(kMostCountedBytes),
+                  "messages", ""};
+}
+
 } // namespace ingot::api

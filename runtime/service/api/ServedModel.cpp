@@ -154,6 +154,9 @@ std::shared_ptr<ServedModel> ModelRegistry::find(std::string_view name) const {
   for (const auto &one : models)
     if (name.empty() || one->name() == name)
       return one;
+  auto called = [&](const auto &one) { return one->alias() == name; };
+  if (std::ranges::count_if(models, called) == 1)
+    return *std::ranges::find_if(models, called);
   return nullptr;
 }
 

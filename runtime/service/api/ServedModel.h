@@ -24,6 +24,7 @@ struct RequestRules {
 
 struct ModelOptions {
   std::string name; ///< that requests give as "model"; empty: the model's name in the engine
+  std::string alias;                       ///< a second name, where no other model has it
   std::string chatTemplate;                ///< source; empty: the engine's
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
   service::ServiceOptions service;
@@ -40,6 +41,7 @@ public:
   ~ServedModel(); ///< of an engine that hangs, the engine stays
 
   const std::string &name() const { return options.name; }
+  const std::string &alias() const { return options.alias; }
   const RequestRules &rules() const { return options.rules; }
   int64_t created() const { return since; }                ///< seconds of the epoch
   const std::string &fingerprint() const { return print; } ///< of engine and code: "fp_…"
@@ -81,7 +83,8 @@ public:
   /// A model takes the place of the one with its name; what runs on the old one goes on. The first
   /// is what a request without a name gets.
   void add(std::shared_ptr<ServedModel> model);
-  /// Null if there is none of that name; an empty name: the first.
+  /// Null if there is none of that name, and not one that alone has it as its alias; an empty name:
+  /// the first.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
   /// Why the first of the models that has failed did; null: none has.

@@ -2,6 +2,7 @@
 #include "runtime/service/api/ChatAnswer.h"
 
 #include "runtime/engine/JsonText.h"
+#include "runtime/service/api/Prompts.h"
 
 namespace ingot::api {
 
@@ -33,12 +34,17 @@ std::optional<ApiError> tokenize(Call &call) {
   const bool chat = body.has("messages");
   if (chat) {
     ChatInput input = readChat(body, model);
-    if (!call.document.error())
-      encoded = encodeChat(model, input);
+    if (!call.document.error()) {
+      text = renderChat(model, input);
+      if (text)
+        if (auto error = tooLongToCount(*text))
+          return error;
+      encoded = encodeChat(model, input, /*toFit=*/false);
+    }
   } else {
     const char *name = body.has("content") ? "content" : "prompt";
     body.require(name);
-    text = std::string(body.text(name, 8 << 20).value_or(""));
+    text = std::string(body.text(name, kMostCountedBytes).value_or(""));
   }
   const bool special = body.boolean("add_special_tokens").value_or(!chat);
   const bool strings = body.boolean("return_token_strs").value_or(false);

@@ -1,6 +1,8 @@
 //===- Keys.cpp - Comparing keys in constant time -------------------------===//
 #include "runtime/service/http/Keys.h"
 
+#include <algorithm>
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -11,10 +13,21 @@ namespace ingot::http {
 KeyRing::KeyRing(const std::vector<std::string> &keys) {
   // Without randomness a guesser could still not do better than with plain SHA-256.
   (void)RAND_bytes(secret.data(), static_cast<int>(secret.size()));
+  replace(keys);
+}
+
+void KeyRing::replace(const std::vector<std::string> &keys) {
+  std::vector<Digest> before = std::move(digests);
+  std::vector<int> numbersBefore = std::move(numbers);
+  digests.clear();
+  numbers.clear();
   for (const std::string &key : keys) {
     Digest digest{};
-    if (digestOf(key, digest))
-      digests.push_back(digest);
+    if (!digestOf(key, digest))
+      continue;
+    const auto known = std::find(before.begin(), before.end(), digest);
+    digests.push_back(digest);
+    numbers.push_back(known == before.end() ? next++ : numbersBefore[size_t(known - before.begin())]);
   }
 }
 
@@ -55,7 +68,7 @@ int KeyRing::find(std::string_view presented) const {
   int found = -1;
   for (size_t i = 0; i < digests.size(); ++i) {
     const int differs = CRYPTO_memcmp(digest.data(), digests[i].data(), digest.size());
-    found = differs == 0 ? static_cast<int>(i) : found;
+    found = differs == 0 ? numbers[i] : found;
   }
   return found;
 }

@@ -20,8 +20,10 @@ std::string basicPassword(std::string_view base64);
 class KeyRing {
 public:
   explicit KeyRing(const std::vector<std::string> &keys);
+  /// Other keys from now on. One that stays keeps its number; no number is given twice.
+  void replace(const std::vector<std::string> &keys);
   bool empty() const { return digests.empty(); }
-  /// The index of the key, or -1. A process without memory for a digest gets -1.
+  /// The number of the key, at first its index, or -1. A process without memory for a digest gets -1.
   int find(std::string_view presented) const;
 
 private:
@@ -30,6 +32,8 @@ private:
 
   Digest secret{};
   std::vector<Digest> digests;
+  std::vector<int> numbers;
+  int next = 0;
 };
 
 } // namespace ingot::http

@@ -242,7 +242,8 @@ public:
   ~AsioServer() override { AsioServer::stop(); }
 
   Result<void> listen();
-  Result<void> loadTls();
+  Result<void> useTls();
+  Result<void> renew(const std::vector<std::string> &apiKeys) override;
 
   uint16_t port() const override { return boundPort; }
   void start() override;
@@ -254,6 +255,7 @@ public:
 
 private:
   void run();
+  Result<std::optional<asio::ssl::context>> loadTls() const;
 
   ServerCore core;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
@@ -265,6 +267,25 @@ Error cannotListen(const ServerOptions &options, const std::string &why) {
   return {ExitCode::Usage, "E0550", "the server cannot listen there",
           options.host + " port " + std::to_string(options.port) + ": " + why,
           "give an address of this machine and a free port: --host 127.0.0.1 --port 0 takes any"};
+}
+
+/// A key that no header can carry would lock everybody out, an empty one nobody.
+Result<void> checkKeys(const ServerOptions &options) {
+  for (size_t i = 0; i < options.apiKeys.size(); ++i) {
+    const std::string &key = options.apiKeys[i];
+    if (key.empty() ||
+        !std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f; }))
+      return Error{ExitCode::Usage, "E0551", "an API key cannot be used",
+                   "key " + std::to_string(i + 1) + " of " +
+                       std::to_string(options.apiKeys.size()) +
+                       (key.empty() ? " is empty" : " has spaces or bytes outside visible ASCII"),
+                   "give keys of visible ASCII characters"};
+  }
+  if (options.apiKeys.empty() && !isLoopbackName(options.host))
+    return Error{ExitCode::Usage, "E0551", "an API key is needed",
+                 options.host + " is reached from other machines, and no key was given",
+                 "give --api-key KEY, or listen on 127.0.0.1"};
+  return {};
 }
 
 Result<void> AsioServer::listen() {
@@ -291,10 +312,11 @@ Result<void> AsioServer::listen() {
   return {};
 }
 
-Result<void> AsioServer::loadTls() {
+Result<std::optional<asio::ssl::context>> AsioServer::loadTls() const {
   const ServerOptions &options = core.options;
+  std::optional<asio::ssl::context> tls;
   if (options.tlsCertificate.empty() && options.tlsKey.empty())
-    return {};
+    return tls;
   auto failed = [&](const std::string &why) {
     ERR_clear_error();
     return Error{
@@ -304,15 +326,15 @@ Result<void> AsioServer::loadTls() {
   if (options.tlsCertificate.empty() || options.tlsKey.empty())
     return failed(options.tlsKey.empty() ? "there is a certificate and no key"
                                          : "there is a key and no certificate");
-  core.tls.emplace(asio::ssl::context::tls_server);
+  tls.emplace(asio::ssl::context::tls_server);
   ErrorCode ec;
-  core.tls->use_certificate_chain_file(options.tlsCertificate, ec);
+  tls->use_certificate_chain_file(options.tlsCertificate, ec);
   if (ec)
     return failed(options.tlsCertificate + ": " + ec.message());
-  core.tls->use_private_key_file(options.tlsKey, asio::ssl::context::pem, ec);
+  tls->use_private_key_file(options.tlsKey, asio::ssl::context::pem, ec);
   if (ec)
     return failed(options.tlsKey + ": " + ec.message());
-  SSL_CTX *native = core.tls->native_handle();
+  SSL_CTX *native = tls->native_handle();
   if (SSL_CTX_check_private_key(native) != 1)
     return failed(options.tlsKey + " is not the key of " + options.tlsCertificate);
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
@@ -331,6 +353,31 @@ Result<void> AsioServer::loadTls() {
         return SSL_TLSEXT_ERR_OK;
       },
       nullptr);
+  return tls;
+}
+
+Result<void> AsioServer::useTls() {
+  auto tls = loadTls();
+  if (!tls)
+    return tls.error();
+  core.tls = std::move(*tls);
+  return {};
+}
+
+Result<void> AsioServer::renew(const std::vector<std::string> &apiKeys) {
+  ServerOptions changed = core.options;
+  changed.apiKeys = apiKeys;
+  if (auto fine = checkKeys(changed); !fine)
+    return fine.error();
+  auto tls = loadTls();
+  if (!tls)
+    return tls.error();
+  // Connections have what they need of the old certificate.
+  auto fresh = std::make_shared<std::optional<asio::ssl::context>>(std::move(*tls));
+  asio::post(core.io, [this, apiKeys, fresh] {
+    core.keys.replace(apiKeys);
+    core.tls = std::move(*fresh);
+  });
   return {};
 }
 
@@ -399,25 +446,6 @@ ServerStats AsioServer::stats() const {
   return stats;
 }
 
-/// A key that no header can carry would lock everybody out, an empty one nobody.
-Result<void> checkKeys(const ServerOptions &options) {
-  for (size_t i = 0; i < options.apiKeys.size(); ++i) {
-    const std::string &key = options.apiKeys[i];
-    if (key.empty() ||
-        !std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7f; }))
-      return Error{ExitCode::Usage, "E0551", "an API key cannot be used",
-                   "key " + std::to_string(i + 1) + " of " +
-                       std::to_string(options.apiKeys.size()) +
-                       (key.empty() ? " is empty" : " has spaces or bytes outside visible ASCII"),
-                   "give keys of visible ASCII characters"};
-  }
-  if (options.apiKeys.empty() && !isLoopbackName(options.host))
-    return Error{ExitCode::Usage, "E0551", "an API key is needed",
-                 options.host + " is reached from other machines, and no key was given",
-                 "give --api-key KEY, or listen on 127.0.0.1"};
-  return {};
-}
-
 } // namespace
 
 Result<std::unique_ptr<Server>> Server::create(const ServerOptions &options, Handler handler) {
@@ -425,7 +453,7 @@ Result<std::unique_ptr<Server>> Server::create(const ServerOptions &options, Han
     if (auto ok = checkKeys(options); !ok)
       return ok.error();
     auto server = std::make_unique<AsioServer>(options, std::move(handler));
-    if (auto ok = server->loadTls(); !ok)
+    if (auto ok = server->useTls(); !ok)
       return ok.error();
     if (auto ok = server->listen(); !ok)
       return ok.error();

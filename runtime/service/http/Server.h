@@ -68,7 +68,7 @@ struct Request {
   std::string body;
   std::string id;        ///< X-Request-Id as the client gave it (if it is clean), or a new one
   std::string client;    ///< address, without port
-  int apiKey = -1;       ///< index into ServerOptions::apiKeys; -1: none was needed
+  int apiKey = -1;       ///< number of the key (KeyRing), at first its index; -1: none was needed
   /// The first header of that name (lower case), or "".
   std::string_view header(std::string_view name) const;
 };
@@ -113,6 +113,9 @@ public:
   virtual void start() = 0;
   /// Runs `work` on the server's thread.
   virtual void post(std::function<void()> work) = 0;
+  /// Keys and certificates anew: requests need one of these keys from now on, and new connections get
+  /// what the TLS files hold now. E0551, E0552: nothing has changed.
+  virtual Result<void> renew(const std::vector<std::string> &apiKeys) = 0;
   /// Requests from now on, on old connections and new ones, are answered by `refusal` (status, body) but
   /// for openPaths, and each is its connection's last; responses under way go on. Idle connections
   /// close. (It goes on listening, so that clients are told, and /health can say it.)

@@ -33,7 +33,7 @@ struct ServerCore {
   boost::asio::io_context io{1}; ///< first: operations in flight end last
   const ServerOptions options;
   Handler handler;
-  const KeyRing keys;
+  KeyRing keys;
   const HostRules hosts;
   const OriginRules origins;
   std::optional<boost::asio::ssl::context> tls;

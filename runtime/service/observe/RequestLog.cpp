@@ -186,7 +186,57 @@ void RequestLog::ended(const std::shared_ptr<const RequestRecord> &record) {
   if (record->status < 400 &&
       (record->route == "/health" || record->route == "/metrics" || record->route == "/ping"))
     return;
+  if (record->route == "none" && counted(*record))
+    return;
   put({wallNow(), record, {}, {}});
+}
+
+/// Between two lines of one client's refusals.
+constexpr uint64_t kRefusalPeriod = 1'000'000'000;
+/// Clients that are told apart; those beyond are told together.
+constexpr size_t kMostRefused = 1024;
+
+bool RequestLog::counted(const RequestRecord &record) {
+  std::lock_guard lock(mutex);
+  Refused who{record.client, std::to_string(record.status), record.errorCode};
+  auto found = refusals.find(who);
+  if (found == refusals.end()) {
+    const bool tooMany = refusals.size() >= kMostRefused;
+    if (tooMany)
+      who[0] = "others";
+    const auto [added, first] =
+        refusals.try_emplace(who, Refusals{0, runtime::nowNanoseconds() + kRefusalPeriod});
+    if (!tooMany)
+      return false;
+    found = added;
+  }
+  ++found->second.requests;
+  return true;
+}
+
+std::string RequestLog::tellRefusals(bool all) {
+  std::string text;
+  const uint64_t now = runtime::nowNanoseconds();
+  std::lock_guard lock(mutex);
+  for (auto one = refusals.begin(); one != refusals.end();) {
+    auto &[who, sum] = *one;
+    if (!all && now < sum.tellAt) {
+      ++one;
+    } else if (sum.requests == 0) { // it has gone
+      one = refusals.erase(one);
+    } else {
+      text += eventLine("refusals",
+                        {{"client", who[0]},
+                         {"status", who[1]},
+                         {"code", who[2]},
+                         {"requests", std::to_string(sum.requests)}},
+                        wallNow(), options.format) +
+              "\n";
+      sum = {0, now + kRefusalPeriod};
+      ++one;
+    }
+  }
+  return text;
 }
 
 void RequestLog::event(std::string name, Fields fields) {
@@ -226,7 +276,11 @@ void RequestLog::run() {
     bool leaving, anew;
     {
       std::unique_lock lock(mutex);
-      wake.wait(lock, [&] { return stopping || reopening || !waiting.empty(); });
+      auto work = [&] { return stopping || reopening || !waiting.empty(); };
+      if (refusals.empty())
+        wake.wait(lock, work);
+      else
+        wake.wait_for(lock, std::chrono::nanoseconds(kRefusalPeriod / 4), work);
       leaving = stopping;
       anew = std::exchange(reopening, false);
       // Few at a time: what is taken is no longer bounded by the queue.
@@ -234,7 +288,7 @@ void RequestLog::run() {
         taken.push_back(std::move(waiting.front()));
         waiting.pop_front();
       }
-      if (leaving && taken.empty())
+      if (leaving && taken.empty() && refusals.empty())
         return;
       missing = lost - told;
     }
@@ -243,7 +297,7 @@ void RequestLog::run() {
         ::close(descriptor);
         descriptor = fresh;
       }
-    std::string text;
+    std::string text = tellRefusals(leaving);
     for (const Entry &entry : taken)
       text += (entry.request ? requestLine(*entry.request, entry.time, options.format)
                              : eventLine(entry.name, entry.fields, entry.time, options.format)) +
@@ -253,6 +307,8 @@ void RequestLog::run() {
                         options.format) +
               "\n";
     taken.clear();
+    if (text.empty())
+      continue;
     uint64_t missed = 0;
     const bool goesOn = write(text, missed);
     {

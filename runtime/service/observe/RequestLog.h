@@ -8,6 +8,12 @@
 //    "status":200,"client":"127.0.0.1","model":"…","stream":true,"prompt_tokens":…,"cached_tokens":…,
 //    "new_tokens":…,"queue_ms":…,"ttft_ms":…,"total_ms":…,"finish_reason":"stop"}
 //
+// What the transport refuses (a wrong key, a broken request) has a line the first time, and then one
+// a second and client with a count: who asks ten thousand times a second shall not fill a disk.
+//
+//   {"time":"…","event":"refusals","client":"10.0.0.9","status":"401","code":"invalid_api_key",
+//    "requests":"13979"}
+//
 // What a client sent is bounded and escaped: a line stays a line, and no byte of it can move a
 // terminal's cursor. Prompts and answers are never in it, but for the request's body where it was
 // kept (--log-prompts).
@@ -17,8 +23,10 @@
 #include "runtime/error/Error.h"
 #include "runtime/service/observe/RequestRecord.h"
 
+#include <array>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -55,8 +63,18 @@ private:
     std::string name; ///< of an event
     Fields fields;
   };
+  /// Of one client, status and code, since the last line that told.
+  struct Refusals {
+    uint64_t requests = 0;
+    uint64_t tellAt; ///< steady ns
+  };
+  using Refused = std::array<std::string, 3>; ///< client, status, code
   explicit RequestLog(const LogOptions &options) : options(options) {}
   void put(Entry entry);
+  /// Whether it is summed up with others, and needs no line of its own.
+  bool counted(const RequestRecord &record);
+  /// Lines of sums whose second is over, or of all.
+  std::string tellRefusals(bool all);
   void run();
   /// False: time is up. `missed`: lines that could not be written.
   bool write(std::string_view text, uint64_t &missed);
@@ -67,6 +85,7 @@ private:
   mutable std::mutex mutex;
   std::condition_variable wake;
   std::deque<Entry> waiting;
+  std::map<Refused, Refusals> refusals;
   uint64_t lost = 0, told = 0;
   bool cut = false; ///< the last line that was written lacks its end
   bool stopping = false, reopening = false;

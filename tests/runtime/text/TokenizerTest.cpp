@@ -5,6 +5,8 @@
 #include "runtime/text/TextBuild.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -68,6 +70,86 @@ TEST_P(Tiny, agreesWithHuggingFace) {
     ++cases;
   }
   EXPECT_GT(cases, 60u);
+}
+
+/// Texts of what tokenizers do unusual things with, and of every token of the vocabulary: never
+/// refused where they fit, refused by one id less, and cut into pieces to the same ids.
+TEST_P(Tiny, encodesWithinANumberOfIds) {
+  std::string name = GetParam();
+  simdjson::dom::parser parser;
+  simdjson::dom::element golden = parser.load(goldens::path("tiny_" + name + ".json"));
+  bool bpe = name != "wordpiece" && name != "unigram" && name != "wordlevel";
+  Opened opened =
+      compileAndOpen(simdjson::minify(golden["tokenizer"]), bpe ? kFlatBpe.data() : kHfJson.data());
+  const Tokenizer &tokenizer = *opened.tokenizer;
+  std::vector<std::string> words{" ",    "  ",  "\n",   "word", " Word", "'s", "123", "4567",
+                                 "\xe2\x96\x81", "e\xcc\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xe2\x84\xab",
+                                 "\xff", "\t x", " \xcc\x81", "a\xcc\x8a", "..", "=="};
+  for (int32_t id = 0; id < tokenizer.vocabSize(); ++id)
+    words.emplace_back(tokenizer.tokenBytes(id));
+  auto check = [&](const std::string &text, bool special) {
+    auto whole = tokenizer.encode(text, special);
+    ASSERT_TRUE(whole);
+    auto fits = tokenizer.encodeWithin(text, whole->size(), special);
+    ASSERT_TRUE(fits && *fits) << text.substr(0, 200);
+    ASSERT_EQ(**fits, *whole) << text.substr(0, 200);
+    if (whole->empty())
+      return;
+    auto fewer = tokenizer.encodeWithin(text, whole->size() - 1, special);
+    ASSERT_TRUE(fewer);
+    ASSERT_FALSE(*fewer) << text.substr(0, 200);
+  };
+  for (const std::string &word : words) { // few ids for their bytes, if any are
+    std::string text;
+    for (int i = 0; i < 64; ++i)
+      text += word;
+    check(text, true);
+  }
+  std::mt19937 random(7);
+  for (int round = 0; round < 4; ++round) {
+    std::string text;
+    while (text.size() < 40'000)
+      text += words[random() % (round < 2 ? words.size() : 18)];
+    check(text, round % 2);
+  }
+}
+
+/// A byte-level vocabulary of all bytes and "ab", as GPT-2 writes them.
+static std::string plainBytesJson() {
+  std::string vocab;
+  int others = 0;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool shown = (byte >= 33 && byte <= 126) || (byte >= 161 && byte != 173);
+    const int character = shown ? byte : 256 + others++;
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(character));
+    vocab += "\"" + std::string(escaped) + "\":" + std::to_string(byte) + ",";
+  }
+  return R"({"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"ByteLevel",)"
+         R"("add_prefix_space":false,"trim_offsets":true,"use_regex":true},"post_processor":null,)"
+         R"("decoder":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},)"
+         R"("model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,)"
+         R"("end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"vocab":{)" +
+         vocab + R"("ab":256},"merges":["a b"]}})";
+}
+
+/// Eight megabytes are refused without being encoded: by their length, or after enough ids.
+TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
+  Opened opened = compileAndOpen(plainBytesJson(), kFlatBpe.data());
+  std::string pairs, words;
+  while (pairs.size() < 8 << 20)
+    pairs += "abababab";
+  while (words.size() < 8 << 20)
+    words += "some words ";
+  // 4 Mi ids of 2 bytes; one less is refused by length. (A string of the vocabulary has 2 bytes.)
+  for (const auto &[text, most] : {std::pair(&pairs, (4 << 20) - 1), std::pair(&words, 20'000)}) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto found = opened.tokenizer->encodeWithin(*text, size_t(most));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    ASSERT_TRUE(found);
+    EXPECT_FALSE(*found);
+    EXPECT_LT(took.count(), 2);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Tiny,

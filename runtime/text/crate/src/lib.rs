@@ -3,6 +3,7 @@
 //! Rules of the border: nothing unwinds across it (every call runs in `guarded`); results go out
 //! through sinks, so no memory changes owner; texts come in as pointer and length.
 
+mod bounds;
 mod budget;
 mod compile;
 mod decoding;
@@ -74,6 +75,9 @@ const TOO_LARGE: i32 = 4;
 const LIMIT: i32 = 5;
 const INPUT: i32 = 6;
 const PANIC: i32 = 7;
+
+/// Texts of conversations up to so many bytes are encoded whole: then it is told how many ids there are.
+const SHORT: usize = 64 << 10;
 
 /// Where the last panic happened: "minijinja-3.0.5/src/value/ops.rs:185".
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
@@ -148,11 +152,17 @@ pub unsafe extern "C" fn ingot_tokenizer_encode(
     tokenizer: *const Tokenizer,
     text: Slice,
     parse_special: bool,
+    most: usize,
     ids: Output,
     error: Output,
 ) -> i32 {
     guarded(error, || {
-        let found = (*tokenizer).encode(&text.text(), parse_special).map_err(|why| (FAILED, why))?;
+        let found = if most == usize::MAX {
+            Some((*tokenizer).encode(&text.text(), parse_special).map_err(|why| (FAILED, why))?)
+        } else {
+            (*tokenizer).encode_within(&text.text(), parse_special, most).map_err(|why| (FAILED, why))?
+        };
+        let Some(found) = found else { return Err((TOO_LARGE, String::new())) };
         let bytes = std::slice::from_raw_parts(found.as_ptr().cast::<u8>(), 4 * found.len());
         ids.put(bytes);
         Ok(())
@@ -273,6 +283,7 @@ pub unsafe extern "C" fn ingot_template_encode(
     messages: Slice,
     variables: Slice,
     continued: bool,
+    most: usize,
     text: Output,
     ids: Output,
     error: Output,
@@ -282,9 +293,15 @@ pub unsafe extern "C" fn ingot_template_encode(
         let (shown, prefixed) = (*template)
             .render_guarded(&messages.text(), &variables.text(), continued, tokenizer.specials())
             .map_err(failure)?;
-        let found = if prefixed.is_empty() { tokenizer.encode(&shown, true) } else { tokenizer.encode_guarded(&prefixed) };
-        let found = found.map_err(|why| (FAILED, why))?;
         text.put(shown.as_bytes());
+        let most = if shown.len() <= SHORT { usize::MAX } else { most };
+        let found = match (prefixed.is_empty(), most) {
+            (true, usize::MAX) => tokenizer.encode(&shown, true).map(Some),
+            (true, most) => tokenizer.encode_within(&shown, true, most),
+            (false, usize::MAX) => tokenizer.encode_guarded(&prefixed).map(Some),
+            (false, most) => tokenizer.encode_guarded_within(&shown, &prefixed, most),
+        };
+        let Some(found) = found.map_err(|why| (FAILED, why))? else { return Err((TOO_LARGE, String::new())) };
         ids.put(std::slice::from_raw_parts(found.as_ptr().cast::<u8>(), 4 * found.len()));
         Ok(())
     })

@@ -1,7 +1,8 @@
 //! A tokenizer as it runs: HF's normaliser, pre-tokenizer and added tokens around a model.
 
-use crate::guard::{Specials, PREFIX};
+use crate::bounds::Bounds;
 use crate::flat_bpe::{FlatBpe, Tables, FLAG_DROP_SPACE};
+use crate::guard::{Specials, PREFIX};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -152,9 +153,14 @@ pub struct Tokenizer {
     pub backend: Backend,
     /// The same with special strings read as plain text; made when first asked for.
     plain: OnceLock<Result<Backend, String>>,
+    /// Made when a text is first encoded up to a number of ids.
+    bounds: OnceLock<Bounds>,
     guarded: OnceLock<Result<Guarded, String>>,
     specials: OnceLock<Specials>,
 }
+
+/// Pieces of a text that is encoded up to a number of ids: some milliseconds each.
+const PIECE: usize = 16 << 10;
 
 impl Tokenizer {
     pub fn open(data: &'static [u8]) -> Result<Tokenizer, String> {
@@ -165,7 +171,49 @@ impl Tokenizer {
             plain: OnceLock::new(),
             guarded: OnceLock::new(),
             specials: OnceLock::new(),
+            bounds: OnceLock::new(),
         })
+    }
+
+    fn bounds(&self) -> Result<&Bounds, String> {
+        if let Some(bounds) = self.bounds.get() {
+            return Ok(bounds);
+        }
+        let description: Description = serde_json::from_slice(self.tables.json()).map_err(|e| e.to_string())?;
+        Ok(self.bounds.get_or_init(|| Bounds::new(&self.tables, &description, &self.backend.added())))
+    }
+
+    /// Of pieces one after the other, until there are more than `most`.
+    fn gather(
+        &self,
+        text: &str,
+        most: usize,
+        encode: impl Fn(&str) -> Result<Vec<u32>, String>,
+    ) -> Result<Option<Vec<u32>>, String> {
+        let mut ids = Vec::new();
+        for piece in self.bounds()?.pieces(text, PIECE) {
+            ids.extend(encode(piece)?);
+            if ids.len() > most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(ids))
+    }
+
+    /// The ids, if there are `most` or fewer. Whether there are shows early (bounds.rs).
+    pub fn encode_within(&self, text: &str, parse_special: bool, most: usize) -> Result<Option<Vec<u32>>, String> {
+        if self.bounds()?.least(text) > most {
+            return Ok(None);
+        }
+        self.gather(text, most, |piece| self.encode(piece, parse_special))
+    }
+
+    /// The same of a conversation: as shown, and with its control tokens marked (guard.rs).
+    pub fn encode_guarded_within(&self, shown: &str, marked: &str, most: usize) -> Result<Option<Vec<u32>>, String> {
+        if self.bounds()?.least(shown) > most {
+            return Ok(None);
+        }
+        self.gather(marked, most, |piece| self.encode_guarded(piece))
     }
 
     pub fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<u32>, String> {

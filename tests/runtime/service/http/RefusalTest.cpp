@@ -2,6 +2,7 @@
 // limits, keys (S15), defaults (S16), injection (S17).
 
 #include "TestServer.h"
+#include "runtime/service/http/Keys.h"
 
 using namespace ingot::http;
 using namespace std::chrono_literals;
@@ -254,6 +255,30 @@ TEST(HttpRefusal, CorsIsOffUnlessListed) {
       get("/echo", "Origin: https://other.example\r\nAuthorization: Bearer sk-right\r\n"));
   EXPECT_EQ(answer.head.find("Access-Control"), std::string::npos);
   EXPECT_FALSE(answer.headers.contains("access-control-allow-credentials"));
+}
+
+/// Keys that are replaced: those that stay keep their numbers, which caches go by.
+TEST(HttpRefusal, KeysAreRenewed) {
+  KeyRing ring({"a", "b"});
+  EXPECT_EQ(ring.find("b"), 1);
+  ring.replace({"b", "c"});
+  EXPECT_EQ(ring.find("a"), -1);
+  EXPECT_EQ(ring.find("b"), 1);
+  EXPECT_EQ(ring.find("c"), 2);
+  ring.replace({"a"});
+  EXPECT_EQ(ring.find("a"), 3);
+
+  TestServer test({.apiKeys = {"sk-old"}});
+  auto status = [&](const char *key) {
+    return test.client().ask(get("/health", "x-api-key: " + std::string(key) + "\r\n")).status;
+  };
+  EXPECT_EQ(status("sk-old"), 200);
+  auto wrong = test.server->renew({"sk new"});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, "E0551");
+  ASSERT_TRUE(test.server->renew({"sk-new"}));
+  EXPECT_TRUE(soon([&] { return status("sk-new") == 200; }));
+  EXPECT_EQ(status("sk-old"), 401);
 }
 
 TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) { // S15

@@ -96,6 +96,8 @@ public:
     return n <= 0 && SSL_get_error(ssl, n) == SSL_ERROR_ZERO_RETURN;
   }
 
+  SSL *handle() { return ssl; }
+
   bool shakenHands = false;
   RawClient socket;
 
@@ -165,6 +167,34 @@ TEST(HttpTls, RefusesWhatIsNotTls) {
   TlsClient good(test);
   good.send(post("/echo", std::string(9 << 20, 'x').substr(0, 10)));
   EXPECT_EQ(good.answer().status, 200);
+}
+
+/// A certificate that was renewed is shown to those who come now; a wrong one changes nothing.
+TEST(HttpTls, TakesACertificateThatWasRenewed) {
+  Certificate certificate, other;
+  TestServer test(certificate.options());
+  TlsClient before(test);
+  auto shown = [](TlsClient &client) {
+    X509 *x509 = SSL_get1_peer_certificate(client.handle());
+    unsigned char digest[32];
+    unsigned size = 0;
+    X509_digest(x509, EVP_sha256(), digest, &size);
+    X509_free(x509);
+    return std::string(reinterpret_cast<char *>(digest), size);
+  };
+  const std::string first = shown(before);
+  std::filesystem::rename(other.cert(), certificate.cert());
+  auto half = test.server->renew({});
+  ASSERT_FALSE(half) << "the key is another's";
+  EXPECT_EQ(half.error().code, "E0552");
+  std::filesystem::rename(other.key(), certificate.key());
+  ASSERT_TRUE(test.server->renew({}));
+  EXPECT_TRUE(soon([&] {
+    TlsClient now(test);
+    return now.shakenHands && shown(now) != first;
+  }));
+  before.send(get("/health"));
+  EXPECT_EQ(before.answer().body, "ok");
 }
 
 TEST(HttpTls, SaysWhatIsWrongWithItsFiles) {

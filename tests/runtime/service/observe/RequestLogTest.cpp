@@ -1,6 +1,7 @@
 //===- RequestLogTest.cpp - Lines that stay lines, and a reader that does not read ---===//
 #include "runtime/service/observe/RequestLog.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fcntl.h>
@@ -161,6 +162,40 @@ TEST(RequestLog, TellsOfLinesThatAFullDiskLost) {
   EXPECT_NE(text.find(" kept\n"), std::string::npos) << text;
   EXPECT_NE(text.find("log_lines_dropped lines=1\n"), std::string::npos) << text;
   EXPECT_EQ(text.find(" lost"), std::string::npos) << text;
+}
+
+/// Ten thousand wrong keys are two lines: the first, and how many more there were.
+TEST(RequestLog, SumsUpWhatOneClientIsRefused) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  LogOptions options;
+  options.descriptor = ends[1];
+  {
+    auto log = RequestLog::open(options);
+    ASSERT_TRUE(log);
+    auto refused = [](const char *client) {
+      auto one = std::make_shared<RequestRecord>();
+      one->route = "none";
+      one->client = client;
+      one->status = 401;
+      one->errorCode = "invalid_api_key";
+      return one;
+    };
+    for (int i = 0; i < 10'001; ++i)
+      (*log)->ended(refused("10.0.0.9"));
+    (*log)->ended(refused("10.0.0.7"));
+    (*log)->ended(record());
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, size_t(got));
+  close(ends[0]);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4) << text;
+  EXPECT_NE(text.find("refusals client=10.0.0.9 status=401 code=invalid_api_key requests=10000\n"),
+            std::string::npos)
+      << text;
 }
 
 /// A pipe that nobody reads: the server goes on, lines are counted as lost, and the end comes.
