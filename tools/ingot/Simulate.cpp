@@ -178,6 +178,22 @@ std::string row(const std::string &order, const std::string &chunks, const Simul
                    static_cast<unsigned long long>(r.stats.preemptions));
 }
 
+/// What is simulated, in a line above the table.
+std::string loadText(const SimulateOptions &options, size_t requests, const SimulationSetup &setup) {
+  const SyntheticLoad &load = options.load;
+  std::string text = std::to_string(requests) + " requests ";
+  if (!options.trace.empty())
+    text += "of " + options.trace;
+  else
+    text += (options.closed ? "of " + std::to_string(options.closed) + " users, one after the other"
+                            : formatted("%g", options.rate > 0 ? options.rate : 1) + " a second" +
+                                  (options.bursty ? " in bursts" : "")) +
+            formatted(", %g prompt tokens and %g new ones in the mean", load.promptTokens,
+                      load.outputTokens);
+  return text + "; at most " + std::to_string(setup.rows) + " sequences and " +
+         std::to_string(setup.limits.maxBatchTokens) + " tokens a step\n\n";
+}
+
 Result<int> simulateAll(const SimulateOptions &options) {
   if (options.engine.empty() == options.cost.empty())
     return wrong("there is nothing to take times from, or too much",
@@ -192,9 +208,10 @@ Result<int> simulateAll(const SimulateOptions &options) {
   std::string text =
       options.json
           ? "["
-          : "| policy | chunks | tokens/s | goodput/s | TTFT p50 / p99 ms | ITL p50 / p99 ms | "
-            "fairness | longest wait ms | KV waste | KV use | preempted |\n"
-            "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+          : loadText(options, requests->size(), *setup) +
+                "| policy | chunks | tokens/s | goodput/s | TTFT p50 / p99 ms | ITL p50 / p99 ms | "
+                "fairness | longest wait ms | KV waste | KV use | preempted |\n"
+                "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (const std::string &order : options.orders)
     for (const std::string &chunks : options.chunks) {
       setup->policy.order = order == "fcfs"   ? QueueOrder::Arrival
