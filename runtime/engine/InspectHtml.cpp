@@ -49,22 +49,28 @@ std::string escaped(const flatbuffers::String *text, std::string_view otherwise)
   return escaped(text && text->size() != 0 ? text->string_view() : otherwise);
 }
 
-std::string operand(const fb::Engine &e, const fb::Section &section, const fb::Arg &arg) {
+/// "blk.0.ffn_down, 340 kB", and of the other layers' weights the first.
+std::string weightText(const fb::Weight &weight, const char *more) {
+  return escaped(weight.name(), "") + more + ", " + humanBytes(weight.size());
+}
+
+std::string operand(const fb::Engine &e, const fb::Section &section, const fb::Arg &arg,
+                    bool again) {
   auto span = [](const char *kind, const std::string &text) {
     return std::string("<span class=\"arg ") + kind + "\">" + text + "</span>";
   };
   switch (arg.kind()) {
   case fb::ArgKind::Buffer:
     return span("buffer", escaped(e.buffers()->Get(arg.index())->name(),
-                                  "buffer " + std::to_string(arg.index())));
+                                  "buffer " + std::to_string(arg.index())) +
+                              (again ? " (in place)" : ""));
   case fb::ArgKind::Weight:
-    return span("weight", escaped(e.weights()->Get(arg.index())->name(), ""));
+    return span("weight", weightText(*e.weights()->Get(arg.index()), ""));
   case fb::ArgKind::LayerWeight:
     for (const fb::Step *step : *e.steps())
       if (e.sections()->Get(step->section()) == &section)
         return span("weight",
-                    escaped(e.weights()->Get(step->weights()->Get(arg.index()))->name(), "") +
-                        " …");
+                    weightText(*e.weights()->Get(step->weights()->Get(arg.index())), " …"));
     return span("weight", "layer weight " + std::to_string(arg.index()));
   case fb::ArgKind::Kv:
     return span("kv", "KV pool");
@@ -83,8 +89,14 @@ std::string sections(const fb::Engine &e) {
     for (const fb::Launch *launch : *section.launches()) {
       out += std::string("<div class=\"launch") + (launch->barrier() ? " barrier" : "") + "\"><b>" +
              escaped(e.kernels()->Get(launch->kernel())->name(), "") + "</b>";
-      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i)
-        out += operand(e, section, *launch->args()->Get(i));
+      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i) {
+        const fb::Arg &arg = *launch->args()->Get(i);
+        bool again = false;
+        for (unsigned before = 0; before < i; ++before)
+          again |= launch->args()->Get(before)->kind() == arg.kind() &&
+                   launch->args()->Get(before)->index() == arg.index();
+        out += operand(e, section, arg, again);
+      }
       out += "</div>\n";
     }
     out += "</div>\n";
@@ -128,7 +140,10 @@ std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits) {
                 arena(*program, fb::BufferClass::Fixed, "engine", program->bytes_fixed());
   }
   return std::string(kHead) + "<title>" + title + "</title>\n<h1>" + title +
-         "</h1>\n<p>A thick right edge is a barrier: the next launch waits.</p>\n" +
+         "</h1>\n<p>A box is a launch with its operands: <span class=\"buffer\">buffers of "
+         "activations</span>, <span class=\"weight\">weights</span> with the bytes it reads, <span "
+         "class=\"kv\">keys and values</span>. What stands twice is read and written. A thick right "
+         "edge is a barrier: the next launch waits.</p>\n" +
          programs +
          "<h2>Everything</h2>\n<pre>" + escaped(inspectText(engine, limits)) + "</pre>\n</html>\n";
 }

@@ -13,6 +13,7 @@
 #include "runtime/device/KernelBench.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/error/Suggest.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/EngineOptions.h"
@@ -20,7 +21,6 @@
 #include "tools/ingot/KernelBatch.h"
 #include "tools/ingot/KernelWork.h"
 #include "tools/ingot/MachineLimits.h"
-#include "tools/ingot/Suggest.h"
 
 #include <algorithm>
 #include <filesystem>

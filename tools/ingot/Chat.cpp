@@ -13,6 +13,7 @@
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/LineEditor.h"
+#include "tools/ingot/WordWrap.h"
 
 #include <atomic>
 #include <csignal>
@@ -165,7 +166,9 @@ private:
       interrupted = true;
     request.cancel = &interrupted;
     if (!json)
-      request.onToken = [](const runtime::TokenEvent &event) { emit(event.text); };
+      request.onToken = [wrap = WordWrap(terminalColumns())](const runtime::TokenEvent &event) mutable {
+        emit(wrap(event.text));
+      };
     auto id = session.submit(std::move(request));
     if (!id)
       return id.error();
@@ -303,7 +306,8 @@ Result<int> chat(const ChatOptions &options) {
   settings.vocab = (*session)->vocab();
   catchInterrupts();
   if (isTerminal(STDIN_FILENO))
-    options.engine.common.say("/help lists what you can type, Ctrl-C stops an answer, /bye leaves");
+    options.engine.common.say("/help lists what you can type, Ctrl-C stops an answer, /bye leaves, "
+                              "/set verbose on shows tokens per second");
   const int code =
       Chat(**session, **prompt, std::move(settings), options.engine.common.json).loop();
   auto closed = options.engine.close(**session);

@@ -1,5 +1,6 @@
 #include "tools/ingot/CompilerLibrary.h"
 
+#include "runtime/engine/CacheName.h"
 #include "tools/ingot/Files.h"
 
 #include <array>
@@ -12,8 +13,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <xxhash.h>
 
 extern char **environ;
 
@@ -44,11 +43,7 @@ Result<std::string> compilerFingerprint() {
   Result<std::string> bytes = readFile(*path);
   if (!bytes)
     return bytes;
-  XXH128_hash_t hash = XXH3_128bits(bytes->data(), bytes->size());
-  char text[40];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
-  return std::string(text);
+  return runtime::fingerprint(std::as_bytes(std::span(*bytes)));
 }
 
 Result<int> callCompiler(int argc, const char *const *argv) {

@@ -1,6 +1,7 @@
 #include "tools/ingot/EngineCache.h"
 
 #include "compiler/import/Checkpoint.h"
+#include "runtime/engine/CacheName.h"
 #include "runtime/engine/Header.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
@@ -10,8 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-
-#include <xxhash.h>
 
 namespace ingot::cli {
 
@@ -91,6 +90,14 @@ static bool namesCheckpoint(const fs::path &path) {
   return extension == ".gguf" || extension == ".safetensors" || extension == ".json";
 }
 
+/// "HuggingFaceTB/SmolLM2-135M-Instruct": an owner and a name, no file's ending.
+static bool looksLikeHubName(const std::string &model) {
+  const size_t slash = model.find('/');
+  return slash != std::string::npos && slash > 0 && slash + 1 < model.size() &&
+         model.find('/', slash + 1) == std::string::npos && model[0] != '.' && model[0] != '~' &&
+         !namesCheckpoint(model) && fs::path(model).extension() != ".ingot";
+}
+
 /// "smollm2-0123456789abcdef.ingot"
 static Result<std::string> cacheName(const std::string &model, const CompileOptions &options) {
   auto checkpoint = import::openCheckpoint(model);
@@ -99,15 +106,7 @@ static Result<std::string> cacheName(const std::string &model, const CompileOpti
   auto compiler = compilerFingerprint();
   if (!compiler)
     return compiler.error();
-  std::string key = (*checkpoint)->contentHash + "\n" + *compiler;
-  for (const std::string &argument : options.arguments())
-    key += "\n" + argument;
-  char hash[20];
-  std::snprintf(hash, sizeof hash, "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(key.data(), key.size())));
-  fs::path path = fs::path(model).lexically_normal();
-  std::string stem = (path.has_filename() ? path : path.parent_path()).stem().string();
-  return (stem.empty() ? "model" : stem) + "-" + hash + ".ingot";
+  return runtime::cacheName(model, (*checkpoint)->contentHash, *compiler, options.arguments());
 }
 
 Result<std::string> resolveEngine(const std::string &named, const CompileOptions &options,
@@ -117,9 +116,14 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     model.pop_back();
   std::error_code failure;
   const fs::file_status status = fs::status(model, failure);
-  if (!fs::exists(status))
-    return Error{ExitCode::File, "E0130", "there is no file or folder " + model, "",
-                 "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
+  if (!fs::exists(status)) {
+    const bool hub = looksLikeHubName(model);
+    return Error{ExitCode::File, "E0130", "there is no file or folder " + model,
+                 hub ? "if that is a name on the Hugging Face hub: Ingot fetches nothing" : "",
+                 hub ? "hf download " + model + " --local-dir " + fs::path(model).filename().string() +
+                           ", then give that folder"
+                     : "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
+  }
   const bool folder = fs::is_directory(status);
   if (!folder && fs::is_regular_file(status) && hasEngineMagic(model)) {
     if (const auto given = options.arguments(); !given.empty())

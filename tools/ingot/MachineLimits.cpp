@@ -4,9 +4,12 @@
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/MachineLimits.h"
 
+#include "tools/ingot/Console.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <immintrin.h>
@@ -183,6 +186,30 @@ MachineLimits measureLimits(runtime::IsaLevel level, int threads) {
     limits.f32Gflops = limits.bf16Gflops = rate(threads, f32Avx2, 16 * kChainsAvx2);
   }
   return limits;
+}
+
+MachineLimits higher(const MachineLimits &before, const MachineLimits &after) {
+  return {std::max(before.readGbPerS, after.readGbPerS), std::max(before.int8Gops, after.int8Gops),
+          std::max(before.bf16Gflops, after.bf16Gflops), std::max(before.f32Gflops, after.f32Gflops)};
+}
+
+double loadAverage() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+std::string busyNote(const MachineLimits &before, const MachineLimits &after, double load) {
+  constexpr double kSteady = 0.75;
+  auto apart = [](double a, double b) { return std::min(a, b) < kSteady * std::max(a, b); };
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  std::string why;
+  if (apart(before.readGbPerS, after.readGbPerS))
+    why = formatted("mapped read %.1f GB/s before and %.1f after", before.readGbPerS, after.readGbPerS);
+  else if (apart(before.int8Gops, after.int8Gops))
+    why = formatted("%.2f int8 TOPS before and %.2f after", before.int8Gops / 1e3, after.int8Gops / 1e3);
+  if (load > 0.5 * processors)
+    why += (why.empty() ? "" : ", ") + formatted("a load of %.1f on %u processors", load, processors);
+  return why.empty() ? "" : "the machine is busy (" + why + "): times and shares are of what others left of it";
 }
 
 } // namespace ingot::cli

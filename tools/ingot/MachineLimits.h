@@ -15,6 +15,7 @@
 #include "runtime/engine/Isa.h"
 
 #include <algorithm>
+#include <string>
 
 namespace ingot::cli {
 
@@ -28,5 +29,15 @@ struct MachineLimits {
 
 /// About half a second. Without memory for the mapped file readGbPerS stays 0.
 MachineLimits measureLimits(runtime::IsaLevel level, int threads);
+
+/// What was measured before and after something else was: the higher of each, since others' work only takes away.
+MachineLimits higher(const MachineLimits &before, const MachineLimits &after);
+
+/// Processes that wanted to run during the last minute, the system's own figure.
+double loadAverage();
+
+/// Why figures of this run say little, or nothing: the limits differ by more than a quarter, or others keep more than
+/// half of the processors (`load`, from before this run did anything). One line without its end.
+std::string busyNote(const MachineLimits &before, const MachineLimits &after, double load);
 
 } // namespace ingot::cli

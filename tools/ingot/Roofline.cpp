@@ -1,7 +1,7 @@
 //===- Roofline.cpp - ingot inspect --roofline ----------------------------===//
 //
 // Bytes and operations are the plan's and the compiler's (fb::KernelCost), times are measured here,
-// and so are the machine's limits. A kernel that only moves activations finds them in a cache and
+// and so are the machine's limits, before and after: where they differ, others were at work. A kernel that only moves activations finds them in a cache and
 // may be faster than memory: its share of the limit is above 100 %.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/Roofline.h"
@@ -116,7 +116,7 @@ Result<std::map<std::string, double>> measure(Session &session, int64_t prompt, 
   return after;
 }
 
-std::string json(const std::vector<Row> &rows, const MachineLimits &limits) {
+std::string json(const std::vector<Row> &rows, const MachineLimits &limits, const std::string &busy) {
   std::string text = "[";
   for (const Row &row : rows) {
     JsonObject object;
@@ -145,7 +145,8 @@ std::string json(const std::vector<Row> &rows, const MachineLimits &limits) {
       object.field("limit_read_gb_per_s", limits.readGbPerS)
           .field("limit_int8_gops", limits.int8Gops)
           .field("limit_bf16_gflops", limits.bf16Gflops)
-          .field("limit_f32_gflops", limits.f32Gflops);
+          .field("limit_f32_gflops", limits.f32Gflops)
+          .field("busy", busy);
     text += (text.size() > 1 ? ",\n " : "") + object.str();
   }
   return text + "]\n";
@@ -183,7 +184,7 @@ std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
 }
 
 void print(const std::vector<Row> &rows, const Session &session, const MachineLimits &limits,
-           int64_t prompt, int64_t steps) {
+           const std::string &busy, int64_t prompt, int64_t steps) {
   emit("decode: one sequence, mean of " + std::to_string(steps) + " steps; " +
        std::string(session.target()) + ", " + session.device() + "\n" + table(rows, &Row::decode));
   emit("\nprompt: " + std::to_string(prompt) + " ids in one step\n" + table(rows, &Row::prompt));
@@ -195,8 +196,10 @@ void print(const std::vector<Row> &rows, const Session &session, const MachineLi
     emit(formatted(
         "\nlimits measured in this run: %.1f GB/s mapped read, %.2f int8 TOPS, %.2f bf16 and "
         "%.2f f32 "
-        "TFLOPS\n",
+        "TFLOPS (before and after, the higher)\n",
         limits.readGbPerS, limits.int8Gops / 1e3, limits.bf16Gflops / 1e3, limits.f32Gflops / 1e3));
+  if (!busy.empty())
+    emit("warning: " + busy + "\n");
   std::string schedules;
   for (const Row &row : rows)
     if (row.cost && row.cost->shape() && row.cost->shape()->size())
@@ -221,6 +224,7 @@ std::vector<RooflinePoint> pointsOf(const std::vector<Row> &rows) {
 
 Result<int> roofline(const std::string &path, const CommonOptions &common,
                      const LimitOptions &given, const std::string &svg) {
+  const double load = loadAverage();
   if (!svg.empty())
     if (auto writable = checkWritable(svg); !writable)
       return writable.error();
@@ -244,6 +248,8 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     return session.error();
   const int64_t prompt = std::min<int64_t>(kPrompt, wanted.context - 2);
   const int64_t steps = std::min<int64_t>(kSteps, wanted.context / 2);
+  const auto level = runtime::isaNamed((*session)->target());
+  const MachineLimits before = level ? measureLimits(*level, (*session)->threads()) : MachineLimits();
   (*session)->profile(true);
   for (int round = 0; round < 2; ++round) // the first touches every page
     if (auto warm = measure(**session, 1, steps / 4 + 1); !warm)
@@ -256,12 +262,14 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     return decodeTimes.error();
 
   const double threads = (*session)->threads();
-  // A CPU's are measured last: the pool's threads have gone to sleep by then.
+  // By now the pool's threads have gone to sleep again.
   MachineLimits limits;
+  std::string busy;
   const runtime::GpuMachine *gpu = runtime::gpuMachineFor((*session)->target());
-  if (auto level = runtime::isaNamed((*session)->target()))
-    limits = measureLimits(*level, (*session)->threads());
-  else if (gpu)
+  if (level) {
+    const MachineLimits after = measureLimits(*level, (*session)->threads());
+    limits = higher(before, after), busy = busyNote(before, after, load);
+  } else if (gpu)
     limits = {gpu->readGbPerS(), 0, gpu->gops(gpu->bf16PerClock), gpu->gops(gpu->f32PerClock)};
   std::vector<Row> rows = workPerStep(**session, prompt, steps);
   for (Row &row : rows) {
@@ -280,9 +288,9 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
       return written.error();
   }
   if (common.json)
-    emit(json(rows, limits));
+    emit(json(rows, limits, busy));
   else
-    print(rows, **session, limits, prompt, steps);
+    print(rows, **session, limits, busy, prompt, steps);
   return options.close(**session);
 }
 

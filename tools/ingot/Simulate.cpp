@@ -203,6 +203,22 @@ std::string row(const Policy &policy, const SimulationResult &r, bool classes) {
   return text + "\n";
 }
 
+/// What is simulated, in a line above the table.
+std::string loadText(const SimulateOptions &options, size_t requests, const SimulationSetup &setup) {
+  const SyntheticLoad &load = options.load;
+  std::string text = std::to_string(requests) + " requests ";
+  if (!options.trace.empty())
+    text += "of " + options.trace;
+  else
+    text += (options.closed ? "of " + std::to_string(options.closed) + " users, one after the other"
+                            : formatted("%g", options.rate > 0 ? options.rate : 1) + " a second" +
+                                  (options.bursty ? " in bursts" : "")) +
+            formatted(", %g prompt tokens and %g new ones in the mean", load.promptTokens,
+                      load.outputTokens);
+  return text + "; at most " + std::to_string(setup.rows) + " sequences and " +
+         std::to_string(setup.limits.maxBatchTokens) + " tokens a step\n\n";
+}
+
 Result<int> simulateAll(const SimulateOptions &options) {
   if (options.engine.empty() == options.cost.empty())
     return wrong("there is nothing to take times from, or too much",
@@ -221,7 +237,8 @@ Result<int> simulateAll(const SimulateOptions &options) {
     for (const std::string &chunks : options.chunks)
       for (const std::string &prompts : options.prompts)
         policies.push_back({order, chunks, prompts});
-  std::string text = options.json ? "[" : header(classes);
+  std::string text =
+      options.json ? "[" : loadText(options, requests->size(), *setup) + header(classes);
   for (const Policy &policy : policies) {
     setup->policy.order = policy.order == "fcfs"   ? QueueOrder::Arrival
                           : policy.order == "fair" ? QueueOrder::Fair

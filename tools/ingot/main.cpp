@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
+#include "runtime/error/Suggest.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/HelpText.h"
 #include "tools/ingot/LastWords.h"
-#include "tools/ingot/Suggest.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,0 +1,32 @@
+//===- CacheName.cpp - See CacheName.h ------------------------------------===//
+#include "runtime/engine/CacheName.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include <xxhash.h>
+
+namespace ingot::runtime {
+
+std::string fingerprint(std::span<const std::byte> bytes) {
+  XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  char text[40];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+std::string cacheName(const std::string &model, const std::string &contentHash, const std::string &compiler,
+                      const std::vector<std::string> &arguments) {
+  std::string key = contentHash + "\n" + compiler;
+  for (const std::string &argument : arguments)
+    key += "\n" + argument;
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(key.data(), key.size())));
+  std::filesystem::path path = std::filesystem::path(model).lexically_normal();
+  std::string stem = (path.has_filename() ? path : path.parent_path()).stem().string();
+  return (stem.empty() ? "model" : stem) + "-" + hash + ".ingot";
+}
+
+} // namespace ingot::runtime
