@@ -61,6 +61,9 @@ struct KvPages {
   uint64_t pageBytes = 0;
 };
 
+/// What a process has besides, about: code, libraries, the tables of its allocator.
+constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
+
 /// All in bytes but `pages` and `pageTokens`.
 struct MemoryStatement {
   DeviceKind kind = DeviceKind::Cpu;

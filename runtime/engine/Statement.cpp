@@ -209,8 +209,9 @@ std::string MemoryStatement::text() const {
               ? line("reserve", limits.reserved, "left free: code, graphs, the driver's heaps")
               : "") +
          line("total", total(),
-              gpu ? humanBytes(taken()) + " on the GPU"
-                  : humanBytes(allocated()) + " beside the mapped file");
+              (gpu ? humanBytes(taken()) + " on the GPU"
+                   : humanBytes(allocated()) + " beside the mapped file") +
+                  "; the program itself has about " + humanBytes(kProgramBytes) + " more");
 }
 
 std::string MemoryStatement::json() const {
@@ -225,6 +226,7 @@ std::string MemoryStatement::json() const {
   if (limits.swapBytes)
     j.key("swap").value(limits.swapBytes);
   j.key("allocated").value(allocated()).key("total").value(total());
+  j.key("program").value(kProgramBytes);
   j.key("pages").value(pages).key("page_tokens").value(pageTokens);
   j.key("limits").open('{').key("context").value(limits.context);
   j.key("max_seqs").value(limits.maxSeqs).key("max_batch_tokens").value(limits.maxBatchTokens);

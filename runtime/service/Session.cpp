@@ -2,6 +2,7 @@
 #include "runtime/service/Session.h"
 
 #include "runtime/sample/Softmax.h"
+#include "runtime/service/KvSaturation.h"
 #include "runtime/service/SessionImpl.h"
 
 #include <algorithm>
@@ -230,6 +231,7 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
     return checked;
   if (auto checked = checkLength(int64_t(ids.size()), 0, impl->limits); !checked)
     return checked;
+  KvSaturation saturation(*impl->executor);
   SequenceId sequence = impl->scheduler->add(ids, 0, /*everyPosition=*/true);
   while (!(cancel && cancel->load(std::memory_order_relaxed))) {
     const BatchView *batch = impl->scheduler->plan();
@@ -237,12 +239,14 @@ Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sin
       break;
     if (!impl->runStep(*batch))
       break;
+    saturation.afterStep(*batch);
     // The rows of one step are consecutive positions of the one sequence.
     auto rows = impl->scheduler->rows();
     if (!rows.empty())
       sink(rows.front().position, int64_t(rows.size()), impl->executor->logits(),
            impl->executor->logitsStride());
   }
+  impl->kvSaturated = saturation.finish();
   impl->scheduler->finish(sequence);
   return impl->failure ? Result<void>(*impl->failure) : Result<void>();
 }
@@ -265,6 +269,7 @@ Result<Score> Session::score(std::span<const int32_t> ids) {
                     });
   if (!ran)
     return ran.error();
+  score.kvSaturated = impl->kvSaturated;
   score.perplexity = std::exp(sum / double(score.nll.size()));
   return score;
 }

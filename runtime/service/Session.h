@@ -77,6 +77,7 @@ struct SessionOptions {
   std::string isa;           ///< "avx2", "avx512"; empty: the best this machine has
   int64_t prefillChunk = 0;  ///< most tokens of one prompt in one step; 0: maxBatchTokens
   bool loadTokenizer = true; ///< false: ids only, for a quicker start
+  bool verify = false;       ///< every byte of the file is checked before it is used
   bool prefixCache = true;   ///< requests find the KV pages of others that began alike
   uint64_t swapBytes = 0; ///< of host memory for the KV pages of requests that were preempted; 0:
                           ///< they are computed again
@@ -206,6 +207,7 @@ struct Completion {
 struct Score {
   std::vector<double> nll; ///< [ids - 1]; nll[i] = -log p(ids[i+1] | ids[0..i])
   double perplexity = 0;   ///< exp(mean(nll))
+  int64_t kvSaturated = 0; ///< values of K and V beyond what an f16 KV cache holds (KvSaturation.h)
 };
 
 using RequestId = int64_t;

@@ -28,6 +28,7 @@ struct Session::Impl {
   std::vector<int32_t> eos;
   RequestLimits limits{};
   double loadMs = 0, longestStep = 0;
+  int64_t kvSaturated = 0; ///< of the last logits()
   std::string traceFile; ///< empty once written
 
   /// Sequences and requests go by the same number.

@@ -186,7 +186,8 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                const SessionOptions &options) try {
   uint64_t begin = nowNanoseconds();
   auto impl = std::make_unique<Impl>();
-  auto file = EngineFile::open(path);
+  auto file =
+      EngineFile::open(path, options.verify ? VerifyLevel::Everything : VerifyLevel::Table);
   if (!file)
     return file.error();
   impl->file = *file;

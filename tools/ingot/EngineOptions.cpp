@@ -109,6 +109,8 @@ void EngineOptions::define(CLI::App &app) {
   app.add_option("MODEL", model, "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
       ->required();
   common.define(app);
+  app.add_flag("--verify", verify, "check every byte of the engine before it runs")
+      ->group("Everywhere");
   limits.define(app);
   gpu.define(app);
   compile.define(app);
@@ -167,6 +169,7 @@ runtime::SessionOptions EngineOptions::withLimits(runtime::SessionOptions option
   options.isa = common.isa;
   options.gpu = gpu.options();
   options.traceFile = common.trace;
+  options.verify = verify;
   return options;
 }
 

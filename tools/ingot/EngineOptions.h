@@ -58,6 +58,7 @@ struct EngineOptions {
   LimitOptions limits;
   GpuKnobs gpu;
   CompileOptions compile;
+  bool verify = false; ///< every byte of the engine, before it runs
 
   /// The positional MODEL, then everything above.
   void define(CLI::App &app);

@@ -81,12 +81,18 @@ Result<int> score(const IdsOptions &options) {
   if (!result)
     return result.error();
   if (options.engine.common.json) {
-    emit(JsonObject().field("nll", result->nll).field("perplexity", result->perplexity).str() +
+    emit(JsonObject().field("nll", result->nll).field("perplexity", result->perplexity)
+             .field("kv_saturated", result->kvSaturated)
+             .str() +
          "\n");
   } else {
     emit("perplexity " + jsonNumber(result->perplexity) + " over " + grouped(result->nll.size()) +
          " ids\n");
   }
+  if (result->kvSaturated)
+    options.engine.common.say(grouped(static_cast<uint64_t>(result->kvSaturated)) +
+                              " values of K and V are beyond f16's 65,504 and were cut to it: "
+                              "compile with --kv bf16");
   return options.engine.close(**session);
 }
 

@@ -16,7 +16,34 @@ struct TokenizeOptions {
   std::optional<std::string> text;
   std::string textFile = "-";
   bool noSpecial = false;
+  bool lines = false;
 };
+
+/// What turns text into ids as a plain prompt's is.
+struct Encoder {
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  int32_t bos = -1; ///< comes first; -1: nothing does
+
+  Result<std::vector<int32_t>> ids(std::string_view text) const {
+    auto ids = tokenizer->encode(text);
+    if (ids && bos >= 0)
+      ids->insert(ids->begin(), bos);
+    return ids;
+  }
+};
+
+/// A JSON object a line, each at once: who reads them need not wait for the last.
+Result<int> tokenizeLines(const Encoder &encoder, std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    auto ids = encoder.ids(text.substr(0, end));
+    if (!ids)
+      return ids.error();
+    emit(JsonObject().field("ids", *ids).str() + "\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return 0;
+}
 
 Result<int> tokenize(const TokenizeOptions &options) {
   std::string text = options.text.value_or("");
@@ -29,7 +56,9 @@ Result<int> tokenize(const TokenizeOptions &options) {
   auto path = options.engine.enginePath();
   if (!path)
     return path.error();
-  auto engine = runtime::EngineFile::open(*path);
+  auto engine = runtime::EngineFile::open(*path, options.engine.verify
+                                                     ? runtime::VerifyLevel::Everything
+                                                     : runtime::VerifyLevel::Table);
   if (!engine)
     return engine.error();
   const fb::Text *table = (*engine)->table().text();
@@ -40,19 +69,21 @@ Result<int> tokenize(const TokenizeOptions &options) {
       text::Tokenizer::fromBytes(table->tokenizer_kind()->string_view(), (*engine)->tokenizer());
   if (!tokenizer)
     return tokenizer.error();
-  auto ids = (*tokenizer)->encode(text);
+  Encoder encoder{std::move(*tokenizer)};
+  if (const auto *special = table->special(); !options.noSpecial && special && special->add_bos())
+    encoder.bos = special->bos();
+  if (options.lines)
+    return tokenizeLines(encoder, text);
+  auto ids = encoder.ids(text);
   if (!ids)
     return ids.error();
-  if (const auto *special = table->special();
-      !options.noSpecial && special && special->add_bos() && special->bos() >= 0)
-    ids->insert(ids->begin(), special->bos());
   if (options.engine.common.json) {
     emit(JsonObject().field("ids", *ids).str() + "\n");
     return 0;
   }
   for (int32_t id : *ids)
     emit(std::to_string(id) + "\t" +
-         jsonQuote(text::replaceInvalidUtf8((*tokenizer)->tokenBytes(id))) + "\n");
+         jsonQuote(text::replaceInvalidUtf8(encoder.tokenizer->tokenBytes(id))) + "\n");
   return 0;
 }
 
@@ -67,8 +98,10 @@ Action defineTokenize(CLI::App &app) {
       ->excludes(text);
   app.add_flag("--no-special", options->noSpecial,
                "add nothing (default: BOS where a plain prompt starts with it)");
+  app.add_flag("--lines", options->lines, "each line is a text: a JSON object of its ids a line");
   examples(app, "  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"
                 "  ingot tokenize smollm2.ingot --text-file page.txt --no-special --json\n"
+                "  ingot tokenize smollm2.ingot --lines < questions.txt\n"
                 "Special strings in the text (<|im_start|>) become their one id.\n");
   return [options] { return tokenize(*options); };
 }

@@ -38,7 +38,7 @@ class Executor final : public runtime::Executor, private runtime::PageMover {
 public:
   /// Maps the code, takes all memory, makes seeded weights. Errors: E0381 … E0385 (no code for this
   /// CPU), E0386, E0502 (the memory statement exceeds `allowedBytes`, exit 3),
-  /// E0701, E0702 (exit 4). allowedBytes 0: what the machine has available.
+  /// E0507, E0702 (exit 3), E0701 (exit 4). allowedBytes 0: what the machine has available.
   static Result<std::unique_ptr<Executor>>
   create(std::shared_ptr<runtime::EngineFile> engine, const runtime::MemoryLimits &limits,
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);

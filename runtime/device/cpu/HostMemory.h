@@ -15,7 +15,7 @@ namespace ingot::cpu {
 class HostMemory {
 public:
   HostMemory() = default;
-  /// Empty if bytes is 0. E0702 (exit 4) if the system refuses.
+  /// Empty if bytes is 0. E0702 (exit 3) if the system refuses.
   static Result<HostMemory> allocate(uint64_t bytes, const std::string &what, bool hugePages);
   HostMemory(HostMemory &&other) noexcept;
   HostMemory &operator=(HostMemory &&other) noexcept;

@@ -9,7 +9,9 @@
 #include <system_error>
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +27,22 @@ void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
 
 void futexWakeAll(std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+/// Whether the system would give no addresses for one more stack (`ulimit -v`): a thread that
+/// cannot start says "try again" either way.
+bool stackMissing() {
+  size_t bytes = size_t(8) << 20;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  void *trial = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (trial == MAP_FAILED)
+    return true;
+  munmap(trial, bytes);
+  return false;
 }
 
 void pause() {
@@ -72,10 +90,16 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads, Job job, voi
     try {
       pool->workers.emplace_back([=, raw = pool.get()] { raw->work(job, context, thread); });
     } catch (const std::system_error &failure) {
+      std::string started =
+          std::to_string(thread) + " of " + std::to_string(threads) + " threads started, then: ";
+      if (stackMissing()) {
+        Error error = outOfMemory("threads started");
+        error.why = started + "no addresses for another stack";
+        error.fix += thread > 1 ? ", or give fewer: --threads " + std::to_string(thread) : "";
+        return error;
+      }
       return Error{ExitCode::Device, "E0701", "cannot start the threads of the CPU device",
-                   std::to_string(thread) + " of " + std::to_string(threads) +
-                       " threads started, then: " + failure.what(),
-                   "give fewer: --threads " + std::to_string(thread)};
+                   started + failure.what(), "give fewer: --threads " + std::to_string(thread)};
     }
   }
   return pool;

@@ -46,7 +46,7 @@ public:
 
   /// Starts threads 1 … threads-1; 0 is the caller's own. Each runs job(context, thread) at
   /// least once after every invite(), once for several if it was late. E0701 (exit 4)
-  /// if the system gives no more threads.
+  /// if the system gives no more threads, E0507 (exit 3) if it gives no memory for them.
   static Result<std::unique_ptr<ThreadPool>> create(int threads, Job job, void *context);
   /// Waits for jobs under way.
   ~ThreadPool();

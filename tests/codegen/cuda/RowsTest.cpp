@@ -99,6 +99,58 @@ TEST(CudaRowwise, RegionOps) {
   });
 }
 
+/// What passes/lowering/RegionLowering.cpp makes of mish, quick_gelu and relu2, one added to the
+/// next.
+TEST(CudaRowwise, Activations) {
+  int64_t n = 96, tokens = 2;
+  std::string rows = rowsType("f32", n);
+  std::string text = "kernel.func @ops(%x: " + rows + ", %y: " + rows +
+                     ") {\n  kernel.rowwise ins(%x : " + rows + ") outs(%y : " + rows +
+                     R"() attributes {extent = 0 : i32} {
+  ^bb0(%a: f32):
+    %0 = arith.constant 0.0 : f32
+    %1 = arith.constant 1.0 : f32
+    %2 = arith.constant 2.0 : f32
+    %20 = arith.constant 20.0 : f32
+    %k = arith.constant 1.702 : f32
+    %least = arith.minimumf %a, %20 : f32
+    %e = math.exp %least : f32
+    %e2 = arith.addf %e, %2 : f32
+    %m = arith.mulf %e, %e2 : f32
+    %m2 = arith.addf %m, %2 : f32
+    %q = arith.divf %m, %m2 : f32
+    %mish = arith.mulf %a, %q : f32
+    %ka = arith.mulf %k, %a : f32
+    %negative = arith.negf %ka : f32
+    %f = math.exp %negative : f32
+    %f1 = arith.addf %f, %1 : f32
+    %quick = arith.divf %a, %f1 : f32
+    %r = arith.maximumf %a, %0 : f32
+    %r2 = arith.mulf %r, %r : f32
+    %s = arith.addf %mish, %quick : f32
+    %all = arith.addf %s, %r2 : f32
+    kernel.yield %all : f32
+  }
+  kernel.return
+}
+)";
+  onEveryBuild(text, [&](Emulated &gpu, const HostKernels &) {
+    std::vector<float> x = f32Rows(tokens, n, 1);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = i % 7 ? x[i] * 8 : float(i) - 90; // far out on both sides as well
+    BatchView batch{};
+    batch.tokens = tokens;
+    float *y = gpu.put(x, "y", false);
+    gpu.launch("ops", {y, y}, batch);
+    std::vector<float> got = gpu.get(y, x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      double a = x[i], mish = a * std::tanh(std::log1p(std::exp(a))),
+             quick = a / (1 + std::exp(-1.702 * a)), relu = std::max(a, 0.0);
+      EXPECT_NEAR(got[i], mish + quick + relu * relu, 1e-5 * std::max(1.0, relu * relu)) << a;
+    }
+  });
+}
+
 TEST(CudaRope, Tables) {
   onEveryBuild(ropeTable("a10", 10) + ropeTable("a40", 40),
                [&](Emulated &gpu, const HostKernels &) {
