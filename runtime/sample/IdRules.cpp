@@ -36,7 +36,8 @@ std::span<const uint32_t> IdMask::after(std::span<const int32_t> answer,
       clear(now, id);
   for (const std::vector<int32_t> &word : rules.forbidden) {
     const size_t before = word.size() - 1;
-    if (answer.size() >= before && std::ranges::equal(answer.last(before), std::span(word).first(before)))
+    if (answer.size() >= before &&
+        std::ranges::equal(answer.last(before), std::span(word).first(before)))
       clear(now, word.back());
   }
   if (std::ranges::all_of(now, [](uint32_t bits) { return bits == 0; }))

@@ -24,8 +24,8 @@ bool Session::Impl::deviceDraws() {
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
-    if (answer.pooled() || answer.constrained() || answer.wantsPrompt() || answer.promptOnly() || answer.editsLogits() ||
-        !params.drawnFromLogits() || !executor->draws(sampling.back()))
+    if (answer.pooled() || answer.constrained() || answer.wantsPrompt() || answer.promptOnly() ||
+        answer.editsLogits() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
       return false;
   }
   return !sampling.empty() || executor->draws({});

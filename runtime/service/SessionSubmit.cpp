@@ -114,8 +114,8 @@ Result<void> Session::validate(const Request &request) const {
     return checked.error();
   if (request.promptLogprobs > kMaxTopLogprobs)
     return badLimit("too many log-probabilities of the prompt",
-                    "asked for " + std::to_string(request.promptLogprobs) + ", allowed: " +
-                        std::to_string(kMaxTopLogprobs),
+                    "asked for " + std::to_string(request.promptLogprobs) +
+                        ", allowed: " + std::to_string(kMaxTopLogprobs),
                     "ask for fewer");
   if (!request.promptOnly && (request.maxTokens == 0 || request.maxTokens < -1))
     return badLimit("the number of new tokens is out of range",
@@ -220,8 +220,8 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     Request own = request;
     own.stateMemory.reset(); // the search's
     own.sampling.choice += uint32_t(i);
-    auto answer =
-        std::make_unique<Answer>(std::move(own), maxTokens, impl->eos, impl->tokenizer.get(), vocab());
+    auto answer = std::make_unique<Answer>(std::move(own), maxTokens, impl->eos,
+                                           impl->tokenizer.get(), vocab());
     answer->scheduled = ids[i] == first;
     answers.push_back(answer.get());
     impl->answers.emplace(ids[i], std::move(answer));

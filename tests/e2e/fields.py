@@ -38,11 +38,11 @@ ROUTES = [
     ("/v1/completions", {"prompt": "a", "max_tokens": 1, "penalty_alpha": 0.6, "top_k": 4}, {
         "penalty_alpha": ("number", 0, 1), "top_k": ("int", 2, 8), "n": ("int", 1, 1), "min_p": ("number", 0, 0), "stream": ("bool",)}),
     ("/v1/messages", {"messages": CHAT, "max_tokens": 1}, {
-        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 0, 2 ** 30),
+        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 1, 2 ** 30),
         "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),
         "stream": ("bool",), "tools": ("list",), "tool_choice": ("object",), "model": ("str",)}),
     ("/v1/responses", {"input": "Hi", "max_output_tokens": 1}, {
-        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 0, 2 ** 30), "temperature": ("number", 0, 2),
+        "input": ("any",), "instructions": ("str",), "max_output_tokens": ("int", 1, 2 ** 30), "temperature": ("number", 0, 2),
         "top_p": ("number", 0, 1), "stream": ("bool",), "tools": ("list",), "tool_choice": ("any",), "text": ("object",),
         "metadata": ("object",), "previous_response_id": ("str",), "model": ("str",)}),
     ("/v1/embeddings", {"input": "a"}, {"input": ("any",), "encoding_format": ("str",), "dimensions": ("int", 576, 576), "pooling": ("str",),

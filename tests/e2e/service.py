@@ -10,6 +10,7 @@ import signal
 import statistics
 import time
 
+import clients
 import fields
 from server import Server, Stream
 
@@ -547,6 +548,7 @@ def add(suite, ingot, checkpoint, long):
             suite.check("serve: the anthropic client's own calls", lambda: anthropic_client(server))
             suite.check("serve: answers that match a grammar", lambda: structured(server))
             suite.check("serve: tool calls", lambda: tools(server))
+            clients.add(suite, ingot, engine, server)
             suite.check("serve: beam search and contrastive search", lambda: searches(server))
             suite.check("serve: 2,048 embeddings in one request", lambda: many_embeddings(server))
             suite.check("serve: every field with every bad value [S1]", lambda: every_field(server))

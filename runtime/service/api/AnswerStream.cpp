@@ -122,7 +122,7 @@ void AnswerStream::start() {
   });
   if (!generation.stream)
     return;
-  responder->begin(200, "text/event-stream; charset=utf-8", {{"Cache-Control", "no-cache"}});
+  responder->begin(200, contentType(), {{"Cache-Control", "no-cache"}});
   begin();
 }
 
@@ -247,7 +247,11 @@ std::string AnswerStream::chunkEnd() const {
 void AnswerStream::finishList(const std::string &head, std::string_view choices) {
   if (!generation.stream) {
     std::string body = head;
-    body.append(choices).append(moreMembers).append(",\"usage\":").append(usageJson(usage)).append("}");
+    body.append(choices)
+        .append(moreMembers)
+        .append(",\"usage\":")
+        .append(usageJson(usage))
+        .append("}");
     return responder->send(200, "application/json", std::move(body));
   }
   if (generation.includeUsage)

@@ -49,6 +49,9 @@ protected:
   virtual void token(const service::Output &output) = 0;
   virtual void ended(const service::Output &output) = 0; ///< of one choice
   virtual void finished() = 0;                           ///< of all; sends the response or its end
+  virtual const char *contentType() const {
+    return "text/event-stream; charset=utf-8";
+  } ///< of a stream
   /// A streamed answer breaks off.
   virtual void failed(const ApiError &error);
   /// An error as the protocol writes it.

@@ -17,48 +17,44 @@ namespace {
 
 using runtime::JsonText;
 
-struct Entry {
-  const char *path;
-  Route route;
-  bool generates; ///< takes a place in the queue
-  bool anthropic; ///< errors in Anthropic's shape
-};
-
-constexpr Entry kPosts[] = {
-    {"/v1/chat/completions", chatCompletions, true, false},
-    {"/v1/completions", completions, true, false},
-    {"/v1/messages", messages, true, true},
-    {"/v1/messages/count_tokens", countTokens, false, true},
-    {"/v1/embeddings", embeddings, true, false},
-    {"/v1/responses", responses, true, false},
-    {"/tokenize", tokenize, false, false},
-    {"/detokenize", detokenize, false, false},
-    {"/apply-template", applyTemplate, false, false},
-};
 /// Requests without a place in the queue that may be read or wait to be.
 constexpr int kMostUnplaced = 64;
-constexpr const char *kGets[] = {"/health",  "/v1/models", "/metrics",
-                                 "/version", "/ping",      "/live.json"};
 
-void send(http::Responder &responder, const ApiError &error, bool anthropic) {
+void send(http::Responder &responder, const ApiError &error, Dialect dialect = Dialect::OpenAI) {
   http::Headers headers;
   if (error.retryAfter)
     headers.emplace_back("Retry-After", std::to_string(error.retryAfter));
-  responder.send(error.status, "application/json", anthropic ? error.anthropicBody() : error.body(),
-                 std::move(headers));
+  responder.send(error.status, "application/json", errorText(error, dialect), std::move(headers));
 }
 
 constexpr const char *kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
 
 /// One of ours, so that a client's words are no label.
 const char *routeName(std::string_view path) {
-  for (const Entry &entry : kPosts)
-    if (path == entry.path)
-      return entry.path;
-  for (const char *known : kGets)
-    if (path == known)
-      return known;
+  for (const PostRoute &route : postRoutes())
+    if (path == route.path)
+      return route.path;
+  for (const GetRoute &route : getRoutes())
+    if (path == route.path)
+      return route.path;
   return path.starts_with("/v1/models/") ? "/v1/models" : "other";
+}
+
+/// Of a path that no route has.
+Dialect dialectOf(std::string_view path) {
+  return path.starts_with("/v1/messages") ? Dialect::Anthropic
+         : path.starts_with("/api/")      ? Dialect::Ollama
+                                          : Dialect::OpenAI;
+}
+
+const PostRoute *findPost(std::string_view path) {
+  auto found = std::ranges::find(postRoutes(), path, &PostRoute::path);
+  return found == postRoutes().end() ? nullptr : &*found;
+}
+
+const GetRoute *findGet(std::string_view path) {
+  auto found = std::ranges::find(getRoutes(), path, &GetRoute::path);
+  return found == getRoutes().end() ? nullptr : &*found;
 }
 
 const char *methodName(std::string_view method) {
@@ -118,19 +114,16 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       ObservedResponder::wrap(std::move(transport), record, observers);
   if (request.method == "GET" || request.method == "HEAD")
     return get(request, *responder);
-  const Entry *entry =
-      std::ranges::find_if(kPosts, [&](const Entry &one) { return request.path == one.path; });
-  if (entry == std::end(kPosts)) {
-    const bool known =
-        std::ranges::any_of(kGets, [&](const char *path) { return request.path == path; });
+  const PostRoute *entry = findPost(request.path);
+  if (!entry)
     return send(*responder,
-                known ? ApiError{405, request.path + " takes GET", "", "method_not_allowed"}
-                      : ApiError{404, "there is no such route", "", "not_found"},
-                request.path.starts_with("/v1/messages"));
-  }
+                findGet(request.path)
+                    ? ApiError{405, request.path + " takes GET", "", "method_not_allowed"}
+                    : ApiError{404, "there is no such route", "", "not_found"},
+                dialectOf(request.path));
   if (request.method != "POST")
     return send(*responder, {405, request.path + " takes POST", "", "method_not_allowed"},
-                entry->anthropic);
+                entry->dialect);
 
   if (auto coding = request.header("content-encoding"); !coding.empty() && coding != "identity")
     return send(*responder,
@@ -138,7 +131,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
                  "Content-Encoding: is " + std::string(coding.substr(0, 32)) +
                      "; bodies are read as they are: send it without a coding",
                  "", "unsupported_content_encoding"},
-                entry->anthropic);
+                entry->dialect);
 
   auto call = std::make_shared<Call>();
   call->generation.record = record;
@@ -158,13 +151,13 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
       for (const auto &model : models->all())
         error.retryAfter = std::max(error.retryAfter, model->service().retryAfter());
       record->errorCode = error.code;
-      return send(*responder, error, entry->anthropic);
+      return send(*responder, error, entry->dialect);
     }
     call->place = std::move(*place);
   } else if (unplaced.fetch_add(1) >= kMostUnplaced) {
     unplaced.fetch_sub(1);
     return send(*responder, {429, "too many requests are being read", "", "E0560", 1},
-                entry->anthropic);
+                entry->dialect);
   }
   call->responder = std::move(responder);
   call->post = post;
@@ -212,66 +205,70 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
     if (!error)
       return;
     record->errorCode = error->code;
-    send(*call->responder, *error, entry->anthropic);
+    send(*call->responder, *error, entry->dialect);
   };
   readers.push(std::move(read), bytes);
 }
 
 void Api::get(const http::Request &request, http::Responder &responder) {
-  if (request.path == "/health" || request.path == "/ping")
+  std::string_view path = request.path;
+  if (path == "/health" || path == "/v1/health" || path == "/ping")
     return health(responder);
-  if (request.path == "/version")
+  if (path == "/version" || path == "/api/version")
     return responder.send(
         200, "application/json",
         JsonText().open('{').key("version").value(options.version).close().text());
-  if (request.path == "/metrics")
-    return metrics(responder);
-  if (request.path == "/v1/models" || request.path.starts_with("/v1/models/"))
-    return listModels(request, responder);
-  if (request.path == "/live.json")
+  if (path == "/metrics")
+    return metrics(request, responder);
+  if (path == "/live.json")
     return responder.send(200, "application/json", liveReport(*models, options.version, draining),
                           {{"Cache-Control", "no-store"}});
+  const Looked at{request, *models, options.version};
+  const GetRoute *route = findGet(path);
+  if (route && route->answer)
+    return route->answer(at, responder);
+  if (path.starts_with("/v1/models/") || path.starts_with("/models/"))
+    return listModels(at, responder);
   if (page::answer(request, responder))
     return;
-  const bool known =
-      std::ranges::any_of(kPosts, [&](const Entry &one) { return request.path == one.path; });
   send(responder,
-       known ? ApiError{405, request.path + " takes POST", "", "method_not_allowed"}
-             : ApiError{404, "there is no such route", "", "not_found"},
-       false);
+       findPost(path) ? ApiError{405, request.path + " takes POST", "", "method_not_allowed"}
+                      : ApiError{404, "there is no such route", "", "not_found"},
+       dialectOf(path));
 }
 
 void Api::health(http::Responder &responder) {
   for (const auto &model : models->all())
     if (auto failure = model->service().failure())
-      return send(responder, apiError(*failure), false);
+      return send(responder, apiError(*failure));
   if (draining)
-    return send(responder, {503, "the server is shutting down", "", "E0561"}, false);
+    return send(responder, {503, "the server is shutting down", "", "E0561"});
   responder.send(200, "application/json", "{\"status\":\"ok\"}");
 }
 
-void Api::listModels(const http::Request &request, http::Responder &responder) {
-  auto write = [](JsonText &json, const ServedModel &model) {
-    json.open('{').key("id").value(model.name()).key("object").value("model");
-    json.key("created").value(model.created()).key("owned_by").value("ingot");
-    json.key("max_model_len").value(model.session().context());
-    json.close();
-  };
-  JsonText json;
-  if (request.path != "/v1/models" && request.path != "/v1/models/") {
-    auto model = models->find(request.path.substr(std::string_view("/v1/models/").size()));
-    if (!model)
-      return send(responder, unknownModel(*models), false);
-    write(json, *model);
-    return responder.send(200, "application/json", json.text());
+/// The text of OpenMetrics: a counter's family is called without "_total", and the end is marked.
+static std::string openMetrics(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    std::string line(text.substr(0, end));
+    text.remove_prefix(end + 1);
+    if (line.starts_with("# ")) {
+      // HELP comes first: both lines of a counter have its name.
+      const size_t name = line.find(' ', 2) + 1, last = line.find(' ', name);
+      const bool total = line.substr(name, last - name).ends_with("_total");
+      const bool type = line.starts_with("# TYPE");
+      const bool histogram = type ? line.ends_with(" histogram")
+                                  : text.substr(0, text.find('\n')).ends_with(" histogram");
+      if (total && !histogram)
+        line.erase(last - std::string_view("_total").size(), std::string_view("_total").size());
+    }
+    out += line + "\n";
   }
-  json.open('{').key("object").value("list").key("data").open('[');
-  for (const auto &model : models->all())
-    write(json, *model);
-  responder.send(200, "application/json", json.close().close().text());
+  return out + "# EOF\n";
 }
 
-void Api::metrics(http::Responder &responder) {
+void Api::metrics(const http::Request &request, http::Responder &responder) {
   std::vector<std::pair<std::string, service::Measurements>> all;
   for (const auto &model : models->all())
     all.emplace_back(model->name(), model->service().metrics().read());
@@ -282,6 +279,9 @@ void Api::metrics(http::Responder &responder) {
   text += counts->exposition() + observe::processExposition();
   if (options.moreMetrics)
     text += options.moreMetrics();
+  if (request.header("accept").find("application/openmetrics-text") != std::string_view::npos)
+    return responder.send(200, "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                          openMetrics(text));
   responder.send(200, "text/plain; version=0.0.4; charset=utf-8", std::move(text));
 }
 

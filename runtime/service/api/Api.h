@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/service/api/Routes.h"
+#include "runtime/service/api/RouteTable.h"
 #include "runtime/service/api/WorkQueue.h"
 #include "runtime/service/observe/RouteCounts.h"
 
@@ -41,8 +41,7 @@ public:
 private:
   void get(const http::Request &request, http::Responder &responder);
   void health(http::Responder &responder);
-  void listModels(const http::Request &request, http::Responder &responder);
-  void metrics(http::Responder &responder);
+  void metrics(const http::Request &request, http::Responder &responder);
   std::shared_ptr<observe::RequestRecord> record(const http::Request &request) const;
 
   std::shared_ptr<ModelRegistry> models;

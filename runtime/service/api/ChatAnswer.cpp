@@ -34,8 +34,7 @@ static Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const Served
     return std::shared_ptr<const text::ChatTemplate>(std::move(*parsed));
   }
   if (model.chatTemplate()) // which outlives the request
-    return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(),
-                                                     model.chatTemplate());
+    return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(), model.chatTemplate());
   return Error{ExitCode::Usage, "E0521", "this model has no chat template",
                "the checkpoint it was made from had none",
                "give one: ingot serve --chat-template FILE.jinja"};

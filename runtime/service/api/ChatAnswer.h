@@ -15,7 +15,7 @@ namespace ingot::api {
 /// What goes into a chat's prompt.
 struct ChatInput {
   std::string ownTemplate; ///< of the request; "": the model's
-  std::string messages; ///< JSON array
+  std::string messages;    ///< JSON array
   Tools tools;
   std::string templateVariables; ///< a JSON object of more variables, or ""
   bool toolMessages = false;     ///< the messages hold calls of tools, or their results

@@ -221,7 +221,7 @@ private:
   const std::string head;
   std::vector<Choice> answers;
   bool isFirst = true; ///< no chunk is out yet
-  std::string scores; ///< prompt_logprobs
+  std::string scores;  ///< prompt_logprobs
 };
 
 } // namespace

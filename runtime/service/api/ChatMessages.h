@@ -29,7 +29,7 @@ struct Tools {
   std::string json;               ///< an array in OpenAI's shape, or ""
   std::vector<std::string> names; ///< that may be called
   enum class Choice { None, Auto, Required } choice = Choice::None;
-  std::string forced; ///< the one that must be called; or ""
+  std::string forced;  ///< the one that must be called; or ""
   std::string allowed; ///< as `json`, of those that may be called; "": all may
   const std::string &callable() const { return allowed.empty() ? json : allowed; }
   /// tool_choice's "allowed_tools": `mode` and the names of some of the tools.

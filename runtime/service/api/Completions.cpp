@@ -1,5 +1,6 @@
 //===- Completions.cpp - /v1/completions -----------------------------------===//
 #include "runtime/service/api/AnswerStream.h"
+#include "runtime/service/api/FillMiddle.h"
 #include "runtime/service/api/Prompts.h"
 #include "runtime/service/api/Routes.h"
 #include "runtime/service/api/SearchFields.h"
@@ -104,8 +105,8 @@ private:
     Choice &choice = of(output.choice);
     const bool wantsLogprobs = asked().request.sampling.topLogprobs >= 0 && output.id >= 0;
     if (wantsLogprobs && !output.logprobs.empty()) {
-      choice.offsets.push_back(
-          (echoes.empty() ? 0 : echoes[promptOf(output.choice)].size()) + choice.text.size());
+      choice.offsets.push_back((echoes.empty() ? 0 : echoes[promptOf(output.choice)].size()) +
+                               choice.text.size());
       choice.tokens.push_back(spelled(output.id));
       choice.logprobs.push_back(double(output.logprobs[0].logprob));
       choice.top.emplace_back(output.logprobs.begin() + 1, output.logprobs.end());
@@ -205,43 +206,6 @@ private:
   bool promptLogprobs;
   std::vector<Choice> answers;
 };
-
-/// The marks of fill-in-the-middle that vocabularies have: before the prefix, the suffix, the
-/// middle.
-struct MiddleMarks {
-  const char *prefix, *suffix, *middle;
-};
-constexpr MiddleMarks kMiddleMarks[] = {
-    {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"}, // Qwen, StarCoder 2 (newer)
-    {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},       // StarCoder, SantaCoder
-    {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"},
-    {"▁<PRE>", "▁<SUF>", "▁<MID>"},                   // Code Llama
-    {"<|fim▁begin|>", "<|fim▁hole|>", "<|fim▁end|>"}, // DeepSeek
-};
-
-/// prefix + suffix as ids around what is to be filled in; empty if the vocabulary has no marks.
-Result<std::vector<int32_t>> fillInTheMiddle(const ServedModel &model, std::string_view prefix,
-                                             std::string_view suffix) {
-  const text::Tokenizer &tokenizer = *model.tokenizer();
-  for (const MiddleMarks &marks : kMiddleMarks) {
-    auto before = tokenizer.idOf(marks.prefix), after = tokenizer.idOf(marks.suffix),
-         middle = tokenizer.idOf(marks.middle);
-    if (!before || !after || !middle)
-      continue;
-    auto head = model.session().encodeToFit(prefix, runtime::PromptText::Literal);
-    auto tail = model.session().encodeToFit(suffix, runtime::PromptText::Literal);
-    if (!head || !tail)
-      return head ? tail.error() : head.error();
-    // Whatever encode("") and the BOS rule say, the marks' order is the model's own.
-    std::vector<int32_t> ids{*before};
-    ids.insert(ids.end(), head->begin(), head->end());
-    ids.push_back(*after);
-    ids.insert(ids.end(), tail->begin(), tail->end());
-    ids.push_back(*middle);
-    return ids;
-  }
-  return std::vector<int32_t>();
-}
 
 } // namespace
 

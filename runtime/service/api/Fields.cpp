@@ -78,6 +78,25 @@ std::string Fields::path(std::string_view name) const {
   return where.empty() ? std::string(name) : where + "." + std::string(name);
 }
 
+bool Fields::noted(std::string_view name, const char *type, std::string least,
+                   std::string most) const {
+  if (!document->describing)
+    return false;
+  const std::string own = path(name);
+  auto note = std::ranges::find(document->found, own, &FieldNote::path);
+  if (note == document->found.end()) {
+    note = document->found.emplace(note);
+    note->path = own;
+  }
+  if (*type)
+    note->type = type;
+  if (!least.empty()) {
+    note->least = std::move(least);
+    note->most = std::move(most);
+  }
+  return true;
+}
+
 void Fields::fail(std::string_view name, std::string message) const {
   if (document->failure)
     return;
@@ -90,11 +109,15 @@ void Fields::fail(std::string_view name, std::string message) const {
 bool Fields::failed() const { return document->failure.has_value(); }
 
 void Fields::require(std::string_view name) const {
+  if (noted(name, ""))
+    std::ranges::find(document->found, path(name), &FieldNote::path)->required = true;
   if (!has(name))
     fail(name, "is required");
 }
 
 std::optional<dom::element> Fields::element(std::string_view name) const {
+  if (noted(name, ""))
+    return std::nullopt;
   dom::element found;
   if (document->failure || values.at_key(name).get(found) || found.is_null())
     return std::nullopt;
@@ -104,6 +127,8 @@ std::optional<dom::element> Fields::element(std::string_view name) const {
 bool Fields::has(std::string_view name) const { return element(name).has_value(); }
 
 std::optional<double> Fields::number(std::string_view name, double least, double most) const {
+  if (noted(name, "number", api::number(least), api::number(most)))
+    return std::nullopt;
   auto found = element(name);
   if (!found)
     return std::nullopt;
@@ -132,6 +157,8 @@ static std::optional<int64_t> wholeNumber(dom::element found) {
 }
 
 std::optional<int64_t> Fields::integer(std::string_view name, int64_t least, int64_t most) const {
+  if (noted(name, "integer", std::to_string(least), std::to_string(most)))
+    return std::nullopt;
   auto found = element(name);
   if (!found)
     return std::nullopt;
@@ -153,6 +180,8 @@ std::optional<int64_t> Fields::integer(std::string_view name, int64_t least, int
 }
 
 std::optional<bool> Fields::boolean(std::string_view name) const {
+  if (noted(name, "boolean"))
+    return std::nullopt;
   auto found = element(name);
   if (!found)
     return std::nullopt;
@@ -165,6 +194,8 @@ std::optional<bool> Fields::boolean(std::string_view name) const {
 }
 
 std::optional<std::string_view> Fields::text(std::string_view name, size_t most) const {
+  if (noted(name, "string"))
+    return std::nullopt;
   auto found = element(name);
   if (!found)
     return std::nullopt;
@@ -182,6 +213,11 @@ std::optional<std::string_view> Fields::text(std::string_view name, size_t most)
 
 std::optional<std::string_view>
 Fields::oneOf(std::string_view name, std::initializer_list<std::string_view> allowed) const {
+  if (noted(name, "string")) {
+    auto note = std::ranges::find(document->found, path(name), &FieldNote::path);
+    note->allowed.assign(allowed.begin(), allowed.end());
+    return std::nullopt;
+  }
   auto value = text(name, 1 << 10);
   if (!value || std::ranges::find(allowed, *value) != allowed.end())
     return value;
@@ -194,6 +230,8 @@ Fields::oneOf(std::string_view name, std::initializer_list<std::string_view> all
 
 std::vector<std::string> Fields::texts(std::string_view name, size_t mostItems,
                                        size_t mostBytes) const {
+  if (noted(name, "texts"))
+    return {};
   auto found = element(name);
   std::vector<std::string> result;
   if (!found)
@@ -227,6 +265,8 @@ std::vector<std::string> Fields::texts(std::string_view name, size_t mostItems,
 
 std::vector<int64_t> Fields::integers(std::string_view name, size_t mostItems, int64_t least,
                                       int64_t most) const {
+  if (noted(name, "integers"))
+    return {};
   auto found = element(name);
   std::vector<int64_t> result;
   if (!found)
@@ -254,6 +294,8 @@ std::vector<int64_t> Fields::integers(std::string_view name, size_t mostItems, i
 }
 
 std::optional<Fields> Fields::object(std::string_view name) const {
+  if (noted(name, "object"))
+    return Fields(*document, values, path(name));
   auto found = element(name);
   if (!found)
     return std::nullopt;
@@ -266,6 +308,8 @@ std::optional<Fields> Fields::object(std::string_view name) const {
 }
 
 std::vector<Fields> Fields::objects(std::string_view name, size_t least, size_t most) const {
+  if (noted(name, "list"))
+    return {Fields(*document, values, path(name) + "[0]")};
   auto found = element(name);
   std::vector<Fields> result;
   if (!found)
@@ -362,6 +406,13 @@ std::optional<Fields> Document::parse(std::string_view text) {
   if (root.get(object))
     return wrong("the body is no JSON object");
   return Fields(*this, object, "");
+}
+
+Fields Document::describe() {
+  Fields body = *parse("{}");
+  describing = true;
+  failure = ApiError{};
+  return body;
 }
 
 void Document::refuseTwice(const Fields &body) {

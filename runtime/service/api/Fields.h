@@ -30,6 +30,15 @@ constexpr size_t kJsonDepth = 64;
 
 class Document;
 
+/// What a reader asks for, noted by a document that describes (Document::describe).
+struct FieldNote {
+  std::string path;
+  std::string type; ///< JSON Schema's name; "texts", "integers", "list" (of objects); "": any
+  std::string least, most;
+  std::vector<std::string> allowed;
+  bool required = false;
+};
+
 /// An object of the document. Cheap to copy; the document must outlive it.
 class Fields {
 public:
@@ -69,6 +78,10 @@ private:
   Fields(Document &owner, simdjson::dom::object values, std::string where)
       : document(&owner), values(values), where(std::move(where)) {}
 
+  /// Where the document describes: notes the field. True: there is nothing to read.
+  bool noted(std::string_view name, const char *type, std::string least = "",
+             std::string most = "") const;
+
   Document *document;
   simdjson::dom::object values;
   std::string where; ///< "" at the top
@@ -83,10 +96,18 @@ public:
   void refuseTwice(const Fields &body);
   const std::optional<ApiError> &error() const { return failure; }
 
+  /// An empty object, of which all that is read is noted: every object in it is there, and empty,
+  /// and every list has one. It has an error from the start, so that a route reads and does no
+  /// more.
+  Fields describe();
+  const std::vector<FieldNote> &notes() const { return found; }
+
 private:
   friend class Fields;
   simdjson::dom::parser parser;
   std::optional<ApiError> failure;
+  bool describing = false;
+  std::vector<FieldNote> found;
 };
 
 } // namespace ingot::api

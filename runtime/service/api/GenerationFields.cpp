@@ -23,6 +23,9 @@ std::optional<std::shared_ptr<ServedModel>>
 readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound) {
   auto name = body.text("model", 1 << 10);
   auto model = models.find(name.value_or(""));
+  constexpr std::string_view kTag = ":latest"; // Ollama's clients put it behind every name
+  if (!model && name && name->ends_with(kTag))
+    model = models.find(name->substr(0, name->size() - kTag.size()));
   if (model)
     return model;
   notFound = unknownModel(models);
@@ -82,8 +85,7 @@ static void readIdRules(const Fields &body, Generation &out) {
     // Within a text and at its beginning a word has other ids.
     for (const char *before : {"", " "}) {
       auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
-      if (ids && !ids->empty() &&
-          (rules.forbidden.empty() || rules.forbidden.back() != *ids))
+      if (ids && !ids->empty() && (rules.forbidden.empty() || rules.forbidden.back() != *ids))
         rules.forbidden.push_back(std::move(*ids));
     }
   }
@@ -216,9 +218,10 @@ void readGeneration(const Fields &body, Generation &out,
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
     if (*kept == 0)
       body.fail("truncate_prompt_tokens", "is 0: nothing of the prompt would be left");
-    out.keepPrompt = *kept < 0 ? std::max<int64_t>(1, out.model->session().context() -
-                                                          std::max<int64_t>(1, out.request.maxTokens))
-                               : *kept;
+    out.keepPrompt = *kept < 0
+                         ? std::max<int64_t>(1, out.model->session().context() -
+                                                    std::max<int64_t>(1, out.request.maxTokens))
+                         : *kept;
   }
   set(out.request.cachePrefix, body.boolean("cache_prompt")); // llama.cpp's name
   set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
@@ -251,9 +254,8 @@ std::string promptLogprobsJson(const ServedModel &model,
       json.key(std::to_string(one.id)).open('{').key("logprob").value(double(one.logprob));
       // Of the likeliest the n-th is the n-th.
       json.key("rank").value(i ? int32_t(i) : score.rank).key("decoded_token");
-      json.value(model.tokenizer()
-                     ? text::replaceInvalidUtf8(model.tokenizer()->tokenBytes(one.id))
-                     : std::to_string(one.id));
+      json.value(model.tokenizer() ? text::replaceInvalidUtf8(model.tokenizer()->tokenBytes(one.id))
+                                   : std::to_string(one.id));
       json.close();
     }
     json.close();
@@ -322,8 +324,12 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
         ask("response_format.grammar", GrammarKind::Lark, std::string(*text));
     }
   }
-  if (auto wanted = body.object("structured_outputs")) // vLLM's
+  if (auto wanted = body.object("structured_outputs")) { // vLLM's
     readStructured(*wanted, ask);
+    if (!asked)
+      body.fail("structured_outputs", "asks for nothing: one of json, regex, choice, grammar and "
+                                      "json_object is needed");
+  }
   // vLLM's older names.
   if (auto guided = body.element("guided_json"))
     ask("guided_json", GrammarKind::JsonSchema,

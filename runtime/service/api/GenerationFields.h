@@ -23,12 +23,12 @@ struct Generation {
   runtime::Request request;
   int32_t choices = 1;
   bool stream = false;
-  bool includeUsage = false;                      ///< stream_options.include_usage
-  bool continuousUsage = false;                   ///< and in every chunk
-  bool returnIds = false;                         ///< return_token_ids: of prompt and answer
-  int64_t keepPrompt = -1; ///< ids of the prompt that are kept, its last ones; -1: all
-  int apiKey = -1;                                ///< http::Request::apiKey
-  std::string requestId;                          ///< X-Request-Id
+  bool includeUsage = false;    ///< stream_options.include_usage
+  bool continuousUsage = false; ///< and in every chunk
+  bool returnIds = false;       ///< return_token_ids: of prompt and answer
+  int64_t keepPrompt = -1;      ///< ids of the prompt that are kept, its last ones; -1: all
+  int apiKey = -1;              ///< http::Request::apiKey
+  std::string requestId;        ///< X-Request-Id
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
 };
 

@@ -323,6 +323,8 @@ std::optional<ApiError> messages(Call &call) {
   Generation &generation = call.generation;
   body.require("max_tokens");
   readGeneration(body, generation, {"max_tokens"});
+  if (generation.request.promptOnly)
+    body.fail("max_tokens", "is 0; allowed: 1 to 1073741824");
   for (std::string &stop : body.texts("stop_sequences", kMostStops, kMostStopBytes))
     if (!stop.empty())
       generation.request.stopStrings.push_back(std::move(stop));
@@ -357,8 +359,9 @@ std::optional<ApiError> countTokens(Call &call) {
   auto encoded = encodeChat(*call.generation.model, input, /*toFit=*/false);
   if (!encoded)
     return apiError(encoded.error(), "messages");
-  call.responder->send(200, "application/json",
-                       JsonText().open('{').key("input_tokens").value(encoded->ids.size()).close().text());
+  call.responder->send(
+      200, "application/json",
+      JsonText().open('{').key("input_tokens").value(encoded->ids.size()).close().text());
   return std::nullopt;
 }
 

@@ -350,6 +350,8 @@ std::optional<ApiError> responses(Call &call) {
   const Fields &body = *call.body;
   Generation &generation = call.generation;
   readGeneration(body, generation, {"max_output_tokens"});
+  if (generation.request.promptOnly)
+    body.fail("max_output_tokens", "is 0; allowed: 1 to 1073741824");
   generation.choices = 1;
   body.require("input");
   ChatInput input;

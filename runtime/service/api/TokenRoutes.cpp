@@ -55,9 +55,9 @@ std::optional<ApiError> tokenize(Call &call) {
   if (chat)
     text = std::move(encoded->text);
   const bool plain = special || !chat;
-  auto ids = !plain ? Result<std::vector<int32_t>>(std::move(encoded->ids))
+  auto ids = !plain                      ? Result<std::vector<int32_t>>(std::move(encoded->ids))
              : special && !text->empty() ? model.session().encodePrompt(*text)
-                                       : model.tokenizer()->encode(*text);
+                                         : model.tokenizer()->encode(*text);
   if (!ids)
     return apiError(ids.error(), "prompt");
   JsonText json;

@@ -177,7 +177,7 @@ Measurements::Measurements()
 std::string exposition(std::span<const std::pair<std::string, Measurements>> models) {
   std::vector<Labelled> labelled;
   for (const auto &[name, numbers] : models)
-    labelled.emplace_back("model_name=\"" + labelValue(name) + "\"", numbers);
+    labelled.emplace_back("model_name=\"" + labelValue(name) + "\",engine=\"0\"", numbers);
   Writer w{labelled, {}};
   using M = Measurements;
   w.gauge("vllm:num_requests_running", "Requests that take part in steps.",
@@ -213,6 +213,11 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
               "Mean time of a request's tokens after the first.", &M::timePerToken);
   w.histogram("vllm:request_prompt_tokens", "Prompt tokens of a request.", &M::promptLength);
   w.histogram("vllm:request_generation_tokens", "New tokens of a request.", &M::answerLength);
+  // As much as a request had room for is known where it said it.
+  w.histogram("vllm:request_max_num_generation_tokens",
+              "Most new tokens, where a request says it, over its choices.", &M::askedTokens);
+  w.counter("vllm:prompt_tokens_cached_total", "Prompt tokens that were not computed again.",
+            [](const M &m) { return m.prefixHits; });
   w.histogram("vllm:request_params_n", "Choices that requests ask for.", &M::askedChoices);
   w.histogram("vllm:request_params_max_tokens", "Most new tokens, where a request says it.",
               &M::askedTokens);

@@ -167,7 +167,7 @@ TEST(Exposition, isValidWithSeveralModelsAndHostileNames) {
   const std::string text = service::exposition(models) + counts.exposition() + processExposition();
   ASSERT_EQ(read.read(text), "");
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  const std::string labels = "{model_name=\"plain\"}";
+  const std::string labels = "{model_name=\"plain\",engine=\"0\"}";
   EXPECT_EQ(read.samples["vllm:num_requests_running"][labels], 3);
   EXPECT_EQ(read.samples["vllm:kv_cache_usage_perc"][labels], 0.25);
   EXPECT_NE(text.find("vllm:generation_tokens_total" + labels + " 12345678901\n"),
@@ -175,13 +175,14 @@ TEST(Exposition, isValidWithSeveralModelsAndHostileNames) {
       << "to the last digit";
   EXPECT_EQ(read.samples["vllm:time_to_first_token_seconds_count"][labels], 4);
   EXPECT_EQ(read.samples["vllm:time_to_first_token_seconds_bucket"]
-                        ["{model_name=\"plain\",le=\"0.005\"}"],
+                        ["{model_name=\"plain\",engine=\"0\",le=\"0.005\"}"],
             2);
   EXPECT_EQ(read.samples["http_requests_total"]["{route=\"/v1/models\",status=\"200\"}"], 2);
   EXPECT_EQ(read.samples["http_requests_total"]["{route=\"/v1/models\",status=\"other\"}"], 1);
-  EXPECT_EQ(read.samples["vllm:cache_config_info"]
-                        ["{model_name=\"plain\",block_size=\"32\",num_gpu_blocks=\"100\"}"],
-            1);
+  EXPECT_EQ(
+      read.samples["vllm:cache_config_info"]
+                  ["{model_name=\"plain\",engine=\"0\",block_size=\"32\",num_gpu_blocks=\"100\"}"],
+      1);
 }
 
 TEST(Exposition, theParserOfThisTestIsStrict) {

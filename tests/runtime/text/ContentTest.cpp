@@ -1,0 +1,106 @@
+// Control tokens that messages hold are text: every template of templates.json with every small
+// tokenizer. Chats without them have the ids that they would have without the guard, also where it
+// is at work, since a content ends like the beginning of a control token.
+
+#include "Goldens.h"
+#include "runtime/text/TextBuild.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+using namespace ingot;
+using namespace ingot::text;
+
+namespace {
+
+class Content : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    simdjson::dom::parser parser;
+    simdjson::dom::element golden =
+        parser.load(goldens::path(std::string("tiny_") + GetParam() + ".json"));
+    auto artifact = compileTokenizerJson(simdjson::minify(golden["tokenizer"]));
+    ASSERT_TRUE(artifact) << artifact.error().format();
+    bytes = artifact->bytes;
+    auto opened = Tokenizer::fromBytes(artifact->kind, std::as_bytes(std::span(bytes)));
+    ASSERT_TRUE(opened) << opened.error().format();
+    tokenizer = std::move(*opened);
+    for (int32_t id = 0; id < tokenizer->vocabSize(); ++id)
+      if (tokenizer->isSpecial(id) && tokenizer->tokenBytes(id).size() > 2)
+        control = std::string(tokenizer->tokenBytes(id));
+  }
+  int64_t controls(const std::vector<int32_t> &ids) const {
+    return std::ranges::count_if(ids, [&](int32_t id) { return tokenizer->isSpecial(id); });
+  }
+  /// Calls `see` with each template, its settings and its messages, of which the last string called
+  /// "content" has `more` behind it.
+  template <typename See> size_t withAll(const std::string &more, See &&see) {
+    simdjson::dom::parser parser;
+    simdjson::dom::element golden = parser.load(goldens::path("templates.json"));
+    size_t seen = 0;
+    for (simdjson::dom::element one : golden["cases"].get_array()) {
+      if (one["refused"].error() == simdjson::SUCCESS)
+        continue;
+      auto parsed =
+          ChatTemplate::parse(goldens::text(golden["templates"][goldens::text(one["template"])]));
+      EXPECT_TRUE(parsed);
+      ChatTemplate::Options options{.addGenerationPrompt = one["add_generation_prompt"].get_bool(),
+                                    .bosToken = control,
+                                    .eosToken = control,
+                                    .extraJson = simdjson::minify(one["extra"])};
+      std::string messages = simdjson::minify(one["messages"]);
+      const size_t at = messages.rfind("\"content\":\"");
+      if (at == std::string::npos)
+        continue;
+      messages.insert(at + std::string_view("\"content\":\"").size(), more);
+      seen += see(**parsed, options, messages);
+    }
+    return seen;
+  }
+
+  std::string bytes, control;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+} // namespace
+
+TEST_P(Content, OrdinaryChatsKeepTheirIds) {
+  // The second and third have the guard at work, without a control token.
+  for (const std::string more : {std::string("hm "), control.substr(0, 2), control.substr(1)})
+    EXPECT_GT(withAll(more,
+                      [&](const ChatTemplate &chat, const ChatTemplate::Options &options,
+                          const std::string &messages) {
+                        auto text = chat.render(messages, options);
+                        if (!text)
+                          return false;
+                        auto encoded = chat.encode(*tokenizer, messages, options);
+                        EXPECT_TRUE(encoded) << encoded.error().format();
+                        EXPECT_EQ(encoded->text, *text);
+                        EXPECT_EQ(encoded->ids, *tokenizer->encode(*text)) << *text;
+                        return true;
+                      }),
+              100u);
+}
+
+TEST_P(Content, ControlTokensOfMessagesAreText) {
+  ASSERT_FALSE(control.empty());
+  size_t shown = 0;
+  withAll("@@", [&](const ChatTemplate &chat, const ChatTemplate::Options &options,
+                    std::string messages) {
+    auto without = chat.encode(*tokenizer, messages, options);
+    messages.replace(messages.find("@@"), 2, control + control);
+    auto with = chat.encode(*tokenizer, messages, options);
+    auto text = chat.render(messages, options);
+    if (!without || !with || !text)
+      return false;
+    EXPECT_EQ(with->text, *text);
+    EXPECT_EQ(controls(with->ids), controls(without->ids)) << *text;
+    shown += controls(*tokenizer->encode(*text)) > controls(with->ids); // what it keeps out
+    return true;
+  });
+  EXPECT_GT(shown, 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tokenizers, Content,
+                         testing::Values("gpt2", "llama2", "llama3", "qwen2", "gemma", "metaspace",
+                                         "digits"));
