@@ -28,7 +28,7 @@ FOREIGN = {
     "nvcc": "--fmad --std",
     "tar": "--zstd",
     "lm-eval, guidellm, aiperf, vLLM's bench": "--backend --concurrency --constraint --data --endpoint-type --extra-inputs "
-        "--output-tokens-mean --profile --request-count --server-metrics --streaming --synthetic-input-tokens-mean --tokenizer "
+        "--model_args --output-tokens-mean --profile --request-count --server-metrics --streaming --synthetic-input-tokens-mean --tasks --tokenizer "
         "--url --use-server-token-count",
 }
 
