@@ -1,5 +1,6 @@
 //===- TuningRows.cpp - See TuningRows.h ----------------------------------===//
 #include "codegen/schedule/TuningRows.h"
+#include "runtime/error/Suggest.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -128,7 +129,9 @@ public:
     for (const auto &[name, value] : object)
       if (!llvm::is_contained(taken, StringRef(name)))
         fail(("unknown field '" + StringRef(name) + "'").str(),
-             "a misspelt field would be a row without effect");
+             didYouMean(name.str(),
+                        std::vector<std::string>(taken.begin(), taken.end()),
+                        "a misspelt field would be a row without effect"));
     return error;
   }
 

@@ -1,23 +1,29 @@
 //===- Compile.cpp - The phases of a compilation --------------------------===//
 #include "compiler/driver/Compile.h"
 #include "codegen/cpu/CpuCodegen.h"
+#include "compiler/driver/CachePlace.h"
 #include "compiler/driver/CompilerIdentity.h"
+#include "compiler/driver/CrashWords.h"
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/EngineText.h"
 #include "compiler/driver/GpuCode.h"
 #include "compiler/driver/OutputPlace.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/driver/Progress.h"
+#include "compiler/driver/Provenance.h"
 #include "compiler/driver/ScaleRange.h"
 #include "compiler/driver/Schedules.h"
 #include "compiler/driver/Summary.h"
 #include "compiler/driver/Tune.h"
+#include "compiler/driver/VerifyOnWeights.h"
 #include "compiler/engine/CodeCache.h"
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
 #include "models/Family.h"
 #include "passes/Passes.h"
 #include "runtime/device/Batch.h"
+#include "runtime/engine/Inspect.h"
+#include "runtime/error/Suggest.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -25,8 +31,8 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/GlobPattern.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
@@ -47,18 +53,20 @@ public:
   }
 };
 
-/// Notes which pass failed: the innermost is the first to say so.
-class FailedPass : public PassInstrumentation {
-public:
-  FailedPass(std::string &name, std::string &text) : name(name), text(text) {}
-  void runAfterPassFailed(Pass *pass, Operation *) override {
-    if (name.empty() && !pass->getArgument().empty())
-      name = pass->getArgument().str(), text = asText(pass);
-  }
+/// A module without its programs: what each kernel computes.
+OwningOpRef<ModuleOp> kernelsOf(ModuleOp module) {
+  OwningOpRef<ModuleOp> kernels = module.clone();
+  for (plan::ProgramOp program : llvm::make_early_inc_range(kernels->getOps<plan::ProgramOp>()))
+    program.erase();
+  return kernels;
+}
 
-private:
-  std::string &name, &text;
-};
+std::string asText(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << module;
+  return text;
+}
 
 class Compilation {
 public:
@@ -83,7 +91,7 @@ public:
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
         llvm::raw_string_ostream(diagnostics) << diagnostic << "\n";
       else if (!this->options.quiet)
-        llvm::errs() << diagnostic << "\n";
+        llvm::errs() << (diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning: " : "") << diagnostic << "\n";
       return success();
     });
   }
@@ -107,7 +115,6 @@ private:
   /// Adds what the user wants to run at this point.
   LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
-  Result<void> verifyOnWeights(ModuleOp imported);
   Result<void> lowerToPlan(const char *phase);
   Result<void> checkKvElement();
   Result<void> generateCode();
@@ -121,11 +128,18 @@ private:
   Result<void> write();
 
   bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
-  bool stopAt(Emit stage) { // prints what was asked for
+  /// Prints the module if that is what was asked for; true: nothing is left to do.
+  Result<bool> stopAt(Emit stage) {
     if (options.emit != stage)
       return false;
-    llvm::outs() << *module;
+    std::string printed = asText(stage == Emit::Kernel ? *kernelsOf(*module) : *module);
+    if (auto ok = writeText(printed, options.output); !ok)
+      return ok.error();
     return true;
+  }
+  Result<bool> stopAtKernelOrPlan() {
+    auto stopped = stopAt(Emit::Kernel);
+    return !stopped || *stopped ? stopped : stopAt(Emit::Plan);
   }
   /// Runs a pipeline; with `check`, each pass against the interpreter.
   Result<void> runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build);
@@ -174,14 +188,19 @@ Result<void> Compilation::read() {
       StringRef pattern = key;
       return pattern.consume_back("*") ? StringRef(entry.first).starts_with(pattern) : entry.first == key;
     };
-    if (llvm::none_of(checkpoint->metadata, known))
-      warn("--ignore-key " + key + ": " + options.model + " has no such key");
+    if (llvm::none_of(checkpoint->metadata, known)) {
+      std::vector<std::string> keys;
+      for (const auto &entry : checkpoint->metadata)
+        keys.push_back(entry.first);
+      std::string near = nearest(key, keys);
+      warn("--ignore-key " + key + ": " + options.model + " has no such key" + (near.empty() ? "" : "; did you mean " + near + "?"));
+    }
     checkpoint->ignore(key);
   }
   uint64_t bytes = 0;
   for (const import::Tensor &tensor : checkpoint->tensors)
     bytes += tensor.data.size();
-  progress.note(std::to_string(bytes / 1000000) + " MB in " + std::to_string(checkpoint->tensors.size()) + " tensors");
+  progress.note(runtime::humanBytes(bytes) + " in " + std::to_string(checkpoint->tensors.size()) + " tensors");
   auto built = buildEngineText(*checkpoint, options.chatTemplate);
   if (!built)
     return built.error();
@@ -258,7 +277,10 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
                         /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/false);
   std::optional<Error> broken;
   std::string failedName, failedText;
-  pm.addInstrumentation(std::make_unique<FailedPass>(failedName, failedText));
+  std::string from;
+  for (const std::string &plugin : options.plugins)
+    from += (from.empty() ? "; --plugin " : ", ") + plugin;
+  pm.addInstrumentation(std::make_unique<PassNames>(inserted, from, failedName, failedText));
   if (check)
     pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken));
   if (failed(pm.run(*module))) {
@@ -266,10 +288,14 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
       return Error{ExitCode::File, "E0427", "a pattern leaves no valid program: " + failedText,
                    diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
     // A pass without a name failed before it ran; ours do not.
-    if ((failedName.empty() && !options.insertions.empty()) || inserted.contains(failedName))
+    if ((failedName.empty() && !options.insertions.empty()) || inserted.contains(failedName)) {
+      bool elsewhere = StringRef(diagnostics).contains("trying to schedule");
       return Error{ExitCode::File, "E0433",
                    failedName.empty() ? "a pass of --insert cannot start" : "the pass " + failedText + " of --insert failed",
-                   diagnostics.substr(0, diagnostics.find('\n')), "correct the pass, or drop --insert"};
+                   diagnostics.substr(0, diagnostics.find('\n')),
+                   elsewhere ? "name the op that it runs on: --insert 'pre-fusion=lm.model(my-pass)'"
+                             : "correct the pass, or drop --insert"};
+    }
     return compilerError("the pass " + failedText + " failed");
   }
   if (broken)
@@ -279,7 +305,7 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
 
 /// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
 Result<void> Compilation::noteInserted(const std::string &point, const std::string &text, OpPassManager &pm) {
-  bool lowered = point == "pre-plan" || point == "pre-codegen";
+  bool lowered = isBehindLowering(point);
   std::string printed;
   llvm::raw_string_ostream stream(printed);
   pm.printAsTextualPipeline(stream);
@@ -304,13 +330,19 @@ Result<void> Compilation::noteInserted(const std::string &point, const std::stri
 Result<void> Compilation::loadExtensions() {
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
-  for (const std::string &path : options.plugins)
-    if (auto ok = extend::loadPlugin(path); !ok)
+  for (const std::string &path : options.plugins) {
+    suspect("the plugin " + path, "it was being loaded");
+    auto ok = extend::loadPlugin(path);
+    suspect("");
+    if (!ok)
       return ok;
+  }
+  if (!options.plugins.empty() && options.insertions.empty())
+    warn("--plugin without --insert: its passes are not run (--insert 'pre-fusion=lm.model(my-pass)')");
   for (const std::string &pass : options.dumpAfter)
     if (!PassInfo::lookup(pass))
-      return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after", "",
-                   "see the passes and their order: ingot passes"};
+      return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after",
+                   didYouMean(pass, pipelinePasses()), "see the passes and their order: ingot passes"};
   if (auto ok = checkRecipe(); !ok)
     return ok;
   for (const std::string &level : options.targets) {
@@ -337,9 +369,13 @@ Result<void> Compilation::loadExtensions() {
     llvm::raw_string_ostream stream(why);
     if (failed(parsePassPipeline(text, pm, stream)))
       return Error{ExitCode::Usage, "E0409", "cannot parse the pipeline for " + point + ": " + text,
-                   why.substr(0, why.find('\n')), "--insert '" + point + "=lm.model(my-pass)'"};
+                   why.substr(0, why.find('\n')),
+                   "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(my-pass)'" : "=lm.model(my-pass)'")};
     if (auto ok = noteInserted(point, text, pm); !ok)
       return ok;
+    if (isBehindLowering(point))
+      warn("nothing checks what " + text + " changes at " + point +
+           ": the interpreter runs lm alone; compare answers with an engine without it");
   }
   return {};
 }
@@ -351,25 +387,11 @@ LogicalResult Compilation::insertAt(StringRef point, OpPassManager &pm) {
   return success();
 }
 
-/// `--verify`: the fused program against the imported one, on the checkpoint's own numbers.
-Result<void> Compilation::verifyOnWeights(ModuleOp imported) {
-  if (weightsMadeUp())
+Result<void> Compilation::lowerToFused() {
+  if (options.verify && weightsMadeUp())
     return Error{ExitCode::Usage, "E0412", "nothing to verify against",
                  std::string("--weights ") + weightOriginName(options.weights) + " makes the numbers up: they are no checkpoint's",
                  "drop --verify"};
-  reference::CheckpointWeights weights(*checkpoint);
-  auto change = reference::comparePrograms(imported, *module, weights);
-  if (!change)
-    return change.error();
-  evidence.push_back({"all fusion passes", std::to_string(change->layers) + " layers, the checkpoint's weights", change->maxAbsolute,
-                      change->maxRelative});
-  if (!(change->maxRelative <= kLargestRelativeError))
-    return Error{ExitCode::Internal, "E0491", "the passes changed what the model computes",
-                 "largest relative error " + std::to_string(change->maxRelative), "please report it with the checkpoint's config"};
-  return {};
-}
-
-Result<void> Compilation::lowerToFused() {
   progress.phase("fuse");
   OwningOpRef<ModuleOp> imported;
   if (options.verify)
@@ -386,13 +408,20 @@ Result<void> Compilation::lowerToFused() {
       });
       !ok)
     return ok;
+  std::optional<double> roundingCost;
   if (options.verify) {
-    if (auto ok = verifyOnWeights(*imported); !ok)
-      return ok;
+    auto verified = verifyOnWeights(*imported, *module, *checkpoint, evidence);
+    if (!verified)
+      return verified.error();
+    roundingCost = *verified;
   }
   int fused = 0;
   module->walk([&](lm::FusedOp) { ++fused; });
-  progress.note(std::to_string(fused) + " fused regions, " + std::to_string(evidence.size()) + " passes checked");
+  std::string note = std::to_string(fused) + " fused regions, " + std::to_string(evidence.size()) + " checks passed";
+  if (roundingCost)
+    llvm::raw_string_ostream(note) << llvm::format("; rounding weights changes logits by up to %.2g %% of the largest",
+                                                   *roundingCost * 100);
+  progress.note(note);
   return {};
 }
 
@@ -445,13 +474,14 @@ Result<void> Compilation::generateCode() {
   if (options.emit == Emit::Llvm) {
     const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
     ScheduledKernels scheduled(kernels, isa, rows.back());
+    std::string all;
     for (kernel::FuncOp fn : scheduled.kernels()) {
       auto printed = cpu::printKernel(fn, isa, cpu::CodeText::Llvm);
       if (failed(printed))
         return compilerError("kernel " + fn.getSymName().str() + " has no code");
-      llvm::outs() << *printed;
+      all += *printed;
     }
-    return {};
+    return writeText(all, options.output);
   }
 
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
@@ -525,8 +555,9 @@ Result<void> Compilation::buildGpuProgram() {
       });
   if (auto ok = lowerToPlan("gpu plan"); !ok)
     return ok;
-  if (options.targets.empty() && (stopAt(Emit::Kernel) || stopAt(Emit::Plan)))
-    return {};
+  if (options.targets.empty())
+    if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
+      return stopped ? Result<void>() : stopped.error();
   progress.phase("gpu");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
@@ -538,8 +569,7 @@ Result<void> Compilation::buildGpuProgram() {
     auto printed = printCuda(kernels, options.gpuTargets, options.batchInvariant);
     if (!printed)
       return printed.error();
-    llvm::outs() << *printed;
-    return {};
+    return writeText(*printed, options.output);
   }
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
   weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
@@ -576,51 +606,7 @@ Result<void> Compilation::write() {
   }
   text.addTo(table, segments);
 
-  auto attribute = [&](std::string key, std::string value) {
-    auto entry = std::make_unique<fb::AttributeT>();
-    entry->key = std::move(key), entry->value = std::move(value);
-    table.provenance.push_back(std::move(entry));
-  };
-  attribute("source.hash", checkpoint->contentHash);
-  attribute("source.architecture", checkpoint->architecture);
-  attribute("precision", options.exact ? "exact" : "fast");
-  attribute("kv", options.kv);
-  if (!options.gpuTargets.empty())
-    attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
-  if (!options.gpuTargets.empty() && !options.targets.empty())
-    attribute("kv.cuda", options.gpuKv);
-  attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
-  for (const std::string &rule : options.recipe)
-    attribute("recipe", rule);
-  for (const std::string &path : options.patterns)
-    attribute("patterns", llvm::sys::path::filename(path).str());
-  for (const std::string &path : options.plugins)
-    attribute("plugin", llvm::sys::path::filename(path).str());
-  for (const auto &[point, passes] : options.insertions)
-    attribute("insert", point + "=" + passes);
-  for (const std::string &pass : options.disabled)
-    attribute("disable", pass);
-  for (const std::string &key : options.ignoredKeys)
-    attribute("ignore-key", key);
-  if (weightsMadeUp())
-    attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
-  if (program.getPeak() && program.getLowerBound()) {
-    attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
-                                           std::to_string((*program.getLowerBound())[0]));
-    attribute("arena.bytes_per_row", std::to_string((*program.getPeak())[1]) + ", lower bound " +
-                                         std::to_string((*program.getLowerBound())[1]));
-  }
-  if (auto bytes = program.getBytesPerStep()) {
-    attribute("traffic.weights_per_step", std::to_string((*bytes)[0]));
-    attribute("traffic.bytes_per_token", std::to_string((*bytes)[1]));
-    attribute("traffic.bytes_per_row", std::to_string((*bytes)[2]));
-  }
-  for (const PassEvidence &pass : evidence) {
-    auto entry = std::make_unique<fb::EvidenceT>();
-    entry->pass = pass.pass, entry->inputs = pass.inputs;
-    entry->max_abs = pass.maxAbs, entry->max_rel = pass.maxRel;
-    table.evidence.push_back(std::move(entry));
-  }
+  writeOrigin(options, *checkpoint, program, evidence, table);
 
   WriteOptions how;
   how.threads = threads;
@@ -628,7 +614,7 @@ Result<void> Compilation::write() {
   auto written = writeEngine(options.output, std::move(table), std::move(segments), how);
   if (!written)
     return written.error();
-  progress.note(std::to_string(written->fileBytes / 1000000) + " MB to " + options.output);
+  progress.note(runtime::humanBytes(written->fileBytes) + " to " + options.output);
   progress.finish();
   return printSummary(options, progress.phases());
 }
@@ -639,18 +625,20 @@ Result<void> Compilation::run() {
   pipeline = {options.exact, options.kv, options.quantize, options.recipe, options.disabled};
   if (auto ok = loadExtensions(); !ok)
     return ok;
+  const std::vector<std::string> optional(optionalPasses().begin(), optionalPasses().end());
   for (const std::string &pass : options.disabled)
     if (!llvm::is_contained(optionalPasses(), pass))
-      return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'", "it is unknown, or nothing works without it",
+      return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'",
+                   PassInfo::lookup(pass) ? "nothing works without it" : didYouMean(pass, optional, "there is no such pass"),
                    "see which passes are optional: ingot passes"};
   if (auto ok = read(); !ok)
     return ok;
-  if (stopAt(Emit::Lm))
-    return {};
+  if (auto stopped = stopAt(Emit::Lm); !stopped || *stopped)
+    return stopped ? Result<void>() : stopped.error();
   if (auto ok = lowerToFused(); !ok)
     return ok;
-  if (stopAt(Emit::Fused))
-    return {};
+  if (auto stopped = stopAt(Emit::Fused); !stopped || *stopped)
+    return stopped ? Result<void>() : stopped.error();
   OwningOpRef<ModuleOp> fused; // lowered once more, for GPUs
   if (!options.targets.empty()) {
     if (!options.gpuTargets.empty())
@@ -659,8 +647,8 @@ Result<void> Compilation::run() {
       return ok;
     if (auto ok = checkKvElement(); !ok)
       return ok;
-    if (stopAt(Emit::Kernel) || stopAt(Emit::Plan))
-      return {};
+    if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
+      return stopped ? Result<void>() : stopped.error();
     if (options.emit != Emit::Cuda)
       if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm || options.emit == Emit::Rows)
         return ok;
@@ -675,4 +663,16 @@ Result<void> Compilation::run() {
 
 } // namespace
 
-Result<void> compiler::compile(const CompileOptions &options) { return Compilation(options).run(); }
+Result<void> compiler::compile(const CompileOptions &options) {
+  if (!options.intoCache)
+    return Compilation(options).run();
+  auto place = placeInCache(options);
+  if (!place)
+    return place.error();
+  CompileOptions kept = options;
+  kept.output = *place;
+  if (!isEngineFile(*place))
+    if (auto ok = Compilation(kept).run(); !ok)
+      return ok;
+  return writeText(*place + "\n", "");
+}

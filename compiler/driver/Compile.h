@@ -9,4 +9,7 @@ namespace ingot::compiler {
 /// unless everything succeeded.
 Result<void> compile(const CompileOptions &options);
 
+/// The names of the passes of all pipelines, in order; registered before.
+std::vector<std::string> pipelinePasses();
+
 } // namespace ingot::compiler

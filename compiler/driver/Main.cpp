@@ -1,5 +1,6 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
 #include "compiler/driver/Compile.h"
+#include "compiler/driver/CrashWords.h"
 #include "compiler/engine/TemporaryFile.h"
 #include "passes/Passes.h"
 #include "runtime/error/OutOfMemory.h"
@@ -45,6 +46,7 @@ static void onInterrupt(int number) {
 
 /// What may end a compilation from outside.
 static void prepareForTheEnd() {
+  tellCrashes();
   std::set_new_handler(onOutOfMemory);
   text::onOutOfMemory(onOutOfMemory);
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { onOutOfMemory(); });
@@ -53,10 +55,7 @@ static void prepareForTheEnd() {
       signal(number, SIG_IGN); // as nohup wants it
 }
 
-/// `ingot passes [--json]`: the pipeline in order, with what each pass does.
-static int listPasses(bool json) {
-  registerPassesAndPipelines();
-  mlir::registerTransformsPasses();
+std::vector<std::string> compiler::pipelinePasses() {
   mlir::MLIRContext context;
   mlir::PassManager pm(&context);
   PipelineOptions options;
@@ -73,18 +72,27 @@ static int listPasses(bool json) {
   // The textual pipeline names the passes in order, options in braces behind them.
   llvm::SmallVector<llvm::StringRef> words;
   llvm::SplitString(pipeline, words, "(),{} ");
+  std::vector<std::string> passes;
+  for (llvm::StringRef word : words)
+    if (mlir::PassInfo::lookup(word))
+      passes.push_back(word.str());
+  return passes;
+}
+
+/// `ingot passes [--json]`: the pipeline in order, with what each pass does.
+static int listPasses(bool json) {
+  registerPassesAndPipelines();
+  mlir::registerTransformsPasses();
   bool first = true;
-  for (llvm::StringRef word : words) {
+  for (const std::string &word : pipelinePasses()) {
     const mlir::PassInfo *pass = mlir::PassInfo::lookup(word);
-    if (!pass)
-      continue;
     bool optional = llvm::is_contained(optionalPasses(), word);
     std::string what = pass->getPassDescription().str();
     if (json)
-      std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",", word.str().c_str(),
+      std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",", word.c_str(),
                   optional ? "true" : "false", what.c_str());
     else
-      std::printf("%-24s %s%s\n", word.str().c_str(), what.c_str(), optional ? "  (--disable)" : "");
+      std::printf("%-24s %s%s\n", word.c_str(), what.c_str(), optional ? "  (--disable)" : "");
     first = false;
   }
   if (json)

@@ -1,5 +1,6 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/driver/Options.h"
+#include "runtime/error/Suggest.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -85,6 +86,20 @@ static std::string notNegative(const std::string &text) {
   return text.starts_with("-") ? "expected a number from 0 to 2^64 - 1, got " + text : "";
 }
 
+Error compiler::wrongUsage(const CLI::App &app, const CLI::ParseError &error) {
+  std::string what = error.what(), why;
+  std::replace(what.begin(), what.end(), '\n', ' ');
+  if (const size_t at = what.find("--");
+      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && at != std::string::npos) {
+    std::vector<std::string> names;
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &name : option->get_lnames())
+        names.push_back("--" + name);
+    why = didYouMean(what.substr(at, what.find_first_of(" =]", at) - at), names);
+  }
+  return usage("E0401", "wrong usage: " + what, why, app.get_name() + " --help");
+}
+
 const char *compiler::weightOriginName(WeightOrigin origin) {
   return origin == WeightOrigin::Random ? "random" : origin == WeightOrigin::Seed ? "seed" : "";
 }
@@ -112,6 +127,23 @@ static Result<void> chooseKv(CompileOptions &o) {
   return {};
 }
 
+/// What was given of the options that decide what is in the engine, as typed; of files what they hold. Those that
+/// `ingot run` knows come first, in its order: it finds the same engine.
+static Result<void> noteIdentity(const CLI::App &app, CompileOptions &o) {
+  for (const char *name : {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
+                           "--disable", "--insert", "--tune-for", "--batch-invariant", "--no-tuning", "--verify"})
+    for (const std::string &value : app.get_option(name)->results())
+      o.identity.insert(o.identity.end(), {name, value});
+  for (const char *name : {"--recipe", "--patterns", "--plugin", "--chat-template", "--tuning"})
+    for (const std::string &path : app.get_option(name)->results()) {
+      std::ifstream in(path, std::ios::binary);
+      if (!in)
+        return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path, "give a file that may be read"};
+      o.identity.insert(o.identity.end(), {name, {std::istreambuf_iterator<char>(in), {}}});
+    }
+  return {};
+}
+
 Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
   CompileOptions o;
   CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
@@ -136,7 +168,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
       ->type_name("F.so")
       ->allow_extra_args(false); // what follows may be MODEL
-  app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-codegen or pre-plan")
+  app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
       ->type_name("POINT=PIPELINE")
       ->allow_extra_args(false);
   app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16, int8 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
@@ -152,9 +184,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr")->type_name("PASS");
   app.add_option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       ->check(CLI::IsMember({"passed", "missed", "all"}));
-  app.add_option("--emit", emit, "print lm, fused, kernel, plan, llvm or cuda instead of writing an engine")
+  app.add_option("--emit", emit, "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm or cuda; to -o or standard output")
       ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "cuda"}));
-  app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before")
+  app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
+                 "in DIR, and its path is printed")
       ->type_name("DIR");
   CLI::Option *tuning = app.add_option("--tuning", o.tuning, "take schedules from this file of rows (ingot tune writes them)")->type_name("F");
   CLI::Option *tuneFor = app.add_option("--tune-for", o.tuneFor, "rows that are shipped for a CPU: amd-zen5, or native for this one")
@@ -165,7 +198,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
                  "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false);
-  app.add_flag("--verify", o.verify, "check every pass against the interpreter on the real weights");
+  app.add_flag("--verify", o.verify, "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");
   app.add_flag("--json", o.json, "print the summary as JSON");
   try {
@@ -174,7 +207,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
     std::fputs(app.help().c_str(), stdout);
     return std::optional<CompileOptions>();
   } catch (const CLI::ParseError &e) {
-    return usage("E0401", std::string("wrong usage: ") + e.what(), "", "ingot compile --help");
+    return wrongUsage(app, e);
   }
 
   for (const std::string &target : targets)
@@ -200,10 +233,13 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   for (const std::string &insertion : insertions) {
     size_t equals = insertion.find('=');
     std::string point = insertion.substr(0, equals);
-    const char *points[] = {"import", "pre-fusion", "post-fusion", "pre-codegen", "pre-plan"};
-    if (equals == std::string::npos || std::find(std::begin(points), std::end(points), point) == std::end(points))
+    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan", "pre-codegen"};
+    if (equals == std::string::npos || std::find(points.begin(), points.end(), point) == points.end()) {
+      std::string near = didYouMean(point, points);
       return usage("E0408", "unknown extension point in '" + insertion + "'",
-                   "points are import, pre-fusion, post-fusion, pre-codegen and pre-plan", "--insert 'pre-fusion=lm.model(my-pass)'");
+                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" + (near.empty() ? "" : "; " + near),
+                   "--insert 'pre-fusion=lm.model(my-pass)'");
+    }
     o.insertions.emplace_back(point, insertion.substr(equals + 1));
   }
   for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
@@ -220,7 +256,12 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) || (o.emit == Emit::Llvm && o.targets.empty()))
     return usage("E0464", "--emit " + emit + " has nothing to print", "no target of that kind was given",
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
-  if (o.emit == Emit::Engine && o.output.empty())
-    return usage("E0405", "no engine to write", "-o names the file", "ingot compile " + o.model + " -o model.ingot");
+  o.intoCache = o.emit == Emit::Engine && o.output.empty() && !o.cache.empty();
+  if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache)
+    return usage("E0405", "no engine to write", "-o names the file; with --cache DIR alone it is kept there",
+                 "ingot compile " + o.model + " -o model.ingot");
+  if (o.intoCache)
+    if (auto ok = noteIdentity(app, o); !ok)
+      return ok.error();
   return std::optional(std::move(o));
 }

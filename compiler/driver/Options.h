@@ -8,6 +8,11 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+class ParseError;
+} // namespace CLI
+
 namespace ingot::compiler {
 
 enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Cuda, Rows };
@@ -32,6 +37,8 @@ struct CompileOptions {
   std::vector<std::string> plugins;   ///< shared objects with passes
   std::vector<std::pair<std::string, std::string>> insertions; ///< extension point, textual pipeline
   std::string cache;                  ///< folder that keeps generated code, or empty
+  bool intoCache = false;             ///< --cache without -o: the engine is kept there, too
+  std::vector<std::string> identity;  ///< the arguments that decide what is in the engine (CacheName.h)
   std::string kv;                     ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
   std::string gpuKv;                  ///< "bf16", "fp8"
   bool exact = false;
@@ -54,6 +61,9 @@ struct CompileOptions {
 
 /// "random" or "seed"; empty for a checkpoint's own.
 const char *weightOriginName(WeightOrigin origin);
+
+/// CLI11's words about a wrong command line, E0401, with the option that was meant.
+Error wrongUsage(const CLI::App &app, const CLI::ParseError &error);
 
 /// Parses the arguments behind `ingot compile`. nullopt: help was printed.
 Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);

@@ -3,6 +3,7 @@
 #include "compiler/engine/TemporaryFile.h"
 #include "runtime/engine/Header.h"
 
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -59,13 +60,28 @@ static bool isInput(const CompileOptions &options, const struct stat &file) {
   return false;
 }
 
+Result<void> compiler::writeText(const std::string &text, const std::string &path) {
+  if (path.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return {};
+  }
+  auto file = TemporaryFile::create(path);
+  if (!file)
+    return file.error();
+  if (auto ok = (*file)->allocate(text.size()); !ok)
+    return ok;
+  if (auto ok = (*file)->write(0, std::as_bytes(std::span(text.data(), text.size()))); !ok)
+    return ok;
+  return (*file)->commit();
+}
+
 Result<void> compiler::checkOutput(const CompileOptions &options) {
-  if (options.output.empty() || (options.emit != Emit::Engine && options.emit != Emit::Rows))
+  if (options.output.empty())
     return {};
   struct stat file;
   if (::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode) && isInput(options, file))
     return Error{ExitCode::Usage, "E0416", "-o names a file that is read: " + options.output,
-                 "the engine would replace it; " + options.model + " is what it is made from",
+                 "the result would replace it; " + options.model + " is what it is made from",
                  "give another name: -o model.ingot"};
   return TemporaryFile::checkTarget(options.output);
 }

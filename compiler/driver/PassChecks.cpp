@@ -1,14 +1,35 @@
 //===- PassChecks.cpp -----------------------------------------------------===//
 #include "compiler/driver/PassChecks.h"
+#include "compiler/driver/CrashWords.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/LmDialect.h"
 
 #include "mlir/Pass/Pass.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
+
+static std::string shortly(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.2g", value);
+  return text;
+}
+
+PassEvidence compiler::judged(std::string what, const reference::Comparison &change, const std::string &weights) {
+  return {std::move(what), std::to_string(change.layers) + " layers, " + weights + "; allowed " + shortly(kLargestRelativeError),
+          change.maxAbsolute, change.maxRelative};
+}
+
+PassEvidence compiler::measured(std::string what, const reference::Comparison &cost, const std::string &weights,
+                                const reference::Comparison *unrounded) {
+  std::string inputs = std::to_string(cost.layers) + " layers, " + weights + " rounded to their formats; measured, not judged";
+  if (unrounded)
+    inputs += " (unrounded " + shortly(unrounded->maxRelative) + ", allowed " + shortly(kLargestRelativeError) + ")";
+  return {std::move(what), std::move(inputs), cost.maxAbsolute, cost.maxRelative};
+}
 
 void PassChecks::runAfterPass(Pass *pass, Operation *op) {
   if (!isa<lm::ModelOp>(op) || pass->getArgument().empty() || failure)
@@ -21,11 +42,12 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
       failure = changed(pass, failure->what + ": " + failure->why);
     return;
   }
-  evidence.push_back({name, std::to_string(change->layers) + " layers, seeded", change->maxAbsolute, change->maxRelative});
+  evidence.push_back(change->rounding ? measured(name, *change->rounding, "seeded weights", &*change)
+                                      : judged(name, *change, "seeded weights"));
   if (change->maxRelative <= kLargestRelativeError)
     return;
   failure = changed(pass, "largest error " + std::to_string(change->maxAbsolute) + " (relative " +
-                              std::to_string(change->maxRelative) + ")");
+                              std::to_string(change->maxRelative) + ", allowed " + shortly(kLargestRelativeError) + ")");
 }
 
 Error PassChecks::changed(Pass *pass, const std::string &why) const {
@@ -45,4 +67,17 @@ std::string compiler::asText(Pass *pass) {
   llvm::raw_string_ostream stream(text);
   pass->printAsTextualPipeline(stream);
   return text;
+}
+
+void PassNames::runBeforePass(Pass *pass, Operation *op) {
+  if (users.contains(pass->getArgument()))
+    suspect("the pass " + asText(pass) + " of --insert", "it ran on " + op->getName().getStringRef().str() + plugins);
+}
+
+void PassNames::runAfterPass(Pass *, Operation *) { suspect(""); }
+
+void PassNames::runAfterPassFailed(Pass *pass, Operation *) {
+  suspect("");
+  if (name.empty() && !pass->getArgument().empty())
+    name = pass->getArgument().str(), text = asText(pass);
 }

@@ -13,20 +13,29 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <optional>
-
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ingot::compiler {
 
-/// Rewrites reorder nothing that rounds; what they may change is the last bits of a sum.
+/// Of a logit against the largest of them. Rewrites reorder nothing that rounds; what they may change is the last
+/// bits of a sum, some 1e-6. Whoever means another function is mostly beyond 1e-3.
 constexpr double kLargestRelativeError = 1e-4;
 
 struct PassEvidence {
   std::string pass;   ///< its argument, "lm-fuse-gate-up"
-  std::string inputs; ///< what it was run on
+  std::string inputs; ///< what it was run on, and what was allowed
   double maxAbs, maxRel;
 };
+
+/// A comparison that decides: "2 layers, seeded weights; allowed 0.0001".
+PassEvidence judged(std::string what, const reference::Comparison &change, const std::string &weights);
+
+/// What rounding to formats costs, which is the user's choice: "2 layers, seeded weights rounded to their formats;
+/// measured, not judged". `unrounded`, if given, is the comparison that decided.
+PassEvidence measured(std::string what, const reference::Comparison &cost, const std::string &weights,
+                      const reference::Comparison *unrounded = nullptr);
 
 /// The pass with its options, as `--pass-pipeline` takes it.
 std::string asText(mlir::Pass *pass);
@@ -50,6 +59,22 @@ private:
   const llvm::StringSet<> &users;
   std::vector<PassEvidence> &evidence;
   std::optional<Error> &failure;
+};
+
+/// Notes which pass failed (the innermost is the first to say so), and which of the user's runs, should it crash.
+class PassNames : public mlir::PassInstrumentation {
+public:
+  /// `plugins` is what to say of where they are from. All but it must outlive the pass manager.
+  PassNames(const llvm::StringSet<> &users, std::string plugins, std::string &name, std::string &text)
+      : users(users), plugins(std::move(plugins)), name(name), text(text) {}
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
+
+private:
+  const llvm::StringSet<> &users;
+  const std::string plugins;
+  std::string &name, &text;
 };
 
 } // namespace ingot::compiler

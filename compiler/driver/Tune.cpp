@@ -5,11 +5,12 @@
 #include "codegen/schedule/MatmulSchedule.h"
 #include "codegen/schedule/TuningRows.h"
 #include "compiler/driver/HostCpu.h"
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/driver/OutputPlace.h"
 #include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/formats/SeedWeights.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <memory>
 #include <random>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -164,6 +166,18 @@ public:
   Tuner(const cpu::Isa &isa, int threads)
       : isa(isa), threads(threads), evicted(allocate(kEvictBytes)) {
     std::memset(evicted.get(), 1, kEvictBytes);
+  }
+
+  /// What one thread reads of memory, in wall time: the median of five passes over more than a cache holds.
+  double readGbPerS() {
+    double seconds[5];
+    for (double &one : seconds) {
+      double start = wallSeconds();
+      evict();
+      one = wallSeconds() - start;
+    }
+    std::nth_element(std::begin(seconds), seconds + 2, std::end(seconds));
+    return kEvictBytes / seconds[2] / 1e9;
   }
 
   /// The row of the kernel, if a schedule is better than the model's; within about `seconds`.
@@ -314,20 +328,17 @@ private:
   volatile char sink = 0;
 };
 
-Result<void> writeRows(const cpu::TuningTable &table, const std::string &path) {
-  std::string text = table.text();
-  if (path.empty()) {
-    llvm::outs() << text;
-    return {};
-  }
-  auto file = TemporaryFile::create(path);
-  if (!file)
-    return file.error();
-  if (auto ok = (*file)->allocate(text.size()); !ok)
-    return ok;
-  if (auto ok = (*file)->write(0, std::as_bytes(std::span(text.data(), text.size()))); !ok)
-    return ok;
-  return (*file)->commit();
+/// Why rows of this run may be wrong, or nothing. Thread time leaves out that others ran, not that they took the caches
+/// and the memory.
+std::string busyNote(double readBefore, double readAfter, double load) {
+  constexpr double kSteady = 0.75;
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  bool apart = std::min(readBefore, readAfter) < kSteady * std::max(readBefore, readAfter);
+  if (!apart && load <= 0.5 * processors)
+    return "";
+  return llvm::formatv("the machine is busy (a thread reads {0:F1} GB/s before and {1:F1} after, a load of {2:F1} on {3} "
+                       "processors): these rows may be wrong, end what else runs and tune again",
+                       readBefore, readAfter, load, processors);
 }
 
 } // namespace
@@ -350,7 +361,10 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
       if (!llvm::is_contained(shapes, shape))
         shapes.push_back(shape), problems.push_back(fn);
     }
+  double load = 0;
+  getloadavg(&load, 1);
   Tuner tuner(isa, threads);
+  const double readBefore = tuner.readGbPerS();
   double end = wallSeconds() + options.tuneSeconds;
   for (auto [i, fn] : llvm::enumerate(problems)) {
     auto row = tuner.tune(fn, (end - wallSeconds()) / double(problems.size() - i));
@@ -363,7 +377,10 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
       table.rows.push_back(std::move(**row));
     progress.update(i + 1, problems.size());
   }
+  const double readAfter = tuner.readGbPerS();
+  if (std::string busy = busyNote(readBefore, readAfter, load); !busy.empty() && !options.quiet)
+    llvm::errs() << "warning: " << busy << "\n";
   progress.note(std::to_string(table.rows.size()) + " rows for " + std::to_string(problems.size()) + " shapes");
   progress.finish();
-  return writeRows(table, options.output);
+  return writeText(table.text(), options.output);
 }

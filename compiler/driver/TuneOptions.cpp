@@ -36,7 +36,7 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc, const
     std::fputs(app.help().c_str(), stdout);
     return std::optional<CompileOptions>();
   } catch (const CLI::ParseError &e) {
-    return Error{ExitCode::Usage, "E0401", std::string("wrong usage: ") + e.what(), "", "ingot tune --help"};
+    return wrongUsage(app, e);
   }
   std::replace(quantize.begin(), quantize.end(), '-', '_');
   o.quantize = quantize;

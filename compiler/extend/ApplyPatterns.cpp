@@ -79,11 +79,13 @@ struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
           << " rewrites, and there is more that matches";
       return signalPassFailure();
     }
-    if (watch.rewrites)
+    if (watch.rewrites) {
       remark::passed(model.getLoc(), remark::RemarkOpts::name("patterns").category("fusion"))
           << std::to_string(watch.rewrites) + " rewrites by " + patterns.getValue();
-    else
+    } else {
       remarkMissed(model, "patterns", "nothing matches the patterns of " + patterns.getValue());
+      model.emitWarning("nothing matches the patterns of ") << patterns.getValue();
+    }
   }
 
   std::optional<FrozenRewritePatternSet> rules;

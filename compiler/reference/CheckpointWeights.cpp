@@ -10,8 +10,9 @@
 using namespace ingot;
 using namespace ingot::reference;
 
-CheckpointWeights::CheckpointWeights(const import::Checkpoint &checkpoint, int64_t cacheBytes)
-    : checkpoint(checkpoint), cacheLeft(cacheBytes) {}
+CheckpointWeights::CheckpointWeights(const import::Checkpoint &checkpoint, Rounding rounding,
+                                     int64_t cacheBytes)
+    : checkpoint(checkpoint), rounding(rounding), cacheLeft(cacheBytes) {}
 
 CheckpointWeights::~CheckpointWeights() = default;
 
@@ -28,7 +29,7 @@ Result<const import::Tensor *> CheckpointWeights::tensorOf(lm::WeightOp weight) 
 Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::Tensor &tensor,
                                          int64_t first, int64_t count, float *out) const {
   lm::WeightType type = weight.getType();
-  bool rounds = tensor.format != type.getFormat();
+  bool rounds = rounding == Rounding::ToFormat && tensor.format != type.getFormat();
   size_t columns = static_cast<size_t>(type.columns());
   for (int64_t i = 0; i < count; ++i) {
     std::span<float> row(out + i * columns, columns);

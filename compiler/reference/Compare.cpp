@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace mlir;
 using namespace ingot;
@@ -145,10 +146,27 @@ PassChecker::PassChecker(ModuleOp module, uint64_t seed)
 
 PassChecker::~PassChecker() = default;
 
-Result<Comparison> PassChecker::check(ModuleOp module) {
+/// The formats of all weights, in their order.
+static std::vector<WeightFormat> formatsOf(ModuleOp module) {
+  std::vector<WeightFormat> formats;
+  module.walk([&](lm::WeightOp weight) { formats.push_back(weight.getType().getFormat()); });
+  return formats;
+}
+
+Result<PassChange> PassChecker::check(ModuleOp module) {
   auto result = compareWith(known, *last, module, weights, options);
   if (!result)
     known = {};
-  last = cast<ModuleOp>(module->clone());
-  return result;
+  OwningOpRef<ModuleOp> before = std::exchange(last, cast<ModuleOp>(module->clone()));
+  if (!result)
+    return std::move(result.error());
+  PassChange change{*result, std::nullopt};
+  if (formatsOf(*before) != formatsOf(module)) {
+    SeededWeights rounded(options.seed, Rounding::ToFormat);
+    auto cost = comparePrograms(*before, module, rounded, options);
+    if (!cost)
+      return std::move(cost.error());
+    change.rounding = *cost;
+  }
+  return change;
 }

@@ -3,12 +3,17 @@
 // Two programs run on a small slice: one layer of each kind, two sequences of which one
 // has a past longer than the windows, a step of a few tokens and then a step of one token
 // each, which reads the keys and values that the first step wrote.
+//
+// A pass that gives weights other formats is judged on numbers that are not rounded: wired
+// as before, it computes as before. What the rounding costs is measured beside that.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "compiler/reference/Interpreter.h"
 
 #include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
 
 namespace ingot::reference {
 
@@ -17,6 +22,12 @@ struct Comparison {
   double maxRelative = 0; ///< maxAbsolute over the largest magnitude of the first program
   int64_t values = 0;     ///< logits compared
   int64_t layers = 0;     ///< in the slice
+};
+
+/// What one pass did.
+struct PassChange : Comparison {
+  /// If it changed formats: the same with every weight rounded to what its format can hold.
+  std::optional<Comparison> rounding;
 };
 
 struct SliceOptions {
@@ -48,7 +59,7 @@ public:
   ~PassChecker();
 
   /// Compares with the program of the last call. Slices are of both programs' kinds.
-  Result<Comparison> check(mlir::ModuleOp module);
+  Result<PassChange> check(mlir::ModuleOp module);
 
 private:
   SeededWeights weights;

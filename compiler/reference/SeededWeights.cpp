@@ -1,5 +1,6 @@
 //===- SeededWeights.cpp - Made-up weights for checking passes ------------===//
 #include "compiler/reference/Products.h"
+#include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
 
 #include "llvm/Support/xxhash.h"
@@ -24,12 +25,17 @@ static float rowFactor(uint64_t key, int64_t row) {
   return 0.5f + uniform(~key, static_cast<uint64_t>(row));
 }
 
-const SeededWeights::Made &SeededWeights::made(lm::WeightOp weight) {
-  auto [entry, isNew] = cache.try_emplace(weight.getSymName());
+Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight) {
+  lm::WeightType type = weight.getType();
+  bool rounds = rounding == Rounding::ToFormat && weight.getStored() &&
+                weight.getStored()->getId() != type.getFormat();
+  std::string key = weight.getSymName().str();
+  if (rounds)
+    (key += ' ') += type.numeric().name;
+  auto [entry, isNew] = cache.try_emplace(key);
   Made &made = entry->second;
   if (!isNew)
-    return made;
-  lm::WeightType type = weight.getType();
+    return &made;
   made.key = llvm::xxh3_64bits(weight.getSymName()) ^ (seed * 0x9E3779B97F4A7C15u);
   int64_t columns = type.columns();
   made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, type.rows()), columns);
@@ -38,26 +44,35 @@ const SeededWeights::Made &SeededWeights::made(lm::WeightOp weight) {
   float middle = type.isVector() ? 1.0f : 0.0f;
   for (size_t i = 0; i < made.base.values.size(); ++i)
     made.base.values[i] = middle + size * (2 * uniform(made.key, i) - 1);
-  return made;
+  for (int64_t n = 0; rounds && n < made.base.rows; ++n)
+    if (auto rounded = roundRow(type.getFormat(), made.base.row(n)); !rounded)
+      return std::move(rounded.error());
+  return &made;
 }
 
 Result<void> SeededWeights::row(lm::WeightOp weight, int64_t index, std::span<float> out) {
-  const Made &numbers = made(weight);
-  std::span<const float> base = numbers.base.row(index % numbers.base.rows);
-  float factor = weight.getType().isVector() ? 1.0f : rowFactor(numbers.key, index);
+  auto numbers = made(weight);
+  if (!numbers)
+    return std::move(numbers.error());
+  const Matrix &rows = (*numbers)->base;
+  std::span<const float> base = rows.row(index % rows.rows);
+  float factor = weight.getType().isVector() ? 1.0f : rowFactor((*numbers)->key, index);
   for (size_t i = 0; i < out.size(); ++i)
     out[i] = base[i] * factor;
   return {};
 }
 
 Result<Matrix> SeededWeights::multiply(lm::WeightOp weight, const Matrix &x) {
-  const Made &numbers = made(weight);
-  int64_t baseRows = numbers.base.rows, rows = weight.getType().rows();
+  auto numbers = made(weight);
+  if (!numbers)
+    return std::move(numbers.error());
+  const Matrix &base = (*numbers)->base;
+  int64_t baseRows = base.rows, rows = weight.getType().rows();
   Matrix products(x.rows, baseRows);
-  multiplyRows(x, numbers.base.values.data(), baseRows, products.values.data(), baseRows);
+  multiplyRows(x, base.values.data(), baseRows, products.values.data(), baseRows);
   Matrix y(x.rows, rows);
   for (int64_t n = 0; n < rows; ++n) {
-    float factor = rowFactor(numbers.key, n);
+    float factor = rowFactor((*numbers)->key, n);
     for (int64_t t = 0; t < x.rows; ++t)
       y.values[t * rows + n] = products.values[t * baseRows + n % baseRows] * factor;
   }

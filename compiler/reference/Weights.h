@@ -27,14 +27,21 @@ public:
   virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) = 0;
 };
 
-/// The checkpoint's tensors, de-quantised when first used and rounded to the weight's
-/// format where --quantize or `fast` changed it. Whole tensors stay in memory until
+/// Whether the numbers of a weight are those that its format can hold. A pass that changes formats keeps what is
+/// computed from numbers as stored; what the formats themselves cost is another question, and no error.
+enum class Rounding {
+  ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new one
+  AsStored, ///< what the source has, whatever the format
+};
+
+/// The checkpoint's tensors, de-quantised when first used and rounded as asked. Whole tensors stay in memory until
 /// `cacheBytes` are full; others are read again, some rows at a time.
 class CheckpointWeights : public WeightProvider {
 public:
   /// The checkpoint must outlive the object.
-  explicit CheckpointWeights(const import::Checkpoint &checkpoint, int64_t cacheBytes = int64_t(1)
-                                                                                        << 30);
+  explicit CheckpointWeights(const import::Checkpoint &checkpoint,
+                             Rounding rounding = Rounding::ToFormat,
+                             int64_t cacheBytes = int64_t(1) << 30);
   ~CheckpointWeights() override;
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
@@ -47,16 +54,19 @@ private:
   Result<const std::vector<float> *> cached(lm::WeightOp weight, const import::Tensor &tensor);
 
   const import::Checkpoint &checkpoint;
+  Rounding rounding;
   int64_t cacheLeft;
   std::map<std::string, std::vector<float>> cache; ///< by source and format
 };
 
 /// Numbers that depend on the seed and the weight's symbol alone. Row n of a matrix is one
 /// of 127 base rows times a factor of n's own: so a vocabulary of 262,144 rows costs no more
-/// than 127, yet no two rows are equal, and a pass that mixes rows up is seen.
+/// than 127, yet no two rows are equal, and a pass that mixes rows up is seen. Rounded are
+/// the base rows of weights whose stored format a pass has changed.
 class SeededWeights : public WeightProvider {
 public:
-  explicit SeededWeights(uint64_t seed = 1) : seed(seed) {}
+  explicit SeededWeights(uint64_t seed = 1, Rounding rounding = Rounding::AsStored)
+      : seed(seed), rounding(rounding) {}
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
   Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override;
@@ -66,9 +76,10 @@ private:
     Matrix base;
     uint64_t key;
   };
-  const Made &made(lm::WeightOp weight);
+  Result<const Made *> made(lm::WeightOp weight);
 
   uint64_t seed;
+  Rounding rounding;
   llvm::StringMap<Made> cache;
 };
 

@@ -161,7 +161,7 @@ void scheduleText(std::string &out, const fb::Engine &e) {
 void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits,
                 const fb::Engine &e) {
   print(out,
-        "\nmemory: %llu + %llu per token of a step + %llu per logits row + %llu per KV page of "
+        "\nmemory: %llu bytes fixed + %llu per token of a step + %llu per logits row + %llu per KV page of "
         "%u positions\n",
         (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
         (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
@@ -182,10 +182,15 @@ std::string evidenceText(const EngineFile &engine) {
           (unsigned long long)engine.table().seed());
   if (!evidence || evidence->size() == 0)
     return out + "evidence: none was recorded\n";
-  out += "evidence: each pass against the reference interpreter\n";
+  out += "evidence: each pass over lm against the reference interpreter; lowering and kernels are "
+         "tested, but not run against it here\n";
   for (const fb::Evidence *x : *evidence)
-    print(out, "  %-32s %-24s max abs %-10.3g max rel %.3g\n", shown(x->pass()).c_str(),
-          shown(x->inputs()).c_str(), x->max_abs(), x->max_rel());
+    print(out, "  %-24s max abs %-10.3g max rel %-10.3g %s\n", shown(x->pass()).c_str(),
+          x->max_abs(), x->max_rel(), shown(x->inputs()).c_str());
+  for (unsigned i = 0; engine.table().provenance() && i < engine.table().provenance()->size(); ++i)
+    if (const fb::Attribute *a = engine.table().provenance()->Get(i);
+        shown(a->key()) == "unchecked")
+      out += "  nothing checked what was inserted at " + shown(a->value()) + "\n";
   return out;
 }
 

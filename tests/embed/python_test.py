@@ -65,6 +65,35 @@ class AbiTest(unittest.TestCase):
         self.assertEqual(printed.splitlines(), expected)
 
 
+class PackageTest(unittest.TestCase):
+    def test_version(self):
+        project = (pathlib.Path(__file__).parents[2] / "python" / "pyproject.toml").read_text()
+        self.assertIn(f'\nversion = "{ingot.__version__}"\n', project)
+        self.assertEqual(ingot.__version__, ingot.version())
+
+    def test_names_that_were_meant(self):
+        for call, words in [
+            (lambda: ingot.Engine(ENGINE, contxt=8), "contxt (did you mean context?)"),
+            (lambda: ingot.compile(ENGINE, quantise="int8"), "quantise (did you mean quantize?)"),
+        ]:
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+        with ingot.Engine(ENGINE, threads=1) as engine, self.assertRaises(TypeError) as caught:
+            engine.generate(PROMPT, max_token=3, xyzzy=1)
+        self.assertEqual(str(caught.exception), "unknown options: max_token (did you mean max_tokens?), xyzzy")
+
+    def test_checkpoints_without_the_compiler(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("ingot._compiler.NAME", "libnone.so"):
+            with self.assertRaises(ingot.IngotError) as caught:
+                ingot.Engine(folder)
+        self.assertEqual(caught.exception.code, "E0592")
+        self.assertIn("libnone.so", caught.exception.why)
+        with self.assertRaises(ingot.IngotError) as caught:
+            ingot.Engine(ENGINE, quantize="int8", kv="f16")
+        self.assertEqual((caught.exception.code, caught.exception.what), ("E0595", "quantize and kv: of no use here"))
+
+
 class EngineTest(unittest.TestCase):
     def setUp(self):
         self.engine = ingot.Engine(ENGINE, threads=1)

@@ -4,9 +4,14 @@
 //   bad-fails     signals failure, with a diagnostic
 //   bad-invalid   leaves what the verifier refuses
 //   bad-start     fails in initialize
+//   bad-crash     writes through a null pointer
+//   bad-late      behind the lowering: every product becomes a sum, and nobody checks it
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/KernelDialect.h"
 #include "dialects/lm/LmDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/Config/llvm-config.h"
@@ -52,6 +57,27 @@ struct Start : ModelPass<Start> {
   void runOnOperation() override {}
 };
 
+struct Crash : ModelPass<Crash> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Crash)
+  StringRef getArgument() const override { return "bad-crash"; }
+  void runOnOperation() override {
+    int *volatile nowhere = nullptr;
+    *nowhere = 1;
+  }
+};
+
+struct Late : PassWrapper<Late, OperationPass<kernel::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Late)
+  StringRef getArgument() const override { return "bad-late"; }
+  void runOnOperation() override {
+    getOperation().walk([](arith::MulFOp op) {
+      OpBuilder builder(op);
+      op.replaceAllUsesWith(arith::AddFOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs()).getResult());
+      op.erase();
+    });
+  }
+};
+
 } // namespace
 
 extern "C" PassPluginLibraryInfo mlirGetPassPluginInfo() {
@@ -60,5 +86,7 @@ extern "C" PassPluginLibraryInfo mlirGetPassPluginInfo() {
             PassRegistration<Fails>();
             PassRegistration<Invalid>();
             PassRegistration<Start>();
+            PassRegistration<Crash>();
+            PassRegistration<Late>();
           }};
 }

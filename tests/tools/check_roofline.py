@@ -9,6 +9,7 @@ for row in rows:
     assert row["launches"] > 0 and row["decode_us"] > 0 and row["prompt512_us"] > 0, row
     assert row["decode_bytes"] > 0 and row["decode_limit_us"] > 0, row
     assert row["decode_bound"] in ("memory", "int8", "bf16", "f32"), row
+    assert row["busy"] == "" or row["busy"].startswith("the machine is busy ("), row
     assert row["limit_read_gb_per_s"] > 0.1 and row["limit_int8_gops"] > row["limit_f32_gflops"] > 1, row
 for row in rows:
     if row["family"] == "matmul":

@@ -6,6 +6,7 @@
 // said so, not cut.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/EngineFile.h"
+#include "runtime/error/Suggest.h"
 #include "tools/ingot/ChatPrompt.h"
 #include "tools/ingot/ChatSettings.h"
 #include "tools/ingot/Command.h"
@@ -228,7 +229,8 @@ private:
     else if (name == "/load")
       done = load(argument);
     else
-      done = Error{ExitCode::Usage, "E0106", "unknown command " + name, "",
+      done = Error{ExitCode::Usage, "E0106", "unknown command " + name,
+                   didYouMean(name, {"/help", "/clear", "/set", "/show", "/save", "/load", "/bye"}),
                    "/help lists the commands"};
     if (!done)
       report(done.error());

@@ -1,5 +1,6 @@
 #include "tools/ingot/ChatSettings.h"
 
+#include "runtime/error/Suggest.h"
 #include "tools/ingot/Console.h"
 
 #include <charconv>
@@ -44,7 +45,9 @@ Result<void> ChatSettings::set(std::string_view text) {
     changed.verbose = value != "off";
   else
     return Error{
-        ExitCode::Usage, "E0108", "there is no setting " + std::string(name), "",
+        ExitCode::Usage, "E0108", "there is no setting " + std::string(name),
+        didYouMean(name, {"temperature", "top-k", "top-p", "min-p", "repetition-penalty", "seed",
+                          "max-tokens", "system", "verbose"}),
         "temperature, top-k, top-p, min-p, repetition-penalty, seed, max-tokens, system, verbose"};
   if (!fine)
     return Error{ExitCode::Usage, "E0108",

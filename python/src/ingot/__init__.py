@@ -5,10 +5,16 @@
 
 Every function may be called from any thread. Engine.generate() and chat() wait; Engine.stream() gives what comes as
 it comes; agenerate() and astream() are the same for asyncio.
+
+A checkpoint is compiled first, once, where the compiler is installed too: ingot.Engine("model.gguf"). With more to say,
+ingot.compile("model.gguf", quantize="int8") gives the path of an engine.
 """
+from ._compiler import compile
 from ._engine import Engine
 from ._library import IngotError, load_library, version
 from ._requests import Answer, Choice, Logprob, LogitsRow, ModelInfo, Piece, Stats
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Answer",
@@ -20,6 +26,7 @@ __all__ = [
     "ModelInfo",
     "Piece",
     "Stats",
+    "compile",
     "load_library",
     "version",
 ]

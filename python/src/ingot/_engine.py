@@ -10,7 +10,8 @@ import threading
 from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _abi
-from ._library import IngotError, checked, load_library
+from ._compiler import compile, is_checkpoint
+from ._library import IngotError, checked, load_library, suggesting
 from ._requests import (
     Answer,
     Choice,
@@ -52,8 +53,24 @@ class _Call:
             self.loop.call_soon_threadsafe(self.queue.put_nowait, what)
 
 
+def _engine_of(path: Union[str, "os.PathLike[str]"], **options: Any) -> Union[str, "os.PathLike[str]"]:
+    """The path itself, or of what a checkpoint is compiled to."""
+    if is_checkpoint(path):
+        return compile(path, **options)
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise IngotError(
+            2, "E0595", f"{' and '.join(given)}: of no use here", f"{os.fspath(path)} is no checkpoint: formats are chosen when it is compiled",
+            "leave it out, or give the checkpoint",
+        )  # fmt: skip
+    return path
+
+
 class Engine:
     """One engine, open. May be used from any thread and from asyncio; close() it, or use `with`.
+
+    `path` is an engine, or a checkpoint (a folder, .gguf or .safetensors), which is compiled first and kept, as by
+    ingot.compile(): `quantize`, `kv`, `precision` and `cache` are its options, and of no use with an engine.
 
     Limits are fixed when it opens, and all memory is taken, or refused, then. `context` is the most positions of a
     sequence (0: the model's, at most 4096, that fit), `max_seqs` the most sequences in one step, `max_batch_tokens`
@@ -63,6 +80,7 @@ class Engine:
     longer than `step_limit` seconds (0: there is no limit) ends the engine with E0725.
     """
 
+    @suggesting
     def __init__(
         self,
         path: Union[str, "os.PathLike[str]"],
@@ -85,9 +103,14 @@ class Engine:
         isa: Optional[str] = None,
         chat_template: Optional[str] = None,
         step_limit: float = 0.0,
+        quantize: Optional[str] = None,
+        kv: Optional[str] = None,
+        precision: Optional[str] = None,
+        cache: "Union[None, str, os.PathLike[str]]" = None,
     ) -> None:
         self._handle = ctypes.c_void_p()
         self._library = load_library()
+        path = _engine_of(path, quantize=quantize, kv=kv, precision=precision, cache=cache)
         self._lock = threading.Condition()
         self._users = 0  # threads inside the library
         self._closed = False

@@ -3,10 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import difflib
+import functools
+import inspect
 import os
 import pathlib
 import threading
-from typing import Any, Optional, Union
+from typing import Any, Callable, Iterable, Optional, TypeVar, Union, cast
 
 from . import _abi
 
@@ -33,8 +36,11 @@ def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctype
     with _lock:
         if _loaded is not None:
             return _loaded
-        beside = pathlib.Path(__file__).with_name(NAME)
-        chosen = os.fspath(path) if path is not None else str(beside) if beside.exists() else NAME
+        here = pathlib.Path(__file__).resolve()
+        # Installed, or in the repository with what was built there.
+        own = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
+        beside = next((place for place in own if place.exists()), None)
+        chosen = os.fspath(path) if path is not None else str(beside) if beside else NAME
         try:
             library = ctypes.CDLL(chosen)
         except OSError as error:
@@ -58,9 +64,46 @@ def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctype
         return library
 
 
+def library_folder() -> pathlib.Path:
+    """Where the library that was opened lies."""
+    load_library()
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            place = pathlib.Path(line[line.index("/") :].rstrip()) if "/" in line else None
+            if place and place.name.startswith(NAME):
+                return place.parent
+    return pathlib.Path(__file__).parent
+
+
 def version() -> str:
     """Release of the library: "0.1.0"."""
     return str(load_library().ingot_version().decode())
+
+
+def unknown_names(what: str, unknown: Iterable[str], known: Iterable[str]) -> TypeError:
+    """TypeError: "unknown options: max_token (did you mean max_tokens?)"."""
+    known = list(known)
+    told = []
+    for name in sorted(unknown):
+        near = difflib.get_close_matches(name, known, n=1)
+        told.append(f"{name} (did you mean {near[0]}?)" if near else name)
+    return TypeError(f"unknown {what}: {', '.join(told)}")
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def suggesting(function: _Function) -> _Function:
+    """A function that says which keyword was meant; Python itself does from 3.13 on, and not for all."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if unknown := set(options) - set(known):
+            raise unknown_names(f"arguments of {function.__qualname__}", unknown, known)
+        return function(*arguments, **options)
+
+    return cast(_Function, call)
 
 
 def read_error(library: ctypes.CDLL, error: Any) -> IngotError:

@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
 
 from . import _abi
-from ._library import IngotError, read_error
+from ._library import IngotError, read_error, unknown_names
 
 if TYPE_CHECKING:
     import numpy
@@ -188,7 +188,7 @@ def build(
     """A request, and what must live as long as it is read."""
     unknown = set(options) - set(Options.__annotations__)
     if unknown:
-        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
+        raise unknown_names("options", unknown, Options.__annotations__)
     request = _abi.Request()
     library.ingot_request_init(ctypes.byref(request), ctypes.sizeof(request))
     keep: List[Any] = []

@@ -86,3 +86,33 @@ TEST(PassChecker, ComparesWithTheProgramBefore) {
   EXPECT_GT(changed->maxRelative, 1e-4);
   EXPECT_EQ(again->maxAbsolute, 0);
 }
+
+// A pass that gives a weight another format computes as before from numbers that are not rounded; what rounding them
+// costs stands beside that, and falls with the bits.
+TEST(PassChecker, MeasuresWhatFormatsCost) {
+  mlir::MLIRContext context;
+  auto to = [&](std::string format) {
+    std::string text = programOf(kLayer);
+    text = with(text, "@q : !lm.weight<8x4, f32> {source = \"q\"}",
+                "@q : !lm.weight<8x4, " + format + "> {source = \"q\", stored = #lm.format<f32>}");
+    for (size_t at; (at = text.find("8x4, f32")) != std::string::npos;)
+      text.replace(at, 8, "8x4, " + format);
+    return parseProgram(context, text);
+  };
+  auto floats = parseProgram(context, programOf(kLayer));
+  double cost[3];
+  for (auto [format, measured] : {std::pair{"bf16", &cost[0]}, {"int8", &cost[1]}, {"int4_g32", &cost[2]}}) {
+    auto rounded = to(format);
+    ASSERT_TRUE(rounded);
+    PassChecker checker(*floats);
+    auto change = checker.check(*rounded), later = checker.check(*rounded);
+    ASSERT_TRUE(change && later);
+    EXPECT_EQ(change->maxAbsolute, 0) << format;
+    ASSERT_TRUE(change->rounding) << format;
+    *measured = change->rounding->maxRelative;
+    EXPECT_FALSE(later->rounding) << format;
+  }
+  EXPECT_GT(cost[0], 0);
+  EXPECT_GT(cost[1], cost[0]);
+  EXPECT_GT(cost[2], cost[1]);
+}

@@ -3,6 +3,7 @@
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=/nonexistent.pdll}))' 2>&1 | FileCheck %s --check-prefix=NONE
 
 // CHECK: remark: [Missed] patterns | Category:fusion | Reason="nothing matches the patterns of {{.*}}twins.pdl.mlir"
+// CHECK: warning: nothing matches the patterns of {{.*}}twins.pdl.mlir
 // NONE: error: cannot read the patterns /nonexistent.pdll: No such file or directory
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {

@@ -1,0 +1,61 @@
+//===- Provenance.cpp - See Provenance.h ----------------------------------===//
+#include "compiler/driver/Provenance.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace ingot;
+using namespace ingot::compiler;
+
+bool compiler::isBehindLowering(const std::string &point) { return point == "pre-plan" || point == "pre-codegen"; }
+
+void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint, plan::ProgramOp program,
+                           const std::vector<PassEvidence> &evidence, fb::EngineT &table) {
+  auto attribute = [&](std::string key, std::string value) {
+    auto entry = std::make_unique<fb::AttributeT>();
+    entry->key = std::move(key), entry->value = std::move(value);
+    table.provenance.push_back(std::move(entry));
+  };
+  attribute("source.hash", checkpoint.contentHash);
+  attribute("source.architecture", checkpoint.architecture);
+  attribute("precision", options.exact ? "exact" : "fast");
+  attribute("kv", options.kv);
+  if (!options.gpuTargets.empty())
+    attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
+  if (!options.gpuTargets.empty() && !options.targets.empty())
+    attribute("kv.cuda", options.gpuKv);
+  attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
+  for (const std::string &rule : options.recipe)
+    attribute("recipe", rule);
+  for (const std::string &path : options.patterns)
+    attribute("patterns", llvm::sys::path::filename(path).str());
+  for (const std::string &path : options.plugins)
+    attribute("plugin", llvm::sys::path::filename(path).str());
+  for (const auto &[point, passes] : options.insertions)
+    attribute("insert", point + "=" + passes);
+  for (const auto &[point, passes] : options.insertions)
+    if (isBehindLowering(point))
+      attribute("unchecked", point + "=" + passes);
+  for (const std::string &pass : options.disabled)
+    attribute("disable", pass);
+  for (const std::string &key : options.ignoredKeys)
+    attribute("ignore-key", key);
+  if (options.weights != WeightOrigin::Checkpoint)
+    attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
+  if (program.getPeak() && program.getLowerBound()) {
+    attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
+                                           std::to_string((*program.getLowerBound())[0]));
+    attribute("arena.bytes_per_row", std::to_string((*program.getPeak())[1]) + ", lower bound " +
+                                         std::to_string((*program.getLowerBound())[1]));
+  }
+  if (auto bytes = program.getBytesPerStep()) {
+    attribute("traffic.weights_per_step", std::to_string((*bytes)[0]));
+    attribute("traffic.bytes_per_token", std::to_string((*bytes)[1]));
+    attribute("traffic.bytes_per_row", std::to_string((*bytes)[2]));
+  }
+  for (const PassEvidence &pass : evidence) {
+    auto entry = std::make_unique<fb::EvidenceT>();
+    entry->pass = pass.pass, entry->inputs = pass.inputs;
+    entry->max_abs = pass.maxAbs, entry->max_rel = pass.maxRel;
+    table.evidence.push_back(std::move(entry));
+  }
+}
