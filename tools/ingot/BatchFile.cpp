@@ -35,7 +35,9 @@ BatchRequest readRequest(std::string_view line) {
   auto body = fields->object("body");
   if (!method && !document.error())
     fields->fail("method", "is missing; a batch sends POST");
-  if (body && body->boolean("stream").value_or(false))
+  // Ollama's routes stream unless they are told not to.
+  const bool ollama = request.url == "/api/chat" || request.url == "/api/generate";
+  if (body && body->boolean("stream").value_or(ollama))
     body->fail("stream", "a batch has nobody to stream to");
   if (document.error())
     request.refusal = document.error()->param.empty()

@@ -66,7 +66,7 @@ protected:
 
 TEST_P(Content, OrdinaryChatsKeepTheirIds) {
   // The second and third have the guard at work, without a control token.
-  for (const std::string more : {std::string("hm "), control.substr(0, 2), control.substr(1)})
+  for (const std::string &more : {std::string("hm "), control.substr(0, 2), control.substr(1)})
     EXPECT_GT(withAll(more,
                       [&](const ChatTemplate &chat, const ChatTemplate::Options &options,
                           const std::string &messages) {

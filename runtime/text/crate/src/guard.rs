@@ -84,7 +84,10 @@ impl Specials {
     /// Bytes at the end that begin one; at the beginning, that end one.
     fn tail(&self, text: &str) -> usize {
         let most = self.lengths.first().copied().unwrap_or(0).saturating_sub(1).min(text.len());
-        let begins = |&l: &usize| text.is_char_boundary(text.len() - l) && starts_one(&self.sorted, &text.as_bytes()[text.len() - l..]);
+        let begins = |&l: &usize| {
+            let at = text.len() - l;
+            text.is_char_boundary(at) && starts_one(&self.sorted, &text.as_bytes()[at..])
+        };
         (1..=most).rev().find(begins).unwrap_or(0)
     }
 

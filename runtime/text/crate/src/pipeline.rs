@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use tokenizers::{
-    AddedToken, DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
+    AddedToken, DecoderWrapper, Model, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
     TokenizerImpl,
 };
 
@@ -57,7 +57,8 @@ fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipe
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
     pipeline.with_pre_tokenizer(d.pre_tokenizer.clone());
-    let (special, others): (Vec<AddedToken>, Vec<AddedToken>) = d.added.iter().map(unpack_added).partition(|t| t.special);
+    let (special, others): (Vec<AddedToken>, Vec<AddedToken>) =
+        d.added.iter().map(unpack_added).partition(|token| token.special);
     pipeline.add_tokens(others).map_err(|e| e.to_string())?;
     let prefixed = special.into_iter().map(|mut token| {
         token.content.insert(0, PREFIX);
@@ -120,31 +121,54 @@ pub struct Guarded {
     backend: Backend,
     /// id here -> spelling here, id of the tokenizer
     ids: HashMap<u32, (String, u32)>,
+    /// control tokens by their own ids
+    specials: HashMap<u32, String>,
 }
 
 impl Guarded {
     fn open(tables: Tables, own: &Backend) -> Result<Guarded, String> {
         let backend = Backend::open(tables, true)?;
-        let mut ids = HashMap::new();
+        let (mut ids, mut specials) = (HashMap::new(), HashMap::new());
         for (id, token) in own.added() {
+            if token.special {
+                specials.insert(id, token.content.clone());
+            }
             let spelled = if token.special { format!("{PREFIX}{}", token.content) } else { token.content };
             if let Some(here) = each!(&backend, p => p.token_to_id(&spelled)) {
                 ids.insert(here, (spelled, id));
             }
         }
-        Ok(Guarded { backend, ids })
+        Ok(Guarded { backend, ids, specials })
     }
 
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
         // Not the fast way: it does not say how an id is spelled.
         let encoding = each!(&self.backend, p => p.encode(text, false)).map_err(|e| e.to_string())?;
-        // An added token may have spaces around it; an id of the model's by the same number has
-        // another spelling.
-        let own = |(id, token): (&u32, &String)| match self.ids.get(id) {
-            Some((spelled, real)) if token.contains(spelled.as_str()) => *real,
-            _ => *id,
-        };
-        Ok(encoding.get_ids().iter().zip(encoding.get_tokens()).map(own).collect())
+        let mut found = Vec::with_capacity(encoding.len());
+        let spans = encoding.get_offsets().iter().map(|&(from, to)| text.get(from..to).unwrap_or(""));
+        for ((id, token), span) in encoding.get_ids().iter().zip(encoding.get_tokens()).zip(spans) {
+            match self.ids.get(id) {
+                // An added token may have spaces around it; an id of the model's by the same number
+                // has another spelling.
+                Some((spelled, real)) if token.contains(spelled.as_str()) => found.push(*real),
+                _ => match self.specials.get(id) {
+                    Some(spelled) if span.contains(spelled.as_str()) => self.letters(spelled, &mut found)?,
+                    _ => found.push(*id), // among them what stands for unknown letters
+                },
+            }
+        }
+        Ok(found)
+    }
+
+    /// A control token that the model itself has for a word (Unigram takes whole pieces), letter by
+    /// letter.
+    fn letters(&self, spelled: &str, found: &mut Vec<u32>) -> Result<(), String> {
+        for letter in spelled.chars() {
+            let pieces = each!(&self.backend, p => p.get_model().tokenize(&letter.to_string()));
+            let pieces = pieces.map_err(|e| e.to_string())?;
+            found.extend(pieces.iter().map(|piece| piece.id).filter(|id| !self.specials.contains_key(id)));
+        }
+        Ok(())
     }
 }
 
