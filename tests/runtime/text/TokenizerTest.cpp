@@ -5,9 +5,9 @@
 #include "runtime/text/TextBuild.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -143,12 +143,12 @@ TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
     words += "some words ";
   // 4 Mi ids of 2 bytes; one less is refused by length. (A string of the vocabulary has 2 bytes.)
   for (const auto &[text, most] : {std::pair(&pairs, (4 << 20) - 1), std::pair(&words, 20'000)}) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     auto found = opened.tokenizer->encodeWithin(*text, size_t(most));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double took = double(std::clock() - begin) / CLOCKS_PER_SEC;
     ASSERT_TRUE(found);
     EXPECT_FALSE(*found);
-    EXPECT_LT(took.count(), 2);
+    EXPECT_LT(took, 2) << "of processor time";
   }
 }
 
