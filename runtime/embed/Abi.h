@@ -119,6 +119,10 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
 /// The prompt that messages become. E0520, E0521, E061x.
 Result<std::string> renderChat(const api::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt);
+/// Its ids, where the assistant begins. Control tokens in contents are text unless they are
+/// trusted.
+Result<std::vector<int32_t>> encodeChat(const api::ServedModel &model, const char *messages,
+                                        const char *variables, bool trustContent);
 
 /// Memory that ingot_free takes, with a 0 behind; null if there is none.
 void *copyOut(const void *data, size_t bytes);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kRequest1 = 264; // as in AbiExecutor.cpp
 static_assert(offsetof(ingot_request, beam_width) == kRequest1);
-static_assert(sizeof(ingot_request) == 280); // version 2
+static_assert(offsetof(ingot_request, trust_content) == 280); // version 2
+static_assert(sizeof(ingot_request) == 288);                  // version 4
 
 ingot_request defaultRequest() {
   constexpr float kUnset = std::numeric_limits<float>::quiet_NaN();
@@ -34,12 +35,8 @@ Result<std::vector<int32_t>> promptOf(const api::ServedModel &model, const ingot
     return Error{ExitCode::Usage, "E0572", "the prompt is given more than once",
                  std::to_string(ways) + " of prompt_ids, prompt and messages are set",
                  "set one of them"};
-  if (given.messages) {
-    auto text = renderChat(model, given.messages, given.template_variables, true);
-    if (!text)
-      return text.error();
-    return model.tokenizer()->encode(*text);
-  }
+  if (given.messages)
+    return encodeChat(model, given.messages, given.template_variables, given.trust_content != 0);
   if (given.prompt && given.prompt_size) // an empty one is E0503, also where BOS would make it one
     return model.session().encodePrompt({given.prompt, given.prompt_size});
   return std::vector<int32_t>(given.prompt_ids, given.prompt_ids + given.prompt_id_count);

@@ -9,8 +9,8 @@ using namespace ingot::embed;
 
 namespace ingot::embed {
 
-Result<std::string> renderChat(const api::ServedModel &model, const char *messages,
-                               const char *variables, bool addGenerationPrompt) {
+static Result<text::ChatTemplate::Options>
+optionsOf(const api::ServedModel &model, const char *variables, bool addGenerationPrompt) {
   if (!model.tokenizer())
     return runtime::noTokenizer("a chat");
   if (!model.chatTemplate())
@@ -20,7 +20,31 @@ Result<std::string> renderChat(const api::ServedModel &model, const char *messag
   text::ChatTemplate::Options options = model.templateTokens();
   options.addGenerationPrompt = addGenerationPrompt;
   options.extraJson = variables ? variables : "";
-  return model.chatTemplate()->render(messages, options);
+  return options;
+}
+
+Result<std::string> renderChat(const api::ServedModel &model, const char *messages,
+                               const char *variables, bool addGenerationPrompt) {
+  auto options = optionsOf(model, variables, addGenerationPrompt);
+  return options ? model.chatTemplate()->render(messages, *options) : options.error();
+}
+
+Result<std::vector<int32_t>> encodeChat(const api::ServedModel &model, const char *messages,
+                                        const char *variables, bool trustContent) {
+  auto options = optionsOf(model, variables, /*addGenerationPrompt=*/true);
+  if (!options)
+    return options.error();
+  if (trustContent) {
+    auto text = model.chatTemplate()->render(messages, *options);
+    return text ? model.tokenizer()->encode(*text) : text.error();
+  }
+  const auto most = size_t(model.session().context());
+  auto encoded = model.chatTemplate()->encode(*model.tokenizer(), messages, *options, most);
+  if (!encoded)
+    return encoded.error();
+  if (encoded->tooLong)
+    return model.session().tooLong(encoded->text.size());
+  return std::move(encoded->ids);
 }
 
 } // namespace ingot::embed

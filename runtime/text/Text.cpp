@@ -210,15 +210,25 @@ Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
   return result;
 }
 
-Result<std::string> ChatTemplate::render(const std::vector<Message> &messages,
-                                         const Options &options) const {
+static std::string jsonOf(const std::vector<ChatTemplate::Message> &messages) {
   std::string json = "[";
   for (const auto &[role, content] : messages) {
     if (json.size() > 1)
       json += ',';
     json += "{\"role\":" + jsonString(role) + ",\"content\":" + jsonString(content) + "}";
   }
-  return render(json + "]", options);
+  return json + "]";
+}
+
+Result<std::string> ChatTemplate::render(const std::vector<Message> &messages,
+                                         const Options &options) const {
+  return render(jsonOf(messages), options);
+}
+
+Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
+                                                   const std::vector<Message> &messages,
+                                                   const Options &options) const {
+  return encode(tokenizer, jsonOf(messages), options);
 }
 
 } // namespace ingot::text

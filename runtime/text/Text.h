@@ -125,12 +125,15 @@ public:
     bool tooLong = false; ///< the text has more ids than were asked for; `ids` is empty
   };
   /// As render(), and encoded: what the template writes of control tokens becomes their ids, what
-  /// messages and variables hold of them stays text, so that no content opens or ends a turn. Where
+  /// messages and variables hold of them stays text, so that no content opens or ends a turn. So do
+  /// tags of the template's ("<tool_call>") in what users and tools say (crate/src/guard.rs). Where
   /// they hold none, the ids are those of encode(render()). Errors: of both.
   /// A long text that has more than `most` ids is told as such without all of them, as by
   /// Tokenizer::encodeWithin(); a short one is always encoded.
   Result<Encoded> encode(const Tokenizer &tokenizer, std::string_view messagesJson,
                          const Options &options, size_t most = SIZE_MAX) const;
+  Result<Encoded> encode(const Tokenizer &tokenizer, const std::vector<Message> &messages,
+                         const Options &options) const;
 
 private:
   explicit ChatTemplate(void *handle) : handle(handle) {}

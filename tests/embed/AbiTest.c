@@ -141,6 +141,21 @@ static void growth(const char *engine, ingot_executor *executor) {
   CHECK(ingot_await(executor, id, -1, &outputs, &error) == INGOT_OK);
   ingot_outputs_free(outputs);
 
+  /* One of version 3: its contents are text. */
+  ingot_request chat;
+  memset(&chat, 0xff, sizeof chat);
+  ingot_request_init(&chat, offsetof(ingot_request, trust_content));
+  CHECK(chat.trust_content == -1);
+  chat.messages = "[{\"role\":\"user\",\"content\":\"a<eos>\"}]";
+  chat.max_tokens = 1;
+  CHECK(ingot_enqueue(executor, &chat, &id, &error) == INGOT_OK);
+  CHECK(ingot_await(executor, id, -1, &outputs, &error) == INGOT_OK);
+  ingot_output output;
+  output.struct_size = sizeof output;
+  CHECK(ingot_outputs_get(outputs, 0, &output) == INGOT_OK);
+  CHECK(output.prompt_tokens == (int64_t)strlen("[user]a<eos>[assistant]"));
+  ingot_outputs_free(outputs);
+
   ingot_model shorter;
   memset(&shorter, 0xff, sizeof shorter);
   shorter.struct_size = offsetof(ingot_model, vocab);

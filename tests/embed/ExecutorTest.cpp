@@ -532,6 +532,26 @@ TEST_F(ExecutorTest, textGoesBothWays) {
   EXPECT_EQ(stopped.finish, Finish::Stop);
 }
 
+TEST_F(ExecutorTest, controlTokensInContentsAreText) {
+  Executor executor(path, config());
+  Request chat;
+  chat.messages = R"([{"role":"user","content":"a<eos>"}])";
+  chat.maxTokens = 4;
+  chat.ignoreEos = true;
+  const std::string rendered = executor.renderChat(chat.messages).value();
+  ASSERT_EQ(rendered, "[user]a<eos>[assistant]");
+  const Output plain = executor.generate(chat).value().front();
+  EXPECT_EQ(plain.promptTokens, int64_t(rendered.size())); // each letter is an id
+  chat.trustContent = true;
+  const Output trusted = executor.generate(chat).value().front();
+  EXPECT_EQ(trusted.promptTokens, int64_t(rendered.size() - std::string("<eos>").size() + 1));
+  EXPECT_EQ(trusted.ids, expectedIds(executor.encode(rendered).value(), 4));
+  chat.trustContent = false;
+  chat.messages = R"([{"role":"user","content":"b"}])"; // ids as ever
+  EXPECT_EQ(executor.generate(chat).value().front().ids,
+            expectedIds(executor.encode("[user]b[assistant]").value(), 4));
+}
+
 TEST_F(ExecutorTest, idsNeedNoTokenizer) {
   Config bare = config();
   bare.loadTokenizer = false;

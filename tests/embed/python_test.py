@@ -241,6 +241,15 @@ class EngineTest(unittest.TestCase):
         streamed = "".join(str(p) for p in self.engine.stream_chat(messages, max_tokens=5, ignore_eos=True))
         self.assertEqual(streamed, answer.text)
 
+    def test_control_tokens_in_contents_are_text(self):
+        def prompt_tokens(**options):
+            messages = [{"role": "user", "content": "a<eos>"}]
+            return self.engine.chat(messages, max_tokens=1, ignore_eos=True, **options).choices[0].prompt_tokens
+
+        letters = len("[user]a<eos>[assistant]")
+        self.assertEqual(prompt_tokens(), letters)
+        self.assertEqual(prompt_tokens(trust_content=True), letters - len("<eos>") + 1)
+
     def test_errors(self):
         def code(function, *arguments, **options):
             with self.assertRaises(ingot.IngotError) as caught:

@@ -51,7 +51,7 @@ struct ChatOptions {
   SamplingOptions sampling;
   std::string chatTemplate, system;
   int64_t newIds = -1;
-  bool verbose = false;
+  bool verbose = false, trustContent = false;
 };
 
 constexpr const char *kHelp = R"(  /help              this text
@@ -293,6 +293,7 @@ Result<int> chat(const ChatOptions &options) {
   auto prompt = ChatPrompt::open(**session, options.chatTemplate);
   if (!prompt)
     return prompt.error();
+  (*prompt)->trustContent = options.trustContent;
   auto sampling = options.sampling.apply((*session)->defaultSampling());
   if (!sampling)
     return sampling.error();
@@ -324,6 +325,8 @@ Action defineChat(CLI::App &app) {
   options->sampling.define(app);
   app.add_option("--chat-template", options->chatTemplate,
                  "a Jinja file instead of the engine's template");
+  app.add_flag("--trust-content", options->trustContent,
+               "control tokens in messages (<|im_end|>) are control tokens, not text");
   app.add_option("--system", options->system, "the system message");
   app.add_option("-n,--max-tokens", options->newIds, "new tokens at most in one answer")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));

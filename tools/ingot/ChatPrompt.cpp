@@ -44,6 +44,12 @@ Result<std::vector<int32_t>> ChatPrompt::ids(const std::vector<ChatMessage> &mes
   std::vector<text::ChatTemplate::Message> pairs;
   for (const ChatMessage &message : messages)
     pairs.emplace_back(message.role, message.content);
+  if (!trustContent) {
+    auto encoded = chatTemplate->encode(*tokenizer, pairs, options);
+    if (!encoded)
+      return encoded.error();
+    return std::move(encoded->ids);
+  }
   auto rendered = chatTemplate->render(pairs, options);
   if (!rendered)
     return rendered.error();

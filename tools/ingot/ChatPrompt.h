@@ -19,6 +19,8 @@ public:
   static Result<std::unique_ptr<ChatPrompt>> open(const runtime::Session &session,
                                                   const std::string &file);
 
+  /// Control tokens in contents are control tokens, not text.
+  bool trustContent = false;
   /// Nothing is added to what the template renders (it writes BOS itself).
   Result<std::vector<int32_t>> ids(const std::vector<ChatMessage> &messages) const;
 

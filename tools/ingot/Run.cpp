@@ -32,7 +32,7 @@ struct RunOptions {
   int64_t newIds = 0;               ///< 0: not given
   int32_t logprobs = -1;
   int32_t choices = 1; ///< answers to each prompt of a file
-  bool chat = false, verbose = false;
+  bool chat = false, trustContent = false, verbose = false;
 
   int64_t maxTokens() const { return newIds ? newIds : chat ? -1 : kDefaultNewIds; }
 };
@@ -106,7 +106,10 @@ Result<Request> makeRequest(const Session &session, const RunOptions &options,
 Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOptions &options) {
   if (!options.chat)
     return std::unique_ptr<ChatPrompt>();
-  return ChatPrompt::open(session, options.chatTemplate);
+  auto prompt = ChatPrompt::open(session, options.chatTemplate);
+  if (prompt)
+    (*prompt)->trustContent = options.trustContent;
+  return prompt;
 }
 
 /// The ids with a space after each: the answer of an engine without a tokenizer.
@@ -308,6 +311,9 @@ Action defineRun(CLI::App &app) {
       ->needs(chat);
   app.add_option("--chat-template", options->chatTemplate,
                  "a Jinja file instead of the engine's template (with --chat)")
+      ->needs(chat);
+  app.add_flag("--trust-content", options->trustContent,
+               "control tokens in messages (<|im_end|>) are control tokens, not text (with --chat)")
       ->needs(chat);
   app.add_option("--choices", options->choices,
                  "answers to each prompt of a file, one after the other")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-ABI_VERSION = 3  # what these structures are
+ABI_VERSION = 4  # what these structures are
 
 OK, TIMEOUT = 0, 1
 ANY = 0
@@ -138,6 +138,8 @@ class Request(ctypes.Structure):
         ("stop_beams", c_int32),
         ("length_penalty", c_float),
         ("penalty_alpha", c_float),
+        ("trust_content", c_int32),
+        ("reserved", c_int32),
     ]
 
 

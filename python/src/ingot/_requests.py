@@ -152,6 +152,7 @@ class Options(TypedDict, total=False):
     beam_width: int  # 1 to 8: the likeliest answers as a whole, which come at the end, best first
     length_penalty: float  # they are compared by sum of logprobs / length ** this
     early_stopping: Union[bool, str]  # True, False or "never", as in transformers
+    trust_content: bool  # control tokens that messages hold are tokens, not text
     penalty_alpha: float  # above 0: contrastive search among the top_k (2 to 8) likeliest ids
     priority: int  # lower goes first, and may take the place of a higher one
     share: int  # whose share it counts to (Engine(fair=True))
@@ -170,7 +171,7 @@ class Options(TypedDict, total=False):
 _NUMBERS = (
     "max_tokens min_tokens ignore_eos show_special temperature top_k top_p min_p typical_p repetition_penalty "
     "presence_penalty frequency_penalty no_repeat_ngram seed logprobs priority share "
-    "no_prefix_cache cache_salt beam_width length_penalty penalty_alpha"
+    "no_prefix_cache cache_salt beam_width length_penalty penalty_alpha trust_content"
 ).split()
 
 

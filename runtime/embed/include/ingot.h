@@ -51,7 +51,7 @@ extern "C" {
 #define INGOT_API
 #endif
 
-#define INGOT_ABI_VERSION 3
+#define INGOT_ABI_VERSION 4
 
 /** INGOT_ABI_VERSION of the library that is loaded. */
 INGOT_API uint32_t ingot_abi_version(void);
@@ -301,6 +301,11 @@ typedef struct ingot_request {
   float length_penalty; /**< answers are compared by sum of logprobs / length^this, -8 to 8; 1 */
   float penalty_alpha;  /**< above 0, to 1: contrastive search among the top_k (2 to 8; -1: 4)
                              likeliest ids, with one choice; 0: none */
+
+  /* Since version 4. */
+  int32_t trust_content; /**< 0: control tokens that `messages` and `template_variables` hold are
+                              text, so that no content opens or ends a turn; 1: they are tokens */
+  int32_t reserved;
 } ingot_request;
 
 /** Sets every field to its default. `size` is sizeof(ingot_request). */
@@ -398,8 +403,8 @@ INGOT_API ingot_status ingot_token_bytes(ingot_executor *executor, int32_t id, c
 INGOT_API int32_t ingot_token_id(ingot_executor *executor, const char *token, size_t size);
 /**
  * The prompt that messages become, 0 after its end, freed by ingot_free. `messages` and `variables`
- * as in ingot_request; `add_generation_prompt` 1: ends where the assistant begins. Errors: E0520,
- * E0521, E061x.
+ * as in ingot_request; `add_generation_prompt` 1: ends where the assistant begins. To be looked at:
+ * as ingot_request.prompt, control tokens of contents would be tokens. Errors: E0520, E0521, E061x.
  */
 INGOT_API ingot_status ingot_render_chat(ingot_executor *executor, const char *messages,
                                          const char *variables, int32_t add_generation_prompt,

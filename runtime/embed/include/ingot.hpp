@@ -245,6 +245,7 @@ struct Request {
   std::string prompt;            ///< special tokens are recognised, BOS added where the engine says
   std::string messages;          ///< JSON array of {"role","content"}, for the chat template
   std::string templateVariables; ///< JSON object of more variables ("tools", …)
+  bool trustContent = false;     ///< control tokens that these hold are tokens, not text
   int64_t maxTokens = -1;        ///< new ids at most; -1: as many as the context leaves
   int64_t minTokens = 0;
   std::vector<int32_t> stopIds;
@@ -596,6 +597,7 @@ private:
       }
       c.messages = textOrNull(from.messages);
       c.template_variables = textOrNull(from.templateVariables);
+      c.trust_content = from.trustContent;
       c.max_tokens = from.maxTokens;
       c.min_tokens = from.minTokens;
       c.stop_ids = from.stopIds.data();

@@ -101,6 +101,35 @@ TEST_P(Content, ControlTokensOfMessagesAreText) {
   EXPECT_GT(shown, 100u);
 }
 
+TEST_P(Content, TagsOfTheTemplateAreTextInWhatUsersAndToolsSay) {
+  // "<think>" is an added token of these tokenizers that they do not call special.
+  const int32_t think = tokenizer->idOf("<think>").value();
+  ASSERT_FALSE(tokenizer->isSpecial(think));
+  const std::string roles =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n";
+  const std::string splits = "{% if '<think>' in m.content %}!{% endif %}";
+  auto knows = ChatTemplate::parse(roles + splits + "{% endfor %}<think>");
+  auto knowsNot = ChatTemplate::parse(roles + "{% endfor %}");
+  ASSERT_TRUE(knows && knowsNot);
+  auto thinks = [&](const ChatTemplate &chat, const std::string &role) {
+    const ChatTemplate::Options options{.bosToken = "<s>", .eosToken = "</s>"};
+    // The second content has the guard at work in any case.
+    auto encoded =
+        chat.encode(*tokenizer, {{role, "a<think>b"}, {"user", "c <|im_end|>"}}, options);
+    EXPECT_TRUE(encoded) << encoded.error().format();
+    EXPECT_NE(encoded->text.find("a<think>b"), std::string::npos) << encoded->text;
+    return std::ranges::count(encoded->ids, think);
+  };
+  for (const char *role : {"user", "tool", "ipython"}) {
+    EXPECT_EQ(thinks(**knows, role), 1) << role; // the template's own
+    EXPECT_EQ(thinks(**knowsNot, role), 1) << role;
+  }
+  for (const char *role : {"system", "developer", "assistant"}) {
+    EXPECT_EQ(thinks(**knows, role), 2) << role;
+    EXPECT_EQ(thinks(**knowsNot, role), 1) << role;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tokenizers, Content,
                          testing::Values("gpt2", "llama2", "llama3", "qwen2", "gemma", "metaspace",
                                          "digits"));

@@ -18,6 +18,13 @@
 //! A marker outlives what templates do to contents: trimming, splitting, lower(), tojson. What ends
 //! like the beginning of a control token, or begins like the end of one, is marked there, too:
 //! otherwise two strings side by side could make one.
+//!
+//! Tags. Models have added tokens that no tokenizer calls special and that steer them all the same:
+//! "<tool_call>", "<tool_response>", "<think>". Other servers read them wherever they stand. Here one that
+//! the chat template itself spells stays text in what users and tools say: a web page that an agent
+//! reads closes no tool's answer. What the assistant says keeps them, since the model wrote them and
+//! templates look for them there ('</think>' in content), and so does the system's message, which
+//! explains them. Added tokens that the template does not know are words (Gemma's "<table>").
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,6 +33,18 @@ pub const PREFIX: char = '\u{10FFFD}';
 /// Markers are counted down from here.
 const FIRST_MARKER: u32 = 0x10FFFC;
 const LAST_MARKER: u32 = 0x100000;
+
+/// Whether an added token looks like a control token: blanks and words of a vocabulary do not.
+pub fn is_tag(content: &str) -> bool {
+    let framed = |open, close| content.len() > 2 && content.starts_with(open) && content.ends_with(close);
+    framed('<', '>') || framed('[', ']')
+}
+
+/// Whether one of this role says what came from outside.
+fn is_outsider(message: &serde_json::Value) -> bool {
+    let role = message.get("role").and_then(|role| role.as_str()).unwrap_or("");
+    !matches!(role, "system" | "developer" | "assistant" | "model")
+}
 
 /// The spellings of control tokens.
 pub struct Specials {
@@ -103,7 +122,10 @@ impl Specials {
 
 /// The markers of one chat.
 pub struct Markers<'a> {
-    specials: &'a Specials,
+    /// in every string, in those of outsiders, and all that the tokenizer knows
+    everywhere: &'a Specials,
+    outside: &'a Specials,
+    known: &'a Specials,
     taken: HashSet<char>,
     next: u32,
     by_text: HashMap<String, char>,
@@ -112,10 +134,11 @@ pub struct Markers<'a> {
 
 impl<'a> Markers<'a> {
     /// `seen`: texts whose own characters are no markers.
-    pub fn new(specials: &'a Specials, seen: &[&str]) -> Markers<'a> {
+    pub fn new(everywhere: &'a Specials, outside: &'a Specials, known: &'a Specials, seen: &[&str]) -> Markers<'a> {
         let private = |text: &&str| text.chars().filter(|c| u32::from(*c) >= LAST_MARKER).collect::<Vec<char>>();
         let taken = seen.iter().flat_map(private).collect();
-        Markers { specials, taken, next: FIRST_MARKER, by_text: HashMap::new(), by_marker: HashMap::new() }
+        let (by_text, by_marker) = (HashMap::new(), HashMap::new());
+        Markers { everywhere, outside, known, taken, next: FIRST_MARKER, by_text, by_marker }
     }
 
     pub fn any(&self) -> bool {
@@ -139,15 +162,15 @@ impl<'a> Markers<'a> {
         None
     }
 
-    fn mark(&mut self, text: &mut String) {
+    fn mark(&mut self, text: &mut String, specials: &Specials) {
         if text.contains(PREFIX) {
             *text = text.replace(PREFIX, "\u{FFFD}");
         }
-        let mut pieces = self.specials.find(text);
+        let mut pieces = specials.find(text);
         let begin = pieces.first().map_or(text.len(), |piece| piece.0);
-        let head = self.specials.head(&text[..begin]);
+        let head = specials.head(&text[..begin]);
         let end = pieces.last().map_or(head, |piece| piece.1);
-        let tail = self.specials.tail(&text[end..]);
+        let tail = specials.tail(&text[end..]);
         if head > 0 {
             pieces.insert(0, (0, head));
         }
@@ -168,15 +191,24 @@ impl<'a> Markers<'a> {
         *text = marked;
     }
 
+    pub fn mark_message(&mut self, message: &mut serde_json::Value) {
+        let specials = if is_outsider(message) { self.outside } else { self.everywhere };
+        self.mark_all(message, specials);
+    }
+
+    pub fn mark_variable(&mut self, value: &mut serde_json::Value) {
+        self.mark_all(value, self.everywhere);
+    }
+
     /// Every string in it, and every name of a member.
-    pub fn mark_all(&mut self, value: &mut serde_json::Value) {
+    fn mark_all(&mut self, value: &mut serde_json::Value, specials: &Specials) {
         match value {
-            serde_json::Value::String(text) => self.mark(text),
-            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| self.mark_all(item)),
+            serde_json::Value::String(text) => self.mark(text, specials),
+            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| self.mark_all(item, specials)),
             serde_json::Value::Object(members) => {
                 for (mut name, mut member) in std::mem::take(members) {
-                    self.mark(&mut name);
-                    self.mark_all(&mut member);
+                    self.mark(&mut name, specials);
+                    self.mark_all(&mut member, specials);
                     members.insert(name, member);
                 }
             }
@@ -184,11 +216,11 @@ impl<'a> Markers<'a> {
         }
     }
 
-    /// The text as it would be without markers; with `prefixed`, the control tokens that it has of
-    /// its own have the prefix.
+    /// The text as it would be without markers; with `prefixed`, the control tokens and tags that it
+    /// has of its own have the prefix.
     pub fn restore(&self, rendered: &str, prefixed: bool) -> String {
         let mut out = String::with_capacity(rendered.len() + 64);
-        let own = if prefixed { self.specials.find(rendered) } else { Vec::new() };
+        let own = if prefixed { self.known.find(rendered) } else { Vec::new() };
         let mut copied = 0;
         for (from, to) in own {
             self.copy(&rendered[copied..from], &mut out);

@@ -291,7 +291,7 @@ pub unsafe extern "C" fn ingot_template_encode(
     guarded(error, || {
         let tokenizer = &*tokenizer;
         let (shown, prefixed) = (*template)
-            .render_guarded(&messages.text(), &variables.text(), continued, tokenizer.specials())
+            .render_guarded(&messages.text(), &variables.text(), continued, tokenizer)
             .map_err(failure)?;
         text.put(shown.as_bytes());
         let most = if shown.len() <= SHORT { usize::MAX } else { most };

@@ -2,9 +2,10 @@
 
 use crate::bounds::Bounds;
 use crate::flat_bpe::{FlatBpe, Tables, FLAG_DROP_SPACE};
-use crate::guard::{Specials, PREFIX};
+use crate::guard::{is_tag, Specials, PREFIX};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 use tokenizers::{
     AddedToken, DecoderWrapper, Model, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
@@ -51,16 +52,21 @@ fn unpack_added((content, flags): &(String, u8)) -> AddedToken {
 
 type Pipeline<M> = TokenizerImpl<M, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
-/// As build(), but special tokens have the prefix in front. The others come first, so that none of
-/// the new ids is one of theirs.
+/// Whether the guard looks after it.
+fn is_guarded(token: &AddedToken) -> bool {
+    token.special || is_tag(&token.content)
+}
+
+/// As build(), but what the guard looks after has the prefix in front. The others come first, so that
+/// none of the new ids is one of theirs.
 fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipeline<M>, String> {
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
     pipeline.with_pre_tokenizer(d.pre_tokenizer.clone());
-    let (special, others): (Vec<AddedToken>, Vec<AddedToken>) =
-        d.added.iter().map(unpack_added).partition(|token| token.special);
+    let (guarded, others): (Vec<AddedToken>, Vec<AddedToken>) =
+        d.added.iter().map(unpack_added).partition(is_guarded);
     pipeline.add_tokens(others).map_err(|e| e.to_string())?;
-    let prefixed = special.into_iter().map(|mut token| {
+    let prefixed = guarded.into_iter().map(|mut token| {
         token.content.insert(0, PREFIX);
         token
     });
@@ -121,7 +127,7 @@ pub struct Guarded {
     backend: Backend,
     /// id here -> spelling here, id of the tokenizer
     ids: HashMap<u32, (String, u32)>,
-    /// control tokens by their own ids
+    /// control tokens and tags by their own ids
     specials: HashMap<u32, String>,
 }
 
@@ -130,10 +136,10 @@ impl Guarded {
         let backend = Backend::open(tables, true)?;
         let (mut ids, mut specials) = (HashMap::new(), HashMap::new());
         for (id, token) in own.added() {
-            if token.special {
+            if is_guarded(&token) {
                 specials.insert(id, token.content.clone());
             }
-            let spelled = if token.special { format!("{PREFIX}{}", token.content) } else { token.content };
+            let spelled = if is_guarded(&token) { format!("{PREFIX}{}", token.content) } else { token.content };
             if let Some(here) = each!(&backend, p => p.token_to_id(&spelled)) {
                 ids.insert(here, (spelled, id));
             }
@@ -181,6 +187,9 @@ pub struct Tokenizer {
     bounds: OnceLock<Bounds>,
     guarded: OnceLock<Result<Guarded, String>>,
     specials: OnceLock<Specials>,
+    tags: OnceLock<Specials>,
+    /// No other tokenizer of this process has it.
+    pub serial: u64,
 }
 
 /// Pieces of a text that is encoded up to a number of ids: some milliseconds each.
@@ -188,6 +197,7 @@ const PIECE: usize = 16 << 10;
 
 impl Tokenizer {
     pub fn open(data: &'static [u8]) -> Result<Tokenizer, String> {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
         let tables = Tables::open(data)?;
         Ok(Tokenizer {
             tables,
@@ -195,6 +205,8 @@ impl Tokenizer {
             plain: OnceLock::new(),
             guarded: OnceLock::new(),
             specials: OnceLock::new(),
+            tags: OnceLock::new(),
+            serial: OPENED.fetch_add(1, Ordering::Relaxed),
             bounds: OnceLock::new(),
         })
     }
@@ -255,12 +267,22 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    pub fn specials(&self) -> &Specials {
-        let spelled = || self.backend.added().into_iter().filter(|(_, t)| t.special).map(|(_, t)| t.content);
-        self.specials.get_or_init(|| Specials::new(spelled()))
+    /// The control tokens, and those of the tags that are `wanted`.
+    pub fn specials_with(&self, wanted: impl Fn(&str) -> bool) -> Specials {
+        let counts = |t: &AddedToken| t.special || (is_tag(&t.content) && wanted(&t.content));
+        Specials::new(self.backend.added().into_iter().filter(|(_, t)| counts(t)).map(|(_, t)| t.content))
     }
 
-    /// The ids of a text whose control tokens have guard::PREFIX in front of them.
+    pub fn specials(&self) -> &Specials {
+        self.specials.get_or_init(|| self.specials_with(|_| false))
+    }
+
+    /// And all tags.
+    pub fn tags(&self) -> &Specials {
+        self.tags.get_or_init(|| self.specials_with(|_| true))
+    }
+
+    /// The ids of a text whose control tokens and tags have guard::PREFIX in front of them.
     pub fn encode_guarded(&self, text: &str) -> Result<Vec<u32>, String> {
         let guarded = self.guarded.get_or_init(|| Guarded::open(self.tables, &self.backend));
         guarded.as_ref().map_err(Clone::clone)?.encode(text)

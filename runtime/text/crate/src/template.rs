@@ -6,6 +6,7 @@
 
 use crate::budget;
 use crate::guard::{Markers, Specials};
+use crate::pipeline::Tokenizer;
 use crate::python_json;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
@@ -13,7 +14,7 @@ use minijinja::{Environment, Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub const SOURCE_LIMIT: usize = 1 << 20;
 pub const OUTPUT_LIMIT: usize = 4 << 20;
@@ -35,6 +36,8 @@ pub struct Template {
     environment: Arc<Environment<'static>>,
     /// A render took too much memory; another would keep as much again.
     given_up: AtomicBool,
+    /// What is text in the messages of outsiders (guard.rs), by the tokenizer that it was made for.
+    outside: Mutex<Option<(u64, Arc<Specials>)>>,
 }
 
 fn describe(error: &Error) -> String {
@@ -181,7 +184,7 @@ impl Template {
         }
         let mut env = environment().map_err(|e| Failure::Syntax(describe(&e)))?;
         env.add_template_owned("chat", without_generation_tags(source)).map_err(|e| Failure::Syntax(describe(&e)))?;
-        Ok(Template { source: source.to_owned(), environment: Arc::new(env), given_up: AtomicBool::new(false) })
+        Ok(Template { source: source.to_owned(), environment: Arc::new(env), given_up: AtomicBool::new(false), outside: Mutex::new(None) })
     }
 
     /// Whether what the caller gives under this name can reach the text.
@@ -195,6 +198,19 @@ impl Template {
         self.render_marked(messages, variables, continued, None)
     }
 
+    /// Control tokens, and tags that this template spells.
+    fn outside(&self, tokenizer: &Tokenizer) -> Arc<Specials> {
+        let mut kept = self.outside.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*kept {
+            Some((serial, specials)) if *serial == tokenizer.serial => Arc::clone(specials),
+            _ => {
+                let made = Arc::new(tokenizer.specials_with(|tag| self.source.contains(tag)));
+                *kept = Some((tokenizer.serial, Arc::clone(&made)));
+                made
+            }
+        }
+    }
+
     /// The text, and the same with guard::PREFIX in front of the control tokens that the template wrote;
     /// those that others wrote have none. The latter is empty where nobody wrote one.
     pub fn render_guarded(
@@ -202,9 +218,11 @@ impl Template {
         messages: &str,
         variables: &str,
         continued: bool,
-        specials: &Specials,
+        tokenizer: &Tokenizer,
     ) -> Result<(String, String), Failure> {
-        let mut markers = Markers::new(specials, &[messages, variables, &self.source]);
+        let outside = self.outside(tokenizer);
+        let seen = [messages, variables, &self.source];
+        let mut markers = Markers::new(tokenizer.specials(), &outside, tokenizer.tags(), &seen);
         let rendered = self.render_marked(messages, variables, continued, Some(&mut markers))?;
         let text = String::from_utf8_lossy(&rendered);
         if !markers.any() {
@@ -227,7 +245,7 @@ impl Template {
         let mut messages: Vec<serde_json::Value> =
             serde_json::from_str(messages).map_err(|e| Failure::Input(format!("messages: {e}")))?;
         if let Some(markers) = markers.as_deref_mut() {
-            messages.iter_mut().for_each(|message| markers.mark_all(message));
+            messages.iter_mut().for_each(|message| markers.mark_message(message));
         }
         let last = if continued { Some(tag_last_message(&mut messages)?) } else { None };
         let mut variables: serde_json::Map<String, serde_json::Value> =
@@ -235,7 +253,7 @@ impl Template {
         if let Some(markers) = markers {
             for (name, value) in &mut variables {
                 if name != "bos_token" && name != "eos_token" {
-                    markers.mark_all(value);
+                    markers.mark_variable(value);
                 }
             }
         }
