@@ -141,6 +141,8 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
     return adjusted.get();
   assert(history && "penalties need the ids so far");
   for (const TokenHistory::Entry &entry : history->entries()) {
+    if (!entry.inPrompt && !entry.inOutput)
+      continue;
     float &logit = adjusted[size_t(entry.id)];
     logit = logit > 0 ? logit / params.repetitionPenalty : logit * params.repetitionPenalty;
     if (entry.inOutput) {

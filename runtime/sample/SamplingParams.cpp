@@ -47,6 +47,8 @@ Result<void> SamplingParams::check(int64_t vocab) const {
     return outOfRange("presence-penalty", presencePenalty, "-1e6 to 1e6");
   if (!(std::fabs(frequencyPenalty) <= 1e6f))
     return outOfRange("frequency-penalty", frequencyPenalty, "-1e6 to 1e6");
+  if (!(penaltyWindow >= -1))
+    return outOfRange("penalty-window", penaltyWindow, "-1 (all) or more");
   if (topLogprobs < -1 || topLogprobs > kMaxTopLogprobs)
     return outOfRange("logprobs", topLogprobs, "0 to 20");
   for (auto [id, bias] : logitBias) {

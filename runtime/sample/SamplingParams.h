@@ -31,6 +31,7 @@ struct SamplingParams {
   float repetitionPenalty = 1.0f; ///< on ids of prompt and output (CTRL, Keskar et al. 2019)
   float presencePenalty = 0.0f;   ///< subtracted once from ids of the output
   float frequencyPenalty = 0.0f;  ///< subtracted for each occurrence in the output
+  int32_t penaltyWindow = -1;     ///< penalties look at so many of the last ids; -1: at all
   std::vector<std::pair<int32_t, float>> logitBias; ///< added to the logit of an id
   uint64_t seed = 0;
   uint32_t choice = 0; ///< index among the answers to one prompt (`n`)

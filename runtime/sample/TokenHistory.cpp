@@ -1,17 +1,42 @@
 //===- TokenHistory.cpp - Distinct ids with their counts ------------------===//
 #include "runtime/sample/TokenHistory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace ingot::runtime {
 
-TokenHistory::TokenHistory(std::span<const int32_t> prompt, int64_t maxNew) {
+TokenHistory::TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int64_t window) {
+  if (window >= 0)
+    prompt = prompt.last(std::min(prompt.size(), size_t(window)));
   size_t most = prompt.size() + size_t(maxNew);
   distinct.reserve(most);
   slots.assign(std::bit_ceil(2 * most + 2), -1); // at most half full: probes stay short
+  if (window >= 0 && size_t(window) < most) {    // else nothing ever leaves it
+    this->window = window;
+    recent.reserve(size_t(window));
+  }
   for (int32_t id : prompt)
-    ++find(id).inPrompt;
+    count(id, /*output=*/false);
+}
+
+void TokenHistory::count(int32_t id, bool output) {
+  if (window == 0)
+    return;
+  Entry &entry = find(id);
+  ++(output ? entry.inOutput : entry.inPrompt);
+  if (window < 0)
+    return;
+  if (recent.size() < size_t(window)) {
+    recent.push_back({id, output});
+    return;
+  }
+  const Seen gone = std::exchange(recent[oldest], {id, output});
+  oldest = (oldest + 1) % recent.size();
+  Entry &left = find(gone.id);
+  --(gone.output ? left.inOutput : left.inPrompt);
 }
 
 TokenHistory::Entry &TokenHistory::find(int32_t id) {

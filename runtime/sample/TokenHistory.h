@@ -3,7 +3,8 @@
 // A penalty touches the distinct ids of prompt and output only, so this keeps
 // just those (open addressing over a table sized when the request arrives):
 // memory and time grow with the request and not with the vocabulary, and
-// nothing is allocated while tokens are drawn.
+// nothing is allocated while tokens are drawn. With a window, ids that have left
+// it are counted no more.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,19 +23,28 @@ public:
   };
 
   TokenHistory() = default;
-  /// Room for the prompt and `maxNew` further ids.
-  TokenHistory(std::span<const int32_t> prompt, int64_t maxNew);
+  /// Room for the prompt and `maxNew` further ids, of which the last `window` count; -1: all.
+  TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int64_t window = -1);
 
   /// Counts one id of the output.
-  void add(int32_t id) { ++find(id).inOutput; }
-  /// The distinct ids, in the order of their first appearance.
+  void add(int32_t id) { count(id, /*output=*/true); }
+  /// The distinct ids, in the order of their first appearance. One that has left the window has no
+  /// occurrences.
   std::span<const Entry> entries() const { return distinct; }
 
 private:
+  struct Seen {
+    int32_t id;
+    bool output;
+  };
   Entry &find(int32_t id);
+  void count(int32_t id, bool output);
 
   std::vector<Entry> distinct;
   std::vector<int32_t> slots; ///< index into `distinct`, or -1
+  int64_t window = -1;
+  std::vector<Seen> recent; ///< those in the window, a ring once it is full
+  size_t oldest = 0;
 };
 
 } // namespace ingot::runtime

@@ -27,7 +27,7 @@ Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
   if (!request.ignoreEos)
     stopIds.insert(stopIds.end(), eos.begin(), eos.end());
   if (request.sampling.needsHistory())
-    seen.emplace(request.promptIds, maxTokens);
+    seen.emplace(request.promptIds, maxTokens, request.sampling.penaltyWindow);
   if (tokenizer)
     decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
   if (!request.stopStrings.empty())

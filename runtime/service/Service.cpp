@@ -437,6 +437,8 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
     ++m.endings[size_t(ending)];
     if (ending != Ending::Stop && ending != Ending::Length)
       return;
+    if (job->open == 0) // choices share their prompt
+      m.computedPrompt.observe(double(job->promptTokens - output.cachedTokens));
     m.endToEnd.observe(secondsBetween(job->reserved, now));
     m.answerLength.observe(double(output.newTokens));
     if (times.scheduled) {

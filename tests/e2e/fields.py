@@ -12,11 +12,18 @@ SAMPLING = {
     "min_tokens": ("int", 0, 1), "allowed_token_ids": ("list",), "bad_words": ("any",), "include_stop_str_in_output": ("bool",),
     "skip_special_tokens": ("bool",), "return_token_ids": ("bool",), "truncate_prompt_tokens": ("int", -1, 2 ** 30), "structured_outputs": ("object",),
     "prompt_logprobs": ("int", 0, 20), "repeat_penalty": ("number", 1e-3, 100), "n_predict": ("int", -1, 2 ** 30), "json_schema": ("object",),
+    "repeat_last_n": ("int", -1, 2 ** 30),
     "cache_prompt": ("bool",), "user": ("str",), "model": ("str",), "priority": ("int", -2 ** 31, 2 ** 31 - 1),
 }
 SEARCH = {
     "use_beam_search": ("bool",), "beam_width": ("int", 1, 8), "length_penalty": ("number", -8, 8), "early_stopping": ("any",),
     "penalty_alpha": ("number", 0, 1),
+}
+OPTIONS = {  # of Ollama and llama.cpp
+    "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "min_p": ("number", 0, 1),
+    "typical_p": ("number", 1e-9, 1), "repeat_penalty": ("number", 1e-3, 100), "repeat_last_n": ("int", -1, 2 ** 30),
+    "presence_penalty": ("number", -2, 2), "frequency_penalty": ("number", -2, 2), "seed": ("int", -2 ** 63, 2 ** 63 - 1), "stop": ("any",),
+    "num_predict": ("int", -2, 2 ** 30),
 }
 BEAMS = {"use_beam_search": True, "beam_width": 3, "n": 2}
 CHAT = [{"role": "user", "content": "Hi"}]
@@ -38,7 +45,7 @@ ROUTES = [
     ("/v1/completions", {"prompt": "a", "max_tokens": 1, "penalty_alpha": 0.6, "top_k": 4}, {
         "penalty_alpha": ("number", 0, 1), "top_k": ("int", 2, 8), "n": ("int", 1, 1), "min_p": ("number", 0, 0), "stream": ("bool",)}),
     ("/v1/messages", {"messages": CHAT, "max_tokens": 1}, {
-        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 1, 2 ** 30),
+        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "system": ("any",), "max_tokens": ("int", 0, 2 ** 30),
         "temperature": ("number", 0, 2), "top_p": ("number", 0, 1), "top_k": ("int", -1, 2 ** 31 - 1), "stop_sequences": ("list",),
         "stream": ("bool",), "tools": ("list",), "tool_choice": ("object",), "model": ("str",)}),
     ("/v1/responses", {"input": "Hi", "max_output_tokens": 1}, {
@@ -47,6 +54,18 @@ ROUTES = [
         "metadata": ("object",), "previous_response_id": ("str",), "model": ("str",)}),
     ("/v1/embeddings", {"input": "a"}, {"input": ("any",), "encoding_format": ("str",), "dimensions": ("int", 576, 576), "pooling": ("str",),
                                         "user": ("str",), "model": ("str",)}),
+    ("/api/chat", {"messages": CHAT, "stream": False, "options": {"num_predict": 1}}, {
+        "messages": ("list",), "messages.0.role": ("str",), "messages.0.content": ("any",), "model": ("str",), "stream": ("bool",), "format": ("any",),
+        "think": ("any",), "tools": ("list",), "keep_alive": ("any",), "options": ("object",), **{f"options.{name}": kind for name, kind in OPTIONS.items()}}),
+    ("/api/generate", {"prompt": "a", "stream": False, "options": {"num_predict": 1}}, {
+        "prompt": ("str",), "suffix": ("str",), "system": ("str",), "raw": ("bool",), "template": ("str",), "context": ("list",), "images": ("list",),
+        "model": ("str",), "stream": ("bool",), "format": ("any",), "options": ("object",)}),
+    ("/api/embed", {"input": "a"}, {"input": ("any",), "truncate": ("bool",), "dimensions": ("int", 576, 576), "model": ("str",)}),
+    ("/api/embeddings", {"prompt": "a"}, {"prompt": ("any",), "model": ("str",)}),
+    ("/api/show", {"model": "m"}, {"model": ("str",), "verbose": ("bool",)}),
+    ("/completion", {"prompt": "a", "n_predict": 1}, {
+        **OPTIONS, "prompt": ("any",), "return_tokens": ("bool",), "grammar": ("str",), "stream": ("bool",), "ignore_eos": ("bool",),
+        "json_schema": ("object",), "cache_prompt": ("bool",), "n_predict": ("int", -1, 2 ** 30), "model": ("str",), "logit_bias": ("object",)}),
     ("/tokenize", {"prompt": "a"}, {"prompt": ("str",), "messages": ("list",), "add_special_tokens": ("bool",), "return_token_strs": ("bool",)}),
     ("/detokenize", {"tokens": [1]}, {"tokens": ("list",), "tokens.0": ("int", 0, 49151)}),
     ("/apply-template", {"messages": CHAT}, {"messages": ("list",), "messages.0.content": ("any",), "add_generation_prompt": ("bool",)}),

@@ -180,7 +180,10 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
     std::optional<ApiError> error = call->document.error();
     if (call->body && !error) {
       auto reserved = call->generation.model;
-      if (auto model = readModel(*call->body, *models, error)) {
+      // Ollama's older clients call it "name".
+      const char *field =
+          entry->dialect == Dialect::Ollama && !call->body->has("model") ? "name" : "model";
+      if (auto model = readModel(*call->body, *models, error, field)) {
         call->generation.model = *model;
         record->model = (*model)->name();
         call->generation.requestId = kept->id;

@@ -1,5 +1,8 @@
 //===- ChatCompletions.cpp - /v1/chat/completions --------------------------===//
 #include "runtime/service/api/ChatAnswer.h"
+#include "runtime/service/api/FillMiddle.h"
+#include "runtime/service/api/Prompts.h"
+#include "runtime/service/api/RouteTable.h"
 #include "runtime/service/api/SearchFields.h"
 
 #include "runtime/engine/JsonText.h"
@@ -259,6 +262,35 @@ std::optional<ApiError> chatCompletions(Call &call) {
     return prompt.error();
   auto stream = std::make_shared<ChatStream>(generation, call.responder, *prompt);
   return submitChat(call, std::move(*prompt), std::move(stream), "messages");
+}
+
+std::optional<ApiError> fillMiddle(Call &call) {
+  const Fields &body = *call.body;
+  Generation &generation = call.generation;
+  readGeneration(body, generation, {"max_tokens", "max_completion_tokens"});
+  body.require("prompt");
+  const std::string before(body.text("prompt", kMostPromptBytes).value_or(""));
+  const std::string after(body.text("suffix", kMostPromptBytes).value_or(""));
+  const auto grammar = readGrammar(body);
+  if (call.document.error())
+    return call.document.error();
+  if (grammar) {
+    auto compiled = compileGrammar(*generation.model, *grammar);
+    if (!compiled)
+      return compiled.error();
+    generation.request.grammar = std::move(*compiled);
+  }
+  if (!fillsMiddle(*generation.model))
+    return ApiError{400, "this model's vocabulary has no marks for filling in the middle", "model",
+                    "unsupported_model"};
+  auto ids = fillInTheMiddle(*generation.model, before, after);
+  if (!ids)
+    return apiError(ids.error(), "prompt");
+  ChatPrompt prompt;
+  prompt.ids = std::move(*ids);
+  truncatePrompt(generation, prompt.ids);
+  auto stream = std::make_shared<ChatStream>(generation, call.responder, prompt);
+  return submitChat(call, std::move(prompt), std::move(stream), "prompt");
 }
 
 } // namespace ingot::api

@@ -1,6 +1,8 @@
 //===- FillMiddle.cpp - Marks of fill-in-the-middle --------------------------===//
 #include "runtime/service/api/FillMiddle.h"
 
+#include <algorithm>
+
 namespace ingot::api {
 
 namespace {
@@ -19,6 +21,14 @@ constexpr MiddleMarks kMiddleMarks[] = {
 };
 
 } // namespace
+
+bool fillsMiddle(const ServedModel &model) {
+  const text::Tokenizer *tokenizer = model.tokenizer();
+  return tokenizer && std::ranges::any_of(kMiddleMarks, [&](const MiddleMarks &marks) {
+           return tokenizer->idOf(marks.prefix) && tokenizer->idOf(marks.suffix) &&
+                  tokenizer->idOf(marks.middle);
+         });
+}
 
 Result<std::vector<int32_t>> fillInTheMiddle(const ServedModel &model, std::string_view prefix,
                                              std::string_view suffix) {

@@ -19,9 +19,11 @@ ApiError unknownModel(const ModelRegistry &models) {
   return {404, "there is no model of that name; there is " + list, "model", "model_not_found"};
 }
 
-std::optional<std::shared_ptr<ServedModel>>
-readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound) {
-  auto name = body.text("model", 1 << 10);
+std::optional<std::shared_ptr<ServedModel>> readModel(const Fields &body,
+                                                      const ModelRegistry &models,
+                                                      std::optional<ApiError> &notFound,
+                                                      std::string_view field) {
+  auto name = body.text(field, 1 << 10);
   auto model = models.find(name.value_or(""));
   constexpr std::string_view kTag = ":latest"; // Ollama's clients put it behind every name
   if (!model && name && name->ends_with(kTag))
@@ -121,7 +123,6 @@ static void refuseForeign(const Fields &body) {
       {"xtc_probability", {"0", "0.0"}},
       {"dynatemp_range", {"0", "0.0"}},
       {"top_n_sigma", {"-1", "-1.0"}},
-      {"repeat_last_n", {"-1"}},
       {"samplers", {}},
       {"n_probs", {"0"}},
       {"post_sampling_probs", {"false"}},
@@ -173,6 +174,7 @@ void readGeneration(const Fields &body, Generation &out,
       body.fail("repeat_penalty", "cannot be given together with repetition_penalty");
     p.repetitionPenalty = float(*penalty);
   }
+  set(p.penaltyWindow, body.integer("repeat_last_n", -1, 1 << 30)); // likewise
   set(p.presencePenalty, body.number("presence_penalty", -2, 2));
   set(p.frequencyPenalty, body.number("frequency_penalty", -2, 2));
   if (filtered && greedyByDefault)
@@ -261,6 +263,11 @@ std::string promptLogprobsJson(const ServedModel &model,
     json.close();
   }
   return json.close().text();
+}
+
+void takeWhatFits(Generation &generation, size_t promptIds) {
+  int64_t &most = generation.request.maxTokens;
+  most = std::min(most, generation.model->session().mostNewIds(int64_t(promptIds)));
 }
 
 void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids) {

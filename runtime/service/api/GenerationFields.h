@@ -15,7 +15,8 @@
 
 namespace ingot::api {
 
-constexpr size_t kMostStops = 16, kMostStopBytes = 256, kMostBias = 1024, kMostBadWords = 1024;
+constexpr size_t kMostStops = 64, // editors give the marks of their templates
+    kMostStopBytes = 256, kMostBias = 1024, kMostBadWords = 1024;
 
 /// One request, read and checked but for the length of its prompt.
 struct Generation {
@@ -34,9 +35,11 @@ struct Generation {
 
 /// 404 that lists the models.
 ApiError unknownModel(const ModelRegistry &models);
-/// The model that "model" names. 404 if there is none.
-std::optional<std::shared_ptr<ServedModel>>
-readModel(const Fields &body, const ModelRegistry &models, std::optional<ApiError> &notFound);
+/// The model that "model" names, or the field that does. 404 if there is none.
+std::optional<std::shared_ptr<ServedModel>> readModel(const Fields &body,
+                                                      const ModelRegistry &models,
+                                                      std::optional<ApiError> &notFound,
+                                                      std::string_view field = "model");
 
 /// temperature … logit_bias, stop, seed, n, max_tokens, stream; defaults are the engine's own.
 /// `maxTokens`: the names that may hold the most new tokens.
@@ -48,6 +51,8 @@ void readPromptLogprobs(const Fields &body, Generation &out);
 /// vLLM's list of them: null, then {"ID":{"logprob","rank","decoded_token"}} for each id.
 std::string promptLogprobsJson(const ServedModel &model,
                                const std::vector<runtime::PromptScore> &scores);
+/// The most new tokens as Ollama and llama.cpp have it: no more than the context leaves.
+void takeWhatFits(Generation &generation, size_t promptIds);
 /// truncate_prompt_tokens: what is kept of a prompt.
 void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids);
 

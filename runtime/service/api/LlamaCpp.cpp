@@ -103,6 +103,7 @@ std::optional<ApiError> submit(Call &call, Generation generation, std::vector<in
     generation.request.grammar = std::move(*compiled);
   }
   truncatePrompt(generation, ids);
+  takeWhatFits(generation, ids.size());
   generation.choices = 1;
   std::vector<std::vector<int32_t>> prompts;
   prompts.push_back(std::move(ids));

@@ -323,8 +323,6 @@ std::optional<ApiError> messages(Call &call) {
   Generation &generation = call.generation;
   body.require("max_tokens");
   readGeneration(body, generation, {"max_tokens"});
-  if (generation.request.promptOnly)
-    body.fail("max_tokens", "is 0; allowed: 1 to 1073741824");
   for (std::string &stop : body.texts("stop_sequences", kMostStops, kMostStopBytes))
     if (!stop.empty())
       generation.request.stopStrings.push_back(std::move(stop));

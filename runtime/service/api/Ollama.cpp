@@ -258,6 +258,7 @@ std::optional<ApiError> ollamaChat(Call &call) {
   auto prompt = prepareChat(generation, input);
   if (!prompt)
     return prompt.error();
+  takeWhatFits(generation, prompt->ids.size());
   auto stream = std::make_shared<OllamaStream>(generation, call.responder, *prompt, true);
   return submitChat(call, std::move(*prompt), std::move(stream), "messages");
 }
@@ -306,6 +307,7 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
     if (!prompt)
       return prompt.error();
   }
+  takeWhatFits(generation, prompt->ids.size());
   auto stream = std::make_shared<OllamaStream>(generation, call.responder, *prompt, false);
   return submitChat(call, std::move(*prompt), std::move(stream), "prompt");
 }
@@ -347,7 +349,9 @@ std::optional<ApiError> ollamaShow(Call &call) {
   const std::string family = table->family()->str();
   JsonText json;
   json.open('{').key("modelfile").value("").key("parameters").value("");
-  json.key("template").value(model.templateSource());
+  // Whether a suffix is taken, clients see by this word of Ollama's own templates.
+  const bool fills = fillsMiddle(model);
+  json.key("template").value(model.templateSource() + (fills ? "{# .Suffix #}" : ""));
   details(json, model);
   json.key("model_info").open('{').key("general.architecture").value(family);
   json.key("general.parameter_count").value(table->parameters());
@@ -359,6 +363,8 @@ std::optional<ApiError> ollamaShow(Call &call) {
     json.value("tools");
   if (!model.outputFormat().reasoning.empty())
     json.value("thinking");
+  if (fills)
+    json.value("insert");
   json.close().key("modified_at").value(timeText(model.created()));
   call.responder->send(200, "application/json", json.close().text());
   return std::nullopt;

@@ -1,6 +1,8 @@
 //===- RouteTable.cpp - The rows, and what no engine has --------------------===//
 #include "runtime/service/api/RouteTable.h"
 
+#include "runtime/service/api/Prompts.h"
+
 #include "runtime/engine/JsonText.h"
 
 namespace ingot::api {
@@ -9,6 +11,14 @@ namespace {
 
 /// Rerankers and classifiers have another head: none of the engines that there are has one.
 std::optional<ApiError> scoring(Call &call) {
+  if (call.request->path.ends_with("rerank")) {
+    call.body->require("query");
+    call.body->require("documents");
+    (void)call.body->text("query", kMostPromptBytes);
+    (void)call.body->integer("top_n", 1, 1 << 30);
+    if (call.document.error())
+      return call.document.error();
+  }
   ApiError error{400,
                  call.request->path + ": the model " + call.generation.model->name() +
                      " writes text and embeddings; it has no head that scores",
@@ -17,7 +27,7 @@ std::optional<ApiError> scoring(Call &call) {
 }
 
 constexpr Dialect kOpenAI = Dialect::OpenAI, kAnthropic = Dialect::Anthropic,
-                  kOllama = Dialect::Ollama;
+                  kOllama = Dialect::Ollama, kCohere = Dialect::Cohere;
 constexpr const char *kChat = "OpenAI's chat", *kCompletions = "text that goes on",
                      *kEmbeddings = "embeddings", *kResponses = "OpenAI's responses, stateless",
                      *kScores = "needs a model that scores: refused";
@@ -27,6 +37,7 @@ constexpr PostRoute kPosts[] = {
     {"/chat/completions", chatCompletions, true, kOpenAI, kChat},
     {"/v1/completions", completions, true, kOpenAI, kCompletions},
     {"/completions", completions, true, kOpenAI, kCompletions},
+    {"/v1/fim/completions", fillMiddle, true, kOpenAI, "Mistral's: what stands between two texts"},
     {"/v1/embeddings", embeddings, true, kOpenAI, kEmbeddings},
     {"/embeddings", embeddings, true, kOpenAI, kEmbeddings},
     {"/v1/responses", responses, true, kOpenAI, kResponses},
@@ -43,9 +54,9 @@ constexpr PostRoute kPosts[] = {
     {"/tokenize", tokenize, false, kOpenAI, "ids of a text or of messages"},
     {"/detokenize", detokenize, false, kOpenAI, "the text of ids"},
     {"/apply-template", applyTemplate, false, kOpenAI, "messages as the model reads them"},
-    {"/v1/rerank", scoring, false, kOpenAI, kScores},
-    {"/v2/rerank", scoring, false, kOpenAI, kScores},
-    {"/rerank", scoring, false, kOpenAI, kScores},
+    {"/v1/rerank", scoring, false, kCohere, kScores},
+    {"/v2/rerank", scoring, false, kCohere, kScores},
+    {"/rerank", scoring, false, kCohere, kScores},
     {"/v1/score", scoring, false, kOpenAI, kScores},
     {"/score", scoring, false, kOpenAI, kScores},
     {"/classify", scoring, false, kOpenAI, kScores},
@@ -90,6 +101,11 @@ std::string errorText(const ApiError &error, Dialect dialect) {
         .value(named ? error.message : error.param + ": " + error.message)
         .close()
         .text();
+  }
+  case Dialect::Cohere: {
+    runtime::JsonText json;
+    json.open('{').key("message").value(error.message).close();
+    return json.text().substr(0, json.text().size() - 1) + "," + error.body().substr(1);
   }
   case Dialect::OpenAI:
     break;

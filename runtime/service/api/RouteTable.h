@@ -12,7 +12,12 @@
 namespace ingot::api {
 
 /// In whose shape an error is told.
-enum class Dialect : uint8_t { OpenAI, Anthropic, Ollama };
+enum class Dialect : uint8_t {
+  OpenAI,
+  Anthropic,
+  Ollama,
+  Cohere, ///< "message" beside OpenAI's "error": vLLM's clients use the same paths
+};
 std::string errorText(const ApiError &error, Dialect dialect);
 
 /// A route with a JSON body.
@@ -39,7 +44,9 @@ struct GetRoute {
 };
 std::span<const GetRoute> getRoutes();
 
-// By file: ModelLists.cpp
+// By file: ChatCompletions.cpp
+std::optional<ApiError> fillMiddle(Call &call); ///< POST /v1/fim/completions
+// ModelLists.cpp
 void listModels(const Looked &at, http::Responder &responder);    ///< GET /v1/models, …/NAME
 void tokenizerInfo(const Looked &at, http::Responder &responder); ///< GET /tokenizer_info
 // Ollama.cpp

@@ -113,6 +113,15 @@ struct Writer {
              1);
   }
 
+  /// Nothing is put to sleep here: every engine is awake.
+  void sleepStates() {
+    head(out, "vllm:engine_sleep_state", "1: the state that the engine is in.", "gauge");
+    for (const auto &[labels, numbers] : models)
+      for (const char *state : {"awake", "weights_offloaded", "discard_all"})
+        sample(out, "vllm:engine_sleep_state", labels + ",sleep_state=\"" + state + "\"",
+               state == std::string_view("awake"));
+  }
+
   void endings() {
     head(out, "vllm:request_success_total", "Requests that have ended, by reason.", "counter");
     for (const auto &[labels, numbers] : models)
@@ -171,8 +180,8 @@ Measurements::Measurements()
     : timeToFirstToken(kFirstToken), interTokenLatency(kBetweenTokens),
       timePerToken(kBetweenTokens), endToEnd(kRequest), queueTime(kRequest), prefillTime(kRequest),
       decodeTime(kRequest), inferenceTime(kRequest), stepTime(kStep), promptLength(kLength),
-      answerLength(kLength), askedTokens(kLength), stepTokens(kStepTokens), askedChoices(kChoices) {
-}
+      computedPrompt(kLength), answerLength(kLength), askedTokens(kLength), stepTokens(kStepTokens),
+      askedChoices(kChoices) {}
 
 std::string exposition(std::span<const std::pair<std::string, Measurements>> models) {
   std::vector<Labelled> labelled;
@@ -196,6 +205,12 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
             [](const M &m) { return m.prefixQueries; });
   w.counter("vllm:prefix_cache_hits_total", "Prompt tokens found there.",
             [](const M &m) { return m.prefixHits; });
+  // A cache outside the process: there is none.
+  w.counter("vllm:external_prefix_cache_queries_total", "Prompt tokens looked up elsewhere: none.",
+            [](const M &) { return 0; });
+  w.counter("vllm:external_prefix_cache_hits_total", "Prompt tokens found there.",
+            [](const M &) { return 0; });
+  w.sleepStates();
   w.endings();
   w.histogram("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.",
               &M::timeToFirstToken);
@@ -212,6 +227,8 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("vllm:request_time_per_output_token_seconds",
               "Mean time of a request's tokens after the first.", &M::timePerToken);
   w.histogram("vllm:request_prompt_tokens", "Prompt tokens of a request.", &M::promptLength);
+  w.histogram("vllm:request_prefill_kv_computed_tokens",
+              "Prompt tokens of a request that were not in the prefix cache.", &M::computedPrompt);
   w.histogram("vllm:request_generation_tokens", "New tokens of a request.", &M::answerLength);
   // As much as a request had room for is known where it said it.
   w.histogram("vllm:request_max_num_generation_tokens",

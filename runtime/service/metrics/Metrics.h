@@ -79,7 +79,7 @@ struct Measurements {
   Histogram timeToFirstToken, interTokenLatency, timePerToken, endToEnd, queueTime, prefillTime,
       decodeTime, inferenceTime, stepTime;
   // Tokens
-  Histogram promptLength, answerLength, askedTokens, stepTokens;
+  Histogram promptLength, computedPrompt, answerLength, askedTokens, stepTokens;
   Histogram askedChoices;
 };
 

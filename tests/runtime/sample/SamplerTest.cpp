@@ -254,6 +254,33 @@ TEST(Sampler, penaltiesAndBiasAgreeWithTheReference) {
   }
 }
 
+TEST(Sampler, penaltiesLookAtTheLastIds) {
+  std::mt19937 random(8);
+  Sampler sampler(97);
+  const std::vector<int32_t> prompt = {3, 5, 5, 90, 0};
+  for (int window : {0, 1, 2, 7, 64, 1000}) {
+    SamplingParams params;
+    params.repetitionPenalty = 1.5f;
+    params.presencePenalty = 0.6f;
+    params.frequencyPenalty = 0.25f;
+    params.penaltyWindow = window;
+    std::vector<int32_t> output;
+    TokenHistory history(prompt, 200, window);
+    for (uint64_t position = 5; position < 200; ++position) {
+      const size_t fromOutput = std::min(output.size(), size_t(window));
+      const size_t fromPrompt = std::min(prompt.size(), size_t(window) - fromOutput);
+      std::vector<float> logits = randomLogits(97, random, 1);
+      const int32_t expected =
+          argmax(penalised(logits, params, {prompt.end() - int64_t(fromPrompt), prompt.end()},
+                           {output.end() - int64_t(fromOutput), output.end()}));
+      const int32_t id = sampler.choose(logits.data(), params, &history, position).id;
+      ASSERT_EQ(id, expected) << "window " << window << ", position " << position;
+      output.push_back(id);
+      history.add(id);
+    }
+  }
+}
+
 TEST(Sampler, greedyTakesTheLowestIdAmongEquals) {
   Sampler sampler(6);
   std::vector<float> logits = {1, 7, 3, 7, 7, -2};

@@ -214,13 +214,42 @@ TEST_F(ApiAsked, ControlTokensOfMessagesAreText) {
       "8");
 }
 
+TEST_F(ApiAsked, PenaltiesLookAtTheLastIds) {
+  auto answer = [&](const std::string &fields) {
+    return at(complete(R"("prompt":"abcabcabc","max_tokens":12,"ignore_eos":true,)" + fields),
+              "/choices/0/text");
+  };
+  const std::string plain = answer(R"("n":1)");
+  const std::string all = answer(R"("repeat_penalty":50)");
+  EXPECT_NE(all, plain);
+  EXPECT_EQ(answer(R"("repeat_penalty":50,"repeat_last_n":0)"), plain);
+  EXPECT_EQ(answer(R"("repeat_penalty":50,"repeat_last_n":-1)"), all);
+  EXPECT_EQ(answer(R"("repeat_penalty":50,"repeat_last_n":1000)"), all);
+  EXPECT_EQ(refusal("/v1/completions", R"({"prompt":"a","repeat_last_n":-2})"),
+            "repeat_last_n: is -2; allowed: -1 to 1073741824");
+}
+
+TEST_F(ApiAsked, NothingIsToBeSaidToAnthropicsClients) {
+  const std::string body = R"({"messages":[{"role":"user","content":"hello"}],"max_tokens":0)";
+  const auto whole = ask("/v1/messages", body + "}");
+  EXPECT_EQ(at(whole, "/content"), "[]");
+  EXPECT_EQ(at(whole, "/stop_reason"), "max_tokens");
+  EXPECT_EQ(at(whole, "/usage/output_tokens"), "0");
+  auto stream = begin("/v1/messages", body + R"(,"stream":true})");
+  ASSERT_TRUE(stream->wait());
+  EXPECT_NE(stream->body.find("message_stop"), std::string::npos) << stream->body;
+  EXPECT_EQ(stream->body.find("content_block"), std::string::npos) << stream->body;
+  // OpenAI's responses have no such thing.
+  EXPECT_EQ(refusal("/v1/responses", R"({"input":"a","max_output_tokens":0})"),
+            "max_output_tokens: is 0; allowed: 1 to 1073741824");
+}
+
 TEST_F(ApiAsked, WhatIsNotThereIsRefusedByName) {
   for (const char *field :
        {R"("best_of":2)", R"("mirostat":1)", R"("dry_multiplier":0.5)", R"("xtc_probability":0.1)",
         R"("samplers":["top_k"])", R"("timings_per_token":true)", R"("web_search_options":{})",
         R"("structured_outputs":{"structural_tag":"x"})", R"("logits_processors":["a"])",
-        R"("return_tokens_as_token_ids":true)", R"("repeat_last_n":64)", R"("echo":true)",
-        R"("chat_template":"x")"}) {
+        R"("return_tokens_as_token_ids":true)", R"("echo":true)", R"("chat_template":"x")"}) {
     const std::string name(field + 1, std::string_view(field + 1).find('"'));
     EXPECT_TRUE(refusal("/v1/chat/completions",
                         std::string("{") + kMessages + ",\"max_tokens\":1," + field + "}")

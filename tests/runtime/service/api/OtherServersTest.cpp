@@ -107,6 +107,69 @@ TEST_F(ApiOthers, LlamaCppsCompletion) {
   EXPECT_EQ(at(ask("/slots", ""), "/0/is_processing"), "false");
 }
 
+TEST_F(ApiOthers, AtMostWhatFits) {
+  // Ollama's and llama.cpp's clients give a number as large as they like.
+  const auto chat = ask("/api/chat", std::string("{\"stream\":false,") + kHello +
+                                         R"(,"options":{"temperature":0,"num_predict":100000}})");
+  EXPECT_EQ(at(chat, "/done"), "true");
+  EXPECT_EQ(
+      at(ask("/completion", R"({"prompt":"abc","n_predict":100000,"temperature":0})"), "/stop"),
+      "true");
+  EXPECT_EQ(
+      at(ask("/v1/completions", R"({"prompt":"abc","max_tokens":100000})", 400), "/error/code"),
+      "E0505");
+}
+
+namespace {
+
+/// Letters of the vocabulary are marks of a gap.
+class ApiFillMiddle : public ApiOthers {
+protected:
+  FakeOptions options() override {
+    std::string json = fakeTokenizerJson();
+    for (const auto &[letter, mark] :
+         std::map<std::string, std::string>{{"\"|\":", "\"<fim_prefix>\":"},
+                                            {"\"}\":", "\"<fim_suffix>\":"},
+                                            {"\"~\":", "\"<fim_middle>\":"}}) {
+      EXPECT_NE(json.find(letter), std::string::npos);
+      json.replace(json.find(letter), letter.size(), mark);
+    }
+    auto made = text::compileTokenizerJson(json);
+    EXPECT_TRUE(made) << made.error().format();
+    FakeOptions options;
+    options.tokenizerKind = made->kind;
+    options.tokenizerBytes = made->bytes;
+    return options;
+  }
+};
+
+} // namespace
+
+TEST_F(ApiFillMiddle, IsOneAnswerInEveryShape) {
+  const std::string gap = R"("temperature":0,"ignore_eos":true)";
+  const std::string text =
+      at(ask("/infill", R"({"input_prefix":"a","input_suffix":"b","n_predict":5,)" + gap + "}"),
+         "/content");
+  EXPECT_EQ(at(ask("/v1/completions", R"({"prompt":"a","suffix":"b","max_tokens":5,)" + gap + "}"),
+               "/choices/0/text"),
+            text);
+  const std::string body = R"({"prompt":"a","suffix":"b","max_tokens":5,)" + gap;
+  EXPECT_EQ(at(ask("/v1/fim/completions", body + "}"), "/choices/0/message/content"), text);
+  EXPECT_EQ(at(ask("/v1/fim/completions", body + "}"), "/usage/prompt_tokens"), "5");
+  std::string streamed;
+  for (const std::string &line : lines("/v1/fim/completions", body + R"(,"stream":true})"))
+    if (line.starts_with("data: {"))
+      if (const auto piece = at(parsed(line.substr(6)), "/choices/0/delta/content");
+          piece != "(none)")
+        streamed += piece;
+  EXPECT_EQ(streamed, text);
+  const auto card = ask("/api/show", R"({"name":"m:latest"})");
+  EXPECT_NE(at(card, "/template").find(".Suffix"), std::string::npos);
+  EXPECT_NE(at(card, "/capabilities").find("insert"), std::string::npos);
+  EXPECT_EQ(at(ask("/api/show", R"({"name":"other"})", 404), "/error"),
+            "model: there is no model of that name; there is m");
+}
+
 TEST_F(ApiOthers, PathsWithoutAVersion) {
   EXPECT_EQ(at(ask("/models", ""), "/data/0/id"), "m");
   EXPECT_EQ(at(ask("/models/m", ""), "/id"), "m");
@@ -116,6 +179,14 @@ TEST_F(ApiOthers, PathsWithoutAVersion) {
 }
 
 TEST_F(ApiOthers, WhatNoEngineHasIsRefused) {
+  // Cohere's clients read "message", vLLM's "error".
+  const auto refused = ask("/v2/rerank", R"({"model":"m","query":"a","documents":["b"]})", 400);
+  EXPECT_NE(at(refused, "/message").find("no head that scores"), std::string::npos);
+  EXPECT_EQ(at(ask("/v1/rerank", R"({"model":"m","documents":["b"]})", 400), "/message"),
+            "query: is required");
+  EXPECT_EQ(
+      at(ask("/v1/rerank", R"({"query":"a","documents":["b"],"top_n":0})", 400), "/error/param"),
+      "top_n");
   for (const char *path :
        {"/v1/rerank", "/v2/rerank", "/rerank", "/v1/score", "/score", "/classify"})
     EXPECT_EQ(at(ask(path, R"({"model":"m","query":"a","documents":["b"]})", 400), "/error/code"),
@@ -140,6 +211,9 @@ TEST_F(ApiOthers, MetricsAsOpenMetrics) {
   const std::string plain = get("/metrics", "accept", "*/*");
   EXPECT_NE(plain.find("# TYPE vllm:prompt_tokens_total counter"), std::string::npos);
   EXPECT_NE(plain.find("model_name=\"m\",engine=\"0\""), std::string::npos);
+  EXPECT_NE(plain.find("sleep_state=\"awake\"} 1\n"), std::string::npos);
+  EXPECT_NE(plain.find("vllm:external_prefix_cache_queries_total{"), std::string::npos);
+  EXPECT_NE(plain.find("vllm:request_prefill_kv_computed_tokens_count{"), std::string::npos);
   const std::string open =
       get("/metrics", "accept", "application/openmetrics-text;version=1.0.0,text/plain");
   EXPECT_NE(open.find("# TYPE vllm:prompt_tokens counter"), std::string::npos);
