@@ -201,6 +201,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_flag("--verify", o.verify, "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");
   app.add_flag("--json", o.json, "print the summary as JSON");
+  int errorTo = -1; // Main.cpp reads it
+  app.add_option("--error-fd", errorTo, "of ingot run: an open file for our error")->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &) {
