@@ -102,6 +102,7 @@ private:
   Result<void> read();
   Result<void> loadExtensions();
   Result<void> noteInserted(const std::string &point, const std::string &text, OpPassManager &pm);
+  std::string nestedInsertion() const;
   Result<void> checkRecipe();
   /// Says which rules, and which --quantize, have nothing to do.
   Result<void> checkFormats();
@@ -276,31 +277,38 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
                         [&](Pass *pass, Operation *) { return llvm::is_contained(options.dumpAfter, pass->getArgument()); },
                         /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/false);
   std::optional<Error> broken;
-  std::string failedName, failedText;
-  std::string from;
+  std::string failedName, failedText, invalid, from;
   for (const std::string &plugin : options.plugins)
     from += (from.empty() ? "; --plugin " : ", ") + plugin;
   pm.addInstrumentation(std::make_unique<PassNames>(inserted, from, failedName, failedText));
   if (check)
-    pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken));
-  if (failed(pm.run(*module))) {
+    pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken, invalid));
+  const bool ran = succeeded(pm.run(*module));
+  if (broken) // whatever failed after it
+    return *broken;
+  if (!ran) {
     if (failedName == extend::applyPatternsName())
       return Error{ExitCode::File, "E0427", "a pattern leaves no valid program: " + failedText,
-                   diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
+                   (invalid.empty() ? "" : invalid + ": ") + diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
     // A pass without a name failed before it ran; ours do not.
     if ((failedName.empty() && !options.insertions.empty()) || inserted.contains(failedName)) {
       bool elsewhere = StringRef(diagnostics).contains("trying to schedule");
       return Error{ExitCode::File, "E0433",
                    failedName.empty() ? "a pass of --insert cannot start" : "the pass " + failedText + " of --insert failed",
                    diagnostics.substr(0, diagnostics.find('\n')),
-                   elsewhere ? "name the op that it runs on: --insert 'pre-fusion=lm.model(my-pass)'"
-                             : "correct the pass, or drop --insert"};
+                   elsewhere ? "name the op that it runs on: " + nestedInsertion() : "correct the pass, or drop --insert"};
     }
     return compilerError("the pass " + failedText + " failed");
   }
-  if (broken)
-    return *broken;
   return {};
+}
+
+/// "--insert 'pre-fusion=lm.model(my-pass)'" for the first that names no op.
+std::string Compilation::nestedInsertion() const {
+  for (const auto &[point, text] : options.insertions)
+    if (!StringRef(text).contains('('))
+      return "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(" : "=lm.model(") + text + ")'";
+  return "--insert 'pre-fusion=lm.model(my-pass)'";
 }
 
 /// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
