@@ -39,7 +39,8 @@ def is_checkpoint(path: "Path") -> bool:
 def compiler_library() -> pathlib.Path:
     """Where the compiler is: beside libingot, or in ../lib of an `ingot` on the PATH. IngotError E0592."""
     command = shutil.which("ingot")
-    places = [pathlib.Path(__file__).with_name(NAME), library_folder() / NAME]
+    here = pathlib.Path(__file__).parent
+    places = [here / "lib" / NAME, here / NAME, library_folder() / NAME]
     if command:
         places.append(pathlib.Path(command).resolve().parent.parent / "lib" / NAME)
     for place in places:
