@@ -226,6 +226,8 @@ Result<void> Compilation::read() {
   if (!built)
     return built.error();
   text = std::move(*built);
+  if (!text.warning.empty())
+    warn(text.warning);
   Error why;
   auto imported = models::importModel(context, *checkpoint, why);
   if (failed(imported))

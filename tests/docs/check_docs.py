@@ -25,6 +25,7 @@ FOREIGN = {
     "ingot-opt, ingot-reduce, LLVM": "--obj --pdll-compilation-database --reduction-tree --ingot-fuse --ingot-lower --load-pass-plugin --mlir-disable-threading --mlir-pass-pipeline-crash-reproducer "
         "--mlir-pass-pipeline-local-reproducer --mlir-print-ir-after-all --mlir-print-ir-after-change --mlir-timing --pass-pipeline "
         "--run-reproducer",
+    "gguf-new-metadata": "--pre-tokenizer",
     "nvcc": "--fmad --std",
     "tar": "--zstd",
     "lm-eval, guidellm, aiperf, vLLM's bench": "--backend --concurrency --constraint --data --endpoint-type --extra-inputs "
