@@ -1,5 +1,6 @@
 """wheel_test.py BUILD ENGINE: a wheel of the build, installed into an environment outside the tree, runs an engine there
 and finds its own libraries."""
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -39,10 +40,11 @@ def run(*command, **more):
 with tempfile.TemporaryDirectory() as folder:
     work = pathlib.Path(folder)
     wheel = run(sys.executable, ROOT / "python" / "make_wheel.py", build, work).strip()
-    run(sys.executable, "-m", "venv", "--without-pip", work / "venv")
-    # As `pip install WHEEL` there does; the environment's own pip would take seconds to make.
     python = work / "venv" / "bin" / "python"
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--disable-pip-version-check", wheel, cwd=work)
+    # The environment's own pip takes seconds to make: this Python's does it, where it has one (Debian's has not).
+    pip = [sys.executable, "-m", "pip", "--python", python] if importlib.util.find_spec("pip") else [python, "-m", "pip"]
+    run(sys.executable, "-m", "venv", *(["--without-pip"] if pip[0] != python else []), work / "venv")
+    run(*pip, "install", "--no-index", "--disable-pip-version-check", wheel, cwd=work)
     compiler = "compiler" if (build / "lib" / "libingot-compiler.so").exists() else "none"
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
     ids = run(python, "-I", "-c", PROGRAM, engine.resolve(), compiler, cwd=work, env=clean)
