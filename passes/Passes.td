@@ -47,8 +47,10 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
   let description = [{
     `patterns` is a file of PDLL (`.pdll`, which the tool mlir-pdll translates) or of PDL IR (`.pdl.mlir`). Its patterns are
     applied until none matches. They are the user's: a remark says how often they matched, or that they never did.
+    `rewrites=N` stops after the first N rewrites: what E0428 names is the difference between N - 1 and N.
   }];
-  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">];
+  let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
+                 Option<"rewrites", "rewrites", "int64_t", "-1", "how many at most; negative: all">];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 

@@ -53,12 +53,27 @@ public:
   }
 };
 
-/// A module without its programs: what each kernel computes.
-OwningOpRef<ModuleOp> kernelsOf(ModuleOp module) {
+/// A module without its programs: what each kernel computes, or the one of that name.
+OwningOpRef<ModuleOp> kernelsOf(ModuleOp module, StringRef name) {
   OwningOpRef<ModuleOp> kernels = module.clone();
-  for (plan::ProgramOp program : llvm::make_early_inc_range(kernels->getOps<plan::ProgramOp>()))
-    program.erase();
+  for (Operation &op : llvm::make_early_inc_range(*kernels->getBody()))
+    if (auto kernel = dyn_cast<kernel::FuncOp>(op); isa<plan::ProgramOp>(op) || (kernel && !name.empty() && kernel.getSymName() != name))
+      op.erase();
   return kernels;
+}
+
+/// Leaves the kernel of that name, if there is a name. E0475.
+Result<void> chooseKernel(SmallVectorImpl<kernel::FuncOp> &kernels, const std::string &name) {
+  if (name.empty())
+    return {};
+  std::vector<std::string> names;
+  for (kernel::FuncOp kernel : kernels)
+    names.push_back(kernel.getSymName().str());
+  llvm::erase_if(kernels, [&](kernel::FuncOp kernel) { return kernel.getSymName() != name; });
+  if (kernels.empty())
+    return Error{ExitCode::Usage, "E0475", "there is no kernel '" + name + "'", "there are " + llvm::join(names, ", "),
+                 didYouMean(name, names, "give one of them")};
+  return {};
 }
 
 std::string asText(ModuleOp module) {
@@ -102,6 +117,7 @@ private:
   Result<void> read();
   Result<void> loadExtensions();
   Result<void> noteInserted(const std::string &point, const std::string &text, OpPassManager &pm);
+  std::string nestedInsertion() const;
   Result<void> checkRecipe();
   /// Says which rules, and which --quantize, have nothing to do.
   Result<void> checkFormats();
@@ -132,7 +148,12 @@ private:
   Result<bool> stopAt(Emit stage) {
     if (options.emit != stage)
       return false;
-    std::string printed = asText(stage == Emit::Kernel ? *kernelsOf(*module) : *module);
+    if (stage == Emit::Kernel) {
+      SmallVector<kernel::FuncOp> kernels(module->getOps<kernel::FuncOp>());
+      if (auto ok = chooseKernel(kernels, options.kernel); !ok)
+        return ok.error();
+    }
+    std::string printed = asText(stage == Emit::Kernel ? *kernelsOf(*module, options.kernel) : *module);
     if (auto ok = writeText(printed, options.output); !ok)
       return ok.error();
     return true;
@@ -205,6 +226,8 @@ Result<void> Compilation::read() {
   if (!built)
     return built.error();
   text = std::move(*built);
+  if (!text.warning.empty())
+    warn(text.warning);
   Error why;
   auto imported = models::importModel(context, *checkpoint, why);
   if (failed(imported))
@@ -271,36 +294,47 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
   PassManager pm(&context);
   pm.enableVerifier(true);
   build(pm);
-  if (!options.dumpAfter.empty())
+  if (!options.dumpAfter.empty()) {
+    const bool all = llvm::is_contained(options.dumpAfter, "all");
     pm.enableIRPrinting([](Pass *, Operation *) { return false; },
-                        [&](Pass *pass, Operation *) { return llvm::is_contained(options.dumpAfter, pass->getArgument()); },
-                        /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/false);
+                        [&options = options, all](Pass *pass, Operation *) {
+                          return all ? !pass->getArgument().empty() : llvm::is_contained(options.dumpAfter, pass->getArgument());
+                        },
+                        /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
+  }
   std::optional<Error> broken;
-  std::string failedName, failedText;
-  std::string from;
+  std::string failedName, failedText, invalid, from;
   for (const std::string &plugin : options.plugins)
     from += (from.empty() ? "; --plugin " : ", ") + plugin;
   pm.addInstrumentation(std::make_unique<PassNames>(inserted, from, failedName, failedText));
   if (check)
-    pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken));
-  if (failed(pm.run(*module))) {
+    pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken, invalid));
+  const bool ran = succeeded(pm.run(*module));
+  if (broken) // whatever failed after it
+    return *broken;
+  if (!ran) {
     if (failedName == extend::applyPatternsName())
       return Error{ExitCode::File, "E0427", "a pattern leaves no valid program: " + failedText,
-                   diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
+                   (invalid.empty() ? "" : invalid + ": ") + diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
     // A pass without a name failed before it ran; ours do not.
     if ((failedName.empty() && !options.insertions.empty()) || inserted.contains(failedName)) {
       bool elsewhere = StringRef(diagnostics).contains("trying to schedule");
       return Error{ExitCode::File, "E0433",
                    failedName.empty() ? "a pass of --insert cannot start" : "the pass " + failedText + " of --insert failed",
                    diagnostics.substr(0, diagnostics.find('\n')),
-                   elsewhere ? "name the op that it runs on: --insert 'pre-fusion=lm.model(my-pass)'"
-                             : "correct the pass, or drop --insert"};
+                   elsewhere ? "name the op that it runs on: " + nestedInsertion() : "correct the pass, or drop --insert"};
     }
     return compilerError("the pass " + failedText + " failed");
   }
-  if (broken)
-    return *broken;
   return {};
+}
+
+/// "--insert 'pre-fusion=lm.model(my-pass)'" for the first that names no op.
+std::string Compilation::nestedInsertion() const {
+  for (const auto &[point, text] : options.insertions)
+    if (!StringRef(text).contains('('))
+      return "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(" : "=lm.model(") + text + ")'";
+  return "--insert 'pre-fusion=lm.model(my-pass)'";
 }
 
 /// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
@@ -340,7 +374,7 @@ Result<void> Compilation::loadExtensions() {
   if (!options.plugins.empty() && options.insertions.empty())
     warn("--plugin without --insert: its passes are not run (--insert 'pre-fusion=lm.model(my-pass)')");
   for (const std::string &pass : options.dumpAfter)
-    if (!PassInfo::lookup(pass))
+    if (pass != "all" && !PassInfo::lookup(pass))
       return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after",
                    didYouMean(pass, pipelinePasses()), "see the passes and their order: ingot passes"};
   if (auto ok = checkRecipe(); !ok)
@@ -471,12 +505,14 @@ Result<void> Compilation::generateCode() {
   table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
   if (options.emit == Emit::Rows)
     return tune(kernels, options, threads, progress);
-  if (options.emit == Emit::Llvm) {
+  if (options.emit == Emit::Llvm || options.emit == Emit::Asm) {
+    if (auto ok = chooseKernel(kernels, options.kernel); !ok)
+      return ok;
     const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
     ScheduledKernels scheduled(kernels, isa, rows.back());
     std::string all;
     for (kernel::FuncOp fn : scheduled.kernels()) {
-      auto printed = cpu::printKernel(fn, isa, cpu::CodeText::Llvm);
+      auto printed = cpu::printKernel(fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
       if (failed(printed))
         return compilerError("kernel " + fn.getSymName().str() + " has no code");
       all += *printed;
@@ -566,6 +602,8 @@ Result<void> Compilation::buildGpuProgram() {
   uint64_t weightBytes = planToTable(program, *built, choices, kernels);
   built->seed = choices.seeded ? options.seed : 0;
   if (options.emit == Emit::Cuda) {
+    if (auto ok = chooseKernel(kernels, options.kernel); !ok)
+      return ok;
     auto printed = printCuda(kernels, options.gpuTargets, options.batchInvariant);
     if (!printed)
       return printed.error();
@@ -650,7 +688,7 @@ Result<void> Compilation::run() {
     if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
       return stopped ? Result<void>() : stopped.error();
     if (options.emit != Emit::Cuda)
-      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm || options.emit == Emit::Rows)
+      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm || options.emit == Emit::Asm || options.emit == Emit::Rows)
         return ok;
     if (fused)
       module = std::move(fused);

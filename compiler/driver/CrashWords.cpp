@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 using namespace ingot;
@@ -16,6 +20,9 @@ namespace {
 
 // Written before the crash, read in its handler: neither memory nor locks are to be had there.
 char suspectName[256], suspectPlace[512];
+bool suspectIsOurs = false;
+
+constexpr int kMostFrames = 64, kShownFrames = 12;
 
 void keep(char *buffer, size_t size, llvm::StringRef text) {
   size_t length = std::min(text.size(), size - 1);
@@ -23,24 +30,53 @@ void keep(char *buffer, size_t size, llvm::StringRef text) {
   buffer[length] = '\0';
 }
 
-void onCrash(int number, siginfo_t *, void *) {
+template <typename... Words> void tell(const char *format, Words... words) {
+  char text[1024];
+  const int length = std::snprintf(text, sizeof text, format, words...);
+  (void)!write(STDERR_FILENO, text, std::min<size_t>(length, sizeof text - 1));
+}
+
+/// "file 0xaddress" of the instruction that crashed and of those that called it, as symbolizers take them.
+void tellPlaces(uintptr_t crashed) {
+  void *frames[kMostFrames];
+  const int count = backtrace(frames, kMostFrames);
+  int first = 0; // behind the handler's own
+  while (first < count && reinterpret_cast<uintptr_t>(frames[first]) != crashed)
+    ++first;
+  for (int i = first; i < std::min(count, first + kShownFrames); ++i) {
+    Dl_info object = {};
+    if (!dladdr(frames[i], &object) || !object.dli_fname)
+      continue;
+    // Callers are known by where they go on: the call is before.
+    const auto place = reinterpret_cast<uintptr_t>(frames[i]) - (i == first ? 0 : 1);
+    tell("    %s 0x%llx\n", object.dli_fname,
+         static_cast<unsigned long long>(place - reinterpret_cast<uintptr_t>(object.dli_fbase)));
+  }
+}
+
+void onCrash(int number, siginfo_t *, void *context) {
   TemporaryFile::removeUnfinished();
-  if (!suspectName[0]) { // our own: as if nobody had caught it
+  if (!suspectName[0]) { // as if nobody had caught it
     signal(number, SIG_DFL);
     raise(number);
     return;
   }
-  char text[1024];
-  const int length =
-      std::snprintf(text, sizeof text, "error[E0438]: %s crashed: %s\n  %s\n  correct the plugin, or leave it out\n",
-                    suspectName, sigdescr_np(number), suspectPlace);
-  (void)!write(STDERR_FILENO, text, std::min<size_t>(length, sizeof text - 1));
-  _exit(static_cast<int>(ExitCode::File));
+  tell("error[%s]: %s crashed: %s\n  %s\n  %s; `llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n",
+       suspectIsOurs ? "E0492" : "E0438", suspectName, sigdescr_np(number), suspectPlace,
+       suspectIsOurs ? "this is a bug of ingot: please report it with the checkpoint's config"
+                     : "correct the plugin, or leave it out");
+  const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
+  const bool ours = suspectIsOurs;
+  suspectName[0] = '\0'; // a second crash, in here, is just one
+  tellPlaces(static_cast<uintptr_t>(registers[REG_RIP]));
+  _exit(static_cast<int>(ours ? ExitCode::Internal : ExitCode::File));
 }
 
 } // namespace
 
 void compiler::tellCrashes() {
+  void *frame;
+  backtrace(&frame, 1);         // loads what it needs, which a handler should not
   static char stack[64 << 10]; // endless recursion has used up its own
   stack_t other = {};
   other.ss_sp = stack, other.ss_size = sizeof stack;
@@ -53,7 +89,8 @@ void compiler::tellCrashes() {
       sigaction(number, &action, nullptr);
 }
 
-void compiler::suspect(llvm::StringRef what, llvm::StringRef where) {
+void compiler::suspect(llvm::StringRef what, llvm::StringRef where, Whose whose) {
+  suspectIsOurs = whose == Whose::Ours;
   keep(suspectPlace, sizeof suspectPlace, where);
   keep(suspectName, sizeof suspectName, what);
 }

@@ -32,12 +32,28 @@ static std::optional<fb::GenerationDefaultsT> readGeneration(const std::string &
   return defaults;
 }
 
+/// A converter that does not know a model's way to cut text writes "default", older ones nothing.
+static std::string warningAboutWords(const import::Checkpoint &checkpoint) {
+  auto textOf = [&](const char *key) {
+    auto value = checkpoint.has(key) ? checkpoint.string(key) : Result<std::string>("");
+    return value ? *value : "";
+  };
+  const std::string pre = textOf("tokenizer.ggml.pre");
+  if (textOf("tokenizer.ggml.model") != "gpt2" || !(pre.empty() || pre == "default"))
+    return "";
+  return "the GGUF does not say how its model cuts text into words (tokenizer.ggml.pre" +
+         std::string(pre.empty() ? " is missing" : ": default") +
+         "): taken is GPT-2's way, and llama.cpp takes another. If you know the right one: pip install gguf; "
+         "gguf-new-metadata IN.gguf OUT.gguf --pre-tokenizer NAME";
+}
+
 Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoint, const std::string &templateFile) {
   EngineText text;
   auto tokenizer = text::buildTokenizer(checkpoint);
   if (!tokenizer)
     return tokenizer.error();
   if (*tokenizer) {
+    text.warning = warningAboutWords(checkpoint);
     text.tokenizerKind = (*tokenizer)->kind;
     text.tokenizer = std::move((*tokenizer)->bytes);
     const text::SpecialTokens &special = (*tokenizer)->special;

@@ -15,6 +15,7 @@ struct EngineText {
   std::optional<std::string> chatTemplate;
   fb::SpecialTokensT special;
   std::optional<fb::GenerationDefaultsT> generation;
+  std::string warning;                     ///< about the tokenizer, for people; or empty
 
   /// Adds the segments and fills `table.text` and `table.generation`.
   void addTo(fb::EngineT &table, std::vector<SegmentSource> &segments) const;

@@ -21,7 +21,24 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-static int report(const Error &error) {
+/// `--error-fd N` of `ingot run`: where it wants our error. Looked for before the options are parsed, since that may be
+/// what goes wrong.
+static int errorDescriptor(int argc, const char *const *argv) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], "--error-fd") == 0)
+      return std::atoi(argv[i + 1]);
+  return -1;
+}
+
+/// To whoever wants it (tools/ingot/CompilerLibrary.cpp), else to stderr.
+static int report(const Error &error, int descriptor) {
+  if (descriptor > STDERR_FILENO) {
+    std::string fields;
+    for (const std::string &field : {error.code, error.what, error.why, error.fix})
+      fields += field + '\0';
+    if (write(descriptor, fields.data(), fields.size()) == static_cast<ssize_t>(fields.size()))
+      return static_cast<int>(error.exit);
+  }
   std::string text = error.format();
   if (isatty(STDERR_FILENO) && !std::getenv("NO_COLOR"))
     text = "\033[1;31m" + text.substr(0, text.find(':')) + "\033[0m" + text.substr(text.find(':'));
@@ -103,13 +120,14 @@ static int listPasses(bool json) {
 extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc, const char *const *argv) {
   if (argc >= 2 && std::strcmp(argv[1], "passes") == 0)
     return listPasses(argc >= 3 && std::strcmp(argv[2], "--json") == 0);
+  const int errorTo = errorDescriptor(argc, argv);
   bool tunes = argc >= 2 && std::strcmp(argv[1], "tune") == 0;
   auto options = tunes ? parseTuneOptions(argc - 1, argv + 1) : parseCompileOptions(argc - 1, argv + 1);
   if (!options)
-    return report(options.error());
+    return report(options.error(), errorTo);
   if (!*options)
     return 0;
   prepareForTheEnd();
   auto done = compile(**options);
-  return done ? 0 : report(done.error());
+  return done ? 0 : report(done.error(), errorTo);
 }

@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/driver/Options.h"
 #include "runtime/error/Suggest.h"
+#include "tools/options/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -86,20 +87,6 @@ static std::string notNegative(const std::string &text) {
   return text.starts_with("-") ? "expected a number from 0 to 2^64 - 1, got " + text : "";
 }
 
-Error compiler::wrongUsage(const CLI::App &app, const CLI::ParseError &error) {
-  std::string what = error.what(), why;
-  std::replace(what.begin(), what.end(), '\n', ' ');
-  if (const size_t at = what.find("--");
-      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && at != std::string::npos) {
-    std::vector<std::string> names;
-    for (const CLI::Option *option : app.get_options())
-      for (const std::string &name : option->get_lnames())
-        names.push_back("--" + name);
-    why = didYouMean(what.substr(at, what.find_first_of(" =]", at) - at), names);
-  }
-  return usage("E0401", "wrong usage: " + what, why, app.get_name() + " --help");
-}
-
 const char *compiler::weightOriginName(WeightOrigin origin) {
   return origin == WeightOrigin::Random ? "random" : origin == WeightOrigin::Seed ? "seed" : "";
 }
@@ -147,15 +134,15 @@ static Result<void> noteIdentity(const CLI::App &app, CompileOptions &o) {
 Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
   CompileOptions o;
   CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
-  app.footer("examples:\n"
-             "  ingot compile smollm2.gguf -o smollm2.ingot\n"
-             "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
-             "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
-             "  ingot compile smollm2.gguf --emit plan");
+  cli::prepare(app);
+  cli::examples(app, "  ingot compile smollm2.gguf -o smollm2.ingot\n"
+                     "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
+                     "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
+                     "  ingot compile smollm2.gguf --emit plan\n");
   std::vector<std::string> targets, insertions;
   std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
-  app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
+  app.add_option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
   app.add_option("-o,--output", o.output, "the engine to write");
   app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
                                          "cuda-emulator:sm_90a; may be repeated")->type_name("T");
@@ -181,11 +168,12 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   CLI::Option *seed = app.add_option("--seed", o.seed, "of --weights (default: 0)")->check(notNegative);
   app.add_option("--chat-template", o.chatTemplate, "a Jinja file for a checkpoint that has none, or instead of its own");
   app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")->type_name("PASS");
-  app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr")->type_name("PASS");
+  app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr; all: after each that changes it")->type_name("PASS");
   app.add_option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       ->check(CLI::IsMember({"passed", "missed", "all"}));
-  app.add_option("--emit", emit, "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm or cuda; to -o or standard output")
-      ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "cuda"}));
+  app.add_option("--emit", emit, "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
+      ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"}));
+  CLI::Option *kernel = app.add_option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")->type_name("NAME");
   app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
                  "in DIR, and its path is printed")
       ->type_name("DIR");
@@ -201,14 +189,13 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_flag("--verify", o.verify, "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");
   app.add_flag("--json", o.json, "print the summary as JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::fputs(app.help().c_str(), stdout);
+  int errorTo = -1; // Main.cpp reads it
+  app.add_option("--error-fd", errorTo, "of ingot run: an open file for our error")->group("");
+  auto parsed = cli::parse(app, argc, argv);
+  if (!parsed)
+    return parsed.error();
+  if (!*parsed)
     return std::optional<CompileOptions>();
-  } catch (const CLI::ParseError &e) {
-    return wrongUsage(app, e);
-  }
 
   for (const std::string &target : targets)
     if (auto ok = addTarget(target, o); !ok)
@@ -249,13 +236,15 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
     return usage("E0407", "--seed has nothing to seed", "the weights are the checkpoint's own",
                  "add --weights random or --weights seed, or drop --seed");
   const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},
-                                                 {"plan", Emit::Plan}, {"llvm", Emit::Llvm}, {"cuda", Emit::Cuda}};
+                                                 {"plan", Emit::Plan}, {"llvm", Emit::Llvm}, {"asm", Emit::Asm}, {"cuda", Emit::Cuda}};
   for (auto [name, kind] : emits)
     if (emit == name)
       o.emit = kind;
-  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) || (o.emit == Emit::Llvm && o.targets.empty()))
+  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) || ((o.emit == Emit::Llvm || o.emit == Emit::Asm) && o.targets.empty()))
     return usage("E0464", "--emit " + emit + " has nothing to print", "no target of that kind was given",
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
+  if (kernel->count() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm && o.emit != Emit::Cuda)
+    return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels", "--emit asm --kernel " + o.kernel);
   o.intoCache = o.emit == Emit::Engine && o.output.empty() && !o.cache.empty();
   if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache)
     return usage("E0405", "no engine to write", "-o names the file; with --cache DIR alone it is kept there",

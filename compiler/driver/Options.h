@@ -8,14 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-class ParseError;
-} // namespace CLI
-
 namespace ingot::compiler {
 
-enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Cuda, Rows };
+enum class Emit { Engine, Lm, Fused, Kernel, Plan, Llvm, Asm, Cuda, Rows };
 
 /// Where the numbers of the weights come from.
 enum class WeightOrigin {
@@ -47,10 +42,11 @@ struct CompileOptions {
   WeightOrigin weights = WeightOrigin::Checkpoint;
   uint64_t seed = 0;
   std::string chatTemplate;           ///< file; overrides the checkpoint's
-  std::vector<std::string> disabled, dumpAfter;
+  std::vector<std::string> disabled, dumpAfter; ///< passes; dumpAfter may have "all"
   std::vector<std::string> ignoredKeys; ///< of the configuration: the user knows them harmless
   std::string remarks;                ///< "", "passed", "missed", "all"
   Emit emit = Emit::Engine;
+  std::string kernel;                 ///< alone, of what is emitted; or empty
   std::string tuneFor;                ///< rows of this CPU, "native", or empty: of each level's machine
   std::string tuning;                 ///< file of rows, instead of those that are shipped
   bool noTuning = false;              ///< the cost model alone
@@ -61,9 +57,6 @@ struct CompileOptions {
 
 /// "random" or "seed"; empty for a checkpoint's own.
 const char *weightOriginName(WeightOrigin origin);
-
-/// CLI11's words about a wrong command line, E0401, with the option that was meant.
-Error wrongUsage(const CLI::App &app, const CLI::ParseError &error);
 
 /// Parses the arguments behind `ingot compile`. nullopt: help was printed.
 Result<std::optional<CompileOptions>> parseCompileOptions(int argc, const char *const *argv);

@@ -4,6 +4,7 @@
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/LmDialect.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -38,7 +39,7 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
   auto change = checker.check(module);
   if (!change) {
     failure = change.error();
-    if (users.contains(name))
+    if (users.contains(name) || name == extend::applyPatternsName())
       failure = changed(pass, failure->what + ": " + failure->why);
     return;
   }
@@ -50,11 +51,26 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
                               std::to_string(change->maxRelative) + ", allowed " + shortly(kLargestRelativeError) + ")");
 }
 
-Error PassChecks::changed(Pass *pass, const std::string &why) const {
+bool PassChecks::computesTheSame(ModuleOp program) {
+  auto change = checker.compare(program);
+  return change && change->maxRelative <= kLargestRelativeError;
+}
+
+void PassChecks::runAfterPassFailed(Pass *pass, Operation *op) {
+  if (!isa<lm::ModelOp>(op) || pass->getArgument() != extend::applyPatternsName())
+    return;
+  ScopedDiagnosticHandler silent(op->getContext(), [](Diagnostic &) { return success(); });
+  invalid = extend::firstWrongRewrite(pass, checker.after(), [](ModuleOp program) { return succeeded(verify(program)); });
+}
+
+Error PassChecks::changed(Pass *pass, const std::string &why) {
   std::string name = pass->getArgument().str();
-  if (name == extend::applyPatternsName())
-    return {ExitCode::File, "E0428", "a pattern changes what the model computes: " + asText(pass), why,
-            "see what it did with --dump-after " + name + ", and correct the file"};
+  if (name == extend::applyPatternsName()) {
+    std::string which =
+        extend::firstWrongRewrite(pass, checker.before(), [&](ModuleOp program) { return computesTheSame(program); });
+    return {ExitCode::File, "E0428", "a pattern changes what the model computes: " + extend::patternsFile(pass),
+            (which.empty() ? "" : which + ": ") + why, "see what it did with --dump-after " + name + ", and correct the file"};
+  }
   if (users.contains(name))
     return {ExitCode::File, "E0432", "the pass " + asText(pass) + " of --insert changes what the model computes", why,
             "see what it did with --dump-after " + name + "; correct the pass, or drop --insert"};
@@ -70,8 +86,11 @@ std::string compiler::asText(Pass *pass) {
 }
 
 void PassNames::runBeforePass(Pass *pass, Operation *op) {
+  std::string where = "it ran on " + op->getName().getStringRef().str();
   if (users.contains(pass->getArgument()))
-    suspect("the pass " + asText(pass) + " of --insert", "it ran on " + op->getName().getStringRef().str() + plugins);
+    suspect("the pass " + asText(pass) + " of --insert", where + plugins);
+  else if (!pass->getArgument().empty())
+    suspect("the pass " + asText(pass), where, Whose::Ours);
 }
 
 void PassNames::runAfterPass(Pass *, Operation *) { suspect(""); }
@@ -79,5 +98,5 @@ void PassNames::runAfterPass(Pass *, Operation *) { suspect(""); }
 void PassNames::runAfterPassFailed(Pass *pass, Operation *) {
   suspect("");
   if (name.empty() && !pass->getArgument().empty())
-    name = pass->getArgument().str(), text = asText(pass);
+    name = pass->getArgument().str(), text = name == extend::applyPatternsName() ? extend::patternsFile(pass) : asText(pass);
 }

@@ -42,26 +42,31 @@ std::string asText(mlir::Pass *pass);
 
 class PassChecks : public mlir::PassInstrumentation {
 public:
-  /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than rewriting can excuse, or a program
-  /// that cannot be run) is kept in `failure`. All must outlive the pass manager.
+  /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than
+  /// rewriting can excuse, or a program that cannot be run) is kept in `failure`, and which rewrite of a file of patterns
+  /// left an invalid program in `invalid`. All must outlive the pass manager.
   PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users, std::vector<PassEvidence> &evidence,
-             std::optional<Error> &failure)
-      : checker(module), module(module), users(users), evidence(evidence), failure(failure) {}
+             std::optional<Error> &failure, std::string &invalid)
+      : checker(module), module(module), users(users), evidence(evidence), failure(failure), invalid(invalid) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
 
 private:
   /// A pass changed what is computed, or left nothing that can be run.
-  Error changed(mlir::Pass *pass, const std::string &why) const;
+  Error changed(mlir::Pass *pass, const std::string &why);
+  /// The program computes what that before the pass did.
+  bool computesTheSame(mlir::ModuleOp program);
 
   reference::PassChecker checker;
   mlir::ModuleOp module;
   const llvm::StringSet<> &users;
   std::vector<PassEvidence> &evidence;
   std::optional<Error> &failure;
+  std::string &invalid;
 };
 
-/// Notes which pass failed (the innermost is the first to say so), and which of the user's runs, should it crash.
+/// Notes which pass failed (the innermost is the first to say so), and which one runs, should it crash.
 class PassNames : public mlir::PassInstrumentation {
 public:
   /// `plugins` is what to say of where they are from. All but it must outlive the pass manager.

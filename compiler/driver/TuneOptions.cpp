@@ -1,6 +1,7 @@
 //===- TuneOptions.cpp - The command line of `ingot tune` -----------------===//
 #include "compiler/driver/Options.h"
 #include "runtime/engine/Isa.h"
+#include "tools/options/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,13 +14,13 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc, const
   CompileOptions o;
   o.emit = Emit::Rows;
   CLI::App app("Measures schedules of a model's matmuls on this machine and writes the faster ones as rows.", "ingot tune");
-  app.footer("examples:\n"
-             "  ingot tune smollm2.gguf -o rows.json\n"
-             "  ingot compile smollm2.gguf --tuning rows.json -o smollm2.ingot\n"
-             "  ingot tune config.json --weights seed --quantize int4-g64 --isa avx2 --seconds 300 -o rows.json\n"
-             "A quiet machine is half of the measurement: end what else runs.");
+  cli::prepare(app);
+  cli::examples(app, "  ingot tune smollm2.gguf -o rows.json\n"
+                     "  ingot compile smollm2.gguf --tuning rows.json -o smollm2.ingot\n"
+                     "  ingot tune config.json --weights seed --quantize int4-g64 --isa avx2 --seconds 300 -o rows.json\n"
+                     "A quiet machine is half of the measurement: end what else runs.\n");
   std::string precision = "fast", quantize, isa, weights;
-  app.add_option("model", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
+  app.add_option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
   app.add_option("-o,--output", o.output, "the file of rows to write (default: standard output)");
   app.add_option("--isa", isa, "the level to tune (default: the best of this machine)")->check(CLI::IsMember({"avx2", "avx512"}));
   app.add_option("--seconds", o.tuneSeconds, "how long to measure, about (default: 60)")->check(CLI::Range(0.1, 86400.0));
@@ -30,14 +31,11 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc, const
       ->check(CLI::IsMember({"random", "seed"}));
   app.add_option("-j,--jobs", o.threads, "threads that compile (default: all)")->check(CLI::Range(1, 256));
   app.add_flag("--quiet", o.quiet, "print nothing but errors");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    std::fputs(app.help().c_str(), stdout);
+  auto parsed = cli::parse(app, argc, argv);
+  if (!parsed)
+    return parsed.error();
+  if (!*parsed)
     return std::optional<CompileOptions>();
-  } catch (const CLI::ParseError &e) {
-    return wrongUsage(app, e);
-  }
   std::replace(quantize.begin(), quantize.end(), '-', '_');
   o.quantize = quantize;
   o.exact = precision == "exact";

@@ -176,6 +176,36 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   return std::nullopt;
 }
 
+// MLIR forgets what a pattern is called; what it keeps for each is a configuration.
+
+static thread_local std::string lastRun;
+
+llvm::StringRef extend::lastPattern() { return lastRun; }
+
+namespace ingot::extend {
+
+struct PatternName : PDLPatternConfigBase<PatternName> {
+  explicit PatternName(std::string name) : name(std::move(name)) {}
+  void notifyRewriteBegin(PatternRewriter &) override { lastRun = name; }
+  std::string name;
+};
+
+} // namespace ingot::extend
+
+/// Each pattern with its name, as a module of its own: a configuration is of all patterns of a module.
+static RewritePatternSet namedPatterns(ModuleOp module) {
+  RewritePatternSet all(module.getContext());
+  for (pdl::PatternOp pattern : llvm::make_early_inc_range(module.getOps<pdl::PatternOp>())) {
+    std::string name = pattern.getSymName() ? pattern.getSymName()->str() : "at " + asText(pattern.getLoc());
+    OwningOpRef<ModuleOp> alone(ModuleOp::create(module.getLoc()));
+    pattern->moveBefore(alone->getBody(), alone->getBody()->end());
+    PDLPatternModule one(std::move(alone), extend::PatternName(std::move(name)));
+    extend::registerNatives(one);
+    all.add(std::move(one));
+  }
+  return all;
+}
+
 Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
                                                      const std::string &path) {
   context.loadDialect<pdl::PDLDialect, pdl_interp::PDLInterpDialect>();
@@ -187,7 +217,5 @@ Result<FrozenRewritePatternSet> extend::readPatterns(MLIRContext &context,
     return module.error();
   if (auto mistake = mistakeIn(**module, path))
     return *mistake;
-  PDLPatternModule patterns(std::move(*module));
-  registerNatives(patterns);
-  return FrozenRewritePatternSet(RewritePatternSet(std::move(patterns)));
+  return FrozenRewritePatternSet(namedPatterns(**module));
 }

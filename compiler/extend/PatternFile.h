@@ -13,6 +13,7 @@
 
 #include "runtime/error/Error.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
@@ -28,8 +29,20 @@ llvm::StringRef applyPatternsName();
 Result<mlir::FrozenRewritePatternSet> readPatterns(mlir::MLIRContext &context,
                                                    const std::string &path);
 
+/// The pattern of such a set whose rewrite ran last in this thread: its name, or its place where it has none.
+llvm::StringRef lastPattern();
+
 /// The pass lm-apply-patterns over patterns that were read from `path`.
 std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path,
                                           mlir::FrozenRewritePatternSet patterns);
+
+/// The file that such a pass was given.
+std::string patternsFile(mlir::Pass *pass);
+
+/// Which rewrite of the pass (an lm-apply-patterns) is the first after which a program is no longer `right`; `before` is
+/// the module that the pass got. "the pattern SumIsProduct rewrote lm.add 'ffn_residual' of @layer (rewrite 1 of 2)";
+/// empty where all of them leave a right one.
+std::string firstWrongRewrite(mlir::Pass *pass, mlir::ModuleOp before,
+                              llvm::function_ref<bool(mlir::ModuleOp)> right);
 
 } // namespace ingot::extend

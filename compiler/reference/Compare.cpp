@@ -157,16 +157,18 @@ Result<PassChange> PassChecker::check(ModuleOp module) {
   auto result = compareWith(known, *last, module, weights, options);
   if (!result)
     known = {};
-  OwningOpRef<ModuleOp> before = std::exchange(last, cast<ModuleOp>(module->clone()));
+  beforeLast = std::exchange(last, cast<ModuleOp>(module->clone()));
   if (!result)
     return std::move(result.error());
   PassChange change{*result, std::nullopt};
-  if (formatsOf(*before) != formatsOf(module)) {
+  if (formatsOf(*beforeLast) != formatsOf(module)) {
     SeededWeights rounded(options.seed, Rounding::ToFormat);
-    auto cost = comparePrograms(*before, module, rounded, options);
+    auto cost = comparePrograms(*beforeLast, module, rounded, options);
     if (!cost)
       return std::move(cost.error());
     change.rounding = *cost;
   }
   return change;
 }
+
+Result<Comparison> PassChecker::compare(ModuleOp module) { return comparePrograms(before(), module, weights, options); }

@@ -61,10 +61,17 @@ public:
   /// Compares with the program of the last call. Slices are of both programs' kinds.
   Result<PassChange> check(mlir::ModuleOp module);
 
+  /// The program before the pass that was checked last, and what it left; before the first check both are the
+  /// constructor's.
+  mlir::ModuleOp before() { return beforeLast ? *beforeLast : *last; }
+  mlir::ModuleOp after() { return *last; }
+  /// Compares `module` with before().
+  Result<Comparison> compare(mlir::ModuleOp module);
+
 private:
   SeededWeights weights;
   SliceOptions options;
-  mlir::OwningOpRef<mlir::ModuleOp> last;
+  mlir::OwningOpRef<mlir::ModuleOp> last, beforeLast;
   SliceLogits known; ///< of `last`
 };
 

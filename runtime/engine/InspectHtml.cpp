@@ -114,10 +114,15 @@ std::string arena(const fb::Engine &e, fb::BufferClass kind, const char *unit, u
     auto scaled = [&](uint64_t bytes) {
       return std::to_string(static_cast<uint64_t>(1000.0 * double(bytes) / double(total)));
     };
+    // A label that begins far right would leave the picture: it ends at the bar's end.
+    auto label = [&](const fb::Buffer &buffer) {
+      const uint64_t end = buffer.offset() + buffer.per_unit();
+      return buffer.offset() > total * 3 / 4 ? scaled(end) + "\" text-anchor=\"end" : scaled(buffer.offset());
+    };
     rows += "<rect class=\"bar\" x=\"" + scaled(b->offset()) + "\" y=\"" + std::to_string(y) +
-            "\" width=\"" + scaled(b->per_unit()) + "\" height=\"14\"/><text x=\"" +
-            scaled(b->offset()) + "\" y=\"" + std::to_string(y + 11) + "\">" +
-            escaped(b->name(), "") + " " + std::to_string(b->per_unit()) + "</text>\n";
+            "\" width=\"" + scaled(b->per_unit()) + "\" height=\"14\"/><text x=\"" + label(*b) +
+            "\" y=\"" + std::to_string(y + 11) + "\">" + escaped(b->name(), "") + " " +
+            std::to_string(b->per_unit()) + "</text>\n";
     y += 18;
   }
   if (rows.empty())

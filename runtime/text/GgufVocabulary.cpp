@@ -34,9 +34,11 @@ Error damagedVocabulary(std::string why) {
 
 namespace {
 
-Error unsupported(const std::string &what, const std::string &name, const std::string &known) {
+/// `more` is another way on than the one that there always is.
+Error unsupported(const std::string &what, const std::string &name, const std::string &known,
+                  const std::string &more = "") {
   return {ExitCode::File, "E0620", what + " '" + name + "' is not supported", "supported: " + known,
-          "put a tokenizer.json beside a safetensors checkpoint of the same model"};
+          "compile the model's safetensors folder, whose tokenizer.json says all" + more};
 }
 
 // tokenizer.ggml.token_type
@@ -314,7 +316,9 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
     std::string names;
     for (const PreTokenizer &p : kPreTokenizers)
       names += (names.empty() ? "" : ", ") + std::string(p.name);
-    return unsupported("the GGUF pre-tokenizer", *pre, names);
+    return unsupported("the GGUF pre-tokenizer", *pre, names,
+                       "; or, if one of these cuts text alike: gguf-new-metadata (pip install "
+                       "gguf) IN.gguf OUT.gguf --pre-tokenizer NAME");
   }
   Shape shape{
       .decoder =

@@ -1,7 +1,7 @@
 """Writes a tiny random checkpoint with a tokenizer and a chat template: what the command line's tests
 compile. Standard library only; the same bytes every time.
 
-  make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--layers N]
+  make_tiny.py FILE.gguf [--no-tokenizer] [--no-template] [--layers N] [--pre NAME]
 
 Llama architecture, 64 wide, F32 weights; a byte-level BPE of 256 bytes, three special tokens and a few merges.
 """
@@ -48,7 +48,7 @@ def entry(key, kind, value, item=None):
     return data + scalar(kind, value)
 
 
-def metadata(layers, tokenizer, template):
+def metadata(layers, tokenizer, template, pre="smollm"):
     vocabulary = SPECIAL + byte_letters() + [merge.replace(" ", "") for merge in MERGES]
     entries = [
         entry("general.architecture", STRING, "llama"),
@@ -67,7 +67,7 @@ def metadata(layers, tokenizer, template):
     if tokenizer:
         entries += [
             entry("tokenizer.ggml.model", STRING, "gpt2"),
-            entry("tokenizer.ggml.pre", STRING, "smollm"),
+            entry("tokenizer.ggml.pre", STRING, pre),
             entry("tokenizer.ggml.tokens", ARRAY, vocabulary, STRING),
             entry("tokenizer.ggml.token_type", ARRAY, [3] * len(SPECIAL) + [1] * (len(vocabulary) - len(SPECIAL)), I32),
             entry("tokenizer.ggml.merges", ARRAY, MERGES, STRING),
@@ -98,8 +98,8 @@ def tensors(layers, vocabulary):
         yield block + "ffn_down.weight", (HIDDEN, FEED_FORWARD)
 
 
-def write(path, layers, tokenizer=True, template=True):
-    entries, vocabulary = metadata(layers, tokenizer, template)
+def write(path, layers, tokenizer=True, template=True, pre="smollm"):
+    entries, vocabulary = metadata(layers, tokenizer, template, pre)
     source = random.Random(0)
     infos, data = b"", b""
     count = 0
@@ -121,4 +121,5 @@ def write(path, layers, tokenizer=True, template=True):
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     layer_count = int(arguments[arguments.index("--layers") + 1]) if "--layers" in arguments else 2
-    write(arguments[0], layer_count, "--no-tokenizer" not in arguments, "--no-template" not in arguments)
+    words = arguments[arguments.index("--pre") + 1] if "--pre" in arguments else "smollm"
+    write(arguments[0], layer_count, "--no-tokenizer" not in arguments, "--no-template" not in arguments, words)

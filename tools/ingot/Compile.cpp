@@ -14,7 +14,7 @@ Action defineCompile(CLI::App &app) {
        {"--target",     "--quantize", "--kv",       "--precision", "--weights", "--seed",
         "--cache",      "--recipe",   "--patterns", "--plugin",    "--insert",  "--disable",
         "--dump-after", "--emit",     "--remarks",  "-o",          "-j",        "--chat-template",
-        "--tune-for",   "--tuning",   "--ignore-key"})
+        "--tune-for",   "--tuning",   "--ignore-key", "--kernel"})
     app.add_option(flag);
   for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning"})
     app.add_flag(flag);

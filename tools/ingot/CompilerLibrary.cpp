@@ -9,7 +9,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,9 +119,36 @@ private:
   sigset_t ours = {}, mask = {};
 };
 
-} // namespace
+/// Memory that a child of ours writes its error to, in fields that end in a zero (compiler/driver/Main.cpp).
+class ErrorPlace {
+public:
+  ErrorPlace() : descriptor(memfd_create("ingot-error", MFD_CLOEXEC)) {}
+  ~ErrorPlace() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+  ErrorPlace(const ErrorPlace &) = delete;
+  ErrorPlace &operator=(const ErrorPlace &) = delete;
 
-Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
+  /// What was written, with the child's exit code.
+  std::optional<Error> read(int exitCode) const {
+    std::string text;
+    char bytes[4096];
+    for (ssize_t n; (n = ::pread(descriptor, bytes, sizeof bytes, static_cast<off_t>(text.size()))) > 0;)
+      text.append(bytes, static_cast<size_t>(n));
+    std::vector<std::string> fields;
+    for (size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1)
+      fields.push_back(text.substr(at, end - at));
+    if (fields.size() != 4)
+      return std::nullopt;
+    return Error{static_cast<ExitCode>(exitCode), fields[0], fields[1], fields[2], fields[3]};
+  }
+
+  const int descriptor; ///< -1: there is none
+};
+
+/// `kept` stays open in the child, if it is not negative.
+Result<int> spawnAndWait(const std::vector<std::string> &arguments, bool silent, int kept) {
   std::string self = ownPath().string();
   std::vector<char *> argv = {const_cast<char *>("ingot")};
   for (const std::string &argument : arguments)
@@ -131,6 +160,8 @@ Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
   if (silent)
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  if (kept >= 0)
+    posix_spawn_file_actions_adddup2(&actions, kept, kept); // takes close-on-exec away
   SignalsPassedOn signals;
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -153,6 +184,30 @@ Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
                "the compiler was ended by signal " + std::to_string(WTERMSIG(status)),
                WTERMSIG(status) == 9 ? "the system may have run out of memory" : "",
                "run `ingot " + arguments[0] + " …` by itself to see more"};
+}
+
+} // namespace
+
+Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent) {
+  return spawnAndWait(arguments, silent, -1);
+}
+
+Result<void> compileAsChild(const std::vector<std::string> &arguments) {
+  const ErrorPlace place;
+  std::vector<std::string> all = {"compile"};
+  if (place.descriptor >= 0)
+    all.insert(all.end(), {"--error-fd", std::to_string(place.descriptor)});
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  auto code = spawnAndWait(all, /*silent=*/false, place.descriptor);
+  if (!code)
+    return code.error();
+  if (*code == 0)
+    return {};
+  if (auto error = place.read(*code))
+    return *error;
+  return Error{static_cast<ExitCode>(*code), "E0133", "compiling " + arguments[0] + " failed",
+               "the compiler ended with exit code " + std::to_string(*code) + "; why stands above",
+               "run `ingot compile` by itself to see more"};
 }
 
 } // namespace ingot::cli

@@ -30,4 +30,8 @@ Result<int> callCompiler(int argc, const char *const *argv);
 /// E0112, E0113.
 Result<int> runAsChild(const std::vector<std::string> &arguments, bool silent = false);
 
+/// The same for `ingot compile`, whose error comes back as it is instead of being printed there.
+/// E0133 for one that could not hand it over: it crashed, or had no memory left, and printed that.
+Result<void> compileAsChild(const std::vector<std::string> &arguments);
+
 } // namespace ingot::cli

@@ -163,17 +163,13 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
   if (!quiet)
     note("compiling " + model + "; kept in " + engine.string());
   // Models of one shape differ in weights alone: their code is generated once.
-  std::vector<std::string> arguments = {"compile",       model,     "-o",
-                                        engine.string(), "--cache", cache.string()};
+  std::vector<std::string> arguments = {model, "-o", engine.string(), "--cache", cache.string()};
   for (std::string &argument : options.arguments())
     arguments.push_back(std::move(argument));
   if (quiet)
     arguments.push_back("--quiet");
-  auto code = runAsChild(arguments);
-  if (!code)
-    return code.error();
-  if (*code != 0)
-    return Error{static_cast<ExitCode>(*code), "E0133", "compiling " + model + " failed", "", ""};
+  if (auto compiled = compileAsChild(arguments); !compiled)
+    return compiled.error();
   return engine.string();
 }
 

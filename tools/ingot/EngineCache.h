@@ -38,8 +38,7 @@ struct CompileOptions {
 
 /// The engine for MODEL. Errors: E0130 nothing there, E0131 neither engine nor checkpoint
 /// (exit 3), E0132 no place for the cache, E0134 compile options for an engine (exit 2),
-/// what the importer says, or E0133 with the compiler's exit code after it has printed its
-/// own error.
+/// what the importer and the compiler say, E0133.
 Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
                                   bool quiet);
 

@@ -11,10 +11,6 @@
 
 namespace ingot::cli {
 
-void examples(CLI::App &app, std::string_view text) {
-  app.footer("\nExamples:\n" + std::string(text));
-}
-
 void CommonOptions::define(CLI::App &app) {
   const char *group = "Everywhere";
   app.add_option("--device", device,

@@ -8,6 +8,7 @@
 
 #include "runtime/service/Session.h"
 #include "tools/ingot/EngineCache.h"
+#include "tools/options/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 
@@ -96,8 +97,5 @@ struct SamplingOptions {
 
 /// "93.1 MiB engine + 90.0 MiB KV (…) + …": what the session took.
 std::string memoryLine(const runtime::Session &session);
-
-/// The examples under `--help`.
-void examples(CLI::App &app, std::string_view text);
 
 } // namespace ingot::cli

@@ -71,6 +71,12 @@ Result<int> inspect(const InspectOptions &options) {
   if (!engine)
     return engine.error();
   const runtime::MemoryLimits limits = memoryLimits(options);
+  // What nobody can open needs no statement: the words are those of run.
+  if (const uint64_t most = (*engine)->table().model()->context(); limits.context > most)
+    return Error{ExitCode::Usage, "E0501", "the context is out of range",
+                 "--context " + std::to_string(limits.context) + "; the model was made for 1 to " +
+                     std::to_string(most) + " positions",
+                 "give --context " + std::to_string(most) + " or less"};
   if (!options.html.empty()) {
     if (auto written = writeFile(options.html, runtime::inspectHtml(**engine, limits)); !written)
       return written.error();

@@ -112,11 +112,11 @@ Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOp
   return prompt;
 }
 
-/// The ids with a space after each: the answer of an engine without a tokenizer.
+/// The ids with a space between two: the answer of an engine without a tokenizer.
 std::string idsText(const std::vector<int32_t> &ids) {
   std::string text;
   for (int32_t id : ids)
-    text += std::to_string(id) + " ";
+    text += (text.empty() ? "" : " ") + std::to_string(id);
   return text;
 }
 
@@ -138,8 +138,10 @@ Result<int> runOne(const RunOptions &options, const std::string &text) {
   const bool json = options.engine.common.json;
   const bool idsOnly = (*session)->tokenizer() == nullptr;
   if (!json)
-    request->onToken = [idsOnly](const runtime::TokenEvent &event) {
-      emit(idsOnly && event.id >= 0 ? idsText({event.id}) : std::string(event.text));
+    request->onToken = [idsOnly, first = true](const runtime::TokenEvent &event) mutable {
+      const bool id = idsOnly && event.id >= 0;
+      emit(id ? (first ? "" : " ") + std::to_string(event.id) : std::string(event.text));
+      first = first && !id;
     };
   auto id = (*session)->submit(std::move(*request));
   if (!id)

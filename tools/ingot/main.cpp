@@ -10,10 +10,9 @@
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
-#include "tools/ingot/HelpText.h"
 #include "tools/ingot/LastWords.h"
+#include "tools/options/CommandLine.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <system_error>
@@ -76,58 +75,15 @@ Error unknownCommand(std::string_view name) {
           near.empty() ? "" : "did you mean `" + near + "`?", "ingot --help lists the commands"};
 }
 
-/// CLI11's words about a wrong command line, in three lines.
-Error usageError(const CLI::App &app, const CLI::ParseError &error) {
-  Error result{ExitCode::Usage, "E0102", error.what(), "",
-               app.get_name() + " --help shows the options"};
-  for (char &c : result.what)
-    if (c == '\n')
-      c = ' ';
-  if (const auto at = result.what.find("--");
-      error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) &&
-      at != std::string::npos) {
-    std::vector<std::string> names;
-    for (const CLI::Option *option : app.get_options())
-      for (const std::string &name : option->get_lnames())
-        names.push_back("--" + name);
-    std::string typed = result.what.substr(at, result.what.find_first_of(" =]", at) - at);
-    if (std::string near = nearest(typed, names); !near.empty())
-      result.why = "did you mean " + near + "?";
-  }
-  return result;
-}
-
-/// In the reverse order that CLI11 takes. It reads `--text=` as an option whose value is
-/// the next argument; what is meant is an empty one.
-std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
-  std::vector<std::string> arguments;
-  for (int i = 1; i < argc; ++i) {
-    std::string_view argument = argv[i];
-    if (argument.starts_with("--") && argument.size() > 3 &&
-        argument.find('=') == argument.size() - 1) {
-      arguments.emplace_back(argument.substr(0, argument.size() - 1));
-      arguments.emplace_back();
-    } else {
-      arguments.emplace_back(argument);
-    }
-  }
-  std::reverse(arguments.begin(), arguments.end());
-  return arguments;
-}
-
 int runCommand(const Command &command, int argc, const char *const *argv) {
   CLI::App app(command.summary, std::string("ingot ") + command.name);
-  app.formatter(std::make_shared<HelpText>());
-  app.get_help_ptr()->description("this text");
+  prepare(app);
   Action action = command.define(app);
-  try {
-    app.parse(reversedArguments(argc, argv));
-  } catch (const CLI::CallForHelp &) {
-    std::fputs(app.help().c_str(), stdout);
+  Result<bool> parsed = parse(app, argc, argv);
+  if (!parsed)
+    return printError(parsed.error());
+  if (!*parsed)
     return 0;
-  } catch (const CLI::ParseError &error) {
-    return printError(usageError(app, error));
-  }
   Result<int> code = action();
   return code ? *code : printError(code.error());
 }

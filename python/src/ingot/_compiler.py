@@ -39,7 +39,8 @@ def is_checkpoint(path: "Path") -> bool:
 def compiler_library() -> pathlib.Path:
     """Where the compiler is: beside libingot, or in ../lib of an `ingot` on the PATH. IngotError E0592."""
     command = shutil.which("ingot")
-    places = [pathlib.Path(__file__).with_name(NAME), library_folder() / NAME]
+    here = pathlib.Path(__file__).parent
+    places = [here / "lib" / NAME, here / NAME, library_folder() / NAME]
     if command:
         places.append(pathlib.Path(command).resolve().parent.parent / "lib" / NAME)
     for place in places:
@@ -148,7 +149,7 @@ def _error(status: int, told: str) -> IngotError:
     if not found:
         why = f"it ended by signal {-status}" if status < 0 else told.strip()[-2000:]
         return IngotError(70, "E0593", "the compiler failed without saying why", why, "report it with the checkpoint's config")
-    rest = [line.strip() for line in told[at:].splitlines()[1:] if line.startswith("  ")]
+    rest = [line.strip() for line in told[at:].splitlines()[1:] if re.match("  [^ ]", line)]  # without a crash's addresses
     why, fix = _why_and_fix(rest)
     return IngotError(status, found[1], found[2], why, fix)
 

@@ -48,7 +48,7 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
-    if (choice.has(launch.kernel) && count[size_t(launch.base)] * launch.factor)
+    if (choice.has(launch.kernel) && count[size_t(launch.base)] * launch.factor != 0)
       list.push_back(launch);
     else if (!list.empty())
       list.back().barrier |= launch.barrier;

@@ -154,6 +154,7 @@ TEST(GgufVocabulary, refusesByName) {
   pre.metadata["tokenizer.ggml.pre"] = std::string("mystery-pre");
   EXPECT_EQ(refusal(pre, &text), "E0620");
   EXPECT_NE(text.find("mystery-pre"), std::string::npos) << text;
+  EXPECT_NE(text.find("--pre-tokenizer NAME"), std::string::npos) << text; // a way on
 
   Checkpoint model = small();
   model.metadata["tokenizer.ggml.model"] = std::string("rwkv");

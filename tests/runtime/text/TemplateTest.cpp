@@ -49,7 +49,9 @@ std::unique_ptr<ChatTemplate> parse(const std::string &source) {
 
 std::string codeOf(const std::string &source, const std::string &messages = "[]",
                    const std::string &extra = "") {
-  auto text = parse(source)->render(messages, {.extraJson = extra});
+  ChatTemplate::Options options;
+  options.extraJson = extra;
+  auto text = parse(source)->render(messages, options);
   EXPECT_FALSE(text) << *text;
   return text ? "" : text.error().code;
 }
@@ -68,7 +70,9 @@ TEST(ChatTemplate, takesPairsOfRoleAndContent) {
 
 TEST(ChatTemplate, callersVariablesWin) {
   auto chat = parse("{{ bos_token }}{{ add_generation_prompt }}{{ unk_token is defined }}");
-  auto text = chat->render("[]", {.bosToken = "<a>", .extraJson = " {\"bos_token\": \"<b>\"} "});
+  ChatTemplate::Options options;
+  options.bosToken = "<a>", options.extraJson = " {\"bos_token\": \"<b>\"} ";
+  auto text = chat->render("[]", options);
   ASSERT_TRUE(text) << text.error().format();
   EXPECT_EQ(*text, "<b>TrueFalse");
 }
@@ -83,12 +87,14 @@ TEST(ChatTemplate, tellsWhichVariablesItReads) {
 TEST(ChatTemplate, continuesTheLastMessage) {
   auto chat = parse("{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}{% if "
                     "add_generation_prompt %}<assistant>{% endif %}");
-  auto text = chat->render({{"user", "a"}, {"assistant", "b "}}, {.continueFinalMessage = true});
+  ChatTemplate::Options goesOn;
+  goesOn.continueFinalMessage = true;
+  auto text = chat->render({{"user", "a"}, {"assistant", "b "}}, goesOn);
   ASSERT_TRUE(text) << text.error().format();
   EXPECT_EQ(*text, "<user>a</s><assistant>b ");
-  auto none = chat->render("[{\"role\":\"assistant\"}]", {.continueFinalMessage = true});
+  auto none = chat->render("[{\"role\":\"assistant\"}]", goesOn);
   EXPECT_EQ(none.error().code, "E0614");
-  auto hidden = parse("x")->render({{"assistant", "b"}}, {.continueFinalMessage = true});
+  auto hidden = parse("x")->render({{"assistant", "b"}}, goesOn);
   EXPECT_EQ(hidden.error().code, "E0612");
 }
 

@@ -16,6 +16,9 @@ using namespace ingot::test;
 
 namespace {
 
+/// A row of temperature 1, without filters.
+constexpr RowSampling kDrawn = {.seed = 0, .scale = 1, .least = 0, .choice = 0, .topK = 0, .topP = 0, .zero = 0};
+
 const runtime::MemoryLimits kLimits = {.context = 256, .maxSeqs = 5, .maxBatchTokens = 40};
 
 Result<std::unique_ptr<Executor>> tryOpen(const std::string &path,
@@ -243,7 +246,7 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
                                        withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
   ASSERT_TRUE(executor);
   EXPECT_TRUE(executor->draws({}));
-  EXPECT_FALSE(executor->draws({.scale = 1})) << "an engine older than draws";
+  EXPECT_FALSE(executor->draws(kDrawn)) << "an engine older than draws";
   EXPECT_FALSE(open(path())->draws({}));
   runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
   runtime::Scheduler scheduler(pool, {40, 5, 40});
@@ -318,7 +321,7 @@ TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
   auto executor = open(writeFakeEngine(
       "draws.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));
   ASSERT_TRUE(executor);
-  EXPECT_TRUE(executor->draws({.scale = 1}));
+  EXPECT_TRUE(executor->draws(kDrawn));
   runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
   runtime::Scheduler scheduler(pool, {40, 5, 40});
   std::vector<int32_t> tokens = fakePrompt(5, 1);
@@ -327,8 +330,7 @@ TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
     fake.ran = 0;
     std::vector<float> expected = fakeLogits(tokens);
     auto next = int32_t(std::ranges::max_element(expected) - expected.begin());
-    const RowSampling how{
-        .seed = uint64_t(step), .scale = 1.25, .least = -3, .choice = 2, .topK = 5, .topP = 0.5f};
+    const RowSampling how{.seed = uint64_t(step), .scale = 1.25, .least = -3, .choice = 2, .topK = 5, .topP = 0.5f, .zero = 0};
     BatchView batch = *scheduler.plan();
     if (step % 3 == 2) {
       ASSERT_TRUE(executor->step(batch));

@@ -127,7 +127,9 @@ struct Fixture {
              tiles.data(),
              table.data(),
              10,
-             nullptr};
+             nullptr,
+             nullptr,
+             0};
   }
 };
 
@@ -179,7 +181,8 @@ TEST(BatchImage, HoldsHowRowsAreDrawn) {
   BatchView view;
   std::memcpy(&view, image.data(), sizeof view);
   EXPECT_EQ(view.sampling, nullptr);
-  const RowSampling rows[] = {{}, {.seed = 7, .scale = 2}};
+  RowSampling rows[2] = {};
+  rows[1].seed = 7, rows[1].scale = 2;
   f.batch.sampling = rows;
   EXPECT_EQ(packBatch(f.batch, {}, 4096, image), without + 256);
   std::memcpy(&view, image.data(), sizeof view);

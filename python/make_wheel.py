@@ -1,0 +1,73 @@
+"""A wheel of what a build folder holds: the modules, libingot and, where it was built, the compiler.
+
+  make_wheel.py BUILD OUTPUT       writes OUTPUT/ingot-VERSION-py3-none-linux_x86_64.whl and prints its path
+
+`pip install ./python` builds the library itself (pyproject.toml); this takes the one that is there, and needs neither a
+network nor a package. The wheel runs on machines that have what the libraries link: those of the same distribution, and
+LLVM 22 if they are to compile.
+"""
+import base64
+import hashlib
+import pathlib
+import sys
+import sysconfig
+import tomllib
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXECUTABLE, READABLE = 0o100755, 0o100644
+
+
+def contents(build):
+    """What stands where in the wheel: (name, file)."""
+    for path in sorted((HERE / "src" / "ingot").iterdir()):
+        if path.suffix in (".py", ".typed"):
+            yield f"ingot/{path.name}", path
+    yield "ingot/libingot.so.0", build / "lib" / "libingot.so.0"
+    compiler = build / "lib" / "libingot-compiler.so"
+    if compiler.exists():
+        yield "ingot/lib/libingot-compiler.so", compiler
+        for path in sorted((build / "share" / "ingot").rglob("*")):  # what pattern files include
+            if path.is_file():
+                yield f"ingot/share/ingot/{path.relative_to(build / 'share' / 'ingot')}", path
+
+
+def metadata(project):
+    lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {project['version']}", f"Summary: {project['description']}",
+             f"License-Expression: {project['license']}", f"Requires-Python: {project['requires-python']}"]
+    for extra, wanted in project["optional-dependencies"].items():
+        lines += [f"Provides-Extra: {extra}", *(f"Requires-Dist: {package}; extra == '{extra}'" for package in wanted)]
+    lines += ["Description-Content-Type: text/markdown", "", (HERE / project["readme"]).read_text()]
+    return "\n".join(lines).encode()
+
+
+def make_wheel(build, output):
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    stem = f"{project['name']}-{project['version']}"
+    tag = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+    output.mkdir(parents=True, exist_ok=True)
+    wheel = output / f"{stem}-{tag}.whl"
+    record = []
+
+    def add(name, data, mode=READABLE):
+        entry = zipfile.ZipInfo(name)  # of 1980: the same wheel from the same files
+        entry.external_attr, entry.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+        archive.writestr(entry, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        record.append(f"{name},sha256={digest},{len(data)}")
+
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, path in contents(build):
+            add(name, path.read_bytes(), EXECUTABLE if ".so" in path.name else READABLE)
+        information = f"{stem}.dist-info"
+        add(f"{information}/METADATA", metadata(project))
+        add(f"{information}/WHEEL", f"Wheel-Version: 1.0\nGenerator: ingot\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+        record += [f"{information}/RECORD,,", ""]
+        archive.writestr(zipfile.ZipInfo(f"{information}/RECORD"), "\n".join(record))
+    return wheel
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    print(make_wheel(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])))

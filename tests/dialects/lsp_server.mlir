@@ -1,0 +1,14 @@
+// What an editor gets: our verifier's words at their line, and what an op is.
+// RUN: ingot-lsp-server --lit-test < %s | FileCheck %s
+{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"processId":123,"rootPath":"mlir","capabilities":{},"trace":"off"}}
+// -----
+{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{
+  "uri":"test:///model.mlir", "languageId":"mlir", "version":1,
+  "text":"lm.model @m attributes {family = \"t\", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {\n}"
+}}}
+// CHECK: "method": "textDocument/publishDiagnostics"
+// CHECK: "message": "'lm.model' op expects one lm.entry, got 0
+// -----
+{"jsonrpc":"2.0","id":1,"method":"shutdown"}
+// -----
+{"jsonrpc":"2.0","method":"exit"}

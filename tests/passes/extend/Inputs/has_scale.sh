@@ -1,0 +1,4 @@
+#!/bin/sh
+# Interesting (1): the file still scales by 3.
+grep -q 'lm.scale.*3.0' "$1" && exit 1
+exit 0

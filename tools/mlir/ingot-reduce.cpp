@@ -1,0 +1,21 @@
+//===- ingot-reduce.cpp - A smaller program that still fails --------------===//
+//
+// mlir-reduce with Ingot's dialects and passes: it leaves out what a script does not need to find a
+// program interesting (docs/debugging.md).
+//===----------------------------------------------------------------------===//
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  ingot::registerDialects(registry);
+  registry.insert<mlir::func::FuncDialect>();
+  mlir::registerTransformsPasses();
+  ingot::registerPassesAndPipelines();
+  mlir::MLIRContext context(registry);
+  return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
+}
