@@ -52,7 +52,7 @@ if command == "compile":
     open(sys.argv[sys.argv.index("-o") + 1], "w").write("engine")
     print(json.dumps({{"phases": {{"read": 0.5, "fuse": {fuse}, "kernels": 0.5}}}}))
 elif command == "bench":
-    print(json.dumps([{{"tokens_per_s": {decode} if "-n" in sys.argv and "128" in sys.argv else 100.0}}]))
+    print(json.dumps([{{"tokens_per_s": 1.0, "max": {decode} if "-n" in sys.argv and "128" in sys.argv else 100.0}}]))
 """
 checkpoints = work / "checkpoints"
 checkpoints.mkdir(parents=True, exist_ok=True)
@@ -77,6 +77,7 @@ def compared(*builds, more=()):
 
 code, rows, done = compared(build("a", 100.0, 0.1), build("b", 90.0, 5.0))
 assert code == 1 and not rows["decode"]["met"] and abs(rows["decode"]["bound"] - 0.9) < 1e-9 and rows["decode"]["pairs"] == 8, done
+assert abs(rows["decode"]["upper"] - 0.9) < 1e-9 and "NO" in done.stdout and "unsure" not in done.stdout, done
 assert rows["prefill"]["met"] and rows["prefill"]["pairs"] == 7 and rows["compile"]["median"] == 1, done  # checks are no compiling
 assert [list(sample) for sample in rows["decode"]["samples"][:2]] == [["old", "new"], ["new", "old"]], rows["decode"]
 assert compared(work / "a", work / "b", more=("--least", "0.85"))[0] == 0
