@@ -30,7 +30,10 @@ def cases(path):
         name = ".".join(x for x in (case.get("classname"), case.get("name")) if x)
         status = case.get("status", "")
         failed = case.find("failure") is not None or case.find("error") is not None or status == "fail"
-        skipped = case.find("skipped") is not None or status in ("notrun", "disabled")
+        reason = case.find("skipped")
+        if reason is not None and (reason.get("message") or "").startswith("Test not selected"):
+            continue  # by lit's --filter
+        skipped = reason is not None or status in ("notrun", "disabled")
         yield name, failed, skipped
 
 
@@ -39,7 +42,7 @@ def add_ctest(tally, path, gtest_folder):
     failure: then the program counts as a failed test itself."""
     for name, failed, skipped in cases(path):
         program = name.split(".")[-1]
-        report = gtest_folder / f"{program}.xml"
+        report = (gtest_folder.parent / "gtest-long" if program.endswith("-long") else gtest_folder) / f"{program}.xml"
         own = list(cases(report)) if report.exists() else []
         for case, case_failed, case_skipped in own:
             tally.add(f"{program}: {case}", case_failed, case_skipped)

@@ -119,7 +119,7 @@ def write_pair(work, layout):
     return work / f"fp8-{layout}", work / f"fp8-{layout}-f32"
 
 
-def add(suite, ingot):
+def add(suite, ingot, long):
     def logits(model, *options):
         engine = ingot.work / "fp8.ingot"
         ingot("compile", model, "-o", engine, "--quiet", *options)
@@ -161,6 +161,7 @@ def add(suite, ingot):
             suite.check("fp8 checkpoint, a scale per block, on the CUDA emulator", emulated)
 
     def random():
+        write_pair(ingot.work, "block")
         config = ingot.work / "fp8-block" / "config.json"
         packed = [logits(config, "--weights", how)[0] for how in ("random", "seed")]
         assert numpy.array_equal(*packed) and numpy.isfinite(packed[0]).all()

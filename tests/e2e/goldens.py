@@ -164,7 +164,7 @@ def chat(ingot, checkpoint, precision):
 def add(suite, ingot, checkpoint, long):
     for precision in ("fast", "exact"):
         name = f"{checkpoint.name} {precision}: "
-        if not suite.check(name + "compile", lambda: compile_engine(ingot, checkpoint, precision)):
+        if not suite.check(name + "compile", lambda: compile_engine(ingot, checkpoint, precision), needed=True):
             continue
         for label, function in (("greedy", greedy), ("first step", first_step), ("text", text)):
             suite.check(name + label, lambda: function(ingot, checkpoint, precision))

@@ -7,6 +7,7 @@ import json
 
 import numpy
 
+from suite import Checkpoint
 from tiny import FOLDER
 
 EMULATOR = "cuda-emulator:sm_90a"
@@ -62,8 +63,9 @@ def greedy(ingot, checkpoint, tokens=4):
 
 def scaled_kv(ingot, checkpoint):
     """A KV cache of fp8 beside one of bf16, on one text: its 17 tokens differ by 0.052 on
-    average, twice of which would be another arithmetic. (Behind `greedy`.)"""
+    average, twice of which would be another arithmetic."""
     wide, scaled = ingot.work / "gpu-real.ingot", ingot.work / "gpu-kv8.ingot"
+    ingot("compile", checkpoint.path, "-o", wide, "--target", EMULATOR, "--quiet")
     ingot("compile", checkpoint.path, "-o", scaled, "--target", EMULATOR, "--kv", "fp8", "--quiet")
     pages = [ingot.json("inspect", engine)["memory"]["bytes_per_page"] for engine in (wide, scaled)]
     assert pages[1] * 128 == pages[0] * 68, pages  # heads of 64: 2 * 64 + 8 bytes instead of 4 * 64
@@ -98,14 +100,31 @@ def long_prompt(ingot, quantize):
     return f"ids {wgmma[0]}, on the CPU {cpu['ids']}"
 
 
-def add(suite, ingot):
-    for quantize in ([], ["--quantize", "int4-g64"]):
+QUICK = ("gemma3-layer-types", "llama3-tied")  # of the tiny checkpoints; the list of bits (tests/bits) has more
+
+
+def add(suite, ingot, long):
+    for quantize in ([], ["--quantize", "int4-g64"]) if long else ([],):
         suite.check(f"gpu long prompt {' '.join(quantize)}: the same bits with and without wgmma", lambda: long_prompt(ingot, quantize))
     for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir()):
         ids = json.loads((folder / "ids.json").read_text())
         ids = ids["ids"] if isinstance(ids, dict) else ids
+        if not long and folder.name not in QUICK:
+            continue
         gguf = folder / "model.gguf"
         model = gguf if gguf.exists() else folder
         suite.check(f"gpu {folder.name}: on the emulator", lambda: tiny(ingot, model, ids, numpy.load(folder / "expected.npy")))
-        if not gguf.exists():
+        if not gguf.exists() and (long or folder.name == QUICK[1]):
             suite.check(f"gpu {folder.name}: made-up weights", lambda: seeded(ingot, model))
+
+
+class Real:
+    """The checks of a real model, as a part of its own."""
+
+    def __init__(self, checkpoints):
+        self.checkpoint = Checkpoint("smollm2", (checkpoints / "smollm2.gguf").resolve(), {})
+
+    def add(self, suite, ingot, long):
+        suite.check("gpu smollm2: the first ids on the emulator", lambda: greedy(ingot, self.checkpoint))
+        if long:
+            suite.check("gpu smollm2: a KV cache of fp8 on the emulator", lambda: scaled_kv(ingot, self.checkpoint))

@@ -12,13 +12,18 @@ class Skip(Exception):
 
 
 class Suite:
-    """Runs checks one by one; a check is a function that asserts and may return a remark to print."""
+    """Runs checks; a check is a function that asserts and may return a remark to print. With `only`, those alone whose name holds it
+    in either case, and those that others need."""
 
-    def __init__(self):
+    def __init__(self, only=""):
+        self.only = only.lower()
         self.results = []  # (name, seconds, failure or None)
         self.skipped = {}  # name -> why
 
-    def check(self, name, function):
+    def check(self, name, function, needed=False):
+        """Whether it passed, or did not run."""
+        if self.only not in name.lower() and not needed:
+            return True
         start = time.monotonic()
         failure, remark = None, ""
         try:
@@ -54,14 +59,18 @@ class Suite:
 
 
 class Ingot:
-    """The program under test. Calls fail the check with its own words if it exits with another code."""
+    """The program under test. Calls fail the check with its own words if it exits with another code. `code`: a folder where its
+    compiler keeps the code it generated, since many checks compile the same kernels; that engines are the same with and without is a
+    test of its own (tests/tools/code_cache.test). A call that says -j wants its code made."""
 
-    def __init__(self, path, work):
-        self.path, self.work = str(path), pathlib.Path(work)
+    def __init__(self, path, work, code=None):
+        self.path, self.work, self.code = str(path), pathlib.Path(work), code
         self.work.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, *arguments, code=0, text=None):
         command = [self.path, *map(str, arguments)]
+        if self.code and command[1] == "compile" and "--cache" not in command and "-j" not in command:
+            command += ["--cache", str(self.code)]
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=600)
         shown = " ".join(command)[:300]
         assert done.returncode == code, f"{shown}\nexit code {done.returncode}, expected {code}\n{done.stderr[-2000:]}"

@@ -9,6 +9,28 @@ namespace ingot::cuda::test {
 
 using ingot::test::KernelModule;
 
+//===----------------------------------------------------------------------===//
+// Formats of tests that go through all of them
+//===----------------------------------------------------------------------===//
+
+/// One format of each way to lie in memory and to become numbers: floats, 4 bits with and without a
+/// minimum, a fifth bit, bytes, both kinds of super-blocks, fp8. They run always.
+inline auto eachKindOfFormat() {
+  return testing::Values(WeightFormat::BF16, WeightFormat::Q4_1, WeightFormat::Q5_0,
+                         WeightFormat::Int8, WeightFormat::Int4G128, WeightFormat::Q4_K,
+                         WeightFormat::Q6_K, WeightFormat::Fp8Tensor);
+}
+/// The others, of the long tests. The three of fp8 are packed alike and make the same kernels: one
+/// will do.
+inline auto otherFormats() {
+  return testing::Values(WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0,
+                         WeightFormat::Q5_1, WeightFormat::Q8_0, WeightFormat::Q5_K,
+                         WeightFormat::Int4G32, WeightFormat::Int4G64);
+}
+inline std::string nameOfFormat(const testing::TestParamInfo<WeightFormat> &info) {
+  return std::string(numericFormat(info.param).name);
+}
+
 inline std::string rowsType(const char *kind, int64_t n) {
   return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
 }

@@ -51,12 +51,12 @@ std::string textOf(const Case &c, size_t number) {
   return c.lowBits ? withLowBits(text) : text;
 }
 
-TEST(CudaFewTokens, NormInTheProjection) {
+void expectNorms(std::initializer_list<size_t> numbers) {
   std::string text;
-  for (size_t i = 0; i < std::size(kCases); ++i)
+  for (size_t i : numbers)
     text += textOf(kCases[i], i);
   onEveryBuild(text, [&](Emulated &gpu, const HostKernels &kernels) {
-    for (size_t number = 0; number < std::size(kCases); ++number) {
+    for (size_t number : numbers) {
       const Case &c = kCases[number];
       std::string name = "k" + std::to_string(number);
       const std::vector<CudaVariant> &variants = kernels.program(name).variants;
@@ -98,6 +98,9 @@ TEST(CudaFewTokens, NormInTheProjection) {
     }
   });
 }
+
+TEST(CudaFewTokens, NormInTheProjection) { expectNorms({1, 3}); }
+TEST(DISABLED_LongCudaFewTokens, NormInTheProjection) { expectNorms({0, 2}); }
 
 /// The head's keys are those of the kernel that reads its logits: argmax_finish finds the same ids,
 /// the lower of equals. Tile 1 of the weight is tile 0 again; row 1 has a zero input.
@@ -178,9 +181,9 @@ const AppendCase kAppendCases[] = {
     {{2, 2, 40, 24, true, false}, WeightFormat::Q4_K, WeightFormat::Q6_K, 256, 0, true}};
 
 /// q and the pool are those of norm, projections and rope_append, byte by byte.
-TEST(CudaFewTokens, AppendInTheProjection) {
+void expectAppends(std::initializer_list<size_t> numbers) {
   std::string text;
-  for (size_t i = 0; i < std::size(kAppendCases); ++i) {
+  for (size_t i : numbers) {
     const AppendCase &c = kAppendCases[i];
     std::string n = std::to_string(i);
     int64_t d = c.heads.headDim;
@@ -197,7 +200,7 @@ TEST(CudaFewTokens, AppendInTheProjection) {
     BatchView batch{};
     batch.positions = gpu.put(positions), batch.sequenceOf = gpu.put(sequenceOf);
     batch.blockTable = gpu.put(blockTable), batch.blockTableStride = 3;
-    for (size_t number = 0; number < std::size(kAppendCases); ++number) {
+    for (size_t number : numbers) {
       const AppendCase &c = kAppendCases[number];
       std::string n = std::to_string(number);
       int64_t d = c.heads.headDim, most = positions.size();
@@ -253,6 +256,9 @@ TEST(CudaFewTokens, AppendInTheProjection) {
     }
   });
 }
+
+TEST(CudaFewTokens, AppendInTheProjection) { expectAppends({0, 2}); }
+TEST(DISABLED_LongCudaFewTokens, AppendInTheProjection) { expectAppends({1}); }
 
 /// A norm of few rows is not launched, and of more it is what it was.
 TEST(CudaFewTokens, IdleNorm) {

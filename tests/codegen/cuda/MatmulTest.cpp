@@ -74,7 +74,7 @@ void expectVariants(const HostKernels &kernels, Build run, WeightFormat format, 
   }
 }
 
-class CudaMatmul : public testing::TestWithParam<int> {};
+class CudaMatmul : public testing::TestWithParam<WeightFormat> {};
 
 /// All builds and schedules; `most` tokens in the second build's first schedule and `few` else.
 void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, EmitOptions options,
@@ -95,7 +95,7 @@ void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, Emi
 
 /// At token counts around a variant's own.
 TEST_P(CudaMatmul, EveryVariantEveryBatch) {
-  WeightFormat format = WeightFormat(GetParam());
+  WeightFormat format = GetParam();
   const NumericFormat &numeric = numericFormat(format);
   // N and K off every tile; K of super-blocks is whole. Seven blocks of 64 in four parts; group 128
   // cut in the middle.
@@ -112,7 +112,7 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
 /// in each direction (a cluster, of which the second has few rows; of a float weight 256 tokens).
 /// The last shape has fewer runs than there are stages, and a block without rows.
 TEST_P(CudaMatmul, Wgmma) {
-  WeightFormat format = WeightFormat(GetParam());
+  WeightFormat format = GetParam();
   bool super = numericFormat(format).superGroup;
   std::vector<Shape> shapes{super ? Shape{147, 1280} : Shape{147, 557}};
   if (format == WeightFormat::BF16 || format == WeightFormat::Int4G128)
@@ -136,11 +136,8 @@ TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
   expectVariants(kernels, {false, 2}, WeightFormat::BF16, {600, 37}, 2048 + 300);
 }
 
-// The three of fp8 are packed alike and make the same kernels: one will do.
-INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, testing::Range(0, int(WeightFormat::Fp8Tensor) + 1),
-                         [](const auto &info) {
-                           return std::string(numericFormat(WeightFormat(info.param)).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(All, CudaMatmul, eachKindOfFormat(), nameOfFormat);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Long, CudaMatmul, otherFormats(), nameOfFormat);
 
 //===----------------------------------------------------------------------===//
 // Products of fp8
@@ -330,10 +327,9 @@ TEST(CudaMatmulFusion, ResidualInPlace) {
 }
 
 /// A pair, bf16 rows out, N no multiple of 64; and what SiLU makes of it.
-TEST(CudaMatmulFusion, PairToBf16) {
+void expectPairs(std::initializer_list<WeightFormat> formats) {
   int64_t n = 88, tokens = 10;
-  for (WeightFormat format :
-       {WeightFormat::Q4_1, WeightFormat::Int4G128, WeightFormat::BF16, WeightFormat::Q4_K}) {
+  for (WeightFormat format : formats) {
     const int64_t k = numericFormat(format).superGroup ? 5 * 256 : 320;
     std::vector<CudaProgram> programs = everyLoop(gateUp("pair", format, n, k, true));
     for (bool checked : {true, false}) {
@@ -366,6 +362,11 @@ TEST(CudaMatmulFusion, PairToBf16) {
       }
     }
   }
+}
+
+TEST(CudaMatmulFusion, PairToBf16) { expectPairs({WeightFormat::BF16, WeightFormat::Q4_1}); }
+TEST(DISABLED_LongCudaMatmulFusion, PairToBf16) {
+  expectPairs({WeightFormat::Int4G128, WeightFormat::Q4_K});
 }
 
 /// Segments of several widths and formats in one launch.

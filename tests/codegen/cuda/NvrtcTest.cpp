@@ -88,31 +88,32 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
-TEST(Nvrtc, SmallModel) {
-  compileEverywhere(modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8), kArchitectures,
-                    printing());
+/// The first architecture, the one with kernels of its own and the last; the long tests have all.
+std::string smallModel() {
+  return modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8);
 }
-TEST(Nvrtc, LargeModel) {
-  compileEverywhere(modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2),
-                    kArchitectures, printing());
+std::string largeModel() {
+  return modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2);
 }
+TEST(Nvrtc, SmallModel) { compileEverywhere(smallModel(), {"sm_80", "sm_120a"}, printing()); }
+TEST(Nvrtc, LargeModel) { compileEverywhere(largeModel(), {"sm_90a"}, printing()); }
+TEST(DISABLED_LongNvrtc, SmallModel) { compileEverywhere(smallModel(), kArchitectures, printing()); }
+TEST(DISABLED_LongNvrtc, LargeModel) { compileEverywhere(largeModel(), kArchitectures, printing()); }
 
 TEST(Nvrtc, Sampling) {
   compileEverywhere({argmaxProgram(262144), drawProgram(262144)}, kArchitectures, printing());
 }
 
-class NvrtcFormats : public testing::TestWithParam<int> {};
+class NvrtcFormats : public testing::TestWithParam<WeightFormat> {};
 TEST_P(NvrtcFormats, Matmuls) {
-  WeightFormat format = WeightFormat(GetParam());
+  WeightFormat format = GetParam();
   std::string qkv = projections("qkv", 2048, {{format, 1024}, {format, 256}, {format, 256}});
   compileEverywhere(withAppend(withNorm(qkv, 2048, 4), {8, 2, 128, 128, false, false}) +
                         withNorm(gateUp("pair", format, 1024, 1024, true), 1024, 8),
                     {"sm_90a"}, printing());
 }
-INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, testing::Range(0, int(WeightFormat::Fp8Tensor) + 1),
-                         [](const auto &info) {
-                           return std::string(numericFormat(WeightFormat(info.param)).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, eachKindOfFormat(), nameOfFormat);
+INSTANTIATE_TEST_SUITE_P(DISABLED_Long, NvrtcFormats, otherFormats(), nameOfFormat);
 
 TEST(NvrtcHeads, WideAndOdd) {
   compileEverywhere(attention("wide", {4, 1, 256, 512, 50, "bf16"}) +
@@ -129,7 +130,7 @@ EmitOptions withWgmma() {
   return options;
 }
 TEST_P(NvrtcFormats, Wgmma) {
-  WeightFormat format = WeightFormat(GetParam());
+  WeightFormat format = GetParam();
   compileEverywhere(plainMatmul("plain", format, 4096, 14336) +
                         gateUp("pair", format, 14336, 4096, true),
                     {"sm_90a"}, printing(), withWgmma());
