@@ -1,0 +1,173 @@
+"""Two builds of Ingot in turns on the same machine, work by work: is the new one as fast as the old one?
+
+  pair.py OLD_BUILD NEW_BUILD [--pairs 15] [--most 60] [--least 0.97] [--only WORK]… [--model smollm2] [--json FILE]
+
+A build is a folder with bin/ingot. Each compiles its own engines from the same checkpoint, so their formats may differ. A pair measures
+both, one right after the other, every other pair in the other order; its ratio is new to old, above 1 where the new build is faster. The
+figure of a work is the median of the ratios, and beside it the bound above which the true ratio lies with a confidence of 95 %: Wilcoxon's
+signed ranks (the k-th smallest mean of two ratios, k from the exact distribution), which takes a share of spoilt pairs and asks of the
+noise only that it favours nobody. Where the bound is below --least after --pairs, pairs are added up to --most; so that looking three times
+does not make the bound weaker, each look has a third of the 5 %. Exit code 1 where a bound stays below --least, 2 for wrong usage.
+
+docs/benchmarks.md says what each work is.
+"""
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+import measure
+from measure import say
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CONFIDENCE = 0.95
+LOOKS = 3  # after --pairs, after twice as many, and after --most
+CHECKS = ("fuse", "verify")  # phases of `ingot compile` that run the interpreter
+
+
+class Build:
+    def __init__(self, folder, work, checkpoint):
+        self.ingot = folder / "bin" / "ingot"
+        if not self.ingot.exists():
+            raise measure.Failed(f"{folder} has no bin/ingot")
+        work.mkdir(parents=True, exist_ok=True)
+        self.checkpoint, self.scratch, self.engine = checkpoint, work / "compiled.ingot", work / "engine.ingot"
+        measure.run(self.ingot, "compile", checkpoint, "-o", self.engine, "--quiet")
+
+    def bench(self, *arguments):
+        """Tokens per second."""
+        rows = json.loads(measure.run(self.ingot, "bench", self.engine, "--format", "json", "--quiet", *arguments))
+        return rows[0]["tokens_per_s"]
+
+    def start(self):
+        """Starts per second, of five: process start to its end after one new id."""
+        command = (self.ingot, "run", self.engine, "--prompt-ids", ",".join(["504"] * measure.START_PROMPT), "-n", "1", "--greedy", "--quiet")
+        return 1 / statistics.median(measure.run_counted(*command)[0] for _ in range(5))
+
+    def compile(self):
+        """Compilations per second, without the phases that the interpreter is in."""
+        summary = json.loads(measure.run(self.ingot, "compile", self.checkpoint, "-o", self.scratch, "--json"))
+        self.scratch.unlink()
+        return 1 / sum(seconds for phase, seconds in summary["phases"].items() if phase not in CHECKS)
+
+
+WORKS = {
+    "decode": lambda build: build.bench("-p", "0", "-n", "128", "-r", "3"),
+    "prefill": lambda build: build.bench("-p", "512", "-n", "0", "-r", "5"),
+    "parallel8": lambda build: build.bench("-p", "0", "-n", "0", "--parallel", "8", "-r", "3"),
+    "parallel32": lambda build: build.bench("-p", "0", "-n", "0", "--parallel", "32", "-r", "1"),
+    "start": Build.start,
+    "compile": Build.compile,
+}
+
+
+# ---------------------------------------------------------------- statistics
+
+def signed_rank_place(count, chance):
+    """The largest k for which the k-th smallest mean of two lies above the true median with at most this chance; 0: none does."""
+    ways = [1]  # of so many subsets of the ranks 1 … count to have a sum
+    for rank in range(1, count + 1):
+        longer = ways + [0] * rank
+        for total, number in enumerate(ways):
+            longer[total + rank] += number
+        ways = longer
+    limit, below, place = chance * 2 ** count, 0, 0
+    while below + ways[place] <= limit:
+        below += ways[place]
+        place += 1
+    return place
+
+
+def lower_bound(ratios, chance):
+    """Of the median of what the ratios are drawn from, in logarithms. 0 where there are too few."""
+    logs = [math.log(ratio) for ratio in ratios]
+    means = sorted((a + b) / 2 for i, a in enumerate(logs) for b in logs[i:])
+    place = signed_rank_place(len(logs), chance)
+    return math.exp(means[place - 1]) if place else 0.0
+
+
+def looks(pairs, most):
+    """After how many pairs the bound is looked at."""
+    return sorted({min(count, max(most, pairs)) for count in (pairs, 2 * pairs, max(most, pairs))})
+
+
+def judged(next_ratio, pairs, most, least):
+    """Takes pairs until the bound is good enough or there are `most`: (ratios, bound)."""
+    ratios = []
+    for count in looks(pairs, most):
+        while len(ratios) < count:
+            ratios.append(next_ratio(len(ratios)))
+        bound = lower_bound(ratios, (1 - CONFIDENCE) / LOOKS)
+        if bound >= least:
+            break
+    return ratios, bound
+
+
+# ---------------------------------------------------------------- the program
+
+def compare(work, old, new, options):
+    samples = []
+
+    def pair(number):
+        both = {}
+        for name in ("old", "new") if number % 2 == 0 else ("new", "old"):
+            both[name] = WORKS[work]({"old": old, "new": new}[name])
+        samples.append(both)
+        return both["new"] / both["old"]
+
+    for build in (old, new):
+        WORKS[work](build)  # page caches, and code that is read the first time
+    ratios, bound = judged(pair, options.pairs, options.most, options.least)
+    return {"work": work, "pairs": len(ratios), "median": statistics.median(ratios), "bound": bound, "met": bound >= options.least,
+            "old": statistics.median(sample["old"] for sample in samples), "new": statistics.median(sample["new"] for sample in samples),
+            "samples": samples}
+
+
+def line(row):
+    return (f"{row['work']:<11}{row['median']:>8.3f}{row['bound']:>8.3f}{row['old']:>12.4g}{row['new']:>12.4g}{row['pairs']:>7}"
+            f"  {'yes' if row['met'] else 'NO'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=pathlib.Path)
+    parser.add_argument("new", type=pathlib.Path)
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--most", type=int, default=60)
+    parser.add_argument("--least", type=float, default=0.97)
+    parser.add_argument("--only", action="append", default=[], metavar="WORK", help=", ".join(WORKS))
+    parser.add_argument("--model", default="smollm2", help="the checkpoint's name")
+    parser.add_argument("--checkpoints", type=pathlib.Path, default=ROOT / "build" / "checkpoints")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench" / "pair")
+    parser.add_argument("--json", type=pathlib.Path, help="default: pair.json in the work folder")
+    options = parser.parse_args()
+    unknown = [work for work in options.only if work not in WORKS]
+    if unknown:
+        parser.error(f"there is no work {unknown[0]}; there are: {' '.join(WORKS)}")
+    if signed_rank_place(options.pairs, (1 - CONFIDENCE) / LOOKS) == 0:
+        parser.error(f"{options.pairs} pairs have no bound of {CONFIDENCE:.0%}")
+    checkpoint = (options.checkpoints / f"{options.model}.gguf").resolve()
+    if not checkpoint.exists():
+        parser.error(f"there is no {checkpoint}: ./dev bench fetches it")
+    results = options.json or options.work / "pair.json"
+    rows = []
+    try:
+        old, new = (Build(folder.resolve(), options.work / name, checkpoint) for folder, name in ((options.old, "old"), (options.new, "new")))
+        print(f"{'work':<11}{'median':>8}{'bound':>8}{'old /s':>12}{'new /s':>12}{'pairs':>7}  ≥ {options.least:g}", flush=True)
+        for work in options.only or WORKS:
+            rows.append(compare(work, old, new, options))
+            print(line(rows[-1]), flush=True)
+            results.parent.mkdir(parents=True, exist_ok=True)
+            results.write_text(json.dumps({"old": str(options.old), "new": str(options.new), "model": options.model, "least": options.least,
+                                           "confidence": CONFIDENCE, "rows": rows}, indent=1) + "\n")
+    except measure.Failed as failed:
+        say(f"pair.py: {failed}")
+        return 2
+    say(f"==> every sample: {results}")
+    return 0 if all(row["met"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

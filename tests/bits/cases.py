@@ -1,0 +1,88 @@
+"""What is in the list of bits: models × options × devices. A case of `long` is run by --long alone."""
+from dataclasses import dataclass
+
+EMULATOR = "cuda-emulator:sm_90a"
+QUANTIZED = ("int8", "int4-g32", "int4-g64", "int4-g128", "fp8")
+GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")
+FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
+          "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed")  # models with float matrices
+
+
+@dataclass(frozen=True)
+class Case:
+    model: str
+    options: tuple = ()  # of `ingot compile`
+    long: bool = False
+    emulator: bool = False
+    tokens: int = 64  # of a step at most; every other run has fewer
+
+    @property
+    def name(self):
+        words = [word.removeprefix("--") for word in self.options if word not in ("--target", "--quantize", "--precision", EMULATOR)]
+        return " ".join([*(["emulator:"] if self.emulator else []), self.model, *words,
+                         *([f"steps of {self.tokens}"] if self.tokens != 64 else [])])
+
+    @property
+    def by_level(self):
+        """bf16 matrices are multiplied by vdpbf16ps at avx512 and by fma at avx2: the one kind whose bits differ by level."""
+        exact = "exact" in self.options
+        return self.model in FLOATS and not exact and not self.emulator and "--quantize" not in self.options
+
+
+def cpu():
+    for model in ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
+                  "llama-gguf-mixed", "gemma3-gguf-mixed"):
+        yield Case(model)
+        yield Case(model, ("--precision", "exact"))
+    for model in ("llama", "gemma3-shape"):
+        yield Case(model)
+        for kv in ("f32", "bf16", "int8"):
+            yield Case(model, ("--quantize", "int8", "--kv", kv))
+        for kind in QUANTIZED:
+            yield Case(model, ("--quantize", kind), long=model != "llama")
+    for kind in ("int8", "int4-g64", "fp8"):
+        yield Case("llama-odd", ("--quantize", kind))
+        yield Case("llama-odd", ("--quantize", kind, "--precision", "exact"), long=kind == "int8")
+    yield Case("mistral", ("--quantize", "int8"))
+    yield Case("mistral", ("--quantize", "int8", "--kv", "int8"))
+    yield Case("llama-seed", ("--quantize", "int4-g64"))
+    for kind in GGUF:
+        yield Case(f"gguf-{kind}")
+        yield Case(f"gguf-{kind}", ("--precision", "exact"), long=True)
+    yield Case("smollm2")
+    yield Case("smollm2", ("--kv", "int8"))
+    yield Case("smollm2", ("--precision", "exact"), long=True)
+    yield Case("smollm2", ("--kv", "bf16"), long=True)
+    yield Case("gemma3")
+    yield Case("gemma3", ("--precision", "exact"), long=True)
+    yield Case("gemma3", ("--kv", "int8"), long=True)
+    # What is left out above: every type of cache with every way to store it, and every format of the tiny ones.
+    for model in ("llama3-tied", "mistral-window", "gemma3-layer-types", "gemma3-old-config", "llama-biases-sharded", "llama-old-config"):
+        for kind in QUANTIZED:
+            yield Case(model, ("--quantize", kind), long=True)
+        for kv in ("f32", "bf16"):
+            yield Case(model, ("--kv", kv), long=True)
+    for model in ("llama-odd", "mistral"):
+        yield Case(model, long=True)
+        for kv in ("f32", "bf16", "int8"):
+            yield Case(model, ("--quantize", "int4-g32", "--kv", kv), long=True)
+
+
+def emulator():
+    def on(model, *options, **more):
+        return Case(model, ("--target", EMULATOR, *options), emulator=True, **more)
+
+    yield on("llama3-tied")
+    yield on("llama", "--quantize", "int8", "--kv", "fp8")
+    yield on("gemma3-layer-types", long=True)
+    yield on("gguf-q4_k", long=True)
+    yield on("llama-gguf-mixed", long=True)
+    yield on("mistral", "--quantize", "int4-g64", long=True)
+    yield on("llama", "--quantize", "fp8", long=True)
+    yield on("llama", "--quantize", "fp8", tokens=128, long=True)  # wgmma, rows of fp8
+    yield on("llama", "--quantize", "int4-g64", tokens=128, long=True)
+    yield on("llama-odd", "--quantize", "int8", "--batch-invariant", tokens=128, long=True)
+
+
+def cases():
+    return [*cpu(), *emulator()]
