@@ -136,7 +136,7 @@ private:
   Result<void> generateCode();
   /// From the fused module to one more program of the engine.
   Result<void> buildGpuProgram();
-  std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program, const fb::EngineT &table) const;
+  std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program, const fb::ProgramT &table) const;
   /// The code of all kernels for a level: from the cache, if it is there.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
   /// How many of these objects the cache had, since it was last asked; empty without a cache.
@@ -501,8 +501,8 @@ Result<void> Compilation::generateCode() {
   progress.phase("kernels");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
-  uint64_t weightBytes = planToTable(program, table, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
-  table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
+  auto built = std::make_unique<fb::ProgramT>();
+  uint64_t weightBytes = planToTable(program, *built, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
   if (options.emit == Emit::Rows)
     return tune(kernels, options, threads, progress);
   if (options.emit == Emit::Llvm || options.emit == Emit::Asm) {
@@ -521,7 +521,7 @@ Result<void> Compilation::generateCode() {
   }
 
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, table, options.seed) : weightJobs(program, table, *checkpoint);
+  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
   size_t codeBytes = 0;
@@ -537,15 +537,17 @@ Result<void> Compilation::generateCode() {
     codeBytes += code->size();
     auto entry = std::make_unique<fb::CodeObjectT>();
     entry->costs = scheduled.costs();
-    for (auto [kernel, fn] : llvm::zip_equal(table.kernels, scheduled.kernels())) // rows may want more than the model
+    for (auto [kernel, fn] : llvm::zip_equal(built->kernels, scheduled.kernels())) // rows may want more than the model
       kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
     entry->target = "cpu:" + level;
     entry->segment = segments.size();
     for (kernel::FuncOp fn : kernels)
       entry->kernel_symbols.push_back(fn.getSymName().str());
-    table.code.push_back(std::move(entry));
+    built->code.push_back(std::move(entry));
     segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
   }
+  writeOriginOfProgram(options.kv, program, *built);
+  table.programs.push_back(std::move(built));
   progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
                 std::to_string(codeBytes / 1000) + " kB" + tuned + cacheNote(options.targets.size()));
   if (!options.tuning.empty() && tuned.empty())
@@ -555,14 +557,14 @@ Result<void> Compilation::generateCode() {
   return {};
 }
 
-std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, const fb::EngineT &table) const {
+std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, const fb::ProgramT &table) const {
   auto model = std::make_unique<fb::ModelT>();
   model->name = checkpoint->name;
   model->family = program.getFamily().str();
   model->vocab = program.getVocab();
   model->hidden = program.getHidden();
   model->context = program.getMaxPositions();
-  for (const auto &step : table.steps)
+  for (const auto &step : table.entries.front()->steps)
     model->layers += step->layer >= 0;
   for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
     if (!weight.getValuesAttr())
@@ -597,10 +599,9 @@ Result<void> Compilation::buildGpuProgram() {
   progress.phase("gpu");
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
-  auto built = std::make_unique<fb::EngineT>();
+  auto built = std::make_unique<fb::ProgramT>();
   TableChoices choices{fb::WeightLayout::Fragment16, options.weights == WeightOrigin::Seed, static_cast<uint32_t>(segments.size())};
   uint64_t weightBytes = planToTable(program, *built, choices, kernels);
-  built->seed = choices.seeded ? options.seed : 0;
   if (options.emit == Emit::Cuda) {
     if (auto ok = chooseKernel(kernels, options.kernel); !ok)
       return ok;
@@ -622,10 +623,8 @@ Result<void> Compilation::buildGpuProgram() {
   progress.note(std::to_string(code->programs) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
                 std::to_string(code->bytes / 1000) + " kB" + cacheNote(code->programs * options.gpuTargets.size()) + "; " +
                 std::to_string(weightBytes / 1000000) + " MB of weights");
-  if (options.targets.empty())
-    table = std::move(*built);
-  else
-    table.programs.push_back(std::move(built));
+  writeOriginOfProgram(options.gpuKv, program, *built);
+  table.programs.push_back(std::move(built));
   return {};
 }
 
@@ -634,17 +633,11 @@ Result<void> Compilation::write() {
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   table.compiler_version = INGOT_VERSION;
   table.precision = options.exact ? fb::Precision::Exact : fb::Precision::Fast;
-  table.page_tokens = kPageTokens;
-  table.model = describeModel(program, table);
-  for (auto &other : table.programs) {
-    other->compiler_version = INGOT_VERSION;
-    other->precision = table.precision;
-    other->page_tokens = kPageTokens;
-    other->model = describeModel(program, table);
-  }
+  table.seed = options.weights == WeightOrigin::Seed ? options.seed : 0;
+  table.model = describeModel(program, *table.programs.front());
   text.addTo(table, segments);
 
-  writeOrigin(options, *checkpoint, program, evidence, table);
+  writeOrigin(options, *checkpoint, evidence, table);
 
   WriteOptions how;
   how.threads = threads;

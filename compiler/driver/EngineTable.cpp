@@ -1,13 +1,16 @@
 //===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
 #include "compiler/driver/EngineTable.h"
 #include "codegen/cpu/CpuCodegen.h"
+#include "runtime/device/Batch.h"
 #include "runtime/formats/FragmentLayout.h"
+#include "runtime/kv/KvGroup.h"
 
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
+using runtime::kReadBlock;
 
 static fb::BufferClass classOf(plan::BufferClass kind) {
   switch (kind) {
@@ -16,14 +19,6 @@ static fb::BufferClass classOf(plan::BufferClass kind) {
   case plan::BufferClass::Fixed: return fb::BufferClass::Fixed;
   }
   llvm_unreachable("all classes are covered");
-}
-
-static fb::ElementType elementOf(StringRef name) {
-  return name == "f32"   ? fb::ElementType::F32
-         : name == "f16" ? fb::ElementType::F16
-         : name == "fp8" ? fb::ElementType::Fp8
-         : name == "int8" ? fb::ElementType::Int8
-                          : fb::ElementType::BF16;
 }
 
 static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
@@ -48,7 +43,7 @@ struct Lists {
       return {fb::ArgKind::Weight, weights.lookup(ref.getSymbol().getValue())};
     if (auto ref = dyn_cast<plan::LayerWeightRefAttr>(operand))
       return {fb::ArgKind::LayerWeight, static_cast<uint32_t>(ref.getIndex())};
-    return {fb::ArgKind::Kv, 0};
+    return {fb::ArgKind::State, 0}; // a step brings one
   }
 };
 } // namespace
@@ -72,8 +67,15 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   return weight;
 }
 
+static void addOutput(fb::EntryT &entry, fb::OutputRole role, fb::Encoding encoding, uint32_t buffer) {
+  auto output = std::make_unique<fb::OutputT>();
+  output->role = role, output->encoding = encoding, output->buffer = buffer;
+  entry.outputs.push_back(std::move(output));
+}
+
 /// The rows that the head reads, if they are of a kind that the runtime decodes.
-static void noteHiddenRows(plan::ProgramOp program, const Lists &lists, ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
+static void noteHiddenRows(plan::ProgramOp program, const Lists &lists, ArrayRef<kernel::FuncOp> kernels,
+                           const fb::ProgramT &table, fb::EntryT &entry) {
   program.walk([&](plan::LaunchOp launch) {
     auto isLogits = [&](Attribute arg) {
       auto ref = dyn_cast<plan::BufferRefAttr>(arg);
@@ -87,14 +89,39 @@ static void noteHiddenRows(plan::ProgramOp program, const Lists &lists, ArrayRef
     if (!source || !rows || (rows.getKind() != kernel::RowKind::F32 && rows.getKind() != kernel::RowKind::Q8x2))
       return;
     const uint32_t buffer = lists.buffers.lookup(source.getSymbol().getValue());
-    if (table.buffers[buffer]->class_ != fb::BufferClass::PerRow)
-      return;
-    table.hidden_rows = int32_t(buffer);
-    table.hidden_planes = rows.getKind() == kernel::RowKind::Q8x2;
+    if (table.buffers[buffer]->class_ == fb::BufferClass::PerRow)
+      addOutput(entry, fb::OutputRole::Hidden,
+                rows.getKind() == kernel::RowKind::Q8x2 ? fb::Encoding::Q8x2 : fb::Encoding::F32, buffer);
   });
 }
 
-uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, const TableChoices &choices,
+/// A page of the state holds k and v of the slot's heads.
+static std::unique_ptr<fb::StateT> stateOf(plan::KvSlotOp slot, size_t number) {
+  auto state = std::make_unique<fb::StateT>();
+  state->name = "kv." + std::to_string(number);
+  for (const char *name : {"k", "v"}) {
+    auto stream = std::make_unique<fb::StreamT>();
+    stream->name = name;
+    stream->heads = slot.getKvHeads();
+    stream->width = slot.getHeadDim();
+    stream->format = slot.getElement().str();
+    state->streams.push_back(std::move(stream));
+  }
+  state->window = slot.getWindow();
+  state->page_bytes = slot.getPageBytes();
+  return state;
+}
+
+static std::unique_ptr<fb::AbiT> abiOf(const TableChoices &choices) {
+  auto abi = std::make_unique<fb::AbiT>();
+  abi->page_tokens = kPageTokens;
+  abi->attention_tile = kAttentionTile;
+  abi->greedy_rows = choices.layout == fb::WeightLayout::Panel32 ? kGreedyRows : 0;
+  abi->read_block = kReadBlock;
+  return abi;
+}
+
+uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                                SmallVectorImpl<kernel::FuncOp> &kernels) {
   Lists lists;
   uint64_t weightBytes = 0, seedBytes = 0;
@@ -125,45 +152,49 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::EngineT &table, cons
       entry->offset = buffer.getOffset().value_or(0);
       table.buffers.push_back(std::move(entry));
     } else if (auto slot = dyn_cast<plan::KvSlotOp>(op)) {
-      auto entry = std::make_unique<fb::KvSlotT>();
-      entry->kv_heads = slot.getKvHeads();
-      entry->head_dim = slot.getHeadDim();
-      entry->type = elementOf(slot.getElement());
-      entry->window = slot.getWindow();
-      entry->page_bytes = slot.getPageBytes();
-      table.kv_slots.push_back(std::move(entry));
+      table.states.push_back(stateOf(slot, table.states.size()));
     }
   }
+  table.abi = abiOf(choices);
   for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
     lists.sections[section.getSymName()] = table.sections.size();
     auto entry = std::make_unique<fb::SectionT>();
     entry->name = section.getSymName().str();
+    entry->cases.push_back(std::make_unique<fb::CaseT>());
     for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
       auto item = std::make_unique<fb::LaunchT>();
       item->kernel = lists.kernels.lookup(launch.getKernel());
       for (Attribute operand : launch.getArgs())
         item->args.push_back(lists.argOf(operand));
       item->barrier = !launch.getNoBarrier();
-      entry->launches.push_back(std::move(item));
+      entry->cases.front()->launches.push_back(std::move(item));
     }
     table.sections.push_back(std::move(entry));
   }
-  for (plan::StepOp step : program.getBody().getOps<plan::StepOp>()) {
-    auto entry = std::make_unique<fb::StepT>();
-    entry->section = lists.sections.lookup(step.getSection());
-    if (step.getWeights())
-      for (auto ref : step.getWeights()->getAsRange<FlatSymbolRefAttr>())
-        entry->weights.push_back(lists.weights.lookup(ref.getValue()));
-    entry->kv_slot = step.getKvSlot() ? int32_t(*step.getKvSlot()) : -1;
-    entry->layer = step.getLayer() ? int32_t(*step.getLayer()) : -1;
-    table.steps.push_back(std::move(entry));
+  auto generate = std::make_unique<fb::EntryT>();
+  generate->name = "generate";
+  generate->modes = {fb::Mode::Logits};
+  for (plan::StepOp op : program.getBody().getOps<plan::StepOp>()) {
+    auto step = std::make_unique<fb::StepT>();
+    step->section = lists.sections.lookup(op.getSection());
+    if (op.getWeights())
+      for (auto ref : op.getWeights()->getAsRange<FlatSymbolRefAttr>())
+        step->weights.push_back(lists.weights.lookup(ref.getValue()));
+    if (op.getKvSlot())
+      step->states.push_back(*op.getKvSlot());
+    step->layer = op.getLayer() ? int32_t(*op.getLayer()) : -1;
+    generate->steps.push_back(std::move(step));
   }
-  table.logits_buffer = lists.buffers.lookup(program.getLogits().value_or(""));
-  if (program.getGreedyKeys())
-    table.greedy_keys = lists.buffers.lookup(*program.getGreedyKeys());
+  auto bufferNamed = [&](StringRef name) { return lists.buffers.lookup(name); };
+  addOutput(*generate, fb::OutputRole::Logits, fb::Encoding::F32, bufferNamed(program.getLogits().value_or("")));
+  if (program.getGreedyKeys()) {
+    addOutput(*generate, fb::OutputRole::Keys, fb::Encoding::Key, bufferNamed(*program.getGreedyKeys()));
+    generate->modes.push_back(fb::Mode::Greedy);
+  }
   if (program.getMaxima())
-    table.logit_maxima = lists.buffers.lookup(*program.getMaxima());
+    addOutput(*generate, fb::OutputRole::Maxima, fb::Encoding::F32, bufferNamed(*program.getMaxima()));
   if (choices.layout == fb::WeightLayout::Panel32)
-    noteHiddenRows(program, lists, kernels, table);
+    noteHiddenRows(program, lists, kernels, table, *generate);
+  table.entries.push_back(std::move(generate));
   return weightBytes;
 }

@@ -14,18 +14,18 @@ struct TableChoices {
   uint32_t weightSegment = 0;                          ///< where stored weights lie
 };
 
-/// Fills buffers, kernels, weights, sections, steps, KV slots and the logits of `table` from the plan, one to
-/// one. Stored weights get their offsets in their segment; the return value is its size. With `seeded`
+/// Fills kernels, buffers, weights, states, sections and the entry "generate" of `table` from the plan, one to
+/// one, and what its kernels were compiled for. Stored weights get their offsets in their segment; the return value is its size. With `seeded`
 /// only the vectors that the program gives values are stored: the device makes the others at load.
 /// `kernels` receives the kernels in table order.
-uint64_t planToTable(plan::ProgramOp program, fb::EngineT &table, const TableChoices &choices,
+uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 
 /// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the
 /// checkpoint misses was refused at import. The checkpoint must outlive the jobs.
-std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::EngineT &table, const import::Checkpoint &checkpoint);
+std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table, const import::Checkpoint &checkpoint);
 
 /// As weightJobs, without a checkpoint: the numbers of SeedWeights.h for the weights that are stored.
-std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed);
+std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table, uint64_t seed);
 
 } // namespace ingot::compiler

@@ -102,7 +102,7 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
 
 /// One buffer for all kernels that ask for a workspace: the last operand of their launches. No two of those are in a group of
 /// launches without a barrier, which may run at once.
-static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
+static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table) {
   uint64_t bytes = 0, end = 0;
   for (kernel::FuncOp kernel : kernels)
     bytes = std::max<uint64_t>(bytes, cuda::workspaceBytes(kernel));
@@ -121,13 +121,13 @@ static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
       continue;
     ++table.kernels[index]->args;
     for (const auto &section : table.sections)
-      for (const auto &launch : section->launches)
+      for (const auto &launch : section->cases.front()->launches)
         if (launch->kernel == index)
           launch->args.push_back(fb::Arg(fb::ArgKind::Buffer, table.buffers.size()));
   }
   for (const auto &section : table.sections) {
     [[maybe_unused]] int inGroup = 0;
-    for (const auto &launch : section->launches) {
+    for (const auto &launch : section->cases.front()->launches) {
       inGroup += launch->kernel < kernels.size() && cuda::workspaceBytes(kernels[launch->kernel]) != 0;
       assert(inGroup <= 1 && "they would write the same slots at once");
       if (launch->barrier)
@@ -138,26 +138,38 @@ static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::EngineT &table) {
 }
 
 namespace {
-/// Sections behind the logits that find ids, `argmax` with its keys first: the greedy one, and the one that draws. Their buffers
-/// are lines for each row, apart from all others: keys and sums outlive the step. The program has the keys already if its
-/// projections raise them.
-class IdSections {
+/// A section behind the logits that finds ids, `argmax` with its keys first: a case that takes the largest, one that draws, and
+/// none where the logits are wanted. Its buffers are lines for each row, apart from all others: keys and sums outlive the step. The
+/// program has the keys already if its projections raise them.
+class IdSection {
 public:
-  IdSections(fb::EngineT &table, int64_t vocabulary) : table(table) {
+  IdSection(fb::ProgramT &table, int64_t vocabulary) : table(table), entry(*table.entries.front()) {
     for (const auto &buffer : table.buffers)
       if (buffer->class_ == fb::BufferClass::PerRow)
         end = std::max(end, buffer->offset + buffer->per_unit);
-    const fb::Arg logits(fb::ArgKind::Buffer, table.logits_buffer);
-    const fb::Arg keys = table.greedy_keys < 0 ? buffer("greedy_keys", 64) : fb::Arg(fb::ArgKind::Buffer, table.greedy_keys);
+    const fb::Arg logits(fb::ArgKind::Buffer, outputOf(fb::OutputRole::Logits)->buffer);
+    const fb::OutputT *raised = outputOf(fb::OutputRole::Keys);
+    const fb::Arg keys = raised ? fb::Arg(fb::ArgKind::Buffer, raised->buffer) : buffer("greedy_keys", 64);
     const fb::Arg ids = buffer("greedy_ids", 64), sums = buffer("draw_sums", cuda::drawSumsBytes(vocabulary));
     // In the order of the symbols of argmaxProgram() and drawProgram().
     const uint32_t argmax = kernel("argmax", 2), finish = kernel("argmax_finish", 2), weigh = kernel("draw_weigh", 3),
                    draw = kernel("draw_ids", 4);
-    table.greedy_section = section("greedy", {{argmax, {logits, keys}}, {finish, {keys, ids}}});
-    table.draw_section =
-        section("draw", {{argmax, {logits, keys}}, {weigh, {logits, keys, sums}}, {draw, {logits, keys, sums, ids}}});
-    table.greedy_ids = ids.index();
-    table.takes_earlier_ids = true; // gather.cuh
+    auto section = std::make_unique<fb::SectionT>();
+    section->name = "ids";
+    section->cases.push_back(caseOf(fb::Mode::Greedy, {{argmax, {logits, keys}}, {finish, {keys, ids}}}));
+    section->cases.push_back(caseOf(
+        fb::Mode::Drawn, {{argmax, {logits, keys}}, {weigh, {logits, keys, sums}}, {draw, {logits, keys, sums, ids}}}));
+    section->cases.push_back(std::make_unique<fb::CaseT>());
+    // Its launches want the logits, and the plan saw nothing behind them.
+    table.sections[entry.steps.back()->section]->cases.front()->launches.back()->barrier = true;
+    auto step = std::make_unique<fb::StepT>();
+    step->section = table.sections.size();
+    table.sections.push_back(std::move(section));
+    entry.steps.push_back(std::move(step));
+    entry.modes = {fb::Mode::Logits, fb::Mode::Greedy, fb::Mode::Drawn};
+    auto found = std::make_unique<fb::OutputT>();
+    found->role = fb::OutputRole::Ids, found->encoding = fb::Encoding::I32, found->buffer = ids.index();
+    entry.outputs.push_back(std::move(found));
   }
 
 private:
@@ -183,20 +195,29 @@ private:
     return table.kernels.size() - 1;
   }
 
-  int32_t section(const char *name, ArrayRef<std::pair<uint32_t, std::vector<fb::Arg>>> launches) {
-    auto entry = std::make_unique<fb::SectionT>();
-    entry->name = name;
+  static std::unique_ptr<fb::CaseT> caseOf(fb::Mode mode, ArrayRef<std::pair<uint32_t, std::vector<fb::Arg>>> launches) {
+    auto one = std::make_unique<fb::CaseT>();
+    one->when.push_back(std::make_unique<fb::ConditionT>());
+    one->when.front()->quantity = fb::Quantity::Mode;
+    one->when.front()->value = static_cast<uint64_t>(mode);
     for (const auto &[kernel, args] : launches) {
       auto launch = std::make_unique<fb::LaunchT>();
       launch->kernel = kernel;
       launch->args = args;
-      entry->launches.push_back(std::move(launch));
+      one->launches.push_back(std::move(launch));
     }
-    table.sections.push_back(std::move(entry));
-    return table.sections.size() - 1;
+    return one;
   }
 
-  fb::EngineT &table;
+  const fb::OutputT *outputOf(fb::OutputRole role) const {
+    for (const auto &output : entry.outputs)
+      if (output->role == role)
+        return output.get();
+    return nullptr;
+  }
+
+  fb::ProgramT &table;
+  fb::EntryT &entry;
   uint64_t end = 0; ///< of the rows' arena
 };
 } // namespace
@@ -213,7 +234,7 @@ struct ProgramList {
 } // namespace
 
 static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text, const GpuCodeOptions &options,
-                                  const fb::EngineT &table) {
+                                  const fb::ProgramT &table) {
   auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
@@ -236,7 +257,7 @@ static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::
 
 /// `modules`: the compiled files; program p is in module p, or all are in the only one.
 static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kernels, const ProgramList &programs,
-                        ArrayRef<std::string> modules, fb::EngineT &table, std::vector<SegmentSource> &segments) {
+                        ArrayRef<std::string> modules, fb::ProgramT &table, std::vector<SegmentSource> &segments) {
   auto code = std::make_unique<fb::CodeObjectT>();
   code->target = target;
   code->segment = segments.size();
@@ -276,7 +297,7 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
 
 /// Code for targets that share one text; adds to `sum`.
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, const cuda::EmitOptions &text,
-                              const GpuCodeOptions &options, fb::EngineT &table, std::vector<SegmentSource> &segments,
+                              const GpuCodeOptions &options, fb::ProgramT &table, std::vector<SegmentSource> &segments,
                               GpuCode &sum) {
   auto programs = listOf(kernels, text, options, table);
   if (!programs)
@@ -319,12 +340,12 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   return {};
 }
 
-Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
+Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::ProgramT &table,
                                      std::vector<SegmentSource> &segments) {
   addWorkspace(kernels, table);
   const cuda::SharedAttention shared = cuda::sharedAttention(kernels);
   table.attention_shares = shared.shares, table.attention_slots = shared.slots;
-  IdSections(table, options.vocabulary);
+  IdSection(table, options.vocabulary);
   GpuCode sum;
   for (bool wgmma : {false, true}) {
     std::vector<std::string> alike;

@@ -28,9 +28,9 @@ struct GpuCode {
 };
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
-/// program `table`, whose kernels these are, and the sections that find or draw the ids of logits rows. Errors: E0460 a
+/// program `table`, whose kernels these are, and the section that finds or draws the ids of logits rows. Errors: E0460 a
 /// kernel cannot be printed (our bug), E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
-Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::EngineT &table,
+Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::ProgramT &table,
                            std::vector<SegmentSource> &segments);
 
 /// `--emit cuda`: the kernels as CUDA C++ for the first of the targets, one after the other. E0460.

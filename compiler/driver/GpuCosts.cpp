@@ -12,35 +12,40 @@ using namespace ingot::compiler;
 static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
 static constexpr uint64_t kFp8From = 65;
 
+/// The section's first launch of the kernel, in any case; null: it has none.
+static const fb::LaunchT *launchOf(const fb::SectionT &section, uint32_t kernel) {
+  for (const auto &one : section.cases)
+    for (const auto &launch : one->launches)
+      if (launch->kernel == kernel)
+        return launch.get();
+  return nullptr;
+}
+
 /// Bytes of the weights that one launch of the kernel reads whole, as they are stored: layers are alike, the first will do.
-static uint64_t weightBytes(const fb::EngineT &table, uint32_t kernel) {
-  for (const auto &step : table.steps)
-    for (const auto &launch : table.sections[step->section]->launches) {
-      if (launch->kernel != kernel)
-        continue;
+static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
+  for (const auto &step : program.entries.front()->steps)
+    if (const fb::LaunchT *launch = launchOf(*program.sections[step->section], kernel)) {
       uint64_t bytes = 0;
       for (const fb::Arg &arg : launch->args)
         if (arg.kind() == fb::ArgKind::Weight)
-          bytes += table.weights[arg.index()]->size;
+          bytes += program.weights[arg.index()]->size;
         else if (arg.kind() == fb::ArgKind::LayerWeight)
-          bytes += table.weights[step->weights[arg.index()]]->size;
+          bytes += program.weights[step->weights[arg.index()]]->size;
       return bytes;
     }
   return 0;
 }
 
 /// What finds ids has no kernel.func: it reads and writes the lines that its rows have in its buffers.
-static std::unique_ptr<fb::KernelCostT> idWork(const fb::EngineT &table, uint32_t kernel) {
+static std::unique_ptr<fb::KernelCostT> idWork(const fb::ProgramT &program, uint32_t kernel) {
   auto cost = std::make_unique<fb::KernelCostT>();
   cost->arithmetic = fb::Arithmetic::F32;
   cost->per_row = true;
-  for (const auto &section : table.sections)
-    for (const auto &launch : section->launches) {
-      if (launch->kernel != kernel)
-        continue;
+  for (const auto &section : program.sections)
+    if (const fb::LaunchT *launch = launchOf(*section, kernel)) {
       for (const fb::Arg &arg : launch->args)
-        cost->bytes_per_unit += table.buffers[arg.index()]->per_unit;
-      return cost;
+        cost->bytes_per_unit += program.buffers[arg.index()]->per_unit;
+      break;
     }
   return cost;
 }
@@ -59,17 +64,17 @@ static void foretell(fb::KernelCostT &cost, uint64_t weights, bool fp8, const ru
   }
 }
 
-std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel::FuncOp> kernels, const fb::EngineT &table,
+std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel::FuncOp> kernels, const fb::ProgramT &program,
                                                                  const fb::CodeObjectT &code) {
   const runtime::GpuMachine &machine = *runtime::gpuMachineFor(code.target);
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
-  for (uint32_t k = 0; k < table.kernels.size(); ++k) {
-    auto cost = k < kernels.size() ? kernelWork(kernels[k], fb::WeightLayout::Fragment16) : idWork(table, k);
+  for (uint32_t k = 0; k < program.kernels.size(); ++k) {
+    auto cost = k < kernels.size() ? kernelWork(kernels[k], fb::WeightLayout::Fragment16) : idWork(program, k);
     Operation *op = k < kernels.size() ? kernel::FuncOp(kernels[k]).structuredOp() : nullptr;
     if (isa_and_present<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;
     if (isa_and_present<kernel::MatmulOp>(op))
-      foretell(*cost, weightBytes(table, k), multipliesFp8(*code.variants[k]), machine);
+      foretell(*cost, weightBytes(program, k), multipliesFp8(*code.variants[k]), machine);
     all.push_back(std::move(cost));
   }
   return all;

@@ -8,21 +8,22 @@ using namespace ingot::compiler;
 
 bool compiler::isBehindLowering(const std::string &point) { return point == "pre-plan" || point == "pre-codegen"; }
 
-void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint, plan::ProgramOp program,
+static void addAttribute(std::vector<std::unique_ptr<fb::AttributeT>> &to, std::string key, std::string value) {
+  auto entry = std::make_unique<fb::AttributeT>();
+  entry->key = std::move(key), entry->value = std::move(value);
+  to.push_back(std::move(entry));
+}
+
+void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint,
                            const std::vector<PassEvidence> &evidence, fb::EngineT &table) {
   auto attribute = [&](std::string key, std::string value) {
-    auto entry = std::make_unique<fb::AttributeT>();
-    entry->key = std::move(key), entry->value = std::move(value);
-    table.provenance.push_back(std::move(entry));
+    addAttribute(table.provenance, std::move(key), std::move(value));
   };
   attribute("source.hash", checkpoint.contentHash);
   attribute("source.architecture", checkpoint.architecture);
   attribute("precision", options.exact ? "exact" : "fast");
-  attribute("kv", options.kv);
   if (!options.gpuTargets.empty())
     attribute("batch_invariant", options.batchInvariant ? "yes" : "no");
-  if (!options.gpuTargets.empty() && !options.targets.empty())
-    attribute("kv.cuda", options.gpuKv);
   attribute("quantize", options.quantize.empty() ? "as stored" : options.quantize);
   for (const std::string &rule : options.recipe)
     attribute("recipe", rule);
@@ -41,6 +42,19 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
     attribute("ignore-key", key);
   if (options.weights != WeightOrigin::Checkpoint)
     attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
+  for (const PassEvidence &pass : evidence) {
+    auto entry = std::make_unique<fb::EvidenceT>();
+    entry->pass = pass.pass, entry->inputs = pass.inputs;
+    entry->max_abs = pass.maxAbs, entry->max_rel = pass.maxRel;
+    table.evidence.push_back(std::move(entry));
+  }
+}
+
+void compiler::writeOriginOfProgram(const std::string &kv, plan::ProgramOp program, fb::ProgramT &table) {
+  auto attribute = [&](std::string key, std::string value) {
+    addAttribute(table.provenance, std::move(key), std::move(value));
+  };
+  attribute("kv", kv);
   if (program.getPeak() && program.getLowerBound()) {
     attribute("arena.bytes_per_token", std::to_string((*program.getPeak())[0]) + ", lower bound " +
                                            std::to_string((*program.getLowerBound())[0]));
@@ -51,11 +65,5 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
     attribute("traffic.weights_per_step", std::to_string((*bytes)[0]));
     attribute("traffic.bytes_per_token", std::to_string((*bytes)[1]));
     attribute("traffic.bytes_per_row", std::to_string((*bytes)[2]));
-  }
-  for (const PassEvidence &pass : evidence) {
-    auto entry = std::make_unique<fb::EvidenceT>();
-    entry->pass = pass.pass, entry->inputs = pass.inputs;
-    entry->max_abs = pass.maxAbs, entry->max_rel = pass.maxRel;
-    table.evidence.push_back(std::move(entry));
   }
 }

@@ -11,13 +11,14 @@ Result<void> compiler::printSummary(const CompileOptions &options, const std::ve
   auto engine = runtime::EngineFile::open(options.output);
   if (!engine)
     return engine.error();
-  auto memory = runtime::memoryStatement(**engine, {});
+  const auto &programs = *(*engine)->table().programs();
+  auto memory = runtime::memoryStatement(**engine, {}, *programs[0]);
   if (!memory)
     return memory.error();
   // Of the GPU's program beside the CPU's.
   std::string gpuText, gpuJson;
-  if ((*engine)->table().programs() && (*engine)->table().programs()->size() != 0) {
-    auto gpu = runtime::memoryStatement(**engine, {}, *(*engine)->table().programs()->Get(0));
+  if (programs.size() > 1) {
+    auto gpu = runtime::memoryStatement(**engine, {}, *programs[1]);
     if (!gpu)
       return gpu.error();
     gpuText = "\non a GPU\n" + gpu->text();

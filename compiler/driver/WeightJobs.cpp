@@ -36,7 +36,7 @@ static FillJob valuesJob(const fb::WeightT &weight, DenseF32ArrayAttr values) {
           }};
 }
 
-std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::EngineT &table,
+std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
                                           const import::Checkpoint &checkpoint) {
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
@@ -76,7 +76,7 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Eng
   return jobs;
 }
 
-std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const fb::EngineT &table, uint64_t seed) {
+std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table, uint64_t seed) {
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {

@@ -8,12 +8,10 @@
 
 #include "compiler/engine/TemporaryFile.h"
 #include "runtime/engine/EngineFile.h"
-#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
-#include "runtime/formats/NumericFormat.h"
 
 #include <algorithm>
 #include <atomic>
@@ -76,39 +74,39 @@ Result<void> checkSources(const std::vector<SegmentSource> &sources) {
 }
 
 /// Sets what follows from the rest of one program. `packed` is the same program, serialised.
-Result<void> completeProgram(fb::EngineT &table, const fb::Engine &packed) {
-  for (const fb::Step *step : *packed.steps())
-    if (step->section() >= packed.sections()->size())
-      return ourBug("a step runs section " + to_string(step->section()));
+Result<void> completeProgram(fb::ProgramT &table, const fb::Program &packed) {
+  for (const fb::Entry *entry : *packed.entries())
+    for (const fb::Step *step : *entry->steps())
+      if (step->section() >= packed.sections()->size() ||
+          packed.sections()->Get(step->section())->cases()->size() == 0)
+        return ourBug("a step runs section " + to_string(step->section()));
   std::optional<runtime::MemoryCoefficients> memory = runtime::memoryCoefficients(packed);
   if (!memory)
-    return ourBug("the sizes of its buffers overflow");
+    return ourBug("the sizes of its buffers overflow, or a state has no size");
   table.bytes_per_token = memory->perToken;
   table.bytes_per_row = memory->perRow;
   table.bytes_fixed = memory->fixed;
   table.bytes_per_page = memory->perPage;
   table.seed_bytes = runtime::seedBytes(packed).value_or(0);
-  table.launches_per_step = static_cast<uint32_t>(runtime::launchesPerStep(packed));
+  for (size_t i = 0; i < table.entries.size(); ++i)
+    table.entries[i]->launches = static_cast<uint32_t>(
+        runtime::launchesOf(*packed.entries()->Get(static_cast<unsigned>(i)), packed));
   return {};
 }
 
 /// Sets what follows from the rest of the table, in each of its programs.
 Result<void> complete(fb::EngineT &table) {
-  std::vector<fb::EngineT *> programs = {&table};
-  for (auto &program : table.programs)
-    programs.push_back(program.get());
-  for (fb::EngineT *program : programs)
-    for (auto &slot : program->kv_slots)
-      slot->page_bytes =
-          runtime::kvPageBytes(slot->kv_heads, slot->head_dim, program->page_tokens, slot->type)
-              .value_or(0);
+  for (const auto &program : table.programs)
+    if (!program->abi)
+      return ourBug("a program does not say what it was compiled for");
   flatbuffers::DetachedBuffer draft = serialise(table);
   Result<const fb::Engine *> engine = runtime::verifyStructure(bytesOf(draft), "the table");
   if (!engine)
     return ourBug("a required field is missing: " + engine.error().why);
-  std::vector<const fb::Engine *> packed = runtime::programsOf(**engine);
-  for (size_t i = 0; i < programs.size(); ++i)
-    if (Result<void> ok = completeProgram(*programs[i], *packed[i]); !ok)
+  for (size_t i = 0; i < table.programs.size(); ++i)
+    if (Result<void> ok = completeProgram(*table.programs[i],
+                                          *(*engine)->programs()->Get(static_cast<unsigned>(i)));
+        !ok)
       return ok;
   return {};
 }
@@ -250,56 +248,11 @@ Result<Hash128> hashSegment(const TemporaryFile &file, uint64_t offset, uint64_t
   return Hash128{hash.low64, hash.high64};
 }
 
-/// The lowest version that can read it: Header.h.
-uint16_t minorVersion(const fb::EngineT &table) {
-  auto isGpu = [](const auto &code) { return runtime::gpuTargetNamed(code->target).has_value(); };
-  // What a reader of 1.2 would launch wrongly.
-  auto isNew = [](const auto &variant) {
-    return variant->cluster || !variant->tensor_maps.empty() ||
-           (variant->x && variant->x->multiply() == 0);
-  };
-  auto hasNew = [&](const auto &code) {
-    return std::ranges::any_of(code->variants, [&](const auto &kernel) {
-      return std::ranges::any_of(kernel->variants, isNew);
-    });
-  };
-  uint16_t least = table.seed_bytes != 0 ? 1 : 0;
-  if (!table.programs.empty() || std::ranges::any_of(table.code, isGpu))
-    least = 2;
-  auto isFp8 = [](const auto &weight) {
-    auto format = weightFormatNamed(weight->format);
-    return format && numericFormat(*format).isScaledFloat();
-  };
-  auto hasScales = [](const auto &slot) { return runtime::kvScaleBytes(slot->type) != 0; };
-  if (table.greedy_keys >= 0 || std::ranges::any_of(table.code, hasNew) ||
-      std::ranges::any_of(table.weights, isFp8) || std::ranges::any_of(table.kv_slots, hasScales))
-    least = 3;
-  auto isInt8 = [](const auto &slot) { return slot->type == fb::ElementType::Int8; };
-  bool keysOfCpu = table.greedy_keys >= 0 && !std::ranges::all_of(table.code, isGpu);
-  if (keysOfCpu || std::ranges::any_of(table.kv_slots, isInt8))
-    least = 4;
-  if (table.logit_maxima >= 0 || table.hidden_rows >= 0)
-    least = 5;
-  auto isByKind = [](const auto &variant) {
-    return variant->x && variant->x->base() > fb::GridBase::Tiles;
-  };
-  auto hasKinds = [&](const auto &code) {
-    return std::ranges::any_of(code->variants, [&](const auto &kernel) {
-      return std::ranges::any_of(kernel->variants, isByKind);
-    });
-  };
-  if (std::ranges::any_of(table.code, hasKinds))
-    least = 6;
-  for (const auto &program : table.programs)
-    least = std::max(least, minorVersion(*program));
-  return least;
-}
-
-EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes, uint16_t minor) {
+EngineHeader headerOf(std::span<const std::byte> table, uint64_t fileBytes) {
   EngineHeader header{};
   std::memcpy(header.magic, runtime::kMagic, sizeof header.magic);
   header.major = runtime::kFormatMajor;
-  header.minor = minor;
+  header.minor = runtime::kFormatMinor;
   header.fileSize = fileBytes;
   header.tableOffset = sizeof header;
   header.tableSize = table.size();
@@ -361,7 +314,7 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (final.size() != tableSize)
     return ourBug("its table has " + to_string(final.size()) + " bytes instead of " +
                   to_string(tableSize));
-  EngineHeader header = headerOf(bytesOf(final), fileBytes, minorVersion(table));
+  EngineHeader header = headerOf(bytesOf(final), fileBytes);
   if (Result<void> ok = file.write(0, std::as_bytes(std::span(&header, 1))); !ok)
     return ok.error();
   if (Result<void> ok = file.write(sizeof header, bytesOf(final)); !ok)

@@ -58,7 +58,7 @@ struct WriteResult {
 
 /// Writes the engine `table` to `path`. The caller fills everything of the table except what
 /// follows from the rest, which the writer sets: `segments` (index i is sources[i]),
-/// `bytes_per_*`, `bytes_fixed`, `seed_bytes`, `kv_slots[*].page_bytes` and `launches_per_step`.
+/// and of each program `bytes_per_*`, `bytes_fixed`, `seed_bytes` and the entries' `launches`.
 /// The finished file is opened with the loader's own checks before it is renamed; a table
 /// that does not pass is our bug: E0399, exit 70.
 /// Errors of the disk, exit 3: E0390 … E0396. The first error of a job is passed through.

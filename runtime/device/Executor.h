@@ -97,10 +97,12 @@ public:
 
   /// What was taken, by part.
   virtual const MemoryStatement &memory() const = 0;
-  /// KV pages of each slot's pool.
+  /// KV pages of each state's pool.
   int64_t pages() const { return int64_t(memory().pages); }
   /// The program of the engine that runs.
-  virtual const fb::Engine &program() const = 0;
+  virtual const fb::Program &program() const = 0;
+  /// The model that all programs of the engine compute.
+  virtual const fb::Model &model() const = 0;
   /// "cpu:avx512", "cuda:sm_90a": the code that runs.
   virtual std::string_view target() const = 0;
   /// Who runs it, for people: "2 threads", "NVIDIA H200".

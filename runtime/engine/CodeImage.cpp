@@ -33,8 +33,8 @@ bool copyToMemory(std::byte *base, const ElfImage::Load &load, std::span<const s
 
 } // namespace
 
-Result<std::shared_ptr<CodeImage>> CodeImage::map(std::shared_ptr<EngineFile> engine, size_t code) {
-  const fb::CodeObject &object = *engine->table().code()->Get(code);
+Result<std::shared_ptr<CodeImage>> CodeImage::map(std::shared_ptr<EngineFile> engine,
+                                                    const fb::CodeObject &object) {
   std::span<const std::byte> bytes = engine->segment(object.segment());
   Result<ElfImage> elf = parseElf(bytes, object.target()->str());
   if (!elf)
@@ -61,7 +61,7 @@ Result<std::shared_ptr<CodeImage>> CodeImage::map(std::shared_ptr<EngineFile> en
     image->functions.push_back(
         reinterpret_cast<cpu::KernelFn>(image->base + *elf->find(name->string_view())));
   image->file = std::move(engine);
-  image->codeIndex = code;
+  image->object = &object;
   return image;
 }
 
@@ -71,15 +71,14 @@ CodeImage::~CodeImage() {
 }
 
 Result<cpu::KernelFn> CodeImage::symbol(std::string_view name) const {
-  const fb::CodeObject &object = *file->table().code()->Get(codeIndex);
-  Result<ElfImage> elf = parseElf(file->segment(object.segment()), object.target()->str());
+  Result<ElfImage> elf = parseElf(file->segment(object->segment()), object->target()->str());
   if (!elf)
     return elf.error();
   if (std::optional<uint64_t> address = elf->find(name))
     return reinterpret_cast<cpu::KernelFn>(base + *address);
   return Error{ExitCode::File, "E0385",
                "the engine has no kernel named '" + std::string(name) + "'",
-               "its code for " + object.target()->str() + " has " +
+               "its code for " + object->target()->str() + " has " +
                    std::to_string(elf->symbols.size()) + " functions",
                "see them with: ingot inspect E"};
 }

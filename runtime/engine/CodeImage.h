@@ -28,15 +28,16 @@ namespace ingot::runtime {
 /// Owns the mapping: functions are valid as long as the image lives. Immutable.
 class CodeImage {
 public:
-  /// Maps `engine.table().code()[code]`. Errors: E0384, exit 3 (no memory, or the
+  /// Maps the code of one of the engine's programs for CPUs. Errors: E0384, exit 3 (no memory, or the
   /// system forbids executable mappings).
-  static Result<std::shared_ptr<CodeImage>> map(std::shared_ptr<EngineFile> engine, size_t code);
+  static Result<std::shared_ptr<CodeImage>> map(std::shared_ptr<EngineFile> engine,
+                                                const fb::CodeObject &code);
 
   ~CodeImage();
   CodeImage(const CodeImage &) = delete;
   CodeImage &operator=(const CodeImage &) = delete;
 
-  /// The function of kernel `index` of the table (through `kernel_symbols`); never null.
+  /// The function of kernel `index` of the program (through `kernel_symbols`); never null.
   cpu::KernelFn kernel(size_t index) const { return functions[index]; }
 
   /// Any exported function. Error: E0385, exit 3.
@@ -48,7 +49,7 @@ private:
   CodeImage() = default;
 
   std::shared_ptr<EngineFile> file;
-  size_t codeIndex = 0;
+  const fb::CodeObject *object = nullptr;
   std::byte *base = nullptr;
   uint64_t length = 0;
   std::vector<cpu::KernelFn> functions;

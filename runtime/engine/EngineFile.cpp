@@ -104,11 +104,10 @@ std::span<const std::byte> EngineFile::segment(size_t index) const {
   return bytes.subspan(segment->offset(), segment->size());
 }
 
-std::span<const std::byte> EngineFile::weightData(size_t index) const {
-  const fb::Weight *weight = engine->weights()->Get(index);
-  if (weight->source() == fb::WeightSource::Seed)
+std::span<const std::byte> EngineFile::weightData(const fb::Weight &weight) const {
+  if (weight.source() == fb::WeightSource::Seed)
     return {};
-  return segment(weight->segment()).subspan(weight->offset(), weight->size());
+  return segment(weight.segment()).subspan(weight.offset(), weight.size());
 }
 
 std::span<const std::byte> EngineFile::tokenizer() const {

@@ -50,9 +50,9 @@ public:
   /// The bytes of segment `index`, without padding; 4096-byte aligned.
   std::span<const std::byte> segment(size_t index) const;
 
-  /// The bytes of weight `index` of the table; 64-byte aligned. Empty where the device makes them
+  /// The bytes of a weight of one of the programs; 64-byte aligned. Empty where the device makes them
   /// from the seed.
-  std::span<const std::byte> weightData(size_t index) const;
+  std::span<const std::byte> weightData(const fb::Weight &weight) const;
 
   /// Text artefacts; empty where the engine has none.
   std::span<const std::byte> tokenizer() const;

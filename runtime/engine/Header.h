@@ -36,14 +36,9 @@
 // its own major version and of minor versions up to its own. A file carries the
 // lowest minor version that can read it:
 //
-//    1.0   all weights are in the file
-//    1.1   some are made at load from a seed (engine.fbs: WeightSource)
-//    1.2   code for GPUs (engine.fbs: programs, Module)
-//    1.3   clusters and tensor maps of GPU kernels, launches that some steps leave out (engine.fbs:
-//          Variant, Extent, greedy_keys); weights and KV pages of fp8
-//    1.4   greedy_keys of CPUs (BatchView::greedy), KV pages of int8
-//    1.5   logit_maxima, hidden_rows
-//    1.6   GPU attention by kind of tile (engine.fbs: GridBase, attention_shares)
+//    2.0   programs apart from the engine, states, entries, cases (engine.fbs)
+//
+// Files of 1.x were made by ingot 0.1. They are refused.
 //
 // Hashes find damage, not attackers: an engine holds native code, so run only
 // engines that you built.
@@ -59,8 +54,8 @@
 namespace ingot::runtime {
 
 constexpr char kMagic[8] = {'I', 'N', 'G', 'O', 'T', 'E', 'N', 'G'};
-constexpr uint16_t kFormatMajor = 1;
-constexpr uint16_t kFormatMinor = 6;
+constexpr uint16_t kFormatMajor = 2;
+constexpr uint16_t kFormatMinor = 0;
 constexpr uint64_t kSegmentAlignment = 4096;
 constexpr uint64_t kWeightAlignment = 64;
 

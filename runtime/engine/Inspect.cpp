@@ -52,10 +52,10 @@ void modelText(std::string &out, const EngineFile &engine) {
   print(out, "  precision  %s\n", e.precision() == fb::Precision::Exact ? "exact" : "fast");
   print(out, "  engine     %s, format %u.%u, by ingot %s\n", humanBytes(engine.fileBytes()).c_str(),
         engine.header().major, engine.header().minor, shown(e.compiler_version()).c_str());
-  if (e.seed_bytes() != 0)
+  if (uint64_t bytes = e.programs()->Get(0)->seed_bytes())
     print(out, "  weights    %s, made from seed %llu at load; not in the file\n",
-          humanBytes(e.seed_bytes()).c_str(), (unsigned long long)e.seed());
-  for (const fb::Engine *program : programsOf(e))
+          humanBytes(bytes).c_str(), (unsigned long long)e.seed());
+  for (const fb::Program *program : *e.programs())
     for (const fb::CodeObject *code : *program->code())
       print(out, "  target     %s, %s of code\n", shown(code->target()).c_str(),
             humanBytes(e.segments()->Get(code->segment())->size()).c_str());
@@ -106,7 +106,7 @@ std::string clusterText(const fb::Variant &v) {
 }
 
 /// The kernels of GPU code: each variant with its block.
-void variantText(std::string &out, const fb::Engine &e) {
+void variantText(std::string &out, const fb::Program &e) {
   const fb::CodeObject &code = *e.code()->Get(0);
   print(out, "\nvariants of %s\n", shown(code.target()).c_str());
   for (unsigned k = 0; k < e.kernels()->size(); ++k)
@@ -115,20 +115,31 @@ void variantText(std::string &out, const fb::Engine &e) {
             v->threads(), v->shared_bytes(), clusterText(*v).c_str(), guardText(*v).c_str());
 }
 
-void programText(std::string &out, const fb::Engine &e) {
+/// ", in greedy steps", or nothing.
+std::string caseText(const fb::Case &one) {
+  std::string text;
+  for (unsigned i = 0; one.when() && i < one.when()->size(); ++i)
+    text += std::string(", in the mode ") + fb::EnumNameMode(fb::Mode(one.when()->Get(i)->value()));
+  return text;
+}
+
+void programText(std::string &out, const fb::Program &e) {
+  const fb::Entry &entry = generateEntry(e);
   std::vector<uint64_t> runs(e.sections()->size());
-  for (const fb::Step *step : *e.steps())
+  for (const fb::Step *step : *entry.steps())
     ++runs[step->section()];
   std::vector<uint64_t> launches(e.kernels()->size());
   print(out, "\nprogram%s: %u launches per step of the model\n",
-        deviceKind(e) == DeviceKind::Cuda ? " for GPUs" : "", e.launches_per_step());
+        deviceKind(e) == DeviceKind::Cuda ? " for GPUs" : "", entry.launches());
   for (unsigned s = 0; s < e.sections()->size(); ++s) {
     const fb::Section *section = e.sections()->Get(s);
-    std::string name = section->name() ? shown(section->name()) : "section " + std::to_string(s);
-    print(out, "  %-24s %3u launches, run %llu times\n", name.c_str(), section->launches()->size(),
-          (unsigned long long)runs[s]);
-    for (const fb::Launch *launch : *section->launches())
-      launches[launch->kernel()] += runs[s];
+    for (const fb::Case *one : *section->cases()) {
+      if (one->launches()->size() != 0)
+        print(out, "  %-24s %3u launches, run %llu times%s\n", shown(section->name()).c_str(),
+              one->launches()->size(), (unsigned long long)runs[s], caseText(*one).c_str());
+      for (const fb::Launch *launch : *one->launches())
+        launches[launch->kernel()] += runs[s];
+    }
   }
   out += "\nkernels\n";
   for (unsigned k = 0; k < e.kernels()->size(); ++k) {
@@ -144,7 +155,7 @@ void programText(std::string &out, const fb::Engine &e) {
 }
 
 /// How matmuls of each code object were cut, and by what.
-void scheduleText(std::string &out, const fb::Engine &e) {
+void scheduleText(std::string &out, const fb::Program &e) {
   for (const fb::CodeObject *code : *e.code()) {
     if (!code->costs() || gpuTargetNamed(code->target()->string_view()))
       continue; // how GPU kernels were cut, their variants say
@@ -159,13 +170,13 @@ void scheduleText(std::string &out, const fb::Engine &e) {
 }
 
 void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits,
-                const fb::Engine &e) {
+                const fb::Program &e) {
   print(out,
         "\nmemory: %llu bytes fixed + %llu per token of a step + %llu per logits row + %llu per KV page of "
         "%u positions\n",
         (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
         (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
-        e.page_tokens());
+        e.abi()->page_tokens());
   if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     out += statement->text();
   else
@@ -177,7 +188,7 @@ void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &
 std::string evidenceText(const EngineFile &engine) {
   const auto *evidence = engine.table().evidence();
   std::string out;
-  if (engine.table().seed_bytes() != 0)
+  if (engine.table().programs()->Get(0)->seed_bytes() != 0)
     print(out, "weights: made from seed %llu at load; no checkpoint's numbers were checked\n",
           (unsigned long long)engine.table().seed());
   if (!evidence || evidence->size() == 0)
@@ -198,7 +209,7 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
   const fb::Engine &e = engine.table();
   std::string out;
   modelText(out, engine);
-  for (const fb::Engine *program : programsOf(e)) {
+  for (const fb::Program *program : *e.programs()) {
     memoryText(out, engine, limits, *program);
     programText(out, *program);
     scheduleText(out, *program);
@@ -206,11 +217,18 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits) {
       variantText(out, *program);
   }
   weightText(out, engine);
-  if (e.provenance() && e.provenance()->size() != 0) {
-    out += "\nprovenance\n";
-    for (const fb::Attribute *a : *e.provenance())
+  auto provenance = [&](const auto *attributes, const char *of) {
+    if (!attributes || attributes->size() == 0)
+      return;
+    out += std::string("\nprovenance") + of + "\n";
+    for (const fb::Attribute *a : *attributes)
       print(out, "  %-24s %s\n", shown(a->key()).c_str(), shown(a->value()).c_str());
-  }
+  };
+  provenance(e.provenance(), "");
+  for (const fb::Program *program : *e.programs())
+    provenance(program->provenance(), deviceKind(*program) == DeviceKind::Cuda
+                                          ? " of the program for GPUs"
+                                          : " of the program for CPUs");
   return out + "\n" + evidenceText(engine);
 }
 

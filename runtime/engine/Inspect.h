@@ -53,11 +53,11 @@ struct MemoryLimits {
 /// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
 uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits);
 
-/// KV slots whose pages come together: on a CPU those of one attention window, where that saves
+/// States whose pages come together: on a CPU those of one attention window, where that saves
 /// pages at these limits. The first group is the one that keeps most positions.
 struct KvPages {
   uint64_t window = 0; ///< 0: all positions
-  uint64_t pages = 0;  ///< in the pool of each of its slots
+  uint64_t pages = 0;  ///< in the pool of each of its states
   uint64_t pageBytes = 0;
 };
 
@@ -74,7 +74,7 @@ struct MemoryStatement {
   uint64_t uploaded = 0, staging = 0; ///< of a GPU
   uint64_t pages = 0, pageTokens = 0; ///< pages: of the first group
   std::vector<KvPages> groups;
-  std::vector<uint32_t> groupOf; ///< of each KV slot
+  std::vector<uint32_t> groupOf; ///< of each state
 
   /// What competes for the device's memory: all but the mapped file, and what a GPU has on the
   /// host.
@@ -98,7 +98,7 @@ struct MemoryStatement {
 /// Error, exit 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
 /// `program` is one of the engine's.
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits,
-                                        const fb::Engine &program);
+                                        const fb::Program &program);
 /// Of the first program: the CPU's, if there is one.
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits);
 

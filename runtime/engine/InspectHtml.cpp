@@ -54,7 +54,7 @@ std::string weightText(const fb::Weight &weight, const char *more) {
   return escaped(weight.name(), "") + more + ", " + humanBytes(weight.size());
 }
 
-std::string operand(const fb::Engine &e, const fb::Section &section, const fb::Arg &arg,
+std::string operand(const fb::Program &e, const fb::Section &section, const fb::Arg &arg,
                     bool again) {
   auto span = [](const char *kind, const std::string &text) {
     return std::string("<span class=\"arg ") + kind + "\">" + text + "</span>";
@@ -67,45 +67,56 @@ std::string operand(const fb::Engine &e, const fb::Section &section, const fb::A
   case fb::ArgKind::Weight:
     return span("weight", weightText(*e.weights()->Get(arg.index()), ""));
   case fb::ArgKind::LayerWeight:
-    for (const fb::Step *step : *e.steps())
+    for (const fb::Step *step : *generateEntry(e).steps())
       if (e.sections()->Get(step->section()) == &section)
         return span("weight",
                     weightText(*e.weights()->Get(step->weights()->Get(arg.index())), " …"));
     return span("weight", "layer weight " + std::to_string(arg.index()));
-  case fb::ArgKind::Kv:
-    return span("kv", "KV pool");
+  case fb::ArgKind::State:
+    return span("kv", "keys and values");
   }
   return "";
 }
 
-std::string sections(const fb::Engine &e) {
+/// A case of a section; one without launches is not shown.
+std::string caseOf(const fb::Program &e, const fb::Section &section, const fb::Case &one,
+                   uint64_t runs) {
+  if (one.launches()->size() == 0)
+    return "";
+  std::string out = "<h3>" + escaped(section.name(), "section");
+  for (unsigned i = 0; one.when() && i < one.when()->size(); ++i)
+    out += std::string(", ") + fb::EnumNameMode(fb::Mode(one.when()->Get(i)->value()));
+  out += " &times; " + std::to_string(runs) + "</h3>\n<div class=\"section\">\n";
+  for (const fb::Launch *launch : *one.launches()) {
+    out += std::string("<div class=\"launch") + (launch->barrier() ? " barrier" : "") + "\"><b>" +
+           escaped(e.kernels()->Get(launch->kernel())->name(), "") + "</b>";
+    for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i) {
+      const fb::Arg &arg = *launch->args()->Get(i);
+      bool again = false;
+      for (unsigned before = 0; before < i; ++before)
+        again |= launch->args()->Get(before)->kind() == arg.kind() &&
+                 launch->args()->Get(before)->index() == arg.index();
+      out += operand(e, section, arg, again);
+    }
+    out += "</div>\n";
+  }
+  return out + "</div>\n";
+}
+
+std::string sections(const fb::Program &e) {
   std::string out;
   for (unsigned s = 0; s < e.sections()->size(); ++s) {
     const fb::Section &section = *e.sections()->Get(s);
-    uint64_t runs = std::count_if(e.steps()->begin(), e.steps()->end(),
-                                  [&](const fb::Step *step) { return step->section() == s; });
-    out += "<h3>" + escaped(section.name(), "section " + std::to_string(s)) + " &times; " +
-           std::to_string(runs) + "</h3>\n<div class=\"section\">\n";
-    for (const fb::Launch *launch : *section.launches()) {
-      out += std::string("<div class=\"launch") + (launch->barrier() ? " barrier" : "") + "\"><b>" +
-             escaped(e.kernels()->Get(launch->kernel())->name(), "") + "</b>";
-      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i) {
-        const fb::Arg &arg = *launch->args()->Get(i);
-        bool again = false;
-        for (unsigned before = 0; before < i; ++before)
-          again |= launch->args()->Get(before)->kind() == arg.kind() &&
-                   launch->args()->Get(before)->index() == arg.index();
-        out += operand(e, section, arg, again);
-      }
-      out += "</div>\n";
-    }
-    out += "</div>\n";
+    uint64_t runs = std::ranges::count_if(
+        *generateEntry(e).steps(), [&](const fb::Step *step) { return step->section() == s; });
+    for (const fb::Case *one : *section.cases())
+      out += caseOf(e, section, *one, runs);
   }
   return out;
 }
 
 /// Buffers of one class by offset: what shares bytes lies on top of each other.
-std::string arena(const fb::Engine &e, fb::BufferClass kind, const char *unit, uint64_t total) {
+std::string arena(const fb::Program &e, fb::BufferClass kind, const char *unit, uint64_t total) {
   std::string rows;
   int y = 0;
   for (const fb::Buffer *b : *e.buffers()) {
@@ -136,7 +147,7 @@ std::string arena(const fb::Engine &e, fb::BufferClass kind, const char *unit, u
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits) {
   const fb::Engine &e = engine.table();
   std::string title = escaped(e.model()->name(), "engine"), programs;
-  for (const fb::Engine *program : programsOf(e)) {
+  for (const fb::Program *program : *e.programs()) {
     const char *device = deviceKind(*program) == DeviceKind::Cuda ? " for GPUs" : "";
     programs += std::string("<h2>Program") + device + "</h2>\n" + sections(*program) +
                 "<h2>Arena" + device + "</h2>\n" +

@@ -33,7 +33,7 @@ void writeSegments(JsonText &j, const fb::Engine &e) {
   j.close();
 }
 
-void writeTargets(JsonText &j, const fb::Engine &root, const fb::Engine &e) {
+void writeTargets(JsonText &j, const fb::Engine &root, const fb::Program &e) {
   j.key("targets").open('[');
   for (const fb::CodeObject *code : *e.code()) {
     j.open('{').key("target").value(view(code->target()));
@@ -75,7 +75,7 @@ void writeVariants(JsonText &j, const fb::KernelVariants &list) {
 }
 
 /// How a matmul was cut for each level.
-void writeSchedules(JsonText &j, const fb::Engine &e, unsigned kernel) {
+void writeSchedules(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.key("schedules").open('[');
   for (const fb::CodeObject *code : *e.code()) {
     const fb::KernelCost *cost = code->costs() ? code->costs()->Get(kernel) : nullptr;
@@ -92,7 +92,7 @@ void writeSchedules(JsonText &j, const fb::Engine &e, unsigned kernel) {
 }
 
 /// What a launch asks for, by target (engine.fbs: KernelCost).
-void writeCosts(JsonText &j, const fb::Engine &e, unsigned kernel) {
+void writeCosts(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.key("costs").open('[');
   for (const fb::CodeObject *code : *e.code()) {
     const fb::KernelCost *cost = code->costs() ? code->costs()->Get(kernel) : nullptr;
@@ -116,7 +116,7 @@ void writeCosts(JsonText &j, const fb::Engine &e, unsigned kernel) {
   j.close();
 }
 
-void writeKernels(JsonText &j, const fb::Engine &e) {
+void writeKernels(JsonText &j, const fb::Program &e) {
   j.key("kernels").open('[');
   for (unsigned i = 0; i < e.kernels()->size(); ++i) {
     const fb::Kernel *k = e.kernels()->Get(i);
@@ -144,7 +144,7 @@ void writeFormats(JsonText &j, const EngineFile &engine) {
   j.close();
 }
 
-void writeWeights(JsonText &j, const fb::Engine &e) {
+void writeWeights(JsonText &j, const fb::Program &e) {
   j.key("weights").open('[');
   for (const fb::Weight *w : *e.weights()) {
     bool seeded = w->source() == fb::WeightSource::Seed;
@@ -162,56 +162,95 @@ void writeWeights(JsonText &j, const fb::Engine &e) {
 }
 
 /// Only where weights are made from a seed.
-void writeSeed(JsonText &j, const fb::Engine &e) {
+void writeSeed(JsonText &j, const fb::Engine &root, const fb::Program &e) {
   if (e.seed_bytes() == 0)
     return;
-  j.key("seed_weights").open('{').key("seed").value(e.seed());
+  j.key("seed_weights").open('{').key("seed").value(root.seed());
   j.key("bytes").value(e.seed_bytes()).close();
 }
 
-void writeProgram(JsonText &j, const fb::Engine &e) {
-  j.key("launches_per_step").value(e.launches_per_step());
+void writeLaunches(JsonText &j, const fb::Program &e, const fb::Case &one) {
+  j.key("launches").open('[');
+  for (const fb::Launch *launch : *one.launches()) {
+    j.open('{').key("kernel").value(view(e.kernels()->Get(launch->kernel())->name()));
+    j.key("barrier").value(launch->barrier()).key("args").open('[');
+    for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i)
+      j.open('[')
+          .value(fb::EnumNameArgKind(launch->args()->Get(i)->kind()))
+          .value(launch->args()->Get(i)->index())
+          .close();
+    j.close().close();
+  }
+  j.close();
+}
+
+void writeSections(JsonText &j, const fb::Program &e) {
   j.key("sections").open('[');
   for (const fb::Section *section : *e.sections()) {
-    j.open('{').key("name").value(view(section->name())).key("launches").open('[');
-    for (const fb::Launch *launch : *section->launches()) {
-      j.open('{').key("kernel").value(view(e.kernels()->Get(launch->kernel())->name()));
-      j.key("barrier").value(launch->barrier()).key("args").open('[');
-      for (unsigned i = 0; launch->args() && i < launch->args()->size(); ++i)
-        j.open('[')
-            .value(fb::EnumNameArgKind(launch->args()->Get(i)->kind()))
-            .value(launch->args()->Get(i)->index())
-            .close();
-      j.close().close();
+    j.open('{').key("name").value(view(section->name())).key("cases").open('[');
+    for (const fb::Case *one : *section->cases()) {
+      j.open('{').key("when").open('[');
+      for (unsigned i = 0; one->when() && i < one->when()->size(); ++i)
+        j.value(fb::EnumNameMode(fb::Mode(one->when()->Get(i)->value())));
+      j.close();
+      writeLaunches(j, e, *one);
+      j.close();
     }
     j.close().close();
   }
-  j.close().key("steps").open('[');
-  for (const fb::Step *step : *e.steps())
-    j.open('{')
-        .key("section")
-        .value(step->section())
-        .key("layer")
-        .value(step->layer())
-        .key("kv_slot")
-        .value(step->kv_slot())
-        .close();
+  j.close();
+}
+
+void writeNumbers(JsonText &j, const char *key, const flatbuffers::Vector<uint32_t> *numbers) {
+  j.key(key).open('[');
+  for (unsigned i = 0; numbers && i < numbers->size(); ++i)
+    j.value(numbers->Get(i));
+  j.close();
+}
+
+void writeEntries(JsonText &j, const fb::Program &e) {
+  j.key("entries").open('[');
+  for (const fb::Entry *entry : *e.entries()) {
+    j.open('{').key("name").value(view(entry->name())).key("launches").value(entry->launches());
+    j.key("modes").open('[');
+    for (fb::Mode mode : *entry->modes())
+      j.value(fb::EnumNameMode(mode));
+    j.close().key("steps").open('[');
+    for (const fb::Step *step : *entry->steps()) {
+      j.open('{').key("section").value(step->section()).key("layer").value(step->layer());
+      writeNumbers(j, "weights", step->weights());
+      writeNumbers(j, "states", step->states());
+      j.close();
+    }
+    j.close().key("outputs").open('[');
+    for (const fb::Output *output : *entry->outputs()) {
+      j.open('{').key("role").value(fb::EnumNameOutputRole(output->role()));
+      j.key("encoding").value(fb::EnumNameEncoding(output->encoding()));
+      j.key("buffer").value(output->buffer()).close();
+    }
+    j.close().close();
+  }
   j.close();
 }
 
 void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limits,
-                 const fb::Engine &e) {
+                 const fb::Program &e) {
   j.key("memory").open('{').key("bytes_per_token").value(e.bytes_per_token());
   j.key("bytes_per_row").value(e.bytes_per_row()).key("bytes_fixed").value(e.bytes_fixed());
-  j.key("bytes_per_page").value(e.bytes_per_page()).key("page_tokens").value(e.page_tokens());
+  j.key("bytes_per_page").value(e.bytes_per_page()).key("page_tokens").value(e.abi()->page_tokens());
   j.close();
   if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     j.key("statement").raw(statement->json());
-  j.key("kv_slots").open('[');
-  for (const fb::KvSlot *slot : *e.kv_slots()) {
-    j.open('{').key("kv_heads").value(slot->kv_heads()).key("head_dim").value(slot->head_dim());
-    j.key("type").value(fb::EnumNameElementType(slot->type())).key("window").value(slot->window());
-    j.key("page_bytes").value(slot->page_bytes()).close();
+  j.key("states").open('[');
+  for (const fb::State *state : *e.states()) {
+    j.open('{').key("name").value(view(state->name()));
+    j.key("kind").value(fb::EnumNameStateKind(state->kind())).key("window").value(state->window());
+    j.key("page_bytes").value(state->page_bytes()).key("streams").open('[');
+    for (const fb::Stream *stream : *state->streams()) {
+      j.open('{').key("name").value(view(stream->name())).key("heads").value(stream->heads());
+      j.key("width").value(stream->width()).key("format").value(view(stream->format())).close();
+    }
+    j.close().close();
   }
   j.close().key("buffers").open('[');
   for (const fb::Buffer *b : *e.buffers()) {
@@ -246,29 +285,25 @@ void writeEvidence(JsonText &j, const fb::Engine &e) {
   j.close();
 }
 
-void writeOrigin(JsonText &j, const fb::Engine &e) {
+void writeProvenance(
+    JsonText &j, const flatbuffers::Vector<flatbuffers::Offset<fb::Attribute>> *attributes) {
   j.key("provenance").open('{');
-  for (unsigned i = 0; e.provenance() && i < e.provenance()->size(); ++i)
-    j.key(view(e.provenance()->Get(i)->key())).value(view(e.provenance()->Get(i)->value()));
+  for (unsigned i = 0; attributes && i < attributes->size(); ++i)
+    j.key(view(attributes->Get(i)->key())).value(view(attributes->Get(i)->value()));
   j.close();
-  writeEvidence(j, e);
 }
 
-/// What an engine holds for GPUs beside the CPU's program.
-void writeOtherPrograms(JsonText &j, const EngineFile &engine, const MemoryLimits &limits) {
-  if (!engine.table().programs())
-    return;
-  j.key("programs").open('[');
-  for (const fb::Engine *program : *engine.table().programs()) {
-    j.open('{').key("device").value("cuda");
-    writeMemory(j, engine, limits, *program);
-    writeTargets(j, engine.table(), *program);
-    writeKernels(j, *program);
-    writeProgram(j, *program);
-    writeSeed(j, *program);
-    writeWeights(j, *program);
-    j.close();
-  }
+void writeProgram(JsonText &j, const EngineFile &engine, const MemoryLimits &limits,
+                  const fb::Program &program) {
+  j.open('{').key("device").value(deviceKind(program) == DeviceKind::Cuda ? "cuda" : "cpu");
+  writeMemory(j, engine, limits, program);
+  writeTargets(j, engine.table(), program);
+  writeKernels(j, program);
+  writeSections(j, program);
+  writeEntries(j, program);
+  writeSeed(j, engine.table(), program);
+  writeWeights(j, program);
+  writeProvenance(j, program.provenance());
   j.close();
 }
 
@@ -284,23 +319,21 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits) {
   j.key("precision").value(e.precision() == fb::Precision::Exact ? "exact" : "fast");
   writeModel(j, e);
   writeText(j, engine);
-  writeMemory(j, engine, limits, e);
-  writeTargets(j, e, e);
-  writeKernels(j, e);
-  writeProgram(j, e);
-  writeSeed(j, e);
   writeFormats(j, engine);
-  writeWeights(j, e);
-  writeOtherPrograms(j, engine, limits);
+  j.key("programs").open('[');
+  for (const fb::Program *program : *e.programs())
+    writeProgram(j, engine, limits, *program);
+  j.close();
   writeSegments(j, e);
-  writeOrigin(j, e);
+  writeProvenance(j, e.provenance());
+  writeEvidence(j, e);
   return j.close().text() + "\n";
 }
 
 std::string evidenceJson(const EngineFile &engine) {
   JsonText j;
   j.open('{');
-  writeSeed(j, engine.table());
+  writeSeed(j, engine.table(), *engine.table().programs()->Get(0));
   writeEvidence(j, engine.table());
   return j.close().text() + "\n";
 }

@@ -48,9 +48,9 @@ CpuFeatures hostCpu() {
   return cpu;
 }
 
-static std::string builtFor(const fb::Engine &engine) {
+static std::string builtFor(const fb::Program &program) {
   std::string list;
-  for (const fb::CodeObject *code : *engine.code())
+  for (const fb::CodeObject *code : *program.code())
     list += (list.empty() ? "" : ", ") + code->target()->str();
   return list;
 }
@@ -62,9 +62,9 @@ static std::string runs(const CpuFeatures &cpu) {
   return cpu.name + " runs " + levels;
 }
 
-Result<size_t> pickCode(const fb::Engine &engine, const CpuFeatures &cpu,
+Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
                         std::optional<IsaLevel> wanted) {
-  std::string facts = "built for " + builtFor(engine) + "; this " + runs(cpu);
+  std::string facts = "built for " + builtFor(program) + "; this " + runs(cpu);
   auto rebuild = [](std::string_view target) {
     return "rebuild it: ingot compile MODEL -o E --target " + std::string(target);
   };
@@ -74,8 +74,8 @@ Result<size_t> pickCode(const fb::Engine &engine, const CpuFeatures &cpu,
                  cpu.avx2 ? "leave --isa out" : "ingot needs a CPU with AVX2"};
   std::optional<size_t> best;
   std::optional<IsaLevel> bestLevel;
-  for (size_t i = 0; i < engine.code()->size(); ++i) {
-    std::optional<IsaLevel> level = isaNamed(engine.code()->Get(i)->target()->string_view());
+  for (size_t i = 0; i < program.code()->size(); ++i) {
+    std::optional<IsaLevel> level = isaNamed(program.code()->Get(i)->target()->string_view());
     if (level && cpu.has(*level) && (wanted ? *level == *wanted : !best || *level > *bestLevel))
       best = i, bestLevel = level;
   }

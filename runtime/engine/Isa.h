@@ -39,7 +39,7 @@ CpuFeatures hostCpu();
 /// The index into `engine.code()` of the best level that `cpu` runs, or of `wanted`.
 /// Errors, exit 3: E0381 nothing fits this CPU, E0382 the engine lacks `wanted`, E0383 the
 /// CPU lacks `wanted`; each says what was built, what is here and how to rebuild.
-Result<size_t> pickCode(const fb::Engine &engine, const CpuFeatures &cpu,
+Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
                         std::optional<IsaLevel> wanted = std::nullopt);
 
 } // namespace ingot::runtime

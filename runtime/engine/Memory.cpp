@@ -2,9 +2,12 @@
 #include "runtime/engine/Memory.h"
 
 #include "runtime/engine/Header.h"
+#include "runtime/engine/Program.h"
+#include "runtime/formats/KvFormat.h"
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace ingot::runtime {
 
@@ -24,36 +27,32 @@ std::optional<uint64_t> checkedAdd(uint64_t a, uint64_t b) {
   return sum;
 }
 
-uint64_t elementBytes(fb::ElementType type) {
-  switch (type) {
-  case fb::ElementType::F32:
-    return 4;
-  case fb::ElementType::BF16:
-  case fb::ElementType::F16:
-    return 2;
-  case fb::ElementType::Int8:
-  case fb::ElementType::Fp8:
-    return 1;
+std::optional<uint64_t> pageBytes(std::span<const StreamShape> streams, uint64_t pageTokens) {
+  constexpr uint64_t kWidest = uint64_t(1) << 32; // times 32 bits fits
+  std::optional<uint64_t> sum = 0;
+  for (const StreamShape &stream : streams) {
+    const std::optional<KvFormat> format = kvFormatNamed(stream.format);
+    if (!format || stream.heads == 0 || stream.width == 0 || stream.width > kWidest)
+      return std::nullopt;
+    auto bytes = checkedMul(uint64_t(kvFormat(*format).vectorBytes(int64_t(stream.width))), stream.heads);
+    bytes = bytes ? checkedMul(*bytes, pageTokens) : std::nullopt;
+    sum = bytes ? checkedAdd(*sum, *bytes) : std::nullopt;
+    if (!sum)
+      return std::nullopt;
   }
-  return 0;
+  return sum;
 }
 
-uint64_t kvScaleBytes(fb::ElementType type) { return elementBytes(type) == 1 ? 4 : 0; }
-
-std::optional<uint64_t> kvPageBytes(uint64_t kvHeads, uint64_t headDim, uint64_t pageTokens,
-                                    fb::ElementType type) {
-  std::optional<uint64_t> bytes = checkedMul(elementBytes(type), headDim);
-  if (bytes && *bytes != 0)
-    bytes = checkedAdd(*bytes, kvScaleBytes(type));
-  for (uint64_t factor : {uint64_t(2), kvHeads, pageTokens})
-    if (bytes)
-      bytes = checkedMul(*bytes, factor);
-  return bytes;
+std::optional<uint64_t> pageBytes(const fb::State &state, uint64_t pageTokens) {
+  std::vector<StreamShape> streams;
+  for (const fb::Stream *stream : *state.streams())
+    streams.push_back({stream->heads(), stream->width(), stream->format()->string_view()});
+  return pageBytes(streams, pageTokens);
 }
 
-std::optional<MemoryCoefficients> memoryCoefficients(const fb::Engine &engine) {
+std::optional<MemoryCoefficients> memoryCoefficients(const fb::Program &program) {
   MemoryCoefficients sums;
-  for (const fb::Buffer *buffer : *engine.buffers()) {
+  for (const fb::Buffer *buffer : *program.buffers()) {
     uint64_t *most = nullptr;
     switch (buffer->class_()) {
     case fb::BufferClass::PerToken:
@@ -71,8 +70,8 @@ std::optional<MemoryCoefficients> memoryCoefficients(const fb::Engine &engine) {
       return std::nullopt;
     *most = std::max(*most, *end);
   }
-  for (const fb::KvSlot *slot : *engine.kv_slots()) {
-    auto page = kvPageBytes(slot->kv_heads(), slot->head_dim(), engine.page_tokens(), slot->type());
+  for (const fb::State *state : *program.states()) {
+    auto page = pageBytes(*state, program.abi()->page_tokens());
     auto sum = page ? checkedAdd(sums.perPage, *page) : std::nullopt;
     if (!sum)
       return std::nullopt;
@@ -81,9 +80,9 @@ std::optional<MemoryCoefficients> memoryCoefficients(const fb::Engine &engine) {
   return sums;
 }
 
-std::optional<uint64_t> seedBytes(const fb::Engine &engine) {
+std::optional<uint64_t> seedBytes(const fb::Program &program) {
   std::optional<uint64_t> sum = 0;
-  for (const fb::Weight *weight : *engine.weights()) {
+  for (const fb::Weight *weight : *program.weights()) {
     if (weight->source() != fb::WeightSource::Seed)
       continue;
     std::optional<uint64_t> whole = checkedAdd(weight->size(), kWeightAlignment - 1);
@@ -94,10 +93,10 @@ std::optional<uint64_t> seedBytes(const fb::Engine &engine) {
   return sum;
 }
 
-uint64_t launchesPerStep(const fb::Engine &engine) {
+uint64_t launchesOf(const fb::Entry &entry, const fb::Program &program) {
   uint64_t launches = 0;
-  for (const fb::Step *step : *engine.steps())
-    launches += engine.sections()->Get(step->section())->launches()->size();
+  for (const fb::Step *step : *entry.steps())
+    launches += caseFor(*program.sections()->Get(step->section()), fb::Mode::Logits).launches()->size();
   return launches;
 }
 

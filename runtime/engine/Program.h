@@ -1,7 +1,7 @@
 //===- Program.h - The programs of an engine -------------------------------===//
 //
-// An engine holds one program per kind of device: its table is one itself, further ones are
-// in `programs` (engine.fbs). All of them compute the same model, over the same segments.
+// An engine holds one program per kind of device (engine.fbs). All of them compute the same model,
+// over the same segments. What is asked here is of tables that passed Verify.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,15 +14,24 @@ namespace ingot::runtime {
 enum class DeviceKind { Cpu, Cuda };
 
 /// What the code of the program is for: its first code object says.
-DeviceKind deviceKind(const fb::Engine &program);
+DeviceKind deviceKind(const fb::Program &program);
 
-/// The table itself, then its `programs`.
-std::vector<const fb::Engine *> programsOf(const fb::Engine &engine);
+/// The program of a kind; null if there is none.
+const fb::Program *programFor(const fb::Engine &engine, DeviceKind kind);
 
-/// The first program of a kind; null if there is none.
-const fb::Engine *programFor(const fb::Engine &engine, DeviceKind kind);
+/// The entry that reads tokens and leaves logits or ids, "generate": every program's first.
+const fb::Entry &generateEntry(const fb::Program &program);
+
+/// Where results of that role lie; null if the entry leaves none.
+const fb::Output *outputOf(const fb::Entry &entry, fb::OutputRole role);
+
+/// May the entry's steps be run in that mode?
+bool hasMode(const fb::Entry &entry, fb::Mode mode);
+
+/// The launches of a section in a step of that mode: of the first case that holds.
+const fb::Case &caseFor(const fb::Section &section, fb::Mode mode);
 
 /// The segments that hold stored weights of the program, rising.
-std::vector<uint32_t> weightSegments(const fb::Engine &program);
+std::vector<uint32_t> weightSegments(const fb::Program &program);
 
 } // namespace ingot::runtime

@@ -40,12 +40,12 @@ uint64_t pagesHeld(const MemoryStatement &s, uint64_t window) {
                                 int64_t(s.limits.maxBatchTokens)));
 }
 
-/// Slots by their windows. A GPU's kernels have one block table for all.
-void formGroups(const fb::Engine &table, DeviceKind kind, MemoryStatement &s) {
+/// States by their windows. A GPU's kernels have one block table for all.
+void formGroups(const fb::Program &program, DeviceKind kind, MemoryStatement &s) {
   const uint64_t whole = pagesHeld(s, 0);
   std::vector<uint64_t> windows;
-  for (const fb::KvSlot *slot : *table.kv_slots()) {
-    uint64_t window = kind == DeviceKind::Cpu ? slot->window() : 0;
+  for (const fb::State *state : *program.states()) {
+    uint64_t window = kind == DeviceKind::Cpu ? state->window() : 0;
     windows.push_back(pagesHeld(s, window) < whole ? window : 0);
   }
   std::vector<uint64_t> distinct = windows;
@@ -55,10 +55,10 @@ void formGroups(const fb::Engine &table, DeviceKind kind, MemoryStatement &s) {
     distinct.push_back(0);
   for (uint64_t window : distinct)
     s.groups.push_back({window, 0, 0});
-  for (size_t slot = 0; slot < windows.size(); ++slot) {
-    auto group = size_t(std::ranges::find(distinct, windows[slot]) - distinct.begin());
+  for (size_t state = 0; state < windows.size(); ++state) {
+    auto group = size_t(std::ranges::find(distinct, windows[state]) - distinct.begin());
     s.groupOf.push_back(uint32_t(group));
-    s.groups[group].pageBytes += table.kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+    s.groups[group].pageBytes += program.states()->Get(flatbuffers::uoffset_t(state))->page_bytes();
   }
 }
 
@@ -76,17 +76,17 @@ std::string humanBytes(uint64_t bytes) {
 }
 
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits) {
-  return memoryStatement(engine, limits, engine.table());
+  return memoryStatement(engine, limits, *engine.table().programs()->Get(0));
 }
 
 Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits,
-                                        const fb::Engine &table) {
-  DeviceKind kind = deviceKind(table);
+                                        const fb::Program &program) {
+  DeviceKind kind = deviceKind(program);
   MemoryStatement s;
   s.kind = kind;
   s.limits = limits;
   if (s.limits.context == 0)
-    s.limits.context = std::min<uint64_t>(table.model()->context(), kDefaultContext);
+    s.limits.context = std::min<uint64_t>(engine.table().model()->context(), kDefaultContext);
   if (s.limits.maxBatchTokens == 0)
     s.limits.maxBatchTokens =
         kind == DeviceKind::Cuda ? kDefaultGpuBatchTokens : kDefaultBatchTokens;
@@ -96,11 +96,11 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   for (const fb::Segment *segment : *engine.table().segments())
     if (segment->kind() == fb::SegmentKind::Weights)
       s.weights += segment->size();
-  s.seeded = table.seed_bytes();
+  s.seeded = program.seed_bytes();
 
-  s.pageTokens = table.page_tokens();
+  s.pageTokens = program.abi()->page_tokens();
   uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
-  formGroups(table, kind, s);
+  formGroups(program, kind, s);
   // Of one sequence at the limits: what pages are shared out by.
   std::vector<uint64_t> each;
   Sum sequence, kv;
@@ -122,17 +122,17 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
     return Error{ExitCode::File, "E0386", "the KV memory holds no page",
                  std::to_string(s.limits.kvBytes.value_or(0)) + " bytes were given, one page of " +
                      std::to_string(s.pageTokens) + " positions takes " +
-                     std::to_string(table.bytes_per_page()),
+                     std::to_string(program.bytes_per_page()),
                  "give more: --kv-memory BYTES"};
 
   uint64_t scratch = 0;
-  for (const fb::Kernel *kernel : *table.kernels())
+  for (const fb::Kernel *kernel : *program.kernels())
     if (kind == DeviceKind::Cpu)
       scratch = std::max(scratch, divideUp(kernel->scratch_bytes(), 64) * 64);
   Sum arena, threads, batch, upload, staging, all;
-  arena.add(table.bytes_fixed())
-      .add(table.bytes_per_token(), s.limits.maxBatchTokens)
-      .add(table.bytes_per_row(), s.limits.logitsRows);
+  arena.add(program.bytes_fixed())
+      .add(program.bytes_per_token(), s.limits.maxBatchTokens)
+      .add(program.bytes_per_row(), s.limits.logitsRows);
   threads.add(scratch, s.limits.threads);
   // ids, position and sequence of a token; rows; attention tiles; block tables (Batch.h).
   batch.add(12, s.limits.maxBatchTokens).add(4, s.limits.logitsRows);
@@ -141,16 +141,16 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       .add(4 * s.groups.size(),
            checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
   if (kind == DeviceKind::Cuda) {
-    for (uint32_t segment : weightSegments(table))
+    for (uint32_t segment : weightSegments(program))
       upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
     batch.add(sizeof(RowSampling), s.limits.logitsRows)
         .add(sizeof(AttentionShare), s.limits.maxSeqs)
-        .add(sizeof(AttentionShare), table.attention_shares())
+        .add(sizeof(AttentionShare), program.attention_shares())
         .add(sizeof(BatchView) + 9 * 256); // each list starts on a line of its own
     staging.add(kUploadPieces, kUploadPiece)
         .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
         .add(2 * sizeof(int32_t), s.limits.logitsRows)
-        .add(table.bytes_per_row(), s.limits.logitsRows);
+        .add(program.bytes_per_row(), s.limits.logitsRows);
   }
   for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})
     all.add(part->total.value_or(UINT64_MAX));

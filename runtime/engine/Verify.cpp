@@ -47,6 +47,11 @@ Result<std::span<const std::byte>> verifyHeader(std::span<const std::byte> file,
   std::memcpy(&header, file.data(), sizeof header);
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     return notAnEngine(file, name);
+  if (header.major == 1)
+    return Error{ExitCode::File, "E0305", name + " was made by ingot 0.1",
+                 "its format is 1." + to_string(header.minor) + ", this ingot reads " +
+                     to_string(kFormatMajor) + "." + to_string(kFormatMinor),
+                 "compile it again: ingot compile MODEL -o " + name};
   if (header.major != kFormatMajor || header.minor > kFormatMinor)
     return Error{ExitCode::File, "E0305", name + " was written by another version of ingot",
                  "its format is " + to_string(header.major) + "." + to_string(header.minor) +
@@ -155,19 +160,17 @@ Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &eng
   return checkPadding(end, file.size());
 }
 
-Result<void> verifyNested(const fb::Engine &root, const fb::Engine &program,
-                          const std::string &name) {
-  auto bad = [&](const std::string &why) { return damaged("E0801", name, why); };
-  const fb::Model &a = *root.model(), &b = *program.model();
-  if (program.programs() || program.text() || program.generation() ||
-      program.segments()->size() != 0)
-    return bad("a program in it has segments, texts or programs of its own");
-  if (a.vocab() != b.vocab() || a.hidden() != b.hidden() || a.layers() != b.layers() ||
-      a.context() != b.context())
-    return bad("a program in it is of another model: " + to_string(b.vocab()) + " tokens, " +
-               to_string(b.layers()) + " layers, context " + to_string(b.context()));
-  if (deviceKind(program) == DeviceKind::Cpu)
-    return bad("a program for CPUs is not the first of it");
+/// One program of each kind, that of CPUs first.
+static Result<void> verifyPrograms(const fb::Engine &engine, const std::string &name) {
+  if (engine.programs()->size() == 0)
+    return damaged("E0801", name, "it has no program");
+  for (unsigned i = 0; i < engine.programs()->size(); ++i) {
+    const DeviceKind kind = deviceKind(*engine.programs()->Get(i));
+    if (i > 1 || (i == 1 && kind == deviceKind(*engine.programs()->Get(0))))
+      return damaged("E0801", name, "it has two programs for one kind of device");
+    if (i == 1 && kind == DeviceKind::Cpu)
+      return damaged("E0801", name, "its program for CPUs is not the first");
+  }
   return {};
 }
 
@@ -177,13 +180,14 @@ Result<void> verifyMeaning(std::span<const std::byte> file, const fb::Engine &en
     return ok;
   if (Result<void> ok = verifyHashes(file, engine, level, name); !ok)
     return ok;
-  for (const fb::Engine *program : programsOf(engine)) {
-    if (program != &engine)
-      if (Result<void> ok = verifyNested(engine, *program, name); !ok)
-        return ok;
+  if (Result<void> ok = verifyModel(engine, name); !ok)
+    return ok;
+  if (Result<void> ok = verifyPrograms(engine, name); !ok)
+    return ok;
+  for (const fb::Program *program : *engine.programs()) {
     if (Result<void> ok = verifyParts(file, engine, *program, name); !ok)
       return ok;
-    if (Result<void> ok = verifyProgram(*program, name); !ok)
+    if (Result<void> ok = verifyProgram(*program, engine, name); !ok)
       return ok;
   }
   return {};

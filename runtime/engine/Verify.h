@@ -14,7 +14,7 @@
 //
 //   Segments E0315 kind  E0316 alignment  E0317 outside  E0318 overlap  E0319 gap
 //            E0320 empty  E0321 bytes after the last  E0312 damaged  E0313 padding not zero
-//   Model    E0322 sizes  E0323 precision  E0324 page size
+//   Model    E0322 sizes  E0323 precision  E0324 what kernels were compiled for (Abi)
 //   Kernels  E0325 none  E0326 name  E0327 grid  E0328 partition  E0329 operands  E0330 scratch
 //   Code     E0331 none  E0332 target unknown  E0333 target twice  E0334 segment  E0335 count
 //            E0336 no ELF  E0337 segments  E0338 writable data  E0339 needs a linker
@@ -23,19 +23,20 @@
 //   Weights  E0346 layout  E0347 format  E0348 shape  E0349 segment  E0350 alignment
 //            E0351 size  E0352 outside  E0353 overlap  E0354 named twice
 //            E0380 source  E0387 memory of seeded weights
-//   KV       E0355 slot  E0356 page bytes  E0357 sum of page bytes
+//   States   E0355 streams  E0356 page bytes  E0357 sum of page bytes
 //   Program  E0358 empty  E0359 kernel  E0360 operand count  E0361 operand kind
-//            E0362 buffer  E0363 weight  E0364 layer weight  E0365 KV without slot
-//            E0366 section  E0367 step weight  E0368 KV slot  E0369 layer
-//            E0370 weights of a section differ  E0371 KV of a section differs
+//            E0362 buffer  E0363 weight  E0364 layer weight  E0365 state that no step brings
+//            E0366 section  E0367 step weight  E0368 step state  E0369 layer
+//            E0370 weights of a section differ  E0371 states of a section differ
 //            E0372 launch count  E0373 logits buffer  E0374 logits size
+//            E0818 cases  E0819 entries and their modes  E0820 outputs
 //   Text     E0375 tokenizer  E0376 template  E0377 special tokens  E0378 defaults
 //   Costs    E0379 kernel of a cost
-//   Programs E0801 of no one kind, or not of the engine's model
+//   Programs E0801 none, of no one kind, or two of a kind
 //   GPU code E0802 modules' places  E0803 module of another kind  E0804 variants' count
 //            E0805 module  E0806 symbol  E0807 grid  E0808 threads or shared memory
 //            E0809 a step without a variant, or a variant without a step
-//            E0810 the sections that find or draw ids, and the buffers of ids and keys
+//            E0810 the buffers of ids and keys
 //            E0811 a cluster
 //            E0812 a tensor map
 //            E0813 a fill of seeded weights
@@ -74,18 +75,20 @@ Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &eng
 /// Hashes and padding; those of weights only at VerifyLevel::Everything. E0312, E0313.
 Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &engine,
                           VerifyLevel level, const std::string &name);
-/// What a program in a program list has to share with the table that it is in. E0801.
-Result<void> verifyNested(const fb::Engine &root, const fb::Engine &program,
-                          const std::string &name);
-/// VerifyParts.cpp: the parts of one program over the segments of `root`. E0322 … E0357,
-/// E0375 … E0379, E0801.
-Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root,
-                         const fb::Engine &program, const std::string &name);
+/// VerifyModel.cpp: what all programs share: model, precision, text, sampling. E0322, E0323,
+/// E0375 … E0378.
+Result<void> verifyModel(const fb::Engine &engine, const std::string &name);
+/// VerifyParts.cpp: the parts of one program over the segments of the engine. E0324 … E0357, E0379,
+/// E0801.
+Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
+                         const fb::Program &program, const std::string &name);
 /// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809,
 /// E0811 … E0813, E0817.
-Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Engine &program,
+Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Program &program,
                            const fb::CodeObject &code, const std::string &name);
-/// VerifyProgram.cpp. E0358 … E0374, E0810, E0814, E0815.
-Result<void> verifyProgram(const fb::Engine &program, const std::string &name);
+/// VerifyProgram.cpp: sections, cases, entries, outputs. E0358 … E0374, E0810, E0814, E0815,
+/// E0818 … E0820.
+Result<void> verifyProgram(const fb::Program &program, const fb::Engine &engine,
+                           const std::string &name);
 
 } // namespace ingot::runtime

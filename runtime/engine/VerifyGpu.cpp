@@ -31,7 +31,7 @@ constexpr uint16_t kElfX86 = 62, kElfCuda = 190;
 
 class GpuVerifier {
 public:
-  GpuVerifier(std::span<const std::byte> segment, const fb::Engine &program,
+  GpuVerifier(std::span<const std::byte> segment, const fb::Program &program,
               const fb::CodeObject &code, const std::string &name)
       : segment(segment), program(program), code(code), name(name), target(code.target()->str()) {}
 
@@ -66,7 +66,7 @@ private:
   }
 
   std::span<const std::byte> segment;
-  const fb::Engine &program;
+  const fb::Program &program;
   const fb::CodeObject &code;
   const std::string &name;
   std::string target;
@@ -171,17 +171,18 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, bool last, const std::st
 /// In every launch of the kernel, the operand is a buffer of rows.
 bool GpuVerifier::isRows(unsigned kernel, uint32_t operand) const {
   const auto &buffers = *program.buffers();
+  auto isRow = [&](const fb::Launch &launch) {
+    if (!launch.args() || operand >= launch.args()->size())
+      return false;
+    const fb::Arg *arg = launch.args()->Get(operand);
+    return arg->kind() == fb::ArgKind::Buffer && arg->index() < buffers.size() &&
+           buffers[arg->index()]->class_() != fb::BufferClass::Fixed;
+  };
   for (const fb::Section *section : *program.sections())
-    for (const fb::Launch *launch : *section->launches()) {
-      if (launch->kernel() != kernel)
-        continue;
-      if (!launch->args() || operand >= launch->args()->size())
-        return false;
-      const fb::Arg *arg = launch->args()->Get(operand);
-      if (arg->kind() != fb::ArgKind::Buffer || arg->index() >= buffers.size() ||
-          buffers[arg->index()]->class_() == fb::BufferClass::Fixed)
-        return false;
-    }
+    for (const fb::Case *one : *section->cases())
+      for (const fb::Launch *launch : *one->launches())
+        if (launch->kernel() == kernel && !isRow(*launch))
+          return false;
   return operand < program.kernels()->Get(kernel)->args();
 }
 
@@ -283,7 +284,7 @@ Result<void> GpuVerifier::seedFills() {
 
 } // namespace
 
-Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Engine &program,
+Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Program &program,
                            const fb::CodeObject &code, const std::string &name) {
   return GpuVerifier(segment, program, code, name).verify();
 }

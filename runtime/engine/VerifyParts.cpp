@@ -1,4 +1,4 @@
-//===- VerifyParts.cpp - Model, kernels, code, buffers, weights, KV, text -===//
+//===- VerifyParts.cpp - Kernels, code, buffers, weights, states -----------===//
 #include "runtime/device/Batch.h"
 #include "runtime/engine/ElfImage.h"
 #include "runtime/engine/GpuTarget.h"
@@ -7,9 +7,9 @@
 #include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/formats/FragmentLayout.h"
+#include "runtime/kv/KvGroup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -18,21 +18,20 @@ namespace {
 
 using std::to_string;
 
-constexpr uint64_t kMostVocab = uint64_t(1) << 28; ///< rows of logits stay addressable
 constexpr uint64_t kMostArgs = 1024;
 constexpr uint64_t kMostScratch = uint64_t(1) << 32;
 constexpr uint64_t kMostElements = uint64_t(1) << 56; ///< of a weight; times 4 bytes fits 63 bits
 
 class PartsVerifier {
 public:
-  PartsVerifier(std::span<const std::byte> file, const fb::Engine &root, const fb::Engine &engine,
-                const std::string &name)
-      : file(file), root(root), engine(engine), name(name) {}
+  PartsVerifier(std::span<const std::byte> file, const fb::Engine &engine,
+                const fb::Program &program, const std::string &name)
+      : file(file), engine(engine), program(program), name(name) {}
 
   Result<void> verify() {
-    for (auto part : {&PartsVerifier::model, &PartsVerifier::kernels, &PartsVerifier::code,
-                      &PartsVerifier::buffers, &PartsVerifier::weights, &PartsVerifier::kv,
-                      &PartsVerifier::text, &PartsVerifier::generation, &PartsVerifier::costs})
+    for (auto part : {&PartsVerifier::abi, &PartsVerifier::kernels, &PartsVerifier::code,
+                      &PartsVerifier::buffers, &PartsVerifier::weights, &PartsVerifier::states,
+                      &PartsVerifier::costs})
       if (Result<void> ok = (this->*part)(); !ok)
         return ok;
     return {};
@@ -42,12 +41,12 @@ private:
   Error bad(const char *code, const std::string &why) const { return damaged(code, name, why); }
 
   const fb::Segment *segmentOf(uint64_t index, fb::SegmentKind kind) const {
-    if (index >= root.segments()->size() || root.segments()->Get(index)->kind() != kind)
+    if (index >= engine.segments()->size() || engine.segments()->Get(index)->kind() != kind)
       return nullptr;
-    return root.segments()->Get(index);
+    return engine.segments()->Get(index);
   }
 
-  Result<void> model();
+  Result<void> abi();
   Result<void> kernels();
   Result<void> code();
   Result<void> codeObject(const fb::CodeObject &code);
@@ -55,29 +54,26 @@ private:
   Result<void> weights();
   Result<void> weight(const fb::Weight &weight);
   Result<void> weightsApart();
-  Result<void> kv();
-  Result<void> text();
-  Result<void> generation();
+  Result<void> states();
   Result<void> costs();
 
   std::span<const std::byte> file;
-  const fb::Engine &root;   ///< has the segments
-  const fb::Engine &engine; ///< the program
+  const fb::Engine &engine; ///< has the segments
+  const fb::Program &program;
   const std::string &name;
 };
 
-Result<void> PartsVerifier::model() {
-  const fb::Model &m = *engine.model();
-  if (m.vocab() == 0 || m.vocab() > kMostVocab || m.hidden() == 0 || m.layers() == 0 ||
-      m.context() == 0 || m.context() > INT32_MAX)
-    return bad("E0322", "a model of " + to_string(m.vocab()) + " tokens, width " +
-                            to_string(m.hidden()) + ", " + to_string(m.layers()) +
-                            " layers and context " + to_string(m.context()) + " cannot be run");
-  if (engine.precision() > fb::Precision::MAX)
-    return bad("E0323", "its precision " + to_string(int(engine.precision())) + " is unknown");
-  if (engine.page_tokens() != kPageTokens)
-    return bad("E0324", "its KV pages hold " + to_string(engine.page_tokens()) +
-                            " positions, this ingot's hold " + to_string(kPageTokens));
+/// A program that asks for more than this runtime gives would write beyond its arenas.
+Result<void> PartsVerifier::abi() {
+  const fb::Abi &abi = *program.abi();
+  if (abi.page_tokens() != kPageTokens || abi.attention_tile() != kAttentionTile ||
+      abi.greedy_rows() > kGreedyRows || abi.read_block() > kReadBlock)
+    return bad("E0324", "its kernels were compiled for pages of " + to_string(abi.page_tokens()) +
+                            " positions, tiles of " + to_string(abi.attention_tile()) + ", " +
+                            to_string(abi.greedy_rows()) + " greedy rows and reads of " +
+                            to_string(abi.read_block()) + "; this ingot has " +
+                            to_string(kPageTokens) + ", " + to_string(kAttentionTile) + ", " +
+                            to_string(kGreedyRows) + " and " + to_string(kReadBlock));
   return {};
 }
 
@@ -89,10 +85,10 @@ static bool isSymbolName(std::string_view s) {
 }
 
 Result<void> PartsVerifier::kernels() {
-  if (engine.kernels()->size() == 0)
+  if (program.kernels()->size() == 0)
     return bad("E0325", "it has no kernels");
   std::set<std::string_view> names;
-  for (const fb::Kernel *k : *engine.kernels()) {
+  for (const fb::Kernel *k : *program.kernels()) {
     std::string kernel = "kernel '" + k->name()->str() + "': ";
     if (!isSymbolName(k->name()->string_view()) || !names.insert(k->name()->string_view()).second)
       return bad("E0326", kernel + "its name is no symbol or not its own");
@@ -111,15 +107,15 @@ Result<void> PartsVerifier::kernels() {
 }
 
 Result<void> PartsVerifier::code() {
-  if (engine.code()->size() == 0)
+  if (program.code()->size() == 0)
     return bad("E0331", "it has no code");
   std::set<std::string_view> targets;
-  for (const fb::CodeObject *code : *engine.code()) {
+  for (const fb::CodeObject *code : *program.code()) {
     std::string target = code->target()->str();
     bool gpu = gpuTargetNamed(target).has_value();
     if (!gpu && (!isaNamed(target) || isaTarget(*isaNamed(target)) != target))
       return bad("E0332", "code for '" + target + "': unknown target");
-    if (gpu != (deviceKind(engine) == DeviceKind::Cuda))
+    if (gpu != (deviceKind(program) == DeviceKind::Cuda))
       return bad("E0801", "code for '" + target + "' is in the program of another kind of device");
     if (!targets.insert(code->target()->string_view()).second)
       return bad("E0333", "code for '" + target + "' is there twice");
@@ -137,11 +133,11 @@ Result<void> PartsVerifier::codeObject(const fb::CodeObject &code) {
                             " is no code segment");
   std::span<const std::byte> bytes = file.subspan(segment->offset(), segment->size());
   if (gpuTargetNamed(target))
-    return verifyGpuCode(bytes, engine, code, name);
-  if (code.kernel_symbols()->size() != engine.kernels()->size())
+    return verifyGpuCode(bytes, program, code, name);
+  if (code.kernel_symbols()->size() != program.kernels()->size())
     return bad("E0335", "code for '" + target + "' has " +
                             to_string(code.kernel_symbols()->size()) + " symbols for " +
-                            to_string(engine.kernels()->size()) + " kernels");
+                            to_string(program.kernels()->size()) + " kernels");
   Result<ElfImage> image = parseElf(bytes, target);
   if (!image) {
     image.error().what = name + " holds code that cannot be loaded";
@@ -155,7 +151,7 @@ Result<void> PartsVerifier::codeObject(const fb::CodeObject &code) {
 
 Result<void> PartsVerifier::buffers() {
   unsigned index = 0;
-  for (const fb::Buffer *b : *engine.buffers()) {
+  for (const fb::Buffer *b : *program.buffers()) {
     std::string buffer = "buffer " + to_string(index++) + ": ";
     if (b->class_() > fb::BufferClass::MAX)
       return bad("E0342", buffer + "class " + to_string(int(b->class_())) + " is unknown");
@@ -204,7 +200,7 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
   if (w.size() != expected)
     return bad("E0351", label + to_string(w.size()) + " bytes, its shape and format make " +
                             to_string(expected));
-  uint64_t room = seeded ? engine.seed_bytes() : segment->size();
+  uint64_t room = seeded ? program.seed_bytes() : segment->size();
   if (w.offset() > room || w.size() > room - w.offset())
     return bad("E0352", label + to_string(w.size()) + " bytes at " + to_string(w.offset()) +
                             " lie beyond its " + (seeded ? "memory's " : "segment's ") +
@@ -214,7 +210,7 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
 
 Result<void> PartsVerifier::weights() {
   std::set<std::pair<std::string_view, fb::WeightLayout>> names;
-  for (const fb::Weight *w : *engine.weights()) {
+  for (const fb::Weight *w : *program.weights()) {
     if (!w->format())
       return bad("E0347", "weight '" + w->name()->str() + "' has no format");
     if (Result<void> ok = weight(*w); !ok)
@@ -224,15 +220,15 @@ Result<void> PartsVerifier::weights() {
   }
   // Every size is what its shape makes, but shapes may be anything: what they ask for is counted
   // in the memory statement and refused there, before any of it is taken.
-  if (std::optional<uint64_t> sum = seedBytes(engine); !sum || engine.seed_bytes() != *sum)
+  if (std::optional<uint64_t> sum = seedBytes(program); !sum || program.seed_bytes() != *sum)
     return bad("E0387", "its weights from the seed take " +
                             (sum ? to_string(*sum) : std::string("more than 2^63")) +
-                            " bytes, not " + to_string(engine.seed_bytes()));
+                            " bytes, not " + to_string(program.seed_bytes()));
   return weightsApart();
 }
 
 Result<void> PartsVerifier::weightsApart() {
-  std::vector<const fb::Weight *> order(engine.weights()->begin(), engine.weights()->end());
+  std::vector<const fb::Weight *> order(program.weights()->begin(), program.weights()->end());
   // All seeded weights lie in one memory, whatever segment they name.
   auto region = [](const fb::Weight *w) {
     return std::tuple(w->source(), w->source() == fb::WeightSource::Seed ? 0 : w->segment());
@@ -248,86 +244,55 @@ Result<void> PartsVerifier::weightsApart() {
   return {};
 }
 
-Result<void> PartsVerifier::kv() {
-  unsigned index = 0;
-  for (const fb::KvSlot *slot : *engine.kv_slots()) {
-    std::string label = "KV slot " + to_string(index++) + ": ";
-    std::optional<uint64_t> bytes =
-        kvPageBytes(slot->kv_heads(), slot->head_dim(), engine.page_tokens(), slot->type());
-    if (slot->type() > fb::ElementType::MAX || !bytes || *bytes == 0 || *bytes % 64 != 0)
-      return bad("E0355", label + to_string(slot->kv_heads()) + " heads of " +
-                              to_string(slot->head_dim()) + " of type " +
-                              to_string(int(slot->type())));
-    if (slot->page_bytes() != *bytes)
-      return bad("E0356", label + "a page of " + to_string(slot->page_bytes()) +
-                              " bytes, its heads make " + to_string(*bytes));
+Result<void> PartsVerifier::states() {
+  constexpr unsigned kMostStreams = 16;
+  std::set<std::string_view> names;
+  for (const fb::State *state : *program.states()) {
+    std::string label = "state '" + state->name()->str() + "': ";
+    if (state->kind() > fb::StateKind::MAX)
+      return bad("E0355", label + "kind " + to_string(int(state->kind())) + " is unknown");
+    if (!names.insert(state->name()->string_view()).second || state->streams()->size() == 0 ||
+        state->streams()->size() > kMostStreams)
+      return bad("E0355", label + "its name is not its own, or it has " +
+                              to_string(state->streams()->size()) + " streams");
+    std::string shapes;
+    for (const fb::Stream *stream : *state->streams())
+      shapes += ", " + stream->name()->str() + " " + to_string(stream->heads()) + " x " +
+                to_string(stream->width()) + " " + stream->format()->str();
+    std::optional<uint64_t> bytes = pageBytes(*state, program.abi()->page_tokens());
+    if (!bytes || *bytes % 64 != 0)
+      return bad("E0355", label + "no page can hold" + shapes.substr(1));
+    if (state->page_bytes() != *bytes)
+      return bad("E0356", label + "a page of " + to_string(state->page_bytes()) +
+                              " bytes, its streams make " + to_string(*bytes));
   }
-  std::optional<MemoryCoefficients> sums = memoryCoefficients(engine);
-  if (!sums || engine.bytes_per_token() != sums->perToken ||
-      engine.bytes_per_row() != sums->perRow || engine.bytes_fixed() != sums->fixed)
-    return bad("E0345", "its memory of " + to_string(engine.bytes_per_token()) + ", " +
-                            to_string(engine.bytes_per_row()) + " and " +
-                            to_string(engine.bytes_fixed()) +
+  std::optional<MemoryCoefficients> sums = memoryCoefficients(program);
+  if (!sums || program.bytes_per_token() != sums->perToken ||
+      program.bytes_per_row() != sums->perRow || program.bytes_fixed() != sums->fixed)
+    return bad("E0345", "its memory of " + to_string(program.bytes_per_token()) + ", " +
+                            to_string(program.bytes_per_row()) + " and " +
+                            to_string(program.bytes_fixed()) +
                             " bytes per token, row and engine is not what its buffers make");
-  if (engine.bytes_per_page() != sums->perPage)
-    return bad("E0357", "its KV pages make " + to_string(sums->perPage) + " bytes, not " +
-                            to_string(engine.bytes_per_page()));
-  return {};
-}
-
-Result<void> PartsVerifier::text() {
-  const fb::Text *text = engine.text();
-  if (!text)
-    return {};
-  int tokenizer = text->tokenizer_segment(), chat = text->chat_template_segment();
-  if (tokenizer < -1 ||
-      (tokenizer >= 0 && (!segmentOf(tokenizer, fb::SegmentKind::Tokenizer) ||
-                          !text->tokenizer_kind() || text->tokenizer_kind()->size() == 0)))
-    return bad("E0375",
-               "its tokenizer is not in segment " + to_string(tokenizer) + " or of no known kind");
-  if (chat < -1 || (chat >= 0 && !segmentOf(chat, fb::SegmentKind::ChatTemplate)))
-    return bad("E0376", "its chat template is not in segment " + to_string(chat));
-  if (const fb::SpecialTokens *special = text->special()) {
-    auto known = [&](int id) { return id >= -1 && id < int64_t(engine.model()->vocab()); };
-    bool ok = known(special->bos()) && known(special->pad()) && known(special->unknown());
-    for (unsigned i = 0; special->eos() && i < special->eos()->size(); ++i)
-      ok = ok && special->eos()->Get(i) >= 0 && known(special->eos()->Get(i));
-    if (!ok)
-      return bad("E0377", "a special token lies outside the vocabulary of " +
-                              to_string(engine.model()->vocab()));
-  }
-  return {};
-}
-
-Result<void> PartsVerifier::generation() {
-  const fb::GenerationDefaults *g = engine.generation();
-  auto fraction = [](float x) { return x >= 0 && x <= 1; }; // false for NaN
-  if (g && !(std::isfinite(g->temperature()) && g->temperature() >= 0 && fraction(g->top_p()) &&
-             fraction(g->min_p()) && g->top_k() >= 0 && std::isfinite(g->repetition_penalty()) &&
-             g->repetition_penalty() > 0))
-    return bad("E0378", "its default sampling parameters are out of range");
+  if (program.bytes_per_page() != sums->perPage)
+    return bad("E0357", "its states' pages make " + to_string(sums->perPage) + " bytes, not " +
+                            to_string(program.bytes_per_page()));
   return {};
 }
 
 Result<void> PartsVerifier::costs() {
-  for (unsigned i = 0; engine.costs() && i < engine.costs()->size(); ++i)
-    if (engine.costs()->Get(i)->kernel() >= engine.kernels()->size())
-      return bad("E0379", "cost " + to_string(i) + " is of kernel " +
-                              to_string(engine.costs()->Get(i)->kernel()) + " of " +
-                              to_string(engine.kernels()->size()));
-  for (const fb::CodeObject *code : *engine.code())
-    if (code->costs() && code->costs()->size() != engine.kernels()->size())
+  for (const fb::CodeObject *code : *program.code())
+    if (code->costs() && code->costs()->size() != program.kernels()->size())
       return bad("E0379", "its code " + code->target()->str() + " has " +
                               to_string(code->costs()->size()) + " costs for " +
-                              to_string(engine.kernels()->size()) + " kernels");
+                              to_string(program.kernels()->size()) + " kernels");
   return {};
 }
 
 } // namespace
 
-Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &root,
-                         const fb::Engine &program, const std::string &name) {
-  return PartsVerifier(file, root, program, name).verify();
+Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
+                         const fb::Program &program, const std::string &name) {
+  return PartsVerifier(file, engine, program, name).verify();
 }
 
 } // namespace ingot::runtime

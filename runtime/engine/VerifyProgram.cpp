@@ -1,15 +1,16 @@
-//===- VerifyProgram.cpp - Steps, sections, launches ----------------------===//
+//===- VerifyProgram.cpp - Sections, cases, entries, outputs --------------===//
 //
 // A program is a list, so it has no cycles; what can be wrong is where its numbers
 // point. Steps that share a section must also agree in what they bring along: the
-// section's kernels were generated for those shapes, formats and KV layouts.
+// section's kernels were generated for those shapes, formats and streams.
 //===----------------------------------------------------------------------===//
-#include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Memory.h"
+#include "runtime/engine/Program.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/formats/PanelLayout.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 namespace ingot::runtime {
@@ -19,67 +20,100 @@ using std::to_string;
 
 class ProgramVerifier {
 public:
-  ProgramVerifier(const fb::Engine &engine, const std::string &name) : engine(engine), name(name) {}
+  ProgramVerifier(const fb::Program &program, const fb::Engine &engine, const std::string &name)
+      : program(program), model(*engine.model()), name(name),
+        onGpu(deviceKind(program) == DeviceKind::Cuda) {}
 
   Result<void> verify() {
-    for (auto part : {&ProgramVerifier::sections, &ProgramVerifier::steps, &ProgramVerifier::logits,
-                      &ProgramVerifier::maxima, &ProgramVerifier::hidden, &ProgramVerifier::greedy})
-      if (Result<void> ok = (this->*part)(); !ok)
-        return ok;
-    return {};
+    if (Result<void> ok = sections(); !ok)
+      return ok;
+    return entries();
   }
 
 private:
   /// What the launches of a section ask of the steps that run it.
   struct Needs {
-    uint64_t layerWeights = 0;
-    bool kv = false;
+    uint64_t layerWeights = 0, states = 0;
     const fb::Step *first = nullptr;
   };
 
   Error bad(const char *code, const std::string &why) const { return damaged(code, name, why); }
 
   Result<void> sections();
+  Result<void> cases(const fb::Section &section, Needs &needs, const std::string &label);
   Result<void> launch(const fb::Launch &launch, Needs &needs, const std::string &label);
-  Result<void> steps();
+  Result<void> entries();
+  Result<void> modes(const fb::Entry &entry);
   Result<void> step(const fb::Step &step, const std::string &label);
   Result<void> alike(const fb::Step &a, const fb::Step &b, const Needs &needs,
                      const std::string &label);
-  Result<void> logits();
-  Result<void> maxima();
-  Result<void> hidden();
-  bool runsOnGpu() const;
-  Result<void> greedy();
+  Result<void> outputs(const fb::Entry &entry);
+  Result<void> logits(const fb::Output *output);
+  Result<void> maxima(const fb::Output *output);
+  Result<void> hidden(const fb::Output *output);
+  Result<void> keys(const fb::Output *output, const fb::Entry &entry);
+  Result<void> ids(const fb::Output *output, const fb::Entry &entry);
 
-  const fb::Engine &engine;
+  const fb::Buffer *rowsOf(const fb::Output &output) const {
+    const fb::Buffer *buffer = program.buffers()->Get(output.buffer());
+    return buffer->class_() == fb::BufferClass::PerRow ? buffer : nullptr;
+  }
+
+  const fb::Program &program;
+  const fb::Model &model;
   const std::string &name;
+  bool onGpu;
   std::vector<Needs> needs; ///< per section
 };
 
 Result<void> ProgramVerifier::sections() {
-  if (engine.sections()->size() == 0 || engine.steps()->size() == 0)
+  if (program.sections()->size() == 0)
     return bad("E0358", "its program is empty");
-  for (unsigned s = 0; s < engine.sections()->size(); ++s) {
-    const fb::Section *section = engine.sections()->Get(s);
-    if (section->launches()->size() == 0)
-      return bad("E0358", "section " + to_string(s) + " of its program is empty");
-    Needs &wanted = needs.emplace_back();
-    for (unsigned l = 0; l < section->launches()->size(); ++l)
-      if (Result<void> ok = launch(*section->launches()->Get(l), wanted,
-                                   "launch " + to_string(l) + " of section " + to_string(s));
+  for (unsigned s = 0; s < program.sections()->size(); ++s)
+    if (Result<void> ok = cases(*program.sections()->Get(s), needs.emplace_back(),
+                                " of section " + to_string(s));
+        !ok)
+      return ok;
+  return {};
+}
+
+/// Each case but the last may be left out by some step, and the last by none.
+Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
+                                    const std::string &label) {
+  constexpr unsigned kMostCases = 64;
+  const unsigned count = section.cases()->size();
+  if (count == 0 || count > kMostCases)
+    return bad("E0358", to_string(count) + " cases" + label);
+  bool empty = true;
+  for (unsigned c = 0; c < count; ++c) {
+    const fb::Case &one = *section.cases()->Get(c);
+    const unsigned conditions = one.when() ? one.when()->size() : 0;
+    if ((conditions == 0) != (c + 1 == count))
+      return bad("E0818", "case " + to_string(c) + label + " has " + to_string(conditions) +
+                              " conditions: the last case has none, and no other");
+    for (unsigned i = 0; i < conditions; ++i)
+      if (const fb::Condition *condition = one.when()->Get(i);
+          condition->quantity() > fb::Quantity::MAX ||
+          condition->value() > uint64_t(fb::Mode::MAX))
+        return bad("E0818", "case " + to_string(c) + label + ": a condition of kind " +
+                                to_string(int(condition->quantity())) + " is unknown");
+    empty &= one.launches()->size() == 0;
+    for (unsigned l = 0; l < one.launches()->size(); ++l)
+      if (Result<void> ok = launch(*one.launches()->Get(l), wanted,
+                                   "launch " + to_string(l) + " of case " + to_string(c) + label);
           !ok)
         return ok;
   }
-  return {};
+  return empty ? Result<void>(bad("E0358", "no launch" + label)) : Result<void>();
 }
 
 Result<void> ProgramVerifier::launch(const fb::Launch &launch, Needs &wanted,
                                      const std::string &label) {
-  if (launch.kernel() >= engine.kernels()->size())
+  if (launch.kernel() >= program.kernels()->size())
     return bad("E0359", label + ": kernel " + to_string(launch.kernel()) + " of " +
-                            to_string(engine.kernels()->size()));
+                            to_string(program.kernels()->size()));
   unsigned args = launch.args() ? launch.args()->size() : 0;
-  const fb::Kernel *kernel = engine.kernels()->Get(launch.kernel());
+  const fb::Kernel *kernel = program.kernels()->Get(launch.kernel());
   if (args != kernel->args())
     return bad("E0360", label + ": " + to_string(args) + " operands, kernel '" +
                             kernel->name()->str() + "' takes " + to_string(kernel->args()));
@@ -88,20 +122,20 @@ Result<void> ProgramVerifier::launch(const fb::Launch &launch, Needs &wanted,
     std::string operand = label + ", operand " + to_string(i) + ": ";
     switch (arg->kind()) {
     case fb::ArgKind::Buffer:
-      if (arg->index() >= engine.buffers()->size())
+      if (arg->index() >= program.buffers()->size())
         return bad("E0362", operand + "buffer " + to_string(arg->index()) + " of " +
-                                to_string(engine.buffers()->size()));
+                                to_string(program.buffers()->size()));
       break;
     case fb::ArgKind::Weight:
-      if (arg->index() >= engine.weights()->size())
+      if (arg->index() >= program.weights()->size())
         return bad("E0363", operand + "weight " + to_string(arg->index()) + " of " +
-                                to_string(engine.weights()->size()));
+                                to_string(program.weights()->size()));
       break;
     case fb::ArgKind::LayerWeight:
       wanted.layerWeights = std::max<uint64_t>(wanted.layerWeights, uint64_t(arg->index()) + 1);
       break;
-    case fb::ArgKind::Kv:
-      wanted.kv = true;
+    case fb::ArgKind::State:
+      wanted.states = std::max<uint64_t>(wanted.states, uint64_t(arg->index()) + 1);
       break;
     default:
       return bad("E0361", operand + "kind " + to_string(int(arg->kind())) + " is unknown");
@@ -110,151 +144,207 @@ Result<void> ProgramVerifier::launch(const fb::Launch &launch, Needs &wanted,
   return {};
 }
 
-Result<void> ProgramVerifier::steps() {
-  for (unsigned i = 0; i < engine.steps()->size(); ++i)
-    if (Result<void> ok = step(*engine.steps()->Get(i), "step " + to_string(i)); !ok)
-      return ok;
-  if (engine.launches_per_step() != launchesPerStep(engine))
-    return bad("E0372", "its program has " + to_string(launchesPerStep(engine)) +
-                            " launches, not " + to_string(engine.launches_per_step()));
+Result<void> ProgramVerifier::entries() {
+  constexpr unsigned kMostEntries = 64;
+  if (program.entries()->size() == 0 || program.entries()->size() > kMostEntries ||
+      program.entries()->Get(0)->name()->string_view() != "generate")
+    return bad("E0819", "its first entry of " + to_string(program.entries()->size()) +
+                            " is not 'generate'");
+  for (const fb::Entry *entry : *program.entries()) {
+    if (entry->steps()->size() == 0)
+      return bad("E0358", "its entry '" + entry->name()->str() + "' is empty");
+    for (unsigned i = 0; i < entry->steps()->size(); ++i)
+      if (Result<void> ok = step(*entry->steps()->Get(i), "step " + to_string(i)); !ok)
+        return ok;
+    if (entry->launches() != launchesOf(*entry, program))
+      return bad("E0372", "its program has " + to_string(launchesOf(*entry, program)) +
+                              " launches, not " + to_string(entry->launches()));
+    for (auto part : {&ProgramVerifier::modes, &ProgramVerifier::outputs})
+      if (Result<void> ok = (this->*part)(*entry); !ok)
+        return ok;
+  }
+  return {};
+}
+
+Result<void> ProgramVerifier::modes(const fb::Entry &entry) {
+  unsigned seen = 0;
+  for (fb::Mode mode : *entry.modes()) {
+    if (mode > fb::Mode::MAX || (seen >> unsigned(mode) & 1))
+      return bad("E0819", "its entry '" + entry.name()->str() + "' has the mode " +
+                              to_string(int(mode)) + ", which is unknown or there twice");
+    seen |= 1u << unsigned(mode);
+  }
+  // Who draws may be asked for a row's largest logit.
+  if (!(seen & 1u << unsigned(fb::Mode::Logits)) ||
+      (seen & 1u << unsigned(fb::Mode::Drawn) && !(seen & 1u << unsigned(fb::Mode::Greedy))))
+    return bad("E0819", "its entry '" + entry.name()->str() +
+                            "' leaves no logits, or draws ids and finds no greedy ones");
   return {};
 }
 
 Result<void> ProgramVerifier::step(const fb::Step &step, const std::string &label) {
-  if (step.section() >= engine.sections()->size())
+  if (step.section() >= program.sections()->size())
     return bad("E0366", label + ": section " + to_string(step.section()) + " of " +
-                            to_string(engine.sections()->size()));
+                            to_string(program.sections()->size()));
   Needs &wanted = needs[step.section()];
-  unsigned weights = step.weights() ? step.weights()->size() : 0;
+  const unsigned weights = step.weights() ? step.weights()->size() : 0;
+  const unsigned states = step.states() ? step.states()->size() : 0;
   for (unsigned i = 0; i < weights; ++i)
-    if (step.weights()->Get(i) >= engine.weights()->size())
+    if (step.weights()->Get(i) >= program.weights()->size())
       return bad("E0367", label + ": weight " + to_string(step.weights()->Get(i)) + " of " +
-                              to_string(engine.weights()->size()));
+                              to_string(program.weights()->size()));
   if (weights < wanted.layerWeights)
     return bad("E0364", label + " brings " + to_string(weights) + " weights, its section uses " +
                             to_string(wanted.layerWeights));
-  if (step.kv_slot() < -1 || step.kv_slot() >= int64_t(engine.kv_slots()->size()))
-    return bad("E0368", label + ": KV slot " + to_string(step.kv_slot()) + " of " +
-                            to_string(engine.kv_slots()->size()));
-  if (wanted.kv && step.kv_slot() < 0)
-    return bad("E0365", label + " has no KV slot, its section uses one");
-  if (step.layer() < -1 || step.layer() >= int64_t(engine.model()->layers()))
+  for (unsigned i = 0; i < states; ++i)
+    if (step.states()->Get(i) >= program.states()->size())
+      return bad("E0368", label + ": state " + to_string(step.states()->Get(i)) + " of " +
+                              to_string(program.states()->size()));
+  if (states < wanted.states)
+    return bad("E0365", label + " brings " + to_string(states) + " states, its section uses " +
+                            to_string(wanted.states));
+  if (step.layer() < -1 || step.layer() >= int64_t(model.layers()))
     return bad("E0369", label + ": layer " + to_string(step.layer()) + " of " +
-                            to_string(engine.model()->layers()));
+                            to_string(model.layers()));
   if (wanted.first)
     return alike(*wanted.first, step, wanted, label);
   wanted.first = &step;
   return {};
 }
 
+static bool areAlike(const fb::State &a, const fb::State &b) {
+  auto same = [](const fb::Stream *x, const fb::Stream *y) {
+    return x->heads() == y->heads() && x->width() == y->width() &&
+           x->format()->string_view() == y->format()->string_view();
+  };
+  return a.kind() == b.kind() && a.window() == b.window() &&
+         std::equal(a.streams()->begin(), a.streams()->end(), b.streams()->begin(),
+                    b.streams()->end(), same);
+}
+
 Result<void> ProgramVerifier::alike(const fb::Step &a, const fb::Step &b, const Needs &wanted,
                                     const std::string &label) {
   for (unsigned i = 0; i < wanted.layerWeights; ++i) {
-    const fb::Weight *x = engine.weights()->Get(a.weights()->Get(i));
-    const fb::Weight *y = engine.weights()->Get(b.weights()->Get(i));
+    const fb::Weight *x = program.weights()->Get(a.weights()->Get(i));
+    const fb::Weight *y = program.weights()->Get(b.weights()->Get(i));
     if (x->layout() != y->layout() || x->size() != y->size() ||
         x->format()->string_view() != y->format()->string_view() ||
         !std::equal(x->shape()->begin(), x->shape()->end(), y->shape()->begin(), y->shape()->end()))
       return bad("E0370", label + ": weight '" + y->name()->str() + "' is not like '" +
                               x->name()->str() + "' of another step of its section");
   }
-  if (wanted.kv) {
-    const fb::KvSlot *x = engine.kv_slots()->Get(a.kv_slot());
-    const fb::KvSlot *y = engine.kv_slots()->Get(b.kv_slot());
-    if (x->kv_heads() != y->kv_heads() || x->head_dim() != y->head_dim() ||
-        x->type() != y->type() || x->window() != y->window())
-      return bad("E0371", label + ": its KV slot is not like that of another step of its section");
+  for (unsigned i = 0; i < wanted.states; ++i) {
+    const fb::State *x = program.states()->Get(a.states()->Get(i));
+    const fb::State *y = program.states()->Get(b.states()->Get(i));
+    if (!areAlike(*x, *y))
+      return bad("E0371", label + ": state '" + y->name()->str() + "' is not like '" +
+                              x->name()->str() + "' of another step of its section");
   }
   return {};
 }
 
-Result<void> ProgramVerifier::logits() {
-  if (engine.logits_buffer() >= engine.buffers()->size())
-    return bad("E0373", "its logits are in buffer " + to_string(engine.logits_buffer()) + " of " +
-                            to_string(engine.buffers()->size()));
-  const fb::Buffer *buffer = engine.buffers()->Get(engine.logits_buffer());
-  uint64_t bytes = (uint64_t(engine.model()->vocab()) + 31) / 32 * 32 * 4;
-  if (buffer->class_() != fb::BufferClass::PerRow || buffer->per_unit() != bytes)
-    return bad("E0374", "its logits buffer has " + to_string(buffer->per_unit()) +
-                            " bytes per unit, " + to_string(engine.model()->vocab()) +
-                            " tokens make " + to_string(bytes) + " per row");
+Result<void> ProgramVerifier::outputs(const fb::Entry &entry) {
+  unsigned seen = 0;
+  std::set<uint32_t> buffers;
+  for (const fb::Output *output : *entry.outputs()) {
+    const std::string label = "its output " + to_string(int(output->role()));
+    if (output->role() > fb::OutputRole::MAX || output->encoding() > fb::Encoding::MAX ||
+        (seen >> unsigned(output->role()) & 1))
+      return bad("E0820", label + " is unknown or there twice");
+    seen |= 1u << unsigned(output->role());
+    if (output->buffer() >= program.buffers()->size())
+      return bad(output->role() == fb::OutputRole::Logits ? "E0373" : "E0820",
+                 label + " is in buffer " + to_string(output->buffer()) + " of " +
+                     to_string(program.buffers()->size()));
+    if (!buffers.insert(output->buffer()).second)
+      return bad("E0820", label + " shares buffer " + to_string(output->buffer()) + " with another");
+  }
+  auto outputOfRole = [&](fb::OutputRole role) { return outputOf(entry, role); };
+  if (Result<void> ok = logits(outputOfRole(fb::OutputRole::Logits)); !ok)
+    return ok;
+  if (Result<void> ok = maxima(outputOfRole(fb::OutputRole::Maxima)); !ok)
+    return ok;
+  if (Result<void> ok = hidden(outputOfRole(fb::OutputRole::Hidden)); !ok)
+    return ok;
+  if (Result<void> ok = keys(outputOfRole(fb::OutputRole::Keys), entry); !ok)
+    return ok;
+  return ids(outputOfRole(fb::OutputRole::Ids), entry);
+}
+
+Result<void> ProgramVerifier::logits(const fb::Output *output) {
+  if (!output)
+    return bad("E0373", "it leaves no logits");
+  const uint64_t bytes = (uint64_t(model.vocab()) + 31) / 32 * 32 * 4;
+  const fb::Buffer *rows = rowsOf(*output);
+  if (output->encoding() != fb::Encoding::F32 || !rows || rows->per_unit() != bytes)
+    return bad("E0374", "its logits are in a buffer of " +
+                            to_string(program.buffers()->Get(output->buffer())->per_unit()) +
+                            " bytes per unit, " + to_string(model.vocab()) + " tokens make " +
+                            to_string(bytes) + " per row");
   return {};
 }
 
 /// Written beside the logits, by CPUs.
-Result<void> ProgramVerifier::maxima() {
-  int64_t maxima = engine.logit_maxima();
-  if (maxima == -1)
+Result<void> ProgramVerifier::maxima(const fb::Output *output) {
+  if (!output)
     return {};
-  uint64_t panels = (uint64_t(engine.model()->vocab()) + 31) / 32, bytes = (panels + 31) / 32 * 32 * 4;
-  auto fits = [&](const fb::Buffer &buffer) {
-    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() == bytes;
-  };
-  if (maxima < 0 || maxima >= int64_t(engine.buffers()->size()) || runsOnGpu() ||
-      maxima == int64_t(engine.logits_buffer()) || maxima == engine.greedy_keys() ||
-      !fits(*engine.buffers()->Get(unsigned(maxima))))
-    return bad("E0814", "its maxima of logits are in buffer " + to_string(maxima) + ", which is not one of " +
-                            to_string(bytes) + " bytes a row for them alone, or its code is for GPUs");
+  const uint64_t panels = (uint64_t(model.vocab()) + 31) / 32, bytes = (panels + 31) / 32 * 32 * 4;
+  const fb::Buffer *rows = rowsOf(*output);
+  if (onGpu || output->encoding() != fb::Encoding::F32 || !rows || rows->per_unit() != bytes)
+    return bad("E0814", "its maxima of logits are in buffer " + to_string(output->buffer()) +
+                            ", which is not one of " + to_string(bytes) +
+                            " bytes a row, or its code is for GPUs");
   return {};
 }
 
-Result<void> ProgramVerifier::hidden() {
-  const int64_t hidden = engine.hidden_rows(), width = engine.model()->hidden();
-  if (hidden == -1)
+Result<void> ProgramVerifier::hidden(const fb::Output *output) {
+  if (!output)
     return {};
-  const uint64_t bytes = uint64_t(engine.hidden_planes() ? q8x2RowBytes(width) : f32RowBytes(width));
-  auto fits = [&](const fb::Buffer &buffer) {
-    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= bytes;
-  };
-  if (hidden < 0 || hidden >= int64_t(engine.buffers()->size()) || runsOnGpu() ||
-      hidden == int64_t(engine.logits_buffer()) || !fits(*engine.buffers()->Get(unsigned(hidden))))
-    return bad("E0815", "its hidden states are in buffer " + to_string(hidden) +
+  const int64_t width = model.hidden();
+  const bool planes = output->encoding() == fb::Encoding::Q8x2;
+  const uint64_t bytes = uint64_t(planes ? q8x2RowBytes(width) : f32RowBytes(width));
+  const fb::Buffer *rows = rowsOf(*output);
+  if (onGpu || !rows || rows->per_unit() < bytes ||
+      (!planes && output->encoding() != fb::Encoding::F32))
+    return bad("E0815", "its hidden states are in buffer " + to_string(output->buffer()) +
                             ", which is not one of " + to_string(bytes) +
                             " bytes a row or more, or its code is for GPUs");
   return {};
 }
 
-bool ProgramVerifier::runsOnGpu() const {
-  return std::ranges::any_of(*engine.code(), [](const fb::CodeObject *code) {
-    return gpuTargetNamed(code->target()->string_view()).has_value();
-  });
+/// CPUs read them when a greedy step is over, GPUs have launches that do.
+Result<void> ProgramVerifier::keys(const fb::Output *output, const fb::Entry &entry) {
+  const bool greedy = hasMode(entry, fb::Mode::Greedy);
+  if (greedy && !output && !onGpu)
+    return bad("E0810", "it finds ids of largest logits, and has no keys for them");
+  if (!output)
+    return {};
+  const fb::Buffer *rows = rowsOf(*output);
+  if (!greedy || output->encoding() != fb::Encoding::Key || !rows ||
+      rows->per_unit() < sizeof(uint64_t))
+    return bad("E0810", "its greedy keys are in buffer " + to_string(output->buffer()) +
+                            ", which has no room for one in each row, or nobody reads them there");
+  return {};
 }
 
-/// CPUs read the keys when the step is over, GPUs have a section for it. Its launches have no step that could bring
-/// weights or a KV slot.
-Result<void> ProgramVerifier::greedy() {
-  int64_t section = engine.greedy_section(), keys = engine.greedy_keys();
-  auto holdsKeys = [](const fb::Buffer &buffer) {
-    return buffer.class_() == fb::BufferClass::PerRow && buffer.per_unit() >= sizeof(uint64_t);
-  };
-  if (keys != -1 && (keys < 0 || keys == int64_t(engine.logits_buffer()) || (runsOnGpu() && section == -1) || keys >= int64_t(engine.buffers()->size()) ||
-                     !holdsKeys(*engine.buffers()->Get(unsigned(keys)))))
-    return bad("E0810", "its greedy keys are in buffer " + to_string(keys) +
-                            ", which has no room for one in each row, or nobody reads them there");
-  if (section == -1 && (engine.takes_earlier_ids() || engine.draw_section() != -1))
-    return bad("E0810", "it takes ids of the step before or draws them, but finds no greedy ones");
-  if (section == -1)
+Result<void> ProgramVerifier::ids(const fb::Output *output, const fb::Entry &entry) {
+  const bool found = onGpu && hasMode(entry, fb::Mode::Greedy);
+  if (found != (output != nullptr) || (!onGpu && hasMode(entry, fb::Mode::Drawn)))
+    return bad("E0810", "a GPU's program has a place for the ids that it finds, a CPU's has none");
+  if (!output)
     return {};
-  for (int64_t found : {section, int64_t(engine.draw_section())}) {
-    if (found == -1)
-      continue;
-    if (found < 0 || found >= int64_t(engine.sections()->size()))
-      return bad("E0810", "its ids come from section " + to_string(found) + " of " +
-                              to_string(engine.sections()->size()));
-    if (needs[size_t(found)].layerWeights || needs[size_t(found)].kv)
-      return bad("E0810", "a section that finds ids uses what only a step has");
-  }
-  if (engine.greedy_ids() >= engine.buffers()->size() ||
-      engine.buffers()->Get(engine.greedy_ids())->class_() != fb::BufferClass::PerRow)
-    return bad("E0810", "its greedy ids are in buffer " + to_string(engine.greedy_ids()) +
+  const fb::Buffer *rows = rowsOf(*output);
+  if (output->encoding() != fb::Encoding::I32 || !rows || rows->per_unit() < sizeof(int32_t))
+    return bad("E0810", "its ids are in buffer " + to_string(output->buffer()) +
                             ", which is none of rows");
   return {};
 }
 
 } // namespace
 
-Result<void> verifyProgram(const fb::Engine &engine, const std::string &name) {
-  return ProgramVerifier(engine, name).verify();
+Result<void> verifyProgram(const fb::Program &program, const fb::Engine &engine,
+                           const std::string &name) {
+  return ProgramVerifier(program, engine, name).verify();
 }
 
 } // namespace ingot::runtime

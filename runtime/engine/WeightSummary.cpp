@@ -23,7 +23,7 @@ const char *layoutName(fb::WeightLayout layout) {
 
 std::vector<FormatSummary> weightsByFormat(const EngineFile &engine) {
   std::map<std::pair<std::string, std::string>, FormatSummary> sums;
-  for (const fb::Engine *program : programsOf(engine.table()))
+  for (const fb::Program *program : *engine.table().programs())
     for (const fb::Weight *w : *program->weights()) {
       FormatSummary &sum = sums[{w->format()->str(), layoutName(w->layout())}];
       uint64_t elements = 1;
@@ -63,7 +63,7 @@ static std::string roleOf(std::string_view name) {
 std::vector<RoleSummary> weightsByRole(const EngineFile &engine) {
   std::vector<RoleSummary> list;
   std::map<std::tuple<std::string, std::string, std::string>, size_t> places;
-  for (const fb::Weight *w : *engine.table().weights()) {
+  for (const fb::Weight *w : *engine.table().programs()->Get(0)->weights()) {
     std::string shape;
     for (uint64_t n : *w->shape())
       shape += (shape.empty() ? "" : "x") + std::to_string(n);

@@ -2,6 +2,7 @@
 #include "runtime/service/EngineCost.h"
 
 #include "runtime/engine/GpuMachine.h"
+#include "runtime/engine/Program.h"
 
 #include <algorithm>
 
@@ -96,7 +97,7 @@ Foretold foretold(const fb::KernelCost &cost, double units) {
           between(cost, units, &fb::Prediction::bytes)};
 }
 
-StepCostTable engineCost(const fb::Engine &program, std::string_view target, int threads,
+StepCostTable engineCost(const fb::Program &program, std::string_view target, int threads,
                          int64_t mostTokens) {
   StepCostTable table;
   const fb::CodeObject *code = nullptr;
@@ -112,12 +113,14 @@ StepCostTable engineCost(const fb::Engine &program, std::string_view target, int
   for (int64_t count : tokens)
     table.points.push_back({count, 0});
   const GpuMachine *machine = gpuMachineFor(target);
-  for (const fb::Step *step : *program.steps())
-    for (const fb::Launch *launch : *program.sections()->Get(step->section())->launches()) {
+  for (const fb::Step *step : *generateEntry(program).steps()) {
+    const fb::Case &one = caseFor(*program.sections()->Get(step->section()), fb::Mode::Logits);
+    for (const fb::Launch *launch : *one.launches()) {
       const fb::KernelCost &cost = *code->costs()->Get(launch->kernel());
       machine ? addGpuLaunch(cost, *code->variants()->Get(launch->kernel()), *machine, table)
               : addCpuLaunch(cost, double(threads), table);
     }
+  }
   if (table.points.front().seconds <= 0) // costs without numbers
     return {};
   return table;

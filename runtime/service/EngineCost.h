@@ -25,7 +25,7 @@ Foretold foretold(const fb::KernelCost &cost, double units);
 
 /// For the code of `target`, on so many threads (of a GPU: no matter), up to `mostTokens` a step.
 /// No points where the program has no costs for it (engines made before there were any).
-StepCostTable engineCost(const fb::Engine &program, std::string_view target, int threads,
+StepCostTable engineCost(const fb::Program &program, std::string_view target, int threads,
                          int64_t mostTokens);
 
 } // namespace ingot::runtime

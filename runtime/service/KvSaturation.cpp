@@ -9,17 +9,17 @@
 namespace ingot::runtime {
 
 KvSaturation::KvSaturation(Executor &executor) : mover(executor.pageMover()) {
-  const auto &slots = *executor.program().kv_slots();
+  const auto &states = *executor.program().states();
   const MemoryStatement &memory = executor.memory();
-  const bool any = std::ranges::any_of(
-      slots, [](const fb::KvSlot *slot) { return slot->type() == fb::ElementType::F16; });
-  if (!mover || !any)
+  auto isF16 = [](const fb::State *state) {
+    return state->streams()->Get(0)->format()->string_view() == "f16";
+  };
+  if (!mover || std::ranges::none_of(states, isF16))
     return;
   groups.resize(memory.groups.size());
   begun.assign(groups.size(), -1);
-  for (uint32_t i = 0; i < slots.size(); ++i)
-    groups[memory.groupOf[i]].push_back(
-        {slots.Get(i)->page_bytes(), slots.Get(i)->type() == fb::ElementType::F16});
+  for (uint32_t i = 0; i < states.size(); ++i)
+    groups[memory.groupOf[i]].push_back({states[i]->page_bytes(), isF16(states[i])});
 }
 
 void KvSaturation::afterStep(const BatchView &batch) {

@@ -22,7 +22,7 @@ Session::~Session() {
 }
 
 const EngineFile &Session::engine() const { return *impl->file; }
-const fb::Engine &Session::program() const { return impl->executor->program(); }
+const fb::Program &Session::program() const { return impl->executor->program(); }
 const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get(); }
 int64_t Session::vocab() const { return impl->limits.vocab; }
 int64_t Session::context() const { return impl->limits.context; }

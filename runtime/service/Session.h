@@ -46,6 +46,7 @@ class Tokenizer;
 
 namespace ingot::fb {
 struct Engine;
+struct Program;
 }
 
 namespace ingot::runtime {
@@ -97,7 +98,7 @@ struct SessionOptions {
 };
 
 /// Where a session with these options runs an engine with that table: as SessionOptions::device.
-std::string deviceOf(const SessionOptions &options, const fb::Engine &table);
+std::string deviceOf(const SessionOptions &options, const fb::Engine &engine);
 /// Bytes of KV pages that an engine could use with these options: all sequences at their longest.
 /// On a CPU; 0 elsewhere, where memory is taken as it is found.
 Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options);
@@ -226,7 +227,7 @@ public:
 
   const EngineFile &engine() const;
   /// The program of the engine that runs: its kernels, buffers, weights.
-  const fb::Engine &program() const;
+  const fb::Program &program() const;
   /// Null if the engine has none or it was not asked for.
   const text::Tokenizer *tokenizer() const;
   int64_t vocab() const;

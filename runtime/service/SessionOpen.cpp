@@ -74,7 +74,7 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
 }
 
 /// Halves a context that nobody asked for until it fits.
-void fitContext(const EngineFile &file, const fb::Engine &program, MemoryLimits &limits,
+void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits &limits,
                 uint64_t available) {
   while (available && limits.context > uint64_t(kLeastDefaultContext)) {
     auto statement = memoryStatement(file, limits, program);
@@ -86,7 +86,7 @@ void fitContext(const EngineFile &file, const fb::Engine &program, MemoryLimits 
 
 /// What nobody asked for, of a GPU with so much memory free: tokens of a step, KV pages of what all
 /// else leaves, a context that fits.
-Result<void> fitGpuLimits(const EngineFile &file, const fb::Engine &program,
+Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
                           const SessionOptions &options, MemoryLimits &limits,
                           uint64_t available) {
   if (options.maxBatchTokens == 0) {
@@ -111,12 +111,13 @@ Result<void> fitGpuLimits(const EngineFile &file, const fb::Engine &program,
 } // namespace
 
 /// What the user asked for, or else the CPU if there is code for it.
-std::string deviceOf(const SessionOptions &options, const fb::Engine &table) {
+std::string deviceOf(const SessionOptions &options, const fb::Engine &engine) {
   if (!options.device.empty())
     return options.device;
-  if (deviceKind(table) == DeviceKind::Cpu)
+  const fb::Program &first = *engine.programs()->Get(0);
+  if (deviceKind(first) == DeviceKind::Cpu)
     return "cpu";
-  for (const fb::CodeObject *code : *table.code())
+  for (const fb::CodeObject *code : *first.code())
     if (gpuTargetNamed(code->target()->string_view())->kind != GpuTarget::Kind::Emulator)
       return "cuda";
   return "cuda-emulator";
@@ -133,7 +134,7 @@ Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) 
     return uint64_t(0);
   MemoryLimits limits = memoryLimits(options, table);
   limits.kvBytes.reset();
-  auto statement = memoryStatement(**file, limits, table);
+  auto statement = memoryStatement(**file, limits, *table.programs()->Get(0));
   if (!statement)
     return statement.error();
   return statement->kv;
@@ -146,7 +147,7 @@ Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
   if (options.kvShare > 0 && !limits.kvBytes)
     limits.kvBytes = uint64_t(double(cpu::availableMemory()) * options.kvShare);
   if (options.context == 0)
-    fitContext(*file, file->table(), limits, cpu::availableMemory());
+    fitContext(*file, *file->table().programs()->Get(0), limits, cpu::availableMemory());
   std::optional<IsaLevel> isa;
   if (!options.isa.empty())
     isa = isaNamed(options.isa);

@@ -51,7 +51,7 @@ static SequencesAsked sequencesOf(const Request &request) {
 
 static Error noHiddenStates() {
   return {ExitCode::Usage, "E0522", "this engine does not tell hidden states",
-          "it was compiled for a GPU, or before format 1.5",
+          "it was compiled for a GPU",
           "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 

@@ -89,7 +89,7 @@ def preempted(ingot, checkpoint, precision):
               "--logprobs", 5, "--context", 128, "--choices", 3]
     wanted = ingot.json_lines("run", *common, "--max-seqs", 1)
     assert wanted[0]["ids"] != wanted[1]["ids"], "two choices are the same"
-    page = ingot.json("inspect", checkpoint.engines[precision])["memory"]["bytes_per_page"]
+    page = ingot.json("inspect", checkpoint.engines[precision])["programs"][0]["memory"]["bytes_per_page"]
     for options in (["--max-seqs", 15], ["--max-seqs", 6, "--kv-memory", 6 * page], ["--max-seqs", 6, "--kv-memory", 6 * page, "--swap", 9 * page]):
         for one, other in zip(wanted, ingot.json_lines("run", *common, *options), strict=True):
             assert (one["ids"], one["logprobs"]) == (other["ids"], other["logprobs"]), f"other answers with {options}"

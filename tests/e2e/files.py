@@ -166,7 +166,7 @@ def cache(ingot, checkpoint):
 def memory(ingot, checkpoint):
     """Stated memory within 3 % of what the process holds after a full-context run."""
     engine, context = checkpoint.engines["fast"], 2048
-    total = ingot.json("inspect", engine, "--context", context)["statement"]["total"]
+    total = ingot.json("inspect", engine, "--context", context)["programs"][0]["statement"]["total"]
     ids = (checkpoint.golden["text"]["ids"] * 2)[: context - 64]
     prompts = ingot.file("full.jsonl", [{"prompt_ids": ids}])
     child = subprocess.Popen([ingot.path, "run", str(engine), "--prompts-file", str(prompts), "--context", str(context),

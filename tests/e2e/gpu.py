@@ -24,7 +24,7 @@ def tiny(ingot, model, ids, expected):
     engine = ingot.work / "gpu.ingot"
     ingot("compile", model, "-o", engine, "--target", "cpu", "--target", EMULATOR, "--quiet")
     ingot("verify", engine)
-    targets = [code["target"] for code in ingot.json("inspect", engine)["programs"][0]["targets"]]
+    targets = [code["target"] for code in ingot.json("inspect", engine)["programs"][-1]["targets"]]
     assert targets == [EMULATOR], targets
     cpu, gpu = logits(ingot, engine, ids, "cpu"), logits(ingot, engine, ids, "cuda-emulator")
     assert numpy.isfinite(gpu).all()
@@ -67,7 +67,7 @@ def scaled_kv(ingot, checkpoint):
     wide, scaled = ingot.work / "gpu-real.ingot", ingot.work / "gpu-kv8.ingot"
     ingot("compile", checkpoint.path, "-o", wide, "--target", EMULATOR, "--quiet")
     ingot("compile", checkpoint.path, "-o", scaled, "--target", EMULATOR, "--kv", "fp8", "--quiet")
-    pages = [ingot.json("inspect", engine)["memory"]["bytes_per_page"] for engine in (wide, scaled)]
+    pages = [ingot.json("inspect", engine)["programs"][0]["memory"]["bytes_per_page"] for engine in (wide, scaled)]
     assert pages[1] * 128 == pages[0] * 68, pages  # heads of 64: 2 * 64 + 8 bytes instead of 4 * 64
     ids = ingot.work / "text.json"
     ids.write_text(json.dumps(ingot.json("tokenize", scaled, "--text", TEXT)["ids"]))

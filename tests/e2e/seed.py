@@ -48,7 +48,7 @@ def billion(ingot):
     ingot("verify", engine)
     prompts = ingot.file("billion.jsonl", [{"prompt_ids": list(range(100, 292))}])
     limits = ["--context", "256", "--max-batch-tokens", "192"]
-    total = ingot.json("inspect", engine, *limits)["statement"]["total"]
+    total = ingot.json("inspect", engine, *limits)["programs"][0]["statement"]["total"]
     child = subprocess.Popen([ingot.path, "run", str(engine), "--prompts-file", str(prompts), *limits, "-n", "64", "--ignore-eos",
                               "--quiet"], stdout=subprocess.DEVNULL)
     held = 0

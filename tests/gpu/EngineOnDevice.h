@@ -6,6 +6,7 @@
 #include "runtime/device/cuda/PickCode.h"
 #include "runtime/device/cuda/SeededWeight.h"
 #include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Program.h"
 
 #include <map>
 #include <optional>
@@ -25,11 +26,11 @@ public:
   };
   /// Where the program launches a kernel first.
   std::optional<Place> find(std::string_view kernel) const {
-    for (const fb::Step *step : *picked.program->steps())
-      for (const fb::Launch *launch :
-           *picked.program->sections()->Get(step->section())->launches())
-        if (picked.program->kernels()->Get(launch->kernel())->name()->string_view() == kernel)
-          return Place{launch, step};
+    for (const fb::Step *step : *runtime::generateEntry(*picked.program).steps())
+      for (const fb::Case *one : *picked.program->sections()->Get(step->section())->cases())
+        for (const fb::Launch *launch : *one->launches())
+          if (picked.program->kernels()->Get(launch->kernel())->name()->string_view() == kernel)
+            return Place{launch, step};
     return std::nullopt;
   }
   const fb::KernelVariants &variants(const fb::Launch &launch) const {
@@ -49,8 +50,8 @@ public:
   }
   AttentionSharing sharing() const { return AttentionSharing::of(*picked.program); }
   const fb::Buffer &buffer(uint32_t index) const { return *picked.program->buffers()->Get(index); }
-  const fb::KvSlot &slot(int32_t index) const {
-    return *picked.program->kv_slots()->Get(uint32_t(index));
+  const fb::State &stateOf(const fb::Step &step) const {
+    return *picked.program->states()->Get(step.states()->Get(0));
   }
   uint32_t weightOf(const fb::Arg &arg, const fb::Step &step) const {
     return arg.kind() == fb::ArgKind::LayerWeight ? step.weights()->Get(arg.index()) : arg.index();
@@ -82,7 +83,7 @@ private:
       auto ok = driver.copyToDevice(to, bytes.data(), bytes.size());
       return ok ? driver.wait() : ok;
     }
-    uint64_t seed = picked.program->seed(), tensor = weight.tensor();
+    uint64_t seed = file.table().seed(), tensor = weight.tensor();
     SeededWeight maker(seed, weight);
     for (unsigned i = 0; picked.code->seed_fills() && i < picked.code->seed_fills()->size(); ++i) {
       const fb::SeedFill &fill = *picked.code->seed_fills()->Get(i);

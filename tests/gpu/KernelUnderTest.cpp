@@ -82,7 +82,7 @@ Result<std::vector<uint64_t>> KernelUnderTest::addresses() {
           return ok.error();
       }
       [[fallthrough]];
-    case fb::ArgKind::Kv:
+    case fb::ArgKind::State:
       all.push_back(memoryOf(i).address());
     }
   }

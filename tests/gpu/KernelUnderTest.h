@@ -15,7 +15,7 @@ public:
   /// Finds the kernel and loads the naive one. Errors: E0398, the reference is another engine's.
   Result<void> open();
 
-  uint64_t pageBytes() const { return engine.slot(place.step->kv_slot()).page_bytes(); }
+  uint64_t pageBytes() const { return engine.stateOf(*place.step).page_bytes(); }
 
   /// Two operands with equal keys are one buffer of the program, and one here.
   std::pair<uint32_t, uint32_t> keyOf(uint32_t operand) const {

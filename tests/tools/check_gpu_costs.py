@@ -6,11 +6,11 @@ import sys
 
 text = open(sys.argv[1]).read()
 _, per_token, per_row = map(int, re.search(r"bytes_per_step = array<i64: (\d+), (\d+), (\d+)>", text).groups())
-engine = json.load(open(sys.argv[2]))
+(engine,) = json.load(open(sys.argv[2]))["programs"]
 roofline = {row["kernel"]: row for row in json.load(open(sys.argv[3]))}
 kernels = {kernel["name"]: kernel for kernel in engine["kernels"]}
-launches = collections.Counter(launch["kernel"] for step in engine["steps"]
-                               for launch in engine["sections"][step["section"]]["launches"])
+launches = collections.Counter(launch["kernel"] for step in engine["entries"][0]["steps"]
+                               for launch in engine["sections"][step["section"]]["cases"][-1]["launches"])
 costs = {}
 for name, kernel in kernels.items():
     (costs[name],) = kernel["costs"]

@@ -38,10 +38,10 @@ for options in ([], ["--precision", "exact"], *(["--quantize", kind] for kind in
     assert logits(made, "--threads", "1") == expected, options
     if not options:
         assert logits(compiled("seed", "8")) != expected, "another seed, the same logits"
-    weights = sum(weight["size"] for weight in json.loads(run("inspect", packed, "--json"))["weights"])
-    table = json.loads(run("inspect", made, "--json"))
-    assert table["seed_weights"]["seed"] == 7 and table["format"] == "1.5", (table["seed_weights"], table["format"])
-    assert weights - 4096 < table["seed_weights"]["bytes"] <= weights, (weights, table["seed_weights"])
-    assert table["statement"]["seeded"] == table["seed_weights"]["bytes"]
+    weights = sum(weight["size"] for weight in json.loads(run("inspect", packed, "--json"))["programs"][0]["weights"])
+    program = json.loads(run("inspect", made, "--json"))["programs"][0]
+    assert program["seed_weights"]["seed"] == 7, program["seed_weights"]
+    assert weights - 4096 < program["seed_weights"]["bytes"] <= weights, (weights, program["seed_weights"])
+    assert program["statement"]["seeded"] == program["seed_weights"]["bytes"]
     assert os.path.getsize(packed) - os.path.getsize(made) > weights - 8 * 4096, options
     assert run("inspect", packed, "--json").count("seed_weights") == 0

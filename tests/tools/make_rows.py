@@ -7,7 +7,7 @@ import sys
 
 engine, out, tiles, block, prefetch = sys.argv[1:]
 rows = {}
-for kernel in json.load(open(engine))["kernels"]:
+for kernel in json.load(open(engine))["programs"][0]["kernels"]:
     for schedule in kernel["schedules"]:
         text = schedule["shape"]
         pair = text.endswith(" pair")

@@ -208,10 +208,8 @@ public:
       : options(options), session(session), program(session.program()), bench(bench),
         report(report), batch(executor.memory(), session.vocab()),
         costs(codeWithCosts(program, session.target())) {
-    for (const fb::Step *step : *program.steps())
-      addKernels(*program.sections()->Get(step->section()));
-    if (program.greedy_section() >= 0)
-      addKernels(*program.sections()->Get(static_cast<unsigned>(program.greedy_section())));
+    for (const fb::Step *step : *runtime::generateEntry(program).steps())
+      addKernels(launchesOf(*step));
   }
 
   /// E0139: an unknown one.
@@ -223,8 +221,12 @@ public:
   Result<void> run(const std::vector<BenchStep> &steps);
 
 private:
-  void addKernels(const fb::Section &section) {
-    for (const fb::Launch *launch : *section.launches())
+  /// Of a greedy step, where the program has such.
+  const fb::Case &launchesOf(const fb::Step &step) const {
+    return runtime::caseFor(*program.sections()->Get(step.section()), fb::Mode::Greedy);
+  }
+  void addKernels(const fb::Case &one) {
+    for (const fb::Launch *launch : *one.launches())
       if (std::ranges::find(kernels, launch->kernel()) == kernels.end())
         kernels.push_back(launch->kernel());
   }
@@ -255,7 +257,7 @@ private:
 
   const BenchKernelsOptions &options;
   runtime::Session &session;
-  const fb::Engine &program;
+  const fb::Program &program;
   KernelBench &bench;
   Report &report;
   KernelBatch batch;
@@ -314,15 +316,10 @@ Result<std::vector<double>> KernelRuns::seconds(const KernelBench::Choice &choic
 KernelWork KernelRuns::workOf(uint32_t kernel, const BenchStep &step) const {
   KernelWork sum;
   int count = 0;
-  auto add = [&](const fb::Section &section, const fb::Step *layer) {
-    for (const fb::Launch *launch : *section.launches())
+  for (const fb::Step *layer : *runtime::generateEntry(program).steps())
+    for (const fb::Launch *launch : *launchesOf(*layer).launches())
       if (launch->kernel() == kernel && ++count)
-        addLaunch(program, *launch, layer, costOf(kernel), step.load(), sum);
-  };
-  for (const fb::Step *layer : *program.steps())
-    add(*program.sections()->Get(layer->section()), layer);
-  if (count == 0)
-    add(*program.sections()->Get(static_cast<unsigned>(program.greedy_section())), nullptr);
+        addLaunch(program, *launch, *layer, costOf(kernel), step.load(), sum);
   return {sum.bytes / count, sum.operations / count, sum.coreSeconds / count,
           sum.memoryBytes / count};
 }
@@ -468,7 +465,7 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
   runtime::SessionOptions where;
   where.device = options.engine.common.device;
   const std::string device = runtime::deviceOf(where, table);
-  const fb::Engine *program = runtime::programFor(
+  const fb::Program *program = runtime::programFor(
       table, device == "cpu" ? runtime::DeviceKind::Cpu : runtime::DeviceKind::Cuda);
   Sizes sizes = defaultSizes(device);
   if (!options.tokens.empty())

@@ -1,7 +1,7 @@
 //===- KernelBatch.cpp - See KernelBatch.h ---------------------------------===//
 #include "tools/ingot/KernelBatch.h"
 
-#include "runtime/engine/Memory.h"
+#include "runtime/formats/KvFormat.h"
 
 #include <algorithm>
 #include <bit>
@@ -17,56 +17,61 @@ int64_t pagesFor(int64_t positions) { return (positions + kPageTokens - 1) / kPa
 /// Kernels may read the positions of a window in blocks of so many (docs/scheduling.md).
 constexpr int64_t kWindowBlock = 128;
 
-/// `count` elements of the type. Codes of int8 are any byte; of E4M3 those whose magnitude is below
+/// `count` values of the format. Codes of int8 are any byte; of E4M3 those whose magnitude is below
 /// 2.
-void fillElements(std::byte *to, uint64_t count, fb::ElementType type, std::mt19937 &random) {
+void fillValues(std::byte *to, uint64_t count, KvFormat format, std::mt19937 &random) {
   std::uniform_real_distribution<float> number(-1, 1);
   for (uint64_t i = 0; i < count; ++i) {
     const float x = number(random);
-    switch (type) {
-    case fb::ElementType::F32:
+    switch (format) {
+    case KvFormat::F32:
       std::memcpy(to + 4 * i, &x, 4);
       break;
-    case fb::ElementType::BF16: {
+    case KvFormat::BF16: {
       const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
       std::memcpy(to + 2 * i, &bits, 2);
       break;
     }
-    case fb::ElementType::F16: {
+    case KvFormat::F16: {
       const auto half = static_cast<_Float16>(x);
       std::memcpy(to + 2 * i, &half, 2);
       break;
     }
-    case fb::ElementType::Int8:
+    case KvFormat::Int8:
       to[i] = static_cast<std::byte>(random());
       break;
-    case fb::ElementType::Fp8:
+    case KvFormat::FP8:
       to[i] = static_cast<std::byte>(random()) & std::byte{0xBF};
       break;
     }
   }
 }
 
-/// A page of each slot of the group, one after the other as PageMover has them.
+/// A page of a state: the values of its streams, then their scales.
+void addPage(const fb::State &state, std::mt19937 &random, std::vector<std::byte> &page) {
+  size_t at = page.size();
+  page.resize(at + state.page_bytes());
+  uint64_t scales = 0;
+  for (const fb::Stream *stream : *state.streams()) {
+    const KvFormat format = *kvFormatNamed(stream->format()->string_view());
+    const uint64_t vectors = uint64_t{stream->heads()} * kPageTokens;
+    fillValues(page.data() + at, vectors * stream->width(), format, random);
+    at += vectors * static_cast<uint64_t>(kvFormat(format).valueBytes(stream->width()));
+    scales += vectors * static_cast<uint64_t>(kvFormat(format).scalesOf(stream->width()));
+  }
+  const float scale = 1.0F / 64; // all formats that have scales have them in f32
+  for (uint64_t i = 0; i < scales; ++i)
+    std::memcpy(page.data() + at + i * sizeof scale, &scale, sizeof scale);
+}
+
+/// A page of each state of the group, one after the other as PageMover has them.
 std::vector<std::byte> pageOf(const runtime::Executor &executor, size_t group) {
-  const auto &slots = *executor.program().kv_slots();
+  const auto &states = *executor.program().states();
   std::vector<std::byte> page;
   std::mt19937 random{1};
-  for (unsigned s = 0; s < slots.size(); ++s) {
-    if (executor.memory().groupOf[s] != group)
-      continue;
-    const fb::KvSlot &slot = *slots[s];
-    const uint64_t vectors = uint64_t{2} * slot.kv_heads() * kPageTokens,
-                   elements = vectors * slot.head_dim();
-    const size_t at = page.size();
-    page.resize(at + slot.page_bytes());
-    fillElements(page.data() + at, elements, slot.type(), random);
-    const float scale = 1.0F / 64;
-    const uint64_t scales = runtime::kvScaleBytes(slot.type()) / sizeof scale * vectors;
-    std::byte *behind = page.data() + at + elements * runtime::elementBytes(slot.type());
-    for (uint64_t i = 0; i < scales; ++i)
-      std::memcpy(behind + i * sizeof scale, &scale, sizeof scale);
-  }
+  for (unsigned s = 0; s < states.size(); ++s)
+    if (executor.memory().groupOf[s] == group)
+      addPage(*states[s], random, page);
   return page;
 }
 

@@ -9,9 +9,18 @@ namespace ingot::cli {
 
 namespace {
 
-bool gathers(const fb::Engine &program, const fb::Launch &launch) {
+bool gathers(const fb::Program &program, const fb::Launch &launch) {
   const auto *family = program.kernels()->Get(launch.kernel())->family();
   return family && family->string_view() == "gather";
+}
+
+/// The state that the launch reads or writes; null: none.
+const fb::State *stateOf(const fb::Program &program, const fb::Launch &launch,
+                         const fb::Step &step) {
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i)
+    if (launch.args()->Get(i)->kind() == fb::ArgKind::State)
+      return program.states()->Get(step.states()->Get(launch.args()->Get(i)->index()));
+  return nullptr;
 }
 
 /// Pairs of a token and a position that it meets, of one sequence: at position p they are
@@ -25,14 +34,14 @@ double pairsOf(const StepLoad &load, double window) {
 
 } // namespace
 
-const fb::CodeObject *codeWithCosts(const fb::Engine &program, std::string_view target) {
+const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view target) {
   for (const fb::CodeObject *code : *program.code())
     if (code->target()->string_view() == target)
       return code->costs() && code->costs()->size() ? code : nullptr;
   return nullptr;
 }
 
-double weightBytesOf(const fb::Engine &program, const fb::Launch &launch, const fb::Step *step) {
+double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step) {
   double bytes = 0;
   for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
     const fb::Arg *arg = launch.args()->Get(i);
@@ -40,7 +49,7 @@ double weightBytesOf(const fb::Engine &program, const fb::Launch &launch, const 
     if (arg->kind() == fb::ArgKind::Weight)
       weight = program.weights()->Get(arg->index());
     else if (arg->kind() == fb::ArgKind::LayerWeight)
-      weight = program.weights()->Get(step->weights()->Get(arg->index()));
+      weight = program.weights()->Get(step.weights()->Get(arg->index()));
     if (weight) // a gather reads the row of its token
       bytes += static_cast<double>(
           gathers(program, launch) ? weight->size() / weight->shape()->Get(0) : weight->size());
@@ -48,7 +57,7 @@ double weightBytesOf(const fb::Engine &program, const fb::Launch &launch, const 
   return bytes;
 }
 
-void addLaunch(const fb::Engine &program, const fb::Launch &launch, const fb::Step *step,
+void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                const fb::KernelCost *cost, const StepLoad &load, KernelWork &work) {
   // The costs of a gather count its row.
   const double weights =
@@ -58,10 +67,8 @@ void addLaunch(const fb::Engine &program, const fb::Launch &launch, const fb::St
     work.memoryBytes += weights;
     return;
   }
-  const fb::KvSlot *slot = step && step->kv_slot() >= 0
-                               ? program.kv_slots()->Get(static_cast<unsigned>(step->kv_slot()))
-                               : nullptr;
-  const double window = slot && slot->window() ? slot->window() : load.positions;
+  const fb::State *state = stateOf(program, launch, step);
+  const double window = state && state->window() ? state->window() : load.positions;
   const double units = cost->per_row() ? load.rows : load.sequences * load.tokens;
   const double kv = load.sequences * std::min(load.positions, window + load.tokens) *
                     static_cast<double>(cost->bytes_per_position());

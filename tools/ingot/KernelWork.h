@@ -27,14 +27,13 @@ struct KernelWork {
 };
 
 /// The costs of the code for `target`; null if the program has none.
-const fb::CodeObject *codeWithCosts(const fb::Engine &program, std::string_view target);
+const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view target);
 
-/// Bytes of weights that a launch of the step reads; a gather, one row. `step` may be null where
-/// none is named by layer.
-double weightBytesOf(const fb::Engine &program, const fb::Launch &launch, const fb::Step *step);
+/// Bytes of weights that a launch of the step reads; a gather, one row.
+double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step);
 
-/// Adds a launch. `cost` may be null: then its weights are all that is known. `step` as above.
-void addLaunch(const fb::Engine &program, const fb::Launch &launch, const fb::Step *step,
+/// Adds a launch of the step. `cost` may be null: then its weights are all that is known.
+void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                const fb::KernelCost *cost, const StepLoad &load, KernelWork &work);
 
 } // namespace ingot::cli

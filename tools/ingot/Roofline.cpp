@@ -49,24 +49,26 @@ struct Row {
 
 /// A row per kernel; decode at the mean of positions 0 … steps - 1.
 std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t steps) {
-  const fb::Engine &engine = session.program();
-  const fb::CodeObject *code = codeWithCosts(engine, session.target());
+  const fb::Program &program = session.program();
+  const fb::CodeObject *code = codeWithCosts(program, session.target());
   const auto decoded = (static_cast<double>(steps) + 1) / 2, whole = static_cast<double>(prompt);
-  std::vector<Row> rows(engine.kernels()->size());
+  std::vector<Row> rows(program.kernels()->size());
   for (unsigned k = 0; k < rows.size(); ++k) {
-    const fb::Kernel *kernel = engine.kernels()->Get(k);
+    const fb::Kernel *kernel = program.kernels()->Get(k);
     rows[k].kernel = kernel->name()->str();
     rows[k].family = kernel->family() ? kernel->family()->str() : "";
     rows[k].cost = code ? code->costs()->Get(k) : nullptr;
   }
-  for (const fb::Step *step : *engine.steps())
-    for (const fb::Launch *launch : *engine.sections()->Get(step->section())->launches()) {
+  for (const fb::Step *step : *runtime::generateEntry(program).steps()) {
+    const fb::Section &section = *program.sections()->Get(step->section());
+    for (const fb::Launch *launch : *runtime::caseFor(section, fb::Mode::Logits).launches()) {
       Row &row = rows[launch->kernel()];
       ++row.launches;
-      row.weightBytes += static_cast<uint64_t>(weightBytesOf(engine, *launch, step));
-      addLaunch(engine, *launch, step, row.cost, {1, 1, decoded, 1}, row.decode);
-      addLaunch(engine, *launch, step, row.cost, {1, whole, whole, 1}, row.prompt);
+      row.weightBytes += static_cast<uint64_t>(weightBytesOf(program, *launch, *step));
+      addLaunch(program, *launch, *step, row.cost, {1, 1, decoded, 1}, row.decode);
+      addLaunch(program, *launch, *step, row.cost, {1, whole, whole, 1}, row.prompt);
     }
+  }
   return rows;
 }
 

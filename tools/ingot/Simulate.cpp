@@ -65,19 +65,20 @@ Result<SimulationSetup> setupOf(const SimulateOptions &options) {
     if (!engine)
       return engine.error();
     const fb::Engine &table = (*engine)->table();
+    const fb::Program &program = *table.programs()->Get(0);
     const auto context = static_cast<int64_t>(table.model()->context());
     setup.context = std::min(setup.context, context);
-    setup.pageBytes = table.bytes_per_page();
-    for (const fb::CodeObject *code : *table.code())
+    setup.pageBytes = program.bytes_per_page();
+    for (const fb::CodeObject *code : *program.code())
       if (setup.cost.points.empty() || options.isa.empty() ||
           code->target()->string_view() == "cpu:" + options.isa)
-        if (auto costs = engineCost(table, code->target()->string_view(), options.threads,
+        if (auto costs = engineCost(program, code->target()->string_view(), options.threads,
                                     setup.limits.maxBatchTokens);
             !costs.points.empty())
           setup.cost = std::move(costs); // the last is the best level
     if (setup.cost.points.empty())
       return Error{ExitCode::File, "E0141", "the engine has no costs to go by",
-                   "code made by this version or a later one than 0.1 says what it takes",
+                   "no code in it says what a launch takes",
                    "compile it again for cpu, or give measured ones: ingot simulate --cost F"};
   }
   setup.pages = setup.rows * ((setup.context + kPageTokens - 1) / kPageTokens);

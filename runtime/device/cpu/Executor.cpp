@@ -50,19 +50,23 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
                                                    uint64_t allowedBytes) {
   std::unique_ptr<Executor> executor(new Executor());
   executor->file = engine;
-  auto picked = runtime::pickCode(engine->table(), runtime::hostCpu(), isa);
+  executor->plan = runtime::programFor(engine->table(), runtime::DeviceKind::Cpu);
+  if (!executor->plan)
+    executor->plan = engine->table().programs()->Get(0); // whose code fits no CPU: that is said
+  const fb::Program &plan = *executor->plan;
+  auto picked = runtime::pickCode(plan, runtime::hostCpu(), isa);
   if (!picked)
     return picked.error();
-  executor->targetName =
-      engine->table().code()->Get(flatbuffers::uoffset_t(*picked))->target()->str();
-  auto statement = runtime::memoryStatement(*engine, limits);
+  const fb::CodeObject &object = *plan.code()->Get(flatbuffers::uoffset_t(*picked));
+  executor->targetName = object.target()->str();
+  auto statement = runtime::memoryStatement(*engine, limits, plan);
   if (!statement)
     return statement.error();
   executor->statement = *statement;
   uint64_t allowed = allowedBytes ? allowedBytes : availableMemory();
   if (allowed && executor->statement.allocated() > allowed)
     return memoryError(executor->statement, allowed);
-  auto code = runtime::CodeImage::map(engine, *picked);
+  auto code = runtime::CodeImage::map(engine, object);
   if (!code)
     return code.error();
   executor->code = *code;
@@ -78,7 +82,6 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
 }
 
 Result<void> Executor::allocate() {
-  const fb::Engine &table = file->table();
   const runtime::MemoryLimits &limits = statement.limits;
   auto take = [](HostMemory &memory, uint64_t bytes, const char *what, bool huge) -> Result<void> {
     auto taken = HostMemory::allocate(bytes, what, huge);
@@ -89,37 +92,38 @@ Result<void> Executor::allocate() {
   };
   kvOffset.clear();
   uint64_t kvBytes = 0, largestPool = 0;
-  for (const fb::KvSlot *slot : *table.kv_slots()) {
+  for (const fb::State *state : *plan->states()) {
     uint64_t bytes =
-        slot->page_bytes() * statement.groups[statement.groupOf[kvOffset.size()]].pages;
+        state->page_bytes() * statement.groups[statement.groupOf[kvOffset.size()]].pages;
     kvOffset.push_back(kvBytes);
     kvBytes += bytes;
     largestPool = std::max(largestPool, bytes);
   }
   kvTaken.assign(kvOffset.size(), 0);
   scratchStride = kLine;
-  for (const fb::Kernel *kernel : *table.kernels())
+  for (const fb::Kernel *kernel : *plan->kernels())
     scratchStride = std::max(scratchStride, (kernel->scratch_bytes() + kLine - 1) / kLine * kLine);
 
-  if (auto r = take(fixedArena, table.bytes_fixed(), "fixed buffers", true); !r)
+  if (auto r = take(fixedArena, plan->bytes_fixed(), "fixed buffers", true); !r)
     return r;
   if (auto r =
-          take(tokenArena, table.bytes_per_token() * limits.maxBatchTokens, "activations", true);
+          take(tokenArena, plan->bytes_per_token() * limits.maxBatchTokens, "activations", true);
       !r)
     return r;
-  if (auto r = take(rowArena, table.bytes_per_row() * limits.logitsRows, "logits", true); !r)
+  if (auto r = take(rowArena, plan->bytes_per_row() * limits.logitsRows, "logits", true); !r)
     return r;
   if (auto r = take(kv, kvBytes, "KV pages", largestPool >= kHugeKvPool); !r)
     return r;
   if (auto r = take(scratch, scratchStride * limits.threads, "kernel scratch", true); !r)
     return r;
-  if (auto r = take(seeded, table.seed_bytes(), "weights from the seed", true); !r)
+  if (auto r = take(seeded, plan->seed_bytes(), "weights from the seed", true); !r)
     return r;
-  return fillSeededWeights(table, {seeded.data(), seeded.size()}, int(limits.threads));
+  return fillSeededWeights(*plan, file->table().seed(), {seeded.data(), seeded.size()},
+                           int(limits.threads));
 }
 
 std::byte *Executor::bufferAddress(size_t index) const {
-  const fb::Buffer &buffer = *file->table().buffers()->Get(flatbuffers::uoffset_t(index));
+  const fb::Buffer &buffer = *plan->buffers()->Get(flatbuffers::uoffset_t(index));
   const HostMemory &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
                             : buffer.class_() == fb::BufferClass::PerRow ? rowArena
                                                                          : fixedArena;
@@ -128,11 +132,11 @@ std::byte *Executor::bufferAddress(size_t index) const {
 
 std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
   auto weight = [&](size_t index) {
-    const fb::Weight &entry = *file->table().weights()->Get(flatbuffers::uoffset_t(index));
+    const fb::Weight &entry = *plan->weights()->Get(flatbuffers::uoffset_t(index));
     if (entry.source() == fb::WeightSource::Seed)
       return seeded.data() + entry.offset();
     // Kernels do not write weights; the ABI has one pointer type.
-    return const_cast<std::byte *>(file->weightData(index).data());
+    return const_cast<std::byte *>(file->weightData(entry).data());
   };
   switch (arg.kind()) {
   case fb::ArgKind::Buffer:
@@ -141,47 +145,68 @@ std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) co
     return weight(arg.index());
   case fb::ArgKind::LayerWeight:
     return weight(step.weights()->Get(arg.index()));
-  case fb::ArgKind::Kv:
+  case fb::ArgKind::State:
     break;
   }
-  return kv.data() + kvOffset[size_t(step.kv_slot())];
+  return kv.data() + kvOffset[step.states()->Get(arg.index())];
 }
 
+/// Launches of one case follow each other; of the cases of a section a step runs one.
 void Executor::resolve() {
-  const fb::Engine &table = file->table();
+  using runtime::outputOf;
+  const fb::Entry &entry = runtime::generateEntry(*plan);
   // Count first: `args` points into `operands`, which must not move.
   size_t operandCount = 0, launchCount = 0;
-  for (const fb::Step *step : *table.steps())
-    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
-      operandCount += launch->args() ? launch->args()->size() : 0;
-      ++launchCount;
-    }
+  for (const fb::Step *step : *entry.steps())
+    for (const fb::Case *one : *plan->sections()->Get(step->section())->cases())
+      for (const fb::Launch *launch : *one->launches()) {
+        operandCount += launch->args() ? launch->args()->size() : 0;
+        ++launchCount;
+      }
   operands.reserve(operandCount);
   resolved.reserve(launchCount);
-  for (const fb::Step *step : *table.steps())
-    for (const fb::Launch *launch : *table.sections()->Get(step->section())->launches()) {
-      const fb::Kernel &kernel = *table.kernels()->Get(launch->kernel());
-      void *const *args = operands.data() + operands.size();
-      if (launch->args())
-        for (const fb::Arg *arg : *launch->args())
-          operands.push_back(operandAddress(*arg, *step));
-      resolved.push_back({code->kernel(launch->kernel()), args, kernel.grid()->factor(),
-                          launch->kernel(), step->layer(), kernel.grid()->base(),
-                          kernel.partition(), launch->barrier(),
-                          step->kv_slot() >= 0 ? statement.groupOf[size_t(step->kv_slot())] : 0});
+  for (const fb::Step *step : *entry.steps()) {
+    const fb::Section &section = *plan->sections()->Get(step->section());
+    for (const fb::Case *one : *section.cases()) {
+      uint8_t modes = 0;
+      for (fb::Mode mode : *entry.modes())
+        modes |= uint8_t((&runtime::caseFor(section, mode) == one) << unsigned(mode));
+      for (const fb::Launch *launch : *one->launches())
+        resolveLaunch(*launch, *step, modes);
     }
-  logitsRows = reinterpret_cast<const float *>(bufferAddress(table.logits_buffer()));
-  logitsRowStride =
-      int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
-  if (table.logit_maxima() >= 0) {
-    maximaRows = reinterpret_cast<const float *>(bufferAddress(size_t(table.logit_maxima())));
-    maximaRowStride =
-        int64_t(table.buffers()->Get(unsigned(table.logit_maxima()))->per_unit() / sizeof(float));
   }
-  if (table.greedy_keys() >= 0)
-    keys = reinterpret_cast<uint64_t *>(bufferAddress(size_t(table.greedy_keys())));
+  const fb::Output &logits = *outputOf(entry, fb::OutputRole::Logits);
+  auto widthOf = [&](const fb::Output &output) { // of a row of f32
+    return int64_t(plan->buffers()->Get(output.buffer())->per_unit() / sizeof(float));
+  };
+  logitsRows = reinterpret_cast<const float *>(bufferAddress(logits.buffer()));
+  logitsRowStride = widthOf(logits);
+  if (const fb::Output *maxima = outputOf(entry, fb::OutputRole::Maxima)) {
+    maximaRows = reinterpret_cast<const float *>(bufferAddress(maxima->buffer()));
+    maximaRowStride = widthOf(*maxima);
+  }
+  if (runtime::hasMode(entry, fb::Mode::Greedy))
+    keys = reinterpret_cast<uint64_t *>(
+        bufferAddress(outputOf(entry, fb::OutputRole::Keys)->buffer()));
+  hidden = outputOf(entry, fb::OutputRole::Hidden);
   ids.reserve(size_t(statement.limits.logitsRows));
   views.resize(statement.groups.size());
+}
+
+void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes) {
+  const fb::Kernel &kernel = *plan->kernels()->Get(launch.kernel());
+  void *const *args = operands.data() + operands.size();
+  // Of several states the groups' tables would differ: a launch reads one.
+  uint32_t view = 0;
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
+    const fb::Arg &arg = *launch.args()->Get(i);
+    operands.push_back(operandAddress(arg, step));
+    if (arg.kind() == fb::ArgKind::State)
+      view = statement.groupOf[step.states()->Get(arg.index())];
+  }
+  resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(),
+                      launch.kernel(), step.layer(), kernel.grid()->base(), kernel.partition(),
+                      launch.barrier(), view, modes});
 }
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {
@@ -190,7 +215,7 @@ bool Executor::takeKvMemory(std::span<const int64_t> pages) {
   size_t next = kvTaken.size();
   uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
   for (size_t slot = 0; slot < kvTaken.size(); ++slot) {
-    const uint64_t pageBytes = file->table().kv_slots()->Get(unsigned(slot))->page_bytes();
+    const uint64_t pageBytes = plan->states()->Get(unsigned(slot))->page_bytes();
     const uint64_t wanted = uint64_t(pages[statement.groupOf[slot]]) * pageBytes;
     if (kvTaken[slot] >= wanted || kvTaken[slot] / pageBytes >= fewest)
       continue;
@@ -242,11 +267,11 @@ Result<void> Executor::step(const BatchView &batch) {
 
 uint64_t Executor::pageBytes(size_t group) const { return statement.groups[group].pageBytes; }
 
-/// Calls move(address of the page, bytes) for each slot of the group.
+/// Calls move(address of the page, bytes) for each state of the group.
 template <typename Move> void Executor::forSlots(size_t group, int32_t page, Move move) const {
   for (size_t slot = 0; slot < kvOffset.size(); ++slot)
     if (statement.groupOf[slot] == group) {
-      uint64_t bytes = file->table().kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+      uint64_t bytes = plan->states()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
       move(kv.data() + kvOffset[slot] + bytes * uint64_t(page), bytes);
     }
 }
@@ -277,7 +302,7 @@ std::string Executor::device() const {
 
 void Executor::startTrace(bool keepEvents) {
   std::vector<std::string> names;
-  for (const fb::Kernel *kernel : *file->table().kernels())
+  for (const fb::Kernel *kernel : *plan->kernels())
     names.push_back(kernel->name()->str());
   std::vector<runtime::Trace::LaunchInfo> launchList;
   for (const ResolvedLaunch &launch : resolved)
@@ -286,16 +311,13 @@ void Executor::startTrace(bool keepEvents) {
                                              loop->threads(), keepEvents);
 }
 
-int64_t Executor::hiddenSize() const {
-  return file->table().hidden_rows() < 0 ? 0 : int64_t(file->table().model()->hidden());
-}
+int64_t Executor::hiddenSize() const { return hidden ? file->table().model()->hidden() : 0; }
 
 void Executor::hiddenState(int64_t row, float *out) const {
-  const fb::Engine &table = file->table();
-  const int64_t width = table.model()->hidden(), index = table.hidden_rows();
-  const auto *bytes = static_cast<const std::byte *>(bufferAddress(size_t(index))) +
-                      row * int64_t(table.buffers()->Get(unsigned(index))->per_unit());
-  if (!table.hidden_planes()) {
+  const int64_t width = hiddenSize();
+  const auto *bytes = static_cast<const std::byte *>(bufferAddress(hidden->buffer())) +
+                      row * int64_t(plan->buffers()->Get(hidden->buffer())->per_unit());
+  if (hidden->encoding() == fb::Encoding::F32) {
     std::memcpy(out, bytes, size_t(width) * sizeof(float));
     return;
   }

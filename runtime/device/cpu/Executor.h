@@ -4,7 +4,7 @@
 // launch a kernel with operands named by index. Creating the executor resolves
 // all of that once:
 //
-//   steps x sections            flat array of launches
+//   steps x cases of sections   flat array of launches, of which a mode has some
 //   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
 //                                  count from tokens|rows|tiles, partition, barrier }
 //
@@ -44,7 +44,7 @@ public:
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
 
   Result<void> step(const BatchView &batch) override;
-  /// Greedy ids alone: the head finds them (BatchView::greedy). Engines before format 1.4 do not.
+  /// Greedy ids alone: the head finds them (BatchView::greedy).
   bool draws(const RowSampling &row) const override { return keys && row.scale == 0.0; }
   int64_t mostDrawnRows() const override { return kGreedyRows; }
   /// Runs the step to its end.
@@ -55,11 +55,9 @@ public:
 
   const float *logits() const override { return logitsRows; }
   int64_t logitsStride() const override { return logitsRowStride; }
-  /// Engines before format 1.5 have none.
   const float *maxima() const override { return maximaRows; }
   int64_t maximaStride() const override { return maximaRowStride; }
 
-  /// Engines before format 1.5 do not tell it.
   int64_t hiddenSize() const override;
   void hiddenState(int64_t row, float *out) const override;
 
@@ -68,7 +66,8 @@ public:
   const runtime::EngineFile &engine() const { return *file; }
   const runtime::MemoryStatement &memory() const override { return statement; }
   int threads() const override { return loop->threads(); }
-  const fb::Engine &program() const override { return file->table(); }
+  const fb::Program &program() const override { return *plan; }
+  const fb::Model &model() const override { return *file->table().model(); }
   std::string_view target() const override { return targetName; }
   std::string device() const override;
   size_t launches() const { return resolved.size(); }
@@ -87,6 +86,7 @@ private:
   Executor() = default;
   Result<void> allocate();
   void resolve();
+  void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes);
   std::byte *bufferAddress(size_t index) const;
   std::byte *operandAddress(const fb::Arg &arg, const fb::Step &step) const;
 
@@ -98,15 +98,16 @@ private:
   template <typename Move> void forSlots(size_t group, int32_t page, Move move) const;
 
   std::shared_ptr<runtime::EngineFile> file;
+  const fb::Program *plan = nullptr;
   std::shared_ptr<runtime::CodeImage> code;
   std::string targetName;
   runtime::MemoryStatement statement;
 
   HostMemory seeded; ///< weights made from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
-  std::vector<uint64_t> kvOffset; ///< of each slot's pool
+  std::vector<uint64_t> kvOffset; ///< of each state's pool
   std::vector<uint64_t> kvTaken;  ///< bytes at the start of each that the system has been asked for
-  std::vector<BatchView> views;   ///< of the step, for each group of slots
+  std::vector<BatchView> views;   ///< of the step, for each group of states
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads
 
   std::vector<void *> operands; ///< of all launches, one after the other
@@ -116,6 +117,7 @@ private:
   const float *maximaRows = nullptr;
   int64_t maximaRowStride = 0;
   uint64_t *keys = nullptr; ///< [rows], of greedy steps; null: the engine has none
+  const fb::Output *hidden = nullptr;
   std::vector<int32_t> ids; ///< that the last greedy step found
 
   std::unique_ptr<runtime::Trace> tracing;

@@ -27,6 +27,7 @@ private:
 
   Executor &executor;
   uint64_t count[4] = {}; ///< of items of the batch, by fb::GridBase
+  fb::Mode mode = fb::Mode::Logits;
   /// Of the last choice.
   std::optional<Choice> taken;
   std::vector<ResolvedLaunch> program; ///< `copies` times its launches
@@ -39,16 +40,16 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
   count[size_t(fb::GridBase::Tokens)] = uint64_t(batch.tokens);
   count[size_t(fb::GridBase::Rows)] = uint64_t(batch.rows);
   count[size_t(fb::GridBase::Tiles)] = uint64_t(batch.tiles);
-  if (executor.keys && batch.rows <= kGreedyRows)
-    return executor.beginSampled(batch);
-  return executor.step(batch);
+  mode = executor.keys && batch.rows <= kGreedyRows ? fb::Mode::Greedy : fb::Mode::Logits;
+  return mode == fb::Mode::Greedy ? executor.beginSampled(batch) : executor.step(batch);
 }
 
 /// Those that have work. A group ends where any launch up to the next of them ends one.
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
-    if (choice.has(launch.kernel) && count[size_t(launch.base)] * launch.factor != 0)
+    const bool runs = launch.modes >> unsigned(mode) & 1;
+    if (runs && choice.has(launch.kernel) && count[size_t(launch.base)] * launch.factor != 0)
       list.push_back(launch);
     else if (!list.empty())
       list.back().barrier |= launch.barrier;

@@ -26,9 +26,9 @@ PanelLayout layoutOf(const fb::Weight &weight) {
                      int64_t(weight.shape()->Get(0)), int64_t(weight.shape()->Get(1)));
 }
 
-std::vector<Piece> piecesOf(const fb::Engine &engine, std::span<std::byte> memory) {
+std::vector<Piece> piecesOf(const fb::Program &program, std::span<std::byte> memory) {
   std::vector<Piece> pieces;
-  for (const fb::Weight *weight : *engine.weights()) {
+  for (const fb::Weight *weight : *program.weights()) {
     if (weight->source() != fb::WeightSource::Seed)
       continue;
     std::span<std::byte> bytes = memory.subspan(weight->offset(), weight->size());
@@ -51,8 +51,7 @@ std::vector<Piece> piecesOf(const fb::Engine &engine, std::span<std::byte> memor
 /// Pieces, taken one by one by whoever is free.
 class Filling {
 public:
-  Filling(const fb::Engine &engine, std::vector<Piece> pieces)
-      : engine(engine), pieces(std::move(pieces)) {}
+  Filling(uint64_t seed, std::vector<Piece> pieces) : seed(seed), pieces(std::move(pieces)) {}
 
   void work() {
     for (size_t i = next++; i < pieces.size(); i = next++) {
@@ -60,22 +59,23 @@ public:
       if (weight.layout() == fb::WeightLayout::VectorF32)
         fillSeedVector(int64_t(weight.shape()->Get(0)), pieces[i].bytes);
       else
-        fillSeedPanels(engine.seed(), weight.tensor(), layoutOf(weight), pieces[i].firstPanel,
+        fillSeedPanels(seed, weight.tensor(), layoutOf(weight), pieces[i].firstPanel,
                        pieces[i].bytes);
     }
   }
   size_t size() const { return pieces.size(); }
 
 private:
-  const fb::Engine &engine;
+  uint64_t seed;
   std::vector<Piece> pieces;
   std::atomic<size_t> next = 0;
 };
 
 } // namespace
 
-Result<void> fillSeededWeights(const fb::Engine &engine, std::span<std::byte> memory, int threads) {
-  Filling filling(engine, piecesOf(engine, memory));
+Result<void> fillSeededWeights(const fb::Program &program, uint64_t seed,
+                               std::span<std::byte> memory, int threads) {
+  Filling filling(seed, piecesOf(program, memory));
   if (filling.size() == 0)
     return {};
   auto work = [](void *context, int) { static_cast<Filling *>(context)->work(); };

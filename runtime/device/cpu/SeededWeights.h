@@ -9,9 +9,10 @@
 
 namespace ingot::cpu {
 
-/// Fills `memory` (engine.seed_bytes() zeroed bytes, 64-byte aligned) with the weights that the
-/// engine wants made from its seed, on `threads` threads. The bytes do not depend on how many there
-/// are. `engine` was verified. E0701 if the system gives no threads.
-Result<void> fillSeededWeights(const fb::Engine &engine, std::span<std::byte> memory, int threads);
+/// Fills `memory` (program.seed_bytes() zeroed bytes, 64-byte aligned) with the weights that the
+/// program wants made from the engine's seed, on `threads` threads. The bytes do not depend on how
+/// many there are. `program` was verified. E0701 if the system gives no threads.
+Result<void> fillSeededWeights(const fb::Program &program, uint64_t seed,
+                               std::span<std::byte> memory, int threads);
 
 } // namespace ingot::cpu

@@ -53,6 +53,7 @@ struct ResolvedLaunch {
   fb::Partition partition;
   bool barrier;      ///< ends a group
   uint32_t view = 0; ///< which of the step's batches it works on
+  uint8_t modes = 0xFF; ///< bit m: steps of mode m (fb::Mode) run it
 };
 
 class StepLoop {
@@ -77,6 +78,7 @@ private:
     runtime::Trace *trace;
     uint64_t number;     ///< rises from step to step
     uint32_t firstGroup; ///< value of groupsDone when it began
+    fb::Mode mode;
   };
 
   StepLoop(std::span<const ResolvedLaunch> program, int threads, std::byte *scratch,
@@ -111,6 +113,7 @@ private:
   std::atomic<const BatchView *> batch{nullptr};
   std::atomic<runtime::Trace *> trace{nullptr};
   std::atomic<uint32_t> firstGroup{0};
+  std::atomic<fb::Mode> mode{fb::Mode::Logits};
 
   std::unique_ptr<ThreadPool> pool; ///< last: its threads end before the rest goes
 };

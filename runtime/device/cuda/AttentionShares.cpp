@@ -9,14 +9,14 @@ namespace ingot::cuda {
 
 static int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-AttentionSharing AttentionSharing::of(const fb::Engine &program) {
+AttentionSharing AttentionSharing::of(const fb::Program &program) {
   AttentionSharing sharing{program.attention_shares(), program.attention_slots(), 0};
-  for (const fb::KvSlot *slot : *program.kv_slots()) {
-    if (slot->window() == 0) {
+  for (const fb::State *state : *program.states()) {
+    if (state->window() == 0) {
       sharing.window = 0;
       break;
     }
-    sharing.window = std::max<int64_t>(sharing.window, slot->window());
+    sharing.window = std::max<int64_t>(sharing.window, state->window());
   }
   return sharing;
 }

@@ -30,7 +30,7 @@ struct AttentionSharing {
   int64_t slots = 0;  ///< runs that the workspace has room for
   int64_t window = 0; ///< the largest of any layer; 0: some layer sees all positions
 
-  static AttentionSharing of(const fb::Engine &program);
+  static AttentionSharing of(const fb::Program &program);
 };
 
 /// Whether tile i decodes: it is all that the step has of its sequence, up to here, and one token.

@@ -31,12 +31,12 @@ static bool isEmpty(const Launch &launch) {
   return launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0;
 }
 
-std::vector<GraphNode> Executor::nodesOf(const StepShape &shape, Wanted wanted,
+std::vector<GraphNode> Executor::nodesOf(const StepShape &shape, Mode mode,
                                          const runtime::KernelBench::Choice &choice) const {
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
   for (const PlannedLaunch &planned : launches) {
-    if (planned.of != Wanted::Logits && planned.of != wanted)
+    if (!planned.runsIn(mode))
       continue;
     for (uint32_t variant : variantsOf(planned, shape)) {
       GraphNode node = nodeOf(planned, variant, shape);
@@ -53,31 +53,31 @@ std::vector<GraphNode> Executor::nodesOf(const StepShape &shape, Wanted wanted,
   return nodes;
 }
 
-Result<Graph> Executor::graphFor(uint64_t bucket, Wanted wanted) {
-  if (auto found = graphOfBucket.find({bucket, wanted}); found != graphOfBucket.end())
+Result<Graph> Executor::graphFor(uint64_t bucket, Mode mode) {
+  if (auto found = graphOfBucket.find({bucket, mode}); found != graphOfBucket.end())
     return found->second;
   const StepShape shape = StepShape::ofDecodes(
       bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), sharing);
-  Result<Graph> graph = driver->createGraph(nodesOf(shape, wanted));
+  Result<Graph> graph = driver->createGraph(nodesOf(shape, mode));
   if (graph)
-    graphOfBucket.emplace(std::pair(bucket, wanted), *graph);
+    graphOfBucket.emplace(std::pair(bucket, mode), *graph);
   return graph;
 }
 
 bool Executor::prepareAhead() {
   while (!graphsToMake.empty() && !tracing) {
-    const auto [bucket, wanted] = graphsToMake.back();
+    const auto [bucket, mode] = graphsToMake.back();
     graphsToMake.pop_back();
-    if (graphOfBucket.contains({bucket, wanted}))
+    if (graphOfBucket.contains({bucket, mode}))
       continue;
-    if (graphFor(bucket, wanted))
+    if (graphFor(bucket, mode))
       return true;
     graphsToMake.clear(); // a step that needs one says why it cannot be
   }
   return false;
 }
 
-Result<void> Executor::launchAll(const StepShape &shape, Wanted wanted) {
+Result<void> Executor::launchAll(const StepShape &shape, Mode mode) {
   bool first = true; // behind a copy there is nothing to overlap with
   for (size_t i = 0; i < launches.size(); ++i) {
     if (tracing) {
@@ -85,7 +85,7 @@ Result<void> Executor::launchAll(const StepShape &shape, Wanted wanted) {
       if (auto ok = driver->record(events[i]); !ok)
         return ok;
     }
-    if (launches[i].of != Wanted::Logits && launches[i].of != wanted)
+    if (!launches[i].runsIn(mode))
       continue;
     for (uint32_t variant : variantsOf(launches[i], shape)) {
       auto [function, launch, operandsOf, after] = nodeOf(launches[i], variant, shape);
@@ -102,33 +102,33 @@ Result<void> Executor::launchAll(const StepShape &shape, Wanted wanted) {
   return tracing ? driver->record(events.back()) : Result<void>();
 }
 
-/// Kernels that make logits raise the keys of their rows in every step, and only the sections that
+/// Kernels that make logits raise the keys of their rows in every step, and only the launches that
 /// find ids set them back: other steps leave them raised.
-Result<void> Executor::prepareKeys(Wanted wanted, uint64_t rows) {
-  const fb::Engine &table = *picked.program;
-  if (table.greedy_keys() < 0)
+Result<void> Executor::prepareKeys(Mode mode, uint64_t rows) {
+  const fb::Output *keys = runtime::outputOf(entry(), fb::OutputRole::Keys);
+  if (!keys)
     return {};
-  if (wanted == Wanted::Logits) {
+  if (mode == Mode::Logits) {
     keysRaised |= rows > 0;
     return {};
   }
   if (!std::exchange(keysRaised, false))
     return {};
-  const fb::Buffer &keys = *table.buffers()->Get(unsigned(table.greedy_keys()));
-  return driver->clear(bufferAddress(size_t(table.greedy_keys())),
-                       keys.per_unit() * statement.limits.logitsRows);
+  return driver->clear(bufferAddress(keys->buffer()),
+                       picked.program->buffers()->Get(keys->buffer())->per_unit() *
+                           statement.limits.logitsRows);
 }
 
 /// Puts the step into the driver's queue. `image`: page-locked, of `statement.batch` bytes, and not
 /// to be written before the step is done.
-Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byte *image) {
+Result<void> Executor::queueStep(const BatchView &batch, Mode mode, std::byte *image) {
   if (moveFailed)
     return *moveFailed;
   const runtime::MemoryLimits &limits = statement.limits;
   BatchView view = batch;
   if (runsAhead())
     view.earlierIds =
-        reinterpret_cast<const int32_t *>(bufferAddress(picked.program->greedy_ids()));
+        reinterpret_cast<const int32_t *>(bufferAddress(bufferOf(fb::OutputRole::Ids)));
   uint64_t bytes = 0;
   if (batch.tokens >= 0 && uint64_t(batch.tokens) <= limits.maxBatchTokens && batch.rows >= 0 &&
       uint64_t(batch.rows) <= limits.logitsRows)
@@ -143,21 +143,21 @@ Result<void> Executor::queueStep(const BatchView &batch, Wanted wanted, std::byt
   if (auto ok = driver->copyToDevice(batchMemory.address(), image, bytes); !ok)
     return ok;
   StepShape shape = StepShape::of(batch, sharing);
-  if (auto ok = prepareKeys(wanted, shape.rows); !ok)
+  if (auto ok = prepareKeys(mode, shape.rows); !ok)
     return ok;
   if (!gpu.graphs || !shape.decodes() || shape.rows > shape.tokens || tracing)
-    return launchAll(shape, wanted);
-  auto graph = graphFor(bucketOf(shape.tokens), wanted);
+    return launchAll(shape, mode);
+  auto graph = graphFor(bucketOf(shape.tokens), mode);
   return graph ? driver->launch(*graph) : Result<void>(graph.error());
 }
 
 Result<void> Executor::step(const BatchView &batch) {
   assert(begun == ended && "steps are under way");
-  if (auto ok = queueStep(batch, Wanted::Logits, flights[0].batch.data()); !ok)
+  if (auto ok = queueStep(batch, Mode::Logits, flights[0].batch.data()); !ok)
     return ok;
   if (batch.rows > 0)
     if (auto ok =
-            driver->copyToHost(logitsRows.data(), bufferAddress(picked.program->logits_buffer()),
+            driver->copyToHost(logitsRows.data(), bufferAddress(bufferOf(fb::OutputRole::Logits)),
                                uint64_t(batch.rows * logitsRowStride) * sizeof(float));
         !ok)
       return ok;
@@ -169,12 +169,12 @@ Result<void> Executor::step(const BatchView &batch) {
 Result<void> Executor::beginSampled(const BatchView &batch) {
   assert(begun - ended < (runsAhead() ? 2 : 1));
   Flight &flight = flights[begun % 2];
-  Wanted wanted = batch.sampling ? Wanted::DrawnIds : Wanted::GreedyIds;
-  if (auto ok = queueStep(batch, wanted, flight.batch.data()); !ok)
+  Mode mode = batch.sampling ? Mode::Drawn : Mode::Greedy;
+  if (auto ok = queueStep(batch, mode, flight.batch.data()); !ok)
     return ok;
   flight.rows = size_t(batch.rows);
   if (batch.rows > 0)
-    if (auto ok = driver->copyToHost(flight.ids.data(), bufferAddress(picked.program->greedy_ids()),
+    if (auto ok = driver->copyToHost(flight.ids.data(), bufferAddress(bufferOf(fb::OutputRole::Ids)),
                                      flight.rows * sizeof(int32_t));
         !ok)
       return ok;
@@ -200,7 +200,7 @@ uint64_t Executor::pageBytes(size_t) const { return picked.program->bytes_per_pa
 
 template <typename Move> void Executor::forSlots(int32_t page, Move move) {
   for (size_t slot = 0; slot < kvOffset.size() && !moveFailed; ++slot) {
-    uint64_t bytes = picked.program->kv_slots()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
+    uint64_t bytes = picked.program->states()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
     if (auto moved = move(kv.address() + kvOffset[slot] + bytes * uint64_t(page), bytes); !moved)
       moveFailed = moved.error();
   }

@@ -13,9 +13,9 @@
 // prologue overlaps the other's end. Nothing else is allocated in a step.
 //
 // Where things lie is as on the CPU (cpu/Executor.h): an arena per class of buffer,
-// `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per KV slot.
+// `bytes per unit * limit`, a buffer at arena + offset * limit; a pool per state.
 //
-// Two sections of the program lie behind the logits: one finds the ids of the largest, the other
+// The last section has cases behind the logits: one finds the ids of the largest, another
 // draws (BatchView::sampling). Where one of them does all rows of a step, ids come back alone. They
 // also stay on the device, where the next step reads them: it is queued before the host has seen
 // them. Each of the two steps that may be under way has page-locked memory of its own for its batch
@@ -59,11 +59,10 @@ public:
 
   Result<void> step(const BatchView &batch) override;
   bool draws(const RowSampling &row) const override {
-    return row.scale == 0.0 ? picked.program->greedy_section() >= 0
-                            : picked.program->draw_section() >= 0;
+    return runtime::hasMode(entry(), row.scale == 0.0 ? Mode::Greedy : Mode::Drawn);
   }
   bool runsAhead() const override {
-    return picked.program->greedy_section() >= 0 && picked.program->takes_earlier_ids() && !tracing;
+    return runtime::hasMode(entry(), Mode::Greedy) && !tracing;
   }
   /// Makes the next graph that no step has met so far.
   bool prepareAhead() override;
@@ -75,7 +74,8 @@ public:
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
   const runtime::MemoryStatement &memory() const override { return statement; }
-  const fb::Engine &program() const override { return *picked.program; }
+  const fb::Program &program() const override { return *picked.program; }
+  const fb::Model &model() const override { return *file->table().model(); }
   std::string_view target() const override { return picked.code->target()->string_view(); }
   std::string device() const override { return driver->device().name; }
   std::string remark() const override { return picked.remark; }
@@ -94,15 +94,16 @@ public:
 private:
   friend class KernelBench;
 
-  /// What comes back of a step, and so which launches follow those of the program's steps.
-  enum class Wanted : uint8_t { Logits, GreedyIds, DrawnIds };
+  using Mode = fb::Mode;
 
   struct PlannedLaunch {
     uint32_t kernel;
     int32_t layer;                        ///< -1: none
     std::vector<void *const *> arguments; ///< of each variant
     bool barrier;                         ///< ends a group
-    Wanted of = Wanted::Logits;           ///< Logits: in every step
+    uint8_t modes;                        ///< bit m: steps of mode m run it
+
+    bool runsIn(Mode mode) const { return modes >> unsigned(mode) & 1; }
   };
 
   /// Makes weights of one format from the seed.
@@ -120,9 +121,13 @@ private:
   void listGraphs();
   Result<void> checkGrids() const;
   Result<void> resolve();
+  Result<void> resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes);
+  const fb::Entry &entry() const { return runtime::generateEntry(*picked.program); }
+  /// The buffer of an output that the entry has.
+  size_t bufferOf(fb::OutputRole role) const { return runtime::outputOf(entry(), role)->buffer(); }
   Result<void *> tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch);
   Address bufferAddress(size_t index) const;
-  Address operandAddress(const fb::Arg &arg, const fb::Step *step) const;
+  Address operandAddress(const fb::Arg &arg, const fb::Step &step) const;
   ChosenVariants variantsOf(const PlannedLaunch &planned, const StepShape &shape) const;
   GraphNode nodeOf(const PlannedLaunch &planned, uint32_t variant, const StepShape &shape) const;
   // PageMover, in the driver's queue: behind the steps under way.
@@ -130,16 +135,16 @@ private:
   void copy(size_t group, int32_t from, int32_t to) override;
   void save(size_t group, int32_t page, std::byte *to) override;
   void load(size_t group, const std::byte *from, int32_t page) override;
-  /// Calls move(address of the page in a slot's pool, bytes) for each slot.
+  /// Calls move(address of the page in a state's pool, bytes) for each state.
   template <typename Move> void forSlots(int32_t page, Move move);
 
-  Result<void> prepareKeys(Wanted wanted, uint64_t rows);
-  Result<void> queueStep(const BatchView &batch, Wanted wanted, std::byte *image);
+  Result<void> prepareKeys(Mode mode, uint64_t rows);
+  Result<void> queueStep(const BatchView &batch, Mode mode, std::byte *image);
   /// Those launches of a step of that shape that `choice` has.
-  std::vector<GraphNode> nodesOf(const StepShape &shape, Wanted wanted,
+  std::vector<GraphNode> nodesOf(const StepShape &shape, Mode mode,
                                  const runtime::KernelBench::Choice &choice = {}) const;
-  Result<Graph> graphFor(uint64_t bucket, Wanted wanted);
-  Result<void> launchAll(const StepShape &shape, Wanted wanted);
+  Result<Graph> graphFor(uint64_t bucket, Mode mode);
+  Result<void> launchAll(const StepShape &shape, Mode mode);
   Result<void> collectTimes(int64_t tokens);
 
   std::shared_ptr<runtime::EngineFile> file;
@@ -162,7 +167,7 @@ private:
   PinnedMemory logitsRows;
   Flight flights[2];           ///< step() uses the first's batch
   size_t begun = 0, ended = 0; ///< steps whose ids are wanted; step i is flights[i % 2]
-  std::vector<uint64_t> kvOffset;  ///< of each slot's pool
+  std::vector<uint64_t> kvOffset;  ///< of each state's pool
   std::optional<Error> moveFailed; ///< the next step says so
 
   std::vector<std::vector<Kernel>> functions;     ///< [kernel][variant]
@@ -172,10 +177,10 @@ private:
   /// By all that describes them: launches share them. (Buffers that do not live at the same time
   /// share an address, and may be of different widths.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
-  std::vector<PlannedLaunch> launches; ///< of the steps, then of the sections behind them
+  std::vector<PlannedLaunch> launches; ///< of all cases of the steps' sections
   AttentionSharing sharing;
-  std::map<std::pair<uint64_t, Wanted>, Graph> graphOfBucket;
-  std::vector<std::pair<uint64_t, Wanted>> graphsToMake; ///< when there is time, the last first
+  std::map<std::pair<uint64_t, Mode>, Graph> graphOfBucket;
+  std::vector<std::pair<uint64_t, Mode>> graphsToMake; ///< when there is time, the last first
   int64_t logitsRowStride = 0;
   bool keysRaised = false; ///< by a step for its logits, since they were cleared
 

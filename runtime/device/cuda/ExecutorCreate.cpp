@@ -114,14 +114,11 @@ Result<void> Executor::loadModules() {
 /// What decode steps within the limits will run, those of few sequences first, at the list's end.
 void Executor::listGraphs() {
   constexpr size_t kMost = 64; // of a few ms each; what is beyond them a step makes itself
-  const fb::Engine &table = *picked.program;
   const uint64_t largest = bucketOf(statement.limits.maxSeqs);
   for (uint64_t bucket = 1; bucket <= largest; bucket = bucketOf(bucket + 1)) {
-    if (table.greedy_section() >= 0)
-      graphsToMake.emplace_back(bucket, Wanted::GreedyIds);
-    if (table.draw_section() >= 0)
-      graphsToMake.emplace_back(bucket, Wanted::DrawnIds);
-    graphsToMake.emplace_back(bucket, Wanted::Logits);
+    for (Mode mode : {Mode::Greedy, Mode::Drawn, Mode::Logits})
+      if (runtime::hasMode(entry(), mode))
+        graphsToMake.emplace_back(bucket, mode);
   }
   graphsToMake.resize(gpu.graphs ? std::min(graphsToMake.size(), kMost) : 0);
   std::ranges::reverse(graphsToMake);
@@ -153,7 +150,7 @@ Result<void> Executor::checkGrids() const {
 }
 
 Result<void> Executor::allocate() {
-  const fb::Engine &table = *picked.program;
+  const fb::Program &program = *picked.program;
   const runtime::MemoryLimits &limits = statement.limits;
   auto take = [&](DeviceMemory &memory, uint64_t bytes, const char *what) -> Result<void> {
     auto taken = DeviceMemory::allocate(*driver, bytes, what);
@@ -170,16 +167,16 @@ Result<void> Executor::allocate() {
     return {};
   };
   uint64_t kvBytes = 0;
-  for (const fb::KvSlot *slot : *table.kv_slots()) {
+  for (const fb::State *state : *program.states()) {
     kvOffset.push_back(kvBytes);
-    kvBytes += slot->page_bytes() * statement.pages;
+    kvBytes += state->page_bytes() * statement.pages;
   }
-  if (auto ok = take(fixedArena, table.bytes_fixed(), "fixed buffers"); !ok)
+  if (auto ok = take(fixedArena, program.bytes_fixed(), "fixed buffers"); !ok)
     return ok;
-  if (auto ok = take(tokenArena, table.bytes_per_token() * limits.maxBatchTokens, "activations");
+  if (auto ok = take(tokenArena, program.bytes_per_token() * limits.maxBatchTokens, "activations");
       !ok)
     return ok;
-  if (auto ok = take(rowArena, table.bytes_per_row() * limits.logitsRows, "logits"); !ok)
+  if (auto ok = take(rowArena, program.bytes_per_row() * limits.logitsRows, "logits"); !ok)
     return ok;
   if (auto ok = take(kv, kvBytes, "KV pages"); !ok)
     return ok;
@@ -195,7 +192,7 @@ Result<void> Executor::allocate() {
       return event.error();
     flight.done = *event;
   }
-  return pin(logitsRows, table.bytes_per_row() * limits.logitsRows);
+  return pin(logitsRows, program.bytes_per_row() * limits.logitsRows);
 }
 
 Result<void> Executor::uploadWeights() {
@@ -223,18 +220,18 @@ Result<void> Executor::uploadWeights() {
 }
 
 /// Weights from the seed: made by the device where the code has a fill for their format. What is
-/// left (vectors, engines older than fills) is made on the host, on all its threads, piece by
+/// left (vectors, formats without a fill) is made on the host, on all its threads, piece by
 /// piece: a piece is whole tiles. What was rounded up behind a weight stays zero.
 Result<void> Executor::makeWeights() {
-  const fb::Engine &table = *picked.program;
-  auto memory = DeviceMemory::allocate(*driver, table.seed_bytes(), "weights from the seed");
+  const fb::Program &program = *picked.program;
+  auto memory = DeviceMemory::allocate(*driver, program.seed_bytes(), "weights from the seed");
   if (!memory)
     return memory.error();
   seeded = std::move(*memory);
-  if (table.seed_bytes())
-    if (auto ok = driver->clear(seeded.address(), table.seed_bytes()); !ok)
+  if (program.seed_bytes())
+    if (auto ok = driver->clear(seeded.address(), program.seed_bytes()); !ok)
       return ok;
-  for (const fb::Weight *weight : *table.weights()) {
+  for (const fb::Weight *weight : *program.weights()) {
     if (weight->source() != fb::WeightSource::Seed)
       continue;
     if (auto fill = seedFills.find(weight->format()->string_view());
@@ -243,7 +240,7 @@ Result<void> Executor::makeWeights() {
         return ok;
       continue;
     }
-    SeededWeight pieceMaker(table.seed(), *weight);
+    SeededWeight pieceMaker(file->table().seed(), *weight);
     uint64_t step = std::max<uint64_t>(1, runtime::kUploadPiece / pieceMaker.unitBytes());
     for (uint64_t first = 0; first < pieceMaker.units(); first += step) {
       uint64_t size = std::min(step, pieceMaker.units() - first) * pieceMaker.unitBytes();
@@ -267,7 +264,7 @@ Result<void> Executor::makeWeights() {
 
 Result<void> Executor::fillOnDevice(const fb::Weight &weight, const SeedFill &fill) {
   Address out = seeded.address() + weight.offset();
-  uint64_t seed = picked.program->seed(), tensor = weight.tensor();
+  uint64_t seed = file->table().seed(), tensor = weight.tensor();
   uint64_t n = weight.shape()->Get(0), k = weight.shape()->Get(1);
   void *arguments[] = {&out, &seed, &tensor, &n, &k}; // read by the call, not by the launch
   Launch launch;
@@ -285,8 +282,7 @@ Address Executor::bufferAddress(size_t index) const {
   return arena.address() + runtime::placeInArena(buffer, statement.limits);
 }
 
-/// `step` is null in the sections that find ids, which use nothing of one.
-Address Executor::operandAddress(const fb::Arg &arg, const fb::Step *step) const {
+Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
   auto weight = [&](uint32_t index) {
     const fb::Weight &entry = *picked.program->weights()->Get(index);
     if (entry.source() == fb::WeightSource::Seed)
@@ -299,11 +295,11 @@ Address Executor::operandAddress(const fb::Arg &arg, const fb::Step *step) const
   case fb::ArgKind::Weight:
     return weight(arg.index());
   case fb::ArgKind::LayerWeight:
-    return weight(step->weights()->Get(arg.index()));
-  case fb::ArgKind::Kv:
+    return weight(step.weights()->Get(arg.index()));
+  case fb::ArgKind::State:
     break;
   }
-  return kv.address() + kvOffset[size_t(step->kv_slot())];
+  return kv.address() + kvOffset[step.states()->Get(arg.index())];
 }
 
 /// Rows as far as the limits go: what lies behind a step's last token is old, or zero.
@@ -330,58 +326,58 @@ Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch 
   return static_cast<void *>(&at->second);
 }
 
+/// Launches of one case follow each other; of the cases of a section a step runs one.
 Result<void> Executor::resolve() {
-  const fb::Engine &table = *picked.program;
-  struct Run {
-    const fb::Section *section;
-    const fb::Step *step;
-    Wanted of;
-  };
-  std::vector<Run> runs;
-  for (const fb::Step *step : *table.steps())
-    runs.push_back({table.sections()->Get(step->section()), step, Wanted::Logits});
-  for (auto [section, of] : {std::pair(table.greedy_section(), Wanted::GreedyIds),
-                             std::pair(table.draw_section(), Wanted::DrawnIds)})
-    if (section >= 0)
-      runs.push_back({table.sections()->Get(unsigned(section)), nullptr, of});
+  const fb::Program &program = *picked.program;
   // Count first: pointers into these must not move.
   size_t operandCount = 0, launchCount = 0;
-  for (const Run &run : runs)
-    for (const fb::Launch *launch : *run.section->launches()) {
-      operandCount += (launch->args() ? launch->args()->size() : 0) + 1;
-      ++launchCount;
-    }
+  for (const fb::Step *step : *entry().steps())
+    for (const fb::Case *one : *program.sections()->Get(step->section())->cases())
+      for (const fb::Launch *launch : *one->launches()) {
+        operandCount += (launch->args() ? launch->args()->size() : 0) + 1;
+        ++launchCount;
+      }
   operands.reserve(operandCount);
   launches.reserve(launchCount);
-  for (auto [section, step, of] : runs) {
-    if (!step) // whatever ends the section before: it wants the logits
-      launches.back().barrier = true;
-    for (const fb::Launch *launch : *section->launches()) {
-      std::vector<void *> plain;
-      auto add = [&](Address address) {
-        operands.push_back(address);
-        plain.push_back(&operands.back());
-      };
-      if (launch->args())
-        for (const fb::Arg *arg : *launch->args())
-          add(operandAddress(*arg, step));
-      add(batchMemory.address());
-      launches.push_back({launch->kernel(), step ? step->layer() : -1, {}, launch->barrier(), of});
-      for (const fb::Variant *v : *picked.code->variants()->Get(launch->kernel())->variants()) {
-        arguments.push_back(plain);
-        if (v->tensor_maps())
-          for (const fb::TensorMap *map : *v->tensor_maps()) {
-            auto described = tensorMapOf(*map, *launch);
-            if (!described)
-              return described.error();
-            arguments.back().push_back(*described);
-          }
-        launches.back().arguments.push_back(arguments.back().data());
-      }
+  for (const fb::Step *step : *entry().steps()) {
+    const fb::Section &section = *program.sections()->Get(step->section());
+    for (const fb::Case *one : *section.cases()) {
+      uint8_t modes = 0;
+      for (Mode mode : *entry().modes())
+        modes |= uint8_t((&runtime::caseFor(section, mode) == one) << unsigned(mode));
+      for (const fb::Launch *launch : *one->launches())
+        if (auto ok = resolveLaunch(*launch, *step, modes); !ok)
+          return ok;
     }
   }
-  logitsRowStride =
-      int64_t(table.buffers()->Get(table.logits_buffer())->per_unit() / sizeof(float));
+  logitsRowStride = int64_t(
+      program.buffers()->Get(unsigned(bufferOf(fb::OutputRole::Logits)))->per_unit() / sizeof(float));
+  return {};
+}
+
+Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step,
+                                     uint8_t modes) {
+  std::vector<void *> plain;
+  auto add = [&](Address address) {
+    operands.push_back(address);
+    plain.push_back(&operands.back());
+  };
+  if (launch.args())
+    for (const fb::Arg *arg : *launch.args())
+      add(operandAddress(*arg, step));
+  add(batchMemory.address());
+  launches.push_back({launch.kernel(), step.layer(), {}, launch.barrier(), modes});
+  for (const fb::Variant *v : *picked.code->variants()->Get(launch.kernel())->variants()) {
+    arguments.push_back(plain);
+    if (v->tensor_maps())
+      for (const fb::TensorMap *map : *v->tensor_maps()) {
+        auto described = tensorMapOf(*map, launch);
+        if (!described)
+          return described.error();
+        arguments.back().push_back(*described);
+      }
+    launches.back().arguments.push_back(arguments.back().data());
+  }
   return {};
 }
 

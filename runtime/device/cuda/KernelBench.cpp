@@ -36,7 +36,7 @@ public:
   Result<Limits> limits() override;
 
 private:
-  using Wanted = Executor::Wanted;
+  using Mode = fb::Mode;
 
   std::string symbolOf(uint32_t kernel, Kernel function) const;
   Result<void> take(const Choice &choice);
@@ -48,7 +48,7 @@ private:
   Driver &driver;
   BatchView batch{};
   StepShape shape;
-  Wanted wanted = Wanted::Logits;
+  Mode mode = Mode::Logits;
   /// Of the last choice.
   std::optional<Choice> taken;
   Graph graph = nullptr;
@@ -60,14 +60,14 @@ private:
 Result<void> KernelBench::prepare(const BatchView &view) {
   drop();
   batch = view;
-  wanted = batch.rows > 0 && executor.draws({}) ? Wanted::GreedyIds : Wanted::Logits;
+  mode = batch.rows > 0 && executor.draws({}) ? Mode::Greedy : Mode::Logits;
   shape = StepShape::of(batch, executor.sharing);
   if (shape.decodes()) {
     const uint64_t bucket = bucketOf(shape.tokens);
     shape = StepShape::ofDecodes(bucket, std::min(bucket, executor.statement.limits.logitsRows),
                                  executor.sharing);
   }
-  if (wanted == Wanted::Logits)
+  if (mode == Mode::Logits)
     return executor.step(batch);
   if (auto begun = executor.beginSampled(batch); !begun)
     return begun;
@@ -82,7 +82,7 @@ std::string KernelBench::symbolOf(uint32_t kernel, Kernel function) const {
 }
 
 KernelBench::Launches KernelBench::launches(const Choice &choice) {
-  std::vector<GraphNode> nodes = executor.nodesOf(shape, wanted, choice);
+  std::vector<GraphNode> nodes = executor.nodesOf(shape, mode, choice);
   Launches found{nodes.size(), "", false};
   for (const GraphNode &node : nodes)
     found.overlap |= node.launch.overlap;
@@ -93,7 +93,7 @@ KernelBench::Launches KernelBench::launches(const Choice &choice) {
 
 Result<void> KernelBench::take(const Choice &choice) {
   drop();
-  const std::vector<GraphNode> once = executor.nodesOf(shape, wanted, choice);
+  const std::vector<GraphNode> once = executor.nodesOf(shape, mode, choice);
   copies = once.empty() ? 1 : (kLeastLaunches + once.size() - 1) / once.size();
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> ends; // what nobody in a copy waits for: the next copy does
@@ -171,7 +171,7 @@ Result<std::optional<double>> KernelBench::hostSeconds() {
   std::vector<double> seconds;
   for (int i = 0; i < kQueued; ++i) {
     const uint64_t begin = runtime::nowNanoseconds();
-    if (auto queued = executor.queueStep(batch, wanted, executor.flights[0].batch.data()); !queued)
+    if (auto queued = executor.queueStep(batch, mode, executor.flights[0].batch.data()); !queued)
       return queued.error();
     seconds.push_back(double(runtime::nowNanoseconds() - begin) * 1e-9);
     if (auto done = driver.wait(); !done) // the batch's memory is written again

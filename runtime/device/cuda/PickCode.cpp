@@ -18,7 +18,7 @@ Result<PickedCode> pickGpuCode(const fb::Engine &engine, const DeviceInfo &devic
   PickedCode best{};
   std::optional<GpuTarget> bestTarget;
   std::string there;
-  for (const fb::Engine *program : runtime::programsOf(engine))
+  for (const fb::Program *program : *engine.programs())
     for (const fb::CodeObject *code : *program->code()) {
       there += (there.empty() ? "" : ", ") + code->target()->str();
       std::optional<GpuTarget> target = runtime::gpuTargetNamed(code->target()->string_view());

@@ -16,7 +16,7 @@
 namespace ingot::cuda {
 
 struct PickedCode {
-  const fb::Engine *program;
+  const fb::Program *program;
   const fb::CodeObject *code;
   std::string remark; ///< for the user; empty if the code was made for this GPU
 };

@@ -87,15 +87,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (inspectText(**file, {}).empty() || inspectJson(**file, {}).empty() ||
       inspectHtml(**file, {}).empty())
     std::abort();
-  for (size_t i = 0; i < (*file)->table().weights()->size(); ++i)
-    if ((*file)->weightData(i).empty() !=
-        ((*file)->table().weights()->Get(i)->source() == fb::WeightSource::Seed))
-      std::abort();
-  for (size_t i = 0; i < (*file)->table().code()->size(); ++i)
-    (void)CodeImage::map(*file, i);
+  for (const fb::Program *program : *(*file)->table().programs()) {
+    for (const fb::Weight *weight : *program->weights())
+      if ((*file)->weightData(*weight).empty() != (weight->source() == fb::WeightSource::Seed))
+        std::abort();
+    if (deviceKind(*program) == DeviceKind::Cpu)
+      for (const fb::CodeObject *code : *program->code())
+        (void)CodeImage::map(*file, *code);
+  }
   // What an executor computes from GPU code, for small and for absurd steps.
   (void)cuda::pickGpuCode((*file)->table(), {"", 90}, false);
-  for (const fb::Engine *program : programsOf((*file)->table()))
+  for (const fb::Program *program : *(*file)->table().programs())
     for (const fb::CodeObject *code : *program->code())
       for (unsigned k = 0; code->variants() && k < code->variants()->size(); ++k)
         for (uint64_t tokens : {uint64_t(0), uint64_t(1), uint64_t(500), ~uint64_t(0)}) {

@@ -1,6 +1,8 @@
 //===- FakeEngine.cpp - Table, weights and reference of the fake model ----===//
 #include "tests/runtime/device/FakeEngine.h"
 
+#include "runtime/device/Batch.h"
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -16,6 +18,8 @@ namespace {
 constexpr int64_t kModulus = 8191;
 constexpr float kLayerWeights[2] = {129, 4001};
 constexpr uint64_t kVectorBytes = 128; ///< 32 floats
+
+constexpr uint32_t kLogits = 3; ///< the buffer
 
 std::unique_ptr<fb::KernelT> kernel(const char *name, fb::GridBase base, uint64_t factor,
                                     fb::Partition partition, uint32_t args, uint64_t scratch = 0) {
@@ -41,48 +45,63 @@ launch(uint32_t kernel, std::vector<std::pair<fb::ArgKind, uint32_t>> args, bool
   return result;
 }
 
-void addProgram(fb::EngineT &engine) {
+} // namespace
+
+void addOutput(fb::ProgramT &program, fb::OutputRole role, fb::Encoding encoding, uint32_t buffer) {
+  auto output = std::make_unique<fb::OutputT>();
+  output->role = role, output->encoding = encoding, output->buffer = buffer;
+  program.entries.front()->outputs.push_back(std::move(output));
+}
+
+namespace {
+
+void addProgram(fb::ProgramT &program) {
   using Base = fb::GridBase;
   constexpr auto Contiguous = fb::Partition::Contiguous, Cyclic = fb::Partition::Cyclic;
-  engine.kernels.push_back(kernel("embed", Base::Tokens, 1, Contiguous, 1));
-  engine.kernels.push_back(kernel("constants", Base::Constant, 5, Cyclic, 1));
-  engine.kernels.push_back(kernel("append", Base::Tokens, 1, Cyclic, 2));
-  engine.kernels.push_back(kernel("attend", Base::Tiles, 1, Cyclic, 3, 16 * sizeof(int64_t)));
-  engine.kernels.push_back(kernel("residual", Base::Tokens, 1, Contiguous, 2));
-  engine.kernels.push_back(kernel("head", Base::Rows, 4, Contiguous, 4));
+  program.kernels.push_back(kernel("embed", Base::Tokens, 1, Contiguous, 1));
+  program.kernels.push_back(kernel("constants", Base::Constant, 5, Cyclic, 1));
+  program.kernels.push_back(kernel("append", Base::Tokens, 1, Cyclic, 2));
+  program.kernels.push_back(kernel("attend", Base::Tiles, 1, Cyclic, 3, 16 * sizeof(int64_t)));
+  program.kernels.push_back(kernel("residual", Base::Tokens, 1, Contiguous, 2));
+  program.kernels.push_back(kernel("head", Base::Rows, 4, Contiguous, 4));
 
   enum { Hidden, Attended, Constants, Logits };
   constexpr auto Buf = fb::ArgKind::Buffer;
   auto section = [&](const char *name) -> fb::SectionT & {
-    engine.sections.push_back(std::make_unique<fb::SectionT>());
-    engine.sections.back()->name = name;
-    return *engine.sections.back();
+    program.sections.push_back(std::make_unique<fb::SectionT>());
+    program.sections.back()->name = name;
+    program.sections.back()->cases.push_back(std::make_unique<fb::CaseT>());
+    return *program.sections.back();
   };
   fb::SectionT &begin = section("begin");
-  begin.launches.push_back(launch(0, {{Buf, Hidden}}, /*barrier=*/false));
-  begin.launches.push_back(launch(1, {{Buf, Constants}}));
+  begin.cases[0]->launches.push_back(launch(0, {{Buf, Hidden}}, /*barrier=*/false));
+  begin.cases[0]->launches.push_back(launch(1, {{Buf, Constants}}));
   fb::SectionT &layer = section("layer");
-  layer.launches.push_back(launch(2, {{Buf, Hidden}, {fb::ArgKind::Kv, 0}}));
-  layer.launches.push_back(
-      launch(3, {{Buf, Attended}, {fb::ArgKind::Kv, 0}, {fb::ArgKind::LayerWeight, 0}}));
-  layer.launches.push_back(launch(4, {{Buf, Attended}, {Buf, Hidden}}));
+  layer.cases[0]->launches.push_back(launch(2, {{Buf, Hidden}, {fb::ArgKind::State, 0}}));
+  layer.cases[0]->launches.push_back(
+      launch(3, {{Buf, Attended}, {fb::ArgKind::State, 0}, {fb::ArgKind::LayerWeight, 0}}));
+  layer.cases[0]->launches.push_back(launch(4, {{Buf, Attended}, {Buf, Hidden}}));
   fb::SectionT &end = section("end");
-  end.launches.push_back(
+  end.cases[0]->launches.push_back(
       launch(5, {{Buf, Hidden}, {Buf, Constants}, {fb::ArgKind::Weight, 2}, {Buf, Logits}}));
 
+  program.entries.push_back(std::make_unique<fb::EntryT>());
+  fb::EntryT &entry = *program.entries.back();
+  entry.name = "generate";
+  entry.modes = {fb::Mode::Logits};
   for (uint32_t sectionIndex : {0u, 1u, 1u, 2u}) {
     auto step = std::make_unique<fb::StepT>();
     step->section = sectionIndex;
     if (sectionIndex == 1) {
-      step->layer = engine.steps.size() == 1 ? 0 : 1;
-      step->kv_slot = step->layer;
+      step->layer = entry.steps.size() == 1 ? 0 : 1;
+      step->states = {uint32_t(step->layer)};
       step->weights = {uint32_t(step->layer)};
     }
-    engine.steps.push_back(std::move(step));
+    entry.steps.push_back(std::move(step));
   }
 }
 
-void addMemory(fb::EngineT &engine) {
+void addMemory(fb::ProgramT &program) {
   auto buffer = [&](const char *name, fb::BufferClass bufferClass, uint64_t perUnit,
                     uint64_t offset) {
     auto result = std::make_unique<fb::BufferT>();
@@ -90,39 +109,43 @@ void addMemory(fb::EngineT &engine) {
     result->class_ = bufferClass;
     result->per_unit = perUnit;
     result->offset = offset;
-    engine.buffers.push_back(std::move(result));
+    program.buffers.push_back(std::move(result));
   };
   buffer("hidden", fb::BufferClass::PerToken, 64, 0);
   buffer("attended", fb::BufferClass::PerToken, 64, 64);
   buffer("constants", fb::BufferClass::Fixed, 64, 0);
   buffer("logits", fb::BufferClass::PerRow, (kFakeVocab + 31) / 32 * 32 * 4, 0);
-  engine.logits_buffer = 3;
-  for (int slot = 0; slot < 2; ++slot) {
-    engine.kv_slots.push_back(std::make_unique<fb::KvSlotT>());
-    engine.kv_slots.back()->kv_heads = 1;
-    engine.kv_slots.back()->head_dim = 16;
-    engine.kv_slots.back()->type = fb::ElementType::F32;
+  addOutput(program, fb::OutputRole::Logits, fb::Encoding::F32, kLogits);
+  for (int layer = 0; layer < 2; ++layer) {
+    auto state = std::make_unique<fb::StateT>();
+    state->name = "kv." + std::to_string(layer);
+    for (const char *name : {"k", "v"}) {
+      auto stream = std::make_unique<fb::StreamT>();
+      stream->name = name, stream->heads = 1, stream->width = 16, stream->format = "f32";
+      state->streams.push_back(std::move(stream));
+    }
+    state->page_bytes = 2 * 32 * 16 * sizeof(float);
+    program.states.push_back(std::move(state));
   }
 }
 
 /// A last launch that leaves hidden states for the runtime.
-void addStates(fb::EngineT &engine) {
-  engine.model->hidden = uint32_t(kFakeStates);
-  engine.kernels.push_back(kernel("states", fb::GridBase::Rows, 1, fb::Partition::Contiguous, 2));
+void addHidden(fb::ProgramT &program) {
+  program.kernels.push_back(kernel("states", fb::GridBase::Rows, 1, fb::Partition::Contiguous, 2));
   auto rows = std::make_unique<fb::BufferT>();
   rows->name = "states";
   rows->class_ = fb::BufferClass::PerRow;
   rows->per_unit = 128;
-  rows->offset = engine.buffers[engine.logits_buffer]->per_unit;
-  engine.hidden_rows = int32_t(engine.buffers.size());
-  engine.sections.back()->launches.push_back(
-      launch(uint32_t(engine.kernels.size()) - 1,
-             {{fb::ArgKind::Buffer, 0}, {fb::ArgKind::Buffer, uint32_t(engine.buffers.size())}}));
-  engine.buffers.push_back(std::move(rows));
+  rows->offset = program.buffers[kLogits]->per_unit;
+  addOutput(program, fb::OutputRole::Hidden, fb::Encoding::F32, uint32_t(program.buffers.size()));
+  program.sections.back()->cases[0]->launches.push_back(
+      launch(uint32_t(program.kernels.size()) - 1,
+             {{fb::ArgKind::Buffer, 0}, {fb::ArgKind::Buffer, uint32_t(program.buffers.size())}}));
+  program.buffers.push_back(std::move(rows));
 }
 
 /// Weights 0, 1: of the layers. 2: of the head, with the vocabulary in front.
-std::string addWeights(fb::EngineT &engine, uint32_t segment) {
+std::string addWeights(fb::ProgramT &program, uint32_t segment) {
   std::string bytes(3 * kVectorBytes, '\0');
   auto put = [&](size_t weight, size_t index, float value) {
     std::memcpy(bytes.data() + weight * kVectorBytes + index * sizeof(float), &value,
@@ -140,7 +163,7 @@ std::string addWeights(fb::EngineT &engine, uint32_t segment) {
     weight->segment = segment;
     weight->offset = i * kVectorBytes;
     weight->size = kVectorBytes;
-    engine.weights.push_back(std::move(weight));
+    program.weights.push_back(std::move(weight));
   }
   return bytes;
 }
@@ -173,27 +196,31 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
   engine.model->name = "fake";
   engine.model->family = "fake";
   engine.model->vocab = kFakeVocab;
-  engine.model->hidden = 1;
+  engine.model->hidden = options.states ? uint32_t(kFakeStates) : 1;
   engine.model->layers = 2;
   engine.model->context = options.context;
-  engine.page_tokens = 32;
-  addProgram(engine);
-  addMemory(engine);
+  engine.programs.push_back(std::make_unique<fb::ProgramT>());
+  fb::ProgramT &program = *engine.programs.back();
+  program.abi = std::make_unique<fb::AbiT>();
+  program.abi->page_tokens = kPageTokens;
+  program.abi->attention_tile = kAttentionTile;
+  addProgram(program);
+  addMemory(program);
   if (options.states)
-    addStates(engine);
+    addHidden(program);
 
   std::ifstream file(INGOT_FAKE_KERNELS, std::ios::binary);
   std::stringstream code;
   code << file.rdbuf();
-  engine.code.push_back(std::make_unique<fb::CodeObjectT>());
-  engine.code.back()->target = "cpu:avx2";
-  engine.code.back()->segment = 0;
-  for (const auto &k : engine.kernels)
-    engine.code.back()->kernel_symbols.push_back(k->name);
+  program.code.push_back(std::make_unique<fb::CodeObjectT>());
+  program.code.back()->target = "cpu:avx2";
+  program.code.back()->segment = 0;
+  for (const auto &k : program.kernels)
+    program.code.back()->kernel_symbols.push_back(k->name);
 
   std::vector<compiler::SegmentSource> sources;
   sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, code.str()));
-  sources.push_back(compiler::segmentOf(fb::SegmentKind::Weights, addWeights(engine, 1)));
+  sources.push_back(compiler::segmentOf(fb::SegmentKind::Weights, addWeights(program, 1)));
   engine.text = std::make_unique<fb::TextT>();
   engine.text->special = std::make_unique<fb::SpecialTokensT>();
   engine.text->special->eos = {kFakeEos};

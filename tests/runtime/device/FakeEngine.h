@@ -1,6 +1,6 @@
 //===- FakeEngine.h - A small engine that needs no compiler ---------------===//
 //
-// FakeKernels.c behind a real engine file: 97 ids, 2 layers, 2 KV slots. What it
+// FakeKernels.c behind a real engine file: 97 ids, 2 layers with a state each. What it
 // must answer is computed here in plain form.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,6 +26,9 @@ struct FakeOptions {
   std::function<void(fb::EngineT &, std::vector<compiler::SegmentSource> &)> addCode;
   std::function<void(fb::EngineT &)> change; ///< last touches to the table
 };
+
+/// Adds an output to the program's entry.
+void addOutput(fb::ProgramT &program, fb::OutputRole role, fb::Encoding encoding, uint32_t buffer);
 
 /// Writes the engine into the test's temporary folder; the path.
 std::string writeFakeEngine(const std::string &name, const FakeOptions &options = {});

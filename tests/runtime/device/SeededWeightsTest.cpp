@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kSeed = 11;
 
-void addSeeded(fb::EngineT &table, WeightFormat format, std::vector<uint64_t> shape) {
+void addSeeded(fb::EngineT &engine, WeightFormat format, std::vector<uint64_t> shape) {
+  fb::ProgramT &table = *engine.programs[0];
   auto weight = std::make_unique<fb::WeightT>();
   weight->name = "made" + std::to_string(table.weights.size());
   weight->format = numericFormat(format).name;
@@ -59,8 +60,7 @@ void addMany(fb::EngineT &table) {
 
 TEST(SeededWeights, AreTheSameOnAnyNumberOfThreads) {
   FakeFile fake(addMany);
-  const fb::Engine &table = fake.file->table();
-  EXPECT_EQ(fake.file->header().minor, 1);
+  const fb::Program &table = *fake.file->table().programs()->Get(0);
   EXPECT_GT(table.seed_bytes(), uint64_t(9) << 20);
   EXPECT_LT(fake.file->fileBytes(), uint64_t(1) << 16);
 
@@ -82,7 +82,7 @@ TEST(SeededWeights, AreTheSameOnAnyNumberOfThreads) {
     auto memory = HostMemory::allocate(table.seed_bytes(), "a test", true);
     ASSERT_TRUE(memory);
     std::span<std::byte> bytes(memory->data(), memory->size());
-    ASSERT_TRUE(fillSeededWeights(table, bytes, threads));
+    ASSERT_TRUE(fillSeededWeights(table, kSeed, bytes, threads));
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), expected.begin())) << threads;
   }
 }
@@ -93,7 +93,7 @@ TEST(SeededWeights, AreInTheMemoryStatement) {
        with = runtime::memoryStatement(*seeded.file, {});
   ASSERT_TRUE(without && with);
   EXPECT_EQ(without->seeded, 0u);
-  EXPECT_EQ(with->seeded, seeded.file->table().seed_bytes());
+  EXPECT_EQ(with->seeded, seeded.file->table().programs()->Get(0)->seed_bytes());
   EXPECT_EQ(with->allocated(), without->allocated() + with->seeded);
   EXPECT_EQ(with->weights, without->weights);
   EXPECT_NE(with->text().find("made from the seed at load"), std::string::npos) << with->text();
@@ -106,7 +106,7 @@ TEST(SeededWeights, AnEngineWithThemRuns) {
   FakeFile fake(addMany);
   auto executor = Executor::create(fake.file, {.maxBatchTokens = 8, .threads = 2});
   ASSERT_TRUE(executor) << executor.error().format();
-  EXPECT_EQ((*executor)->memory().seeded, fake.file->table().seed_bytes());
+  EXPECT_EQ((*executor)->memory().seeded, fake.file->table().programs()->Get(0)->seed_bytes());
 }
 
 TEST(SeededWeights, BeyondTheMemoryAreRefusedBeforeAnyIsTaken) {

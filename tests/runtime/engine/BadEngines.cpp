@@ -12,7 +12,16 @@ namespace {
 
 EngineHeader &header(std::string &file) { return *reinterpret_cast<EngineHeader *>(file.data()); }
 
-fb::LaunchT &launch(Table &t, int section) { return *t.sections[section]->launches[0]; }
+fb::LaunchT &launch(Program &p, int section) { return *p.sections[section]->cases[0]->launches[0]; }
+fb::LaunchT &launch(Table &t, int section) { return launch(cpuProgram(t), section); }
+fb::StepT &step(Table &t, int index) { return *entryOf(cpuProgram(t)).steps[index]; }
+fb::StreamT &stream(Table &t) { return *cpuProgram(t).states[0]->streams[0]; }
+/// An output more, of the CPU's program.
+fb::OutputT &output(Table &t, fb::OutputRole role, fb::Encoding encoding, size_t buffer) {
+  return addOutput(cpuProgram(t), role, encoding, buffer);
+}
+void addMode(Table &t, fb::Mode mode) { entryOf(cpuProgram(t)).modes.push_back(mode); }
+constexpr size_t kLogits = 2; ///< the buffer
 
 std::function<void(std::vector<std::string> &)> object(const char *name) {
   return [name](auto &segments) { segments[1] = codeObject(name); };
@@ -24,7 +33,7 @@ std::function<void(std::vector<std::string> &)> poke(size_t offset, std::string 
 }
 
 // The GPU program of a table, added when first asked for.
-Table &gpuProgram(Table &t) { return withGpuProgram(t); }
+Program &gpuProgram(Table &t) { return withGpuProgram(t); }
 fb::CodeObjectT &gpuCode(Table &t, size_t index = 0) { return *gpuProgram(t).code[index]; }
 /// The first of two of its first kernel: for at most 8 tokens.
 fb::VariantT &variant(Table &t) { return *gpuCode(t).variants[0]->variants[0]; }
@@ -51,7 +60,7 @@ std::vector<BadEngine> allBad() {
        {},
        {},
        [](auto &f) {
-         header(f).major = 2;
+         header(f).major = kFormatMajor + 1;
          sealHeader(f);
        }},
       {"newer_minor",
@@ -69,7 +78,7 @@ std::vector<BadEngine> allBad() {
        {},
        {},
        [](auto &f) {
-         header(f).major = 0;
+         header(f).major = 1;
          sealHeader(f);
        }},
       {"header_checksum", "E0306", {}, {}, {}, [](auto &f) { header(f).checksum ^= 1; }},
@@ -151,7 +160,7 @@ std::vector<BadEngine> allBad() {
          sealHeader(f);
        }},
       {"no_model", "E0311", [](Table &t) { t.model.reset(); }},
-      {"no_grid", "E0311", [](Table &t) { t.kernels[0]->grid.reset(); }},
+      {"no_grid", "E0311", [](Table &t) { cpuProgram(t).kernels[0]->grid.reset(); }},
       // Segments.
       {"segment_hash", "E0312", {}, [](Table &t) { t.segments[0]->hash_lo ^= 1; }},
       {"segment_byte", "E0312", {}, {}, {}, [](auto &f) { f[f.size() - 4096] ^= 1; }},
@@ -197,27 +206,30 @@ std::vector<BadEngine> allBad() {
       {"huge_vocabulary", "E0322", [](Table &t) { t.model->vocab = 0xFFFFFFFF; }},
       {"huge_context", "E0322", [](Table &t) { t.model->context = 0xFFFFFFFF; }},
       {"precision", "E0323", [](Table &t) { t.precision = fb::Precision(9); }},
-      {"page_size", "E0324", [](Table &t) { t.page_tokens = 16; }},
+      {"page_size", "E0324", [](Table &t) { cpuProgram(t).abi->page_tokens = 16; }},
+      {"attention_tile", "E0324", [](Table &t) { cpuProgram(t).abi->attention_tile = 32; }},
+      {"greedy_rows", "E0324", [](Table &t) { cpuProgram(t).abi->greedy_rows = 65; }},
+      {"read_block", "E0324", [](Table &t) { cpuProgram(t).abi->read_block = 256; }},
       // Kernels.
-      {"no_kernels", "E0325", [](Table &t) { t.kernels.clear(); }},
-      {"kernel_without_name", "E0326", [](Table &t) { t.kernels[0]->name = ""; }},
-      {"kernel_named_badly", "E0326", [](Table &t) { t.kernels[0]->name = "a b\x1b"; }},
-      {"kernel_named_twice", "E0326", [](Table &t) { t.kernels[0]->name = t.kernels[1]->name; }},
-      {"grid_base", "E0327", [](Table &t) { t.kernels[0]->grid->base = fb::GridBase(4); }},
-      {"grid_zero", "E0327", [](Table &t) { t.kernels[0]->grid->factor = 0; }},
-      {"grid_huge", "E0327", [](Table &t) { t.kernels[0]->grid->factor = -1; }},
-      {"partition", "E0328", [](Table &t) { t.kernels[0]->partition = fb::Partition(2); }},
-      {"too_many_operands", "E0329", [](Table &t) { t.kernels[0]->args = 0xFFFFFFFF; }},
-      {"scratch", "E0330", [](Table &t) { t.kernels[0]->scratch_bytes = -1; }},
+      {"no_kernels", "E0325", [](Table &t) { cpuProgram(t).kernels.clear(); }},
+      {"kernel_without_name", "E0326", [](Table &t) { cpuProgram(t).kernels[0]->name = ""; }},
+      {"kernel_named_badly", "E0326", [](Table &t) { cpuProgram(t).kernels[0]->name = "a b\x1b"; }},
+      {"kernel_named_twice", "E0326", [](Table &t) { cpuProgram(t).kernels[0]->name = cpuProgram(t).kernels[1]->name; }},
+      {"grid_base", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->base = fb::GridBase(4); }},
+      {"grid_zero", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->factor = 0; }},
+      {"grid_huge", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->factor = -1; }},
+      {"partition", "E0328", [](Table &t) { cpuProgram(t).kernels[0]->partition = fb::Partition(2); }},
+      {"too_many_operands", "E0329", [](Table &t) { cpuProgram(t).kernels[0]->args = 0xFFFFFFFF; }},
+      {"scratch", "E0330", [](Table &t) { cpuProgram(t).kernels[0]->scratch_bytes = -1; }},
       // Code.
-      {"no_code", "E0331", [](Table &t) { t.code.clear(); }},
-      {"unknown_target", "E0332", [](Table &t) { t.code[0]->target = "cpu:sse2"; }},
-      {"short_target", "E0332", [](Table &t) { t.code[0]->target = "avx2"; }},
-      {"target_twice", "E0333", [](Table &t) { t.code[0]->target = "cpu:avx512"; }},
-      {"code_segment_out_of_range", "E0334", [](Table &t) { t.code[0]->segment = 99; }},
-      {"code_in_weights", "E0334", [](Table &t) { t.code[0]->segment = 2; }},
-      {"too_few_symbols", "E0335", [](Table &t) { t.code[1]->kernel_symbols.pop_back(); }},
-      {"too_many_symbols", "E0335", [](Table &t) { t.code[1]->kernel_symbols.push_back("x"); }},
+      {"no_code", "E0331", [](Table &t) { cpuProgram(t).code.clear(); }},
+      {"unknown_target", "E0332", [](Table &t) { cpuProgram(t).code[0]->target = "cpu:sse2"; }},
+      {"short_target", "E0332", [](Table &t) { cpuProgram(t).code[0]->target = "avx2"; }},
+      {"target_twice", "E0333", [](Table &t) { cpuProgram(t).code[0]->target = "cpu:avx512"; }},
+      {"code_segment_out_of_range", "E0334", [](Table &t) { cpuProgram(t).code[0]->segment = 99; }},
+      {"code_in_weights", "E0334", [](Table &t) { cpuProgram(t).code[0]->segment = 2; }},
+      {"too_few_symbols", "E0335", [](Table &t) { cpuProgram(t).code[1]->kernel_symbols.pop_back(); }},
+      {"too_many_symbols", "E0335", [](Table &t) { cpuProgram(t).code[1]->kernel_symbols.push_back("x"); }},
       {"not_elf", "E0336", {}, {}, [](auto &s) { s[1] = "#!/bin/sh\n"; }},
       {"elf_of_32_bits", "E0336", {}, {}, poke(4, "\x01")},
       {"elf_of_another_machine", "E0336", {}, {}, poke(18, "\xB7")},
@@ -231,85 +243,90 @@ std::vector<BadEngine> allBad() {
       {"elf_relocation", "E0339", {}, {}, object("relocation")},
       {"elf_undefined_symbol", "E0340", {}, {}, object("undefined")},
       {"kernel_missing", "E0341", {}, {}, object("half")},
-      {"symbol_missing", "E0341", [](Table &t) { t.code[0]->kernel_symbols[1] = "nothing"; }},
+      {"symbol_missing", "E0341", [](Table &t) { cpuProgram(t).code[0]->kernel_symbols[1] = "nothing"; }},
       // Buffers.
-      {"buffer_class", "E0342", [](Table &t) { t.buffers[0]->class_ = fb::BufferClass(3); }},
-      {"buffer_empty", "E0343", [](Table &t) { t.buffers[0]->per_unit = 0; }},
-      {"buffer_size", "E0343", [](Table &t) { t.buffers[0]->per_unit = 100; }},
-      {"buffer_offset", "E0344", [](Table &t) { t.buffers[1]->offset = 32; }},
-      {"buffer_beyond_arena", "E0345", [](Table &t) { t.buffers[1]->offset = 1 << 20; }},
-      {"buffer_overflow", "E0345", [](Table &t) { t.buffers[1]->offset = uint64_t(-64); }},
-      {"bytes_per_token", "E0345", [](Table &t) { t.bytes_per_token -= 64; }},
-      {"bytes_per_row", "E0345", [](Table &t) { t.bytes_per_row = 0; }},
-      {"bytes_fixed", "E0345", [](Table &t) { t.bytes_fixed += 64; }},
+      {"buffer_class", "E0342", [](Table &t) { cpuProgram(t).buffers[0]->class_ = fb::BufferClass(3); }},
+      {"buffer_empty", "E0343", [](Table &t) { cpuProgram(t).buffers[0]->per_unit = 0; }},
+      {"buffer_size", "E0343", [](Table &t) { cpuProgram(t).buffers[0]->per_unit = 100; }},
+      {"buffer_offset", "E0344", [](Table &t) { cpuProgram(t).buffers[1]->offset = 32; }},
+      {"buffer_beyond_arena", "E0345", [](Table &t) { cpuProgram(t).buffers[1]->offset = 1 << 20; }},
+      {"buffer_overflow", "E0345", [](Table &t) { cpuProgram(t).buffers[1]->offset = uint64_t(-64); }},
+      {"bytes_per_token", "E0345", [](Table &t) { cpuProgram(t).bytes_per_token -= 64; }},
+      {"bytes_per_row", "E0345", [](Table &t) { cpuProgram(t).bytes_per_row = 0; }},
+      {"bytes_fixed", "E0345", [](Table &t) { cpuProgram(t).bytes_fixed += 64; }},
       // Weights.
-      {"weight_layout", "E0346", [](Table &t) { t.weights[0]->layout = fb::WeightLayout(3); }},
-      {"weight_format", "E0347", [](Table &t) { t.weights[0]->format = "q3_k"; }},
-      {"vector_format", "E0347", [](Table &t) { t.weights[3]->format = "bf16"; }},
-      {"weight_shape_missing", "E0348", [](Table &t) { t.weights[0]->shape.clear(); }},
-      {"weight_rank", "E0348", [](Table &t) { t.weights[0]->shape.push_back(1); }},
-      {"weight_without_rows", "E0348", [](Table &t) { t.weights[0]->shape[0] = 0; }},
+      {"weight_layout", "E0346", [](Table &t) { cpuProgram(t).weights[0]->layout = fb::WeightLayout(3); }},
+      {"weight_format", "E0347", [](Table &t) { cpuProgram(t).weights[0]->format = "q3_k"; }},
+      {"vector_format", "E0347", [](Table &t) { cpuProgram(t).weights[3]->format = "bf16"; }},
+      {"weight_shape_missing", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.clear(); }},
+      {"weight_rank", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.push_back(1); }},
+      {"weight_without_rows", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape[0] = 0; }},
       {"weight_shape_overflow", "E0348",
-       [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
-      {"weight_shape_wraps", "E0348", [](Table &t) { t.weights[0]->shape = {uint64_t(-1), 1}; }},
-      {"weight_segment_out_of_range", "E0349", [](Table &t) { t.weights[0]->segment = 5; }},
-      {"weight_in_code", "E0349", [](Table &t) { t.weights[0]->segment = 0; }},
-      {"weight_alignment", "E0350", [](Table &t) { t.weights[0]->offset = 32; }},
-      {"weight_size", "E0351", [](Table &t) { t.weights[0]->size -= 64; }},
-      {"weight_shape_too_large", "E0351", [](Table &t) { t.weights[0]->shape[0] = 1000; }},
-      {"weight_beyond", "E0352", [](Table &t) { t.weights[3]->offset += 64; }},
-      {"weight_wraps", "E0352", [](Table &t) { t.weights[3]->offset = -64; }},
-      {"weights_overlap", "E0353", [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
-      {"weight_twice", "E0354", [](Table &t) { t.weights[2]->name = t.weights[1]->name; }},
+       [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
+      {"weight_shape_wraps", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(-1), 1}; }},
+      {"weight_segment_out_of_range", "E0349", [](Table &t) { cpuProgram(t).weights[0]->segment = 5; }},
+      {"weight_in_code", "E0349", [](Table &t) { cpuProgram(t).weights[0]->segment = 0; }},
+      {"weight_alignment", "E0350", [](Table &t) { cpuProgram(t).weights[0]->offset = 32; }},
+      {"weight_size", "E0351", [](Table &t) { cpuProgram(t).weights[0]->size -= 64; }},
+      {"weight_shape_too_large", "E0351", [](Table &t) { cpuProgram(t).weights[0]->shape[0] = 1000; }},
+      {"weight_beyond", "E0352", [](Table &t) { cpuProgram(t).weights[3]->offset += 64; }},
+      {"weight_wraps", "E0352", [](Table &t) { cpuProgram(t).weights[3]->offset = -64; }},
+      {"weights_overlap", "E0353", [](Table &t) { cpuProgram(t).weights[2]->offset = cpuProgram(t).weights[1]->offset; }},
+      {"weight_twice", "E0354", [](Table &t) { cpuProgram(t).weights[2]->name = cpuProgram(t).weights[1]->name; }},
       // Weights from a seed.
-      {"weight_source", "E0380", [](Table &t) { t.weights[0]->source = fb::WeightSource(2); }},
-      {"seed_memory_without_weights", "E0387", {}, [](Table &t) { t.seed_bytes = 4096; }},
-      {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { t.seed_bytes += 64; }},
+      {"weight_source", "E0380", [](Table &t) { cpuProgram(t).weights[0]->source = fb::WeightSource(2); }},
+      {"seed_memory_without_weights", "E0387", {}, [](Table &t) { cpuProgram(t).seed_bytes = 4096; }},
+      {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { cpuProgram(t).seed_bytes += 64; }},
       {"seed_memory_absurd", "E0387", seedMatrices,
-       [](Table &t) { t.seed_bytes = uint64_t(1) << 62; }},
-      {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { t.seed_bytes -= 64; }},
-      {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { t.seed_bytes = 0; }},
-      {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { t.weights[0]->offset = -64; }},
-      {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { t.weights[0]->offset = 32; }},
-      {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { t.weights[0]->size = 64; }},
+       [](Table &t) { cpuProgram(t).seed_bytes = uint64_t(1) << 62; }},
+      {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { cpuProgram(t).seed_bytes -= 64; }},
+      {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { cpuProgram(t).seed_bytes = 0; }},
+      {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { cpuProgram(t).weights[0]->offset = -64; }},
+      {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { cpuProgram(t).weights[0]->offset = 32; }},
+      {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { cpuProgram(t).weights[0]->size = 64; }},
       {"seed_weight_huge", "E0352", seedMatrices,
        [](Table &t) {
-         t.weights[0]->format = "f32";
-         t.weights[0]->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
-         t.weights[0]->size = uint64_t(1) << 58;
+         cpuProgram(t).weights[0]->format = "f32";
+         cpuProgram(t).weights[0]->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+         cpuProgram(t).weights[0]->size = uint64_t(1) << 58;
        }},
       {"seed_weight_shape_overflow", "E0348", seedMatrices,
-       [](Table &t) { t.weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
+       [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
       {"seed_weights_overlap", "E0353", seedMatrices,
-       [](Table &t) { t.weights[2]->offset = t.weights[1]->offset; }},
+       [](Table &t) { cpuProgram(t).weights[2]->offset = cpuProgram(t).weights[1]->offset; }},
       {"seed_weights_sum_overflows", "E0387",
        [](Table &t) {
          seedMatrices(t);
          for (int i = 0; i < 40; ++i) {
-           t.weights.push_back(std::make_unique<fb::WeightT>(*t.weights[0]));
-           t.weights.back()->name += std::to_string(i);
-           t.weights.back()->format = "f32";
-           t.weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
-           t.weights.back()->size = uint64_t(1) << 58;
+           cpuProgram(t).weights.push_back(std::make_unique<fb::WeightT>(*cpuProgram(t).weights[0]));
+           cpuProgram(t).weights.back()->name += std::to_string(i);
+           cpuProgram(t).weights.back()->format = "f32";
+           cpuProgram(t).weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
+           cpuProgram(t).weights.back()->size = uint64_t(1) << 58;
          }
-         t.seed_bytes = uint64_t(1) << 62;
+         cpuProgram(t).seed_bytes = uint64_t(1) << 62;
        }},
-      // KV.
-      {"kv_type", "E0355", [](Table &t) { t.kv_slots[0]->type = fb::ElementType(5); }},
-      {"kv_without_heads", "E0355", [](Table &t) { t.kv_slots[0]->kv_heads = 0; }},
-      {"kv_overflow", "E0355",
-       [](Table &t) { t.kv_slots[0]->kv_heads = t.kv_slots[0]->head_dim = 0xFFFFFFFF; }},
-      {"kv_page_bytes", "E0356", [](Table &t) { t.kv_slots[0]->page_bytes -= 64; }},
-      {"kv_without_scales", "E0356",
+      // States.
+      {"state_kind", "E0355",
+       [](Table &t) { cpuProgram(t).states[0]->kind = fb::StateKind(1); }},
+      {"state_twice", "E0355", [](Table &t) { cpuProgram(t).states[1]->name = "kv.0"; }},
+      {"state_without_streams", "E0355", [](Table &t) { cpuProgram(t).states[0]->streams.clear(); }},
+      {"stream_format", "E0355", [](Table &t) { stream(t).format = "int3"; }},
+      {"stream_without_heads", "E0355", [](Table &t) { stream(t).heads = 0; }},
+      {"stream_overflow", "E0355",
+       [](Table &t) { stream(t).heads = stream(t).width = 0xFFFFFFFF; }},
+      {"state_page_bytes", "E0356", [](Table &t) { cpuProgram(t).states[0]->page_bytes -= 64; }},
+      {"state_without_scales", "E0356",
        [](Table &t) { // bytes of the codes alone
-         t.kv_slots[0]->type = fb::ElementType::Fp8;
-         t.kv_slots[0]->page_bytes /= 2;
+         for (auto &stream : cpuProgram(t).states[0]->streams)
+           stream->format = "fp8";
+         cpuProgram(t).states[0]->page_bytes /= 2;
        }},
-      {"kv_page_sum", "E0357", [](Table &t) { t.bytes_per_page += 64; }},
+      {"state_page_sum", "E0357", [](Table &t) { cpuProgram(t).bytes_per_page += 64; }},
       // The program.
-      {"no_steps", "E0358", [](Table &t) { t.steps.clear(); }},
-      {"no_sections", "E0358", [](Table &t) { t.sections.clear(); }},
-      {"section_empty", "E0358", [](Table &t) { t.sections[0]->launches.clear(); }},
+      {"no_steps", "E0358", [](Table &t) { entryOf(cpuProgram(t)).steps.clear(); }},
+      {"no_sections", "E0358", [](Table &t) { cpuProgram(t).sections.clear(); }},
+      {"section_empty", "E0358", [](Table &t) { cpuProgram(t).sections[0]->cases[0]->launches.clear(); }},
       {"launch_kernel", "E0359", [](Table &t) { launch(t, 0).kernel = 2; }},
       {"launch_too_few_operands", "E0360", [](Table &t) { launch(t, 0).args.pop_back(); }},
       {"launch_without_operands", "E0360", [](Table &t) { launch(t, 0).args.clear(); }},
@@ -323,53 +340,127 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { launch(t, 1).args[0] = fb::Arg(fb::ArgKind::LayerWeight, 1); }},
       {"layer_weight_wraps", "E0364",
        [](Table &t) { launch(t, 1).args[0] = fb::Arg(fb::ArgKind::LayerWeight, 0xFFFFFFFF); }},
-      {"kv_without_slot", "E0365", [](Table &t) { t.steps[1]->kv_slot = -1; }},
-      {"step_section", "E0366", [](Table &t) { t.steps[0]->section = 3; }},
-      {"step_weight", "E0367", [](Table &t) { t.steps[1]->weights[0] = 4; }},
-      {"step_kv_slot", "E0368", [](Table &t) { t.steps[1]->kv_slot = 2; }},
-      {"step_kv_slot_negative", "E0368", [](Table &t) { t.steps[1]->kv_slot = -2; }},
-      {"step_layer", "E0369", [](Table &t) { t.steps[1]->layer = 2; }},
-      {"section_weights_differ", "E0370", [](Table &t) { t.steps[2]->weights[0] = 0; }},
-      {"section_layouts_differ", "E0370", [](Table &t) { t.steps[2]->weights[0] = 3; }},
-      {"section_windows_differ", "E0371", [](Table &t) { t.kv_slots[1]->window = 512; }},
-      {"launches_per_step", "E0372", [](Table &t) { t.launches_per_step = 3; }},
-      {"logits_buffer", "E0373", [](Table &t) { t.logits_buffer = 4; }},
+      {"state_of_nobody", "E0365", [](Table &t) { step(t, 1).states.clear(); }},
+      {"state_wraps", "E0365",
+       [](Table &t) { launch(t, 1).args[1] = fb::Arg(fb::ArgKind::State, 0xFFFFFFFF); }},
+      {"step_section", "E0366", [](Table &t) { step(t, 0).section = 3; }},
+      {"step_weight", "E0367", [](Table &t) { step(t, 1).weights[0] = 4; }},
+      {"step_state", "E0368", [](Table &t) { step(t, 1).states[0] = 2; }},
+      {"step_layer", "E0369", [](Table &t) { step(t, 1).layer = 2; }},
+      {"section_weights_differ", "E0370", [](Table &t) { step(t, 2).weights[0] = 0; }},
+      {"section_layouts_differ", "E0370", [](Table &t) { step(t, 2).weights[0] = 3; }},
+      {"section_windows_differ", "E0371", [](Table &t) { cpuProgram(t).states[1]->window = 512; }},
+      {"section_without_cases", "E0358", [](Table &t) { cpuProgram(t).sections[0]->cases.clear(); }},
+      {"last_case_with_a_condition", "E0818",
+       [](Table &t) {
+         cpuProgram(t).sections[0]->cases[0]->when.push_back(std::make_unique<fb::ConditionT>());
+       }},
+      {"case_that_is_never_run", "E0818",
+       [](Table &t) {
+         cpuProgram(t).sections[0]->cases.push_back(std::make_unique<fb::CaseT>());
+       }},
+      {"condition_of_no_mode", "E0818",
+       [](Table &t) {
+         withIds(cpuProgram(t));
+         cpuProgram(t).sections[3]->cases[0]->when[0]->value = 3;
+       }},
+      {"condition_of_no_quantity", "E0818",
+       [](Table &t) {
+         withIds(cpuProgram(t));
+         cpuProgram(t).sections[3]->cases[0]->when[0]->quantity = fb::Quantity(1);
+       }},
+      {"launch_of_another_case", "E0359",
+       [](Table &t) {
+         withIds(cpuProgram(t));
+         launch(t, 3).kernel = 2;
+       }},
+      // Entries and outputs.
+      {"no_entries", "E0819", [](Table &t) { cpuProgram(t).entries.clear(); }},
+      {"entry_name", "E0819", [](Table &t) { entryOf(cpuProgram(t)).name = "embed"; }},
+      {"mode_unknown", "E0819", [](Table &t) { addMode(t, fb::Mode(3)); }},
+      {"mode_twice", "E0819", [](Table &t) { addMode(t, fb::Mode::Logits); }},
+      {"no_logits_mode", "E0819", [](Table &t) { entryOf(cpuProgram(t)).modes.clear(); }},
+      {"draws_and_finds_none", "E0819", [](Table &t) { addMode(t, fb::Mode::Drawn); }},
+      {"launches_of_the_entry", "E0372", [](Table &t) { entryOf(cpuProgram(t)).launches = 3; }},
+      {"output_role", "E0820",
+       [](Table &t) { output(t, fb::OutputRole(5), fb::Encoding::F32, 0); }},
+      {"output_encoding", "E0820",
+       [](Table &t) { output(t, fb::OutputRole::Hidden, fb::Encoding(4), 0); }},
+      {"output_twice", "E0820",
+       [](Table &t) { output(t, fb::OutputRole::Logits, fb::Encoding::F32, 0); }},
+      {"output_of_nobody", "E0820",
+       [](Table &t) { output(t, fb::OutputRole::Hidden, fb::Encoding::F32, 4); }},
+      {"outputs_share", "E0820",
+       [](Table &t) { output(t, fb::OutputRole::Maxima, fb::Encoding::F32, kLogits); }},
+      {"no_logits", "E0373", [](Table &t) { entryOf(cpuProgram(t)).outputs.clear(); }},
+      {"logits_buffer", "E0373",
+       [](Table &t) { outputOf(cpuProgram(t), fb::OutputRole::Logits).buffer = 4; }},
       {"logits_size", "E0374", [](Table &t) { t.model->vocab = 400; }},
-      {"logits_class", "E0374", [](Table &t) { t.logits_buffer = 0; }},
-      {"greedy_section", "E0810", [](Table &t) { t.greedy_section = int(t.sections.size()); }},
-      {"earlier_ids_of_nobody", "E0810",
-       [](Table &t) { t.takes_earlier_ids = true, t.greedy_ids = uint32_t(-1); }},
-      {"draw_section", "E0810",
+      {"logits_class", "E0374",
+       [](Table &t) { outputOf(cpuProgram(t), fb::OutputRole::Logits).buffer = 0; }},
+      {"logits_encoding", "E0374",
        [](Table &t) {
-         t.greedy_section = 0, t.greedy_ids = t.logits_buffer;
-         t.draw_section = int(t.sections.size());
+         outputOf(cpuProgram(t), fb::OutputRole::Logits).encoding = fb::Encoding::Q8x2;
        }},
-      {"draw_section_alone", "E0810", [](Table &t) { t.draw_section = 0; }},
-      {"draw_with_layer_weights", "E0810",
+      {"greedy_without_keys", "E0810", [](Table &t) { addMode(t, fb::Mode::Greedy); }},
+      {"greedy_keys_unread", "E0810",
        [](Table &t) {
-         t.greedy_section = 0, t.greedy_ids = t.logits_buffer;
-         t.draw_section = 1;
+         withMaxima(t);
+         entryOf(cpuProgram(t)).modes.pop_back();
        }},
-      {"greedy_section_negative", "E0810", [](Table &t) { t.greedy_section = -2; }},
-      {"greedy_with_layer_weights", "E0810",
-       [](Table &t) { t.greedy_section = 1, t.greedy_ids = t.logits_buffer; }},
-      {"greedy_ids", "E0810",
-       [](Table &t) { t.greedy_section = 0, t.greedy_ids = uint32_t(t.buffers.size()); }},
-      {"greedy_keys", "E0810",
+      {"greedy_keys_class", "E0810",
        [](Table &t) {
-         t.greedy_section = 0, t.greedy_ids = t.logits_buffer;
-         t.greedy_keys = int(t.buffers.size());
+         withMaxima(t);
+         outputOf(cpuProgram(t), fb::OutputRole::Keys).buffer = 0;
        }},
-      {"greedy_keys_unread", "E0810", [](Table &t) { t.greedy_keys = int(t.logits_buffer); }},
-      {"hidden_size", "E0815", [](Table &t) { t.hidden_rows = int(t.buffers.size()) - 1; }},
-      {"hidden_of_nobody", "E0815", [](Table &t) { t.hidden_rows = int(t.buffers.size()); }},
-      {"hidden_are_logits", "E0815", [](Table &t) { t.hidden_rows = int(t.logits_buffer); }},
-      {"maxima_size", "E0814", [](Table &t) { withMaxima(t), t.logit_maxima = t.greedy_keys; }},
-      {"maxima_of_nobody", "E0814", [](Table &t) { t.logit_maxima = int(t.buffers.size()); }},
-      {"maxima_are_logits", "E0814", [](Table &t) { t.logit_maxima = int(t.logits_buffer); }},
+      {"greedy_keys_encoding", "E0810",
+       [](Table &t) {
+         withMaxima(t);
+         outputOf(cpuProgram(t), fb::OutputRole::Keys).encoding = fb::Encoding::I32;
+       }},
+      {"cpu_that_finds_ids", "E0810",
+       [](Table &t) {
+         withMaxima(t);
+         output(t, fb::OutputRole::Ids, fb::Encoding::I32, 0);
+       }},
+      {"cpu_that_draws", "E0810",
+       [](Table &t) {
+         withMaxima(t);
+         addMode(t, fb::Mode::Drawn);
+       }},
+      {"greedy_ids_of_nobody", "E0810",
+       [](Table &t) { entryOf(gpuProgram(t)).modes.push_back(fb::Mode::Greedy); }},
+      {"greedy_ids_class", "E0810",
+       [](Table &t) {
+         withIds(gpuProgram(t));
+         outputOf(gpuProgram(t), fb::OutputRole::Ids).buffer = 0;
+       }},
+      {"greedy_ids_encoding", "E0810",
+       [](Table &t) {
+         withIds(gpuProgram(t));
+         outputOf(gpuProgram(t), fb::OutputRole::Ids).encoding = fb::Encoding::F32;
+       }},
+      {"hidden_size", "E0815",
+       [](Table &t) { output(t, fb::OutputRole::Hidden, fb::Encoding::F32, 3); }},
+      {"hidden_encoding", "E0815",
+       [](Table &t) {
+         withMaxima(t);
+         outputOf(cpuProgram(t), fb::OutputRole::Keys).role = fb::OutputRole::Hidden;
+         entryOf(cpuProgram(t)).modes.pop_back();
+       }},
+      {"maxima_size", "E0814",
+       [](Table &t) {
+         withMaxima(t);
+         std::swap(outputOf(cpuProgram(t), fb::OutputRole::Maxima).buffer,
+                   outputOf(cpuProgram(t), fb::OutputRole::Keys).buffer);
+       }},
       {"maxima_on_gpu", "E0814",
-       [](Table &t) { withMaxima(t), withGpuProgram(t).greedy_keys = -1; }},
-      {"greedy_ids_class", "E0810", [](Table &t) { t.greedy_section = t.greedy_ids = 0; }},
+       [](Table &t) {
+         withMaxima(t);
+         auto &outputs = entryOf(gpuProgram(t)).outputs;
+         outputs.erase(outputs.end() - 2); // the keys
+         entryOf(gpuProgram(t)).modes.pop_back();
+       }},
       // Text and defaults.
       {"tokenizer_out_of_range", "E0375", [](Table &t) { t.text->tokenizer_segment = 9; }},
       {"tokenizer_in_code", "E0375", [](Table &t) { t.text->tokenizer_segment = 0; }},
@@ -385,25 +476,26 @@ std::vector<BadEngine> allBad() {
       {"min_p_nan", "E0378", [](Table &t) { t.generation->min_p = std::nanf(""); }},
       {"top_k", "E0378", [](Table &t) { t.generation->top_k = -1; }},
       {"penalty", "E0378", [](Table &t) { t.generation->repetition_penalty = 0; }},
-      {"cost_kernel", "E0379", [](Table &t) { t.costs[0]->kernel = 2; }},
       {"costs_of_fewer_kernels", "E0379",
-       [](Table &t) { t.code[0]->costs.push_back(std::make_unique<fb::KernelCostT>()); }},
+       [](Table &t) { cpuProgram(t).code[0]->costs.push_back(std::make_unique<fb::KernelCostT>()); }},
       // Programs for GPUs.
-      {"program_in_a_program", "E0801",
-       [](Table &t) { gpuProgram(t).programs.push_back(copyOfTable(gpuProgram(t))); }},
-      {"program_with_text", "E0801",
-       [](Table &t) { gpuProgram(t).text = std::make_unique<fb::TextT>(); }},
-      {"program_with_segments", "E0801",
-       [](Table &t) { gpuProgram(t).segments.push_back(std::make_unique<fb::SegmentT>()); }},
-      {"program_of_another_model", "E0801", [](Table &t) { gpuProgram(t).model->context = 128; }},
-      {"second_cpu_program", "E0801", [](Table &t) { gpuProgram(t).code.clear(); }},
+      {"no_program", "E0801", [](Table &t) { t.programs.clear(); }},
+      {"second_cpu_program", "E0801",
+       [](Table &t) { t.programs.push_back(std::make_unique<Program>(cpuProgram(t))); }},
+      {"third_program", "E0801",
+       [](Table &t) { t.programs.push_back(std::make_unique<Program>(gpuProgram(t))); }},
+      {"gpu_program_first", "E0801",
+       [](Table &t) {
+         gpuProgram(t);
+         std::swap(t.programs[0], t.programs[1]);
+       }},
       {"cpu_code_in_a_gpu_program", "E0801",
        [](Table &t) {
          auto code = std::make_unique<fb::CodeObjectT>();
          code->target = "cpu:avx2";
          gpuProgram(t).code.push_back(std::move(code));
        }},
-      {"gpu_code_in_a_cpu_program", "E0801", [](Table &t) { t.code[1]->target = "cuda:sm_90a"; }},
+      {"gpu_code_in_a_cpu_program", "E0801", [](Table &t) { cpuProgram(t).code[1]->target = "cuda:sm_90a"; }},
       {"gpu_weight_size", "E0351",
        [](Table &t) { gpuProgram(t).weights[0]->layout = fb::WeightLayout::Fragment16; }},
       {"gpu_launch_kernel", "E0359", [](Table &t) { launch(gpuProgram(t), 0).kernel = 2; }},

@@ -12,6 +12,11 @@ using namespace ingot::test;
 
 namespace {
 
+Result<std::shared_ptr<CodeImage>> mapCode(std::shared_ptr<EngineFile> engine, unsigned index) {
+  const fb::CodeObject &code = *engine->table().programs()->Get(0)->code()->Get(index);
+  return CodeImage::map(std::move(engine), code);
+}
+
 /// Generated code has no type signature in front of it for -fsanitize=function to look at.
 __attribute__((no_sanitize("function"))) void call(cpu::KernelFn kernel, void *const *args,
                                                    int64_t end, char *scratch) {
@@ -60,7 +65,7 @@ TEST_P(CodeImages, RunFromTheFileAndFromMemory) {
   ASSERT_TRUE(mapped) << mapped.error().format();
   ASSERT_TRUE(inMemory);
   for (const std::shared_ptr<EngineFile> &engine : {*mapped, *inMemory}) {
-    auto image = CodeImage::map(engine, 1);
+    auto image = mapCode(engine, 1);
     ASSERT_TRUE(image) << image.error().format();
     expectKernelWorks(*image);
     auto symbol = (*image)->symbol("attend");
@@ -78,7 +83,7 @@ TEST(CodeImage, NothingIsWritableAndOneMappingRuns) {
   auto inMemory = EngineFile::fromMemory(copy.span(), VerifyLevel::Table);
   ASSERT_TRUE(mapped && inMemory);
   for (const std::shared_ptr<EngineFile> &engine : {*mapped, *inMemory}) {
-    auto image = CodeImage::map(engine, 0);
+    auto image = mapCode(engine, 0);
     ASSERT_TRUE(image);
     bool runs = false;
     auto *page = reinterpret_cast<const std::byte *>(
@@ -96,7 +101,7 @@ TEST(CodeImage, OutlivesTheCallersEngine) {
   writeFile(folder / "e", validEngine());
   auto engine = EngineFile::open(folder / "e");
   ASSERT_TRUE(engine);
-  auto image = CodeImage::map(*engine, 0);
+  auto image = mapCode(*engine, 0);
   ASSERT_TRUE(image);
   engine->reset();
   expectKernelWorks(*image);
@@ -106,7 +111,7 @@ TEST(CodeImage, UnknownSymbol) {
   AlignedBytes copy(validEngine());
   auto engine = EngineFile::fromMemory(copy.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine);
-  auto image = CodeImage::map(*engine, 0);
+  auto image = mapCode(*engine, 0);
   ASSERT_TRUE(image);
   auto symbol = (*image)->symbol("nothing");
   ASSERT_FALSE(symbol);

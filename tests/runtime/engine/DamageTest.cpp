@@ -90,10 +90,11 @@ TEST(Damage, WhatPassesAfterResealingIsSafeToUse) {
     EXPECT_FALSE(inspectText(**engine, {}).empty());
     EXPECT_FALSE(inspectJson(**engine, {}).empty());
     EXPECT_FALSE(inspectHtml(**engine, {}).empty());
-    for (size_t w = 0; w < (*engine)->table().weights()->size(); ++w)
-      EXPECT_EQ((*engine)->weightData(w).empty(),
-                (*engine)->table().weights()->Get(w)->source() == fb::WeightSource::Seed);
-    EXPECT_TRUE(CodeImage::map(*engine, 0));
+    const fb::Program &program = *(*engine)->table().programs()->Get(0);
+    for (const fb::Weight *weight : *program.weights())
+      EXPECT_EQ((*engine)->weightData(*weight).empty(),
+                weight->source() == fb::WeightSource::Seed);
+    EXPECT_TRUE(CodeImage::map(*engine, *program.code()->Get(0)));
   }
   EXPECT_GT(passed, 0); // a changed letter of a name means nothing
 }
@@ -109,7 +110,7 @@ TEST(Damage, DamagedCodeNeverCrashesTheLoader) {
     });
     AlignedBytes copy(file);
     if (auto engine = EngineFile::fromMemory(copy.span(), VerifyLevel::Everything)) {
-      auto image = CodeImage::map(*engine, 0);
+      auto image = CodeImage::map(*engine, *(*engine)->table().programs()->Get(0)->code()->Get(0));
       EXPECT_TRUE(image || image.error().code == "E0384");
     }
   }

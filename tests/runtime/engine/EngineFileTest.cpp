@@ -3,10 +3,12 @@
 #include "tests/SourceDir.h"
 
 #include "runtime/engine/Isa.h"
+#include "runtime/engine/Program.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <utility>
 
 using namespace ingot;
 using namespace ingot::runtime;
@@ -23,6 +25,10 @@ std::string written(const Folder &folder, unsigned variant = 0) {
   return path;
 }
 
+std::span<const std::byte> weightData(const EngineFile &engine, size_t index) {
+  return engine.weightData(*engine.table().programs()->Get(0)->weights()->Get(unsigned(index)));
+}
+
 TEST(EngineFile, RoundTrip) {
   Folder folder;
   for (VerifyLevel level : {VerifyLevel::Table, VerifyLevel::Everything}) {
@@ -30,12 +36,13 @@ TEST(EngineFile, RoundTrip) {
     ASSERT_TRUE(engine) << engine.error().format();
     const fb::Engine &table = (*engine)->table();
     EXPECT_EQ(table.model()->name()->str(), "synthetic");
-    EXPECT_EQ(table.weights()->size(), 4u);
-    EXPECT_EQ(table.bytes_per_token(), 512u);
-    EXPECT_EQ(table.bytes_per_row(), 256u);
-    EXPECT_EQ(table.bytes_fixed(), 64u);
-    EXPECT_EQ(table.bytes_per_page(), 2u * 2 * 2 * 32 * 32 * 2);
-    EXPECT_EQ(table.launches_per_step(), 4u);
+    const fb::Program &program = *programFor(table, DeviceKind::Cpu);
+    EXPECT_EQ(program.weights()->size(), 4u);
+    EXPECT_EQ(program.bytes_per_token(), 512u);
+    EXPECT_EQ(program.bytes_per_row(), 256u);
+    EXPECT_EQ(program.bytes_fixed(), 64u);
+    EXPECT_EQ(program.bytes_per_page(), 2u * 2 * 2 * 32 * 32 * 2);
+    EXPECT_EQ(generateEntry(program).launches(), 4u);
     EXPECT_EQ((*engine)->chatTemplate(), "{{ messages }}");
     EXPECT_EQ((*engine)->tokenizer().size(), 19u);
     EXPECT_EQ((*engine)->fileBytes() % 4096, 0u);
@@ -47,9 +54,10 @@ TEST(EngineFile, WeightsAreWhatTheJobsWrote) {
   auto engine = EngineFile::open(written(folder, 7));
   ASSERT_TRUE(engine);
   Synthetic expected = syntheticEngine(7);
-  for (size_t i = 0; i < expected.table.weights.size(); ++i) {
-    std::span<const std::byte> found = (*engine)->weightData(i);
-    std::vector<std::byte> bytes(expected.table.weights[i]->size);
+  const auto &weights = cpuProgram(expected.table).weights;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    std::span<const std::byte> found = weightData(**engine, i);
+    std::vector<std::byte> bytes(weights[i]->size);
     ASSERT_TRUE(expected.sources[2].jobs[i].fill(bytes));
     ASSERT_EQ(found.size(), bytes.size());
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), found.begin())) << i;
@@ -60,31 +68,17 @@ TEST(EngineFile, WeightsAreWhatTheJobsWrote) {
 TEST(EngineFile, SeededWeightsTakeNoBytes) {
   Folder folder;
   Synthetic s = seededEngine();
-  uint64_t wanted = s.table.seed_bytes;
-  s.table.seed_bytes = 1; // the writer knows better
+  uint64_t wanted = std::exchange(cpuProgram(s.table).seed_bytes, 1); // the writer knows better
   auto result = compiler::writeEngine(folder / "e", std::move(s.table), std::move(s.sources));
   ASSERT_TRUE(result) << result.error().format();
   auto engine = EngineFile::open(folder / "e", VerifyLevel::Everything);
   ASSERT_TRUE(engine) << engine.error().format();
   EXPECT_EQ((*engine)->table().seed(), 7u);
-  EXPECT_EQ((*engine)->table().seed_bytes(), wanted);
+  EXPECT_EQ((*engine)->table().programs()->Get(0)->seed_bytes(), wanted);
   for (size_t i = 0; i < 3; ++i)
-    EXPECT_TRUE((*engine)->weightData(i).empty());
-  EXPECT_EQ((*engine)->weightData(3).size(), 256u);
+    EXPECT_TRUE(weightData(**engine, i).empty());
+  EXPECT_EQ(weightData(**engine, 3).size(), 256u);
   EXPECT_EQ((*engine)->table().segments()->Get(2)->size(), 256u);
-}
-
-/// A file says 1.1 only where it needs a loader of 1.1.
-TEST(EngineFile, TheMinorVersionIsTheLowestThatReadsIt) {
-  Folder folder;
-  auto plain = EngineFile::open(written(folder));
-  ASSERT_TRUE(plain);
-  EXPECT_EQ((*plain)->header().minor, 0);
-  Synthetic s = seededEngine();
-  ASSERT_TRUE(compiler::writeEngine(folder / "e", std::move(s.table), std::move(s.sources)));
-  auto seeded = EngineFile::open(folder / "e");
-  ASSERT_TRUE(seeded);
-  EXPECT_EQ((*seeded)->header().minor, 1);
 }
 
 TEST(EngineFile, SegmentsAreOnPages) {
@@ -106,20 +100,30 @@ TEST(EngineFile, StaysUsableWhenReplaced) {
   std::string path = written(folder, 0);
   auto old = EngineFile::open(path);
   ASSERT_TRUE(old);
-  std::byte before = (*old)->weightData(0)[5];
+  std::byte before = weightData(**old, 0)[5];
   written(folder, 1);
   auto fresh = EngineFile::open(path, VerifyLevel::Everything);
   ASSERT_TRUE(fresh);
-  EXPECT_EQ((*old)->weightData(0)[5], before);
-  EXPECT_FALSE(std::equal((*old)->weightData(0).begin(), (*old)->weightData(0).end(),
-                          (*fresh)->weightData(0).begin()));
+  EXPECT_EQ(weightData(**old, 0)[5], before);
+  EXPECT_FALSE(std::equal(weightData(**old, 0).begin(), weightData(**old, 0).end(),
+                          weightData(**fresh, 0).begin()));
 }
 
-/// Every released format version stays readable: tests/engines/README.md.
+/// What ingot 0.1 wrote is told apart from damage.
+TEST(EngineFile, FilesOfFormatOneAreRefused) {
+  auto old = EngineFile::open(test::sourceDir() + "/tests/engines/v1.6.ingot");
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().code, "E0305");
+  EXPECT_NE(old.error().what.find("was made by ingot 0.1"), std::string::npos);
+  EXPECT_EQ(old.error().why, "its format is 1.6, this ingot reads 2.0");
+  EXPECT_NE(old.error().fix.find("compile it again: ingot compile MODEL"), std::string::npos);
+}
+
+/// Every released version of format 2 stays readable: tests/engines/README.md.
 TEST(EngineFile, OldEnginesOpen) {
   int seen = 0;
   for (const auto &entry : std::filesystem::directory_iterator(test::sourceDir() + "/tests/engines")) {
-    if (entry.path().extension() != ".ingot")
+    if (!entry.path().filename().string().starts_with("v2"))
       continue;
     auto engine = EngineFile::open(entry.path(), VerifyLevel::Everything);
     EXPECT_TRUE(engine) << engine.error().format();
@@ -134,7 +138,7 @@ TEST(PickCode, BestLevelOrTheOneAskedFor) {
   AlignedBytes bytes(validEngine());
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine);
-  const fb::Engine &table = (*engine)->table();
+  const fb::Program &table = *(*engine)->table().programs()->Get(0);
   EXPECT_EQ(*pickCode(table, cpu(true, true)), 1u);
   EXPECT_EQ(*pickCode(table, cpu(true, false)), 0u);
   EXPECT_EQ(*pickCode(table, cpu(true, true), IsaLevel::Avx2), 0u);
@@ -144,15 +148,18 @@ TEST(PickCode, BestLevelOrTheOneAskedFor) {
 }
 
 TEST(PickCode, SaysWhatWasBuiltWhatIsHereAndHowToRebuild) {
-  AlignedBytes bytes(assemble([](Table &t) { t.code.erase(t.code.begin()); }));
+  AlignedBytes bytes(assemble([](Table &t) {
+    auto &code = cpuProgram(t).code;
+    code.erase(code.begin());
+  }));
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine) << engine.error().format();
-  auto none = pickCode((*engine)->table(), cpu(true, false));
+  auto none = pickCode(*(*engine)->table().programs()->Get(0), cpu(true, false));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().format(), "error[E0381]: the engine does not fit this CPU\n"
                                    "  built for cpu:avx512; this Test CPU runs cpu:avx2\n"
                                    "  rebuild it: ingot compile MODEL -o E --target cpu:avx2\n");
-  auto pinned = pickCode((*engine)->table(), cpu(true, true), IsaLevel::Avx2);
+  auto pinned = pickCode(*(*engine)->table().programs()->Get(0), cpu(true, true), IsaLevel::Avx2);
   ASSERT_FALSE(pinned);
   EXPECT_EQ(pinned.error().code, "E0382");
   EXPECT_EQ(pinned.error().exit, ExitCode::File);

@@ -73,7 +73,7 @@ TEST(EngineWriter, UncoveredBytesAreZero) {
   ASSERT_TRUE(writeEngine(folder / "e", std::move(s.table), std::move(s.sources)));
   auto engine = EngineFile::open(folder / "e", VerifyLevel::Everything);
   ASSERT_TRUE(engine);
-  for (std::byte b : (*engine)->weightData(1))
+  for (std::byte b : (*engine)->weightData(*(*engine)->table().programs()->Get(0)->weights()->Get(1)))
     ASSERT_EQ(b, std::byte{0});
 }
 
@@ -122,11 +122,11 @@ TEST(EngineWriter, RefusesToMakeWhatTheLoaderRefuses) {
   Folder folder;
   ASSERT_TRUE(write(folder / "e", 0));
   std::vector<std::function<void(Synthetic &)>> mistakes = {
-      [](Synthetic &s) { s.table.weights[0]->size -= 64; },
-      [](Synthetic &s) { s.table.logits_buffer = 9; },
-      [](Synthetic &s) { s.table.steps[0]->section = 9; },
+      [](Synthetic &s) { cpuProgram(s.table).weights[0]->size -= 64; },
+      [](Synthetic &s) { entryOf(cpuProgram(s.table)).outputs[0]->buffer = 9; },
+      [](Synthetic &s) { entryOf(cpuProgram(s.table)).steps[0]->section = 9; },
       [](Synthetic &s) { s.table.model.reset(); },
-      [](Synthetic &s) { s.table.buffers[0]->offset = uint64_t(-64); },
+      [](Synthetic &s) { cpuProgram(s.table).buffers[0]->offset = uint64_t(-64); },
       [](Synthetic &s) { s.sources[4].size = 0; },
       [](Synthetic &s) { s.sources[2].jobs[1].offset += 64; },
       [](Synthetic &s) { s.sources[2].jobs[0].size = uint64_t(-1); },
@@ -224,39 +224,17 @@ TEST(EngineWriter, WritersToOnePathAtOnce) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"e"});
 }
 
-/// Not a test: makes the file that tests/engines/README.md asks for.
-TEST(EngineWriter, DISABLED_KeepsAnEngine) { ASSERT_TRUE(write("v1.0.ingot")); }
-TEST(EngineWriter, DISABLED_KeepsASeededEngine) {
-  Synthetic s = seededEngine();
-  ASSERT_TRUE(writeEngine("v1.1-seed.ingot", std::move(s.table), std::move(s.sources)));
-}
-TEST(EngineWriter, DISABLED_KeepsAGpuEngine) {
-  writeFile("v1.2-gpu.ingot", assemble([](Table &t) { withGpuProgram(t); }));
-}
-TEST(EngineWriter, DISABLED_KeepsAClusterEngine) {
-  writeFile("v1.3-cluster.ingot", assemble(withCluster));
-}
-TEST(EngineWriter, DISABLED_KeepsAnIdleEngine) {
-  writeFile("v1.3-idle.ingot", assemble([](Table &t) {
-              fb::VariantT &first = *withGpuProgram(t).code[0]->variants[0]->variants[0];
-              *first.x = {fb::GridBase::Constant, 0, 1};
+/// Not a test: makes the files that tests/engines/README.md asks for.
+TEST(EngineWriter, DISABLED_KeepsEngines) {
+  writeFile("v2.0-cpu.ingot", assemble(withMaxima));
+  writeFile("v2.0-seed.ingot", assemble(seedMatrices));
+  writeFile("v2.0-gpu.ingot", assemble([](Table &t) {
+              withCluster(t);
+              withShares(t);
+              withIds(withGpuProgram(t));
+              for (auto &code : withGpuProgram(t).code)
+                *code->variants[1]->variants[0]->x = {fb::GridBase::Constant, 1, 1};
             }));
-}
-TEST(EngineWriter, DISABLED_KeepsAnEngineWithKeys) {
-  writeFile("v1.4-keys.ingot", assemble([](Table &t) {
-              auto keys = std::make_unique<fb::BufferT>();
-              keys->name = "greedy_keys", keys->class_ = fb::BufferClass::PerRow;
-              keys->per_unit = 64, keys->offset = t.bytes_per_row;
-              t.bytes_per_row += 64;
-              t.greedy_keys = int(t.buffers.size());
-              t.buffers.push_back(std::move(keys));
-            }));
-}
-TEST(EngineWriter, DISABLED_KeepsAnEngineWithMaxima) {
-  writeFile("v1.5-maxima.ingot", assemble(withMaxima));
-}
-TEST(EngineWriter, DISABLED_KeepsAnEngineWithShares) {
-  writeFile("v1.6-shares.ingot", assemble(withShares));
 }
 
 } // namespace

@@ -30,7 +30,7 @@ TEST(MemoryStatement, IsTheSumOfItsParts) {
   EXPECT_EQ(s->mapped, e.engine->fileBytes());
   EXPECT_EQ(s->arena, 64u + 50 * 512 + 2 * 256);
   EXPECT_EQ(s->pages, 3u * 4);
-  EXPECT_EQ(s->kv, 12 * e.engine->table().bytes_per_page());
+  EXPECT_EQ(s->kv, 12 * e.engine->table().programs()->Get(0)->bytes_per_page());
   EXPECT_EQ(s->scratch, 4u * 128); // 100 bytes, on 64-byte lines
   EXPECT_EQ(s->batch, 50u * 12 + 2 * 4 + (50 / 16 + 3) * 16 + 12 * 4);
   EXPECT_EQ(s->total(), s->mapped + s->arena + s->kv + s->scratch + s->batch);
@@ -48,7 +48,7 @@ TEST(MemoryStatement, DefaultsComeFromTheModel) {
 
 TEST(MemoryStatement, KvMemorySetsThePages) {
   Opened e;
-  uint64_t page = e.engine->table().bytes_per_page();
+  uint64_t page = e.engine->table().programs()->Get(0)->bytes_per_page();
   auto s = memoryStatement(*e.engine, {.maxSeqs = 100, .kvBytes = 5 * page + 7});
   ASSERT_TRUE(s);
   EXPECT_EQ(s->pages, 5u);
@@ -81,10 +81,15 @@ TEST(Inspect, JsonIsValidAndComplete) {
   EXPECT_EQ(std::string_view(json["model"]["name"]), "synthetic");
   EXPECT_EQ(std::string_view(json["precision"]), "fast");
   EXPECT_EQ(uint64_t(json["file_bytes"]), e.engine->fileBytes());
-  EXPECT_EQ(json["targets"].get_array().size(), 2u);
-  EXPECT_EQ(json["weights"].get_array().size(), 4u);
-  EXPECT_EQ(uint64_t(json["launches_per_step"]), 4u);
-  EXPECT_EQ(uint64_t(json["statement"]["total"]),
+  auto program = json["programs"].at(0);
+  EXPECT_EQ(std::string_view(program["device"]), "cpu");
+  EXPECT_EQ(program["targets"].get_array().size(), 2u);
+  EXPECT_EQ(program["weights"].get_array().size(), 4u);
+  EXPECT_EQ(uint64_t(program["entries"].at(0)["launches"]), 4u);
+  EXPECT_EQ(uint64_t(program["entries"].at(0)["steps"].at(2)["states"].at(0)), 1u);
+  EXPECT_EQ(std::string_view(program["entries"].at(0)["outputs"].at(0)["role"]), "Logits");
+  EXPECT_EQ(std::string_view(program["states"].at(1)["streams"].at(1)["format"]), "bf16");
+  EXPECT_EQ(uint64_t(program["statement"]["total"]),
             memoryStatement(*e.engine, {.maxSeqs = 2, .threads = 2})->total());
   EXPECT_EQ(std::string_view(json["provenance"]["source.hash"]), "0123456789abcdef");
   EXPECT_EQ(std::string_view(json["evidence"].at(0)["pass"]), "fuse");
@@ -103,17 +108,17 @@ TEST(Inspect, SaysWhichWeightsAreMadeAtLoad) {
   AlignedBytes bytes(assemble(seedMatrices));
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine) << engine.error().format();
-  uint64_t size = (*engine)->table().seed_bytes();
+  uint64_t size = (*engine)->table().programs()->Get(0)->seed_bytes();
   EXPECT_EQ(memoryStatement(**engine, {})->seeded, size);
   for (const std::string &text : {inspectText(**engine, {}), evidenceText(**engine)})
     EXPECT_NE(text.find("made from seed 7 at load"), std::string::npos) << text;
   simdjson::dom::parser parser;
   simdjson::dom::element json;
   ASSERT_EQ(parser.parse(inspectJson(**engine, {})).get(json), simdjson::SUCCESS);
-  EXPECT_EQ(uint64_t(json["seed_weights"]["seed"]), 7u);
-  EXPECT_EQ(uint64_t(json["seed_weights"]["bytes"]), size);
-  EXPECT_EQ(std::string_view(json["weights"].at(0)["source"]), "seed");
-  EXPECT_EQ(std::string_view(json["weights"].at(3)["source"]), "stored");
+  EXPECT_EQ(uint64_t(json["programs"].at(0)["seed_weights"]["seed"]), 7u);
+  EXPECT_EQ(uint64_t(json["programs"].at(0)["seed_weights"]["bytes"]), size);
+  EXPECT_EQ(std::string_view(json["programs"].at(0)["weights"].at(0)["source"]), "seed");
+  EXPECT_EQ(std::string_view(json["programs"].at(0)["weights"].at(3)["source"]), "stored");
 
   Opened plain;
   EXPECT_EQ(inspectText(*plain.engine, {}).find("made from seed"), std::string::npos);
@@ -133,7 +138,7 @@ TEST(Inspect, ShowsEveryProgram) {
   std::string json = inspectJson(**engine, {});
   simdjson::dom::element root;
   ASSERT_FALSE(parser.parse(json).get(root)) << json;
-  auto program = root["programs"].at(0);
+  auto program = root["programs"].at(1);
   EXPECT_EQ(std::string_view(program["targets"].at(0)["target"]), "cuda:sm_90a");
   EXPECT_EQ(uint64_t(program["kernels"].at(0)["variants"].at(0)["max_tokens"]), 8u);
   EXPECT_EQ(uint64_t(program["statement"]["on_device"]),
@@ -145,7 +150,7 @@ TEST(MemoryStatement, OfAGpu) {
   AlignedBytes bytes(assemble([](Table &t) { withGpuProgram(t); }));
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine);
-  const fb::Engine &program = *programFor((*engine)->table(), DeviceKind::Cuda);
+  const fb::Program &program = *programFor((*engine)->table(), DeviceKind::Cuda);
   auto s = memoryStatement(**engine, {.maxSeqs = 2, .maxBatchTokens = 50}, program);
   ASSERT_TRUE(s);
   EXPECT_EQ(s->uploaded, (s->weights + 255) / 256 * 256);

@@ -41,7 +41,7 @@ std::unique_ptr<fb::BufferT> buffer(std::string name, fb::BufferClass kind, uint
 }
 
 /// Appends a weight behind the last one.
-void addWeight(Table &table, std::string name, WeightFormat format, std::vector<uint64_t> shape) {
+void addWeight(Program &table, std::string name, WeightFormat format, std::vector<uint64_t> shape) {
   auto w = std::make_unique<fb::WeightT>();
   w->name = std::move(name);
   w->format = numericFormat(format).name;
@@ -62,20 +62,22 @@ std::unique_ptr<fb::SectionT> section(std::string name, uint32_t kernel,
   auto launch = std::make_unique<fb::LaunchT>();
   launch->kernel = kernel;
   launch->args = std::move(args);
-  s->launches.push_back(std::move(launch));
+  s->cases.push_back(std::make_unique<fb::CaseT>());
+  s->cases[0]->launches.push_back(std::move(launch));
   return s;
 }
 
-void addStep(Table &table, uint32_t section, std::vector<uint32_t> weights, int slot, int layer) {
+void addStep(Program &program, uint32_t section, std::vector<uint32_t> weights,
+             std::vector<uint32_t> states, int layer) {
   auto s = std::make_unique<fb::StepT>();
   s->section = section;
   s->weights = std::move(weights);
-  s->kv_slot = slot;
+  s->states = std::move(states);
   s->layer = layer;
-  table.steps.push_back(std::move(s));
+  entryOf(program).steps.push_back(std::move(s));
 }
 
-void addProgram(Table &t) {
+void addProgram(Program &t) {
   using fb::Arg;
   using fb::ArgKind;
   t.kernels.push_back(kernel("copy_rows", fb::GridBase::Tokens, 1, 3));
@@ -84,7 +86,10 @@ void addProgram(Table &t) {
   t.buffers.push_back(buffer("y", fb::BufferClass::PerToken, 256, 256));
   t.buffers.push_back(buffer("logits", fb::BufferClass::PerRow, 256, 0));
   t.buffers.push_back(buffer("constants", fb::BufferClass::Fixed, 64, 0));
-  t.logits_buffer = 2;
+  t.entries.push_back(std::make_unique<fb::EntryT>());
+  t.entries[0]->name = "generate";
+  t.entries[0]->modes = {fb::Mode::Logits};
+  addOutput(t, fb::OutputRole::Logits, fb::Encoding::F32, 2);
   addWeight(t, "token_embd.weight", WeightFormat::Q8_0, {kVocab, kHidden});
   addWeight(t, "blk.0.attn.weight", WeightFormat::Q4_1, {kHidden, kHidden});
   addWeight(t, "blk.1.attn.weight", WeightFormat::Q4_1, {kHidden, kHidden});
@@ -92,19 +97,23 @@ void addProgram(Table &t) {
   t.sections.push_back(section(
       "embed", 0, {Arg(ArgKind::Weight, 0), Arg(ArgKind::Buffer, 0), Arg(ArgKind::Buffer, 3)}));
   t.sections.push_back(section(
-      "layer", 1, {Arg(ArgKind::LayerWeight, 0), Arg(ArgKind::Kv, 0), Arg(ArgKind::Buffer, 0)}));
+      "layer", 1, {Arg(ArgKind::LayerWeight, 0), Arg(ArgKind::State, 0), Arg(ArgKind::Buffer, 0)}));
   t.sections.push_back(section(
       "head", 0, {Arg(ArgKind::Weight, 3), Arg(ArgKind::Buffer, 0), Arg(ArgKind::Buffer, 2)}));
-  addStep(t, 0, {}, -1, -1);
-  addStep(t, 1, {1}, 0, 0);
-  addStep(t, 1, {2}, 1, 1);
-  addStep(t, 2, {}, -1, -1);
-  for (int slot = 0; slot < 2; ++slot) {
-    auto s = std::make_unique<fb::KvSlotT>();
-    s->kv_heads = 2;
-    s->head_dim = 32;
-    s->type = fb::ElementType::BF16;
-    t.kv_slots.push_back(std::move(s));
+  addStep(t, 0, {}, {}, -1);
+  addStep(t, 1, {1}, {0}, 0);
+  addStep(t, 1, {2}, {1}, 1);
+  addStep(t, 2, {}, {}, -1);
+  for (int layer = 0; layer < 2; ++layer) {
+    auto state = std::make_unique<fb::StateT>();
+    state->name = "kv." + std::to_string(layer);
+    for (const char *name : {"k", "v"}) {
+      auto stream = std::make_unique<fb::StreamT>();
+      stream->name = name, stream->heads = 2, stream->width = 32, stream->format = "bf16";
+      state->streams.push_back(std::move(stream));
+    }
+    state->page_bytes = 2 * 2 * 32 * 32 * 2;
+    t.states.push_back(std::move(state));
   }
 }
 
@@ -126,10 +135,6 @@ void addText(Table &t) {
   evidence->inputs = "seeded slice";
   evidence->max_abs = 1e-6;
   t.evidence.push_back(std::move(evidence));
-  auto cost = std::make_unique<fb::PredictedCostT>();
-  cost->kernel = 1;
-  cost->bytes = 1000;
-  t.costs.push_back(std::move(cost));
 }
 
 Table syntheticTable() {
@@ -143,15 +148,19 @@ Table syntheticTable() {
   t.model->layers = 2;
   t.model->context = 256;
   t.model->parameters = 2 * kHidden * kHidden + kVocab * kHidden;
-  t.page_tokens = 32;
+  t.programs.push_back(std::make_unique<Program>());
+  Program &program = *t.programs.back();
+  program.abi = std::make_unique<fb::AbiT>();
+  program.abi->page_tokens = 32, program.abi->attention_tile = 16;
+  program.abi->greedy_rows = 64, program.abi->read_block = 128;
   for (uint32_t i = 0; i < 2; ++i) {
     auto code = std::make_unique<fb::CodeObjectT>();
     code->target = i == 0 ? "cpu:avx2" : "cpu:avx512";
     code->segment = i;
     code->kernel_symbols = {"copy_rows", "attend"};
-    t.code.push_back(std::move(code));
+    program.code.push_back(std::move(code));
   }
-  addProgram(t);
+  addProgram(program);
   addText(t);
   return t;
 }
@@ -178,7 +187,7 @@ Synthetic syntheticEngine(unsigned variant) {
   s.sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, codeObject("plain")));
   s.sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, codeObject("plain")));
   compiler::SegmentSource weights{fb::SegmentKind::Weights, 0, {}};
-  for (const auto &w : s.table.weights) {
+  for (const auto &w : s.table.programs[0]->weights) {
     weights.jobs.push_back(
         {w->offset, w->size, [seed = w->offset + 1000 * variant](std::span<std::byte> to) {
            fillWeight(to, seed);
@@ -192,23 +201,43 @@ Synthetic syntheticEngine(unsigned variant) {
   return s;
 }
 
+Program &cpuProgram(Table &table) { return *table.programs[0]; }
+fb::EntryT &entryOf(Program &program) { return *program.entries[0]; }
+
+fb::OutputT &outputOf(Program &program, fb::OutputRole role) {
+  for (auto &output : entryOf(program).outputs)
+    if (output->role == role)
+      return *output;
+  ADD_FAILURE() << "there is no such output";
+  return *entryOf(program).outputs[0];
+}
+
+fb::OutputT &addOutput(Program &program, fb::OutputRole role, fb::Encoding encoding,
+                       size_t buffer) {
+  auto output = std::make_unique<fb::OutputT>();
+  output->role = role, output->encoding = encoding, output->buffer = uint32_t(buffer);
+  entryOf(program).outputs.push_back(std::move(output));
+  return *entryOf(program).outputs.back();
+}
+
 void seedMatrices(Table &table) {
+  Program &program = cpuProgram(table);
   table.seed = 7;
-  table.seed_bytes = 0;
+  program.seed_bytes = 0;
   for (uint32_t i = 0; i < 3; ++i) {
-    fb::WeightT &weight = *table.weights[i];
+    fb::WeightT &weight = *program.weights[i];
     weight.source = fb::WeightSource::Seed;
     weight.tensor = i;
     weight.segment = 0;
-    weight.offset = table.seed_bytes;
-    table.seed_bytes += weight.size;
+    weight.offset = program.seed_bytes;
+    program.seed_bytes += weight.size;
   }
 }
 
 Synthetic seededEngine() {
   Synthetic s = syntheticEngine();
   seedMatrices(s.table);
-  fb::WeightT &vector = *s.table.weights[3];
+  fb::WeightT &vector = *s.table.programs[0]->weights[3];
   compiler::SegmentSource &weights = s.sources[2];
   weights.jobs.erase(weights.jobs.begin(), weights.jobs.begin() + 3);
   weights.size = weights.jobs[0].size;
@@ -258,13 +287,6 @@ std::string validEngine(unsigned variant) {
   return readFile(folder / "e");
 }
 
-std::unique_ptr<Table> copyOfTable(const Table &table) {
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(fb::Engine::Pack(builder, &table));
-  return std::unique_ptr<Table>(
-      flatbuffers::GetRoot<fb::Engine>(builder.GetBufferPointer())->UnPack());
-}
-
 /// Cubins are ELF files of machine 190; nobody here looks further.
 static std::string gpuModule(bool ptx) {
   if (ptx)
@@ -303,7 +325,7 @@ void withCluster(Table &t) {
 }
 
 void withShares(Table &t) {
-  Table &program = withGpuProgram(t);
+  Program &program = withGpuProgram(t);
   program.attention_shares = 64, program.attention_slots = 4096;
   auto &variants = program.code[0]->variants[0]->variants;
   for (size_t i = 0; i < variants.size(); ++i) {
@@ -312,23 +334,38 @@ void withShares(Table &t) {
   }
 }
 
-void withMaxima(Table &t) {
-  auto add = [&](const char *name, uint64_t bytes) {
-    t.buffers.push_back(buffer(name, fb::BufferClass::PerRow, bytes, t.bytes_per_row));
-    t.bytes_per_row += bytes;
-    return int(t.buffers.size()) - 1;
-  };
-  t.greedy_keys = add("greedy_keys", 64);
-  t.logit_maxima = add("logit_maxima", 128);
+static size_t addRows(Program &program, const char *name, uint64_t bytes) {
+  program.buffers.push_back(buffer(name, fb::BufferClass::PerRow, bytes, program.bytes_per_row));
+  program.bytes_per_row += bytes;
+  return program.buffers.size() - 1;
 }
 
-Table &withGpuProgram(Table &t) {
-  if (!t.programs.empty())
-    return *t.programs[0];
-  auto program = copyOfTable(t);
-  program->text.reset();
-  program->generation.reset();
-  program->segments.clear();
+void withMaxima(Table &t) {
+  Program &program = cpuProgram(t);
+  addOutput(program, fb::OutputRole::Keys, fb::Encoding::Key, addRows(program, "greedy_keys", 64));
+  addOutput(program, fb::OutputRole::Maxima, fb::Encoding::F32,
+            addRows(program, "logit_maxima", 128));
+  entryOf(program).modes.push_back(fb::Mode::Greedy);
+}
+
+void withIds(Program &program) {
+  const size_t ids = addRows(program, "ids", 64);
+  auto found = section("ids", 0,
+                       {fb::Arg(fb::ArgKind::Buffer, 3), fb::Arg(fb::ArgKind::Buffer, 2),
+                        fb::Arg(fb::ArgKind::Buffer, uint32_t(ids))});
+  found->cases[0]->when.push_back(std::make_unique<fb::ConditionT>());
+  found->cases[0]->when[0]->value = uint64_t(fb::Mode::Greedy);
+  found->cases.push_back(std::make_unique<fb::CaseT>());
+  program.sections.push_back(std::move(found));
+  addStep(program, uint32_t(program.sections.size()) - 1, {}, {}, -1);
+  addOutput(program, fb::OutputRole::Ids, fb::Encoding::I32, ids);
+  entryOf(program).modes.push_back(fb::Mode::Greedy);
+}
+
+Program &withGpuProgram(Table &t) {
+  if (t.programs.size() > 1)
+    return *t.programs[1];
+  auto program = std::make_unique<Program>(cpuProgram(t));
   program->code.clear();
   for (bool ptx : {false, true}) {
     auto code = std::make_unique<fb::CodeObjectT>();
@@ -347,7 +384,7 @@ Table &withGpuProgram(Table &t) {
     program->code.push_back(std::move(code));
   }
   t.programs.push_back(std::move(program));
-  return *t.programs[0];
+  return *t.programs[1];
 }
 
 std::string assemble(const Change &before, const Change &after,

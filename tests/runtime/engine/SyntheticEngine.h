@@ -17,7 +17,15 @@
 namespace ingot::test {
 
 using Table = fb::EngineT;
+using Program = fb::ProgramT;
 using Change = std::function<void(Table &)>;
+
+/// The program for CPUs, and what both of them run.
+Program &cpuProgram(Table &table);
+fb::EntryT &entryOf(Program &program);
+/// Its output of that role; it must have one.
+fb::OutputT &outputOf(Program &program, fb::OutputRole role);
+fb::OutputT &addOutput(Program &program, fb::OutputRole role, fb::Encoding encoding, size_t buffer);
 
 /// Everything that writeEngine() wants filled in. `variant` changes the weights' bytes.
 struct Synthetic {
@@ -33,7 +41,7 @@ void seedMatrices(Table &table);
 
 /// The program for GPUs of a finished table: added when first asked for, with a cubin and PTX in
 /// segments 5 and 6, which `assemble` fills. Kernel 0 has two variants, the first for 8 tokens.
-Table &withGpuProgram(Table &table);
+Program &withGpuProgram(Table &table);
 /// A good one, of rows of x, for a variant of its first kernel.
 fb::TensorMapT &addTensorMap(fb::VariantT &variant);
 /// Its first variant in clusters of two with a tensor map.
@@ -42,7 +50,8 @@ void withCluster(Table &table);
 void withShares(Table &table);
 /// Keys of greedy steps and maxima of logits, on CPUs.
 void withMaxima(Table &table);
-std::unique_ptr<Table> copyOfTable(const Table &table);
+/// A place for ids of greedy and drawn steps, and a section that finds them.
+void withIds(Program &program);
 
 /// An object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".
 std::string codeObject(const std::string &name);

@@ -13,20 +13,22 @@ namespace {
 class Program {
 public:
   explicit Program(std::string target) {
-    table.compiler_version = "test";
-    table.model = std::make_unique<fb::ModelT>();
-    table.model->name = table.model->family = "test";
+    table.abi = std::make_unique<fb::AbiT>();
     table.code.push_back(std::make_unique<fb::CodeObjectT>());
     table.code[0]->target = std::move(target);
     table.sections.push_back(std::make_unique<fb::SectionT>());
+    table.sections[0]->name = "layer";
+    table.sections[0]->cases.push_back(std::make_unique<fb::CaseT>());
+    table.entries.push_back(std::make_unique<fb::EntryT>());
+    table.entries[0]->name = "generate";
     for (int layer = 0; layer < 2; ++layer)
-      table.steps.push_back(std::make_unique<fb::StepT>());
+      table.entries[0]->steps.push_back(std::make_unique<fb::StepT>());
   }
   /// `idleUpTo`: its first variant is idle in steps of so many tokens; 0: it has none.
   fb::KernelCostT &add(uint64_t idleUpTo = 0) {
     auto launch = std::make_unique<fb::LaunchT>();
     launch->kernel = uint32_t(table.kernels.size());
-    table.sections[0]->launches.push_back(std::move(launch));
+    table.sections[0]->cases[0]->launches.push_back(std::move(launch));
     table.kernels.push_back(std::make_unique<fb::KernelT>());
     table.kernels.back()->name = "k";
     table.kernels.back()->grid = std::make_unique<fb::GridT>();
@@ -42,8 +44,8 @@ public:
   }
   StepCostTable cost(int64_t mostTokens = 4096, int threads = 1) {
     flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fb::Engine::Pack(builder, &table));
-    return engineCost(*flatbuffers::GetRoot<fb::Engine>(builder.GetBufferPointer()),
+    builder.Finish(fb::Program::Pack(builder, &table));
+    return engineCost(*flatbuffers::GetRoot<fb::Program>(builder.GetBufferPointer()),
                       table.code[0]->target, threads, mostTokens);
   }
 
@@ -56,7 +58,7 @@ private:
     v->z = std::make_unique<fb::Extent>(fb::GridBase::Constant, 1, 1);
     return v;
   }
-  fb::EngineT table;
+  fb::ProgramT table;
 };
 
 const GpuMachine &h200 = gpuMachine(90);

@@ -31,7 +31,8 @@ public:
   bool takeKvMemory(std::span<const int64_t> pages) override { return inner->takeKvMemory(pages); }
   runtime::PageMover *pageMover() override { return inner->pageMover(); }
   const runtime::MemoryStatement &memory() const override { return inner->memory(); }
-  const fb::Engine &program() const override { return inner->program(); }
+  const fb::Program &program() const override { return inner->program(); }
+  const fb::Model &model() const override { return inner->model(); }
   std::string_view target() const override { return inner->target(); }
   std::string device() const override { return inner->device(); }
   std::string remark() const override { return inner->remark(); }

@@ -393,7 +393,7 @@ TEST_F(CudaExecutor, GraphsAreMadeAhead) {
 }
 
 /// `edit` changes the GPU program of the fake engine.
-FakeOptions editedProgram(std::function<void(fb::EngineT &)> edit) {
+FakeOptions editedProgram(std::function<void(fb::ProgramT &)> edit) {
   FakeOptions options = withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true);
   options.addCode = [add = options.addCode, edit](fb::EngineT &engine,
                                                   std::vector<compiler::SegmentSource> &sources) {
@@ -406,9 +406,10 @@ FakeOptions editedProgram(std::function<void(fb::EngineT &)> edit) {
 /// Projections raise keys in every step; a greedy step finds them at 0, whatever was before it.
 TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
   uint32_t keys = 0;
-  auto executor = open(writeFakeEngine("keys.ingot", editedProgram([&](fb::EngineT &program) {
-                                         keys = program.greedy_ids - 1;
-                                         program.greedy_keys = int32_t(keys);
+  auto executor = open(writeFakeEngine("keys.ingot", editedProgram([&](fb::ProgramT &program) {
+                                         keys = program.entries[0]->outputs.back()->buffer - 1;
+                                         addOutput(program, fb::OutputRole::Keys, fb::Encoding::Key,
+                                                   keys);
                                        })));
   ASSERT_TRUE(executor);
   runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
@@ -435,7 +436,7 @@ TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
 
 /// A variant without a grid: small steps leave the launch out, with its place in the graph.
 TEST_F(CudaExecutor, IdleVariantsAreNotLaunched) {
-  auto executor = open(writeFakeEngine("idle.ingot", editedProgram([](fb::EngineT &program) {
+  auto executor = open(writeFakeEngine("idle.ingot", editedProgram([](fb::ProgramT &program) {
                                          auto &residual = program.code[0]->variants[4]->variants;
                                          auto idle = std::make_unique<fb::VariantT>(*residual[0]);
                                          idle->max_tokens = 2;
@@ -568,7 +569,7 @@ TEST_F(CudaExecutor, LeavesRoomForWhatComesLater) {
 TEST_F(CudaExecutor, RefusesKernelsThatAskForMoreThanTheGpuHas) {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {
-    t.programs[0]->code[0]->variants[2]->variants[0]->shared_bytes = 200000;
+    t.programs.back()->code[0]->variants[2]->variants[0]->shared_bytes = 200000;
   };
   auto executor = tryOpen(writeFakeEngine("shared.ingot", options));
   ASSERT_FALSE(executor);
@@ -590,7 +591,7 @@ fb::TensorMapT boxesOf(uint32_t operand, fb::TensorElement element, uint32_t col
 FakeOptions withTensorMaps() {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {
-    auto &list = t.programs[0]->code[0]->variants[4]->variants;
+    auto &list = t.programs.back()->code[0]->variants[4]->variants;
     list.push_back(std::make_unique<fb::VariantT>(*list[0]));
     list[0]->max_tokens = 1;
     list[1]->symbol = "residual_boxes";
@@ -599,25 +600,6 @@ FakeOptions withTensorMaps() {
       list[1]->tensor_maps.push_back(std::make_unique<fb::TensorMapT>(map));
   };
   return options;
-}
-
-/// The lowest format that reads it: of an engine with attention by kind of tiles, and without.
-TEST_F(CudaExecutor, TheFormatIsTheLowestThatReadsIt) {
-  auto minorOf = [](FakeOptions options, bool byKind) {
-    options.change = [change = options.change, byKind](fb::EngineT &t) {
-      if (change)
-        change(t);
-      auto &attention = t.programs[0]->code[0]->variants[3]->variants;
-      if (!byKind) {
-        attention.pop_back();
-        *attention[0]->x = {fb::GridBase::Tiles, 1, 1};
-      }
-    };
-    return (*runtime::EngineFile::open(writeFakeEngine("minor.ingot", options)))->header().minor;
-  };
-  EXPECT_EQ(minorOf(withGpuProgram({"cuda:sm_90a"}), false), 2);
-  EXPECT_EQ(minorOf(withTensorMaps(), false), 3);
-  EXPECT_EQ(minorOf(withTensorMaps(), true), 6);
 }
 
 TEST_F(CudaExecutor, KernelsGetTensorMapsAndClusters) {
@@ -661,7 +643,7 @@ TEST_F(CudaExecutor, TensorMapsThatCannotBeMadeAreErrors) {
 TEST_F(CudaExecutor, RefusesGridsThatCannotBeLaunched) {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {
-    auto &v = *t.programs[0]->code[0]->variants[5]->variants[0];
+    auto &v = *t.programs.back()->code[0]->variants[5]->variants[0];
     v.y = std::make_unique<fb::Extent>(fb::GridBase::Rows, 40000, 1);
   };
   auto executor = tryOpen(writeFakeEngine("grid.ingot", options));
@@ -685,7 +667,7 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
   auto alwaysClustered = withTensorMaps();
   alwaysClustered.change = [change = alwaysClustered.change](fb::EngineT &t) {
     change(t);
-    auto &list = t.programs[0]->code[0]->variants[4]->variants;
+    auto &list = t.programs.back()->code[0]->variants[4]->variants;
     list.erase(list.begin());
   };
   const std::string clustered = writeFakeEngine("clustered.ingot", alwaysClustered);

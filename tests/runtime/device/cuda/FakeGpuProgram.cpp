@@ -59,10 +59,11 @@ void addVariants(fb::CodeObjectT &code, bool greedy, bool draws) {
     list().push_back(variant("draw_ids", rows));
 }
 
-/// Behind the logits, with a line a row for keys and for ids: the greedy section, and with `draws`
-/// the one that shares its first launch.
-void addIdSections(fb::EngineT &program, bool draws) {
-  const uint32_t logits = program.logits_buffer, keys = uint32_t(program.buffers.size()),
+/// Behind the logits, with a line a row for keys and for ids: a case that finds ids, and with `draws`
+/// one that shares its first launch.
+void addIds(fb::ProgramT &program, bool draws) {
+  fb::EntryT &entry = *program.entries.front();
+  const uint32_t logits = entry.outputs.front()->buffer, keys = uint32_t(program.buffers.size()),
                  argmax = uint32_t(program.kernels.size());
   for (uint64_t i = 0; i < 2; ++i) {
     auto buffer = std::make_unique<fb::BufferT>();
@@ -81,29 +82,36 @@ void addIdSections(fb::EngineT &program, bool draws) {
     kernel->args = 2;
     program.kernels.push_back(std::move(kernel));
   };
-  auto addSection = [&](const char *name, uint32_t second) {
-    auto section = std::make_unique<fb::SectionT>();
-    section->name = name;
+  auto section = std::make_unique<fb::SectionT>();
+  section->name = "ids";
+  auto addCase = [&](fb::Mode mode, uint32_t second) {
+    auto one = std::make_unique<fb::CaseT>();
+    one->when.push_back(std::make_unique<fb::ConditionT>());
+    one->when.back()->value = uint64_t(mode);
     for (uint32_t kernel : {argmax, second}) {
       auto launch = std::make_unique<fb::LaunchT>();
       launch->kernel = kernel;
       const uint32_t first = kernel == argmax ? logits : keys;
       launch->args = {fb::Arg(fb::ArgKind::Buffer, first),
                       fb::Arg(fb::ArgKind::Buffer, first == keys ? keys + 1 : keys)};
-      section->launches.push_back(std::move(launch));
+      one->launches.push_back(std::move(launch));
     }
-    program.sections.push_back(std::move(section));
-    return int32_t(program.sections.size()) - 1;
+    section->cases.push_back(std::move(one));
+    entry.modes.push_back(mode);
   };
   addKernel("argmax");
   addKernel("argmax_finish");
-  program.greedy_section = addSection("greedy", argmax + 1);
+  addCase(fb::Mode::Greedy, argmax + 1);
   if (draws) {
     addKernel("draw_ids");
-    program.draw_section = addSection("draw", argmax + 2);
+    addCase(fb::Mode::Drawn, argmax + 2);
   }
-  program.greedy_ids = keys + 1;
-  program.takes_earlier_ids = true;
+  section->cases.push_back(std::make_unique<fb::CaseT>());
+  auto step = std::make_unique<fb::StepT>();
+  step->section = uint32_t(program.sections.size());
+  program.sections.push_back(std::move(section));
+  entry.steps.push_back(std::move(step));
+  addOutput(program, fb::OutputRole::Ids, fb::Encoding::I32, keys + 1);
 }
 
 std::string moduleFor(const std::string &target) {
@@ -120,25 +128,16 @@ std::string moduleFor(const std::string &target) {
   return bytes;
 }
 
-std::unique_ptr<fb::EngineT> copyOf(const fb::EngineT &engine) {
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(fb::Engine::Pack(builder, &engine));
-  return std::unique_ptr<fb::EngineT>(
-      flatbuffers::GetRoot<fb::Engine>(builder.GetBufferPointer())->UnPack());
-}
-
 } // namespace
 
 FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool greedy, bool draws) {
   FakeOptions options;
   options.addCode = [=](fb::EngineT &engine, std::vector<compiler::SegmentSource> &sources) {
-    std::unique_ptr<fb::EngineT> program = copyOf(engine);
-    program->text.reset();
+    auto program = std::make_unique<fb::ProgramT>(*engine.programs.front());
     program->code.clear();
-    fb::EngineT &of = alone ? engine : *program;
-    of.attention_shares = kFakeShares, of.attention_slots = 4 * kFakeShares;
+    program->attention_shares = kFakeShares, program->attention_slots = 4 * kFakeShares;
     if (greedy)
-      addIdSections(alone ? engine : *program, draws);
+      addIds(*program, draws);
     for (const std::string &target : targets) {
       auto code = std::make_unique<fb::CodeObjectT>();
       code->target = target;
@@ -151,9 +150,8 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool gr
       program->code.push_back(std::move(code));
     }
     if (alone)
-      engine.code = std::move(program->code);
-    else
-      engine.programs.push_back(std::move(program));
+      engine.programs.clear();
+    engine.programs.push_back(std::move(program));
   };
   return options;
 }

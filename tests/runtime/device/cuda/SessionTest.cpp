@@ -380,7 +380,7 @@ TEST_F(CudaSession, TokensOfAStepFollowTheMemory) {
   };
   auto file = EngineFile::open(path);
   ASSERT_TRUE(file);
-  const uint64_t each = (*file)->table().bytes_per_token();
+  const uint64_t each = (*file)->table().programs()->Get(0)->bytes_per_token();
   EXPECT_EQ(tokens("cpu", 0, 0), 512u);
   EXPECT_EQ(tokens("cuda", 0, 0), 2048u);
   EXPECT_EQ(tokens("cuda", each * 2048 * 17, 0), 2048u);
