@@ -15,16 +15,15 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
-using kernel::KvElement;
 
 static constexpr int64_t kVectorBytes = kRowLanes * 4;
 
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
-  element = kv.getElement(), headDim = kv.getHeadDim(), kvHeads = kv.getKvHeads();
+  element = kv.getFormat(), headDim = kv.getHeadDim(), kvHeads = kv.getKvHeads();
   elementBytes = kv.elementBytes(), group = op.getHeads() / kvHeads, window = op.getWindow();
   rows = kAttentionTile * group;
-  split = element == KvElement::BF16 && headDim % 32 == 0;
+  split = element == KvFormat::BF16 && headDim % 32 == 0;
   qStride = roundUp(headDim, kRowLanes);
   chunks = qStride / kRowLanes;
   int64_t next = 0;
@@ -255,16 +254,16 @@ private:
 
   Values loadKeys(Value line) {
     switch (shape.element) {
-    case KvElement::F32:
+    case KvFormat::F32:
       return {k.load(f32x16, line, 64), k.load(f32x16, k.at(line, 64), 64)};
-    case KvElement::F16: {
+    case KvFormat::F16: {
       auto halves = k.vec(k.f16, kRowLanes);
       return {k.extend(k.load(halves, line, 32)), k.extend(k.load(halves, k.at(line, 32), 32))};
     }
-    case KvElement::BF16:
+    case KvFormat::BF16:
       return splitBF16(k.load(i32x16, line, 64));
-    case KvElement::FP8:  // of GPUs alone
-    case KvElement::Int8: // AttentionInt8.h
+    case KvFormat::FP8:  // of GPUs alone
+    case KvFormat::Int8: // AttentionInt8.h
       break;
     }
     return {};
@@ -287,7 +286,7 @@ private:
   Value visible(Value at, int64_t v) {
     SmallVector<int32_t> inUnit;
     for (int64_t i = 0; i < kRowLanes; ++i)
-      inUnit.push_back(shape.element == KvElement::BF16 ? v / 2 * kPageTokens + 2 * i + v % 2
+      inUnit.push_back(shape.element == KvFormat::BF16 ? v / 2 * kPageTokens + 2 * i + v % 2
                                                         : v * kRowLanes + i);
     Value offsets =
         arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inUnit)));
@@ -336,7 +335,7 @@ private:
         Value at = sAt(r, k.mul(p, kPageTokens * 4)), high = k.at(at, kVectorBytes);
         Value a = weight(at), c = weight(high);
         Value sum = k.fadd(k.fadd(carried[0], a), c);
-        if (shape.element == KvElement::BF16)
+        if (shape.element == KvFormat::BF16)
           std::tie(a, c) = interleave(a, c);
         k.store(a, at, 64), k.store(c, high, 64);
         return Values{sum};
@@ -401,13 +400,13 @@ private:
     }
     for (int64_t c = chunk; c < chunk + count; ++c) {
       Value from = k.at(line, chunkStart(c) * shape.elementBytes);
-      Type stored = shape.element == KvElement::F32   ? k.f32
-                    : shape.element == KvElement::F16 ? k.f16
+      Type stored = shape.element == KvFormat::F32   ? k.f32
+                    : shape.element == KvFormat::F16 ? k.f16
                                                       : k.i16;
       Value elements = loadFirst(k, stored, from, shape.headDim);
-      if (shape.element == KvElement::BF16)
+      if (shape.element == KvFormat::BF16)
         elements = k.bitcast(k.vec(k.bf16, kRowLanes), elements);
-      v.push_back(shape.element == KvElement::F32 ? elements : k.extend(elements));
+      v.push_back(shape.element == KvFormat::F32 ? elements : k.extend(elements));
     }
     return v;
   }
@@ -438,10 +437,10 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op) {
-  if (op.getKv().getType().getElement() == KvElement::FP8)
+  if (op.getKv().getType().getFormat() == KvFormat::FP8)
     return op.emitOpError("expects a KV pool of f32, bf16, f16 or int8 on CPUs, got ")
            << op.getKv().getType();
-  if (op.getKv().getType().getElement() == KvElement::Int8)
+  if (op.getKv().getType().getFormat() == KvFormat::Int8)
     return emitAttentionInt8(k, op);
   if (op.getScale().convertToFloat() <= 0)
     return op.emitOpError("expects a positive scale, got ") << op.getScale().convertToFloat();
@@ -450,6 +449,6 @@ LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op
 }
 
 int64_t ingot::cpu::attentionScratchBytes(kernel::AttentionOp op) {
-  return op.getKv().getType().getElement() == KvElement::Int8 ? AttentionInt8Shape(op).bytes
+  return op.getKv().getType().getFormat() == KvFormat::Int8 ? AttentionInt8Shape(op).bytes
                                                               : AttentionShape(op).bytes;
 }

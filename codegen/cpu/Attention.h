@@ -38,7 +38,7 @@ namespace ingot::cpu {
 struct AttentionShape {
   explicit AttentionShape(kernel::AttentionOp op);
 
-  kernel::KvElement element;
+  KvFormat element;
   int64_t headDim, kvHeads, group, elementBytes;
   int64_t rows;    ///< most rows of an item
   int64_t qStride; ///< floats between rows of q in scratch

@@ -30,7 +30,6 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
-using kernel::KvElement;
 
 namespace {
 
@@ -39,7 +38,7 @@ public:
   RopeAppendEmitter(KernelBuilder &k, kernel::RopeAppendOp op)
       : k(k), op(op), kv(op.getKv().getType()), headDim(kv.getHeadDim()),
         rotary(op.getTable() ? op.getTable().getType().getN() : 0), f32x16(k.vec(k.f32, kRowLanes)),
-        elementType(storedType(k, kv.getElement())) {}
+        elementType(storedType(k, kv.getFormat())) {}
 
   void emit() {
     Value positions = k.batchPointer(offsetof(BatchView, positions));
@@ -82,7 +81,7 @@ public:
         Value to = k.at(poolOfV, k.mul(line, headDim * bytes));
         int64_t full = headDim / kRowLanes;
         for (int64_t c = 0; c < full; ++c)
-          k.store(roundToStored(k, x[c], kv.getElement()), k.at(to, c * kRowLanes * bytes));
+          k.store(roundToStored(k, x[c], kv.getFormat()), k.at(to, c * kRowLanes * bytes));
         if (full < int64_t(x.size()))
           storeElements(ArrayRef(x).drop_front(full), left(full),
                         k.at(to, full * kRowLanes * bytes), bytes);
@@ -203,7 +202,7 @@ private:
   void storeElements(ArrayRef<Value> x, int64_t count, Value to, int64_t stride) {
     int64_t bytes = kv.elementBytes();
     for (auto [c, v] : llvm::enumerate(x))
-      k.store(roundToStored(k, v, kv.getElement()), k.at(k.scratch, c * kRowLanes * bytes));
+      k.store(roundToStored(k, v, kv.getFormat()), k.at(k.scratch, c * kRowLanes * bytes));
     constexpr int64_t unroll = 8;
     auto copy = [&](Value from, Value to, int64_t count) {
       for (int64_t i = 0; i < count; ++i)
@@ -218,7 +217,7 @@ private:
     copy(k.at(k.scratch, full * unroll * bytes), k.at(to, full * unroll * stride), count % unroll);
   }
 
-  bool int8() const { return kv.getElement() == KvElement::Int8; }
+  bool int8() const { return kv.getFormat() == KvFormat::Int8; }
 
   /// A vector of K or V as codes and a scale (KvInt8.h).
   void appendInt8(const Values &x, Value pool, Value head, Value slot, bool ofV) {
@@ -288,10 +287,10 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
-  if (op.getKv().getType().getElement() == KvElement::FP8)
+  if (op.getKv().getType().getFormat() == KvFormat::FP8)
     return op.emitOpError("expects a KV pool of f32, bf16, f16 or int8 on CPUs, got ")
            << op.getKv().getType();
-  if (op.getKv().getType().getElement() == KvElement::Int8 &&
+  if (op.getKv().getType().getFormat() == KvFormat::Int8 &&
       op.getKv().getType().getHeadDim() % 4 != 0)
     return op.emitOpError("expects heads of a multiple of 4 elements for a KV pool of int8, got ")
            << op.getKv().getType();

@@ -6,10 +6,9 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
-using kernel::KvElement;
 
-Type ingot::cpu::storedType(KernelBuilder &k, KvElement element) {
-  return element == KvElement::F32 ? k.f32 : element == KvElement::F16 ? k.f16 : k.i16;
+Type ingot::cpu::storedType(KernelBuilder &k, KvFormat element) {
+  return element == KvFormat::F32 ? k.f32 : element == KvFormat::F16 ? k.f16 : k.i16;
 }
 
 static Value roundToBF16(KernelBuilder &k, Value v) {
@@ -29,8 +28,8 @@ static Value roundToF16(KernelBuilder &k, Value v) {
   return arith::TruncFOp::create(k.b, k.shapedLike(v.getType(), k.f16), v);
 }
 
-Value ingot::cpu::roundToStored(KernelBuilder &k, Value v, KvElement element) {
-  return element == KvElement::F32   ? v
-         : element == KvElement::F16 ? roundToF16(k, v)
+Value ingot::cpu::roundToStored(KernelBuilder &k, Value v, KvFormat element) {
+  return element == KvFormat::F32   ? v
+         : element == KvFormat::F16 ? roundToF16(k, v)
                                      : roundToBF16(k, v);
 }

@@ -10,9 +10,9 @@
 namespace ingot::cpu {
 
 /// The scalar type in which an element is stored and loaded (bf16 as i16).
-mlir::Type storedType(KernelBuilder &k, kernel::KvElement element);
+mlir::Type storedType(KernelBuilder &k, KvFormat element);
 
 /// f32 (vector) to nearest even; f16 saturates at +-65504; NaN stays NaN.
-mlir::Value roundToStored(KernelBuilder &k, mlir::Value v, kernel::KvElement element);
+mlir::Value roundToStored(KernelBuilder &k, mlir::Value v, KvFormat element);
 
 } // namespace ingot::cpu

@@ -12,7 +12,6 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
-using kernel::KvElement;
 using kernel::RowKind;
 
 namespace {
@@ -57,7 +56,7 @@ struct AttentionSizes {
 static AttentionSizes sizesOf(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   return {int64_t(op.getHeads()) / kv.getKvHeads(), kv.getHeadDim(), kv.getKvHeads(),
-          int64_t(op.getWindow()), kv.getElement() == KvElement::FP8};
+          int64_t(op.getWindow()), kv.getFormat() == KvFormat::FP8};
 }
 
 int64_t ingot::cuda::workspaceBytes(kernel::FuncOp kernel) {
@@ -81,7 +80,7 @@ SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
 LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   kernel::RowsType output = op.getOutput().getType();
-  if (kv.getElement() != KvElement::BF16 && kv.getElement() != KvElement::FP8)
+  if (kv.getFormat() != KvFormat::BF16 && kv.getFormat() != KvFormat::FP8)
     return op.emitOpError("expects a KV pool of bf16 or fp8 on GPUs, got ") << kv;
   if (output.getKind() != RowKind::F32 && output.getKind() != RowKind::BF16)
     return op.emitOpError("expects an output of f32 or bf16 on GPUs, got ") << output;

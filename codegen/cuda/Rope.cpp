@@ -18,8 +18,8 @@ LogicalResult ingot::cuda::emitRopeTable(KernelText &k, kernel::RopeTableOp op) 
 
 LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
-  bool fp8 = kv.getElement() == kernel::KvElement::FP8;
-  if (!fp8 && kv.getElement() != kernel::KvElement::BF16)
+  bool fp8 = kv.getFormat() == KvFormat::FP8;
+  if (!fp8 && kv.getFormat() != KvFormat::BF16)
     return op.emitOpError("expects a KV pool of bf16 or fp8 on GPUs, got ") << kv;
   k.include("rope.cuh");
   k.name(op.getQ(), "q", /*written=*/true);

@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/driver/Options.h"
 #include "runtime/error/Suggest.h"
+#include "runtime/formats/KvFormat.h"
 #include "tools/options/CommandLine.h"
 
 #include <CLI/CLI.hpp>
@@ -93,23 +94,25 @@ const char *compiler::weightOriginName(WeightOrigin origin) {
 
 /// --kv says the type of each kind of device that has it; the other keeps its default.
 static Result<void> chooseKv(CompileOptions &o) {
-  bool gpuHas = o.kv == "bf16" || o.kv == "fp8", cpuHas = o.kv != "fp8";
+  const std::optional<KvFormat> wanted = kvFormatNamed(o.kv);
+  if (!o.kv.empty() && !wanted)
+    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
+  const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
   if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && !gpuHas)))
-    return usage("E0463", "GPU code is made with --precision fast and a KV cache of bf16 or fp8",
+    return usage("E0463", "GPU code is made with --precision fast and a KV cache of " + kvFormatNames(isOfGpus, "or"),
                  o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
                  "leave it out, or compile for CPUs alone: --target cpu");
-  if (o.kv == "fp8" && o.gpuTargets.empty())
-    return usage("E0465", "a KV cache of fp8 is for GPUs", "the targets are CPUs, which have f32, bf16, f16 and int8",
+  if (wanted && !cpuHas && o.gpuTargets.empty())
+    return usage("E0465", "a KV cache of " + o.kv + " is for GPUs", "the targets are CPUs, which have " + kvFormatNames(isOfCpus, "and"),
                  "--kv bf16, or add a GPU: --target cuda:sm_90a");
-  if (!o.kv.empty() && o.kv != "f32" && o.kv != "bf16" && o.kv != "f16" && o.kv != "int8" && o.kv != "fp8")
-    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are f32, bf16, f16, int8 and fp8", "--kv bf16");
-  if (o.kv == "int8" && o.exact)
-    return usage("E0466", "a KV cache of int8 rounds what --precision exact keeps", "exact engines have f32, bf16 or f16",
+  if (wanted && !kvFormat(*wanted).isPlain() && o.exact)
+    return usage("E0466", "a KV cache of " + o.kv + " rounds what --precision exact keeps",
+                 "exact engines have " + kvFormatNames([](const KvFormatInfo &f) { return f.cpu && f.isPlain(); }, "or"),
                  "leave out --kv, or compile with --precision fast");
-  o.gpuKv = o.kv == "fp8" ? "fp8" : "bf16";
+  o.gpuKv = gpuHas ? o.kv : "bf16";
   if (o.targets.empty())
     o.kv = o.gpuKv;
-  else if (o.kv.empty() || !cpuHas)
+  else if (!cpuHas)
     o.kv = o.exact ? "f32" : "f16";
   return {};
 }

@@ -18,6 +18,17 @@ using namespace ingot::kernel;
 #define GET_TYPEDEF_CLASSES
 #include "dialects/kernel/KernelTypes.cpp.inc"
 
+FailureOr<KvFormat> FieldParser<KvFormat>::parse(AsmParser &parser) {
+  SMLoc at = parser.getCurrentLocation();
+  StringRef name;
+  if (parser.parseKeyword(&name))
+    return failure();
+  if (std::optional<KvFormat> format = kvFormatNamed(name))
+    return *format;
+  return parser.emitError(at, "expects one of ") << kvFormatNames(isOfAny, "or") << ", got " << name;
+}
+llvm::raw_ostream &ingot::operator<<(llvm::raw_ostream &out, KvFormat format) { return out << kvFormat(format).name; }
+
 namespace {
 /// Constants that a fold leaves stay in the region of the structured op: a kernel holds that op
 /// alone, and canonicalize would hoist them beside it.
@@ -57,19 +68,8 @@ int64_t RowsType::rowBytes() const {
   }
   llvm_unreachable("all row kinds are covered");
 }
-int64_t KvPoolType::elementBytes() const {
-  switch (getElement()) {
-  case KvElement::F32: return 4;
-  case KvElement::BF16:
-  case KvElement::F16: return 2;
-  case KvElement::FP8:
-  case KvElement::Int8: return 1;
-  }
-  llvm_unreachable("all elements are covered");
-}
-int64_t KvPoolType::scaleBytes() const { return elementBytes() == 1 ? 4 : 0; }
 int64_t KvPoolType::pageBytes() const {
-  return roundUp(2 * getKvHeads() * cpu::kPageTokens * (getHeadDim() * elementBytes() + scaleBytes()), 64);
+  return 2 * getKvHeads() * cpu::kPageTokens * info().vectorBytes(getHeadDim());
 }
 
 StringRef kernel::family(FuncOp fn) { return fn.structuredOp()->getName().stripDialect(); }

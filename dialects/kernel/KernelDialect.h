@@ -2,7 +2,18 @@
 #pragma once
 
 #include "dialects/lm/LmDialect.h"
+#include "runtime/formats/KvFormat.h"
 #include "runtime/formats/PanelLayout.h"
+
+#include "mlir/IR/DialectImplementation.h"
+
+/// Types print and read a format of the KV cache by its name.
+template <> struct mlir::FieldParser<ingot::KvFormat> {
+  static FailureOr<ingot::KvFormat> parse(AsmParser &parser);
+};
+namespace ingot {
+llvm::raw_ostream &operator<<(llvm::raw_ostream &out, KvFormat format);
+}
 
 #include "dialects/kernel/KernelDialect.h.inc"
 #include "dialects/kernel/KernelEnums.h.inc"

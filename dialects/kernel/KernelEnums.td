@@ -18,18 +18,9 @@ def Kernel_RowKind : I32EnumAttr<"RowKind", "what a row of activations holds",
 }
 def Kernel_ExtentTokens : I32EnumAttrCase<"Tokens", 0, "tokens">;
 def Kernel_ExtentRows : I32EnumAttrCase<"Rows", 1, "rows">;
-def Kernel_Extent : I32EnumAttr<"Extent", "leading dimension: tokens of the batch, or its logits rows",
-                                [Kernel_ExtentTokens, Kernel_ExtentRows]> {
+def Kernel_ExtentEnum : I32EnumAttr<"Extent", "leading dimension: tokens of the batch, or its logits rows",
+                                    [Kernel_ExtentTokens, Kernel_ExtentRows]> {
+  let genSpecializedAttr = 0; // KernelOps.td: it prints as a word
   let cppNamespace = "::ingot::kernel";
 }
-def Kernel_KvF32 : I32EnumAttrCase<"F32", 0, "f32">;
-def Kernel_KvBF16 : I32EnumAttrCase<"BF16", 1, "bf16">;
-def Kernel_KvF16 : I32EnumAttrCase<"F16", 2, "f16">;
-def Kernel_KvFP8 : I32EnumAttrCase<"FP8", 3, "fp8">; // E4M3 with an f32 scale for each token and head
-def Kernel_KvInt8 : I32EnumAttrCase<"Int8", 4, "int8">; // codes with an f32 scale for each token and head
-def Kernel_KvElement : I32EnumAttr<"KvElement", "element type of the KV cache",
-                                   [Kernel_KvF32, Kernel_KvBF16, Kernel_KvF16, Kernel_KvFP8, Kernel_KvInt8]> {
-  let cppNamespace = "::ingot::kernel";
-}
-
 #endif

@@ -49,14 +49,20 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
     the vector's largest magnitude / 448 (1 for a vector that is all but zero). int8 is of CPUs alone and has scales in the same
     place; its codes lie as KernelAbi.h says.
   }];
-  let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, EnumParameter<Kernel_KvElement>:$element);
-  let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $element `>`";
-  let extraClassDeclaration = "int64_t elementBytes() const;\n"
-                              "/// Of the scale of a vector of one head at one position; 0: the type has none.\nint64_t scaleBytes() const;\n"
-                              "int64_t pageBytes() const;";
+  let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, "::ingot::KvFormat":$format);
+  let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $format `>`";
+  let extraClassDeclaration = [{
+    const ::ingot::KvFormatInfo &info() const { return ::ingot::kvFormat(getFormat()); }
+    int64_t elementBytes() const { return info().bits / 8; }
+    int64_t pageBytes() const;
+  }];
 }
 def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
 
+/// `extent = #kernel.extent<rows>`
+def Kernel_Extent : EnumAttr<Kernel_Dialect, Kernel_ExtentEnum, "extent"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how the main loop is cut: token tiles (falling), tokens kept in cache, prefetch distance in bytes";

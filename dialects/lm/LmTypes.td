@@ -29,6 +29,11 @@ def Lm_FormatAttr : AttrDef<Lm_Dialect, "Format"> {
   }];
 }
 
+/// `style = #lm.rope_style<half>`
+def Lm_RopeStyle : EnumAttr<Lm_Dialect, Lm_RopeStyleEnum, "rope_style"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let mnemonic = "weight";
   let summary = "a weight of a shape and numeric format, by reference: `!lm.weight<576x576, q4_1>`";

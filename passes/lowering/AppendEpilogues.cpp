@@ -65,7 +65,7 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
                                      plan::LaunchOp &projections) {
     if (append.getQNorm() || append.getKNorm())
       return "heads are normed, whose sums no block of the projection has";
-    if (append.getKv().getType().getElement() != kernel::KvElement::BF16)
+    if (append.getKv().getType().getFormat() != KvFormat::BF16)
       return "the cache is not of bf16";
     if (!append.getTable() || !kernel::canRotate(append.getKv().getType(), append.getTable().getType(), append.getStyle()))
       return "no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows";

@@ -23,22 +23,24 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
 
   void runOnOperation() override {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
-    std::optional<kernel::KvElement> element = kernel::symbolizeKvElement(kv);
-    if (models.size() != 1 || !element || (precision != "fast" && precision != "exact") || (device != "cpu" && device != "cuda")) {
-      getOperation().emitError("expects one lm.model, precision fast or exact, kv f32, bf16, f16, int8 or fp8, and device cpu or cuda");
+    std::optional<KvFormat> format = kvFormatNamed(kv);
+    if (models.size() != 1 || !format || (precision != "fast" && precision != "exact") || (device != "cpu" && device != "cuda")) {
+      getOperation().emitError("expects one lm.model, precision fast or exact, kv ")
+          << kvFormatNames(isOfAny, "or") << ", and device cpu or cuda";
       return signalPassFailure();
     }
     bool cuda = device == "cuda";
-    if (cuda && (precision == "exact" || (*element != kernel::KvElement::BF16 && *element != kernel::KvElement::FP8))) {
-      getOperation().emitError("expects precision fast and kv bf16 or fp8 for cuda, got ") << precision << " and " << kv;
+    if (cuda && (precision == "exact" || !kvFormat(*format).gpu)) {
+      getOperation().emitError("expects precision fast and kv ")
+          << kvFormatNames(isOfGpus, "or") << " for cuda, got " << precision << " and " << kv;
       return signalPassFailure();
     }
-    if (!cuda && *element == kernel::KvElement::FP8) {
-      getOperation().emitError("expects kv f32, bf16, f16 or int8 for cpu, got fp8");
+    if (!cuda && !kvFormat(*format).cpu) {
+      getOperation().emitError("expects kv ") << kvFormatNames(isOfCpus, "or") << " for cpu, got " << kv;
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
-    if (failed(lower(model, {precision == "exact", *element, cuda, cuda && fp8Rows})))
+    if (failed(lower(model, {precision == "exact", *format, cuda, cuda && fp8Rows})))
       return signalPassFailure();
     model.erase();
   }
@@ -92,7 +94,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       if (!shape.type)
         return layers.emitOpError("layer kind ") << slots[slot] << " appends nothing to its KV slot";
       plan::KvSlotOp::create(b, shape.type.getKvHeads(), shape.type.getHeadDim(),
-                             kernel::stringifyKvElement(shape.type.getElement()), shape.window, shape.type.pageBytes());
+                             StringRef(shape.type.info().name), shape.window, shape.type.pageBytes());
     }
     plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kBeginSection), ArrayAttr(), IntegerAttr(), IntegerAttr());
     int64_t layer = 0;

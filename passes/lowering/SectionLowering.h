@@ -13,7 +13,7 @@ constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
 
 struct LoweringChoices {
   bool exact;
-  kernel::KvElement kv;
+  KvFormat kv;
   bool cuda = false;    ///< projections read bf16 rows
   bool fp8Rows = false; ///< those of fp8 weights alone get fp8 rows as well
 };

@@ -6,11 +6,12 @@
 namespace ingot {
 
 static constexpr KvFormatInfo kFormats[] = {
-    {KvFormat::F32, "f32", 32, 0, 0},
-    {KvFormat::BF16, "bf16", 16, 0, 0},
-    {KvFormat::F16, "f16", 16, 0, 0},
-    {KvFormat::FP8, "fp8", 8, 0, 32},   // E4M3
-    {KvFormat::Int8, "int8", 8, 0, 32}, // KvInt8.h
+    // id             name    bits group scale cpu   gpu
+    {KvFormat::F32, "f32", 32, 0, 0, true, false},
+    {KvFormat::BF16, "bf16", 16, 0, 0, true, true},
+    {KvFormat::F16, "f16", 16, 0, 0, true, false},
+    {KvFormat::Int8, "int8", 8, 0, 32, true, false}, // KvInt8.h
+    {KvFormat::FP8, "fp8", 8, 0, 32, false, true},   // E4M3
 };
 
 const KvFormatInfo &kvFormat(KvFormat format) { return kFormats[size_t(format)]; }
@@ -20,6 +21,16 @@ std::optional<KvFormat> kvFormatNamed(std::string_view name) {
   return found == std::end(kFormats) ? std::nullopt : std::optional(found->id);
 }
 
-std::span<const KvFormatInfo> kvFormats() { return kFormats; }
+std::string kvFormatNames(bool (*which)(const KvFormatInfo &), std::string_view word) {
+  std::string text, last;
+  for (const KvFormatInfo &format : kFormats) {
+    if (!which(format))
+      continue;
+    if (!last.empty())
+      text += (text.empty() ? "" : ", ") + last;
+    last = format.name;
+  }
+  return text.empty() ? last : text + " " + std::string(word) + " " + last;
+}
 
 } // namespace ingot

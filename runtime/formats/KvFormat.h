@@ -10,12 +10,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string>
 #include <string_view>
 
 namespace ingot {
 
-enum class KvFormat : uint8_t { F32, BF16, F16, FP8, Int8 };
+enum class KvFormat : uint8_t { F32, BF16, F16, Int8, FP8 };
 
 struct KvFormatInfo {
   KvFormat id;
@@ -23,7 +23,10 @@ struct KvFormatInfo {
   int bits;              ///< of a value
   int group;             ///< values that share a scale; 0: all of a vector
   int scaleBits;         ///< of a scale; 0: there are none
+  bool cpu, gpu;         ///< whose kernels read and write it
 
+  /// Keeps what `exact` arithmetic stores: a value is rounded by itself, if at all.
+  bool isPlain() const { return scaleBits == 0; }
   int64_t scalesOf(int64_t width) const {
     return scaleBits == 0 ? 0 : group == 0 ? 1 : (width + group - 1) / group;
   }
@@ -38,7 +41,10 @@ const KvFormatInfo &kvFormat(KvFormat format);
 /// The format of that name, if there is one.
 std::optional<KvFormat> kvFormatNamed(std::string_view name);
 
-/// All of them, in the order of the enumeration.
-std::span<const KvFormatInfo> kvFormats();
+/// "f32, bf16 and f16": those of the table that `which` takes, with `word` before the last.
+std::string kvFormatNames(bool (*which)(const KvFormatInfo &), std::string_view word);
+inline bool isOfCpus(const KvFormatInfo &format) { return format.cpu; }
+inline bool isOfGpus(const KvFormatInfo &format) { return format.gpu; }
+inline bool isOfAny(const KvFormatInfo &format) { return format.cpu || format.gpu; }
 
 } // namespace ingot

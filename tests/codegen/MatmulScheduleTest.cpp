@@ -18,7 +18,7 @@ std::string kernelText(const std::string &format, int64_t n, int64_t k,
   std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " + format + ">";
   return "kernel.func @f(%x: " + x + ", %w: " + w + ", %y: " + y + ") { kernel.matmul %x : " + x +
          " weights(%w : " + w + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32" + more +
+         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" + more +
          "} {\n^bb0(%acc: f32): kernel.yield %acc : f32 } kernel.return }";
 }
 

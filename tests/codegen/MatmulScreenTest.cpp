@@ -27,8 +27,8 @@ std::string headKernel(const RandomWeight &w, const std::string &yield) {
   return "kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
          ", %keys: !kernel.rows<1, key>) { kernel.matmul %x : " + x + " weights(%w : " + weight +
          ") outs(%y : " + y +
-         ") keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : "
-         "i32, keys_up_to = 64 : i64} {\n^bb0(%acc: f32):\n" +
+         ") keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = "
+         "#kernel.extent<rows>, keys_up_to = 64 : i64} {\n^bb0(%acc: f32):\n" +
          yield + "} kernel.return }";
 }
 const std::string kIdentity = "kernel.yield %acc : f32";

@@ -25,7 +25,7 @@ std::string plainKernel(const RandomWeight &w, const char *kind,
   std::string x = typeOf(kind, w.layout.k), y = typeOf("f32", w.layout.n), weight = weightOf(w);
   return "kernel.func @plain(%x: " + x + ", %w: " + weight + ", %y: " + y +
          ") {\n  kernel.matmul %x : " + x + " weights(%w : " + weight + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32" + attributes +
+         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" + attributes +
          "} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
 
@@ -188,7 +188,7 @@ TEST(Matmul, GreedyKeysAndMaxima) {
                         ", %keys: !kernel.rows<1, key>, %m: " + m + ") { kernel.matmul %x : " + x +
                         " weights(%w : " + weight + ") outs(%y : " + y +
                         ") keys %keys : !kernel.rows<1, key> maxima %m : " + m + " attributes {aux_counts = array<i64: "
-                        "0>, extent = 1 : i32, keys_up_to = 64 : i64} {\n^bb0(%acc: f32): "
+                        "0>, extent = #kernel.extent<rows>, keys_up_to = 64 : i64} {\n^bb0(%acc: f32): "
                         "kernel.yield %acc : f32 } kernel.return }");
     std::vector<std::vector<float>> cases = {
         std::vector<float>(n, nan),  std::vector<float>(n, -inf), std::vector<float>(n, -3.0f),
@@ -311,7 +311,7 @@ TEST(Matmul, SegmentsWithAux) {
         weights(%wq, %wk, %wv : !lm.weight<70x96, q4_k>, !lm.weight<33x96, q6_k>, !lm.weight<64x96, q8_0>)
         aux(%bias, %v : !lm.weight<70, f32>, !kernel.rows<64, f32>)
         outs(%q, %k, %v : !kernel.rows<70, f32>, !kernel.rows<33, f32>, !kernel.rows<64, f32>)
-        attributes {aux_counts = array<i64: 1, 0, 1>, extent = 1 : i32} {
+        attributes {aux_counts = array<i64: 1, 0, 1>, extent = #kernel.extent<rows>} {
       ^bb0(%acc: f32, %b: f32):
         %0 = arith.addf %acc, %b : f32
         kernel.yield %0 : f32
@@ -364,7 +364,7 @@ std::string pairKernel(const char *kind, const std::string &attributes = "") {
          y + R"() {
       kernel.matmul %x : !kernel.rows<96, q8> weights(%gate, %up : !lm.weight<97x96, q4_0>, !lm.weight<97x96, q4_0>)
         outs(%y : )" +
-         y + ") attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair" + attributes + R"(} {
+         y + ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair" + attributes + R"(} {
       ^bb0(%g: f32, %u: f32):
         %one = arith.constant 1.0 : f32
         %n = arith.negf %g : f32
@@ -422,7 +422,7 @@ TEST(Matmul, QuantisesZerosAndDenormals) {
   KernelModule module(R"(
     kernel.func @k(%x: !kernel.rows<1, f32>, %w: !lm.weight<32x1, f32>, %y: !kernel.rows<32, q8>) {
       kernel.matmul %x : !kernel.rows<1, f32> weights(%w : !lm.weight<32x1, f32>) outs(%y : !kernel.rows<32, q8>)
-        attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+        attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
       ^bb0(%acc: f32):
         kernel.yield %acc : f32
       }

@@ -19,8 +19,8 @@ std::string matmul(const std::string &name, const std::string &format, const std
               w = "!lm.weight<64x96, " + format + ">";
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w +
          ", %y: !kernel.rows<64, f32>) {\n kernel.matmul %x : " + x + " weights(%w : " + w +
-         ") outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : "
-         "i32} {"
+         ") outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0>, extent = "
+         "#kernel.extent<tokens>} {"
          "\n ^bb0(%acc: f32):\n" +
          epilogue + "\n }\n kernel.return\n}\n";
 }

@@ -100,8 +100,8 @@ std::string kernelOf(const Problem &p) {
   if (p.norm)
     text += " q_norm %qn : " + w + " k_norm %kn : " + w;
   return text + " into %kv {heads = " + std::to_string(p.heads) +
-         " : i64, style = " + (p.interleaved ? "1" : "0") +
-         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
+         " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
+         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
          ", " + kv + "\n kernel.return\n }";
 }
 

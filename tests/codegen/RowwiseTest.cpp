@@ -48,7 +48,7 @@ std::string addNormKernel(int64_t n) {
   return "kernel.func @k(%x: " + f + ", %a: " + f + ", %w: " + w + ", %y: " + f + ", %z: " + q +
          ") {\n kernel.rowwise ins(%x, %a, %w : " + f + ", " + f + ", " + w +
          ") outs(%x, %y, %z : " + f + ", " + f + ", " + q +
-         R"() attributes {extent = 0 : i32} {
+         R"() attributes {extent = #kernel.extent<tokens>} {
            ^bb0(%xi: f32, %ai: f32, %wi: f32):
              %eps = arith.constant 1.0e-5 : f32
              %one = arith.constant 1.0 : f32
@@ -103,7 +103,7 @@ TEST(Rowwise, TwoPlanes) {
   int64_t n = 160, count = 3;
   KernelModule module("kernel.func @k(%x: " + rows(n, "f32") + ", %y: " + rows(n, "q8x2") +
                       ") {\n kernel.rowwise ins(%x : " + rows(n, "f32") + ") outs(%y : " +
-                      rows(n, "q8x2") + R"() attributes {extent = 0 : i32} {
+                      rows(n, "q8x2") + R"() attributes {extent = #kernel.extent<tokens>} {
                         ^bb0(%xi: f32): kernel.yield %xi : f32
                       }
                       kernel.return
@@ -129,7 +129,7 @@ TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second needs the
   std::string f = rows(n, "f32");
   KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
                       ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
-                      R"() attributes {extent = 0 : i32} {
+                      R"() attributes {extent = #kernel.extent<tokens>} {
                         ^bb0(%xi: f32):
                           %mean = kernel.row_stat mean %xi : f32
                           %d = arith.subf %xi, %mean : f32
@@ -163,7 +163,7 @@ TEST(Rowwise, GathersRowsOfLogits) {
   std::string f = rows(n, "f32");
   KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
                       ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
-                      R"() attributes {extent = 1 : i32, gather} {
+                      R"() attributes {extent = #kernel.extent<rows>, gather} {
                         ^bb0(%xi: f32):
                           %one = arith.constant 1.0 : f32
                           %v = arith.addf %xi, %one : f32
@@ -197,7 +197,7 @@ std::vector<float> evaluate(const std::string &function, const std::vector<float
   std::string f = rows(n, "f32");
   KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
                       ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
-                      ") attributes {extent = 0 : i32} {\n ^bb0(%a: f32):\n %v = math." + function +
+                      ") attributes {extent = #kernel.extent<tokens>} {\n ^bb0(%a: f32):\n %v = math." + function +
                       " %a : f32\n kernel.yield %v : f32\n }\n kernel.return\n }");
   Buffer<float> in(roundUp(n, 32)), first(0);
   std::copy(x.begin(), x.end(), in.data());

@@ -21,7 +21,7 @@ kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.rows<8, f32>) {
 // matmul_c1
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects 1 weights, an aux count and an epilogue for each output}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -33,7 +33,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 // matmul_c2
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x96, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects weights of 32x64 in segment 0}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x96, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x96, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -45,7 +45,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x96, q4_0>, %y: !kern
 // matmul_c3
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %u: !lm.weight<32x64, q4_1>) {
   // expected-error @+1 {{expects the two weights of a pair to be of one type}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w, %u : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_1>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w, %u : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_1>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -57,7 +57,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 // matmul_c4
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects a region of 1 f32 arguments}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -69,7 +69,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 // matmul_c5
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects aux operands of 32 f32 values in segment 0}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) aux(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) aux(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -81,7 +81,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 // matmul_c6
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects 0 aux operands, got 1}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) aux(%y : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) aux(%y : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -93,7 +93,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 // matmul_c8
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects a prologue with its region and the count up to which it is used, or nothing of it}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -108,7 +108,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64, prologue_gather} {
+  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64, prologue_gather} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -123,7 +123,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64} {
+  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -138,7 +138,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<32, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 2 : i64} {
+  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -150,7 +150,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c12
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects keys with the count of rows up to which they are folded, or nothing of it}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, keys_up_to = 2 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, keys_up_to = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -162,7 +162,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c13
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>) {
   // expected-error @+1 {{expects one key for each logits row of one f32 output}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %i : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 0 : i32, keys_up_to = 2 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %i : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, keys_up_to = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -174,7 +174,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c18
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<2, f32>) {
   // expected-error @+1 {{expects a maximum for each 32 values of the logits rows of one f32 output}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %i : !kernel.rows<2, f32> attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %i : !kernel.rows<2, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -186,7 +186,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c14
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects a pool, the count up to which it is appended to, and a table with its style or neither}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, append_up_to = 8 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -198,7 +198,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c15
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.kv_pool<1, 32, bf16>) {
   // expected-error @+1 {{expects f32 rows q, k and v of tokens that fit '!kernel.kv_pool<1, 32, bf16>'}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) append %i : !kernel.kv_pool<1, 32, bf16> attributes {aux_counts = array<i64: 0>, extent = 0 : i32, append_up_to = 8 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) append %i : !kernel.kv_pool<1, 32, bf16> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -210,7 +210,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c16
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: !kernel.rows<48, f32>, %kv: !kernel.kv_pool<1, 48, bf16>, %t: !kernel.rows<48, f32>) {
   // expected-error @+1 {{expects rotations whose pairs meet in a tile, or in tiles half a head apart}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) outs(%y, %y, %y : !kernel.rows<48, f32>, !kernel.rows<48, f32>, !kernel.rows<48, f32>) append %kv : !kernel.kv_pool<1, 48, bf16> table %t : !kernel.rows<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32, append_up_to = 8 : i64, style = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) outs(%y, %y, %y : !kernel.rows<48, f32>, !kernel.rows<48, f32>, !kernel.rows<48, f32>) append %kv : !kernel.kv_pool<1, 48, bf16> table %t : !kernel.rows<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64, style = #lm.rope_style<half>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
@@ -228,7 +228,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: !ker
 // rowwise_c5
 kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   // expected-error @+1 {{expects to be idle up to at least one row, or not at all}}
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32, idle_up_to = 0 : i64} {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>, idle_up_to = 0 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -240,7 +240,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
 // rowwise_c1
 kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects inputs to be f32 rows or vectors of 32 values}}
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -252,7 +252,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<32, f32>) {
 // rowwise_c3
 kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   // expected-error @+1 {{expects the extent of logits rows to gather}}
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32, gather} {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>, gather} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -273,7 +273,7 @@ kernel.func @k(%w: !lm.weight<8x64, q8_0>, %y: !kernel.rows<32, f32>) {
 // fp8_rows_c1
 kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<32, fp8>) {
   // expected-error @+1 {{expects bf16 rows and fp8 rows of one width}}
-  kernel.fp8_rows %x : !kernel.rows<64, bf16> outs(%y : !kernel.rows<32, fp8>) {extent = 0 : i32}
+  kernel.fp8_rows %x : !kernel.rows<64, bf16> outs(%y : !kernel.rows<32, fp8>) {extent = #kernel.extent<tokens>}
   kernel.return
 }
 
@@ -282,7 +282,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<32, fp8>) {
 // matmul_c8
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %e: !kernel.rows<64, fp8>) {
   // expected-error @+1 {{expects fp8 rows beside bf16 rows of one width, and fp8 weights}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) fp8(%e : !kernel.rows<64, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) fp8(%e : !kernel.rows<64, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -303,7 +303,7 @@ kernel.func @k(%v: !lm.weight<4, f32>, %y: !kernel.rows<4, f32>) {
 // rope_append_c5
 kernel.func @k(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
   // expected-error @+1 {{expects to be idle up to at least one token, or not at all}}
-  kernel.rope_append %q, %q, %q into %kv {heads = 1 : i64, style = 0 : i32, idle_up_to = 0 : i64} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.rope_append %q, %q, %q into %kv {heads = 1 : i64, style = #lm.rope_style<half>, idle_up_to = 0 : i64} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 
@@ -312,7 +312,7 @@ kernel.func @k(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
 // rope_append_c1
 kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
   // expected-error @+1 {{expects k and v of 32 values}}
-  kernel.rope_append %q, %q, %q into %kv {heads = 4 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.rope_append %q, %q, %q into %kv {heads = 4 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16>
   kernel.return
 }
 
@@ -321,7 +321,7 @@ kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel
 // rope_append_c2
 kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
   // expected-error @+1 {{expects q of heads x head_dim values}}
-  kernel.rope_append %q, %k, %k into %kv {heads = 3 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.rope_append %q, %k, %k into %kv {heads = 3 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
   kernel.return
 }
 
@@ -330,7 +330,7 @@ kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel
 // rope_append_c3
 kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
   // expected-error @+1 {{expects a table of at most head_dim values}}
-  kernel.rope_append %q, %k, %k table %t : !kernel.rows<32, f32> into %kv {heads = 4 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.rope_append %q, %k, %k table %t : !kernel.rows<32, f32> into %kv {heads = 4 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
   kernel.return
 }
 
@@ -339,7 +339,7 @@ kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel
 // rope_append_c4
 kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel.rows<32, f32>, %n: !lm.weight<8, f32>, %kv: !kernel.kv_pool<2, 16, bf16>) {
   // expected-error @+1 {{expects norms to be vectors of head_dim values}}
-  kernel.rope_append %q, %k, %k q_norm %n : !lm.weight<8, f32> into %kv {heads = 4 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
+  kernel.rope_append %q, %k, %k q_norm %n : !lm.weight<8, f32> into %kv {heads = 4 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<2, 16, bf16>
   kernel.return
 }
 
@@ -374,7 +374,7 @@ kernel.func @k(%q: !kernel.rows<64, f32>, %k: !kernel.rows<32, f32>, %t: !kernel
 
 // regions hold elementwise ops only
 kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     // expected-error @+1 {{is not elementwise and cannot be part of a kernel region}}
     %0 = func.call @f(%a) : (f32) -> f32

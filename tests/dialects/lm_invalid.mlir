@@ -210,7 +210,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
   lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
                    %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
     // expected-error @+1 {{expects heads to divide the width 64, got 5}}
-    %0 = lm.rope %x, %f, %b {heads = 5 : i64, style = 0 : i32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    %0 = lm.rope %x, %f, %b {heads = 5 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<64, f32>
     lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
@@ -228,7 +228,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
   lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
                    %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
     // expected-error @+1 {{expects at most 32 frequencies}}
-    %0 = lm.rope %x, %f, %b {heads = 1 : i64, style = 0 : i32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    %0 = lm.rope %x, %f, %b {heads = 1 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<64, f32>
     lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {

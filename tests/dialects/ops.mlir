@@ -27,8 +27,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     // CHECK: lm.linear
     %k = lm.linear %0, %wk : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
-    // CHECK: lm.rope {{.*}} style = 1 : i32
-    %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = 1 : i32} : tensor<?x64xf32>, !lm.weight<2, f32>
+    // CHECK: lm.rope {{.*}} style = #lm.rope_style<interleaved>
+    %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = #lm.rope_style<interleaved>} : tensor<?x64xf32>, !lm.weight<2, f32>
     // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} {kv_heads = 2 : i64}
     %kv1 = lm.kv_append %k, %k, %kv at %b {kv_heads = 2 : i64} : tensor<?x32xf32>, tensor<?x32xf32>
     // CHECK: lm.attention {{.*}} window = 512 : i64
@@ -66,7 +66,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
 kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, q8>) {
   // CHECK: kernel.matmul {{.*}} weights({{.*}}) outs({{.*}}) attributes {{{.*}}pair
   kernel.matmul %x : !kernel.rows<64, q8> weights(%g, %u : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>)
-      outs(%y : !kernel.rows<96, q8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair,
+      outs(%y : !kernel.rows<96, q8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair,
       schedule = #kernel.schedule<tiles = [3, 2, 1], block = 96, prefetch = 4096>} {
   ^bb0(%a: f32, %b: f32):
     %0 = arith.mulf %a, %b : f32
@@ -80,12 +80,12 @@ kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u
 kernel.func @few_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>,
                    %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.rows<32, f32>) {
   // CHECK: kernel.matmul {{.*}} prologue(%{{.+}} : !kernel.rows<64, f32>) {
-  // CHECK: } append %{{.+}} : !kernel.kv_pool<1, 32, bf16> table %{{.+}} : !kernel.rows<32, f32> attributes {append_up_to = 8 : i64, {{.*}}prologue_up_to = 4 : i64, style = 0 : i32}
+  // CHECK: } append %{{.+}} : !kernel.kv_pool<1, 32, bf16> table %{{.+}} : !kernel.rows<32, f32> attributes {append_up_to = 8 : i64, {{.*}}prologue_up_to = 4 : i64, style = #lm.rope_style<half>}
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
       outs(%y, %y, %y : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } append %kv : !kernel.kv_pool<1, 32, bf16> table %t : !kernel.rows<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32, prologue_up_to = 4 : i64, append_up_to = 8 : i64, style = 0 : i32} {
+  } append %kv : !kernel.kv_pool<1, 32, bf16> table %t : !kernel.rows<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, prologue_up_to = 4 : i64, append_up_to = 8 : i64, style = #lm.rope_style<half>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
@@ -101,7 +101,7 @@ kernel.func @few_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: 
 // CHECK-LABEL: kernel.func @head_0
 kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, key>) {
   // CHECK: kernel.matmul {{.*}} keys %{{.+}} : !kernel.rows<1, key> attributes {{{.*}}keys_up_to = 32 : i64
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %k : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : i32, keys_up_to = 32 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %k : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, keys_up_to = 32 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -110,7 +110,7 @@ kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y:
 
 kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, f32>) {
   // CHECK: kernel.matmul {{.*}} maxima %{{.+}} : !kernel.rows<1, f32> attributes
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %k : !kernel.rows<1, f32> attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %k : !kernel.rows<1, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -120,7 +120,7 @@ kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y:
 // CHECK-LABEL: kernel.func @norm_0
 kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
   // CHECK: kernel.rowwise
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%v: f32, %g: f32):
     %sq = arith.mulf %v, %v : f32
     // CHECK: kernel.row_stat mean

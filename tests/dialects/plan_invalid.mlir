@@ -3,7 +3,7 @@
 
 // program_c1
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -18,7 +18,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // buffer_c1
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -33,7 +33,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // buffer_c2
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -48,7 +48,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // launch_c1
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -67,7 +67,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // launch_c2
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -86,7 +86,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // launch_c3
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -105,7 +105,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // launch_c4
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -124,7 +124,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // launch_c5
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -143,7 +143,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // step_c1
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -158,7 +158,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // step_c2
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -175,7 +175,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // step_c3
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }

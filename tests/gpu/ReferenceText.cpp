@@ -328,7 +328,7 @@ std::unique_ptr<reference::AttentionT> emitAttention(KernelText &k, kernel::Func
   made->kv = operandOf(op.getKv());
   made->heads = uint32_t(op.getHeads());
   made->kv_heads = uint32_t(kv.getKvHeads()), made->head_dim = uint32_t(kv.getHeadDim());
-  made->fp8 = kv.getElement() == kernel::KvElement::FP8;
+  made->fp8 = kv.getFormat() == KvFormat::FP8;
   k.include("batch.cuh");
   k.line("");
   k.line("constexpr i32 kHeads = {0}, kKvHeads = {1}, kHeadDim = {2}, kWindow = {3}, kQStride = "

@@ -47,7 +47,7 @@ inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + rowsType("fp8
 inline std::string fp8Rows(const std::string &name, int64_t k) {
   return "kernel.func @" + name + "(%x: " + rowsType("bf16", k) + fp8Argument(k) +
          ") {\n  kernel.fp8_rows %x : " + rowsType("bf16", k) + " outs(%xfp8 : " +
-         rowsType("fp8", k) + ") {extent = 0 : i32}\n  kernel.return\n}\n";
+         rowsType("fp8", k) + ") {extent = #kernel.extent<tokens>}\n  kernel.return\n}\n";
 }
 
 /// One output of one weight: y = x w^T.
@@ -57,8 +57,8 @@ inline std::string plainMatmul(const std::string &name, WeightFormat format, int
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w +
          ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
-         " attributes {aux_counts = array<i64: 0>, extent = " + std::to_string(extent) +
-         " : i32} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
+         " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<" + (extent ? "rows" : "tokens") +
+         ">} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
 
 /// y = y + x w^T, in place.
@@ -68,7 +68,7 @@ inline std::string residualMatmul(const std::string &name, WeightFormat format, 
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %r: " + y + ", %y: " + y +
          ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w + ") aux(%r : " + y +
          ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {\n  ^bb0(%acc: f32, %r0: "
+         ") attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {\n  ^bb0(%acc: f32, %r0: "
          "f32):\n"
          "    %s = arith.addf %acc, %r0 : f32\n    kernel.yield %s : f32\n  }\n  "
          "kernel.return\n}\n";
@@ -87,7 +87,7 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
   return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w + ", %w1: " + w + ", %y: " + y +
          (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w0, %w1 : " +
          w + ", " + w + ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
-         " attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {\n  ^bb0(%g: f32, %u: "
+         " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {\n  ^bb0(%g: f32, %u: "
          "f32):\n" +
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
@@ -119,7 +119,7 @@ inline std::string projections(const std::string &name, int64_t k,
   return "kernel.func @" + name + "(" + arguments + ") {\n  kernel.matmul %x : " + x + " weights(" +
          weights + " : " + weightTypes + ")" +
          (bias ? " aux(" + biases + " : " + biasTypes + ")" : "") + " outs(" + ys + " : " + yTypes +
-         ") attributes {aux_counts = array<i64: " + counts + ">, extent = 0 : i32} " + regions +
+         ") attributes {aux_counts = array<i64: " + counts + ">, extent = #kernel.extent<tokens>} " + regions +
          "\n  kernel.return\n}\n";
 }
 
@@ -140,7 +140,7 @@ inline std::string norm(const std::string &name, int64_t n, const char *output,
   std::string x = rowsType("f32", n), w = vectorType(n), y = rowsType(output, n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          ") {\n  kernel.rowwise ins(%x, %w : " + x + ", " + w + ") outs(%y : " + y +
-         ") attributes {extent = " + (gather ? "1 : i32, gather" : "0 : i32") + "} " +
+         ") attributes {extent = " + (gather ? "#kernel.extent<rows>, gather" : "#kernel.extent<tokens>") + "} " +
          normRegion() + "\n  kernel.return\n}\n";
 }
 
@@ -207,8 +207,8 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
   if (p.norm)
     text += " q_norm %qn : " + w + " k_norm %kn : " + w;
   return text + " into %kv {heads = " + std::to_string(p.heads) +
-         " : i64, style = " + (p.interleaved ? "1" : "0") +
-         " : i32, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
+         " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
+         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
          ", " + kv + "\n  kernel.return\n}\n";
 }
 
@@ -220,8 +220,8 @@ inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
               table = rowsType("f32", p.rotary);
   return extended(matmul, ", %kv: " + kv + ", %table: " + table,
                   " append %kv : " + kv + " table %table : " + table,
-                  std::string("append_up_to = 8 : i64, style = ") + (p.interleaved ? "1" : "0") +
-                      " : i32, ");
+                  std::string("append_up_to = 8 : i64, style = #lm.rope_style<") +
+                      (p.interleaved ? "interleaved" : "half") + ">, ");
 }
 
 struct AttentionProblem {

@@ -77,7 +77,7 @@ TEST(CudaRowwise, RegionOps) {
   std::string text =
       "kernel.func @ops(%x: " + rows + ", %y: " + rows + ") {\n  kernel.rowwise ins(%x : " + rows +
       ") outs(%y : " + rows +
-      ") attributes {extent = 0 : i32} {\n  ^bb0(%a: f32):\n    %e = math.erf %a : f32\n    %t = "
+      ") attributes {extent = #kernel.extent<tokens>} {\n  ^bb0(%a: f32):\n    %e = math.erf %a : f32\n    %t = "
       "math.tanh %a : f32\n"
       "    %c = arith.constant 0.1 : f32\n    %s = arith.subf %e, %c : f32\n    %f = math.fma %s, "
       "%t, %a : f32\n"
@@ -106,7 +106,7 @@ TEST(CudaRowwise, Activations) {
   std::string rows = rowsType("f32", n);
   std::string text = "kernel.func @ops(%x: " + rows + ", %y: " + rows +
                      ") {\n  kernel.rowwise ins(%x : " + rows + ") outs(%y : " + rows +
-                     R"() attributes {extent = 0 : i32} {
+                     R"() attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     %0 = arith.constant 0.0 : f32
     %1 = arith.constant 1.0 : f32

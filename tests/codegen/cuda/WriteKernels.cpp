@@ -33,7 +33,7 @@ Object describe(mlir::Type type) {
             {"row_bytes", rows.rowBytes()}};
   if (auto pool = llvm::dyn_cast<kernel::KvPoolType>(type))
     return Object{{"kind", "pool"},
-            {"element", kernel::stringifyKvElement(pool.getElement())},
+            {"element", std::string(pool.info().name)},
             {"page_bytes", pool.pageBytes()}};
   auto weight = llvm::cast<lm::WeightType>(type);
   if (weight.isVector())

@@ -30,7 +30,7 @@ kernel.func @normed(%x: !kernel.rows<100, bf16>, %w: !lm.weight<40x100, bf16>, %
     %u = arith.mulf %a, %i : f32
     %v = arith.mulf %u, %b : f32
     kernel.yield %v : f32
-  } attributes {aux_counts = array<i64: 0>, extent = 1 : i32, prologue_up_to = 4 : i64, prologue_gather} {
+  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, prologue_up_to = 4 : i64, prologue_gather} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -42,7 +42,7 @@ kernel.func @normed(%x: !kernel.rows<100, bf16>, %w: !lm.weight<40x100, bf16>, %
 // CHECK:       // round: grid 1 * 0 / 1, 1 * 1 / 1; 128 threads, 0 bytes, at most 4
 // CHECK-NEXT:  // round: grid rows * 1 / 1
 kernel.func @round(%x: !kernel.rows<100, f32>, %y: !kernel.rows<100, bf16>) {
-  kernel.rowwise ins(%x : !kernel.rows<100, f32>) outs(%y : !kernel.rows<100, bf16>) attributes {extent = 1 : i32, idle_up_to = 4 : i64} {
+  kernel.rowwise ins(%x : !kernel.rows<100, f32>) outs(%y : !kernel.rows<100, bf16>) attributes {extent = #kernel.extent<rows>, idle_up_to = 4 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -75,7 +75,7 @@ kernel.func @round(%x: !kernel.rows<100, f32>, %y: !kernel.rows<100, bf16>) {
 // CHECK:       // qkv_t8: grid 1 * 10 / 1, tokens * 1 / 8; 128 threads, 5120 bytes, at most 8
 // CHECK-NEXT:  // qkv_t16: grid 1 * 16 / 1, tokens * 1 / 16; 128 threads, 5120 bytes, at most 16
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1: !lm.weight<64x64, q4_0>, %w2: !lm.weight<64x64, q6_k>, %b: !lm.weight<128, f32>, %y0: !kernel.rows<128, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %t: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) outs(%y0, %y1, %y2 : !kernel.rows<128, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) append %kv : !kernel.kv_pool<1, 64, bf16> table %t : !kernel.rows<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = 0 : i32, append_up_to = 8 : i64, style = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) outs(%y0, %y1, %y2 : !kernel.rows<128, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) append %kv : !kernel.kv_pool<1, 64, bf16> table %t : !kernel.rows<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64, style = #lm.rope_style<half>} {
   ^bb0(%acc: f32, %bias: f32):
     %s = arith.addf %acc, %bias : f32
     kernel.yield %s : f32
@@ -96,7 +96,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1:
 // CHECK:             if (row % 40 < 24)
 // CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 40 / 2, a, b);
 kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y0: !kernel.rows<40, f32>, %y1: !kernel.rows<40, f32>, %y2: !kernel.rows<40, f32>, %kv: !kernel.kv_pool<1, 40, bf16>, %t: !kernel.rows<24, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<40, f32>, !kernel.rows<40, f32>, !kernel.rows<40, f32>) append %kv : !kernel.kv_pool<1, 40, bf16> table %t : !kernel.rows<24, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32, append_up_to = 8 : i64, style = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<40, f32>, !kernel.rows<40, f32>, !kernel.rows<40, f32>) append %kv : !kernel.kv_pool<1, 40, bf16> table %t : !kernel.rows<24, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64, style = #lm.rope_style<interleaved>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -119,7 +119,7 @@ kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>,
 // CHECK:       head_t64(
 // CHECK-NOT:     keys}
 kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y: !kernel.rows<40, f32>, %keys: !kernel.rows<1, key>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<40x64, bf16>) outs(%y : !kernel.rows<40, f32>) keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : i32, keys_up_to = 32 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<40x64, bf16>) outs(%y : !kernel.rows<40, f32>) keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, keys_up_to = 32 : i64} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }

@@ -11,7 +11,7 @@
 // CHECK-NEXT: down_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 // CHECK-NEXT: down_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
 kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, bf16>, %y: !kernel.rows<4096, f32>) {
-  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, bf16>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, bf16>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -26,7 +26,7 @@ kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
 // CHECK-NEXT: gate_up_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
 kernel.func @gate_up_bf16(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, bf16>, %w1: !lm.weight<14336x4096, bf16>, %y: !kernel.rows<14336, bf16>) {
-  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, bf16>, !lm.weight<14336x4096, bf16>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, bf16>, !lm.weight<14336x4096, bf16>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -40,7 +40,7 @@ kernel.func @gate_up_bf16(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
 // CHECK-NEXT: down_fp8_t64: 227 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>) {
-  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -54,7 +54,7 @@ kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, 
 // CHECK-NEXT: gate_up_fp8_prefill: 250 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
 // CHECK-NEXT: gate_up_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, fp8>, %w1: !lm.weight<14336x4096, fp8>, %y: !kernel.rows<14336, bf16>) {
-  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, fp8>, !lm.weight<14336x4096, fp8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, fp8>, !lm.weight<14336x4096, fp8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -68,7 +68,7 @@ kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x409
 // CHECK-NEXT: down_int8_t64: 193 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int8>, %y: !kernel.rows<4096, f32>) {
-  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -82,7 +82,7 @@ kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
 // CHECK-NEXT: gate_up_int8_prefill: 239 registers, 0 bytes spilled, 0 + 73728 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int8>, %w1: !lm.weight<14336x4096, int8>, %y: !kernel.rows<14336, bf16>) {
-  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int8>, !lm.weight<14336x4096, int8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int8>, !lm.weight<14336x4096, int8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -96,7 +96,7 @@ kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
 // CHECK-NEXT: down_int4_g128_t64: 254 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: down_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int4_g128>, %y: !kernel.rows<4096, f32>) {
-  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int4_g128>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int4_g128>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -110,7 +110,7 @@ kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x1
 // CHECK-NEXT: gate_up_int4_g128_prefill: 255 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int4_g128>, %w1: !lm.weight<14336x4096, int4_g128>, %y: !kernel.rows<14336, bf16>) {
-  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int4_g128>, !lm.weight<14336x4096, int4_g128>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int4_g128>, !lm.weight<14336x4096, int4_g128>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -124,7 +124,7 @@ kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<143
 // CHECK-NEXT: down_q4_k_prefill: 205 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
 // CHECK-NEXT: down_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, q4_k>, %y: !kernel.rows<4096, f32>) {
-  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, q4_k>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, q4_k>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -138,7 +138,7 @@ kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
 // CHECK-NEXT: gate_up_q4_k_prefill: 203 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
 // CHECK-NEXT: gate_up_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
 kernel.func @gate_up_q4_k(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, q4_k>, %w1: !lm.weight<14336x4096, q4_k>, %y: !kernel.rows<14336, bf16>) {
-  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, q4_k>, !lm.weight<14336x4096, q4_k>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, q4_k>, !lm.weight<14336x4096, q4_k>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -166,7 +166,7 @@ kernel.func @attention_fp8(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 
 // CHECK-NEXT: fp8_products_t64: 227 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
 // CHECK-NEXT: fp8_products_wgmma_fp8: 168 registers, 0 bytes spilled, 0 + 67648 bytes shared{{$}}
 kernel.func @fp8_products(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>, %e: !kernel.rows<14336, fp8>) {
-  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) outs(%y : !kernel.rows<4096, f32>) fp8(%e : !kernel.rows<14336, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) outs(%y : !kernel.rows<4096, f32>) fp8(%e : !kernel.rows<14336, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }

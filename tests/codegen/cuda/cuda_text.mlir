@@ -19,7 +19,7 @@
 // CHECK:       // projections_t8: grid 1 * 7 / 1, tokens * 1 / 8; 128 threads, 2560 bytes, at most 8
 // CHECK:       // projections_prefill: grid 1 * 3 / 1, tokens * 1 / 64; 256 threads
 kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<64x256, q4_0>, %w1: !lm.weight<20x256, q4_0>, %w2: !lm.weight<16x256, q6_k>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<20, f32>, %y2: !kernel.rows<16, f32>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1, %w2 : !lm.weight<64x256, q4_0>, !lm.weight<20x256, q4_0>, !lm.weight<16x256, q6_k>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<20, f32>, !kernel.rows<16, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1, %w2 : !lm.weight<64x256, q4_0>, !lm.weight<20x256, q4_0>, !lm.weight<16x256, q6_k>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<20, f32>, !kernel.rows<16, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -43,7 +43,7 @@ kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<64x256, q4
 // CHECK-NEXT:    y[(i64)token * 64 + row] = f32_to_bf16(v5);
 // CHECK:         const u8 *const weights[2] = {w0, w1};
 kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %w1: !lm.weight<64x64, bf16>, %b: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) aux(%b : !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) aux(%b : !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32, %bias: f32):
     %n = arith.negf %g : f32
     %e = math.exp %n : f32
@@ -69,7 +69,7 @@ kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %
 // CHECK:         pad_rows<100, 128>(y0, row, row + 1);
 // CHECK:       // norm: grid rows * 1 / 1
 kernel.func @norm(%x: !kernel.rows<100, f32>, %w: !lm.weight<100, f32>, %y: !kernel.rows<100, bf16>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<100, f32>, !lm.weight<100, f32>) outs(%y : !kernel.rows<100, bf16>) attributes {extent = 1 : i32, gather} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<100, f32>, !lm.weight<100, f32>) outs(%y : !kernel.rows<100, bf16>) attributes {extent = #kernel.extent<rows>, gather} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32

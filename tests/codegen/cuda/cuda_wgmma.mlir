@@ -25,7 +25,7 @@
 // CHECK:       // projections_t64: {{.*}}, at most 64
 // CHECK-NEXT:  // projections_wgmma: grid 1 * 3 / 1, tokens * 1 / 128; 384 threads, 135264 bytes, clusters of 2, boxes of 64 rows of operand 0{{$}}
 kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, int4_g128>, %w1: !lm.weight<20x256, bf16>, %y0: !kernel.rows<144, f32>, %y1: !kernel.rows<20, f32>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1 : !lm.weight<144x256, int4_g128>, !lm.weight<20x256, bf16>) outs(%y0, %y1 : !kernel.rows<144, f32>, !kernel.rows<20, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1 : !lm.weight<144x256, int4_g128>, !lm.weight<20x256, bf16>) outs(%y0, %y1 : !kernel.rows<144, f32>, !kernel.rows<20, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -45,7 +45,7 @@ kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, i
 // CHECK:       // gate_up_prefill: {{.*}}, at most 64
 // CHECK-NEXT:  // gate_up_wgmma: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 135264 bytes, clusters of 2, boxes of 64 rows of operand 0{{$}}
 kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %w1: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, bf16>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>) outs(%y : !kernel.rows<96, bf16>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>) outs(%y : !kernel.rows<96, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -75,7 +75,7 @@ kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %
 // CHECK:       // down_wgmma128: grid 1 * 1 / 1, tokens * 1 / 128; 384 threads, 135264 bytes, clusters of 2, boxes of 64 rows of operand 0, at most 128{{$}}
 // CHECK-NEXT:  // down_wgmma: grid 1 * 1 / 1, tokens * 1 / 256; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0{{$}}
 kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0 : !lm.weight<64x64, bf16>) aux(%y : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0 : !lm.weight<64x64, bf16>) aux(%y : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -92,7 +92,7 @@ kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: 
 // CHECK:       // eighth_t64: {{.*}}, at most 64
 // CHECK-NEXT:  // eighth_wgmma_fp8: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 67648 bytes{{$}}
 kernel.func @eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<144x256, fp8>, %y: !kernel.rows<144, f32>, %e: !kernel.rows<256, fp8>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<144x256, fp8>) outs(%y : !kernel.rows<144, f32>) fp8(%e : !kernel.rows<256, fp8>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<144x256, fp8>) outs(%y : !kernel.rows<144, f32>) fp8(%e : !kernel.rows<256, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -105,6 +105,6 @@ kernel.func @eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<144x256, fp8>, %
 // CHECK:       // rows_idle: grid 1 * 0 / 1, 1 * 1 / 1; 32 threads, 0 bytes, at most 64
 // CHECK-NEXT:  // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
 kernel.func @rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
-  kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = 0 : i32}
+  kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = #kernel.extent<tokens>}
   kernel.return
 }

@@ -45,7 +45,7 @@ lm.model @model attributes {family = "test", vocab = 6 : i64, hidden = 4 : i64, 
 inline const char *const kLayer = R"(
     %n = lm.rms_norm %x, %norm {eps = 1.0e-5 : f32} : tensor<?x4xf32>, !lm.weight<4, f32>
     %p = lm.linear %n, %q : tensor<?x4xf32>, !lm.weight<8x4, f32> -> tensor<?x8xf32>
-    %r = lm.rope %p, %f, %b {heads = 2 : i64, style = 0 : i32} : tensor<?x8xf32>, !lm.weight<2, f32>
+    %r = lm.rope %p, %f, %b {heads = 2 : i64, style = #lm.rope_style<half>} : tensor<?x8xf32>, !lm.weight<2, f32>
     %kv1 = lm.kv_append %r, %p, %kv at %b {kv_heads = 2 : i64} : tensor<?x8xf32>, tensor<?x8xf32>
     %a = lm.attention %r, %kv1, %b {heads = 2 : i64, kv_heads = 2 : i64, scale = 0.5 : f32, window = 3 : i64} : tensor<?x8xf32> -> tensor<?x8xf32>
     %z = lm.linear %a, %o : tensor<?x8xf32>, !lm.weight<4x8, f32> -> tensor<?x4xf32>

@@ -4,7 +4,7 @@
 // CHECK: remark: [Passed] append_epilogue | Category:fusion | Remark="done by the projections in steps of at most 8"
 // CHECK-LABEL: kernel.func @qkv(
 // CHECK-SAME:    %[[KV:[^:]+]]: !kernel.kv_pool<1, 64, bf16>, %[[T:[^:]+]]: !kernel.rows<64, f32>) {
-// CHECK:         append %[[KV]] : !kernel.kv_pool<1, 64, bf16> table %[[T]] : !kernel.rows<64, f32> attributes {append_up_to = 8 : i64, {{.*}}style = 0 : i32}
+// CHECK:         append %[[KV]] : !kernel.kv_pool<1, 64, bf16> table %[[T]] : !kernel.rows<64, f32> attributes {append_up_to = 8 : i64, {{.*}}style = #lm.rope_style<half>}
 // CHECK-LABEL: kernel.func @rope(
 // CHECK:         idle_up_to = 8 : i64
 // CHECK:       plan.program @p attributes {
@@ -14,7 +14,7 @@
 // CHECK-NEXT:  plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
 
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -27,7 +27,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   kernel.return
 }
 kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {

@@ -10,7 +10,7 @@
 // CHECK-NOT: append_up_to
 
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -23,7 +23,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   kernel.return
 }
 kernel.func @normed(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> q_norm %n : !lm.weight<64, f32> k_norm %n : !lm.weight<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> q_norm %n : !lm.weight<64, f32> k_norm %n : !lm.weight<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
@@ -45,7 +45,7 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 // -----
 
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -58,7 +58,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   kernel.return
 }
 kernel.func @f32(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f32>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f32>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f32>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
@@ -81,7 +81,7 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 
 // Half of it rotates.
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -94,7 +94,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   kernel.return
 }
 kernel.func @partial(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<32, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
@@ -120,7 +120,7 @@ kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -133,7 +133,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   kernel.return
 }
 kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
@@ -166,7 +166,7 @@ kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -179,7 +179,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   kernel.return
 }
 kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {

@@ -16,13 +16,13 @@
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="the logits are not those of one projection"
 // CHECK-LABEL: kernel.func @head(
 // CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
-// CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = 1 : i32, keys_up_to = 32 : i64}
+// CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, keys_up_to = 32 : i64}
 // CHECK:       plan.program @p attributes {
 // CHECK-SAME:    greedy_keys = @greedy_keys, greedy_keys_up_to = 32 : i64
 // CHECK:       plan.buffer @greedy_keys per_row 64 persistent
 // CHECK:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>]
 kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -43,14 +43,14 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
 // What is largest is known after the second launch only.
 // CHECK-NOT: greedy_keys
 kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
 kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = 1 : i32} {
+  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     %b = arith.negf %a : f32
     kernel.yield %b : f32
@@ -71,7 +71,7 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
 // -----
 
 kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = 1 : i32} {
+  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     %b = arith.negf %a : f32
     kernel.yield %b : f32

@@ -95,8 +95,8 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %v = lm.linear %n0, %wv : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
     %qn = lm.rms_norm %q, %qnorm {eps = 1.0e-6 : f32, heads = 4 : i64} : tensor<?x64xf32>, !lm.weight<16, f32>
     %kn = lm.rms_norm %k, %qnorm {eps = 1.0e-6 : f32, heads = 2 : i64} : tensor<?x32xf32>, !lm.weight<16, f32>
-    %qr = lm.rope %qn, %f, %b {heads = 4 : i64, style = 0 : i32} : tensor<?x64xf32>, !lm.weight<8, f32>
-    %kr = lm.rope %kn, %f, %b {heads = 2 : i64, style = 0 : i32} : tensor<?x32xf32>, !lm.weight<8, f32>
+    %qr = lm.rope %qn, %f, %b {heads = 4 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<8, f32>
+    %kr = lm.rope %kn, %f, %b {heads = 2 : i64, style = #lm.rope_style<half>} : tensor<?x32xf32>, !lm.weight<8, f32>
     %kv1 = lm.kv_append %kr, %v, %kv at %b {kv_heads = 2 : i64} : tensor<?x32xf32>, tensor<?x32xf32>
     %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, kv_heads = 2 : i64, scale = 0.25 : f32, window = 32 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
     %o = lm.linear %a, %wo : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>

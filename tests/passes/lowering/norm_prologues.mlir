@@ -9,13 +9,13 @@
 // CHECK-LABEL: kernel.func @norm(
 // CHECK-NOT:     idle_up_to
 // CHECK-LABEL: kernel.func @norm_v0(
-// CHECK:         attributes {extent = 0 : i32, idle_up_to = 4 : i64}
+// CHECK:         attributes {extent = #kernel.extent<tokens>, idle_up_to = 4 : i64}
 // CHECK-LABEL: kernel.func @q(
 // CHECK-SAME:    %[[X:.+]]: !kernel.rows<64, bf16>, %{{.+}}: !lm.weight<32x64, bf16>, %{{.+}}: !kernel.rows<32, f32>, %[[IN:.+]]: !kernel.rows<64, f32>, %[[W:.+]]: !lm.weight<64, f32>) {
 // CHECK-NEXT:    kernel.matmul %[[X]] : {{.*}} prologue(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) {
 // CHECK-NEXT:    ^bb0(%[[A:.+]]: f32, %[[B:.+]]: f32):
 // CHECK:           kernel.row_stat mean
-// CHECK:         } attributes {aux_counts = array<i64: 0>, extent = 0 : i32, prologue_up_to = 4 : i64} {
+// CHECK:         } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 4 : i64} {
 // CHECK-LABEL: kernel.func @pair(
 // CHECK:         prologue_up_to = 4 : i64
 // CHECK:       plan.program @p attributes {
@@ -27,7 +27,7 @@
 // CHECK:       plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
 
 kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32
@@ -39,14 +39,14 @@ kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kerne
   kernel.return
 }
 kernel.func @q(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
 kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16>, %w1: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16>, !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = 0 : i32, pair} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16>, !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %p = arith.mulf %g, %u : f32
     kernel.yield %p : f32
@@ -54,7 +54,7 @@ kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16>, %w1:
   kernel.return
 }
 kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %r: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32, %a: f32):
     kernel.yield %acc : f32
   }

@@ -18,7 +18,7 @@ kernel.func @embed(%w: !lm.weight<40x64, f32>, %y: !kernel.rows<64, f32>) {
   kernel.return
 }
 kernel.func @norm(%x: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %n : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = 0 : i32} {
+  kernel.rowwise ins(%x, %n : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     %0 = arith.mulf %a, %b : f32
     kernel.yield %0 : f32
@@ -26,7 +26,7 @@ kernel.func @norm(%x: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %y: !kerne
   kernel.return
 }
 kernel.func @append(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = 0 : i32} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f16>
+  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f16>
   kernel.return
 }
 kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>, %y: !kernel.rows<64, f32>) {
@@ -34,7 +34,7 @@ kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>,
   kernel.return
 }
 kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<40x64, f32>, %y: !kernel.rows<40, f32>) {
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<40x64, f32>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = 1 : i32} {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<40x64, f32>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
