@@ -71,14 +71,16 @@ for name in (json.loads(ask("sk-old", path="/v1/models")[1])["data"][0]["id"], "
     assert status == 200 and json.loads(text)["choices"] == expected, (name, text)
 assert ask("sk-old", {**prompt, "model": "none"})[0] == 404
 
-# Wrong keys by the hundred are a line, and one with their number.
+# Wrong keys in a row are a line, and one with their number; after some of them, answers come later.
 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-for _ in range(200):
+begin = time.monotonic()
+for _ in range(10):
     connection.request("GET", "/v1/models", headers={"x-api-key": "sk-wrong"})
     answer = connection.getresponse()
     assert answer.status == 401
     answer.read()
-wait(lambda: sum(int(one["requests"]) for one in events("refusals")) == 199, "refusals are not summed up")
+assert time.monotonic() - begin > 1.5, "wrong keys are answered as fast as they come"
+wait(lambda: sum(int(one["requests"]) for one in events("refusals")) == 9, "refusals are not summed up")
 assert sum(one.get("status") == 401 for one in events("request")) == 1
 
 # Keys are read again; a file without one changes nothing.

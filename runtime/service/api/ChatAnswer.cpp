@@ -35,9 +35,11 @@ static Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const Served
   }
   if (model.chatTemplate()) // which outlives the request
     return std::shared_ptr<const text::ChatTemplate>(std::shared_ptr<void>(), model.chatTemplate());
-  return Error{ExitCode::Usage, "E0521", "this model has no chat template",
-               "the checkpoint it was made from had none",
-               "give one: ingot serve --chat-template FILE.jinja"};
+  return Error{
+      ExitCode::Usage, "E0521", "this model has no chat template",
+      "the checkpoint it was made from had none; `ingot serve --chat-template FILE.jinja` gives "
+      "one, and /v1/completions takes a text",
+      "give one: ingot serve --chat-template FILE.jinja"};
 }
 
 /// Whether the prompt has to say itself what tools there are.

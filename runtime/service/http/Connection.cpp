@@ -26,7 +26,7 @@ void Connection::setPhase(Phase next, std::chrono::milliseconds limit) {
     evictablePlace.reset();
   }
   const bool idle = next == Phase::Handshake || next == Phase::Waiting || next == Phase::Header ||
-                    next == Phase::Lingering;
+                    next == Phase::Delayed || next == Phase::Lingering;
   if (idle && !overLimit) { // one over the limit has no place to give
     core.evictable.push_back(this);
     evictablePlace = std::prev(core.evictable.end());
@@ -79,7 +79,7 @@ void Connection::onHandshake(ErrorCode ec) {
 void Connection::readMore() {
   if (reading || ended || phase == Phase::Closed || phase == Phase::Handshake)
     return;
-  paused = phase == Phase::Answering && input.size() >= kMostInput;
+  paused = (phase == Phase::Answering || phase == Phase::Delayed) && input.size() >= kMostInput;
   if (paused)
     return; // tick() looks whether the client is still there
   const size_t wanted = phase == Phase::Body ? 64 << 10 : 4 << 10;
@@ -189,7 +189,13 @@ void Connection::judge() {
   if (!refusal && answerPreflight(head))
     return;
   if (refusal) {
-    refuse(*refusal, !head.hasBody);
+    std::chrono::milliseconds wait{};
+    if (refusal->guessed)
+      wait = core.wrongKeys.note(client, Clock::now());
+    if (wait.count() > 0)
+      refuseLater(*refusal, !head.hasBody, wait);
+    else
+      refuse(*refusal, !head.hasBody);
     return;
   }
   setPhase(Phase::Body, core.options.bodyTimeout);
@@ -246,7 +252,7 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
       return Refusal{401,
                      given ? "Incorrect API key provided."
                            : "No API key was given: send \"Authorization: Bearer KEY\".",
-                     "invalid_api_key"};
+                     "invalid_api_key", given};
     // What a browser was told once it sends along by itself, whichever page asks.
     if (foreign && byBrowser && !reads)
       return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
@@ -311,6 +317,22 @@ void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   flush();
 }
 
+/// Nothing waits with it but this client: what it sends meanwhile is kept, up to kMostInput.
+void Connection::refuseLater(const Refusal &refusal, bool mayContinue,
+                             std::chrono::milliseconds wait) {
+  setPhase(Phase::Delayed, {});
+  delay = std::make_unique<boost::asio::steady_timer>(core.io, wait);
+  delay->async_wait([self = shared_from_this(), refusal, mayContinue](ErrorCode ec) {
+    self->guarded([&] {
+      if (ec || self->phase != Phase::Delayed)
+        return;
+      self->delay.reset();
+      self->refuse(refusal, mayContinue);
+      self->readMore();
+    });
+  });
+}
+
 void Connection::dispatch() {
   RequestHead &head = reader.head();
   core.bodyBytes -= std::exchange(heldBody, 0);
@@ -352,6 +374,7 @@ void Connection::close(bool reset) {
     return;
   auto self = shared_from_this();
   setPhase(Phase::Closed, {});
+  delay.reset();
   core.bodyBytes -= std::exchange(heldBody, 0);
   wire->close(reset);
   core.remove(this);
@@ -393,7 +416,7 @@ void Connection::tick(Clock::time_point now) {
         return;
       }
     }
-    if (paused && phase == Phase::Answering && hasLeft()) {
+    if (paused && (phase == Phase::Answering || phase == Phase::Delayed) && hasLeft()) {
       close();
       return;
     }

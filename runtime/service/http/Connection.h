@@ -3,6 +3,8 @@
 //   Handshake ─▶ Waiting ─▶ Header ─▶ Body ─▶ Answering ─▶ (Waiting | Flushing ─▶ Lingering) ─▶
 //   Closed
 //
+// and Delayed between Header and the refusal of one wrong key among many (WrongKeys.h).
+//
 // Requests are taken one after the other: what a client sends ahead stays in `input` until the
 // response before it is out. A read is under way all the time, also while a response is, because
 // that is how a client that leaves is noticed; only when `input` is full does polling take its
@@ -21,6 +23,7 @@
 #include "runtime/service/http/ResponseText.h"
 #include "runtime/service/http/Wire.h"
 
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <deque>
 #include <list>
@@ -33,7 +36,17 @@ namespace ingot::http {
 struct ServerCore;
 using Clock = std::chrono::steady_clock;
 
-enum class Phase { Handshake, Waiting, Header, Body, Answering, Flushing, Lingering, Closed };
+enum class Phase {
+  Handshake,
+  Waiting,
+  Header,
+  Body,
+  Delayed, ///< a refusal that is told later
+  Answering,
+  Flushing,
+  Lingering,
+  Closed
+};
 
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
@@ -71,6 +84,7 @@ private:
   std::optional<Refusal> whyRefused(const RequestHead &head);
   bool answerPreflight(const RequestHead &head);
   void refuse(const Refusal &refusal, bool mayContinue);
+  void refuseLater(const Refusal &refusal, bool mayContinue, std::chrono::milliseconds wait);
   void holdBody(size_t bytes);
   void dispatch();
 
@@ -89,6 +103,7 @@ private:
   const std::string client;
   Phase phase = Phase::Waiting;
   Clock::time_point deadline = Clock::time_point::max();
+  std::unique_ptr<boost::asio::steady_timer> delay; ///< of a refusal
 
   // Coming in.
   RequestReader reader;

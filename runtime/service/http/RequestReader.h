@@ -26,7 +26,8 @@ namespace ingot::http {
 struct Refusal {
   int status = 400;
   std::string message;
-  std::string code; ///< of OpenAI's error object
+  std::string code;     ///< of OpenAI's error object
+  bool guessed = false; ///< a key was given, and a wrong one
 };
 
 struct RequestHead {

@@ -31,6 +31,7 @@ static int openSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 ServerCore::ServerCore(const ServerOptions &given, Handler handler)
     : options(given), handler(std::move(handler)), keys(given.apiKeys),
+      wrongKeys(given.wrongKeyDelay, given.longestKeyDelay),
       hosts(given.host, given.allowedHosts, !isLoopbackName(given.host) && !given.apiKeys.empty()),
       origins(given.allowedOrigins), tickPeriod(tickFor(given)), spareDescriptor(openSpare()) {
   mailbox = std::make_shared<Mailbox>(
@@ -86,7 +87,7 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
       const bool full =
           connections.size() - refusing >= options.maxConnections && !evictOne(Clock::now());
       // Told so where that is cheap; over TLS it would take a handshake.
-      if (full && (tls || refusing >= 128)) {
+      if (full && (tls || refusing >= options.maxRefusing)) {
         ++refused;
         socket.close(ec);
         accept();

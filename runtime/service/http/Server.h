@@ -50,10 +50,13 @@ struct ServerOptions {
   std::vector<std::string> allowedHosts = {};
   std::string tlsCertificate = {}, tlsKey = {}; ///< PEM files; both or none
   size_t maxConnections = 1024;
+  size_t maxRefusing = 1024; ///< more that are told at once that there are too many; others are cut
   size_t maxHeaderBytes = 16 << 10;
   size_t maxBodyBytes = 8 << 20;
   std::chrono::milliseconds headerTimeout{10'000}, bodyTimeout{30'000}, sendTimeout{30'000},
       idleTimeout{75'000};
+  /// How long the answer to a wrong key waits after some of them (WrongKeys.h), and at most.
+  std::chrono::milliseconds wrongKeyDelay{50}, longestKeyDelay{2000};
   size_t maxBacklogBytes = 4 << 20; ///< of one response, not yet taken by the client
   std::chrono::milliseconds pingInterval{15'000}; ///< of streams, while nothing else is sent
   /// For logs and counts; on the server's thread, must return at once.

@@ -5,6 +5,7 @@
 #include "runtime/service/http/HeaderRules.h"
 #include "runtime/service/http/Keys.h"
 #include "runtime/service/http/Server.h"
+#include "runtime/service/http/WrongKeys.h"
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -34,6 +35,7 @@ struct ServerCore {
   const ServerOptions options;
   Handler handler;
   KeyRing keys;
+  WrongKeys wrongKeys;
   const HostRules hosts;
   const OriginRules origins;
   std::optional<boost::asio::ssl::context> tls;

@@ -50,3 +50,17 @@ TEST_F(ApiFieldRules, ModelsAreListedAndNamed) {
   EXPECT_EQ(at(ask("/v1/models/x", "", 404), "/error/message"),
             "there is no model of that name; there is m");
 }
+
+namespace {
+using ApiWithoutTemplate = ApiTest;
+} // namespace
+
+TEST_F(ApiWithoutTemplate, IsToldTheWayOn) {
+  serve({}, "");
+  const auto refused =
+      ask("/v1/chat/completions", R"({"messages":[{"role":"user","content":"a"}]})", 400);
+  EXPECT_EQ(at(refused, "/error/code"), "E0521");
+  for (const char *way : {"--chat-template", "/v1/completions"})
+    EXPECT_NE(at(refused, "/error/message").find(way), std::string::npos)
+        << at(refused, "/error/message");
+}

@@ -226,7 +226,7 @@ TEST(HttpFlood, IdleConnectionsGiveWayToNewcomers) { // S12
   EXPECT_EQ(unanswered, 0u);
   // A second later those there are count as idle, and the newcomer has one's place.
   EXPECT_TRUE(soon([&] { return test.serves(); }));
-  EXPECT_LE(test.server->stats().connections, most + 128);
+  EXPECT_LE(test.server->stats().connections, most + ServerOptions().maxRefusing);
   EXPECT_EQ(early.ask(get("/health")).status, 200);
 }
 
@@ -256,6 +256,29 @@ TEST(HttpFlood, RefusesConnectionsOverTheLimit) {
     EXPECT_EQ(client.answer().body, "released");
   busy.clear();
   EXPECT_TRUE(soon([&] { return test.serves(); }));
+}
+
+TEST(HttpFlood, PostsOverTheLimitAreToldSo) {
+  DescriptorLimit limit(4096);
+  const size_t many = std::min<size_t>(400, limit.now() / 2 - 64);
+  TestServer test({.maxConnections = 4});
+  std::vector<RawClient> busy;
+  for (int i = 0; i < 4; ++i) {
+    busy.push_back(test.client());
+    busy.back().send(get("/hold"));
+  }
+  ASSERT_TRUE(soon([&] { return test.held() == 4; }));
+  std::vector<RawClient> more;
+  const std::string request = post("/echo", std::string(20'000, 'x'));
+  for (size_t i = 0; i < many; ++i) {
+    more.push_back(test.client());
+    more.back().send(request);
+  }
+  size_t told = 0;
+  for (RawClient &client : more)
+    told += client.answer().status == 503;
+  EXPECT_EQ(told, many);
+  test.release();
 }
 
 TEST(HttpFlood, BodiesTogetherAreLimited) {

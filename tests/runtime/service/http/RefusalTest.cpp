@@ -3,6 +3,7 @@
 
 #include "TestServer.h"
 #include "runtime/service/http/Keys.h"
+#include "runtime/service/http/WrongKeys.h"
 
 using namespace ingot::http;
 using namespace std::chrono_literals;
@@ -282,7 +283,8 @@ TEST(HttpRefusal, KeysAreRenewed) {
 }
 
 TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) { // S15
-  TestServer test({.apiKeys = {"sk-first", "sk-second-key"}, .openPaths = {"/health"}});
+  TestServer test(
+      {.apiKeys = {"sk-first", "sk-second-key"}, .openPaths = {"/health"}, .wrongKeyDelay = 0ms});
   struct Given {
     const char *lines;
     int key; ///< -1: refused
@@ -343,6 +345,67 @@ TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) { // S15
   EXPECT_EQ(answer.body,
             R"({"error":{"message":"No API key was given: send \"Authorization: Bearer KEY\".",)"
             R"("type":"authentication_error","param":null,"code":"invalid_api_key"}})");
+}
+
+TEST(HttpRefusal, GuessersWaitEverLonger) {
+  using Clock = WrongKeys::Clock;
+  WrongKeys guesses(50ms, 2000ms);
+  Clock::time_point now = Clock::now();
+  std::vector<int64_t> waits;
+  for (int i = 0; i < 14; ++i)
+    waits.push_back(guesses.note("10.0.0.1", now += 1s).count());
+  EXPECT_EQ(waits,
+            (std::vector<int64_t>{0, 0, 0, 0, 0, 50, 100, 200, 400, 800, 1600, 2000, 2000, 2000}));
+  EXPECT_EQ(guesses.note("10.0.0.2", now), 0ms); // another client's own
+  EXPECT_EQ(guesses.note("10.0.0.1", now + 61s), 0ms) << "it is forgotten";
+  for (int i = 0; i < 9; ++i) // addresses of one network are one
+    (void)guesses.note("2001:db8::" + std::to_string(i), now);
+  EXPECT_EQ(guesses.note("2001:db8::ffff", now), 800ms);
+  EXPECT_EQ(guesses.note("2001:db8:0:1::1", now), 0ms);
+  for (int i = 0; i < 5000; ++i)
+    (void)guesses.note("10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250), now);
+  EXPECT_LE(guesses.addresses(), WrongKeys::kMostAddresses);
+  EXPECT_EQ(WrongKeys(0ms, 0ms).note("10.0.0.1", now), 0ms);
+}
+
+TEST(HttpRefusal, AGuesserWaitsAndNobodyElse) {
+  TestServer test({.apiKeys = {"sk-right"}, .wrongKeyDelay = 400ms, .longestKeyDelay = 400ms});
+  const std::string right = "x-api-key: sk-right\r\n", wrong = "x-api-key: sk-wrong\r\n";
+  const auto took = [](auto &&work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::steady_clock::now() - begin;
+  };
+  RawClient guesser = test.client();
+  EXPECT_LT(took([&] {
+              for (int i = 0; i < WrongKeys::kFree; ++i)
+                EXPECT_EQ(guesser.ask(get("/echo", wrong)).status, 401);
+            }),
+            380ms);
+  EXPECT_GE(took([&] { EXPECT_EQ(guesser.ask(get("/echo", wrong)).status, 401); }), 400ms);
+  // Many at once: others are served meanwhile, and who leaves is forgotten.
+  std::vector<RawClient> guessers;
+  for (int i = 0; i < 20; ++i) {
+    guessers.push_back(test.client());
+    guessers.back().send(get("/echo", wrong));
+  }
+  EXPECT_LT(took([&] {
+              for (int i = 0; i < 5; ++i) {
+                EXPECT_TRUE(test.serves(right));
+                EXPECT_EQ(test.client().ask(get("/echo")).status, 401) << "none was given";
+              }
+            }),
+            380ms);
+  for (int i = 0; i < 10; ++i)
+    guessers.pop_back(); // it leaves
+  for (RawClient &one : guessers)
+    EXPECT_EQ(one.answer().status, 401);
+  // The connection goes on, and what was sent meanwhile is answered.
+  guesser.send(get("/echo", wrong) + get("/echo", right));
+  EXPECT_EQ(guesser.answer().status, 401);
+  EXPECT_EQ(guesser.answer().status, 200);
+  guessers.clear();
+  EXPECT_TRUE(soon([&] { return test.server->stats().connections <= 1; }));
 }
 
 TEST(HttpRefusal, ABrowserIsAskedForTheKeyAndOtherSitesCannotUseIt) {
