@@ -92,6 +92,22 @@ TEST(ChatTemplate, continuesTheLastMessage) {
   EXPECT_EQ(hidden.error().code, "E0612");
 }
 
+TEST(ChatTemplate, isPythonsInWhatTemplatesOfModelsAsk) {
+  auto render = [](const char *source) {
+    auto text = parse(source)->render("[]", {});
+    return text ? *text : text.error().format();
+  };
+  // Qwen3-Coder's and Nemotron's way of asking for tools, where there are none.
+  EXPECT_EQ(
+      render(
+          "{{ tools is iterable and tools|length > 0 }},{{ 'a' is iterable }},{{ 1 is iterable }}"),
+      "False,True,False");
+  // Command-R's.
+  EXPECT_EQ(render("{{ '{\n'|indent(4, first=true) }}{{ 'a\n\nb'|indent(2) }}|{{ "
+                   "'a\n\n'|indent(blank=true) }}"),
+            "    {\na\n\n  b|a\n    \n    ");
+}
+
 TEST(ChatTemplate, strftimeNowGivesTheYear) {
   auto text = parse("{{ strftime_now('%Y') }}")->render("[]", {});
   ASSERT_TRUE(text) << text.error().format();

@@ -116,6 +116,32 @@ fn tojson(value: Value, kwargs: Kwargs) -> Result<String, Error> {
     python_json::dump(&value, &style)
 }
 
+/// As Python's: what ends with a line feed keeps it.
+fn indent(
+    text: String,
+    width: Option<usize>,
+    first: Option<bool>,
+    blank: Option<bool>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    let width = width.map_or_else(|| kwargs.get("width"), |w| Ok(Some(w)))?.unwrap_or(4);
+    let first = first.map_or_else(|| kwargs.get("first"), |f| Ok(Some(f)))?.unwrap_or(false);
+    let blank = blank.map_or_else(|| kwargs.get("blank"), |b| Ok(Some(b)))?.unwrap_or(false);
+    kwargs.assert_all_used()?;
+    let before = " ".repeat(width);
+    let mut out = String::with_capacity(text.len() + width);
+    for (i, line) in text.split('\n').enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        if if i == 0 { first } else { blank || !line.is_empty() } {
+            out += &before;
+        }
+        out += line;
+    }
+    Ok(out)
+}
+
 fn environment() -> Result<Environment<'static>, Error> {
     let mut env = Environment::new();
     env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
@@ -123,6 +149,9 @@ fn environment() -> Result<Environment<'static>, Error> {
     env.set_recursion_limit(RECURSION);
     env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     env.add_filter("tojson", tojson);
+    env.add_filter("indent", indent);
+    // None is not, in Python: templates ask this before they ask how many tools there are.
+    env.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
     env.add_function("strftime_now", |format: String| strftime_now(&format));
     env.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, message))

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Writes what chat templates of real models make of three conversations, as Hugging Face transformers renders them.
+
+    python3 make_template_cases.py FOLDER-OF-JINJA-FILES CASES.json        (needs jinja2)
+
+`./dev test --long` runs it over llama.cpp's collection, which is in the sources of its Python package, and gives the
+cases to text-templates (CheckTemplates.cpp). A template's tokenizer is made up: every letter an id, and every control
+token and tag that the template spells.
+"""
+import json
+import pathlib
+import re
+import sys
+from datetime import datetime
+
+from jinja2.exceptions import TemplateError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "description": "It's <b>weather</b> & more — é", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string", "description": "Where"}}, "required": ["city"]}}}]
+CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Zürich"}}}
+CONVERSATIONS = {
+    "question": ([{"role": "user", "content": "What is 2+2?"}], {}),
+    "turns": ([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi\n"},
+               {"role": "assistant", "content": "Hello <there> & 'you'"}, {"role": "user", "content": " 日本語 \"q\" \\ "}], {}),
+    "tools": ([{"role": "user", "content": "weather?"}, {"role": "assistant", "content": "", "tool_calls": [CALL]},
+               {"role": "tool", "tool_call_id": "abcdefgh1", "name": "get_weather", "content": "21°"}], {"tools": TOOLS}),
+}
+BOS, EOS = "<s>", "</s>"
+# "text"|safe + text: Python's escapes the second as HTML, and so the model was told of &#39; by whoever used it.
+KNOWN = ["meetkai-functionary-medium-v3.1"]
+
+
+class Refused(TemplateError):
+    """By raise_exception: the template's own word. Other failures are Python's, and may be no failures elsewhere."""
+
+
+class Generation(Extension):
+    """{% generation %} marks text for training, and renders what is in it."""
+
+    tags = {"generation"}
+
+    def parse(self, parser):
+        next(parser.stream)
+        return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+
+
+def compiled(source):
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
+
+    def refuse(message):
+        raise Refused(message)
+
+    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = refuse
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment.from_string(source)
+
+
+def controls_of(source):
+    found = re.findall(r"<[^<>\\\s{}'\"%=]{1,40}>|\[/?[A-Z_]{2,30}\]", source)
+    return sorted({BOS, EOS, *found})
+
+
+def tokenizer_of(controls):
+    """Byte-level, without merges: GPT-2's letters for bytes, then the controls."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = {byte: chr(byte) for byte in plain}
+    for byte in range(256):
+        letters.setdefault(byte, chr(256 + len([b for b in range(byte) if b not in plain])))
+    vocabulary = {letters[byte]: byte for byte in range(256)}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    added = [{"id": 256 + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+             for i, text in enumerate(controls)]
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+             "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": []}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None, "pre_tokenizer": level,
+            "post_processor": None, "decoder": level, "model": model}
+
+
+def main(folder, output):
+    templates = []
+    for file in sorted(pathlib.Path(folder).glob("*.jinja")):
+        source = file.read_text()
+        template, cases = compiled(source), []
+        for name, (messages, extra) in CONVERSATIONS.items():
+            case = {"name": name, "messages": messages, "extra": extra}
+            variables = {"tools": None, "documents": None, "bos_token": BOS, "eos_token": EOS, **extra}
+            try:
+                case["rendered"] = template.render(messages=messages, add_generation_prompt=True, **variables)
+            except Refused as error:
+                case["refused"] = str(error)
+            except Exception:  # noqa: BLE001 it iterates over None, or calls append in a sandbox
+                continue
+            if file.stem not in KNOWN:
+                cases.append(case)
+        controls = controls_of(source)
+        templates.append({"name": file.stem, "source": source, "bos": BOS, "eos": EOS, "controls": controls, "tokenizer": tokenizer_of(controls), "cases": cases})
+    pathlib.Path(output).write_text(json.dumps(templates))
+    print(f"{len(templates)} templates")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
