@@ -24,6 +24,11 @@ Error queueFull(const std::string &why) {
           "try again later"};
 }
 
+Error endedByHand() {
+  return {ExitCode::Device, "E0559", "the request was ended by hand", "POST /live/cancel named it",
+          "ask again"};
+}
+
 Error shuttingDown() {
   return {ExitCode::Device, "E0561", "the server is shutting down", "", "try another one"};
 }
@@ -145,6 +150,9 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
     return failed ? *failed : shuttingDown();
   }
   place.choices = 0; // the job's from now on
+  if (submitted.size() == submitted.capacity()) // as it grows, those that are gone are left out
+    std::erase_if(submitted, [](const std::weak_ptr<Job> &one) { return one.expired(); });
+  submitted.push_back(job);
   commands.push_back({std::move(request), choices, std::move(job)});
   wake.notify_one();
   return {};
@@ -153,6 +161,24 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
 void Service::cancel(Job &job) {
   job.cancelled.store(true, std::memory_order_relaxed);
   wake.notify_one();
+}
+
+size_t Service::end(std::string_view name, int owner) {
+  std::vector<std::shared_ptr<Job>> found, others; // let go of without the mutex
+  std::lock_guard lock(mutex);
+  for (const std::weak_ptr<Job> &one : submitted) {
+    auto job = one.lock();
+    if (!job)
+      continue;
+    const bool named = job->name == name && job->owner == owner && !job->cancelled && !job->over;
+    (named ? found : others).push_back(std::move(job));
+  }
+  for (const auto &job : found) {
+    job->byHand = true;
+    job->cancelled = true;
+  }
+  wake.notify_one();
+  return found.size();
 }
 
 void Service::refuseWaiting() {
@@ -408,6 +434,8 @@ void Service::collect() {
         output.error = *failure;
       else if (answer.failure)
         output.error = answer.failure;
+      else if (answer.finishReason == runtime::FinishReason::Cancelled && job->byHand)
+        output.error = endedByHand();
       else if (answer.finishReason == runtime::FinishReason::Cancelled && job->refused)
         output.error = shuttingDown();
       end(job, i, std::move(output));
@@ -427,7 +455,8 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
   output.times = job->times;
   const JobTimes &times = job->times;
   const uint64_t now = nowNanoseconds();
-  if (--job->open == 0 && !times.scheduled)
+  job->over = --job->open == 0;
+  if (job->over && !times.scheduled)
     waitingTokens.fetch_sub(job->promptTokens);
   measured.update([&](Measurements &m) {
     Ending ending = output.error                                     ? Ending::Error

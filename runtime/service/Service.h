@@ -71,10 +71,13 @@ public:
   virtual void take(Output &output) = 0;
 
   std::string name; ///< what RequestView calls it; set before it is submitted
+  int owner = -1;   ///< the API key that it came with; likewise
 
 private:
   friend class Service;
   std::atomic<bool> cancelled = false;
+  std::atomic<bool> byHand = false;    ///< cancelled by Service::end()
+  std::atomic<bool> over = false;      ///< its last End is there
   bool refused = false;                ///< cancelled since the service ends
   bool resumed = false;                ///< goes on where another has ended
   std::vector<runtime::RequestId> ids; ///< of choices under way; -1: ended
@@ -153,6 +156,9 @@ public:
                       Reservation reservation);
   /// Ends a job within one step. Its Ends come with FinishReason::Cancelled.
   void cancel(Job &job);
+  /// Ends what is under way by that name and of that owner: E0559 for whoever waits for it. How
+  /// many there were.
+  size_t end(std::string_view name, int owner);
 
   /// From now on nothing is taken (E0561), and what has not had a step yet ends with E0561.
   void refuseWaiting();
@@ -223,6 +229,7 @@ private:
   mutable std::mutex mutex; ///< of the fields down to `published`
   std::condition_variable wake;
   std::vector<Command> commands;
+  std::vector<std::weak_ptr<Job>> submitted; ///< those under way, and some that no longer are
   bool stopping = false, refusing = false;
   runtime::ScheduleStats published;
   std::vector<RequestView> views;

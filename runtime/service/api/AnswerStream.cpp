@@ -71,6 +71,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   for (size_t i = 0; i < prompts.size(); ++i) {
     auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
     job->name = asked.requestId;
+    job->owner = asked.apiKey;
     stream->jobs.push_back(std::move(job));
   }
   const auto jobs = stream->jobs;

@@ -80,6 +80,20 @@ void modelReport(JsonText &json, ServedModel &model) {
 
 } // namespace
 
+std::optional<ApiError> cancelRequest(Call &call) {
+  call.body->require("id");
+  const auto id = call.body->text("id", 1 << 10);
+  if (call.document.error())
+    return call.document.error();
+  const size_t ended = call.generation.model->service().end(*id, call.request->apiKey);
+  if (!ended)
+    return ApiError{404, "id: no request of this name and of your key is under way", "id",
+                    "not_found"};
+  call.responder->send(200, "application/json",
+                       JsonText().open('{').key("cancelled").value(ended).close().text());
+  return std::nullopt;
+}
+
 std::string liveReport(const ModelRegistry &models, std::string_view version, bool draining) {
   JsonText json;
   json.open('{').key("version").value(version);

@@ -1,6 +1,7 @@
 //===- RouteTable.cpp - The rows, and what no engine has --------------------===//
 #include "runtime/service/api/RouteTable.h"
 
+#include "runtime/service/api/Live.h"
 #include "runtime/service/api/Prompts.h"
 
 #include "runtime/engine/JsonText.h"
@@ -54,6 +55,7 @@ constexpr PostRoute kPosts[] = {
     {"/tokenize", tokenize, false, kOpenAI, "ids of a text or of messages"},
     {"/detokenize", detokenize, false, kOpenAI, "the text of ids"},
     {"/apply-template", applyTemplate, false, kOpenAI, "messages as the model reads them"},
+    {"/live/cancel", cancelRequest, false, kOpenAI, "ends a request that is under way"},
     {"/v1/rerank", scoring, false, kCohere, kScores},
     {"/v2/rerank", scoring, false, kCohere, kScores},
     {"/rerank", scoring, false, kCohere, kScores},
