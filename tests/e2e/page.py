@@ -10,6 +10,7 @@ import time
 
 import browser as browsers
 import page_talk
+import page_versions
 import suite as suites
 from server import Server, Stream
 
@@ -407,7 +408,19 @@ class Checks:
             page.wait("Number(document.querySelector('#rate').innerText) > 0")
             page.wait("document.querySelectorAll('.bars i').length > 3 && document.querySelector('.rates polyline')")
             rate = page.text("#rate")
+            page.wait("document.querySelectorAll('.first-token path').length > 0")
             page.picture(self.pictures / "live.png")
+            name = page.texts("#requests tbody tr:first-child td")[0]
+            page.click("#requests .cancel")
+            page.wait("document.querySelector('#running').innerText === '3'")
+            assert name in page.text(".said"), page.text(".said")
+            ends = [event["error"]["code"] for event in streams[0].events() if "error" in event]
+            assert ends == ["E0559"], ends
+            page.size(390, 844, phone=True)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            page.picture(self.pictures / "live-phone.png")
+            assert wide <= 390, f"the page is {wide} wide on a phone of 390"
+            page.size(1280, 1000)
         finally:
             for stream in streams:
                 stream.leave()
@@ -493,6 +506,7 @@ def add(suite, ingot, checkpoint, pictures):
                 suite.check("page: hostile text stays text", checks.afresh(checks.harmless))
                 suite.check("page: failures in words", checks.afresh(checks.fails_in_words))
                 page_talk.add(suite, checks)
+                page_versions.add(suite, checks)
                 suite.check("page: names, Tab, a phone's width", checks.afresh(checks.reachable))
             suite.check("page: live", checks.live)
             suite.check("page: live, two busy models", lambda: page_talk.live_of_many(checks))

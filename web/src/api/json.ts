@@ -2,10 +2,19 @@ import { failureOf, failureOfNetwork } from './failure'
 import { authorization } from './key'
 
 /** The JSON of a GET. Throws Failure. */
-export async function getJson<T>(path: string): Promise<T> {
+export function getJson<T>(path: string): Promise<T> {
+  return askJson(path, { headers: authorization(), cache: 'no-store' })
+}
+
+/** Of a POST. */
+export function postJson<T>(path: string, body: unknown): Promise<T> {
+  return askJson(path, { method: 'POST', headers: { ...authorization(), 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+}
+
+async function askJson<T>(path: string, init: RequestInit): Promise<T> {
   let response: Response
   try {
-    response = await fetch(path, { headers: authorization(), cache: 'no-store' })
+    response = await fetch(path, init)
   } catch {
     throw failureOfNetwork(false)
   }

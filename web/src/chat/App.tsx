@@ -3,6 +3,7 @@ import { Icon } from '../look/Icon'
 import { chat } from './chat'
 import { Composer } from './Composer'
 import { FailureNote } from './FailureNote'
+import { versionAt } from './forks'
 import { MessageView } from './MessageView'
 import { SettingsDialog } from './SettingsDialog'
 import { Sidebar } from './Sidebar'
@@ -103,6 +104,7 @@ function Messages({ openSettings }: { openSettings: () => void }) {
             <MessageView
               key={message.id}
               message={message}
+              version={versionAt(current, i)}
               last={i === current.messages.length - 1}
               leftOut={i < current.from}
               border={i === current.from && i > 0}

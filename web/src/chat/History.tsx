@@ -7,19 +7,21 @@ import type { Conversation } from './conversation'
 function holds(conversation: Conversation, sought: string): boolean {
   const words = sought.toLowerCase().split(/\s+/).filter(Boolean)
   if (!words.length) return true
-  const all = [conversation.title, ...conversation.messages.map(message => message.content)].join('\n').toLowerCase()
+  const versions = conversation.forks?.flatMap(fork => fork.tails.flat()) ?? []
+  const all = [conversation.title, ...[...conversation.messages, ...versions].map(message => message.content)].join('\n').toLowerCase()
   return words.every(word => all.includes(word))
 }
 
 export function History({ sought, open }: { sought: string; open: (id: string) => void }) {
   const [renaming, setRenaming] = useState('')
-  const found = chat.conversations.filter(one => holds(one, sought))
+  const all = chat.conversations.filter(one => holds(one, sought))
+  const found = [...all.filter(one => one.pinned), ...all.filter(one => !one.pinned)]
   return (
     <ul class="history">
       {found.map(one => {
         const title = one.title || 'Untitled'
         return (
-          <li key={one.id} class={one.id === chat.current.id ? 'current' : undefined}>
+          <li key={one.id} class={`${one.id === chat.current.id ? 'current' : ''}${one.pinned ? ' pinned' : ''}`}>
             {renaming === one.id
               ? <TitleField conversation={one} close={() => setRenaming('')} />
               : (
@@ -27,6 +29,10 @@ export function History({ sought, open }: { sought: string; open: (id: string) =
                   <button type="button" class="title" title={title} aria-current={one.id === chat.current.id ? 'true' : undefined}
                     onClick={() => open(one.id)} onDblClick={() => setRenaming(one.id)}>
                     {title}
+                  </button>
+                  <button type="button" class="icon small pin" aria-pressed={!!one.pinned} aria-label={`Pin: ${title}`} title={one.pinned ? 'Let it go from the top' : 'Keep at the top'}
+                    onClick={() => chat.pin(one)}>
+                    <Icon name="pin" />
                   </button>
                   <button type="button" class="icon small rename" aria-label={`Rename: ${title}`} title="Rename" onClick={() => setRenaming(one.id)}>
                     <Icon name="edit" />

@@ -5,11 +5,12 @@ import { Markdown } from '../markdown/Markdown'
 import { chat } from './chat'
 import type { Message, ToolCall } from './conversation'
 
-type Props = { message: Message; last: boolean; leftOut: boolean; border: boolean; streaming: boolean; busy: boolean }
+type Version = { number: number; of: number } | null
+type Props = { message: Message; version: Version; last: boolean; leftOut: boolean; border: boolean; streaming: boolean; busy: boolean }
 
 const SPEAKER = { user: 'You', assistant: 'Model', tool: 'Tool' }
 
-export function MessageView({ message, last, leftOut, border, streaming, busy }: Props) {
+export function MessageView({ message, version, last, leftOut, border, streaming, busy }: Props) {
   const [editing, setEditing] = useState(false)
   const { role } = message
   return (
@@ -23,6 +24,7 @@ export function MessageView({ message, last, leftOut, border, streaming, busy }:
         {last && !busy && message.toolCalls && <ToolResults calls={message.toolCalls} />}
         {!streaming && !editing && (
           <footer>
+            {version && <Versions id={message.id} version={version} busy={busy} />}
             <CopyButton text={() => message.content} label="Copy this message" />
             {role !== 'tool' && (
               <button type="button" class="icon small edit" disabled={busy} aria-label="Edit this message" title="Edit" onClick={() => setEditing(true)}>
@@ -39,6 +41,21 @@ export function MessageView({ message, last, leftOut, border, streaming, busy }:
         )}
       </li>
     </>
+  )
+}
+
+/** ‹ 2/3 › */
+function Versions({ id, version: { number, of }, busy }: { id: string; version: { number: number; of: number }; busy: boolean }) {
+  return (
+    <span class="versions" role="group" aria-label={`Version ${number} of ${of}`}>
+      <button type="button" class="icon small" disabled={busy || number === 1} aria-label="The version before" title="The version before" onClick={() => chat.turn(id, -1)}>
+        <Icon name="back" />
+      </button>
+      <span>{number}/{of}</span>
+      <button type="button" class="icon small" disabled={busy || number === of} aria-label="The next version" title="The next version" onClick={() => chat.turn(id, 1)}>
+        <Icon name="forth" />
+      </button>
+    </span>
   )
 }
 
@@ -129,7 +146,7 @@ function Editor({ message, close }: { message: Message; close: () => void }) {
       <div class="row">
         <button type="button" class="main" onClick={done}>{asks ? 'Ask again' : 'Keep'}</button>
         <button type="button" onClick={close}>Cancel</button>
-        {asks && <small>What follows this message goes away.</small>}
+        {asks && <small>What was asked and answered stays beside it: ‹ 1/2 ›.</small>}
       </div>
     </div>
   )

@@ -7,6 +7,7 @@ import { asFailure, Failure } from '../api/failure'
 import { listModels, type Model } from '../api/json'
 import type { Attachment } from './attachment'
 import { emptyConversation, exportText, importText, newId, titleOf, type Conversation, type Message, type ToolCall } from './conversation'
+import { branch, dropEmpty, turn } from './forks'
 import { requestBody } from './requestBody'
 import type { Settings } from './settings'
 import * as storage from './storage'
@@ -98,6 +99,12 @@ class Chat {
     this.changed()
   }
 
+  pin(conversation: Conversation) {
+    conversation.pinned = !conversation.pinned
+    this.save(conversation)
+    this.changed()
+  }
+
   remove(which: Conversation[]) {
     if (which.some(one => one.id === this.answering?.conversation)) this.stop()
     this.conversations = this.conversations.filter(one => !which.includes(one))
@@ -161,26 +168,45 @@ class Chat {
     void this.answer(conversation)
   }
 
-  /** A new answer in the place of the last, or of one that never came. */
+  /** A new answer beside the last, or in the place of one that never came. */
   again() {
     const conversation = this.current
     if (this.answering || !conversation.messages.length) return
-    if (conversation.messages.at(-1)?.role === 'assistant') this.cut(conversation, conversation.messages.length - 1)
+    const last = conversation.messages.at(-1)
+    if (last?.role === 'assistant') {
+      // What broke off before it said anything worth keeping is replaced.
+      if (last.ending === 'failed') this.cut(conversation, conversation.messages.length - 1)
+      else branch(conversation, conversation.messages.length - 1)
+    }
     void this.answer(conversation)
   }
 
-  /** A user's message is asked anew, and what followed is gone; another message is just changed. */
+  /** A user's message is asked anew, beside what it was; the last answer gets another version; other messages are changed. */
   edit(id: string, text: string) {
     const conversation = this.current
     const at = conversation.messages.findIndex(message => message.id === id)
     const old = conversation.messages[at]
     if (!old || this.answering) return
     if (old.role === 'user') {
-      this.cut(conversation, at)
+      branch(conversation, at)
       if (at === 0 && conversation.title === titleOf(old.content)) conversation.title = '' // a given name stays
       return this.send(text, old.files)
     }
-    conversation.messages[at] = { ...old, content: text, timing: undefined }
+    const changed = { ...old, content: text, timing: undefined }
+    if (at === conversation.messages.length - 1) {
+      branch(conversation, at)
+      return this.append(conversation, { ...changed, id: newId() })
+    }
+    conversation.messages = conversation.messages.map(message => (message === old ? changed : message))
+    this.save(conversation)
+    this.changed()
+  }
+
+  /** Another version of a message and of all that follows it. */
+  turn(id: string, step: number) {
+    const conversation = this.current
+    if (this.answering?.conversation === conversation.id) return
+    turn(conversation, conversation.messages.findIndex(message => message.id === id), step)
     this.save(conversation)
     this.changed()
   }
@@ -284,8 +310,10 @@ class Chat {
     }
     this.answering = null
     // Of an answer that never began nothing stays.
-    if (!message.content && !message.reasoning && !message.toolCalls && message.ending !== 'stop')
+    if (!message.content && !message.reasoning && !message.toolCalls && message.ending !== 'stop') {
       this.cut(conversation, conversation.messages.length - 1)
+      dropEmpty(conversation)
+    }
     if (this.conversations.includes(conversation)) this.save(conversation)
     this.changed()
   }

@@ -28,12 +28,21 @@ export type Message = {
   model?: string
 }
 
+/** What else was said at one place. */
+export type Fork = {
+  after: string // the message before it; '': the beginning
+  chosen: number
+  tails: Message[][] // all that follows there; that of the chosen one is in `messages`, and empty here
+}
+
 export type Conversation = {
   id: string
   title: string
   updated: number // ms of the epoch
   from: number // messages before this one are no longer sent
   messages: Message[]
+  forks?: Fork[]
+  pinned?: boolean
 }
 
 export function newId(): string {
@@ -81,10 +90,30 @@ function readFiles(value: unknown): Attachment[] | undefined {
   return value.filter(isObject).map(file => ({ name: text(file.name, 200), text: text(file.text) }))
 }
 
+function readId(value: unknown): string {
+  const id = text(value, 40)
+  return /^[0-9a-z]{8,40}$/.test(id) ? id : newId()
+}
+
+function readFork(value: unknown): Fork | null {
+  if (!isObject(value) || !Array.isArray(value.tails)) return null
+  const tails = value.tails.slice(0, 256).map(tail => (Array.isArray(tail) ? tail.slice(0, 4096).map(readMessage) : [null]))
+  if (tails.length < 2 || tails.some(tail => tail.some(message => !message))) return null
+  const chosen = Math.min(Math.floor(count(value.chosen)), tails.length - 1)
+  tails[chosen] = []
+  return { after: text(value.after, 40), chosen, tails: tails as Message[][] }
+}
+
+/** What several messages are called by one name would be drawn and found wrongly: then all get new ones. */
+function hasTwins(messages: Message[], forks: Fork[]): boolean {
+  const ids = [...messages, ...forks.flatMap(fork => fork.tails.flat())].map(message => message.id)
+  return new Set(ids).size < ids.length
+}
+
 function readMessage(value: unknown): Message | null {
   if (!isObject(value) || typeof value.content !== 'string') return null
   if (value.role !== 'user' && value.role !== 'assistant' && value.role !== 'tool') return null
-  const message: Message = { id: newId(), role: value.role, content: text(value.content) }
+  const message: Message = { id: readId(value.id), role: value.role, content: text(value.content) }
   if (value.reasoning) message.reasoning = text(value.reasoning)
   if (value.toolCallId) message.toolCallId = text(value.toolCallId, 200)
   if (value.model) message.model = text(value.model, 200)
@@ -100,9 +129,13 @@ export function readConversation(value: unknown): Conversation | null {
   if (!isObject(value) || !Array.isArray(value.messages)) return null
   const messages = value.messages.slice(0, 4096).map(readMessage)
   if (messages.some(message => !message)) return null
-  const id = text(value.id, 40)
+  const forks = (Array.isArray(value.forks) ? value.forks.slice(0, 1024).map(readFork) : []).filter(fork => fork !== null)
+  const twins = hasTwins(messages as Message[], forks)
+  if (twins) for (const message of messages) message!.id = newId()
   return {
-    id: /^[0-9a-z]{8,40}$/.test(id) ? id : newId(),
+    id: readId(value.id),
+    ...(forks.length && !twins ? { forks } : {}),
+    ...(value.pinned === true ? { pinned: true } : {}),
     title: text(value.title, 200),
     updated: count(value.updated) || Date.now(),
     from: Math.min(Math.floor(count(value.from)), messages.length),

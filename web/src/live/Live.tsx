@@ -5,7 +5,7 @@ import { keepKey, readKey } from '../api/key'
 import { Icon } from '../look/Icon'
 import { WithCode } from '../look/WithCode'
 import { ThemeSwitch } from '../look/ThemeSwitch'
-import { Bars, duration, RateChart } from './charts'
+import { Bars, duration, FirstTokenChart, RateChart } from './charts'
 import { RequestTable } from './RequestTable'
 import { rateBetween, type ModelReport, type Rate, type Report } from './report'
 
@@ -102,10 +102,11 @@ function Model({ model, rates }: { model: ModelReport; rates: Rate[] }) {
       </dl>
       <div class="charts">
         <RateChart rates={rates} />
+        <FirstTokenChart rates={rates} />
         <Bars title="Time to first token" histogram={model.ttft} />
         <Bars title="Between tokens" histogram={model.itl} />
       </div>
-      <RequestTable requests={model.requests} leftOut={model.requests_left_out} />
+      <RequestTable model={model.name} requests={model.requests} leftOut={model.requests_left_out} />
     </section>
   )
 }

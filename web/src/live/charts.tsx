@@ -44,6 +44,34 @@ export function RateChart({ rates }: { rates: Rate[] }) {
   )
 }
 
+/** A point for each second in which a request got its first token. */
+export function FirstTokenChart({ rates }: { rates: Rate[] }) {
+  const now = rates.at(-1)?.clock ?? 0
+  const width = span(rates)
+  const seen = rates.filter(rate => rate.clock >= now - width && rate.ttft !== null) as (Rate & { ttft: number })[]
+  const worst = Math.max(0, ...seen.map(rate => rate.ttft))
+  const most = roundUp(Math.max(10, worst * 1000)) / 1000
+  const last = seen.at(-1)
+  const words = last ? `Time to the first token by and by; lately ${duration(last.ttft)}, at most ${duration(worst)}` : 'Time to the first token by and by: none yet'
+  return (
+    <figure class="chart rates first-token">
+      <figcaption>Time to first token, by and by {last && <small>lately {duration(last.ttft)}</small>}</figcaption>
+      <div class="plot">
+        <span class="top">{duration(most)}</span>
+        <span class="middle">{duration(most / 2)}</span>
+        <svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label={words}>
+          {seen.map(rate => {
+            const x = (1000 * (1 - (now - rate.clock) / width)).toFixed(1)
+            // A line without length: its round ends are a dot, whatever the picture is stretched to.
+            return <path d={`M${x},${(100 * (1 - rate.ttft / most)).toFixed(1)}h0`} />
+          })}
+        </svg>
+      </div>
+      <div class="axis"><span>−{width < 120 ? `${Math.round(width)} s` : `${(width / 60).toFixed(1)} min`}</span><span>now</span></div>
+    </figure>
+  )
+}
+
 /** Up to five edges of buckets, evenly spread. */
 function edges(from: number, buckets: number): number[] {
   const parts = [4, 3, 2].find(n => buckets % n === 0) ?? 1

@@ -40,8 +40,8 @@ export type ModelReport = {
 
 export type Report = { version: string; clock_s: number; draining: boolean; models: ModelReport[] }
 
-/** New tokens and prompt tokens a second, between two reports. */
-export type Rate = { clock: number; decode: number; prompt: number }
+/** New tokens and prompt tokens a second, between two reports, and the mean wait for the first token of requests that got it. */
+export type Rate = { clock: number; decode: number; prompt: number; ttft: number | null }
 
 export function rateBetween(old: Report | null, now: Report, name: string): Rate | null {
   const before = old?.models.find(model => model.name === name)
@@ -52,5 +52,7 @@ export function rateBetween(old: Report | null, now: Report, name: string): Rate
   const prompt = after.prompt_tokens - before.prompt_tokens
   // Counts that fall belong to another process, or to an engine that took the place.
   if (seconds <= 0 || decode < 0 || prompt < 0) return null
-  return { clock: now.clock_s, decode: decode / seconds, prompt: prompt / seconds }
+  const begun = after.ttft.count - before.ttft.count
+  const ttft = begun > 0 ? (after.ttft.sum - before.ttft.sum) / begun : null
+  return { clock: now.clock_s, decode: decode / seconds, prompt: prompt / seconds, ttft }
 }

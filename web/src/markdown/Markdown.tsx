@@ -8,9 +8,12 @@
 // are already there stay while an answer grows, so that a selection survives.
 import './markdown.css'
 import { Component, type ComponentChild } from 'preact'
-import { Lexer, type Token, type Tokens } from 'marked'
+import { Marked, type Token, type Tokens } from 'marked'
 import { CopyButton } from '../look/CopyButton'
+import { Formula, formulas } from './Formula'
 import { highlight } from './highlight'
+
+const marked = new Marked({ gfm: true, breaks: true, extensions: formulas })
 
 // The lexer escapes nothing, but its text tokens may hold entities that the writer meant as such.
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', mdash: '—', ndash: '–', hellip: '…', times: '×' }
@@ -54,6 +57,7 @@ function inline(tokens: Token[] | undefined): ComponentChild[] {
       case 'link': return link(token.href, inline(token.tokens), token.title)
       case 'image': return link(token.href, `[image: ${token.text || token.href}]`)
       case 'escape': return token.text
+      case 'formula': return <Formula key={token.raw} raw={token.raw} tex={token.tex} block={token.block} />
       case 'html': return token.raw
       case 'text': return token.tokens ? <>{inline(token.tokens)}</> : unescapeEntities(token.text)
       default: return token.raw
@@ -121,6 +125,7 @@ function blocks(tokens: Token[]): ComponentChild[] {
       case 'list': return <List token={token as Tokens.List} />
       case 'table': return <Table token={token as Tokens.Table} />
       case 'hr': return <hr />
+      case 'formula': return <p><Formula key={token.raw} raw={token.raw.trim()} tex={token.tex} block /></p>
       case 'html': return <p class="raw">{token.raw.trim()}</p>
       default: return <p>{token.raw}</p>
     }
@@ -129,7 +134,7 @@ function blocks(tokens: Token[]): ComponentChild[] {
 
 function lex(text: string): Token[] | null {
   try {
-    return new Lexer({ gfm: true, breaks: true }).lex(text)
+    return marked.lexer(text)
   } catch {
     return null // deeper than the stack
   }
