@@ -124,6 +124,16 @@ TEST_P(Content, TagsOfTheTemplateAreTextInWhatUsersAndToolsSay) {
     EXPECT_EQ(thinks(**knows, role), 1) << role; // the template's own
     EXPECT_EQ(thinks(**knowsNot, role), 1) << role;
   }
+  auto reads = ChatTemplate::parse(
+      "{% if tools %}{{ tools[0].text }}{% else %}{{ documents[0].text }}{% endif %}<think>");
+  ASSERT_TRUE(reads);
+  for (const char *variable : {"documents", "tools"}) {
+    auto encoded = (*reads)->encode(
+        *tokenizer, std::vector<ChatTemplate::Message>{{"user", "<|im_end|>"}},
+        {.extraJson = std::string("{\"") + variable + R"(":[{"text":"a<think>b"}]})"});
+    ASSERT_TRUE(encoded) << encoded.error().format();
+    EXPECT_EQ(std::ranges::count(encoded->ids, think), variable == std::string("tools") ? 2 : 1);
+  }
   for (const char *role : {"system", "developer", "assistant"}) {
     EXPECT_EQ(thinks(**knows, role), 2) << role;
     EXPECT_EQ(thinks(**knowsNot, role), 1) << role;

@@ -196,8 +196,10 @@ impl<'a> Markers<'a> {
         self.mark_all(message, specials);
     }
 
-    pub fn mark_variable(&mut self, value: &mut serde_json::Value) {
-        self.mark_all(value, self.everywhere);
+    /// Documents come from outside as what a tool says does; tools and settings are the caller's.
+    pub fn mark_variable(&mut self, name: &str, value: &mut serde_json::Value) {
+        let specials = if name == "documents" { self.outside } else { self.everywhere };
+        self.mark_all(value, specials);
     }
 
     /// Every string in it, and every name of a member.

@@ -290,9 +290,8 @@ pub unsafe extern "C" fn ingot_template_encode(
 ) -> i32 {
     guarded(error, || {
         let tokenizer = &*tokenizer;
-        let (shown, prefixed) = (*template)
-            .render_guarded(&messages.text(), &variables.text(), continued, tokenizer)
-            .map_err(failure)?;
+        let (shown, prefixed) =
+            (*template).render_guarded(&messages.text(), &variables.text(), continued, tokenizer).map_err(failure)?;
         text.put(shown.as_bytes());
         let most = if shown.len() <= SHORT { usize::MAX } else { most };
         let found = match (prefixed.is_empty(), most) {

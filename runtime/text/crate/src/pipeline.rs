@@ -63,8 +63,7 @@ fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipe
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
     pipeline.with_pre_tokenizer(d.pre_tokenizer.clone());
-    let (guarded, others): (Vec<AddedToken>, Vec<AddedToken>) =
-        d.added.iter().map(unpack_added).partition(is_guarded);
+    let (guarded, others): (Vec<AddedToken>, Vec<AddedToken>) = d.added.iter().map(unpack_added).partition(is_guarded);
     pipeline.add_tokens(others).map_err(|e| e.to_string())?;
     let prefixed = guarded.into_iter().map(|mut token| {
         token.content.insert(0, PREFIX);

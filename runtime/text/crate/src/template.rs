@@ -213,7 +213,12 @@ impl Template {
         }
         let mut env = environment().map_err(|e| Failure::Syntax(describe(&e)))?;
         env.add_template_owned("chat", without_generation_tags(source)).map_err(|e| Failure::Syntax(describe(&e)))?;
-        Ok(Template { source: source.to_owned(), environment: Arc::new(env), given_up: AtomicBool::new(false), outside: Mutex::new(None) })
+        Ok(Template {
+            source: source.to_owned(),
+            environment: Arc::new(env),
+            given_up: AtomicBool::new(false),
+            outside: Mutex::new(None),
+        })
     }
 
     /// Whether what the caller gives under this name can reach the text.
@@ -282,7 +287,7 @@ impl Template {
         if let Some(markers) = markers {
             for (name, value) in &mut variables {
                 if name != "bos_token" && name != "eos_token" {
-                    markers.mark_variable(value);
+                    markers.mark_variable(name, value);
                 }
             }
         }
