@@ -1,6 +1,7 @@
 //===- Compile.cpp - The phases of a compilation --------------------------===//
 #include "compiler/driver/Compile.h"
 #include "codegen/cpu/CpuCodegen.h"
+#include "compiler/driver/BriefText.h"
 #include "compiler/driver/CachePlace.h"
 #include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/CrashWords.h"
@@ -154,7 +155,7 @@ private:
         return ok.error();
     }
     std::string printed = asText(stage == Emit::Kernel ? *kernelsOf(*module, options.kernel) : *module);
-    if (auto ok = writeText(printed, options.output); !ok)
+    if (auto ok = writeText(options.brief ? briefly(printed) : printed, options.output); !ok)
       return ok.error();
     return true;
   }

@@ -177,6 +177,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   app.add_option("--emit", emit, "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
       ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"}));
   CLI::Option *kernel = app.add_option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")->type_name("NAME");
+  CLI::Option *brief = app.add_flag("--brief", o.brief, "of --emit lm, fused, kernel or plan: without most weights, long lines cut; for reading");
   app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
                  "in DIR, and its path is printed")
       ->type_name("DIR");
@@ -248,6 +249,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
   if (kernel->count() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm && o.emit != Emit::Cuda)
     return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels", "--emit asm --kernel " + o.kernel);
+  if (brief->count() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Kernel && o.emit != Emit::Plan)
+    return usage("E0476", "--brief has nothing to shorten", "it is for IR that is printed", "--emit fused --brief");
   o.intoCache = o.emit == Emit::Engine && o.output.empty() && !o.cache.empty();
   if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache)
     return usage("E0405", "no engine to write", "-o names the file; with --cache DIR alone it is kept there",

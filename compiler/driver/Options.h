@@ -47,6 +47,7 @@ struct CompileOptions {
   std::string remarks;                ///< "", "passed", "missed", "all"
   Emit emit = Emit::Engine;
   std::string kernel;                 ///< alone, of what is emitted; or empty
+  bool brief = false;                 ///< IR is emitted for reading (BriefText.h)
   std::string tuneFor;                ///< rows of this CPU, "native", or empty: of each level's machine
   std::string tuning;                 ///< file of rows, instead of those that are shipped
   bool noTuning = false;              ///< the cost model alone

@@ -16,7 +16,7 @@ Action defineCompile(CLI::App &app) {
         "--dump-after", "--emit",     "--remarks",  "-o",          "-j",        "--chat-template",
         "--tune-for",   "--tuning",   "--ignore-key", "--kernel"})
     app.add_option(flag);
-  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning"})
+  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning", "--brief"})
     app.add_flag(flag);
   return nullptr;
 }
