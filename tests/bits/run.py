@@ -1,7 +1,7 @@
 """The guard of bits: what models answer, byte for byte, against the stored list (bits.json).
 
   run.py --check [--long] [--filter TEXT] [--junit FILE]     exit code 1 where a case moved
-  run.py --write [--long] [--filter TEXT]                    stores what is computed now, for those cases
+  run.py --write [--long] [--filter TEXT] [--missing]        stores what is computed now, for those cases
          --ingot BIN --checkpoints DIR --work DIR            (of ./dev, by default)
 
 A case is a model compiled with some options. Kept of it are a hash of the logits of a long prompt (longer than a step, a page, a block of
@@ -60,8 +60,8 @@ class Run:
 
 def ways(case, long):
     if case.emulator:
-        return [Run("emulator", 2, case.tokens, 4)]
-    runs = [Run("avx2", 2, case.tokens, 4), Run(levels()[-1], 1, case.tokens // 2 + 1, 3)]
+        return [Run("emulator", 2, 64, 4)]
+    runs = [Run("avx2", 2, 64, 4), Run(levels()[-1], 1, 33, 3)]
     if long and case.model != "gemma3":  # a row of its logits is a megabyte
         runs += [Run(level, threads, tokens, sequences) for level in levels() for threads, tokens, sequences in ((2, 16, 1), (1, 7, 4))]
     return runs
@@ -102,7 +102,7 @@ def computed(ingot, case, model, long):
     engine = ingot.work / "engine.ingot"
     target = () if case.emulator else ("--target", "cpu" if len(levels()) > 1 else "cpu:avx2")
     ingot("compile", path, "-o", engine, "--quiet", "-j", 1, *target, *model.compile, *case.options)
-    length, new = (40, 3) if case.emulator and case.tokens == 64 else (150, 3) if case.emulator else (model.positions - 8, 8)
+    length, new = (40, 3) if case.emulator else (model.positions - 8, 8)
     seen = {}
     for number, run in enumerate(ways(case, long)):
         found = {"logits": logits(ingot, engine, model, run, length),
@@ -178,13 +178,16 @@ def main():
     parser.add_argument("--junit", type=pathlib.Path)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--filter", default="", metavar="TEXT", help="cases whose name holds it")
+    parser.add_argument("--missing", action="store_true", help="cases alone that the list lacks")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
     every = listed.cases()
     names = [case.name for case in every]
     assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)
-    chosen = [case for case in every if options.filter.lower() in case.name and (options.long or not case.long)]
+    entries = read_list()
+    chosen = [case for case in every if options.filter.lower() in case.name and (options.long or not case.long) and
+              not (options.missing and case.name in entries)]
     if not chosen and not options.junit:
         sys.exit(f"run.py: no case holds {options.filter!r}{'' if options.long else '; --long has more'}")
     known = made.models(options.checkpoints)
@@ -200,7 +203,7 @@ def main():
 
     # The longest begin first: real checkpoints and the emulator.
     order = sorted(chosen, key=lambda case: not (case.emulator or case.model in ("smollm2", "gemma3")))
-    start, entries, suite = time.monotonic(), read_list(), Suite()
+    start, suite = time.monotonic(), Suite()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
         futures = {case: workers.submit(compute, case) for case in order}
         for case in order:
@@ -210,15 +213,14 @@ def main():
                 if options.write:
                     old = entries.get(case.name)
                     entries[case.name] = folded(case, found, old)
+                    write_list({name: entry for name, entry in entries.items() if name in names})
                     return "" if old == entries[case.name] else "new" if old is None else "moved"
                 assert case.name in entries, "the list has no such case: run.py --write makes one"
                 moved, lacks = compare(entries[case.name], found)
                 assert not moved, "\n".join(moved)
                 return f"not in the list: {', '.join(lacks)}; run.py --write on this machine adds it" if lacks else ""
             suite.check(f"bits {case.name}", check)
-    if options.write:
-        write_list({name: entry for name, entry in entries.items() if name in names})
-    elif not options.filter:
+    if options.check and not options.filter:
         stale = sorted(set(entries) - set(names))
         if stale:
             suite.check("bits: the list has no other cases", lambda: (_ for _ in ()).throw(AssertionError(", ".join(stale))))
