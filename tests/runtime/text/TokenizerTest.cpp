@@ -114,11 +114,16 @@ TEST_P(Tiny, encodesWithinANumberOfIds) {
   }
 }
 
-/// A byte-level vocabulary of all bytes and "ab", as GPT-2 writes them.
-static std::string plainBytesJson() {
+/// A byte-level vocabulary of all bytes (or, as many have it, without some control characters) and "ab", as GPT-2
+/// writes them.
+static std::string plainBytesJson(bool all = true) {
   std::string vocab;
   int others = 0;
   for (int byte = 0; byte < 256; ++byte) {
+    if (!all && (byte == 4 || byte == 0x1d || byte >= 0xf1)) {
+      others += byte < 33 || byte == 173;
+      continue;
+    }
     const bool shown = (byte >= 33 && byte <= 126) || (byte >= 161 && byte != 173);
     const int character = shown ? byte : 256 + others++;
     char escaped[8];
@@ -149,6 +154,46 @@ TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
     ASSERT_TRUE(found);
     EXPECT_FALSE(*found);
     EXPECT_LT(took, 2) << "of processor time";
+  }
+}
+
+/// What a vocabulary has no id for vanishes: it does not count, and the rest does.
+TEST(Tokenizer, aVocabularyThatLacksSomeBytesKnowsWhatIsTooLong) {
+  Opened opened = compileAndOpen(plainBytesJson(/*all=*/false), kFlatBpe.data());
+  std::string numbered, silent;
+  for (int i = 0; numbered.size() < 8 << 20; ++i) // no letter before a space
+    numbered += "word" + std::to_string(i) + " ";
+  const std::clock_t begin = std::clock();
+  auto found = opened.tokenizer->encodeWithin(numbered, 4096);
+  const double took = double(std::clock() - begin) / CLOCKS_PER_SEC;
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(*found);
+  EXPECT_LT(took, 0.5) << "of processor time";
+  for (int i = 0; i < 5000; ++i)
+    silent += i % 2 ? "\x04" : "\x1d";
+  auto little = opened.tokenizer->encodeWithin(silent + "ab", 1);
+  ASSERT_TRUE(little);
+  ASSERT_TRUE(*little) << "an id that fits was refused";
+  EXPECT_EQ(**little, std::vector<int32_t>{256});
+}
+
+/// Behind digits and marks a text is cut, too: the ids are those of the whole.
+TEST(Tokenizer, textsAreCutBehindWhateverIsShown) {
+  Opened opened = compileAndOpen(plainBytesJson(), kFlatBpe.data());
+  const char *parts[] = {"12 ", "ab. ", "! ", "a) ", "  ", "'s ", "\n ", "\xc3\xa9 ", "9  b"};
+  std::mt19937 random(3);
+  for (int round = 0; round < 3; ++round) {
+    std::string text;
+    while (text.size() < 200'000)
+      text += parts[random() % std::size(parts)];
+    auto whole = opened.tokenizer->encode(text);
+    ASSERT_TRUE(whole);
+    auto fits = opened.tokenizer->encodeWithin(text, whole->size());
+    ASSERT_TRUE(fits && *fits);
+    EXPECT_EQ(**fits, *whole);
+    auto fewer = opened.tokenizer->encodeWithin(text, whole->size() - 1);
+    ASSERT_TRUE(fewer);
+    EXPECT_FALSE(*fewer);
   }
 }
 

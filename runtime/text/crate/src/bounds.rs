@@ -9,13 +9,14 @@
 //!   ids >= bytes / longest
 //!
 //! as long as nothing vanishes on the way. So there is a bound only for normalizers and
-//! pre-tokenizers that are known to keep all, and for models that know every byte. NFC may join up
-//! to four characters; tokens that strip take white space with them, which is then not counted.
+//! pre-tokenizers that are known to keep all. Bytes that a byte-level vocabulary has no id for (many
+//! lack a few control characters) vanish, and are not counted. NFC may join up to four characters;
+//! tokens that strip take white space with them, which is then not counted.
 //!
-//! **By cutting.** Between a letter and the space behind it most tokenizers part words anyway: no
-//! token of the vocabulary reaches over that place, and no pattern of the pre-tokenizer. There a
-//! text is cut, encoded piece by piece, and left when there are ids enough. Pre-tokenizers whose
-//! patterns were not looked at, and prefixes that every piece would get, mean: no cuts.
+//! **By cutting.** Between a letter, digit or mark and the space behind it most tokenizers part words
+//! anyway: no token of the vocabulary reaches over that place, and no pattern of the pre-tokenizer.
+//! There a text is cut, encoded piece by piece, and left when there are ids enough. Pre-tokenizers
+//! whose patterns were not looked at, and prefixes that every piece would get, mean: no cuts.
 
 use crate::flat_bpe::{Tables, FLAG_BYTE_FALLBACK, FLAG_FUSE_UNK};
 use crate::pipeline::Description;
@@ -27,7 +28,7 @@ use tokenizers::AddedToken;
 struct Keeps {
     /// So many bytes may become one; None: any number.
     shrinks: Option<usize>,
-    /// What is cut between a letter and a space comes out as if it were whole.
+    /// What is cut between a character that is shown and a space comes out as if it were whole.
     cuts: bool,
 }
 
@@ -58,7 +59,7 @@ fn normalizer(value: &Value) -> Keeps {
     }
 }
 
-/// Patterns none of which reaches from a letter over the space behind it, nor looks beyond it.
+/// Patterns none of which reaches from what is no white space over the space behind it, nor looks beyond it.
 /// GPT-2's, Llama 3's, Qwen 2's, Tekken's and GPT-4o's.
 const PATTERNS: [&str; 5] = [
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -101,29 +102,39 @@ fn pre_tokenizer(value: &Value) -> Keeps {
 pub struct Bounds {
     /// Bytes that an id stands for at most; None: any number.
     longest: Option<usize>,
+    /// Bytes that may have no id.
+    silent: [bool; 256],
+    /// Characters may become others.
+    composes: bool,
     /// White space may belong to a token beside it.
     strips: bool,
-    cuts: bool,
+    /// ASCII characters behind which a space begins something new.
+    borders: [bool; 128],
 }
 
-/// Every character has an id, if need be one for each of its bytes.
-fn knows_every_byte(tables: &Tables, byte_level: bool) -> bool {
+/// Bytes of UTF-8 that have no id of their own. None: a character may stand for others, too.
+fn silent_bytes(tables: &Tables, byte_level: bool) -> Option<[bool; 256]> {
+    let mut silent = [true; 256];
     if byte_level {
-        let mut found = [false; 256];
         for id in 0..tables.ids {
             if let [byte] = *tables.bytes(id) {
-                found[byte as usize] = true;
+                silent[byte as usize] = false;
             }
         }
-        // Not those that no UTF-8 has.
-        return (0..=0xf4).all(|byte| found[byte] || byte == 0xc0 || byte == 0xc1);
+        return Some(silent);
     }
-    tables.has(FLAG_BYTE_FALLBACK) && (0..256).all(|b| tables.lookup(format!("<{b:#04X}>").as_bytes()).is_some())
+    let complete = tables.has(FLAG_BYTE_FALLBACK)
+        && (0..256).all(|b| tables.lookup(format!("<{b:#04X}>").as_bytes()).is_some());
+    complete.then_some([false; 256])
 }
 
-/// Whether the bytes have a letter with a space behind it.
-fn parted(bytes: &[u8]) -> bool {
-    bytes.windows(2).any(|pair| pair[0].is_ascii_alphabetic() && pair[1] == b' ')
+/// Takes away the characters that the bytes have a space behind.
+fn part(borders: &mut [bool; 128], bytes: &[u8]) {
+    for pair in bytes.windows(2) {
+        if pair[0].is_ascii() && pair[1] == b' ' {
+            borders[pair[0] as usize] = false;
+        }
+    }
 }
 
 impl Bounds {
@@ -134,51 +145,69 @@ impl Bounds {
         let keeps = both(normalizer(&normal), pre_tokenizer(&split));
         let byte_level = split.to_string().contains("\"ByteLevel\"");
         let plain = tables.has_bpe() && description.prefix.is_empty() && description.suffix.is_empty();
-        // Characters without an id vanish, or become one "unknown" for any number of them.
-        let complete = plain && knows_every_byte(tables, byte_level);
-        let keeps = Keeps {
-            shrinks: keeps.shrinks.filter(|_| complete),
-            cuts: keeps.cuts && plain && (complete || !tables.has(FLAG_FUSE_UNK)),
-        };
+        let silent = silent_bytes(tables, byte_level).filter(|_| plain);
+        // Not those that no UTF-8 has.
+        let complete = silent.is_some_and(|silent| (0..=0xf4).all(|b| !silent[b] || b == 0xc0 || b == 0xc1));
+        let cuts = keeps.cuts && plain && (complete || !tables.has(FLAG_FUSE_UNK));
         // A "▁" in the text has three bytes, that of a space one.
         let longest = (0..tables.ids).map(|id| tables.bytes(id).len().max(tables.string(id).len())).max().unwrap_or(0);
-        let cuts = keeps.cuts
-            && !(0..tables.ids).any(|id| parted(tables.bytes(id)))
-            && !added.iter().any(|(_, token)| token.rstrip || token.single_word || parted(token.content.as_bytes()));
+        let mut borders: [bool; 128] = std::array::from_fn(|c| cuts && (c as u8).is_ascii_graphic());
+        for id in 0..tables.ids {
+            part(&mut borders, tables.bytes(id));
+        }
+        for (_, token) in added {
+            part(&mut borders, token.content.as_bytes());
+            if token.rstrip || token.single_word {
+                borders = [false; 128];
+            }
+        }
         Bounds {
-            longest: keeps.shrinks.map(|factor| longest.max(1) * factor),
+            longest: keeps.shrinks.filter(|_| silent.is_some()).map(|factor| longest.max(1) * factor),
+            silent: silent.unwrap_or([true; 256]),
+            composes: keeps.shrinks != Some(1),
             strips: added.iter().any(|(_, token)| token.lstrip || token.rstrip),
-            cuts,
+            borders,
         }
     }
 
-    /// A number of ids that the text has at least.
-    pub fn least(&self, text: &str) -> usize {
-        let Some(longest) = self.longest else { return 0 };
-        let counted = if self.strips {
-            text.chars().filter(|c| !c.is_whitespace()).map(char::len_utf8).sum()
-        } else {
-            text.len()
-        };
-        counted.div_ceil(longest)
+    /// Bytes of the text that some id stands for, whatever stands beside them; at most `enough`.
+    fn counted(&self, text: &str, enough: usize) -> usize {
+        let bytes = text.as_bytes();
+        let known = |byte: u8| !self.silent[byte as usize];
+        if self.composes && (0x80..=0xf4).any(|b| self.silent[b] && b != 0xc0 && b != 0xc1) {
+            // What is composed may be a character without an id: only what nothing is composed with counts.
+            let alone = |at: usize| bytes[at].is_ascii() && bytes.get(at + 1).is_none_or(u8::is_ascii);
+            let white = |byte: u8| self.strips && byte.is_ascii_whitespace();
+            let counts = |at: &usize| alone(*at) && known(bytes[*at]) && !white(bytes[*at]);
+            return (0..bytes.len()).filter(counts).take(enough).count();
+        }
+        if !self.strips {
+            return bytes.iter().filter(|&&byte| known(byte)).take(enough).count();
+        }
+        let shown = text.char_indices().filter(|(_, c)| !c.is_whitespace());
+        let of = shown.flat_map(|(at, c)| bytes[at..at + c.len_utf8()].iter());
+        of.filter(|&&byte| known(byte)).take(enough).count()
+    }
+
+    /// Whether the text has more than `most` ids, as far as its length says.
+    pub fn exceeds(&self, text: &str, most: usize) -> bool {
+        let Some(enough) = self.longest.and_then(|longest| most.checked_mul(longest)) else { return false };
+        text.len() > enough && self.counted(text, enough + 1) > enough
     }
 
     /// The text in pieces of at least `size` bytes, but for the last; one where it may not be cut.
-    pub fn pieces<'a>(&self, text: &'a str, size: usize) -> impl Iterator<Item = &'a str> {
-        let mut rest = if self.cuts { text } else { "" };
-        let mut whole = (!self.cuts).then_some(text);
+    pub fn pieces<'a>(&'a self, text: &'a str, size: usize) -> impl Iterator<Item = &'a str> + 'a {
+        let mut rest = text;
+        let mut any = true; // an empty text is one piece
         std::iter::from_fn(move || {
-            if let Some(all) = whole.take() {
-                return Some(all);
-            }
-            if rest.is_empty() {
+            if rest.is_empty() && !std::mem::take(&mut any) {
                 return None;
             }
-            let from = size.clamp(1, rest.len());
+            any = false;
+            let from = size.max(1);
             let bytes = rest.as_bytes();
-            let cut = (from..bytes.len())
-                .find(|&at| bytes[at] == b' ' && bytes[at - 1].is_ascii_alphabetic())
-                .unwrap_or(bytes.len());
+            let border = |byte: u8| byte.is_ascii() && self.borders[byte as usize];
+            let cut = (from..bytes.len()).find(|&at| bytes[at] == b' ' && border(bytes[at - 1])).unwrap_or(bytes.len());
             let (piece, left) = rest.split_at(cut);
             rest = left;
             Some(piece)

@@ -237,7 +237,7 @@ impl Tokenizer {
 
     /// The ids, if there are `most` or fewer. Whether there are shows early (bounds.rs).
     pub fn encode_within(&self, text: &str, parse_special: bool, most: usize) -> Result<Option<Vec<u32>>, String> {
-        if self.bounds()?.least(text) > most {
+        if self.bounds()?.exceeds(text, most) {
             return Ok(None);
         }
         self.gather(text, most, |piece| self.encode(piece, parse_special))
@@ -245,7 +245,7 @@ impl Tokenizer {
 
     /// The same of a conversation: as shown, and with its control tokens marked (guard.rs).
     pub fn encode_guarded_within(&self, shown: &str, marked: &str, most: usize) -> Result<Option<Vec<u32>>, String> {
-        if self.bounds()?.least(shown) > most {
+        if self.bounds()?.exceeds(shown, most) {
             return Ok(None);
         }
         self.gather(marked, most, |piece| self.encode_guarded(piece))
