@@ -38,7 +38,7 @@ TEST(Compare, EqualProgramsAreEqual) {
 TEST(Compare, SeesAnotherScale) { expectChange(with(kLayer, "scale = 0.5", "scale = 0.51")); }
 TEST(Compare, SeesAnotherWindow) { expectChange(with(kLayer, "window = 3", "window = 4")); }
 TEST(Compare, SeesALostWindow) { expectChange(with(kLayer, ", window = 3 : i64", "")); }
-TEST(Compare, SeesAnotherRopeStyle) { expectChange(with(kLayer, "style = 0", "style = 1")); }
+TEST(Compare, SeesAnotherRopeStyle) { expectChange(with(kLayer, "rope_style<half>", "rope_style<interleaved>")); }
 TEST(Compare, SeesALostRope) {
   expectChange(with(kLayer, "lm.kv_append %r, %p", "lm.kv_append %p, %p"));
 }

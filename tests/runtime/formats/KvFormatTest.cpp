@@ -1,0 +1,35 @@
+//===- KvFormatTest.cpp - The table of KV formats ---------------------------===//
+#include "runtime/formats/KvFormat.h"
+
+#include <gtest/gtest.h>
+
+using namespace ingot;
+
+TEST(KvFormat, NamesFindTheirRows) {
+  for (KvFormat format : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8}) {
+    const KvFormatInfo &info = kvFormat(format);
+    EXPECT_EQ(info.id, format) << info.name;
+    EXPECT_EQ(kvFormatNamed(info.name), format);
+    EXPECT_TRUE(info.cpu || info.gpu) << info.name;
+  }
+  EXPECT_EQ(kvFormatNamed("int3"), std::nullopt);
+  EXPECT_EQ(kvFormatNamed(""), std::nullopt);
+}
+
+TEST(KvFormat, BytesOfAVector) {
+  EXPECT_EQ(kvFormat(KvFormat::F32).vectorBytes(64), 256);
+  EXPECT_EQ(kvFormat(KvFormat::F16).vectorBytes(80), 160);
+  EXPECT_EQ(kvFormat(KvFormat::Int8).vectorBytes(64), 64 + 4);
+  // Codes of 4 bits with a scale of 16 bits for each 32, the last group not whole.
+  const KvFormatInfo narrow{KvFormat::Int8, "narrow", 4, 32, 16, true, false};
+  EXPECT_EQ(narrow.scalesOf(65), 3);
+  EXPECT_EQ(narrow.valueBytes(65), 33);
+  EXPECT_EQ(narrow.vectorBytes(65), 33 + 6);
+}
+
+TEST(KvFormat, ListsAreRowsInOrder) {
+  EXPECT_EQ(kvFormatNames(isOfCpus, "and"), "f32, bf16, f16 and int8");
+  EXPECT_EQ(kvFormatNames(isOfGpus, "or"), "bf16 or fp8");
+  EXPECT_EQ(kvFormatNames([](const KvFormatInfo &format) { return format.id == KvFormat::F16; }, "or"), "f16");
+  EXPECT_EQ(kvFormatNames([](const KvFormatInfo &) { return false; }, "or"), "");
+}
