@@ -42,6 +42,13 @@ const fb::Case &caseFor(const fb::Section &section, fb::Mode mode) {
   return *section.cases()->Get(section.cases()->size() - 1); // it has no condition
 }
 
+uint8_t modesOf(const fb::Case &one, const fb::Section &section, const fb::Entry &entry) {
+  uint8_t modes = 0;
+  for (fb::Mode mode : *entry.modes())
+    modes |= uint8_t((&caseFor(section, mode) == &one) << unsigned(mode));
+  return modes;
+}
+
 std::vector<uint32_t> weightSegments(const fb::Program &program) {
   std::vector<uint32_t> segments;
   for (const fb::Weight *weight : *program.weights())

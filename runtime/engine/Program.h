@@ -31,6 +31,9 @@ bool hasMode(const fb::Entry &entry, fb::Mode mode);
 /// The launches of a section in a step of that mode: of the first case that holds.
 const fb::Case &caseFor(const fb::Section &section, fb::Mode mode);
 
+/// In which of the entry's modes a step runs that case of the section: bit m for mode m.
+uint8_t modesOf(const fb::Case &one, const fb::Section &section, const fb::Entry &entry);
+
 /// The segments that hold stored weights of the program, rising.
 std::vector<uint32_t> weightSegments(const fb::Program &program);
 

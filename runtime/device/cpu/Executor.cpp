@@ -168,9 +168,7 @@ void Executor::resolve() {
   for (const fb::Step *step : *entry.steps()) {
     const fb::Section &section = *plan->sections()->Get(step->section());
     for (const fb::Case *one : *section.cases()) {
-      uint8_t modes = 0;
-      for (fb::Mode mode : *entry.modes())
-        modes |= uint8_t((&runtime::caseFor(section, mode) == one) << unsigned(mode));
+      const uint8_t modes = runtime::modesOf(*one, section, entry);
       for (const fb::Launch *launch : *one->launches())
         resolveLaunch(*launch, *step, modes);
     }

@@ -342,9 +342,7 @@ Result<void> Executor::resolve() {
   for (const fb::Step *step : *entry().steps()) {
     const fb::Section &section = *program.sections()->Get(step->section());
     for (const fb::Case *one : *section.cases()) {
-      uint8_t modes = 0;
-      for (Mode mode : *entry().modes())
-        modes |= uint8_t((&runtime::caseFor(section, mode) == one) << unsigned(mode));
+      const uint8_t modes = runtime::modesOf(*one, section, entry());
       for (const fb::Launch *launch : *one->launches())
         if (auto ok = resolveLaunch(*launch, *step, modes); !ok)
           return ok;

@@ -274,12 +274,8 @@ std::optional<ApiError> fillMiddle(Call &call) {
   const auto grammar = readGrammar(body);
   if (call.document.error())
     return call.document.error();
-  if (grammar) {
-    auto compiled = compileGrammar(*generation.model, *grammar);
-    if (!compiled)
-      return compiled.error();
-    generation.request.grammar = std::move(*compiled);
-  }
+  if (auto error = takeGrammar(grammar, generation))
+    return error;
   if (!fillsMiddle(*generation.model))
     return ApiError{400, "this model's vocabulary has no marks for filling in the middle", "model",
                     "unsupported_model"};

@@ -239,12 +239,8 @@ std::optional<ApiError> completions(Call &call) {
   const auto suffix = body.text("suffix", kMostPromptBytes);
   if (call.document.error())
     return call.document.error();
-  if (grammar) {
-    auto compiled = compileGrammar(*generation.model, *grammar);
-    if (!compiled)
-      return compiled.error();
-    generation.request.grammar = std::move(*compiled);
-  }
+  if (auto error = takeGrammar(grammar, generation))
+    return error;
   if (echo && texts.empty())
     for (const auto &ids : prompts)
       texts.push_back(generation.model->tokenizer() ? generation.model->tokenizer()->decode(ids)

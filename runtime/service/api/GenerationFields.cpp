@@ -356,6 +356,17 @@ std::optional<AskedGrammar> readGrammar(const Fields &body) {
   return asked;
 }
 
+std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
+                                    Generation &generation) {
+  if (!asked)
+    return std::nullopt;
+  auto compiled = compileGrammar(*generation.model, *asked);
+  if (!compiled)
+    return compiled.error();
+  generation.request.grammar = std::move(*compiled);
+  return std::nullopt;
+}
+
 Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
                                                              const AskedGrammar &asked) {
   auto grammar = model.grammar(asked.kind, asked.source);

@@ -70,6 +70,9 @@ struct AskedGrammar {
 /// response_format of chat, structured_outputs, the guided_* fields, grammar and json_schema;
 /// nullopt: any text may be given.
 std::optional<AskedGrammar> readGrammar(const Fields &body);
+/// Has the request's answers match what was asked for, if anything was; errors name the field.
+std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
+                                    Generation &generation);
 /// Compiles it; errors name the field.
 Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
                                                              const AskedGrammar &asked);

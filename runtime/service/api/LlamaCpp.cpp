@@ -96,12 +96,8 @@ private:
 
 std::optional<ApiError> submit(Call &call, Generation generation, std::vector<int32_t> ids,
                                bool tokens, const std::optional<AskedGrammar> &grammar) {
-  if (grammar) {
-    auto compiled = compileGrammar(*generation.model, *grammar);
-    if (!compiled)
-      return compiled.error();
-    generation.request.grammar = std::move(*compiled);
-  }
+  if (auto error = takeGrammar(grammar, generation))
+    return error;
   truncatePrompt(generation, ids);
   takeWhatFits(generation, ids.size());
   generation.choices = 1;

@@ -290,12 +290,8 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
       return ApiError{400, "suffix: this model's vocabulary has no marks for filling in the middle",
                       "suffix", "unsupported_field"};
     prompt->ids = std::move(*ids);
-    if (input.grammar) {
-      auto grammar = compileGrammar(model, *input.grammar);
-      if (!grammar)
-        return grammar.error();
-      generation.request.grammar = std::move(*grammar);
-    }
+    if (auto error = takeGrammar(input.grammar, generation))
+      return error;
   } else {
     JsonText json;
     json.open('[');
