@@ -106,6 +106,7 @@ class Stream:
                             f"Content-Length: {len(text)}\r\n\r\n".encode() + text)
         self.held = b""
         self.status = 0
+        self.headers = {}
 
     def leave(self):
         self.socket.close()
@@ -122,8 +123,9 @@ class Stream:
     def head(self):
         if not self.status:
             self.status = int(self._line().split()[1])
-            while self._line():
-                pass
+            while line := self._line().decode():
+                name, value = line.split(":", 1)
+                self.headers[name.lower()] = value.strip()
         return self.status
 
     def events(self):
