@@ -135,9 +135,10 @@ void Config::harmlessEverywhere() {
     return;
   }
   // What the model is, and with what it was written.
-  harmless({"_name_or_path", "architectures", "auto_map.*", "dtype", "finetuning_task", "is_decoder", "model_type",
-            "task_specific_params.*", "torch_dtype", "transformers.js_config.*",
-            "transformers_version", "unsloth_fixed", "unsloth_version"});
+  harmless({"_name_or_path", "architectures", "auto_map.*", "dtype", "finetuning_task",
+            "is_decoder", "model_type", "task_specific_params.*", "torch_dtype",
+            "transformers.js_config.*", "transformers_version", "unsloth_fixed",
+            "unsloth_version"});
   // Tokens and classes.
   harmless({"bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_bos_token_id",
             "forced_eos_token_id", "id2label.*", "label2id.*", "num_labels", "pad_token_id",
@@ -148,18 +149,48 @@ void Config::harmlessEverywhere() {
             "initializer_range", "mlp_dropout", "neftune_noise_alpha", "resid_pdrop",
             "router_aux_loss_coef", "summary_*"});
   // How transformers runs it and what it returns.
-  harmless({"_attn_implementation", "_attn_implementation_autoset", "_commit_hash",
-            "_flash_attn_2_enabled", "attn_implementation", "cache_implementation",
-            "chunk_size_feed_forward", "is_encoder_decoder", "output_attentions",
-            "output_hidden_states", "output_scores", "pruned_heads.*", "return_dict",
-            "return_dict_in_generate", "remove_invalid_values", "tie_encoder_decoder",
-            "tf_legacy_loss", "torchscript", "typical_p", "use_bfloat16", "use_cache"});
+  harmless({"_attn_implementation",
+            "_attn_implementation_autoset",
+            "_commit_hash",
+            "_flash_attn_2_enabled",
+            "attn_implementation",
+            "cache_implementation",
+            "chunk_size_feed_forward",
+            "is_encoder_decoder",
+            "output_attentions",
+            "output_hidden_states",
+            "output_scores",
+            "pruned_heads.*",
+            "return_dict",
+            "return_dict_in_generate",
+            "remove_invalid_values",
+            "tie_encoder_decoder",
+            "tf_legacy_loss",
+            "torchscript",
+            "typical_p",
+            "use_bfloat16",
+            "use_cache"});
   // Settings of generation that older checkpoints keep here; the user's options decide.
-  harmless({"bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample",
-            "early_stopping", "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty",
-            "length_penalty", "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size",
-            "num_beam_groups", "num_beams", "num_return_sequences", "repetition_penalty",
-            "suppress_tokens", "temperature", "top_k", "top_p"});
+  harmless({"bad_words_ids",
+            "begin_suppress_tokens",
+            "diversity_penalty",
+            "do_sample",
+            "early_stopping",
+            "encoder_no_repeat_ngram_size",
+            "exponential_decay_length_penalty",
+            "length_penalty",
+            "max_length",
+            "max_new_tokens",
+            "min_length",
+            "no_repeat_ngram_size",
+            "num_beam_groups",
+            "num_beams",
+            "num_return_sequences",
+            "repetition_penalty",
+            "suppress_tokens",
+            "temperature",
+            "top_k",
+            "top_p"});
   requireFlag("add_cross_attention", false);
   requirePositive("partial_rotary_factor", 1);
 }
@@ -176,13 +207,13 @@ Result<void> Config::finish() {
     keys += (keys.empty() ? "" : ", ") + inQuotes(key);
     options += line(" --ignore-key ", inQuotes(key));
   }
-  return import::refuse(cause::keyUnused,
-                        line("the model has ", one ? "a key" : "keys",
-                             " that its family does not know: ", keys),
-                        one ? "it may change what the model computes, so it is not passed over"
-                            : "they may change what the model computes, so they are not passed over",
-                        line("use another checkpoint, or, if you know that ",
-                             one ? "it is" : "they are", " harmless:", options));
+  return import::refuse(
+      cause::keyUnused,
+      line("the model has ", one ? "a key" : "keys", " that its family does not know: ", keys),
+      one ? "it may change what the model computes, so it is not passed over"
+          : "they may change what the model computes, so they are not passed over",
+      line("use another checkpoint, or, if you know that ", one ? "it is" : "they are",
+           " harmless:", options));
 }
 
 lm::ActivationKind models::readActivation(Config &config, llvm::StringRef key,

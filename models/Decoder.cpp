@@ -28,13 +28,15 @@ Result<void> models::finishConfig(Config &config, const Decoder &m, int64_t rota
   return config.finish();
 }
 
-void models::takeProjections(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+void models::takeProjections(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                             const Decoder &m) {
   model.addMatrix(weights, layer, kAttnQ, m.heads * m.headDim, m.hidden, m.attentionBias);
   model.addMatrix(weights, layer, kAttnK, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
   model.addMatrix(weights, layer, kAttnV, m.kvHeads * m.headDim, m.hidden, m.attentionBias);
 }
 
-void models::takeAttentionOutput(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+void models::takeAttentionOutput(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                                 const Decoder &m) {
   model.addMatrix(weights, layer, kAttnOutput, m.hidden, m.heads * m.headDim, m.attentionBias);
 }
 
@@ -46,13 +48,16 @@ void models::takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, 
 
 EntryWeights models::takeEmbedding(ModelBuilder &model, const Decoder &m, bool gguf) {
   EntryWeights entry;
-  entry.embedding = model.weight("token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
+  entry.embedding = model.weight(
+      "token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
   entry.normEps = m.eps;
   return entry;
 }
 
 void models::takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m, bool gguf) {
-  entry.outputNorm = model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
+  entry.outputNorm =
+      model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
   const char *output = gguf ? "output.weight" : "lm_head.weight";
-  entry.output = m.tied ? model.tiedOutput(entry.embedding, output) : model.weight("output", output, {m.vocab, m.hidden});
+  entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
+                        : model.weight("output", output, {m.vocab, m.hidden});
 }

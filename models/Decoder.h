@@ -38,7 +38,8 @@ Result<void> finishConfig(Config &config, const Decoder &m, int64_t rotary);
 /// Queries, keys and values.
 void takeProjections(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
 /// The projection of what attention found.
-void takeAttentionOutput(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
+void takeAttentionOutput(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                         const Decoder &m);
 /// Gate, up and down.
 void takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
 

@@ -118,8 +118,10 @@ ImportedModel models::importLlama(mlir::MLIRContext &context, const import::Chec
                                   Error &why) {
   bool gguf = checkpoint.container == import::Container::Gguf;
   Config config(checkpoint, gguf ? "llama." : "");
-  Llama m = gguf ? readGguf(config, checkpoint)
-                 : readHf(config, llvm::StringRef(checkpoint.architecture).starts_with_insensitive("mistral"));
+  Llama m =
+      gguf ? readGguf(config, checkpoint)
+           : readHf(config,
+                    llvm::StringRef(checkpoint.architecture).starts_with_insensitive("mistral"));
   if (auto read = finishConfig(config, m, m.rotary); !read) {
     why = std::move(read.error());
     return mlir::failure();

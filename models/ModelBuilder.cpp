@@ -200,9 +200,9 @@ void ModelBuilder::checkAllTaken() {
   if (first)
     return; // nothing was taken behind it
   if (cut)
-    mlir::emitWarning(model.getLoc()) << "warning: " << cut << " tensors of layers from "
-                                      << layerKinds.size() << " on are left out: config.json has "
-                                      << layerKinds.size() << " layers";
+    mlir::emitWarning(model.getLoc())
+        << "warning: " << cut << " tensors of layers from " << layerKinds.size()
+        << " on are left out: config.json has " << layerKinds.size() << " layers";
   if (unused.empty())
     return;
   const size_t shown = std::min<size_t>(unused.size(), 8); // a checkpoint may have thousands
@@ -211,13 +211,13 @@ void ModelBuilder::checkAllTaken() {
     names += (names.empty() ? "" : ", ") + inQuotes(name);
   if (shown < unused.size())
     names += line(", and ", unused.size() - shown, " more");
-  refuse(import::refuse(
-      cause::tensorUnused,
-      line("the checkpoint has ", unused.size() > 1 ? "tensors" : "a tensor",
-           " that its family does not know: ", names),
-      line("the ", shape.family.str(), " family took ", checkpoint.tensors.size() - unused.size(),
-           " of ", checkpoint.tensors.size(), " tensors"),
-      "use a checkpoint of the plain architecture, without adapters"));
+  refuse(import::refuse(cause::tensorUnused,
+                        line("the checkpoint has ", unused.size() > 1 ? "tensors" : "a tensor",
+                             " that its family does not know: ", names),
+                        line("the ", shape.family.str(), " family took ",
+                             checkpoint.tensors.size() - unused.size(), " of ",
+                             checkpoint.tensors.size(), " tensors"),
+                        "use a checkpoint of the plain architecture, without adapters"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -63,7 +63,8 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
     rope.factor = config.positive(key("factor"));
     rope.lowFrequencyFactor = config.positive(key("low_freq_factor"));
     rope.highFrequencyFactor = config.positive(key("high_freq_factor"));
-    rope.originalContext = config.positiveOr(key("original_max_position_embeddings"), double(context));
+    rope.originalContext =
+        config.positiveOr(key("original_max_position_embeddings"), double(context));
     if (rope.highFrequencyFactor <= rope.lowFrequencyFactor)
       config.refuseValue(key("high_freq_factor"), import::line(rope.highFrequencyFactor),
                          import::line("above low_freq_factor ", rope.lowFrequencyFactor));

@@ -22,10 +22,11 @@ namespace ingot {
 /// What the main pipeline is told.
 struct PipelineOptions {
   bool exact = false;
-  std::string kv = "f16";   ///< f32, bf16, f16 or int8; of GPU code bf16 or fp8
-  std::string quantize;      ///< a numeric format for floating matrices; empty: as stored
+  std::string kv = "f16";          ///< f32, bf16, f16 or int8; of GPU code bf16 or fp8
+  std::string quantize;            ///< a numeric format for floating matrices; empty: as stored
   std::vector<std::string> recipe; ///< "GLOB:FORMAT" over weight symbols, before `quantize`
-  std::vector<std::string> disabled; ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
+  std::vector<std::string>
+      disabled;               ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
   std::string device = "cpu"; ///< cpu or cuda
   bool fp8Rows = false;       ///< cuda: projections of fp8 weights may multiply in fp8
 };

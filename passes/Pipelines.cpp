@@ -27,8 +27,9 @@ void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &option
 }
 
 static constexpr llvm::StringLiteral kOptionalPasses[] = {
-    "lm-fuse-gate-up", "lm-fuse-projections", "lm-fuse-residual", "lm-fuse-norms", "lm-group-elementwise",
-    "kernel-norm-prologues", "kernel-append-epilogues", "kernel-fold-argmax"};
+    "lm-fuse-gate-up",         "lm-fuse-projections",  "lm-fuse-residual",
+    "lm-fuse-norms",           "lm-group-elementwise", "kernel-norm-prologues",
+    "kernel-append-epilogues", "kernel-fold-argmax"};
 
 ArrayRef<llvm::StringLiteral> ingot::optionalPasses() { return kOptionalPasses; }
 
@@ -80,7 +81,8 @@ void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &) {
 }
 
 void ingot::registerDialects(DialectRegistry &registry) {
-  registry.insert<lm::LmDialect, kernel::KernelDialect, plan::PlanDialect, arith::ArithDialect, math::MathDialect>();
+  registry.insert<lm::LmDialect, kernel::KernelDialect, plan::PlanDialect, arith::ArithDialect,
+                  math::MathDialect>();
 }
 
 void ingot::registerPassesAndPipelines() {

@@ -287,7 +287,7 @@ private:
     SmallVector<int32_t> inUnit;
     for (int64_t i = 0; i < kRowLanes; ++i)
       inUnit.push_back(shape.element == KvFormat::BF16 ? v / 2 * kPageTokens + 2 * i + v % 2
-                                                        : v * kRowLanes + i);
+                                                       : v * kRowLanes + i);
     Value offsets =
         arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inUnit)));
     auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
@@ -402,7 +402,7 @@ private:
       Value from = k.at(line, chunkStart(c) * shape.elementBytes);
       Type stored = shape.element == KvFormat::F32   ? k.f32
                     : shape.element == KvFormat::F16 ? k.f16
-                                                      : k.i16;
+                                                     : k.i16;
       Value elements = loadFirst(k, stored, from, shape.headDim);
       if (shape.element == KvFormat::BF16)
         elements = k.bitcast(k.vec(k.bf16, kRowLanes), elements);
@@ -450,5 +450,5 @@ LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op
 
 int64_t ingot::cpu::attentionScratchBytes(kernel::AttentionOp op) {
   return op.getKv().getType().getFormat() == KvFormat::Int8 ? AttentionInt8Shape(op).bytes
-                                                              : AttentionShape(op).bytes;
+                                                            : AttentionShape(op).bytes;
 }

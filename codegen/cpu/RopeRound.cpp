@@ -31,5 +31,5 @@ static Value roundToF16(KernelBuilder &k, Value v) {
 Value ingot::cpu::roundToStored(KernelBuilder &k, Value v, KvFormat element) {
   return element == KvFormat::F32   ? v
          : element == KvFormat::F16 ? roundToF16(k, v)
-                                     : roundToBF16(k, v);
+                                    : roundToBF16(k, v);
 }

@@ -288,8 +288,8 @@ private:
     }
     const bool wgmma = loop == Loop::Wgmma;
     SmallVector<Value> mapped(wgmma ? 1 : 0, op.getX());
-    CudaVariant &variant = k.open(suffix, threads, /*allRegisters=*/true, mapped,
-                                 decode ? leastBlocks(tokens) : 0);
+    CudaVariant &variant =
+        k.open(suffix, threads, /*allRegisters=*/true, mapped, decode ? leastBlocks(tokens) : 0);
     if (wgmma) {
       variant.cluster = kWgmmaCluster;
       variant.tensorMaps[0].boxRows = tokens / kWgmmaCluster;

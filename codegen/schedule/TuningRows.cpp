@@ -129,8 +129,7 @@ public:
     for (const auto &[name, value] : object)
       if (!llvm::is_contained(taken, StringRef(name)))
         fail(("unknown field '" + StringRef(name) + "'").str(),
-             didYouMean(name.str(),
-                        std::vector<std::string>(taken.begin(), taken.end()),
+             didYouMean(name.str(), std::vector<std::string>(taken.begin(), taken.end()),
                         "a misspelt field would be a row without effect"));
     return error;
   }

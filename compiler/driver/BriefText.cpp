@@ -12,10 +12,14 @@ static constexpr size_t kLongestLine = 240;
 std::string compiler::briefly(llvm::StringRef ir) {
   llvm::SmallVector<llvm::StringRef> lines;
   ir.rtrim('\n').split(lines, '\n');
-  auto declared = [](llvm::StringRef line) { // "lm.weight" of "    lm.weight @w : …"; empty for what computes
-    llvm::StringRef name = line.ltrim().split(' ').first;
-    return name == "lm.weight" || name == "plan.weight" || name == "plan.step" || name == "plan.kv_slot" ? name : "";
-  };
+  auto declared =
+      [](llvm::StringRef line) { // "lm.weight" of "    lm.weight @w : …"; empty for what computes
+        llvm::StringRef name = line.ltrim().split(' ').first;
+        return name == "lm.weight" || name == "plan.weight" || name == "plan.step" ||
+                       name == "plan.kv_slot"
+                   ? name
+                   : "";
+      };
   std::string out;
   for (size_t i = 0; i < lines.size();) {
     llvm::StringRef name = declared(lines[i]);
@@ -24,10 +28,12 @@ std::string compiler::briefly(llvm::StringRef ir) {
       ++end;
     const size_t shown = std::min(end - i, kShownOfRun);
     for (llvm::StringRef line : llvm::ArrayRef(lines).slice(i, shown))
-      out += (line.size() > kLongestLine ? line.take_front(kLongestLine).str() + " …" : line.str()) + "\n";
+      out +=
+          (line.size() > kLongestLine ? line.take_front(kLongestLine).str() + " …" : line.str()) +
+          "\n";
     if (shown < end - i)
-      out += std::string(lines[i].size() - lines[i].ltrim().size(), ' ') + "// and " + std::to_string(end - i - shown) +
-             " more of " + name.str() + "\n";
+      out += std::string(lines[i].size() - lines[i].ltrim().size(), ' ') + "// and " +
+             std::to_string(end - i - shown) + " more of " + name.str() + "\n";
     i = end;
   }
   return out;

@@ -58,7 +58,8 @@ public:
 OwningOpRef<ModuleOp> kernelsOf(ModuleOp module, StringRef name) {
   OwningOpRef<ModuleOp> kernels = module.clone();
   for (Operation &op : llvm::make_early_inc_range(*kernels->getBody()))
-    if (auto kernel = dyn_cast<kernel::FuncOp>(op); isa<plan::ProgramOp>(op) || (kernel && !name.empty() && kernel.getSymName() != name))
+    if (auto kernel = dyn_cast<kernel::FuncOp>(op);
+        isa<plan::ProgramOp>(op) || (kernel && !name.empty() && kernel.getSymName() != name))
       op.erase();
   return kernels;
 }
@@ -72,7 +73,8 @@ Result<void> chooseKernel(SmallVectorImpl<kernel::FuncOp> &kernels, const std::s
     names.push_back(kernel.getSymName().str());
   llvm::erase_if(kernels, [&](kernel::FuncOp kernel) { return kernel.getSymName() != name; });
   if (kernels.empty())
-    return Error{ExitCode::Usage, "E0475", "there is no kernel '" + name + "'", "there are " + llvm::join(names, ", "),
+    return Error{ExitCode::Usage, "E0475", "there is no kernel '" + name + "'",
+                 "there are " + llvm::join(names, ", "),
                  didYouMean(name, names, "give one of them")};
   return {};
 }
@@ -87,9 +89,10 @@ std::string asText(ModuleOp module) {
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
-      : options(options),
-        progress(options.quiet || options.json || (options.emit != Emit::Engine && options.emit != Emit::Rows)),
-        threads(options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency())) {
+      : options(options), progress(options.quiet || options.json ||
+                                   (options.emit != Emit::Engine && options.emit != Emit::Rows)),
+        threads(options.threads ? options.threads
+                                : std::max(1u, std::thread::hardware_concurrency())) {
     if (!options.remarks.empty()) {
       remark::RemarkCategories categories;
       if (options.remarks != "missed")
@@ -97,7 +100,8 @@ public:
       if (options.remarks != "passed")
         categories.missed = "fusion";
       (void)remark::enableOptimizationRemarks(context, std::make_unique<RemarkLines>(),
-                                              std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+                                              std::make_unique<remark::RemarkEmittingPolicyAll>(),
+                                              categories);
     }
     ingot::registerDialects(registry);
     context.appendDialectRegistry(registry);
@@ -107,7 +111,8 @@ public:
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
         llvm::raw_string_ostream(diagnostics) << diagnostic << "\n";
       else if (!this->options.quiet)
-        llvm::errs() << (diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning: " : "") << diagnostic << "\n";
+        llvm::errs() << (diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning: " : "")
+                     << diagnostic << "\n";
       return success();
     });
   }
@@ -137,7 +142,8 @@ private:
   Result<void> generateCode();
   /// From the fused module to one more program of the engine.
   Result<void> buildGpuProgram();
-  std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program, const fb::ProgramT &table) const;
+  std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program,
+                                            const fb::ProgramT &table) const;
   /// The code of all kernels for a level: from the cache, if it is there.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
   /// How many of these objects the cache had, since it was last asked; empty without a cache.
@@ -154,7 +160,8 @@ private:
       if (auto ok = chooseKernel(kernels, options.kernel); !ok)
         return ok.error();
     }
-    std::string printed = asText(stage == Emit::Kernel ? *kernelsOf(*module, options.kernel) : *module);
+    std::string printed =
+        asText(stage == Emit::Kernel ? *kernelsOf(*module, options.kernel) : *module);
     if (auto ok = writeText(options.brief ? briefly(printed) : printed, options.output); !ok)
       return ok.error();
     return true;
@@ -166,9 +173,11 @@ private:
   /// Runs a pipeline; with `check`, each pass against the interpreter.
   Result<void> runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build);
   Error compilerError(std::string what) {
-    return {ExitCode::Internal, "E0490", std::move(what), diagnostics.substr(0, diagnostics.find('\n')),
-            options.insertions.empty() ? "this is a bug of ingot: please report it with the checkpoint's config"
-                                       : "if it fails without --insert as well, it is a bug of ingot: please report it"};
+    return {ExitCode::Internal, "E0490", std::move(what),
+            diagnostics.substr(0, diagnostics.find('\n')),
+            options.insertions.empty()
+                ? "this is a bug of ingot: please report it with the checkpoint's config"
+                : "if it fails without --insert as well, it is a bug of ingot: please report it"};
   }
 
   const CompileOptions &options;
@@ -180,8 +189,8 @@ private:
   llvm::StringSet<> inserted; ///< names of the passes that --insert brings
   PipelineOptions pipeline;
   std::vector<std::pair<std::string, FrozenRewritePatternSet>> patterns; ///< of each file
-  std::vector<llvm::GlobPattern> globs; ///< of the recipe
-  std::vector<RowsOfLevel> rows;        ///< of each CPU target
+  std::vector<llvm::GlobPattern> globs;                                  ///< of the recipe
+  std::vector<RowsOfLevel> rows;                                         ///< of each CPU target
   std::optional<CodeCache> cache;
   int foundBefore = 0, damagedBefore = 0; ///< in the cache, when it was last told of
   std::shared_ptr<import::Checkpoint> checkpoint;
@@ -195,34 +204,39 @@ private:
 Result<void> Compilation::read() {
   progress.phase("read");
   if (isEngineFile(options.model))
-    return Error{ExitCode::Usage, "E0417", options.model + " is an engine already",
-                 "compile makes one from a checkpoint: a folder, a .gguf, a .safetensors or a config.json",
-                 "ingot run " + options.model};
+    return Error{
+        ExitCode::Usage, "E0417", options.model + " is an engine already",
+        "compile makes one from a checkpoint: a folder, a .gguf, a .safetensors or a config.json",
+        "ingot run " + options.model};
   auto opened = import::openCheckpoint(options.model);
   if (!opened)
     return opened.error();
   checkpoint = *opened;
   if (checkpoint->tensors.empty() && !weightsMadeUp())
-    return Error{ExitCode::File, "E0410", options.model + " has no weights", "it is a configuration without tensors",
+    return Error{ExitCode::File, "E0410", options.model + " has no weights",
+                 "it is a configuration without tensors",
                  "give the folder of the checkpoint, or add --weights random or --weights seed"};
   for (const std::string &key : options.ignoredKeys) {
     auto known = [&](const auto &entry) {
       StringRef pattern = key;
-      return pattern.consume_back("*") ? StringRef(entry.first).starts_with(pattern) : entry.first == key;
+      return pattern.consume_back("*") ? StringRef(entry.first).starts_with(pattern)
+                                       : entry.first == key;
     };
     if (llvm::none_of(checkpoint->metadata, known)) {
       std::vector<std::string> keys;
       for (const auto &entry : checkpoint->metadata)
         keys.push_back(entry.first);
       std::string near = nearest(key, keys);
-      warn("--ignore-key " + key + ": " + options.model + " has no such key" + (near.empty() ? "" : "; did you mean " + near + "?"));
+      warn("--ignore-key " + key + ": " + options.model + " has no such key" +
+           (near.empty() ? "" : "; did you mean " + near + "?"));
     }
     checkpoint->ignore(key);
   }
   uint64_t bytes = 0;
   for (const import::Tensor &tensor : checkpoint->tensors)
     bytes += tensor.data.size();
-  progress.note(runtime::humanBytes(bytes) + " in " + std::to_string(checkpoint->tensors.size()) + " tensors");
+  progress.note(runtime::humanBytes(bytes) + " in " + std::to_string(checkpoint->tensors.size()) +
+                " tensors");
   auto built = buildEngineText(*checkpoint, options.chatTemplate);
   if (!built)
     return built.error();
@@ -244,8 +258,11 @@ Result<void> Compilation::checkRecipe() {
     StringRef glob = StringRef(rule).rsplit(':').first;
     auto parsed = llvm::GlobPattern::create(glob);
     if (!parsed)
-      return Error{ExitCode::File, "E0435", options.recipeFile + ", line " + std::to_string(line) + ": '" + glob.str() + "' is no glob",
-                   llvm::toString(parsed.takeError()), "[ ] hold the characters of one place: blk.[01].ffn_down"};
+      return Error{ExitCode::File, "E0435",
+                   options.recipeFile + ", line " + std::to_string(line) + ": '" + glob.str() +
+                       "' is no glob",
+                   llvm::toString(parsed.takeError()),
+                   "[ ] hold the characters of one place: blk.[01].ffn_down"};
     globs.push_back(std::move(*parsed));
   }
   return {};
@@ -268,18 +285,21 @@ Result<void> Compilation::checkFormats() {
       warn(options.recipeFile + ", line " + std::to_string(line) + " matches no weight");
   }
   if (!any)
-    return Error{ExitCode::File, "E0436", "the recipe matches no weight: " + options.recipeFile,
-                 "its globs are over the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
-                 "correct the globs, or drop --recipe"};
+    return Error{
+        ExitCode::File, "E0436", "the recipe matches no weight: " + options.recipeFile,
+        "its globs are over the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
+        "correct the globs, or drop --recipe"};
   if (!options.quantize.empty() && !floats)
-    warn("--quantize changes nothing: no matrix of " + options.model + " is floating (as stored: drop it)");
+    warn("--quantize changes nothing: no matrix of " + options.model +
+         " is floating (as stored: drop it)");
   return {};
 }
 
 Result<void> Compilation::keepInRange() {
   if (weightsMadeUp() || (options.quantize.empty() && options.recipe.empty()))
     return {};
-  auto found = matricesOutOfRange(*module->getOps<lm::ModelOp>().begin(), *checkpoint, options, threads);
+  auto found =
+      matricesOutOfRange(*module->getOps<lm::ModelOp>().begin(), *checkpoint, options, threads);
   if (!found)
     return found.error();
   std::vector<std::string> rules; // before the user's: the first that matches decides
@@ -299,7 +319,8 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
     const bool all = llvm::is_contained(options.dumpAfter, "all");
     pm.enableIRPrinting([](Pass *, Operation *) { return false; },
                         [&options = options, all](Pass *pass, Operation *) {
-                          return all ? !pass->getArgument().empty() : llvm::is_contained(options.dumpAfter, pass->getArgument());
+                          return all ? !pass->getArgument().empty()
+                                     : llvm::is_contained(options.dumpAfter, pass->getArgument());
                         },
                         /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
   }
@@ -309,21 +330,26 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
     from += (from.empty() ? "; --plugin " : ", ") + plugin;
   pm.addInstrumentation(std::make_unique<PassNames>(inserted, from, failedName, failedText));
   if (check)
-    pm.addInstrumentation(std::make_unique<PassChecks>(*module, inserted, evidence, broken, invalid));
+    pm.addInstrumentation(
+        std::make_unique<PassChecks>(*module, inserted, evidence, broken, invalid));
   const bool ran = succeeded(pm.run(*module));
   if (broken) // whatever failed after it
     return *broken;
   if (!ran) {
     if (failedName == extend::applyPatternsName())
       return Error{ExitCode::File, "E0427", "a pattern leaves no valid program: " + failedText,
-                   (invalid.empty() ? "" : invalid + ": ") + diagnostics.substr(0, diagnostics.find('\n')), "correct the file"};
+                   (invalid.empty() ? "" : invalid + ": ") +
+                       diagnostics.substr(0, diagnostics.find('\n')),
+                   "correct the file"};
     // A pass without a name failed before it ran; ours do not.
     if ((failedName.empty() && !options.insertions.empty()) || inserted.contains(failedName)) {
       bool elsewhere = StringRef(diagnostics).contains("trying to schedule");
       return Error{ExitCode::File, "E0433",
-                   failedName.empty() ? "a pass of --insert cannot start" : "the pass " + failedText + " of --insert failed",
+                   failedName.empty() ? "a pass of --insert cannot start"
+                                      : "the pass " + failedText + " of --insert failed",
                    diagnostics.substr(0, diagnostics.find('\n')),
-                   elsewhere ? "name the op that it runs on: " + nestedInsertion() : "correct the pass, or drop --insert"};
+                   elsewhere ? "name the op that it runs on: " + nestedInsertion()
+                             : "correct the pass, or drop --insert"};
     }
     return compilerError("the pass " + failedText + " failed");
   }
@@ -334,12 +360,14 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
 std::string Compilation::nestedInsertion() const {
   for (const auto &[point, text] : options.insertions)
     if (!StringRef(text).contains('('))
-      return "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(" : "=lm.model(") + text + ")'";
+      return "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(" : "=lm.model(") +
+             text + ")'";
   return "--insert 'pre-fusion=lm.model(my-pass)'";
 }
 
 /// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
-Result<void> Compilation::noteInserted(const std::string &point, const std::string &text, OpPassManager &pm) {
+Result<void> Compilation::noteInserted(const std::string &point, const std::string &text,
+                                       OpPassManager &pm) {
   bool lowered = isBehindLowering(point);
   std::string printed;
   llvm::raw_string_ostream stream(printed);
@@ -354,9 +382,11 @@ Result<void> Compilation::noteInserted(const std::string &point, const std::stri
       continue;
     StringRef dialect = op->getDialectNamespace();
     if (lowered ? dialect == "lm" : dialect == "kernel" || dialect == "plan")
-      return Error{ExitCode::Usage, "E0434", "there is no " + word.str() + " at " + point + ": " + text,
-                   lowered ? "it has become kernel.func and plan.program" : "the model is one lm.model until it is lowered",
-                   lowered ? "--insert 'post-fusion=" + text + "'" : "--insert 'pre-plan=" + text + "'"};
+      return Error{
+          ExitCode::Usage, "E0434", "there is no " + word.str() + " at " + point + ": " + text,
+          lowered ? "it has become kernel.func and plan.program"
+                  : "the model is one lm.model until it is lowered",
+          lowered ? "--insert 'post-fusion=" + text + "'" : "--insert 'pre-plan=" + text + "'"};
   }
   return {};
 }
@@ -373,11 +403,13 @@ Result<void> Compilation::loadExtensions() {
       return ok;
   }
   if (!options.plugins.empty() && options.insertions.empty())
-    warn("--plugin without --insert: its passes are not run (--insert 'pre-fusion=lm.model(my-pass)')");
+    warn(
+        "--plugin without --insert: its passes are not run (--insert 'pre-fusion=lm.model(my-pass)')");
   for (const std::string &pass : options.dumpAfter)
     if (pass != "all" && !PassInfo::lookup(pass))
       return Error{ExitCode::Usage, "E0437", "there is no pass '" + pass + "' to dump after",
-                   didYouMean(pass, pipelinePasses()), "see the passes and their order: ingot passes"};
+                   didYouMean(pass, pipelinePasses()),
+                   "see the passes and their order: ingot passes"};
   if (auto ok = checkRecipe(); !ok)
     return ok;
   for (const std::string &level : options.targets) {
@@ -403,9 +435,11 @@ Result<void> Compilation::loadExtensions() {
     std::string why;
     llvm::raw_string_ostream stream(why);
     if (failed(parsePassPipeline(text, pm, stream)))
-      return Error{ExitCode::Usage, "E0409", "cannot parse the pipeline for " + point + ": " + text,
-                   why.substr(0, why.find('\n')),
-                   "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(my-pass)'" : "=lm.model(my-pass)'")};
+      return Error{
+          ExitCode::Usage, "E0409", "cannot parse the pipeline for " + point + ": " + text,
+          why.substr(0, why.find('\n')),
+          "--insert '" + point +
+              (isBehindLowering(point) ? "=kernel.func(my-pass)'" : "=lm.model(my-pass)'")};
     if (auto ok = noteInserted(point, text, pm); !ok)
       return ok;
     if (isBehindLowering(point))
@@ -425,22 +459,24 @@ LogicalResult Compilation::insertAt(StringRef point, OpPassManager &pm) {
 Result<void> Compilation::lowerToFused() {
   if (options.verify && weightsMadeUp())
     return Error{ExitCode::Usage, "E0412", "nothing to verify against",
-                 std::string("--weights ") + weightOriginName(options.weights) + " makes the numbers up: they are no checkpoint's",
+                 std::string("--weights ") + weightOriginName(options.weights) +
+                     " makes the numbers up: they are no checkpoint's",
                  "drop --verify"};
   progress.phase("fuse");
   OwningOpRef<ModuleOp> imported;
   if (options.verify)
     imported = module->clone();
-  if (auto ok = runPasses(/*check=*/true, [&](OpPassManager &pm) {
-        (void)insertAt("import", pm); // parsed before: loadExtensions
-        buildImportPipeline(pm, pipeline);
-        // Patterns come before the passes of this point, which may clean up behind them.
-        for (const auto &[path, rules] : patterns)
-          pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
-        (void)insertAt("pre-fusion", pm);
-        buildFusionPipeline(pm, pipeline);
-        (void)insertAt("post-fusion", pm);
-      });
+  if (auto ok = runPasses(/*check=*/true,
+                          [&](OpPassManager &pm) {
+                            (void)insertAt("import", pm); // parsed before: loadExtensions
+                            buildImportPipeline(pm, pipeline);
+                            // Patterns come before the passes of this point, which may clean up behind them.
+                            for (const auto &[path, rules] : patterns)
+                              pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
+                            (void)insertAt("pre-fusion", pm);
+                            buildFusionPipeline(pm, pipeline);
+                            (void)insertAt("post-fusion", pm);
+                          });
       !ok)
     return ok;
   std::optional<double> roundingCost;
@@ -452,22 +488,24 @@ Result<void> Compilation::lowerToFused() {
   }
   int fused = 0;
   module->walk([&](lm::FusedOp) { ++fused; });
-  std::string note = std::to_string(fused) + " fused regions, " + std::to_string(evidence.size()) + " checks passed";
+  std::string note = std::to_string(fused) + " fused regions, " + std::to_string(evidence.size()) +
+                     " checks passed";
   if (roundingCost)
-    llvm::raw_string_ostream(note) << llvm::format("; rounding weights changes logits by up to %.2g %% of the largest",
-                                                   *roundingCost * 100);
+    llvm::raw_string_ostream(note) << llvm::format(
+        "; rounding weights changes logits by up to %.2g %% of the largest", *roundingCost * 100);
   progress.note(note);
   return {};
 }
 
 Result<void> Compilation::lowerToPlan(const char *phase) {
   progress.phase(phase);
-  if (auto ok = runPasses(/*check=*/false, [&](OpPassManager &pm) {
-        buildLoweringPipeline(pm, pipeline);
-        (void)insertAt("pre-plan", pm);
-        buildPlanningPipeline(pm, pipeline);
-        (void)insertAt("pre-codegen", pm);
-      });
+  if (auto ok = runPasses(/*check=*/false,
+                          [&](OpPassManager &pm) {
+                            buildLoweringPipeline(pm, pipeline);
+                            (void)insertAt("pre-plan", pm);
+                            buildPlanningPipeline(pm, pipeline);
+                            (void)insertAt("pre-codegen", pm);
+                          });
       !ok)
     return ok;
   return {};
@@ -476,7 +514,8 @@ Result<void> Compilation::lowerToPlan(const char *phase) {
 FailureOr<std::string> Compilation::codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
   CodeCache::Key key{};
   if (cache) {
-    key = CodeCache::keyOf(std::vector<std::string>{compilerIdentity(), cpu::objectSource(kernels, isa)});
+    key = CodeCache::keyOf(
+        std::vector<std::string>{compilerIdentity(), cpu::objectSource(kernels, isa)});
     if (auto known = cache->lookup(key))
       return *known;
   }
@@ -494,7 +533,8 @@ std::string Compilation::cacheNote(size_t objects) {
     return "";
   int found = cache->found() - std::exchange(foundBefore, cache->found());
   int damaged = cache->damaged() - std::exchange(damagedBefore, cache->damaged());
-  std::string note = ", " + std::to_string(found) + " of " + std::to_string(objects) + " from the cache";
+  std::string note =
+      ", " + std::to_string(found) + " of " + std::to_string(objects) + " from the cache";
   return damaged ? note + " (" + std::to_string(damaged) + " damaged there)" : note;
 }
 
@@ -503,7 +543,8 @@ Result<void> Compilation::generateCode() {
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
   auto built = std::make_unique<fb::ProgramT>();
-  uint64_t weightBytes = planToTable(program, *built, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
+  uint64_t weightBytes =
+      planToTable(program, *built, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
   if (options.emit == Emit::Rows)
     return tune(kernels, options, threads, progress);
   if (options.emit == Emit::Llvm || options.emit == Emit::Asm) {
@@ -513,7 +554,8 @@ Result<void> Compilation::generateCode() {
     ScheduledKernels scheduled(kernels, isa, rows.back());
     std::string all;
     for (kernel::FuncOp fn : scheduled.kernels()) {
-      auto printed = cpu::printKernel(fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
+      auto printed = cpu::printKernel(
+          fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
       if (failed(printed))
         return compilerError("kernel " + fn.getSymName().str() + " has no code");
       all += *printed;
@@ -522,7 +564,8 @@ Result<void> Compilation::generateCode() {
   }
 
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
+  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed)
+                                 : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
   size_t codeBytes = 0;
@@ -531,14 +574,16 @@ Result<void> Compilation::generateCode() {
     const cpu::Isa &isa = *cpu::isaNamed(level);
     ScheduledKernels scheduled(kernels, isa, rowsOfLevel);
     if (size_t used = scheduled.rowsUsed())
-      tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) + " matmuls by rows at " + level;
+      tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) +
+               " matmuls by rows at " + level;
     auto code = codeFor(scheduled.kernels(), isa);
     if (failed(code))
       return compilerError("code generation for cpu:" + level + " failed");
     codeBytes += code->size();
     auto entry = std::make_unique<fb::CodeObjectT>();
     entry->costs = scheduled.costs();
-    for (auto [kernel, fn] : llvm::zip_equal(built->kernels, scheduled.kernels())) // rows may want more than the model
+    for (auto [kernel, fn] :
+         llvm::zip_equal(built->kernels, scheduled.kernels())) // rows may want more than the model
       kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
     entry->target = "cpu:" + level;
     entry->segment = segments.size();
@@ -549,8 +594,10 @@ Result<void> Compilation::generateCode() {
   }
   writeOriginOfProgram(options.kv, program, *built);
   table.programs.push_back(std::move(built));
-  progress.note(std::to_string(kernels.size()) + " kernels for " + std::to_string(options.targets.size()) + " targets, " +
-                std::to_string(codeBytes / 1000) + " kB" + tuned + cacheNote(options.targets.size()));
+  progress.note(std::to_string(kernels.size()) + " kernels for " +
+                std::to_string(options.targets.size()) + " targets, " +
+                std::to_string(codeBytes / 1000) + " kB" + tuned +
+                cacheNote(options.targets.size()));
   if (!options.tuning.empty() && tuned.empty())
     warn("no row of " + options.tuning + " is for a matmul of this model");
   if (options.tuneFor == "native" && tuned.empty())
@@ -558,7 +605,8 @@ Result<void> Compilation::generateCode() {
   return {};
 }
 
-std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, const fb::ProgramT &table) const {
+std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program,
+                                                       const fb::ProgramT &table) const {
   auto model = std::make_unique<fb::ModelT>();
   model->name = checkpoint->name;
   model->family = program.getFamily().str();
@@ -569,7 +617,8 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program, 
     model->layers += step->layer >= 0;
   for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
     if (!weight.getValuesAttr())
-      model->parameters += weight.getType().rows() * (weight.getType().isVector() ? 1 : weight.getType().columns());
+      model->parameters +=
+          weight.getType().rows() * (weight.getType().isVector() ? 1 : weight.getType().columns());
   return model;
 }
 
@@ -579,7 +628,9 @@ Result<void> Compilation::checkKvElement() {
   for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>())
     if (slot.getElement() == "int8" && slot.getHeadDim() % 4 != 0)
       return Error{ExitCode::Usage, "E0467", "a KV cache of int8 does not fit this model",
-                   "its heads have " + std::to_string(slot.getHeadDim()) + " elements, no multiple of 4", "--kv f16"};
+                   "its heads have " + std::to_string(slot.getHeadDim()) +
+                       " elements, no multiple of 4",
+                   "--kv f16"};
   return {};
 }
 
@@ -601,7 +652,8 @@ Result<void> Compilation::buildGpuProgram() {
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
   auto built = std::make_unique<fb::ProgramT>();
-  TableChoices choices{fb::WeightLayout::Fragment16, options.weights == WeightOrigin::Seed, static_cast<uint32_t>(segments.size())};
+  TableChoices choices{fb::WeightLayout::Fragment16, options.weights == WeightOrigin::Seed,
+                       static_cast<uint32_t>(segments.size())};
   uint64_t weightBytes = planToTable(program, *built, choices, kernels);
   if (options.emit == Emit::Cuda) {
     if (auto ok = chooseKernel(kernels, options.kernel); !ok)
@@ -612,17 +664,23 @@ Result<void> Compilation::buildGpuProgram() {
     return writeText(*printed, options.output);
   }
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed) : weightJobs(program, *built, *checkpoint);
+  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed)
+                                 : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
-  GpuCodeOptions how{options.gpuTargets, static_cast<int64_t>(program.getVocab()),
-                     static_cast<int64_t>(program.getGreedyKeysUpTo().value_or(0)), options.batchInvariant, threads,
+  GpuCodeOptions how{options.gpuTargets,
+                     static_cast<int64_t>(program.getVocab()),
+                     static_cast<int64_t>(program.getGreedyKeysUpTo().value_or(0)),
+                     options.batchInvariant,
+                     threads,
                      cache ? &*cache : nullptr};
   auto code = addGpuCode(kernels, how, *built, segments);
   if (!code)
     return code.error();
-  progress.note(std::to_string(code->programs) + " kernels for " + std::to_string(options.gpuTargets.size()) + " targets, " +
-                std::to_string(code->bytes / 1000) + " kB" + cacheNote(code->programs * options.gpuTargets.size()) + "; " +
+  progress.note(std::to_string(code->programs) + " kernels for " +
+                std::to_string(options.gpuTargets.size()) + " targets, " +
+                std::to_string(code->bytes / 1000) + " kB" +
+                cacheNote(code->programs * options.gpuTargets.size()) + "; " +
                 std::to_string(weightBytes / 1000000) + " MB of weights");
   writeOriginOfProgram(options.gpuKv, program, *built);
   table.programs.push_back(std::move(built));
@@ -661,7 +719,8 @@ Result<void> Compilation::run() {
   for (const std::string &pass : options.disabled)
     if (!llvm::is_contained(optionalPasses(), pass))
       return Error{ExitCode::Usage, "E0406", "cannot disable '" + pass + "'",
-                   PassInfo::lookup(pass) ? "nothing works without it" : didYouMean(pass, optional, "there is no such pass"),
+                   PassInfo::lookup(pass) ? "nothing works without it"
+                                          : didYouMean(pass, optional, "there is no such pass"),
                    "see which passes are optional: ingot passes"};
   if (auto ok = read(); !ok)
     return ok;
@@ -682,7 +741,8 @@ Result<void> Compilation::run() {
     if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
       return stopped ? Result<void>() : stopped.error();
     if (options.emit != Emit::Cuda)
-      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm || options.emit == Emit::Asm || options.emit == Emit::Rows)
+      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm ||
+                                    options.emit == Emit::Asm || options.emit == Emit::Rows)
         return ok;
     if (fused)
       module = std::move(fused);

@@ -41,11 +41,13 @@ std::string buildIdIn(const dl_phdr_info &library) {
     const ElfW(Phdr) &segment = library.dlpi_phdr[i];
     if (segment.p_type != PT_NOTE)
       continue;
-    auto at = reinterpret_cast<const char *>(library.dlpi_addr + segment.p_vaddr), end = at + segment.p_memsz;
+    auto at = reinterpret_cast<const char *>(library.dlpi_addr + segment.p_vaddr),
+         end = at + segment.p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
       auto note = reinterpret_cast<const ElfW(Nhdr) *>(at);
       const char *name = at + sizeof *note, *bytes = name + (note->n_namesz + 3) / 4 * 4;
-      if (note->n_type == NT_GNU_BUILD_ID && llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU", 4))
+      if (note->n_type == NT_GNU_BUILD_ID &&
+          llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU", 4))
         return llvm::toHex(llvm::StringRef(bytes, note->n_descsz), /*LowerCase=*/true);
       at = bytes + (note->n_descsz + 3) / 4 * 4;
     }
@@ -80,7 +82,8 @@ std::string compiler::compilerIdentity() {
   std::string text = "ingot " INGOT_VERSION "\nLLVM " LLVM_VERSION_STRING;
   // A function of each library, none of them inline: of those we would have our own copy.
   for (void *function : {reinterpret_cast<void *>(&compilerIdentity),
-                         reinterpret_cast<void *>(&mlir::registerPassManagerCLOptions), reinterpret_cast<void *>(&llvm::errs)})
+                         reinterpret_cast<void *>(&mlir::registerPassManagerCLOptions),
+                         reinterpret_cast<void *>(&llvm::errs)})
     text += "\n" + identityOf(function);
   return text;
 }

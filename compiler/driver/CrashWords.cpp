@@ -61,10 +61,11 @@ void onCrash(int number, siginfo_t *, void *context) {
     raise(number);
     return;
   }
-  tell("error[%s]: %s crashed: %s\n  %s\n  %s; `llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n",
-       suspectIsOurs ? "E0492" : "E0438", suspectName, sigdescr_np(number), suspectPlace,
-       suspectIsOurs ? "this is a bug of ingot: please report it with the checkpoint's config"
-                     : "correct the plugin, or leave it out");
+  tell(
+      "error[%s]: %s crashed: %s\n  %s\n  %s; `llvm-symbolizer-22 --obj=FILE ADDRESS` tells the line of\n",
+      suspectIsOurs ? "E0492" : "E0438", suspectName, sigdescr_np(number), suspectPlace,
+      suspectIsOurs ? "this is a bug of ingot: please report it with the checkpoint's config"
+                    : "correct the plugin, or leave it out");
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
   const bool ours = suspectIsOurs;
   suspectName[0] = '\0'; // a second crash, in here, is just one
@@ -76,7 +77,7 @@ void onCrash(int number, siginfo_t *, void *context) {
 
 void compiler::tellCrashes() {
   void *frame;
-  backtrace(&frame, 1);         // loads what it needs, which a handler should not
+  backtrace(&frame, 1);        // loads what it needs, which a handler should not
   static char stack[64 << 10]; // endless recursion has used up its own
   stack_t other = {};
   other.ss_sp = stack, other.ss_size = sizeof stack;
@@ -85,7 +86,8 @@ void compiler::tellCrashes() {
   action.sa_sigaction = onCrash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL})
-    if (sigaction(number, nullptr, &before) == 0 && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
+    if (sigaction(number, nullptr, &before) == 0 && !(before.sa_flags & SA_SIGINFO) &&
+        before.sa_handler == SIG_DFL)
       sigaction(number, &action, nullptr);
 }
 

@@ -14,16 +14,20 @@ using runtime::kReadBlock;
 
 static fb::BufferClass classOf(plan::BufferClass kind) {
   switch (kind) {
-  case plan::BufferClass::PerToken: return fb::BufferClass::PerToken;
-  case plan::BufferClass::PerRow: return fb::BufferClass::PerRow;
-  case plan::BufferClass::Fixed: return fb::BufferClass::Fixed;
+  case plan::BufferClass::PerToken:
+    return fb::BufferClass::PerToken;
+  case plan::BufferClass::PerRow:
+    return fb::BufferClass::PerRow;
+  case plan::BufferClass::Fixed:
+    return fb::BufferClass::Fixed;
   }
   llvm_unreachable("all classes are covered");
 }
 
 static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
   auto grid = std::make_unique<fb::GridT>();
-  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens, fb::GridBase::Rows, fb::GridBase::Tiles};
+  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens,
+                                    fb::GridBase::Rows, fb::GridBase::Tiles};
   grid->base = bases[items.base];
   grid->factor = items.factor;
   return grid;
@@ -49,7 +53,8 @@ struct Lists {
 } // namespace
 
 /// Places a weight at the end of its region, the segment or the seeded memory.
-static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number, const TableChoices &choices, bool made, uint64_t &at) {
+static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
+                                             const TableChoices &choices, bool made, uint64_t &at) {
   lm::WeightType type = op.getType();
   auto weight = std::make_unique<fb::WeightT>();
   weight->name = op.getSymName().str();
@@ -67,15 +72,17 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   return weight;
 }
 
-static void addOutput(fb::EntryT &entry, fb::OutputRole role, fb::Encoding encoding, uint32_t buffer) {
+static void addOutput(fb::EntryT &entry, fb::OutputRole role, fb::Encoding encoding,
+                      uint32_t buffer) {
   auto output = std::make_unique<fb::OutputT>();
   output->role = role, output->encoding = encoding, output->buffer = buffer;
   entry.outputs.push_back(std::move(output));
 }
 
 /// The rows that the head reads, if they are of a kind that the runtime decodes.
-static void noteHiddenRows(plan::ProgramOp program, const Lists &lists, ArrayRef<kernel::FuncOp> kernels,
-                           const fb::ProgramT &table, fb::EntryT &entry) {
+static void noteHiddenRows(plan::ProgramOp program, const Lists &lists,
+                           ArrayRef<kernel::FuncOp> kernels, const fb::ProgramT &table,
+                           fb::EntryT &entry) {
   program.walk([&](plan::LaunchOp launch) {
     auto isLogits = [&](Attribute arg) {
       auto ref = dyn_cast<plan::BufferRefAttr>(arg);
@@ -86,12 +93,14 @@ static void noteHiddenRows(plan::ProgramOp program, const Lists &lists, ArrayRef
     auto source = dyn_cast<plan::BufferRefAttr>(launch.getArgs()[0]);
     kernel::FuncOp fn = kernels[lists.kernels.lookup(launch.getKernel())];
     auto rows = dyn_cast<kernel::RowsType>(fn.getArgumentTypes()[0]);
-    if (!source || !rows || (rows.getKind() != kernel::RowKind::F32 && rows.getKind() != kernel::RowKind::Q8x2))
+    if (!source || !rows ||
+        (rows.getKind() != kernel::RowKind::F32 && rows.getKind() != kernel::RowKind::Q8x2))
       return;
     const uint32_t buffer = lists.buffers.lookup(source.getSymbol().getValue());
     if (table.buffers[buffer]->class_ == fb::BufferClass::PerRow)
       addOutput(entry, fb::OutputRole::Hidden,
-                rows.getKind() == kernel::RowKind::Q8x2 ? fb::Encoding::Q8x2 : fb::Encoding::F32, buffer);
+                rows.getKind() == kernel::RowKind::Q8x2 ? fb::Encoding::Q8x2 : fb::Encoding::F32,
+                buffer);
   });
 }
 
@@ -121,7 +130,8 @@ static std::unique_ptr<fb::AbiT> abiOf(const TableChoices &choices) {
   return abi;
 }
 
-uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
+uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
+                               const TableChoices &choices,
                                SmallVectorImpl<kernel::FuncOp> &kernels) {
   Lists lists;
   uint64_t weightBytes = 0, seedBytes = 0;
@@ -142,7 +152,8 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table, con
     if (auto weight = dyn_cast<plan::WeightOp>(op)) {
       lists.weights[weight.getSymName()] = table.weights.size();
       bool made = choices.seeded && !weight.getValuesAttr();
-      table.weights.push_back(weightOf(weight, table.weights.size(), choices, made, made ? seedBytes : weightBytes));
+      table.weights.push_back(
+          weightOf(weight, table.weights.size(), choices, made, made ? seedBytes : weightBytes));
     } else if (auto buffer = dyn_cast<plan::BufferOp>(op)) {
       lists.buffers[buffer.getSymName()] = table.buffers.size();
       auto entry = std::make_unique<fb::BufferT>();
@@ -186,13 +197,16 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table, con
     generate->steps.push_back(std::move(step));
   }
   auto bufferNamed = [&](StringRef name) { return lists.buffers.lookup(name); };
-  addOutput(*generate, fb::OutputRole::Logits, fb::Encoding::F32, bufferNamed(program.getLogits().value_or("")));
+  addOutput(*generate, fb::OutputRole::Logits, fb::Encoding::F32,
+            bufferNamed(program.getLogits().value_or("")));
   if (program.getGreedyKeys()) {
-    addOutput(*generate, fb::OutputRole::Keys, fb::Encoding::Key, bufferNamed(*program.getGreedyKeys()));
+    addOutput(*generate, fb::OutputRole::Keys, fb::Encoding::Key,
+              bufferNamed(*program.getGreedyKeys()));
     generate->modes.push_back(fb::Mode::Greedy);
   }
   if (program.getMaxima())
-    addOutput(*generate, fb::OutputRole::Maxima, fb::Encoding::F32, bufferNamed(*program.getMaxima()));
+    addOutput(*generate, fb::OutputRole::Maxima, fb::Encoding::F32,
+              bufferNamed(*program.getMaxima()));
   if (choices.layout == fb::WeightLayout::Panel32)
     noteHiddenRows(program, lists, kernels, table, *generate);
   table.entries.push_back(std::move(generate));

@@ -9,9 +9,10 @@ namespace ingot::compiler {
 
 /// What of the program goes where.
 struct TableChoices {
-  fb::WeightLayout layout = fb::WeightLayout::Panel32; ///< of matrices: Panel32 for CPUs, Fragment16 for GPUs
-  bool seeded = false;                                 ///< the device makes the weights at load
-  uint32_t weightSegment = 0;                          ///< where stored weights lie
+  fb::WeightLayout layout =
+      fb::WeightLayout::Panel32; ///< of matrices: Panel32 for CPUs, Fragment16 for GPUs
+  bool seeded = false;           ///< the device makes the weights at load
+  uint32_t weightSegment = 0;    ///< where stored weights lie
 };
 
 /// Fills kernels, buffers, weights, states, sections and the entry "generate" of `table` from the plan, one to
@@ -23,9 +24,11 @@ uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableCh
 
 /// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the
 /// checkpoint misses was refused at import. The checkpoint must outlive the jobs.
-std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table, const import::Checkpoint &checkpoint);
+std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
+                                const import::Checkpoint &checkpoint);
 
 /// As weightJobs, without a checkpoint: the numbers of SeedWeights.h for the weights that are stored.
-std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table, uint64_t seed);
+std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
+                                      uint64_t seed);
 
 } // namespace ingot::compiler

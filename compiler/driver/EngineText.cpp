@@ -47,7 +47,8 @@ static std::string warningAboutWords(const import::Checkpoint &checkpoint) {
          "gguf-new-metadata IN.gguf OUT.gguf --pre-tokenizer NAME";
 }
 
-Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoint, const std::string &templateFile) {
+Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoint,
+                                             const std::string &templateFile) {
   EngineText text;
   auto tokenizer = text::buildTokenizer(checkpoint);
   if (!tokenizer)
@@ -64,7 +65,8 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
   if (!templateFile.empty()) {
     std::ifstream in(templateFile, std::ios::binary);
     if (!in)
-      return Error{ExitCode::File, "E0411", "cannot read the chat template", templateFile, "--chat-template names a Jinja file"};
+      return Error{ExitCode::File, "E0411", "cannot read the chat template", templateFile,
+                   "--chat-template names a Jinja file"};
     std::stringstream contents;
     contents << in.rdbuf();
     auto parsed = text::ChatTemplate::parse(contents.str());

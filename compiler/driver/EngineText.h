@@ -11,17 +11,18 @@ namespace ingot::compiler {
 
 /// What travels with the weights so that text goes in and comes out.
 struct EngineText {
-  std::string tokenizerKind, tokenizer;    ///< empty: the engine takes ids
+  std::string tokenizerKind, tokenizer; ///< empty: the engine takes ids
   std::optional<std::string> chatTemplate;
   fb::SpecialTokensT special;
   std::optional<fb::GenerationDefaultsT> generation;
-  std::string warning;                     ///< about the tokenizer, for people; or empty
+  std::string warning; ///< about the tokenizer, for people; or empty
 
   /// Adds the segments and fills `table.text` and `table.generation`.
   void addTo(fb::EngineT &table, std::vector<SegmentSource> &segments) const;
 };
 
 /// From the checkpoint; `templateFile`, if not empty, replaces its chat template.
-Result<EngineText> buildEngineText(const import::Checkpoint &checkpoint, const std::string &templateFile);
+Result<EngineText> buildEngineText(const import::Checkpoint &checkpoint,
+                                   const std::string &templateFile);
 
 } // namespace ingot::compiler

@@ -25,7 +25,8 @@ static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp
   for (kernel::FuncOp fn : kernels) {
     auto program = cuda::emitKernel(fn, options);
     if (failed(program))
-      return Error{ExitCode::Internal, "E0460", "kernel " + fn.getSymName().str() + " cannot be made for GPUs", "",
+      return Error{ExitCode::Internal, "E0460",
+                   "kernel " + fn.getSymName().str() + " cannot be made for GPUs", "",
                    "leave GPU targets out, and please report it with the checkpoint's config"};
     programs.push_back(std::move(*program));
   }
@@ -38,9 +39,12 @@ class Cached : public cuda::KeptCode {
 public:
   explicit Cached(CodeCache &cache) : cache(cache), identity(compilerIdentity()) {}
 
-  std::optional<std::string> lookup(ArrayRef<std::string> texts) override { return cache.lookup(keyOf(texts)); }
+  std::optional<std::string> lookup(ArrayRef<std::string> texts) override {
+    return cache.lookup(keyOf(texts));
+  }
   void store(ArrayRef<std::string> texts, StringRef code) override {
-    (void)cache.store(keyOf(texts), code); // a full disk costs the next run time, not this one its engine
+    (void)cache.store(keyOf(texts),
+                      code); // a full disk costs the next run time, not this one its engine
   }
 
 private:
@@ -68,12 +72,14 @@ static Error problemError(const char *code, const std::string &problem) {
 }
 
 static std::unique_ptr<fb::Extent> extentOf(const cuda::LaunchExtent &extent) {
-  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens, fb::GridBase::Rows, fb::GridBase::Tiles,
-                                    fb::GridBase::Shares, fb::GridBase::PromptTiles};
+  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens,
+                                    fb::GridBase::Rows,     fb::GridBase::Tiles,
+                                    fb::GridBase::Shares,   fb::GridBase::PromptTiles};
   return std::make_unique<fb::Extent>(bases[extent.base], extent.multiply, extent.divide);
 }
 
-static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, uint32_t module, bool overlap) {
+static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, uint32_t module,
+                                               bool overlap) {
   auto to = std::make_unique<fb::VariantT>();
   to->module_ = module;
   to->symbol = from.symbol;
@@ -128,7 +134,8 @@ static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table) 
   for (const auto &section : table.sections) {
     [[maybe_unused]] int inGroup = 0;
     for (const auto &launch : section->cases.front()->launches) {
-      inGroup += launch->kernel < kernels.size() && cuda::workspaceBytes(kernels[launch->kernel]) != 0;
+      inGroup +=
+          launch->kernel < kernels.size() && cuda::workspaceBytes(kernels[launch->kernel]) != 0;
       assert(inGroup <= 1 && "they would write the same slots at once");
       if (launch->barrier)
         inGroup = 0;
@@ -149,16 +156,20 @@ public:
         end = std::max(end, buffer->offset + buffer->per_unit);
     const fb::Arg logits(fb::ArgKind::Buffer, outputOf(fb::OutputRole::Logits)->buffer);
     const fb::OutputT *raised = outputOf(fb::OutputRole::Keys);
-    const fb::Arg keys = raised ? fb::Arg(fb::ArgKind::Buffer, raised->buffer) : buffer("greedy_keys", 64);
-    const fb::Arg ids = buffer("greedy_ids", 64), sums = buffer("draw_sums", cuda::drawSumsBytes(vocabulary));
+    const fb::Arg keys =
+        raised ? fb::Arg(fb::ArgKind::Buffer, raised->buffer) : buffer("greedy_keys", 64);
+    const fb::Arg ids = buffer("greedy_ids", 64),
+                  sums = buffer("draw_sums", cuda::drawSumsBytes(vocabulary));
     // In the order of the symbols of argmaxProgram() and drawProgram().
-    const uint32_t argmax = kernel("argmax", 2), finish = kernel("argmax_finish", 2), weigh = kernel("draw_weigh", 3),
-                   draw = kernel("draw_ids", 4);
+    const uint32_t argmax = kernel("argmax", 2), finish = kernel("argmax_finish", 2),
+                   weigh = kernel("draw_weigh", 3), draw = kernel("draw_ids", 4);
     auto section = std::make_unique<fb::SectionT>();
     section->name = "ids";
-    section->cases.push_back(caseOf(fb::Mode::Greedy, {{argmax, {logits, keys}}, {finish, {keys, ids}}}));
-    section->cases.push_back(caseOf(
-        fb::Mode::Drawn, {{argmax, {logits, keys}}, {weigh, {logits, keys, sums}}, {draw, {logits, keys, sums, ids}}}));
+    section->cases.push_back(
+        caseOf(fb::Mode::Greedy, {{argmax, {logits, keys}}, {finish, {keys, ids}}}));
+    section->cases.push_back(caseOf(fb::Mode::Drawn, {{argmax, {logits, keys}},
+                                                      {weigh, {logits, keys, sums}},
+                                                      {draw, {logits, keys, sums, ids}}}));
     section->cases.push_back(std::make_unique<fb::CaseT>());
     // Its launches want the logits, and the plan saw nothing behind them.
     table.sections[entry.steps.back()->section]->cases.front()->launches.back()->barrier = true;
@@ -168,7 +179,8 @@ public:
     entry.steps.push_back(std::move(step));
     entry.modes = {fb::Mode::Logits, fb::Mode::Greedy, fb::Mode::Drawn};
     auto found = std::make_unique<fb::OutputT>();
-    found->role = fb::OutputRole::Ids, found->encoding = fb::Encoding::I32, found->buffer = ids.index();
+    found->role = fb::OutputRole::Ids, found->encoding = fb::Encoding::I32,
+    found->buffer = ids.index();
     entry.outputs.push_back(std::move(found));
   }
 
@@ -195,7 +207,8 @@ private:
     return table.kernels.size() - 1;
   }
 
-  static std::unique_ptr<fb::CaseT> caseOf(fb::Mode mode, ArrayRef<std::pair<uint32_t, std::vector<fb::Arg>>> launches) {
+  static std::unique_ptr<fb::CaseT>
+  caseOf(fb::Mode mode, ArrayRef<std::pair<uint32_t, std::vector<fb::Arg>>> launches) {
     auto one = std::make_unique<fb::CaseT>();
     one->when.push_back(std::make_unique<fb::ConditionT>());
     one->when.front()->quantity = fb::Quantity::Mode;
@@ -227,14 +240,14 @@ namespace {
 /// for each format of weights that the device makes.
 struct ProgramList {
   std::vector<cuda::CudaProgram> all;
-  size_t sample = 0;                ///< place of the first of the two
-  size_t seeds = 0;                 ///< seeded[i] is at seeds + i
+  size_t sample = 0; ///< place of the first of the two
+  size_t seeds = 0;  ///< seeded[i] is at seeds + i
   std::vector<WeightFormat> seeded;
 };
 } // namespace
 
-static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text, const GpuCodeOptions &options,
-                                  const fb::ProgramT &table) {
+static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text,
+                                  const GpuCodeOptions &options, const fb::ProgramT &table) {
   auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
@@ -256,8 +269,9 @@ static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::
 }
 
 /// `modules`: the compiled files; program p is in module p, or all are in the only one.
-static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kernels, const ProgramList &programs,
-                        ArrayRef<std::string> modules, fb::ProgramT &table, std::vector<SegmentSource> &segments) {
+static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kernels,
+                        const ProgramList &programs, ArrayRef<std::string> modules,
+                        fb::ProgramT &table, std::vector<SegmentSource> &segments) {
   auto code = std::make_unique<fb::CodeObjectT>();
   code->target = target;
   code->segment = segments.size();
@@ -296,8 +310,9 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
 }
 
 /// Code for targets that share one text; adds to `sum`.
-static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets, const cuda::EmitOptions &text,
-                              const GpuCodeOptions &options, fb::ProgramT &table, std::vector<SegmentSource> &segments,
+static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
+                              const cuda::EmitOptions &text, const GpuCodeOptions &options,
+                              fb::ProgramT &table, std::vector<SegmentSource> &segments,
                               GpuCode &sum) {
   auto programs = listOf(kernels, text, options, table);
   if (!programs)
@@ -311,14 +326,16 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
   std::string problem;
   std::unique_ptr<Cached> kept = options.cache ? std::make_unique<Cached>(*options.cache) : nullptr;
   if (!architectures.empty()) {
-    auto compiled = cuda::compilePrograms(programs->all, architectures, options.threads, problem, kept.get());
+    auto compiled =
+        cuda::compilePrograms(programs->all, architectures, options.threads, problem, kept.get());
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
       std::vector<std::string> files;
       for (const cuda::CompiledProgram &module : modules) {
         files.emplace_back(module.code.begin(), module.code.end());
-        if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx && !files.back().ends_with('\0'))
+        if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx &&
+            !files.back().ends_with('\0'))
           files.back() += '\0'; // the driver looks for the end of the text
       }
       sum.bytes += addCode(target, kernels, *programs, files, table, segments);
@@ -334,13 +351,15 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
     auto object = cuda::compileForEmulator(programs->all, how, problem);
     if (failed(object))
       return problemError("E0462", problem);
-    sum.bytes += addCode(target, kernels, *programs, std::string(object->begin(), object->end()), table, segments);
+    sum.bytes += addCode(target, kernels, *programs, std::string(object->begin(), object->end()),
+                         table, segments);
   }
   sum.programs = programs->all.size();
   return {};
 }
 
-Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::ProgramT &table,
+Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels,
+                                     const GpuCodeOptions &options, fb::ProgramT &table,
                                      std::vector<SegmentSource> &segments) {
   addWorkspace(kernels, table);
   const cuda::SharedAttention shared = cuda::sharedAttention(kernels);
@@ -360,8 +379,8 @@ Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels, const Gpu
   return sum;
 }
 
-Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
-                                        bool batchInvariant) {
+Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels,
+                                        ArrayRef<std::string> targets, bool batchInvariant) {
   auto programs = programsOf(kernels, optionsFor(targets.front(), batchInvariant));
   if (!programs)
     return programs.error();

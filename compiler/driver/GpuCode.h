@@ -18,23 +18,24 @@ struct GpuCodeOptions {
   int64_t foldedRows = 0;      ///< up to which projections raise the keys of logits rows
   bool batchInvariant = false; ///< no variant whose bits may differ from another's
   int threads = 1;
-  CodeCache *cache = nullptr; ///< holds programs one by one, so that another model finds those it shares; may be null
+  CodeCache *cache =
+      nullptr; ///< holds programs one by one, so that another model finds those it shares; may be null
 };
 
 /// What was added.
 struct GpuCode {
-  uint64_t bytes = 0;   ///< of all code
-  size_t programs = 0;  ///< of one target: the kernels, and what finds ids
+  uint64_t bytes = 0;  ///< of all code
+  size_t programs = 0; ///< of one target: the kernels, and what finds ids
 };
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
 /// program `table`, whose kernels these are, and the section that finds or draws the ids of logits rows. Errors: E0460 a
 /// kernel cannot be printed (our bug), E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
-Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options, fb::ProgramT &table,
-                           std::vector<SegmentSource> &segments);
+Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options,
+                           fb::ProgramT &table, std::vector<SegmentSource> &segments);
 
 /// `--emit cuda`: the kernels as CUDA C++ for the first of the targets, one after the other. E0460.
-Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels, llvm::ArrayRef<std::string> targets,
-                              bool batchInvariant);
+Result<std::string> printCuda(llvm::ArrayRef<kernel::FuncOp> kernels,
+                              llvm::ArrayRef<std::string> targets, bool batchInvariant);
 
 } // namespace ingot::compiler

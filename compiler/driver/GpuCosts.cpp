@@ -51,25 +51,30 @@ static std::unique_ptr<fb::KernelCostT> idWork(const fb::ProgramT &program, uint
 }
 
 static bool multipliesFp8(const fb::KernelVariantsT &variants) {
-  return llvm::any_of(variants.variants, [](const auto &v) { return StringRef(v->symbol).ends_with("_wgmma_fp8"); });
+  return llvm::any_of(variants.variants,
+                      [](const auto &v) { return StringRef(v->symbol).ends_with("_wgmma_fp8"); });
 }
 
 /// Projections alone: others have no weights, and what they ask for is in proportion to their units.
-static void foretell(fb::KernelCostT &cost, uint64_t weights, bool fp8, const runtime::GpuMachine &machine) {
+static void foretell(fb::KernelCostT &cost, uint64_t weights, bool fp8,
+                     const runtime::GpuMachine &machine) {
   for (uint64_t units : kUnits) {
     const double perClock = fp8 && units >= kFp8From ? machine.fp8PerClock : machine.bf16PerClock;
-    const double nanoseconds =
-        static_cast<double>(units * cost.operations_per_unit) / (machine.gops(perClock) * machine.reached);
-    cost.predicted.push_back({units, static_cast<uint64_t>(nanoseconds), weights + units * cost.bytes_per_unit});
+    const double nanoseconds = static_cast<double>(units * cost.operations_per_unit) /
+                               (machine.gops(perClock) * machine.reached);
+    cost.predicted.push_back(
+        {units, static_cast<uint64_t>(nanoseconds), weights + units * cost.bytes_per_unit});
   }
 }
 
-std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel::FuncOp> kernels, const fb::ProgramT &program,
+std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel::FuncOp> kernels,
+                                                                 const fb::ProgramT &program,
                                                                  const fb::CodeObjectT &code) {
   const runtime::GpuMachine &machine = *runtime::gpuMachineFor(code.target);
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
   for (uint32_t k = 0; k < program.kernels.size(); ++k) {
-    auto cost = k < kernels.size() ? kernelWork(kernels[k], fb::WeightLayout::Fragment16) : idWork(program, k);
+    auto cost = k < kernels.size() ? kernelWork(kernels[k], fb::WeightLayout::Fragment16)
+                                   : idWork(program, k);
     Operation *op = k < kernels.size() ? kernel::FuncOp(kernels[k]).structuredOp() : nullptr;
     if (isa_and_present<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;

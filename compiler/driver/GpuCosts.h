@@ -16,7 +16,8 @@ namespace ingot::compiler {
 
 /// One for each kernel of `program`, of which `kernels` are the first; those that find ids follow. `code` has its target and
 /// its variants.
-std::vector<std::unique_ptr<fb::KernelCostT>> gpuCosts(llvm::ArrayRef<kernel::FuncOp> kernels, const fb::ProgramT &program,
+std::vector<std::unique_ptr<fb::KernelCostT>> gpuCosts(llvm::ArrayRef<kernel::FuncOp> kernels,
+                                                       const fb::ProgramT &program,
                                                        const fb::CodeObjectT &code);
 
 } // namespace ingot::compiler

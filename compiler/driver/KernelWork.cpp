@@ -14,7 +14,8 @@ using namespace ingot::compiler;
 static int64_t rowBytes(lm::WeightType weight, fb::WeightLayout layout) {
   if (layout != fb::WeightLayout::Fragment16)
     return kernel::packedBytes(weight) / roundUp(weight.rows(), kPanelRows);
-  return fragmentLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes() / roundUp(weight.rows(), kFragmentRows);
+  return fragmentLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes() /
+         roundUp(weight.rows(), kFragmentRows);
 }
 
 /// Bytes that a launch moves per token (or row) beside weights and the KV cache it reads. What a GPU touches in steps of few
@@ -61,7 +62,9 @@ std::unique_ptr<fb::KernelCostT> compiler::kernelWork(kernel::FuncOp fn, fb::Wei
     cost->bytes_per_position = pool.pageBytes() / kPageTokens;
     cost->operations_per_position = 4 * attention.getHeads() * pool.getHeadDim(); // q k and p v
   } else if (auto append = dyn_cast<kernel::RopeAppendOp>(op))
-    cost->operations_per_unit = append.getTable() ? 3 * (append.getQ().getType().getN() + append.getK().getType().getN()) : 0;
+    cost->operations_per_unit =
+        append.getTable() ? 3 * (append.getQ().getType().getN() + append.getK().getType().getN())
+                          : 0;
   else if (auto gather = dyn_cast<kernel::GatherOp>(op))
     cost->operations_per_unit = 2 * gather.getOutput().getType().getN();
   return cost;

@@ -106,8 +106,8 @@ static int listPasses(bool json) {
     bool optional = llvm::is_contained(optionalPasses(), word);
     std::string what = pass->getPassDescription().str();
     if (json)
-      std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",", word.c_str(),
-                  optional ? "true" : "false", what.c_str());
+      std::printf("%s{\"pass\":\"%s\",\"optional\":%s,\"description\":\"%s\"}", first ? "[" : ",",
+                  word.c_str(), optional ? "true" : "false", what.c_str());
     else
       std::printf("%-24s %s%s\n", word.c_str(), what.c_str(), optional ? "  (--disable)" : "");
     first = false;
@@ -117,12 +117,14 @@ static int listPasses(bool json) {
   return 0;
 }
 
-extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc, const char *const *argv) {
+extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc,
+                                                                        const char *const *argv) {
   if (argc >= 2 && std::strcmp(argv[1], "passes") == 0)
     return listPasses(argc >= 3 && std::strcmp(argv[2], "--json") == 0);
   const int errorTo = errorDescriptor(argc, argv);
   bool tunes = argc >= 2 && std::strcmp(argv[1], "tune") == 0;
-  auto options = tunes ? parseTuneOptions(argc - 1, argv + 1) : parseCompileOptions(argc - 1, argv + 1);
+  auto options =
+      tunes ? parseTuneOptions(argc - 1, argv + 1) : parseCompileOptions(argc - 1, argv + 1);
   if (!options)
     return report(options.error(), errorTo);
   if (!*options)

@@ -40,10 +40,11 @@ static Result<void> addTarget(const std::string &target, CompileOptions &options
   if (target == "cuda")
     gpus.push_back("cuda:compute_80");
   if (!known && gpus.empty())
-    return usage("E0402", "unknown target '" + target + "'",
-                 "targets are cpu, cpu:avx2, cpu:avx512; cuda, cuda:sm_80, sm_89, sm_90a, sm_100a, sm_120a, compute_80 (PTX); "
-                 "cuda-emulator:sm_90a",
-                 "--target cpu");
+    return usage(
+        "E0402", "unknown target '" + target + "'",
+        "targets are cpu, cpu:avx2, cpu:avx512; cuda, cuda:sm_80, sm_89, sm_90a, sm_100a, sm_120a, compute_80 (PTX); "
+        "cuda-emulator:sm_90a",
+        "--target cpu");
   auto add = [](std::vector<std::string> &to, const std::vector<std::string> &from) {
     to.insert(to.end(), from.begin(), from.end());
     std::sort(to.begin(), to.end()); // the same engine, whatever the order of flags
@@ -58,7 +59,8 @@ static Result<void> addTarget(const std::string &target, CompileOptions &options
 static Result<void> readRecipe(const std::string &path, CompileOptions &options) {
   std::ifstream in(path);
   if (!in)
-    return Error{ExitCode::File, "E0413", "cannot read the recipe", path, "--recipe names a file of lines: GLOB FORMAT"};
+    return Error{ExitCode::File, "E0413", "cannot read the recipe", path,
+                 "--recipe names a file of lines: GLOB FORMAT"};
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -68,7 +70,8 @@ static Result<void> readRecipe(const std::string &path, CompileOptions &options)
     words >> format >> more;
     std::replace(format.begin(), format.end(), '-', '_');
     const char *formats[] = {"int8", "int4_g32", "int4_g64", "int4_g128", "fp8", "bf16"};
-    if (!more.empty() || std::find(std::begin(formats), std::end(formats), format) == std::end(formats))
+    if (!more.empty() ||
+        std::find(std::begin(formats), std::end(formats), format) == std::end(formats))
       return Error{
           ExitCode::File, "E0414", path + ", line " + std::to_string(number) + ": '" + line + "'",
           "a line is a glob over weight names and int8, int4-g32, int4-g64, int4-g128, fp8 or bf16",
@@ -96,19 +99,25 @@ const char *compiler::weightOriginName(WeightOrigin origin) {
 static Result<void> chooseKv(CompileOptions &o) {
   const std::optional<KvFormat> wanted = kvFormatNamed(o.kv);
   if (!o.kv.empty() && !wanted)
-    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'", "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
+    return usage("E0403", "unsupported type of KV cache '" + o.kv + "'",
+                 "types are " + kvFormatNames(isOfAny, "and"), "--kv bf16");
   const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
   if (!o.gpuTargets.empty() && (o.exact || (o.targets.empty() && !o.kv.empty() && !gpuHas)))
-    return usage("E0463", "GPU code is made with --precision fast and a KV cache of " + kvFormatNames(isOfGpus, "or"),
+    return usage("E0463",
+                 "GPU code is made with --precision fast and a KV cache of " +
+                     kvFormatNames(isOfGpus, "or"),
                  o.exact ? "--precision exact was given" : "--kv " + o.kv + " was given",
                  "leave it out, or compile for CPUs alone: --target cpu");
   if (wanted && !cpuHas && o.gpuTargets.empty())
-    return usage("E0465", "a KV cache of " + o.kv + " is for GPUs", "the targets are CPUs, which have " + kvFormatNames(isOfCpus, "and"),
+    return usage("E0465", "a KV cache of " + o.kv + " is for GPUs",
+                 "the targets are CPUs, which have " + kvFormatNames(isOfCpus, "and"),
                  "--kv bf16, or add a GPU: --target cuda:sm_90a");
   if (wanted && !kvFormat(*wanted).isPlain() && o.exact)
-    return usage("E0466", "a KV cache of " + o.kv + " rounds what --precision exact keeps",
-                 "exact engines have " + kvFormatNames([](const KvFormatInfo &f) { return f.cpu && f.isPlain(); }, "or"),
-                 "leave out --kv, or compile with --precision fast");
+    return usage(
+        "E0466", "a KV cache of " + o.kv + " rounds what --precision exact keeps",
+        "exact engines have " +
+            kvFormatNames([](const KvFormatInfo &f) { return f.cpu && f.isPlain(); }, "or"),
+        "leave out --kv, or compile with --precision fast");
   o.gpuKv = gpuHas ? o.kv : "bf16";
   if (o.targets.empty())
     o.kv = o.gpuKv;
@@ -120,77 +129,119 @@ static Result<void> chooseKv(CompileOptions &o) {
 /// What was given of the options that decide what is in the engine, as typed; of files what they hold. Those that
 /// `ingot run` knows come first, in its order: it finds the same engine.
 static Result<void> noteIdentity(const CLI::App &app, CompileOptions &o) {
-  for (const char *name : {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
-                           "--disable", "--insert", "--tune-for", "--batch-invariant", "--no-tuning", "--verify"})
+  for (const char *name :
+       {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
+        "--disable", "--insert", "--tune-for", "--batch-invariant", "--no-tuning", "--verify"})
     for (const std::string &value : app.get_option(name)->results())
       o.identity.insert(o.identity.end(), {name, value});
   for (const char *name : {"--recipe", "--patterns", "--plugin", "--chat-template", "--tuning"})
     for (const std::string &path : app.get_option(name)->results()) {
       std::ifstream in(path, std::ios::binary);
       if (!in)
-        return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path, "give a file that may be read"};
+        return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path,
+                     "give a file that may be read"};
       o.identity.insert(o.identity.end(), {name, {std::istreambuf_iterator<char>(in), {}}});
     }
   return {};
 }
 
-Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, const char *const *argv) {
+Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
+                                                                    const char *const *argv) {
   CompileOptions o;
   CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
   cli::prepare(app);
-  cli::examples(app, "  ingot compile smollm2.gguf -o smollm2.ingot\n"
-                     "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
-                     "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
-                     "  ingot compile smollm2.gguf --emit plan\n");
+  cli::examples(
+      app,
+      "  ingot compile smollm2.gguf -o smollm2.ingot\n"
+      "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
+      "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
+      "  ingot compile smollm2.gguf --emit plan\n");
   std::vector<std::string> targets, insertions;
   std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
-  app.add_option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")->required();
+  app.add_option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
+      ->required();
   app.add_option("-o,--output", o.output, "the engine to write");
-  app.add_option("--target", targets, "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
-                                         "cuda-emulator:sm_90a; may be repeated")->type_name("T");
+  app.add_option(
+         "--target", targets,
+         "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
+         "cuda-emulator:sm_90a; may be repeated")
+      ->type_name("T");
   app.add_option("--quantize", quantize,
                  "floating weights become int8, int4-g32, int4-g64, int4-g128 or fp8");
-  app.add_option("--recipe", recipe, "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
-  app.add_option("--patterns", o.patterns, "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
+  app.add_option("--recipe", recipe,
+                 "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
+  app.add_option(
+         "--patterns", o.patterns,
+         "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
       ->type_name("F")
       ->allow_extra_args(false);
   app.add_option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
       ->type_name("F.so")
       ->allow_extra_args(false); // what follows may be MODEL
-  app.add_option("--insert", insertions, "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
+  app.add_option("--insert", insertions,
+                 "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
       ->type_name("POINT=PIPELINE")
       ->allow_extra_args(false);
-  app.add_option("--kv", o.kv, "type of the KV cache: f32, bf16, f16, int8 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
-  app.add_option("--precision", precision, "fast: int8 activations for quantised weights; exact: f32 throughout")
+  app.add_option(
+      "--kv", o.kv,
+      "type of the KV cache: f32, bf16, f16, int8 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
+  app.add_option("--precision", precision,
+                 "fast: int8 activations for quantised weights; exact: f32 throughout")
       ->check(CLI::IsMember({"fast", "exact"}));
-  app.add_flag("--batch-invariant", o.batchInvariant,
-               "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
-  app.add_option("--weights", weights, "made up from --seed: random packs them, seed leaves them to the device at load")
+  app.add_flag(
+      "--batch-invariant", o.batchInvariant,
+      "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
+  app.add_option("--weights", weights,
+                 "made up from --seed: random packs them, seed leaves them to the device at load")
       ->check(CLI::IsMember({"random", "seed"}));
-  CLI::Option *seed = app.add_option("--seed", o.seed, "of --weights (default: 0)")->check(notNegative);
-  app.add_option("--chat-template", o.chatTemplate, "a Jinja file for a checkpoint that has none, or instead of its own");
-  app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")->type_name("PASS");
-  app.add_option("--dump-after", o.dumpAfter, "print the IR after a pass, to stderr; all: after each that changes it")->type_name("PASS");
+  CLI::Option *seed =
+      app.add_option("--seed", o.seed, "of --weights (default: 0)")->check(notNegative);
+  app.add_option("--chat-template", o.chatTemplate,
+                 "a Jinja file for a checkpoint that has none, or instead of its own");
+  app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")
+      ->type_name("PASS");
+  app.add_option("--dump-after", o.dumpAfter,
+                 "print the IR after a pass, to stderr; all: after each that changes it")
+      ->type_name("PASS");
   app.add_option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
       ->check(CLI::IsMember({"passed", "missed", "all"}));
-  app.add_option("--emit", emit, "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
+  app.add_option(
+         "--emit", emit,
+         "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
       ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"}));
-  CLI::Option *kernel = app.add_option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")->type_name("NAME");
-  CLI::Option *brief = app.add_flag("--brief", o.brief, "of --emit lm, fused, kernel or plan: without most weights, long lines cut; for reading");
-  app.add_option("--cache", o.cache, "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
-                 "in DIR, and its path is printed")
+  CLI::Option *kernel =
+      app.add_option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")
+          ->type_name("NAME");
+  CLI::Option *brief = app.add_flag(
+      "--brief", o.brief,
+      "of --emit lm, fused, kernel or plan: without most weights, long lines cut; for reading");
+  app.add_option(
+         "--cache", o.cache,
+         "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
+         "in DIR, and its path is printed")
       ->type_name("DIR");
-  CLI::Option *tuning = app.add_option("--tuning", o.tuning, "take schedules from this file of rows (ingot tune writes them)")->type_name("F");
-  CLI::Option *tuneFor = app.add_option("--tune-for", o.tuneFor, "rows that are shipped for a CPU: amd-zen5, or native for this one")
-      ->type_name("CPU")->excludes(tuning);
-  app.add_flag("--no-tuning", o.noTuning, "schedules by the cost model alone")->excludes(tuning)->excludes(tuneFor);
+  CLI::Option *tuning =
+      app.add_option("--tuning", o.tuning,
+                     "take schedules from this file of rows (ingot tune writes them)")
+          ->type_name("F");
+  CLI::Option *tuneFor =
+      app.add_option("--tune-for", o.tuneFor,
+                     "rows that are shipped for a CPU: amd-zen5, or native for this one")
+          ->type_name("CPU")
+          ->excludes(tuning);
+  app.add_flag("--no-tuning", o.noTuning, "schedules by the cost model alone")
+      ->excludes(tuning)
+      ->excludes(tuneFor);
   app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
-  app.add_option("--ignore-key", o.ignoredKeys,
-                 "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
+  app.add_option(
+         "--ignore-key", o.ignoredKeys,
+         "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false);
-  app.add_flag("--verify", o.verify, "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
+  app.add_flag(
+      "--verify", o.verify,
+      "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
   app.add_flag("--quiet", o.quiet, "print nothing but errors");
   app.add_flag("--json", o.json, "print the summary as JSON");
   int errorTo = -1; // Main.cpp reads it
@@ -224,11 +275,14 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   for (const std::string &insertion : insertions) {
     size_t equals = insertion.find('=');
     std::string point = insertion.substr(0, equals);
-    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan", "pre-codegen"};
-    if (equals == std::string::npos || std::find(points.begin(), points.end(), point) == points.end()) {
+    const std::vector<std::string> points = {"import", "pre-fusion", "post-fusion", "pre-plan",
+                                             "pre-codegen"};
+    if (equals == std::string::npos ||
+        std::find(points.begin(), points.end(), point) == points.end()) {
       std::string near = didYouMean(point, points);
       return usage("E0408", "unknown extension point in '" + insertion + "'",
-                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" + (near.empty() ? "" : "; " + near),
+                   "points are import, pre-fusion, post-fusion, pre-plan and pre-codegen" +
+                       (near.empty() ? "" : "; " + near),
                    "--insert 'pre-fusion=lm.model(my-pass)'");
     }
     o.insertions.emplace_back(point, insertion.substr(equals + 1));
@@ -239,21 +293,29 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc, co
   if (seed->count() && o.weights == WeightOrigin::Checkpoint)
     return usage("E0407", "--seed has nothing to seed", "the weights are the checkpoint's own",
                  "add --weights random or --weights seed, or drop --seed");
-  const std::pair<const char *, Emit> emits[] = {{"lm", Emit::Lm}, {"fused", Emit::Fused}, {"kernel", Emit::Kernel},
-                                                 {"plan", Emit::Plan}, {"llvm", Emit::Llvm}, {"asm", Emit::Asm}, {"cuda", Emit::Cuda}};
+  const std::pair<const char *, Emit> emits[] = {
+      {"lm", Emit::Lm},     {"fused", Emit::Fused}, {"kernel", Emit::Kernel}, {"plan", Emit::Plan},
+      {"llvm", Emit::Llvm}, {"asm", Emit::Asm},     {"cuda", Emit::Cuda}};
   for (auto [name, kind] : emits)
     if (emit == name)
       o.emit = kind;
-  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) || ((o.emit == Emit::Llvm || o.emit == Emit::Asm) && o.targets.empty()))
-    return usage("E0464", "--emit " + emit + " has nothing to print", "no target of that kind was given",
+  if ((o.emit == Emit::Cuda && o.gpuTargets.empty()) ||
+      ((o.emit == Emit::Llvm || o.emit == Emit::Asm) && o.targets.empty()))
+    return usage("E0464", "--emit " + emit + " has nothing to print",
+                 "no target of that kind was given",
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
-  if (kernel->count() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm && o.emit != Emit::Cuda)
-    return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels", "--emit asm --kernel " + o.kernel);
-  if (brief->count() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Kernel && o.emit != Emit::Plan)
-    return usage("E0476", "--brief has nothing to shorten", "it is for IR that is printed", "--emit fused --brief");
+  if (kernel->count() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
+      o.emit != Emit::Cuda)
+    return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels",
+                 "--emit asm --kernel " + o.kernel);
+  if (brief->count() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Kernel &&
+      o.emit != Emit::Plan)
+    return usage("E0476", "--brief has nothing to shorten", "it is for IR that is printed",
+                 "--emit fused --brief");
   o.intoCache = o.emit == Emit::Engine && o.output.empty() && !o.cache.empty();
   if (o.emit == Emit::Engine && o.output.empty() && !o.intoCache)
-    return usage("E0405", "no engine to write", "-o names the file; with --cache DIR alone it is kept there",
+    return usage("E0405", "no engine to write",
+                 "-o names the file; with --cache DIR alone it is kept there",
                  "ingot compile " + o.model + " -o model.ingot");
   if (o.intoCache)
     if (auto ok = noteIdentity(app, o); !ok)

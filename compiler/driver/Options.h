@@ -21,38 +21,40 @@ enum class WeightOrigin {
 
 struct CompileOptions {
   std::string model;
-  std::string output;                 ///< empty with --emit of text: standard output
-  std::vector<std::string> targets;   ///< "avx2", "avx512": CPU levels, in that order
+  std::string output;                  ///< empty with --emit of text: standard output
+  std::vector<std::string> targets;    ///< "avx2", "avx512": CPU levels, in that order
   std::vector<std::string> gpuTargets; ///< "cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a"
-  std::string quantize;               ///< numeric format ("int4_g64"), or empty
-  std::vector<std::string> recipe;    ///< "GLOB:FORMAT" over weight symbols, from --recipe
-  std::vector<int> recipeLines;       ///< of recipeFile, one per rule
+  std::string quantize;                ///< numeric format ("int4_g64"), or empty
+  std::vector<std::string> recipe;     ///< "GLOB:FORMAT" over weight symbols, from --recipe
+  std::vector<int> recipeLines;        ///< of recipeFile, one per rule
   std::string recipeFile;
-  std::vector<std::string> patterns;  ///< files of rewrite patterns, applied in this order
-  std::vector<std::string> plugins;   ///< shared objects with passes
-  std::vector<std::pair<std::string, std::string>> insertions; ///< extension point, textual pipeline
-  std::string cache;                  ///< folder that keeps generated code, or empty
-  bool intoCache = false;             ///< --cache without -o: the engine is kept there, too
-  std::vector<std::string> identity;  ///< the arguments that decide what is in the engine (CacheName.h)
-  std::string kv;                     ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
-  std::string gpuKv;                  ///< "bf16", "fp8"
+  std::vector<std::string> patterns; ///< files of rewrite patterns, applied in this order
+  std::vector<std::string> plugins;  ///< shared objects with passes
+  std::vector<std::pair<std::string, std::string>>
+      insertions;         ///< extension point, textual pipeline
+  std::string cache;      ///< folder that keeps generated code, or empty
+  bool intoCache = false; ///< --cache without -o: the engine is kept there, too
+  std::vector<std::string>
+      identity;      ///< the arguments that decide what is in the engine (CacheName.h)
+  std::string kv;    ///< "f32", "bf16", "f16" of CPU code; of GPU code if there is no other
+  std::string gpuKv; ///< "bf16", "fp8"
   bool exact = false;
-  bool batchInvariant = false;        ///< GPU code whose bits do not depend on the batch: no wgmma
-  bool verify = false;                ///< check passes with the real weights as well
+  bool batchInvariant = false; ///< GPU code whose bits do not depend on the batch: no wgmma
+  bool verify = false;         ///< check passes with the real weights as well
   WeightOrigin weights = WeightOrigin::Checkpoint;
   uint64_t seed = 0;
-  std::string chatTemplate;           ///< file; overrides the checkpoint's
+  std::string chatTemplate;                     ///< file; overrides the checkpoint's
   std::vector<std::string> disabled, dumpAfter; ///< passes; dumpAfter may have "all"
   std::vector<std::string> ignoredKeys; ///< of the configuration: the user knows them harmless
-  std::string remarks;                ///< "", "passed", "missed", "all"
+  std::string remarks;                  ///< "", "passed", "missed", "all"
   Emit emit = Emit::Engine;
-  std::string kernel;                 ///< alone, of what is emitted; or empty
-  bool brief = false;                 ///< IR is emitted for reading (BriefText.h)
-  std::string tuneFor;                ///< rows of this CPU, "native", or empty: of each level's machine
-  std::string tuning;                 ///< file of rows, instead of those that are shipped
-  bool noTuning = false;              ///< the cost model alone
-  double tuneSeconds = 60;            ///< Emit::Rows: how long to measure, about
-  int threads = 0;                    ///< 0: as many as the machine has
+  std::string kernel;      ///< alone, of what is emitted; or empty
+  bool brief = false;      ///< IR is emitted for reading (BriefText.h)
+  std::string tuneFor;     ///< rows of this CPU, "native", or empty: of each level's machine
+  std::string tuning;      ///< file of rows, instead of those that are shipped
+  bool noTuning = false;   ///< the cost model alone
+  double tuneSeconds = 60; ///< Emit::Rows: how long to measure, about
+  int threads = 0;         ///< 0: as many as the machine has
   bool quiet = false, json = false;
 };
 

@@ -19,16 +19,22 @@ static std::string shortly(double value) {
   return text;
 }
 
-PassEvidence compiler::judged(std::string what, const reference::Comparison &change, const std::string &weights) {
-  return {std::move(what), std::to_string(change.layers) + " layers, " + weights + "; allowed " + shortly(kLargestRelativeError),
+PassEvidence compiler::judged(std::string what, const reference::Comparison &change,
+                              const std::string &weights) {
+  return {std::move(what),
+          std::to_string(change.layers) + " layers, " + weights + "; allowed " +
+              shortly(kLargestRelativeError),
           change.maxAbsolute, change.maxRelative};
 }
 
-PassEvidence compiler::measured(std::string what, const reference::Comparison &cost, const std::string &weights,
+PassEvidence compiler::measured(std::string what, const reference::Comparison &cost,
+                                const std::string &weights,
                                 const reference::Comparison *unrounded) {
-  std::string inputs = std::to_string(cost.layers) + " layers, " + weights + " rounded to their formats; measured, not judged";
+  std::string inputs = std::to_string(cost.layers) + " layers, " + weights +
+                       " rounded to their formats; measured, not judged";
   if (unrounded)
-    inputs += " (unrounded " + shortly(unrounded->maxRelative) + ", allowed " + shortly(kLargestRelativeError) + ")";
+    inputs += " (unrounded " + shortly(unrounded->maxRelative) + ", allowed " +
+              shortly(kLargestRelativeError) + ")";
   return {std::move(what), std::move(inputs), cost.maxAbsolute, cost.maxRelative};
 }
 
@@ -43,12 +49,14 @@ void PassChecks::runAfterPass(Pass *pass, Operation *op) {
       failure = changed(pass, failure->what + ": " + failure->why);
     return;
   }
-  evidence.push_back(change->rounding ? measured(name, *change->rounding, "seeded weights", &*change)
-                                      : judged(name, *change, "seeded weights"));
+  evidence.push_back(change->rounding
+                         ? measured(name, *change->rounding, "seeded weights", &*change)
+                         : judged(name, *change, "seeded weights"));
   if (change->maxRelative <= kLargestRelativeError)
     return;
   failure = changed(pass, "largest error " + std::to_string(change->maxAbsolute) + " (relative " +
-                              std::to_string(change->maxRelative) + ", allowed " + shortly(kLargestRelativeError) + ")");
+                              std::to_string(change->maxRelative) + ", allowed " +
+                              shortly(kLargestRelativeError) + ")");
 }
 
 bool PassChecks::computesTheSame(ModuleOp program) {
@@ -60,19 +68,23 @@ void PassChecks::runAfterPassFailed(Pass *pass, Operation *op) {
   if (!isa<lm::ModelOp>(op) || pass->getArgument() != extend::applyPatternsName())
     return;
   ScopedDiagnosticHandler silent(op->getContext(), [](Diagnostic &) { return success(); });
-  invalid = extend::firstWrongRewrite(pass, checker.after(), [](ModuleOp program) { return succeeded(verify(program)); });
+  invalid = extend::firstWrongRewrite(pass, checker.after(),
+                                      [](ModuleOp program) { return succeeded(verify(program)); });
 }
 
 Error PassChecks::changed(Pass *pass, const std::string &why) {
   std::string name = pass->getArgument().str();
   if (name == extend::applyPatternsName()) {
-    std::string which =
-        extend::firstWrongRewrite(pass, checker.before(), [&](ModuleOp program) { return computesTheSame(program); });
-    return {ExitCode::File, "E0428", "a pattern changes what the model computes: " + extend::patternsFile(pass),
-            (which.empty() ? "" : which + ": ") + why, "see what it did with --dump-after " + name + ", and correct the file"};
+    std::string which = extend::firstWrongRewrite(
+        pass, checker.before(), [&](ModuleOp program) { return computesTheSame(program); });
+    return {ExitCode::File, "E0428",
+            "a pattern changes what the model computes: " + extend::patternsFile(pass),
+            (which.empty() ? "" : which + ": ") + why,
+            "see what it did with --dump-after " + name + ", and correct the file"};
   }
   if (users.contains(name))
-    return {ExitCode::File, "E0432", "the pass " + asText(pass) + " of --insert changes what the model computes", why,
+    return {ExitCode::File, "E0432",
+            "the pass " + asText(pass) + " of --insert changes what the model computes", why,
             "see what it did with --dump-after " + name + "; correct the pass, or drop --insert"};
   return {ExitCode::Internal, "E0491", "pass " + name + " changed what the model computes", why,
           "compile with --disable " + name + ", and please report it"};
@@ -98,5 +110,6 @@ void PassNames::runAfterPass(Pass *, Operation *) { suspect(""); }
 void PassNames::runAfterPassFailed(Pass *pass, Operation *) {
   suspect("");
   if (name.empty() && !pass->getArgument().empty())
-    name = pass->getArgument().str(), text = name == extend::applyPatternsName() ? extend::patternsFile(pass) : asText(pass);
+    name = pass->getArgument().str(),
+    text = name == extend::applyPatternsName() ? extend::patternsFile(pass) : asText(pass);
 }

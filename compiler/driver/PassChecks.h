@@ -30,12 +30,13 @@ struct PassEvidence {
 };
 
 /// A comparison that decides: "2 layers, seeded weights; allowed 0.0001".
-PassEvidence judged(std::string what, const reference::Comparison &change, const std::string &weights);
+PassEvidence judged(std::string what, const reference::Comparison &change,
+                    const std::string &weights);
 
 /// What rounding to formats costs, which is the user's choice: "2 layers, seeded weights rounded to their formats;
 /// measured, not judged". `unrounded`, if given, is the comparison that decided.
-PassEvidence measured(std::string what, const reference::Comparison &cost, const std::string &weights,
-                      const reference::Comparison *unrounded = nullptr);
+PassEvidence measured(std::string what, const reference::Comparison &cost,
+                      const std::string &weights, const reference::Comparison *unrounded = nullptr);
 
 /// The pass with its options, as `--pass-pipeline` takes it.
 std::string asText(mlir::Pass *pass);
@@ -45,9 +46,11 @@ public:
   /// `users` are the names of passes that --insert brings. Appends to `evidence`; the first failure (an error larger than
   /// rewriting can excuse, or a program that cannot be run) is kept in `failure`, and which rewrite of a file of patterns
   /// left an invalid program in `invalid`. All must outlive the pass manager.
-  PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users, std::vector<PassEvidence> &evidence,
-             std::optional<Error> &failure, std::string &invalid)
-      : checker(module), module(module), users(users), evidence(evidence), failure(failure), invalid(invalid) {}
+  PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users,
+             std::vector<PassEvidence> &evidence, std::optional<Error> &failure,
+             std::string &invalid)
+      : checker(module), module(module), users(users), evidence(evidence), failure(failure),
+        invalid(invalid) {}
 
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override;
@@ -70,7 +73,8 @@ private:
 class PassNames : public mlir::PassInstrumentation {
 public:
   /// `plugins` is what to say of where they are from. All but it must outlive the pass manager.
-  PassNames(const llvm::StringSet<> &users, std::string plugins, std::string &name, std::string &text)
+  PassNames(const llvm::StringSet<> &users, std::string plugins, std::string &name,
+            std::string &text)
       : users(users), plugins(std::move(plugins)), name(name), text(text) {}
   void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;

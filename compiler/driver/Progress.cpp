@@ -26,13 +26,15 @@ void Progress::update(uint64_t bytes, uint64_t total) {
   if (!terminal || quiet || total == 0 || now - drawn < std::chrono::milliseconds(50))
     return;
   drawn = now;
-  double seconds = std::chrono::duration<double>(now - started).count(), share = double(bytes) / total;
+  double seconds = std::chrono::duration<double>(now - started).count(),
+         share = double(bytes) / total;
   std::string bar(24, ' ');
   for (size_t i = 0; i < bar.size() && i < share * bar.size(); ++i)
     bar[i] = '=';
   char line[160];
-  std::snprintf(line, sizeof line, "%-10s [%s] %3.0f %%  %.0f MB/s  %.1f s left", current.c_str(), bar.c_str(), share * 100,
-                bytes / 1e6 / seconds, share > 0 ? seconds / share - seconds : 0.0);
+  std::snprintf(line, sizeof line, "%-10s [%s] %3.0f %%  %.0f MB/s  %.1f s left", current.c_str(),
+                bar.c_str(), share * 100, bytes / 1e6 / seconds,
+                share > 0 ? seconds / share - seconds : 0.0);
   draw(line, false);
 }
 
@@ -43,8 +45,8 @@ void Progress::finish() {
     return;
   double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   char line[160];
-  std::snprintf(line, sizeof line, "%s%-10s%s %6.2f s  %s", colour ? "\033[1m" : "", current.c_str(), colour ? "\033[0m" : "",
-                seconds, text.c_str());
+  std::snprintf(line, sizeof line, "%s%-10s%s %6.2f s  %s", colour ? "\033[1m" : "",
+                current.c_str(), colour ? "\033[0m" : "", seconds, text.c_str());
   draw(line, true);
   done.push_back({std::move(current), std::move(text), seconds});
   current.clear();

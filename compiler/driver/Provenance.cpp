@@ -6,9 +6,12 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-bool compiler::isBehindLowering(const std::string &point) { return point == "pre-plan" || point == "pre-codegen"; }
+bool compiler::isBehindLowering(const std::string &point) {
+  return point == "pre-plan" || point == "pre-codegen";
+}
 
-static void addAttribute(std::vector<std::unique_ptr<fb::AttributeT>> &to, std::string key, std::string value) {
+static void addAttribute(std::vector<std::unique_ptr<fb::AttributeT>> &to, std::string key,
+                         std::string value) {
   auto entry = std::make_unique<fb::AttributeT>();
   entry->key = std::move(key), entry->value = std::move(value);
   to.push_back(std::move(entry));
@@ -41,7 +44,8 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   for (const std::string &key : options.ignoredKeys)
     attribute("ignore-key", key);
   if (options.weights != WeightOrigin::Checkpoint)
-    attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " + std::to_string(options.seed));
+    attribute("weights", std::string(weightOriginName(options.weights)) + ", seed " +
+                             std::to_string(options.seed));
   for (const PassEvidence &pass : evidence) {
     auto entry = std::make_unique<fb::EvidenceT>();
     entry->pass = pass.pass, entry->inputs = pass.inputs;
@@ -50,7 +54,8 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   }
 }
 
-void compiler::writeOriginOfProgram(const std::string &kv, plan::ProgramOp program, fb::ProgramT &table) {
+void compiler::writeOriginOfProgram(const std::string &kv, plan::ProgramOp program,
+                                    fb::ProgramT &table) {
   auto attribute = [&](std::string key, std::string value) {
     addAttribute(table.provenance, std::move(key), std::move(value));
   };

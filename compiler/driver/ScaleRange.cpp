@@ -23,13 +23,14 @@ namespace {
 struct Candidate {
   lm::WeightOp weight;
   const import::Tensor *tensor;
-  int bits;         ///< of the codes it is to have
+  int bits;          ///< of the codes it is to have
   float largest = 0; ///< of all magnitudes
 };
 } // namespace
 
 /// What lm-quantize-weights will choose.
-static std::optional<WeightFormat> chosenFormat(lm::WeightOp weight, bool insideLayer, const CompileOptions &options) {
+static std::optional<WeightFormat> chosenFormat(lm::WeightOp weight, bool insideLayer,
+                                                const CompileOptions &options) {
   for (const std::string &rule : options.recipe) {
     auto [pattern, name] = StringRef(rule).rsplit(':');
     if (auto glob = llvm::GlobPattern::create(pattern); glob && glob->match(weight.getSymName()))
@@ -55,15 +56,18 @@ static Result<float> largestMagnitude(const import::Tensor &tensor, int64_t rows
 static std::string reason(const Candidate &matrix) {
   const double largest = matrix.largest, scale = largest / (matrix.bits == 8 ? 127 : 8);
   if (scale > kLargestScale)
-    return import::line("its largest value, ", largest, ", needs a scale of ", scale, ", and f16 ends at 65504");
+    return import::line("its largest value, ", largest, ", needs a scale of ", scale,
+                        ", and f16 ends at 65504");
   if (largest != 0 && scale < kLeastScale)
     return import::line("its largest value, ", largest, ", needs scales below ", kLeastScale,
                         ", where f16 has few numbers");
   return "";
 }
 
-Result<std::vector<OutOfRange>> compiler::matricesOutOfRange(lm::ModelOp model, const import::Checkpoint &checkpoint,
-                                                             const CompileOptions &options, int threads) {
+Result<std::vector<OutOfRange>> compiler::matricesOutOfRange(lm::ModelOp model,
+                                                             const import::Checkpoint &checkpoint,
+                                                             const CompileOptions &options,
+                                                             int threads) {
   llvm::StringSet<> outside;
   model.walk([&](lm::GetWeightOp get) { outside.insert(get.getWeight()); });
   std::vector<Candidate> candidates;
@@ -72,7 +76,8 @@ Result<std::vector<OutOfRange>> compiler::matricesOutOfRange(lm::ModelOp model, 
       continue;
     auto format = chosenFormat(weight, !outside.contains(weight.getSymName()), options);
     const import::Tensor *tensor = checkpoint.find(weight.getSource()->str());
-    if (tensor && format && *format != weight.getType().getFormat() && numericFormat(*format).hasIntegerCodes())
+    if (tensor && format && *format != weight.getType().getFormat() &&
+        numericFormat(*format).hasIntegerCodes())
       candidates.push_back({weight, tensor, numericFormat(*format).bits});
   }
 

@@ -19,7 +19,8 @@ struct OutOfRange {
 };
 
 /// Reads the matrices in question once, with so many threads.
-Result<std::vector<OutOfRange>> matricesOutOfRange(lm::ModelOp model, const import::Checkpoint &checkpoint,
+Result<std::vector<OutOfRange>> matricesOutOfRange(lm::ModelOp model,
+                                                   const import::Checkpoint &checkpoint,
                                                    const CompileOptions &options, int threads);
 
 } // namespace ingot::compiler

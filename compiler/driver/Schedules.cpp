@@ -32,7 +32,8 @@ Result<RowsOfLevel> compiler::rowsFor(const CompileOptions &options, const cpu::
   if (!options.tuning.empty()) {
     auto file = llvm::MemoryBuffer::getFile(options.tuning, /*IsText=*/true);
     if (!file)
-      return Error{ExitCode::File, "E0444", "cannot read the tuning rows", options.tuning + ": " + file.getError().message(),
+      return Error{ExitCode::File, "E0444", "cannot read the tuning rows",
+                   options.tuning + ": " + file.getError().message(),
                    "write them with: ingot tune MODEL -o rows.json"};
     auto table = cpu::parseTuningRows((*file)->getBuffer(), options.tuning);
     if (!table)
@@ -59,7 +60,8 @@ Result<RowsOfLevel> compiler::rowsFor(const CompileOptions &options, const cpu::
                "there are: native" + names, "--tune-for native, or your own: --tuning rows.json"};
 }
 
-ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa, const RowsOfLevel &rows)
+ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa,
+                                   const RowsOfLevel &rows)
     : isa(isa) {
   for (kernel::FuncOp original : kernels) {
     kernel::FuncOp copy = original.clone();
@@ -79,7 +81,8 @@ ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::
 }
 
 size_t ScheduledKernels::rowsUsed() const {
-  return llvm::count_if(sources, [](const std::string &s) { return !s.empty() && s != kModel && s != kGiven; });
+  return llvm::count_if(
+      sources, [](const std::string &s) { return !s.empty() && s != kModel && s != kGiven; });
 }
 size_t ScheduledKernels::matmuls() const {
   return llvm::count_if(sources, [](const std::string &s) { return !s.empty(); });
@@ -108,8 +111,10 @@ static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT 
   cost.shape = cpu::shapeOf(op).text();
   cost.arithmetic = arithmeticOf(cpu::arithmeticOf(op, isa));
   for (int64_t tokens : cpu::kModelTokens) {
-    cpu::MatmulCost predicted = cpu::matmulCost(op, op.getScheduleAttr(), isa, cpu::machineOf(isa), tokens);
-    cost.predicted.push_back({static_cast<uint64_t>(tokens), static_cast<uint64_t>(predicted.coreSeconds * 1e9),
+    cpu::MatmulCost predicted =
+        cpu::matmulCost(op, op.getScheduleAttr(), isa, cpu::machineOf(isa), tokens);
+    cost.predicted.push_back({static_cast<uint64_t>(tokens),
+                              static_cast<uint64_t>(predicted.coreSeconds * 1e9),
                               static_cast<uint64_t>(predicted.memoryBytes)});
   }
 }

@@ -24,7 +24,8 @@ Result<RowsOfLevel> rowsFor(const CompileOptions &options, const cpu::Isa &isa);
 /// The kernels of a program as one level compiles them: copies whose matmuls say their schedule.
 class ScheduledKernels {
 public:
-  ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa, const RowsOfLevel &rows);
+  ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa,
+                   const RowsOfLevel &rows);
 
   llvm::ArrayRef<kernel::FuncOp> kernels() const { return functions; }
   /// What the engine keeps of each: how it was cut and why, and what a launch costs.

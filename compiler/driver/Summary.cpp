@@ -7,7 +7,8 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-Result<void> compiler::printSummary(const CompileOptions &options, const std::vector<Progress::Phase> &phases) {
+Result<void> compiler::printSummary(const CompileOptions &options,
+                                    const std::vector<Progress::Phase> &phases) {
   auto engine = runtime::EngineFile::open(options.output);
   if (!engine)
     return engine.error();
@@ -28,12 +29,14 @@ Result<void> compiler::printSummary(const CompileOptions &options, const std::ve
   for (const Progress::Phase &phase : phases)
     total += phase.seconds;
   if (options.json) {
-    std::printf("{\"engine_bytes\":%llu,\"seconds\":%.3f,\"phases\":{", static_cast<unsigned long long>((*engine)->fileBytes()), total);
+    std::printf("{\"engine_bytes\":%llu,\"seconds\":%.3f,\"phases\":{",
+                static_cast<unsigned long long>((*engine)->fileBytes()), total);
     for (size_t i = 0; i < phases.size(); ++i)
       std::printf("%s\"%s\":%.3f", i ? "," : "", phases[i].name.c_str(), phases[i].seconds);
     std::printf("},\"memory\":%s%s}\n", memory->json().c_str(), gpuJson.c_str());
   } else if (!options.quiet) {
-    std::fprintf(stderr, "%-10s %6.2f s\n\n%s%s", "total", total, memory->text().c_str(), gpuText.c_str());
+    std::fprintf(stderr, "%-10s %6.2f s\n\n%s%s", "total", total, memory->text().c_str(),
+                 gpuText.c_str());
   }
   return {};
 }

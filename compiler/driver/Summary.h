@@ -7,6 +7,7 @@
 namespace ingot::compiler {
 
 /// Opens the finished engine and prints its memory statement on stderr (JSON on stdout with --json).
-Result<void> printSummary(const CompileOptions &options, const std::vector<Progress::Phase> &phases);
+Result<void> printSummary(const CompileOptions &options,
+                          const std::vector<Progress::Phase> &phases);
 
 } // namespace ingot::compiler

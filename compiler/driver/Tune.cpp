@@ -56,14 +56,16 @@ struct Free {
 };
 using Memory = std::unique_ptr<char, Free>;
 Memory allocate(size_t bytes) {
-  return Memory(static_cast<char *>(std::aligned_alloc(64, roundUp(std::max<int64_t>(bytes, 64), 64))));
+  return Memory(
+      static_cast<char *>(std::aligned_alloc(64, roundUp(std::max<int64_t>(bytes, 64), 64))));
 }
 
 /// Numbers as activations have them: nothing that is no number, or so small that it is slow.
 void fillRows(char *rows, kernel::RowsType type) {
   std::mt19937 random(1);
   std::memset(rows, 0, kMostTokens * type.rowBytes());
-  if (type.getKind() != RowKind::F32 && type.getKind() != RowKind::Q8 && type.getKind() != RowKind::Q8x2)
+  if (type.getKind() != RowKind::F32 && type.getKind() != RowKind::Q8 &&
+      type.getKind() != RowKind::Q8x2)
     return; // of no meaning here
   auto floats = [&](char *at, int64_t count, float scale) {
     for (int64_t i = 0; i < count; ++i) {
@@ -104,7 +106,8 @@ public:
         if (weight.isVector())
           fillSeedVector(weight.rows(), out);
         else
-          fillSeedPanels(1, tensor, panelLayout(weight.getFormat(), weight.rows(), weight.columns()), 0, out);
+          fillSeedPanels(1, tensor,
+                         panelLayout(weight.getFormat(), weight.rows(), weight.columns()), 0, out);
         ++tensor;
       }
       pointers.push_back(memory.back().get());
@@ -135,16 +138,21 @@ class Loaded {
 public:
   static Result<Loaded> load(const std::vector<char> &image) {
     Loaded loaded;
-    loaded.file = memfd_create("ingot-tune", MFD_CLOEXEC); // open while it is loaded: dlopen compares names
-    if (loaded.file >= 0 && ::write(loaded.file, image.data(), image.size()) == ssize_t(image.size()))
-      loaded.handle = dlopen(("/proc/self/fd/" + std::to_string(loaded.file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    loaded.file =
+        memfd_create("ingot-tune", MFD_CLOEXEC); // open while it is loaded: dlopen compares names
+    if (loaded.file >= 0 &&
+        ::write(loaded.file, image.data(), image.size()) == ssize_t(image.size()))
+      loaded.handle =
+          dlopen(("/proc/self/fd/" + std::to_string(loaded.file)).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (loaded.handle)
       return loaded;
     const char *why = dlerror();
-    return Error{ExitCode::File, "E0447", "code cannot be loaded to be measured", why ? why : "no memory file could be made",
+    return Error{ExitCode::File, "E0447", "code cannot be loaded to be measured",
+                 why ? why : "no memory file could be made",
                  "mount /proc, and allow executable memory"};
   }
-  Loaded(Loaded &&other) : file(std::exchange(other.file, -1)), handle(std::exchange(other.handle, nullptr)) {}
+  Loaded(Loaded &&other)
+      : file(std::exchange(other.file, -1)), handle(std::exchange(other.handle, nullptr)) {}
   ~Loaded() {
     if (handle)
       dlclose(handle);
@@ -222,16 +230,19 @@ private:
       int prefetch = other.getPrefetch() != model.getPrefetch();
       // The block goes with the tiles: it is a multiple of the first.
       int64_t front = model.getTokenTiles().front();
-      bool sameBlock = other.getTokenBlock() / front == model.getTokenBlock() / front ||
-                       std::abs(other.getTokenBlock() - model.getTokenBlock()) < other.getTokenTiles().front();
-      bool known = llvm::any_of(candidates, [&](const Candidate &c) { return c.schedule == other; });
+      bool sameBlock =
+          other.getTokenBlock() / front == model.getTokenBlock() / front ||
+          std::abs(other.getTokenBlock() - model.getTokenBlock()) < other.getTokenTiles().front();
+      bool known =
+          llvm::any_of(candidates, [&](const Candidate &c) { return c.schedule == other; });
       if (tiles + prefetch + !sameBlock == 1 && !known)
         candidates.emplace_back().schedule = other;
     }
     return candidates;
   }
 
-  Result<void> race(kernel::FuncOp fn, const Operands &operands, std::vector<Candidate> &candidates, double seconds) {
+  Result<void> race(kernel::FuncOp fn, const Operands &operands, std::vector<Candidate> &candidates,
+                    double seconds) {
     std::vector<OwningOpRef<kernel::FuncOp>> owned;
     SmallVector<kernel::FuncOp> kernels;
     int64_t scratchBytes = 64;
@@ -245,7 +256,8 @@ private:
     }
     auto image = cpu::compileKernels(kernels, isa, {static_cast<unsigned>(threads)});
     if (failed(image))
-      return Error{ExitCode::Internal, "E0490", "kernel " + fn.getSymName().str() + " has no code at " + std::string(isa.name),
+      return Error{ExitCode::Internal, "E0490",
+                   "kernel " + fn.getSymName().str() + " has no code at " + std::string(isa.name),
                    "", "this is a bug of ingot: please report it with the checkpoint's config"};
     auto code = Loaded::load(*image);
     if (!code)
@@ -255,7 +267,8 @@ private:
     Memory scratch = allocate(scratchBytes);
     auto op = cast<kernel::MatmulOp>(fn.structuredOp());
     double end = wallSeconds() + seconds;
-    for (int round = 0; round < kLeastRounds || (round < kMostRounds && wallSeconds() < end); ++round)
+    for (int round = 0; round < kLeastRounds || (round < kMostRounds && wallSeconds() < end);
+         ++round)
       for (int64_t tokens : tokensOf(op))
         for (size_t i = 0; i < candidates.size(); ++i) {
           Candidate &candidate = candidates[(i + round) % candidates.size()];
@@ -265,13 +278,15 @@ private:
   }
 
   /// Seconds of all panels, from a call of some of them.
-  double call(kernel::MatmulOp op, const Candidate &candidate, const Operands &operands, int64_t tokens, char *scratch) {
+  double call(kernel::MatmulOp op, const Candidate &candidate, const Operands &operands,
+              int64_t tokens, char *scratch) {
     const int64_t items = kernel::workItems(op->getParentOfType<kernel::FuncOp>()).factor;
     int64_t bytes = 0;
     for (Type type : op.getWeights().getTypes())
       bytes += kernel::packedBytes(cast<lm::WeightType>(type));
     double byOperations = kCallOperations / (double(cpu::matmulOperations(op)) / items * tokens);
-    int64_t called = std::clamp<int64_t>(std::min<double>(kCallBytes / (bytes / items), byOperations), 1, items);
+    int64_t called =
+        std::clamp<int64_t>(std::min<double>(kCallBytes / (bytes / items), byOperations), 1, items);
     BatchView batch{};
     batch.tokens = batch.rows = tokens;
     evict();
@@ -299,13 +314,16 @@ private:
     double least[3] = {0.995, 0.995, 0.995};
     for (Candidate &candidate : llvm::drop_begin(candidates)) {
       ScheduleAttr s = candidate.schedule;
-      int thing = s.getTokenTiles() != model.getTokenTiles() ? 0 : s.getTokenBlock() != model.getTokenBlock() ? 1 : 2;
+      int thing = s.getTokenTiles() != model.getTokenTiles()   ? 0
+                  : s.getTokenBlock() != model.getTokenBlock() ? 1
+                                                               : 2;
       if (double figure = relative(candidate, candidates[0]); figure < least[thing])
         least[thing] = figure, best[thing] = s;
     }
     int64_t front = best[0].getTokenTiles().front();
     int64_t block = std::max(best[1].getTokenBlock() / front * front, front);
-    return ScheduleAttr::get(model.getContext(), best[0].getTokenTiles(), block, best[2].getPrefetch());
+    return ScheduleAttr::get(model.getContext(), best[0].getTokenTiles(), block,
+                             best[2].getPrefetch());
   }
 
   cpu::TuningRow rowOf(kernel::MatmulOp op, std::vector<Candidate> &pair) const {
@@ -336,21 +354,23 @@ std::string busyNote(double readBefore, double readAfter, double load) {
   bool apart = std::min(readBefore, readAfter) < kSteady * std::max(readBefore, readAfter);
   if (!apart && load <= 0.5 * processors)
     return "";
-  return llvm::formatv("the machine is busy (a thread reads {0:F1} GB/s before and {1:F1} after, a load of {2:F1} on {3} "
-                       "processors): these rows may be wrong, end what else runs and tune again",
-                       readBefore, readAfter, load, processors);
+  return llvm::formatv(
+      "the machine is busy (a thread reads {0:F1} GB/s before and {1:F1} after, a load of {2:F1} on {3} "
+      "processors): these rows may be wrong, end what else runs and tune again",
+      readBefore, readAfter, load, processors);
 }
 
 } // namespace
 
-Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptions &options, int threads,
-                            Progress &progress) {
+Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptions &options,
+                            int threads, Progress &progress) {
   progress.phase("tune");
   const cpu::Isa &isa = *cpu::isaNamed(options.targets.front());
   runtime::CpuFeatures host = runtime::hostCpu();
   if (!host.has(*runtime::isaNamed(isa.name)))
     return Error{ExitCode::File, "E0446", "this machine cannot run " + std::string(isa.name),
-                 host.name + " has " + (host.avx2 ? "avx2" : "neither level"), "tune where the engine will run, or give --isa avx2"};
+                 host.name + " has " + (host.avx2 ? "avx2" : "neither level"),
+                 "tune where the engine will run, or give --isa avx2"};
   cpu::TuningTable table;
   table.cpu = hostCpuName();
   std::vector<kernel::FuncOp> problems;
@@ -372,7 +392,9 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
       return row.error();
     if (!options.quiet)
       llvm::errs() << shapes[i].text() << ": "
-                   << (*row ? "a row, " + std::to_string((*row)->measured.front().second) + " us" : "the model's choice stays") << "\n";
+                   << (*row ? "a row, " + std::to_string((*row)->measured.front().second) + " us"
+                            : "the model's choice stays")
+                   << "\n";
     if (*row)
       table.rows.push_back(std::move(**row));
     progress.update(i + 1, problems.size());
@@ -380,7 +402,8 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
   const double readAfter = tuner.readGbPerS();
   if (std::string busy = busyNote(readBefore, readAfter, load); !busy.empty() && !options.quiet)
     llvm::errs() << "warning: " << busy << "\n";
-  progress.note(std::to_string(table.rows.size()) + " rows for " + std::to_string(problems.size()) + " shapes");
+  progress.note(std::to_string(table.rows.size()) + " rows for " + std::to_string(problems.size()) +
+                " shapes");
   progress.finish();
   return writeText(table.text(), options.output);
 }

@@ -19,7 +19,7 @@ namespace ingot::compiler {
 
 /// Measures for about options.tuneSeconds and writes the rows to options.output, or stdout. Errors: E0446
 /// this machine cannot run the level, E0447 code cannot be loaded, E0390 … E0396 the file.
-Result<void> tune(llvm::ArrayRef<kernel::FuncOp> kernels, const CompileOptions &options, int threads,
-                  Progress &progress);
+Result<void> tune(llvm::ArrayRef<kernel::FuncOp> kernels, const CompileOptions &options,
+                  int threads, Progress &progress);
 
 } // namespace ingot::compiler

@@ -6,7 +6,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-Result<std::optional<double>> compiler::verifyOnWeights(ModuleOp imported, ModuleOp fused, const import::Checkpoint &checkpoint,
+Result<std::optional<double>> compiler::verifyOnWeights(ModuleOp imported, ModuleOp fused,
+                                                        const import::Checkpoint &checkpoint,
                                                         std::vector<PassEvidence> &evidence) {
   auto compare = [&](reference::Rounding rounding) {
     reference::CheckpointWeights weights(checkpoint, rounding);
@@ -18,7 +19,8 @@ Result<std::optional<double>> compiler::verifyOnWeights(ModuleOp imported, Modul
   evidence.push_back(judged("all passes over lm", *change, "the checkpoint's weights"));
   if (!(change->maxRelative <= kLargestRelativeError))
     return Error{ExitCode::Internal, "E0491", "the passes changed what the model computes",
-                 evidence.back().inputs + "; largest relative error " + std::to_string(change->maxRelative),
+                 evidence.back().inputs + "; largest relative error " +
+                     std::to_string(change->maxRelative),
                  "please report it with the checkpoint's config"};
   bool rounds = false;
   fused.walk([&](lm::WeightOp weight) { rounds |= weight.getStored().has_value(); });

@@ -9,6 +9,7 @@ namespace ingot::compiler {
 /// is what the passes make of them as stored (E0491). What rounding them to the formats of `fast` and --quantize costs is the
 /// user's choice: it is measured, and returned relative to the largest logit; nothing if no weight is rounded.
 Result<std::optional<double>> verifyOnWeights(mlir::ModuleOp imported, mlir::ModuleOp fused,
-                                              const import::Checkpoint &checkpoint, std::vector<PassEvidence> &evidence);
+                                              const import::Checkpoint &checkpoint,
+                                              std::vector<PassEvidence> &evidence);
 
 } // namespace ingot::compiler

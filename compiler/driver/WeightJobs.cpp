@@ -21,16 +21,20 @@ constexpr int64_t kJobBytes = 4 << 20;
 
 /// A job for pieces of about kJobBytes: `units` panels or tiles of `unitBytes`; `fill(first, out)` packs some of them.
 template <typename Fill>
-static void addPieces(std::vector<FillJob> &jobs, uint64_t offset, int64_t units, int64_t unitBytes, Fill fill) {
+static void addPieces(std::vector<FillJob> &jobs, uint64_t offset, int64_t units, int64_t unitBytes,
+                      Fill fill) {
   int64_t perJob = std::max<int64_t>(1, kJobBytes / unitBytes);
   for (int64_t first = 0; first < units; first += perJob)
-    jobs.push_back({offset + first * unitBytes, static_cast<uint64_t>(std::min(perJob, units - first) * unitBytes),
-                    [fill, first](std::span<std::byte> out) -> Result<void> { return fill(first, out); }});
+    jobs.push_back(
+        {offset + first * unitBytes,
+         static_cast<uint64_t>(std::min(perJob, units - first) * unitBytes),
+         [fill, first](std::span<std::byte> out) -> Result<void> { return fill(first, out); }});
 }
 
 static FillJob valuesJob(const fb::WeightT &weight, DenseF32ArrayAttr values) {
   std::vector<float> numbers(values.asArrayRef());
-  return {weight.offset, weight.size, [numbers = std::move(numbers)](std::span<std::byte> out) -> Result<void> {
+  return {weight.offset, weight.size,
+          [numbers = std::move(numbers)](std::span<std::byte> out) -> Result<void> {
             std::memcpy(out.data(), numbers.data(), numbers.size() * sizeof(float));
             return {};
           }};
@@ -48,35 +52,42 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
     }
     const import::Tensor *tensor = checkpoint.find(op.getSource()->str());
     if (op.getType().isVector()) {
-      jobs.push_back({weight.offset, weight.size, [tensor](std::span<std::byte> out) -> Result<void> {
-                        if (auto finite = import::checkFinite(*tensor); !finite)
-                          return finite.error();
-                        return packVector(*tensor, out);
-                      }});
+      jobs.push_back(
+          {weight.offset, weight.size, [tensor](std::span<std::byte> out) -> Result<void> {
+             if (auto finite = import::checkFinite(*tensor); !finite)
+               return finite.error();
+             return packVector(*tensor, out);
+           }});
       continue;
     }
-    auto checked = [tensor](int64_t first) { return first == 0 ? import::checkFinite(*tensor) : Result<void>(); };
-    auto [format, n, k] = std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
+    auto checked = [tensor](int64_t first) {
+      return first == 0 ? import::checkFinite(*tensor) : Result<void>();
+    };
+    auto [format, n, k] =
+        std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
     if (weight.layout == fb::WeightLayout::Fragment16) {
       FragmentLayout layout = fragmentLayout(format, n, k);
-      addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(), [=](int64_t first, std::span<std::byte> out) -> Result<void> {
-        if (auto finite = checked(first); !finite)
-          return finite;
-        return packFragments(*tensor, layout, first, out);
-      });
+      addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
+                [=](int64_t first, std::span<std::byte> out) -> Result<void> {
+                  if (auto finite = checked(first); !finite)
+                    return finite;
+                  return packFragments(*tensor, layout, first, out);
+                });
       continue;
     }
     PanelLayout layout = panelLayout(format, n, k);
-    addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(), [=](int64_t first, std::span<std::byte> out) -> Result<void> {
-      if (auto finite = checked(first); !finite)
-        return finite;
-      return packPanels(*tensor, layout, first, out);
-    });
+    addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
+              [=](int64_t first, std::span<std::byte> out) -> Result<void> {
+                if (auto finite = checked(first); !finite)
+                  return finite;
+                return packPanels(*tensor, layout, first, out);
+              });
   }
   return jobs;
 }
 
-std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table, uint64_t seed) {
+std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
+                                                uint64_t seed) {
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
@@ -89,13 +100,15 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
     if (weight.source == fb::WeightSource::Seed)
       continue;
     if (op.getType().isVector()) {
-      jobs.push_back({weight.offset, weight.size, [n = op.getType().rows()](std::span<std::byte> out) -> Result<void> {
+      jobs.push_back({weight.offset, weight.size,
+                      [n = op.getType().rows()](std::span<std::byte> out) -> Result<void> {
                         fillSeedVector(n, out);
                         return {};
                       }});
       continue;
     }
-    auto [format, n, k] = std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
+    auto [format, n, k] =
+        std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
     if (weight.layout == fb::WeightLayout::Fragment16) {
       FragmentLayout layout = fragmentLayout(format, n, k);
       addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),

@@ -50,7 +50,9 @@ struct Watch : RewriterBase::Listener {
   /// "lm.add 'ffn_residual' of @layer": what importers call it, and the function that it is in.
   static std::string wordsFor(Operation *op) {
     std::string words = op->getName().getStringRef().str();
-    if (auto named = op->getLoc()->findInstanceOf<NameLoc>()) // one that a rewrite made has those of what it replaced
+    if (auto named = op->getLoc()
+                         ->findInstanceOf<
+                             NameLoc>()) // one that a rewrite made has those of what it replaced
       words += " '" + named.getName().str() + "'";
     if (auto function = op->getParentOfType<SymbolOpInterface>())
       words += " of @" + function.getName().str();
@@ -73,7 +75,8 @@ bool applyTo(lm::ModelOp model, const FrozenRewritePatternSet &rules, int64_t li
     if (left == 0)
       return true;
     bool changed = false;
-    (void)applyPatternsGreedily(model, rules, config.setMaxNumRewrites(left), &changed); // fails where it changed
+    (void)applyPatternsGreedily(model, rules, config.setMaxNumRewrites(left),
+                                &changed); // fails where it changed
     if (!changed || !watch.erased.empty())
       return true;
   }
@@ -82,7 +85,9 @@ bool applyTo(lm::ModelOp model, const FrozenRewritePatternSet &rules, int64_t li
 
 struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
   using ApplyPatternsPassBase::ApplyPatternsPassBase;
-  ApplyPatterns(const std::string &path, FrozenRewritePatternSet read) : rules(std::move(read)) { patterns = path; }
+  ApplyPatterns(const std::string &path, FrozenRewritePatternSet read) : rules(std::move(read)) {
+    patterns = path;
+  }
 
   LogicalResult initialize(MLIRContext *context) override {
     if (rules)
@@ -131,9 +136,12 @@ std::unique_ptr<Pass> extend::applyPatterns(const std::string &path,
   return std::make_unique<ApplyPatterns>(path, std::move(patterns));
 }
 
-std::string extend::patternsFile(Pass *pass) { return static_cast<ApplyPatterns *>(pass)->patterns; }
+std::string extend::patternsFile(Pass *pass) {
+  return static_cast<ApplyPatterns *>(pass)->patterns;
+}
 
-std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before, llvm::function_ref<bool(ModuleOp)> right) {
+std::string extend::firstWrongRewrite(Pass *pass, ModuleOp before,
+                                      llvm::function_ref<bool(ModuleOp)> right) {
   auto &patterns = *static_cast<ApplyPatterns *>(pass);
   std::optional<Watch> watch; // of the last try
   auto rightAfter = [&](int64_t rewrites) {

@@ -122,8 +122,8 @@ static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp 
   if (!isa<pdl::RewriteOp>(result->getParentOp()) || index < knownResults(of))
     return std::nullopt;
   return notPatterns(path, asText(result->getLoc()) + ": " +
-                               of.getOpName().value_or("an op").str() + " is not known to have a result " +
-                               std::to_string(index));
+                               of.getOpName().value_or("an op").str() +
+                               " is not known to have a result " + std::to_string(index));
 }
 
 static std::optional<Error> mistakeInCall(Operation *op) {
@@ -196,7 +196,8 @@ struct PatternName : PDLPatternConfigBase<PatternName> {
 static RewritePatternSet namedPatterns(ModuleOp module) {
   RewritePatternSet all(module.getContext());
   for (pdl::PatternOp pattern : llvm::make_early_inc_range(module.getOps<pdl::PatternOp>())) {
-    std::string name = pattern.getSymName() ? pattern.getSymName()->str() : "at " + asText(pattern.getLoc());
+    std::string name =
+        pattern.getSymName() ? pattern.getSymName()->str() : "at " + asText(pattern.getLoc());
     OwningOpRef<ModuleOp> alone(ModuleOp::create(module.getLoc()));
     pattern->moveBefore(alone->getBody(), alone->getBody()->end());
     PDLPatternModule one(std::move(alone), extend::PatternName(std::move(name)));

@@ -66,8 +66,8 @@ public:
   /// What config.json says of the layers' matrices (quantization_config): for shapes without
   /// tensors.
   std::optional<WeightFormat> layerFormat;
-  TextFiles text;              ///< safetensors only; GGUF keeps its vocabulary in metadata
-  std::string contentHash;     ///< hex XXH3-128 over everything read (for caches and provenance)
+  TextFiles text;          ///< safetensors only; GGUF keeps its vocabulary in metadata
+  std::string contentHash; ///< hex XXH3-128 over everything read (for caches and provenance)
 
   const Tensor *find(std::string_view tensorName) const;
 

@@ -38,7 +38,8 @@ public:
         at(block)[(group * kGroupK + i) * kPanelRows + row] = static_cast<std::byte>(q[i]);
       return;
     }
-    std::byte *to = at(block) + group * layout.groupCodeBytes + row / 16 * (layout.groupCodeBytes / 2) + row % 16 * 4;
+    std::byte *to = at(block) + group * layout.groupCodeBytes +
+                    row / 16 * (layout.groupCodeBytes / 2) + row % 16 * 4;
     if (format.bits == 8) {
       for (int s = 0; s < 8; ++s)
         std::memcpy(to + 64 * s, q + 4 * s, 4);
@@ -66,14 +67,22 @@ public:
   void subScale(int64_t block, int64_t i, int16_t s) {
     put(at(block) + layout.subScaleOffset + kPanelRows * i + row, static_cast<uint8_t>(s));
   }
-  void subMinimum(int64_t block, int64_t i, uint8_t t) { put(at(block) + layout.subMinOffset + kPanelRows * i + row, t); }
+  void subMinimum(int64_t block, int64_t i, uint8_t t) {
+    put(at(block) + layout.subMinOffset + kPanelRows * i + row, t);
+  }
 
   /// One value of a float format.
   void number(int64_t k, float value) {
     switch (layout.format) {
-    case WeightFormat::F32: put(panel + k * 128 + row * 4, value); break;
-    case WeightFormat::F16: put(panel + k * 64 + row * 2, f16FromF32(value)); break;
-    default: put(panel + k / 2 * 128 + row * 4 + k % 2 * 2, bf16FromF32(value)); break;
+    case WeightFormat::F32:
+      put(panel + k * 128 + row * 4, value);
+      break;
+    case WeightFormat::F16:
+      put(panel + k * 64 + row * 2, f16FromF32(value));
+      break;
+    default:
+      put(panel + k / 2 * 128 + row * 4 + k % 2 * 2, bf16FromF32(value));
+      break;
     }
   }
 
@@ -98,12 +107,16 @@ public:
       pair(k + i, q[i], q[i + 1]);
   }
   void scale(int64_t block, uint16_t bits) { put(scaleAt(block, layout.scaleOffset), bits); }
-  void scale(int64_t block, float s) { put(at(block) + layout.scaleOffset + 4 * scalePlace(row, 0, 1, format.group), s); }
+  void scale(int64_t block, float s) {
+    put(at(block) + layout.scaleOffset + 4 * scalePlace(row, 0, 1, format.group), s);
+  }
   void minimum(int64_t block, uint16_t bits) { put(scaleAt(block, layout.minOffset), bits); }
   void subScale(int64_t block, int64_t i, int16_t s) {
     put(at(block) + layout.subScaleOffset + subPlace(i), static_cast<uint8_t>(s));
   }
-  void subMinimum(int64_t block, int64_t i, uint8_t t) { put(at(block) + layout.subMinOffset + subPlace(i), t); }
+  void subMinimum(int64_t block, int64_t i, uint8_t t) {
+    put(at(block) + layout.subMinOffset + subPlace(i), t);
+  }
 
   void number(int64_t k, float value) {
     FragmentPlace place = fragmentPlace(row, k % kStepK);
@@ -112,12 +125,16 @@ public:
   }
 
 private:
-  std::byte *at(int64_t block) { return tile + block * format.block() / layout.blockK * layout.blockBytes; }
+  std::byte *at(int64_t block) {
+    return tile + block * format.block() / layout.blockK * layout.blockBytes;
+  }
   std::byte *scaleAt(int64_t block, int64_t offset) {
     int64_t scales = layout.blockK / format.block(), inBlock = block % scales;
     return at(block) + offset + 2 * scalePlace(row, inBlock, scales, format.block());
   }
-  int64_t subPlace(int64_t i) const { return scalePlace(row, i, format.superGroup / format.group, format.group); }
+  int64_t subPlace(int64_t i) const {
+    return scalePlace(row, i, format.superGroup / format.group, format.group);
+  }
   static void orWord(std::byte *to, uint32_t bits) {
     uint32_t word;
     std::memcpy(&word, to, 4);
@@ -127,7 +144,8 @@ private:
   /// Codes of k and k + 1 (k even): the two halves of the words that hold them.
   void pair(int64_t k, uint32_t even, uint32_t odd) {
     FragmentPlace place = fragmentPlace(row, k % kStepK);
-    std::byte *run = tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
+    std::byte *run =
+        tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
     int64_t step = k % kRunK / kStepK, j = place.value / 2;
     if (format.bits == 8) {
       int64_t inWord = format.isScaledFloat() ? j / 2 : j % 2,
@@ -150,7 +168,8 @@ private:
 };
 
 /// Codes and scales of `count` values, as they are stored.
-template <typename Row> void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t count, Row to) {
+template <typename Row>
+void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t count, Row to) {
   const NumericFormat &numeric = numericFormat(format);
   int64_t blockBytes = import::storedBlockBytes(format), values = import::storedBlockValues(format);
   BlockParts parts;
@@ -207,7 +226,8 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
 /// Round to nearest: the value of largest magnitude decides the scale. int4 maps it to -8 (one more step than
 /// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored; of values
 /// that are not 0 it is f16's smallest number at least. False: f16 does not hold it (ScaleRange.h keeps such matrices out).
-template <typename Row> bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
+template <typename Row>
+bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
   int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
   uint8_t q[128];
   for (int64_t block = 0; block * blockK < k; ++block) {
@@ -238,8 +258,8 @@ template <typename Row> bool quantizeRow(std::span<const float> values, const Nu
 
 /// Units of `unitRows` rows and `unitBytes` bytes, from unit `first` on.
 template <typename Row, typename Layout>
-Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_t unitRows, int64_t unitBytes, int64_t first,
-                      std::span<std::byte> out) {
+Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_t unitRows,
+                      int64_t unitBytes, int64_t first, std::span<std::byte> out) {
   const NumericFormat &numeric = numericFormat(layout.format);
   bool verbatim = tensor.format == layout.format && !numeric.isFloat();
   std::vector<float> values(verbatim ? 0 : layout.k);
@@ -265,7 +285,8 @@ Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_
       else if (numeric.isScaledFloat())
         quantizeFp8(values, numeric, to);
       else if (!quantizeRow(values, numeric, to))
-        return Error{ExitCode::File, "E0448", tensor.name + " cannot be " + std::string(numeric.name),
+        return Error{ExitCode::File, "E0448",
+                     tensor.name + " cannot be " + std::string(numeric.name),
                      "row " + std::to_string(n) + " has values whose scale is beyond f16's 65,504",
                      "leave it bf16: a recipe's line, NAME bf16"};
     }
@@ -274,13 +295,13 @@ Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_
 
 } // namespace
 
-Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
-                                  std::span<std::byte> out) {
+Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayout &layout,
+                                  int64_t first, std::span<std::byte> out) {
   return packRows<PanelRow>(tensor, layout, kPanelRows, layout.panelBytes(), first, out);
 }
 
-Result<void> compiler::packFragments(const import::Tensor &tensor, const FragmentLayout &layout, int64_t first,
-                                     std::span<std::byte> out) {
+Result<void> compiler::packFragments(const import::Tensor &tensor, const FragmentLayout &layout,
+                                     int64_t first, std::span<std::byte> out) {
   return packRows<FragmentRow>(tensor, layout, kFragmentRows, layout.tileBytes(), first, out);
 }
 

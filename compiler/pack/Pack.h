@@ -22,8 +22,8 @@ Result<void> packPanels(const import::Tensor &tensor, const PanelLayout &layout,
                         std::span<std::byte> out);
 
 /// The same for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as bf16.
-Result<void> packFragments(const import::Tensor &tensor, const FragmentLayout &layout, int64_t first,
-                           std::span<std::byte> out);
+Result<void> packFragments(const import::Tensor &tensor, const FragmentLayout &layout,
+                           int64_t first, std::span<std::byte> out);
 
 /// A vector as f32, padded with zeros to a multiple of 32 values: out is roundUp(n, 32) * 4 bytes.
 Result<void> packVector(const import::Tensor &tensor, std::span<std::byte> out);

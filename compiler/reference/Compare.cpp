@@ -171,4 +171,6 @@ Result<PassChange> PassChecker::check(ModuleOp module) {
   return change;
 }
 
-Result<Comparison> PassChecker::compare(ModuleOp module) { return comparePrograms(before(), module, weights, options); }
+Result<Comparison> PassChecker::compare(ModuleOp module) {
+  return comparePrograms(before(), module, weights, options);
+}

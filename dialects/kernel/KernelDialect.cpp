@@ -25,9 +25,12 @@ FailureOr<KvFormat> FieldParser<KvFormat>::parse(AsmParser &parser) {
     return failure();
   if (std::optional<KvFormat> format = kvFormatNamed(name))
     return *format;
-  return parser.emitError(at, "expects one of ") << kvFormatNames(isOfAny, "or") << ", got " << name;
+  return parser.emitError(at, "expects one of ")
+         << kvFormatNames(isOfAny, "or") << ", got " << name;
 }
-llvm::raw_ostream &ingot::operator<<(llvm::raw_ostream &out, KvFormat format) { return out << kvFormat(format).name; }
+llvm::raw_ostream &ingot::operator<<(llvm::raw_ostream &out, KvFormat format) {
+  return out << kvFormat(format).name;
+}
 
 namespace {
 /// Constants that a fold leaves stay in the region of the structured op: a kernel holds that op
@@ -58,11 +61,16 @@ void KernelDialect::initialize() {
 
 int64_t RowsType::rowBytes() const {
   switch (getKind()) {
-  case RowKind::F32: return f32RowBytes(getN());
-  case RowKind::Q8: return q8Row(getN()).bytes;
-  case RowKind::Q8x2: return q8x2RowBytes(getN());
-  case RowKind::BF16: return gpuRowBytes(getN());
-  case RowKind::Key: return 8 * getN();
+  case RowKind::F32:
+    return f32RowBytes(getN());
+  case RowKind::Q8:
+    return q8Row(getN()).bytes;
+  case RowKind::Q8x2:
+    return q8x2RowBytes(getN());
+  case RowKind::BF16:
+    return gpuRowBytes(getN());
+  case RowKind::Key:
+    return 8 * getN();
   case RowKind::FP8:
     return fp8RowBytes(getN());
   }
@@ -84,8 +92,9 @@ bool kernel::isPerRow(FuncOp fn) {
 }
 
 bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
-  return style == lm::RopeStyle::Half ? table.getN() == kv.getHeadDim() && kv.getHeadDim() % (2 * kFragmentRows) == 0
-                                      : table.getN() <= kv.getHeadDim() && kv.getHeadDim() % 2 == 0;
+  return style == lm::RopeStyle::Half
+             ? table.getN() == kv.getHeadDim() && kv.getHeadDim() % (2 * kFragmentRows) == 0
+             : table.getN() <= kv.getHeadDim() && kv.getHeadDim() % 2 == 0;
 }
 
 int64_t kernel::idleUpTo(FuncOp fn) {
@@ -97,8 +106,9 @@ int64_t kernel::idleUpTo(FuncOp fn) {
 }
 
 int64_t kernel::packedBytes(lm::WeightType weight) {
-  return weight.isVector() ? roundUp(weight.rows(), kPanelRows) * 4
-                           : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  return weight.isVector()
+             ? roundUp(weight.rows(), kPanelRows) * 4
+             : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
 }
 
 WorkItems kernel::workItems(FuncOp fn) {

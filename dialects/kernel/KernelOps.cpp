@@ -16,14 +16,16 @@ using lm::WeightType;
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag, std::string &) { return b.getFunctionType(args, results); };
-  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
-                                                  getFunctionTypeAttrName(result.name), build,
-                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+                  function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(args, results); };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
 }
 void FuncOp::print(OpAsmPrinter &p) {
-  function_interface_impl::printFunctionOp(p, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-                                           getArgAttrsAttrName(), getResAttrsAttrName());
+  function_interface_impl::printFunctionOp(p, *this, /*isVariadic=*/false,
+                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
 }
 void FuncOp::build(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
   state.addAttribute(SymbolTable::getSymbolAttrName(), b.getStringAttr(name));
@@ -54,7 +56,8 @@ static LogicalResult verifyRegion(Operation *op, Region &region, size_t argument
   if (!yield || yield.getValues().size() != yields)
     return op->emitOpError("expects its region to yield ") << yields << " values";
   for (Operation &inner : body.without_terminator())
-    if (!OpTrait::hasElementwiseMappableTraits(&inner) && !inner.hasTrait<OpTrait::ConstantLike>() && !isa<RowStatOp>(inner))
+    if (!OpTrait::hasElementwiseMappableTraits(&inner) &&
+        !inner.hasTrait<OpTrait::ConstantLike>() && !isa<RowStatOp>(inner))
       return inner.emitOpError("is not elementwise and cannot be part of a kernel region");
   return success();
 }
@@ -63,33 +66,40 @@ static LogicalResult verifyRegion(Operation *op, Region &region, size_t argument
 static bool isInputOf(int64_t n, Type type) {
   auto rows = dyn_cast<RowsType>(type);
   auto vector = dyn_cast<WeightType>(type);
-  return (rows && rows.getKind() == RowKind::F32 && rows.getN() == n) || (vector && vector.isVector() && vector.rows() == n);
+  return (rows && rows.getKind() == RowKind::F32 && rows.getN() == n) ||
+         (vector && vector.isVector() && vector.rows() == n);
 }
 
 static LogicalResult verifyPrologue(MatmulOp op) {
   if (op.getPrologue().empty() != !op.getPrologueUpTo() || op.getPrologueUpTo().value_or(1) == 0 ||
       op.getPrologue().empty() != op.getPrologueBody().empty()) // matmul_c8
-    return op.emitOpError("expects a prologue with its region and the count up to which it is used, or nothing of it");
-  if (op.getPrologueGather() && (op.getPrologue().empty() || op.getExtent() != Extent::Rows)) // matmul_c9
+    return op.emitOpError(
+        "expects a prologue with its region and the count up to which it is used, or nothing of it");
+  if (op.getPrologueGather() &&
+      (op.getPrologue().empty() || op.getExtent() != Extent::Rows)) // matmul_c9
     return op.emitOpError("expects a prologue over logits rows to gather");
   if (op.getPrologue().empty())
     return success();
   if (op.getX().getType().getKind() != RowKind::BF16) // matmul_c10
-    return op.emitOpError("expects bf16 rows to be computed in a prologue, got ") << op.getX().getType();
+    return op.emitOpError("expects bf16 rows to be computed in a prologue, got ")
+           << op.getX().getType();
   for (Type type : op.getPrologue().getTypes())
     if (!isInputOf(op.getX().getType().getN(), type)) // matmul_c11
-      return op.emitOpError("expects a prologue of f32 rows or vectors of ") << op.getX().getType().getN() << " values, got " << type;
+      return op.emitOpError("expects a prologue of f32 rows or vectors of ")
+             << op.getX().getType().getN() << " values, got " << type;
   return verifyRegion(op, op.getPrologueBody(), op.getPrologue().size(), 1);
 }
 
 static LogicalResult verifyKeys(MatmulOp op) {
   Value keys = op.getKeys();
   if (bool(keys) != bool(op.getKeysUpTo()) || op.getKeysUpTo().value_or(1) == 0) // matmul_c12
-    return op.emitOpError("expects keys with the count of rows up to which they are folded, or nothing of it");
+    return op.emitOpError(
+        "expects keys with the count of rows up to which they are folded, or nothing of it");
   if (!keys)
     return success();
   auto type = cast<RowsType>(keys.getType());
-  if (type.getKind() != RowKind::Key || type.getN() != 1 || op.getExtent() != Extent::Rows || op.getOutputs().size() != 1 ||
+  if (type.getKind() != RowKind::Key || type.getN() != 1 || op.getExtent() != Extent::Rows ||
+      op.getOutputs().size() != 1 ||
       cast<RowsType>(op.getOutputs()[0].getType()).getKind() != RowKind::F32) // matmul_c13
     return op.emitOpError("expects one key for each logits row of one f32 output");
   return success();
@@ -99,17 +109,21 @@ static LogicalResult verifyMaxima(MatmulOp op) {
   if (!op.getMaxima())
     return success();
   auto type = cast<RowsType>(op.getMaxima().getType());
-  auto output = op.getOutputs().size() == 1 ? cast<RowsType>(op.getOutputs()[0].getType()) : RowsType();
-  if (!output || output.getKind() != RowKind::F32 || op.getExtent() != Extent::Rows || type.getKind() != RowKind::F32 ||
+  auto output =
+      op.getOutputs().size() == 1 ? cast<RowsType>(op.getOutputs()[0].getType()) : RowsType();
+  if (!output || output.getKind() != RowKind::F32 || op.getExtent() != Extent::Rows ||
+      type.getKind() != RowKind::F32 ||
       type.getN() != (output.getN() + kPanelRows - 1) / kPanelRows) // matmul_c18
-    return op.emitOpError("expects a maximum for each ") << kPanelRows << " values of the logits rows of one f32 output";
+    return op.emitOpError("expects a maximum for each ")
+           << kPanelRows << " values of the logits rows of one f32 output";
   return success();
 }
 
 static LogicalResult verifyAppend(MatmulOp op) {
   if (bool(op.getKv()) != bool(op.getAppendUpTo()) || op.getAppendUpTo().value_or(1) == 0 ||
       bool(op.getTable()) != bool(op.getStyle()) || (op.getTable() && !op.getKv())) // matmul_c14
-    return op.emitOpError("expects a pool, the count up to which it is appended to, and a table with its style or neither");
+    return op.emitOpError(
+        "expects a pool, the count up to which it is appended to, and a table with its style or neither");
   if (!op.getKv())
     return success();
   auto kv = cast<KvPoolType>(op.getKv().getType());
@@ -118,11 +132,14 @@ static LogicalResult verifyAppend(MatmulOp op) {
   for (Type type : op.getOutputs().getTypes())
     if (cast<RowsType>(type).getKind() == RowKind::F32)
       widths.push_back(cast<RowsType>(type).getN());
-  if (op.getPair() || op.getExtent() != Extent::Tokens || op.getOutputs().size() != 3 || widths.size() != 3 ||
-      widths[0] % width || widths[1] != width || widths[2] != width) // matmul_c15
+  if (op.getPair() || op.getExtent() != Extent::Tokens || op.getOutputs().size() != 3 ||
+      widths.size() != 3 || widths[0] % width || widths[1] != width ||
+      widths[2] != width) // matmul_c15
     return op.emitOpError("expects f32 rows q, k and v of tokens that fit ") << kv;
-  if (op.getTable() && !canRotate(kv, cast<RowsType>(op.getTable().getType()), *op.getStyle())) // matmul_c16
-    return op.emitOpError("expects rotations whose pairs meet in a tile, or in tiles half a head apart");
+  if (op.getTable() &&
+      !canRotate(kv, cast<RowsType>(op.getTable().getType()), *op.getStyle())) // matmul_c16
+    return op.emitOpError(
+        "expects rotations whose pairs meet in a tile, or in tiles half a head apart");
   return success();
 }
 
@@ -132,9 +149,10 @@ bool MatmulOp::isForFewTokens(Value operand) {
 
 LogicalResult MatmulOp::verify() {
   size_t segments = getOutputs().size(), perSegment = getPair() ? 2 : 1;
-  if (!segments || getWeights().size() != segments * perSegment || getAuxCounts().size() != segments ||
-      getEpilogues().size() != segments) // matmul_c1
-    return emitOpError("expects ") << perSegment << " weights, an aux count and an epilogue for each output";
+  if (!segments || getWeights().size() != segments * perSegment ||
+      getAuxCounts().size() != segments || getEpilogues().size() != segments) // matmul_c1
+    return emitOpError("expects ")
+           << perSegment << " weights, an aux count and an epilogue for each output";
   int64_t used = 0;
   for (auto [s, y] : llvm::enumerate(getOutputs())) {
     int64_t n = cast<RowsType>(y.getType()).getN();
@@ -143,10 +161,13 @@ LogicalResult MatmulOp::verify() {
       return emitOpError("expects outputs to be f32, q8 or bf16");
     for (Value w : getWeights().slice(s * perSegment, perSegment)) {
       auto type = cast<WeightType>(w.getType());
-      if (type.isVector() || type.rows() != n || type.columns() != getX().getType().getN()) // matmul_c2
-        return emitOpError("expects weights of ") << n << "x" << getX().getType().getN() << " in segment " << s << ", got " << type;
+      if (type.isVector() || type.rows() != n ||
+          type.columns() != getX().getType().getN()) // matmul_c2
+        return emitOpError("expects weights of ")
+               << n << "x" << getX().getType().getN() << " in segment " << s << ", got " << type;
     }
-    if (getPair() && getWeights()[2 * s].getType() != getWeights()[2 * s + 1].getType()) // matmul_c3
+    if (getPair() &&
+        getWeights()[2 * s].getType() != getWeights()[2 * s + 1].getType()) // matmul_c3
       return emitOpError("expects the two weights of a pair to be of one type");
     int64_t aux = getAuxCounts()[s];
     if (failed(verifyRegion(*this, getEpilogues()[s], perSegment + aux, 1))) // matmul_c4
@@ -184,7 +205,8 @@ LogicalResult RowwiseOp::verify() {
   int64_t n = cast<RowsType>(getOutputs().front().getType()).getN();
   for (Value v : getInputs())
     if (!isInputOf(n, v.getType())) // rowwise_c1
-      return emitOpError("expects inputs to be f32 rows or vectors of ") << n << " values, got " << v.getType();
+      return emitOpError("expects inputs to be f32 rows or vectors of ")
+             << n << " values, got " << v.getType();
   for (Value v : getOutputs())
     if (cast<RowsType>(v.getType()).getN() != n ||
         cast<RowsType>(v.getType()).getKind() == RowKind::FP8) // rowwise_c2
@@ -197,14 +219,16 @@ LogicalResult RowwiseOp::verify() {
 }
 
 LogicalResult GatherOp::verify() {
-  if (getWeight().getType().isVector() || getOutput().getType().getN() != getWeight().getType().columns() ||
+  if (getWeight().getType().isVector() ||
+      getOutput().getType().getN() != getWeight().getType().columns() ||
       getOutput().getType().getKind() != RowKind::F32) // gather_c1
     return emitOpError("expects f32 rows as wide as the weight's rows");
   return success();
 }
 
 LogicalResult RopeTableOp::verify() {
-  if (!getFrequencies().getType().isVector() || getOutput().getType().getN() != 2 * getFrequencies().getType().rows() ||
+  if (!getFrequencies().getType().isVector() ||
+      getOutput().getType().getN() != 2 * getFrequencies().getType().rows() ||
       getOutput().getType().getKind() != RowKind::F32) // rope_table_c1
     return emitOpError("expects f32 rows of twice the count of frequencies");
   return success();
@@ -215,12 +239,14 @@ LogicalResult RopeAppendOp::verify() {
   int64_t width = kv.getKvHeads() * kv.getHeadDim();
   if (getK().getType().getN() != width || getV().getType().getN() != width) // rope_append_c1
     return emitOpError("expects k and v of ") << width << " values for " << kv;
-  if (getQ().getType().getN() != static_cast<int64_t>(getHeads()) * kv.getHeadDim()) // rope_append_c2
+  if (getQ().getType().getN() !=
+      static_cast<int64_t>(getHeads()) * kv.getHeadDim()) // rope_append_c2
     return emitOpError("expects q of heads x head_dim values");
   if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
     return emitOpError("expects a table of at most head_dim values");
   for (Value norm : {getQNorm(), getKNorm()})
-    if (norm && cast<WeightType>(norm.getType()).getShape() != ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
+    if (norm && cast<WeightType>(norm.getType()).getShape() !=
+                    ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
       return emitOpError("expects norms to be vectors of head_dim values");
   if (getIdleUpTo().value_or(1) == 0) // rope_append_c5
     return emitOpError("expects to be idle up to at least one token, or not at all");
@@ -232,10 +258,13 @@ LogicalResult AttentionOp::verify() {
   if (getHeads() < 1 || getHeads() % kv.getKvHeads()) // attention_c1
     return emitOpError("expects kv_heads to divide heads");
   int64_t width = getHeads() * kv.getHeadDim();
-  if (getQ().getType().getN() != width || getOutput().getType().getN() != width || getQ().getType().getKind() != RowKind::F32) // attention_c2
+  if (getQ().getType().getN() != width || getOutput().getType().getN() != width ||
+      getQ().getType().getKind() != RowKind::F32) // attention_c2
     return emitOpError("expects f32 queries and an output of heads x head_dim values");
   RowKind output = getOutput().getType().getKind();
-  if (output == RowKind::Q8x2 || output == RowKind::Key || (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
-    return emitOpError("expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
+  if (output == RowKind::Q8x2 || output == RowKind::Key ||
+      (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
+    return emitOpError(
+        "expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
   return success();
 }

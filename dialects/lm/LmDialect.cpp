@@ -55,7 +55,8 @@ void FormatAttr::print(AsmPrinter &printer) const { printer << "<" << nameOf(get
 Type WeightType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   SMLoc at = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false, /*withTrailingX=*/false) ||
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false, /*withTrailingX=*/false) ||
       parser.parseComma())
     return {};
   auto id = parseFormat(parser);

@@ -11,8 +11,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
-#include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
@@ -34,7 +34,8 @@ inline int64_t widthOf(mlir::Value rows) {
 }
 /// `tensor<?xnxf32>`.
 inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
-  return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n}, mlir::Float32Type::get(context));
+  return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n},
+                                     mlir::Float32Type::get(context));
 }
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";

@@ -24,7 +24,8 @@ static LogicalResult expectRows(Operation *op, Value value, StringRef what) {
 
 static LogicalResult expectVector(Operation *op, WeightType weight, int64_t n, StringRef what) {
   if (!weight.isVector() || weight.rows() != n || !weight.numeric().isFloat())
-    return op->emitOpError("expects ") << what << " to be a float vector of " << n << " values, got " << weight;
+    return op->emitOpError("expects ")
+           << what << " to be a float vector of " << n << " values, got " << weight;
   return success();
 }
 
@@ -51,30 +52,38 @@ LogicalResult WeightOp::verify() {
   return success();
 }
 
-template <typename Op> static ParseResult parseFunctionLike(OpAsmParser &parser, OperationState &result) {
+template <typename Op>
+static ParseResult parseFunctionLike(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag, std::string &) { return b.getFunctionType(args, results); };
+                  function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(args, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false, Op::getFunctionTypeAttrName(result.name), build,
       Op::getArgAttrsAttrName(result.name), Op::getResAttrsAttrName(result.name));
 }
 template <typename Op> static void printFunctionLike(Op op, OpAsmPrinter &p) {
-  function_interface_impl::printFunctionOp(p, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
-                                           op.getArgAttrsAttrName(), op.getResAttrsAttrName());
+  function_interface_impl::printFunctionOp(p, op, /*isVariadic=*/false,
+                                           op.getFunctionTypeAttrName(), op.getArgAttrsAttrName(),
+                                           op.getResAttrsAttrName());
 }
 template <typename Op>
-static void buildFunctionLike(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
+static void buildFunctionLike(OpBuilder &b, OperationState &state, StringRef name,
+                              FunctionType type) {
   state.addAttribute(SymbolTable::getSymbolAttrName(), b.getStringAttr(name));
   state.addAttribute(Op::getFunctionTypeAttrName(state.name), TypeAttr::get(type));
   state.addRegion();
 }
 
-ParseResult LayerKindOp::parse(OpAsmParser &parser, OperationState &result) { return parseFunctionLike<LayerKindOp>(parser, result); }
+ParseResult LayerKindOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunctionLike<LayerKindOp>(parser, result);
+}
 void LayerKindOp::print(OpAsmPrinter &p) { printFunctionLike(*this, p); }
 void LayerKindOp::build(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
   buildFunctionLike<LayerKindOp>(b, state, name, type);
 }
-ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) { return parseFunctionLike<EntryOp>(parser, result); }
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunctionLike<EntryOp>(parser, result);
+}
 void EntryOp::print(OpAsmPrinter &p) { printFunctionLike(*this, p); }
 void EntryOp::build(OpBuilder &b, OperationState &state, StringRef name, FunctionType type) {
   buildFunctionLike<EntryOp>(b, state, name, type);
@@ -83,15 +92,18 @@ void EntryOp::build(OpBuilder &b, OperationState &state, StringRef name, Functio
 LogicalResult LayerKindOp::verify() {
   FunctionType type = getFunctionType();
   auto in = type.getInputs();
-  if (in.size() < 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) || !isa<BatchType>(in[2])) // layer_kind_c1
+  if (in.size() < 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) ||
+      !isa<BatchType>(in[2])) // layer_kind_c1
     return emitOpError("expects arguments (tensor<?xHxf32>, !lm.kv, !lm.batch, weights…)");
   for (auto [i, argument] : llvm::enumerate(in.drop_front(3))) {
     if (!isa<WeightType>(argument)) // layer_kind_c2
       return emitOpError("expects argument #") << i + 3 << " to be a weight, got " << argument;
     if (!getArgAttrOfType<StringAttr>(i + 3, kRoleAttr)) // layer_kind_c3
-      return emitOpError("expects argument #") << i + 3 << " to carry its role (" << kRoleAttr << ")";
+      return emitOpError("expects argument #")
+             << i + 3 << " to carry its role (" << kRoleAttr << ")";
   }
-  if (type.getNumResults() != 2 || type.getResult(0) != in[0] || !isa<KvType>(type.getResult(1))) // layer_kind_c4
+  if (type.getNumResults() != 2 || type.getResult(0) != in[0] ||
+      !isa<KvType>(type.getResult(1))) // layer_kind_c4
     return emitOpError("expects results (") << in[0] << ", !lm.kv)";
   return success();
 }
@@ -99,9 +111,11 @@ LogicalResult LayerKindOp::verify() {
 LogicalResult EntryOp::verify() {
   FunctionType type = getFunctionType();
   auto in = type.getInputs();
-  if (in.size() != 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) || !isa<BatchType>(in[2])) // entry_c1
+  if (in.size() != 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) ||
+      !isa<BatchType>(in[2])) // entry_c1
     return emitOpError("expects arguments (tensor<?xi32>, !lm.kv, !lm.batch)");
-  if (type.getNumResults() != 2 || !isa<RankedTensorType>(type.getResult(0)) || !isa<KvType>(type.getResult(1))) // entry_c2
+  if (type.getNumResults() != 2 || !isa<RankedTensorType>(type.getResult(0)) ||
+      !isa<KvType>(type.getResult(1))) // entry_c2
     return emitOpError("expects results (tensor<?xVxf32>, !lm.kv)");
   return success();
 }
@@ -119,13 +133,15 @@ LogicalResult LayersOp::verify() {
     return emitOpError("expects a kind, a list of weights and a KV slot for each layer, got ")
            << n << ", " << getWeights().size() << " and " << getKvSlots().size();
   for (Attribute list : getWeights())
-    if (!isa<ArrayAttr>(list) || !llvm::all_of(cast<ArrayAttr>(list), llvm::IsaPred<FlatSymbolRefAttr>)) // layers_c2
+    if (!isa<ArrayAttr>(list) ||
+        !llvm::all_of(cast<ArrayAttr>(list), llvm::IsaPred<FlatSymbolRefAttr>)) // layers_c2
       return emitOpError("expects lists of weight symbols");
   return success();
 }
 
 LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (auto [layer, kind, list] : llvm::enumerate(getKinds().getAsRange<FlatSymbolRefAttr>(), getWeights())) {
+  for (auto [layer, kind, list] :
+       llvm::enumerate(getKinds().getAsRange<FlatSymbolRefAttr>(), getWeights())) {
     auto fn = symbols.lookupNearestSymbolFrom<LayerKindOp>(*this, kind);
     if (!fn) // layers_c3
       return emitOpError("names no layer kind: ") << kind;
@@ -134,12 +150,13 @@ LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
     auto weights = cast<ArrayAttr>(list).getAsRange<FlatSymbolRefAttr>();
     auto expected = fn.getArgumentTypes().drop_front(3);
     if (cast<ArrayAttr>(list).size() != expected.size()) // layers_c5
-      return emitOpError("layer ") << layer << " passes " << cast<ArrayAttr>(list).size() << " weights, " << kind << " takes "
-                                   << expected.size();
+      return emitOpError("layer ") << layer << " passes " << cast<ArrayAttr>(list).size()
+                                   << " weights, " << kind << " takes " << expected.size();
     for (auto [ref, type] : llvm::zip(weights, expected)) {
       auto weight = symbols.lookupNearestSymbolFrom<WeightOp>(*this, ref);
       if (!weight || weight.getType() != type) // layers_c6
-        return emitOpError("layer ") << layer << " expects " << ref << " to be a weight of type " << type;
+        return emitOpError("layer ")
+               << layer << " expects " << ref << " to be a weight of type " << type;
     }
   }
   return success();
@@ -175,9 +192,11 @@ LogicalResult RmsNormOp::verify() {
 LogicalResult LinearOp::verify() {
   WeightType weight = getWeight().getType();
   if (weight.isVector() || widthOf(getX()) != weight.columns()) // linear_c1
-    return emitOpError("expects x of ") << weight.columns() << " values for " << weight << ", got " << getX().getType();
+    return emitOpError("expects x of ")
+           << weight.columns() << " values for " << weight << ", got " << getX().getType();
   if (widthOf(getResult()) != weight.rows()) // linear_c2
-    return emitOpError("expects a result of ") << weight.rows() << " values, got " << getResult().getType();
+    return emitOpError("expects a result of ")
+           << weight.rows() << " values, got " << getResult().getType();
   if (getBias()) // linear_c3
     return expectVector(*this, getBias().getType(), weight.rows(), "the bias");
   return success();
@@ -194,7 +213,8 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult KvAppendOp::verify() {
-  if (getKvHeads() < 1 || widthOf(getK()) % getKvHeads() || getK().getType() != getV().getType()) // kv_append_c1
+  if (getKvHeads() < 1 || widthOf(getK()) % getKvHeads() ||
+      getK().getType() != getV().getType()) // kv_append_c1
     return emitOpError("expects k and v of one type whose width kv_heads divides");
   return success();
 }
@@ -219,7 +239,8 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 }
 
 LogicalResult FusedOp::verify() {
-  if (getBody().front().getTerminator()->getOperandTypes() != TypeRange(getResultTypes())) // fused_c1
+  if (getBody().front().getTerminator()->getOperandTypes() !=
+      TypeRange(getResultTypes())) // fused_c1
     return emitOpError("expects its region to yield the types of its results");
   return success();
 }

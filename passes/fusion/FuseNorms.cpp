@@ -35,7 +35,8 @@ struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
         continue;
       group.insert_range(ArrayRef<Operation *>{norm, sum});
       for (Operation *user : sum->getUsers())
-        if (auto next = dyn_cast<RmsNormOp>(user); next && next.getHeads() == 1 && next->getBlock() == sum->getBlock())
+        if (auto next = dyn_cast<RmsNormOp>(user);
+            next && next.getHeads() == 1 && next->getBlock() == sum->getBlock())
           group.insert(next);
       if (!isConvex(group)) {
         remarkMissed(sum, "norm_residual", "the residual depends on the norm");

@@ -24,7 +24,8 @@ struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
     });
     for (auto &[input, group] : byInput) {
       if (input.second && byInput.contains({input.first, false}))
-        remarkMissed(group.front(), "projections", "float and quantised weights read one input in different forms");
+        remarkMissed(group.front(), "projections",
+                     "float and quantised weights read one input in different forms");
       if (group.size() > 1) // projections of one value cannot depend on each other
         fuse(group, "projections");
     }

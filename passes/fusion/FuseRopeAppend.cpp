@@ -35,7 +35,8 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       }
       collectChain(attention.getQ(), attention, attention.getHeads(), group, qRope);
       if (bool(kRope) != bool(qRope) ||
-          (kRope && (kRope.getFrequencies() != qRope.getFrequencies() || kRope.getStyle() != qRope.getStyle() ||
+          (kRope && (kRope.getFrequencies() != qRope.getFrequencies() ||
+                     kRope.getStyle() != qRope.getStyle() ||
                      kRope.getAttentionFactor() != qRope.getAttentionFactor()))) {
         remarkMissed(append, "rope_append", "queries and keys rotate differently");
         continue;
@@ -50,7 +51,8 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
   }
 
   /// Walks from `value` up through a rotation and a head norm.
-  static void collectChain(Value value, Operation *user, int64_t heads, OpGroup &group, RopeOp &rope) {
+  static void collectChain(Value value, Operation *user, int64_t heads, OpGroup &group,
+                           RopeOp &rope) {
     if ((rope = onlyUsedHere<RopeOp>(value, user)) && int64_t(rope.getHeads()) == heads) {
       group.insert(rope);
       value = rope.getX(), user = rope;

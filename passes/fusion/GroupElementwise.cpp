@@ -26,7 +26,9 @@ using namespace ingot::lm;
 
 namespace {
 
-bool isElementwise(Operation *op) { return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp>(op); }
+bool isElementwise(Operation *op) {
+  return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp>(op);
+}
 bool isRowNorm(Operation *op) {
   auto norm = dyn_cast<RmsNormOp>(op);
   return norm && norm.getHeads() == 1;
@@ -49,7 +51,8 @@ public:
     immediate.assign(sink + 1, Graph::null_vertex());
     boost::lengauer_tarjan_dominator_tree(
         boost::make_reverse_graph(graph), sink,
-        boost::make_iterator_property_map(immediate.begin(), boost::get(boost::vertex_index, graph)));
+        boost::make_iterator_property_map(immediate.begin(),
+                                          boost::get(boost::vertex_index, graph)));
   }
 
   Operation *of(Operation *op) const {
@@ -78,7 +81,8 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
     SmallVector<OpGroup> groups;
     llvm::SmallPtrSet<Operation *, 32> taken;
     for (Operation &root : block) {
-      if (taken.contains(&root) || !(isa<LinearOp>(root) || isElementwise(&root) || isRowNorm(&root)))
+      if (taken.contains(&root) ||
+          !(isa<LinearOp>(root) || isElementwise(&root) || isRowNorm(&root)))
         continue;
       OpGroup group;
       group.insert(&root);
@@ -104,7 +108,8 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
   }
 
   /// All ops on paths from `from` to `to`; false if one of them cannot join.
-  static bool collectBetween(Operation *from, Operation *to, OpGroup &between, llvm::function_ref<bool(Operation *)> joins) {
+  static bool collectBetween(Operation *from, Operation *to, OpGroup &between,
+                             llvm::function_ref<bool(Operation *)> joins) {
     for (Operation *user : from->getUsers()) {
       if (user == to || between.contains(user))
         continue;
@@ -122,5 +127,7 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
 // Boost is used without exceptions: what it would throw is our own mistake.
 namespace boost {
 void throw_exception(const std::exception &error) { llvm::report_fatal_error(error.what()); }
-void throw_exception(const std::exception &error, const boost::source_location &) { llvm::report_fatal_error(error.what()); }
+void throw_exception(const std::exception &error, const boost::source_location &) {
+  llvm::report_fatal_error(error.what());
+}
 } // namespace boost

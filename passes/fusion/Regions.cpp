@@ -41,7 +41,9 @@ lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
   SmallVector<Value> results;
   for (Operation *op : ops)
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !group.contains(block->findAncestorOpInBlock(*user)); }))
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return !group.contains(block->findAncestorOpInBlock(*user));
+          }))
         results.push_back(result);
 
   SmallVector<Location> locations;
@@ -54,11 +56,13 @@ lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
   for (Operation *op : ops)
     op->moveBefore(&body, body.end());
   for (auto [inner, outer] : llvm::zip(results, fused.getResults()))
-    inner.replaceUsesWithIf(outer, [&](OpOperand &use) { return !fused->isProperAncestor(use.getOwner()); });
+    inner.replaceUsesWithIf(
+        outer, [&](OpOperand &use) { return !fused->isProperAncestor(use.getOwner()); });
   b.setInsertionPointToEnd(&body);
   lm::YieldOp::create(b, location, results);
   sortTopologically(block);
-  remark::passed(location, remark::RemarkOpts::name(pattern).category("fusion")) << std::to_string(ops.size()) + " ops in one launch";
+  remark::passed(location, remark::RemarkOpts::name(pattern).category("fusion"))
+      << std::to_string(ops.size()) + " ops in one launch";
   return fused;
 }
 

@@ -46,8 +46,9 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     plan::LaunchOp rope = launches[at], projections;
     if (std::string why = findProjections(edits, launches, at, append, projections); !why.empty())
       return remarkMissed(rope, kPattern, why);
-    SmallVector<LaunchOperand> added{{append.getKv().getType(), edits.passedFor(rope, append.getKv())},
-                                     {append.getTable().getType(), edits.passedFor(rope, append.getTable())}};
+    SmallVector<LaunchOperand> added{
+        {append.getKv().getType(), edits.passedFor(rope, append.getKv())},
+        {append.getTable().getType(), edits.passedFor(rope, append.getTable())}};
     edits.edit(projections, added, [&](Operation *op, ValueRange arguments) {
       auto matmul = cast<MatmulOp>(op);
       matmul.getKvMutable().assign(arguments[0]);
@@ -55,32 +56,37 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       matmul.setStyle(append.getStyle());
       matmul.setAppendUpTo(kFew);
     });
-    edits.edit(rope, {}, [&](Operation *op, ValueRange) { cast<RopeAppendOp>(op).setIdleUpTo(kFew); });
+    edits.edit(rope, {},
+               [&](Operation *op, ValueRange) { cast<RopeAppendOp>(op).setIdleUpTo(kFew); });
     remark::passed(rope.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "done by the projections in steps of at most " + std::to_string(kFew);
   }
 
   /// The launch that makes q, k and v; why it cannot do what `append` does, if so.
-  static std::string findProjections(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, size_t at, RopeAppendOp append,
-                                     plan::LaunchOp &projections) {
+  static std::string findProjections(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches,
+                                     size_t at, RopeAppendOp append, plan::LaunchOp &projections) {
     if (append.getQNorm() || append.getKNorm())
       return "heads are normed, whose sums no block of the projection has";
     if (append.getKv().getType().getFormat() != KvFormat::BF16)
       return "the cache is not of bf16";
-    if (!append.getTable() || !kernel::canRotate(append.getKv().getType(), append.getTable().getType(), append.getStyle()))
+    if (!append.getTable() || !kernel::canRotate(append.getKv().getType(),
+                                                 append.getTable().getType(), append.getStyle()))
       return "no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows";
     plan::LaunchOp rope = launches[at];
     SmallVector<Attribute> made;
     for (Value operand : {append.getQ(), append.getK(), append.getV()})
       made.push_back(edits.passedFor(rope, operand));
-    Attribute pool = edits.passedFor(rope, append.getKv()), table = edits.passedFor(rope, append.getTable());
+    Attribute pool = edits.passedFor(rope, append.getKv()),
+              table = edits.passedFor(rope, append.getTable());
     auto touches = [&](plan::LaunchOp launch, ArrayRef<Attribute> what) {
-      return llvm::any_of(launch.getArgs(), [&](Attribute passed) { return llvm::is_contained(what, passed); });
+      return llvm::any_of(launch.getArgs(),
+                          [&](Attribute passed) { return llvm::is_contained(what, passed); });
     };
     for (size_t i = at; i-- > 0 && !projections;) {
       plan::LaunchOp launch = launches[i];
       bool makesTable = false;
-      for (auto [effect, passed] : llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
+      for (auto [effect, passed] :
+           llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
         makesTable |= effect.writes && passed == table;
       if (makesTable)
         return "the table of angles is made between the projection and the rotation";

@@ -43,7 +43,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     Attribute logits = plan::BufferRefAttr::get(&getContext(), program.getLogitsAttr());
     SmallVector<plan::LaunchOp> writers;
     program.walk([&](plan::LaunchOp launch) {
-      for (auto [effect, passed] : llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
+      for (auto [effect, passed] :
+           llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
         if (effect.writes && passed == logits)
           writers.push_back(launch);
     });
@@ -58,7 +59,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     SmallVector<LaunchOperand> added;
     // They outlive the step: whoever reads the keys sets them back for the next, and the host reads maxima.
     auto addBuffer = [&](StringRef name, RowsType type) {
-      plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow, roundUp(type.rowBytes(), 64), IntegerAttr(),
+      plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow,
+                             roundUp(type.rowBytes(), 64), IntegerAttr(),
                              /*persistent=*/true);
       auto symbol = FlatSymbolRefAttr::get(&getContext(), name);
       added.push_back({type, plan::BufferRefAttr::get(&getContext(), symbol)});

@@ -24,7 +24,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
   void runOnOperation() override {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
     std::optional<KvFormat> format = kvFormatNamed(kv);
-    if (models.size() != 1 || !format || (precision != "fast" && precision != "exact") || (device != "cpu" && device != "cuda")) {
+    if (models.size() != 1 || !format || (precision != "fast" && precision != "exact") ||
+        (device != "cpu" && device != "cuda")) {
       getOperation().emitError("expects one lm.model, precision fast or exact, kv ")
           << kvFormatNames(isOfAny, "or") << ", and device cpu or cuda";
       return signalPassFailure();
@@ -36,7 +37,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return signalPassFailure();
     }
     if (!cuda && !kvFormat(*format).cpu) {
-      getOperation().emitError("expects kv ") << kvFormatNames(isOfCpus, "or") << " for cpu, got " << kv;
+      getOperation().emitError("expects kv ")
+          << kvFormatNames(isOfCpus, "or") << " for cpu, got " << kv;
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
@@ -47,16 +49,17 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
 
   LogicalResult lower(lm::ModelOp model, LoweringChoices choices) {
     ImplicitLocOpBuilder b(model.getLoc(), model);
-    auto program = plan::ProgramOp::create(b, model.getSymName(), model.getFamily(), model.getVocab(), model.getHidden(),
-                                           model.getMaxPositions(), /*logits=*/FlatSymbolRefAttr(), /*peak=*/DenseI64ArrayAttr(),
-                                           /*lower_bound=*/DenseI64ArrayAttr(), /*launches=*/IntegerAttr(),
-                                           /*bytes_per_step=*/DenseI64ArrayAttr(), /*decode_launches=*/IntegerAttr(),
-                                           /*greedy_keys=*/FlatSymbolRefAttr(), /*greedy_keys_up_to=*/IntegerAttr(),
-                                           /*maxima=*/FlatSymbolRefAttr());
+    auto program = plan::ProgramOp::create(
+        b, model.getSymName(), model.getFamily(), model.getVocab(), model.getHidden(),
+        model.getMaxPositions(), /*logits=*/FlatSymbolRefAttr(), /*peak=*/DenseI64ArrayAttr(),
+        /*lower_bound=*/DenseI64ArrayAttr(), /*launches=*/IntegerAttr(),
+        /*bytes_per_step=*/DenseI64ArrayAttr(), /*decode_launches=*/IntegerAttr(),
+        /*greedy_keys=*/FlatSymbolRefAttr(), /*greedy_keys_up_to=*/IntegerAttr(),
+        /*maxima=*/FlatSymbolRefAttr());
     b.setInsertionPointToStart(&program.getBody().emplaceBlock());
     for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
-      plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(), weight.getStoredAttr(),
-                             weight.getValuesAttr());
+      plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(),
+                             weight.getStoredAttr(), weight.getValuesAttr());
 
     lm::EntryOp entry = *model.getBody().getOps<lm::EntryOp>().begin();
     lm::LayersOp layers;
@@ -81,26 +84,35 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     return addSteps(program, model, layers, builder);
   }
 
-  LogicalResult addSteps(plan::ProgramOp program, lm::ModelOp model, lm::LayersOp layers, ProgramBuilder &builder) {
+  LogicalResult addSteps(plan::ProgramOp program, lm::ModelOp model, lm::LayersOp layers,
+                         ProgramBuilder &builder) {
     auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
     // One slot per number, described by the kind of a layer that owns it.
     llvm::MapVector<int64_t, StringRef> slots;
-    for (auto [kind, slot] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getKvSlots()))
+    for (auto [kind, slot] :
+         llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getKvSlots()))
       slots.insert({slot, kind.getValue()});
     for (int64_t slot = 0; slot < int64_t(slots.size()); ++slot) {
       if (!slots.contains(slot))
-        return layers.emitOpError("expects KV slots to be numbered from 0 without gaps; misses ") << slot;
+        return layers.emitOpError("expects KV slots to be numbered from 0 without gaps; misses ")
+               << slot;
       KvShape shape = builder.kvShapeOf(slots[slot]);
       if (!shape.type)
-        return layers.emitOpError("layer kind ") << slots[slot] << " appends nothing to its KV slot";
+        return layers.emitOpError("layer kind ")
+               << slots[slot] << " appends nothing to its KV slot";
       plan::KvSlotOp::create(b, shape.type.getKvHeads(), shape.type.getHeadDim(),
-                             StringRef(shape.type.info().name), shape.window, shape.type.pageBytes());
+                             StringRef(shape.type.info().name), shape.window,
+                             shape.type.pageBytes());
     }
-    plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kBeginSection), ArrayAttr(), IntegerAttr(), IntegerAttr());
+    plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kBeginSection), ArrayAttr(),
+                         IntegerAttr(), IntegerAttr());
     int64_t layer = 0;
-    for (auto [kind, weights, slot] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights(), layers.getKvSlots()))
-      plan::StepOp::create(b, kind, cast<ArrayAttr>(weights), b.getI64IntegerAttr(slot), b.getI64IntegerAttr(layer++));
-    plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kEndSection), ArrayAttr(), IntegerAttr(), IntegerAttr());
+    for (auto [kind, weights, slot] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(),
+                                                layers.getWeights(), layers.getKvSlots()))
+      plan::StepOp::create(b, kind, cast<ArrayAttr>(weights), b.getI64IntegerAttr(slot),
+                           b.getI64IntegerAttr(layer++));
+    plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kEndSection), ArrayAttr(),
+                         IntegerAttr(), IntegerAttr());
     return success();
   }
 };

@@ -40,11 +40,15 @@ constexpr int64_t kMostShared = 16 * 1024; ///< of the rows: blocks share a proc
 
 /// Tokens up to which the blocks of `matmul` compute x themselves: 1, 2, 4 or 8.
 int64_t fewFor(MatmulOp matmul) {
-  int64_t k = matmul.getX().getType().getN(), perOutput = matmul.getPair() ? 2 : 1, weightBytes = INT64_MAX;
+  int64_t k = matmul.getX().getType().getN(), perOutput = matmul.getPair() ? 2 : 1,
+          weightBytes = INT64_MAX;
   for (Type type : matmul.getWeights().getTypes()) {
     auto weight = cast<lm::WeightType>(type);
-    WeightFormat format = weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
-    weightBytes = std::min(weightBytes, perOutput * fragmentLayout(format, weight.rows(), weight.columns()).tileBytes());
+    WeightFormat format =
+        weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
+    weightBytes =
+        std::min(weightBytes,
+                 perOutput * fragmentLayout(format, weight.rows(), weight.columns()).tileBytes());
   }
   int64_t few = kMostTokens;
   while (few > 1 && (2 * few * k * 4 > weightBytes || few * gpuRowBytes(k) > kMostShared))
@@ -74,7 +78,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     if (!rounded)
       return; // what is written is no projection's
     if (rowwise.getOutputs().size() > 1)
-      return remarkMissed(norm, kPattern, "it writes f32 rows too, which are not the blocks' to write");
+      return remarkMissed(norm, kPattern,
+                          "it writes f32 rows too, which are not the blocks' to write");
     SmallVector<plan::LaunchOp> readers;
     if (std::string why = findReaders(edits, launches, rowwise, readers); !why.empty())
       return remarkMissed(norm, kPattern, why);
@@ -94,13 +99,16 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
         IRMapping mapping;
         rowwise.getBody().cloneInto(&matmul.getPrologueBody(), mapping);
       });
-    edits.edit(norm, {}, [&](Operation *op, ValueRange) { cast<kernel::RowwiseOp>(op).setIdleUpTo(few); });
+    edits.edit(norm, {},
+               [&](Operation *op, ValueRange) { cast<kernel::RowwiseOp>(op).setIdleUpTo(few); });
     remark::passed(norm.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " + std::to_string(few);
+        << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " +
+               std::to_string(few);
   }
 
   /// Who reads the rows that the first launch writes; why they cannot compute them, if so.
-  static std::string findReaders(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, kernel::RowwiseOp rowwise,
+  static std::string findReaders(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches,
+                                 kernel::RowwiseOp rowwise,
                                  SmallVectorImpl<plan::LaunchOp> &readers) {
     plan::LaunchOp norm = launches.front();
     Attribute rows = edits.passedFor(norm, rowwise.getOutputs().front());

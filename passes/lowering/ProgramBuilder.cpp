@@ -9,15 +9,19 @@ using kernel::RowsType;
 ProgramBuilder::ProgramBuilder(plan::ProgramOp program, LoweringChoices choices)
     : program(program), module(program->getParentOfType<ModuleOp>()), choices(choices) {
   // The hidden state between layers.
-  addBuffer("x", RowsType::get(program.getContext(), program.getHidden(), RowKind::F32), kernel::Extent::Tokens, true);
+  addBuffer("x", RowsType::get(program.getContext(), program.getHidden(), RowKind::F32),
+            kernel::Extent::Tokens, true);
 }
 
-plan::BufferOp ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent, bool persistent) {
+plan::BufferOp ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent,
+                                         bool persistent) {
   auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
   int n = counters[hint]++;
   std::string name = n ? (hint + "_" + Twine(n)).str() : hint.str();
-  auto kind = extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
-  return plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(), persistent);
+  auto kind =
+      extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
+  return plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(),
+                                persistent);
 }
 
 plan::SectionOp ProgramBuilder::addSection(StringRef name) {
@@ -27,8 +31,9 @@ plan::SectionOp ProgramBuilder::addSection(StringRef name) {
   return section;
 }
 
-std::string ProgramBuilder::kernelFor(StringRef hint, ArrayRef<LaunchOperand> operands,
-                                      llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> build) {
+std::string
+ProgramBuilder::kernelFor(StringRef hint, ArrayRef<LaunchOperand> operands,
+                          llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> build) {
   ImplicitLocOpBuilder b(program.getLoc(), program);
   SmallVector<Type> types;
   for (const LaunchOperand &operand : operands)
@@ -68,12 +73,15 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
     }
     // All layers of the kind must pass the same frequencies: the table is made once per step.
     StringRef symbol;
-    for (auto [name, weights] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
+    for (auto [name, weights] :
+         llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
       if (name.getValue() != kind.getSymName())
         continue;
-      StringRef passed = cast<FlatSymbolRefAttr>(cast<ArrayAttr>(weights)[argument.getArgNumber() - 3]).getValue();
+      StringRef passed =
+          cast<FlatSymbolRefAttr>(cast<ArrayAttr>(weights)[argument.getArgNumber() - 3]).getValue();
       if (!symbol.empty() && passed != symbol) {
-        rope.emitOpError("expects layers of kind ") << kind.getSymName() << " to share their frequencies";
+        rope.emitOpError("expects layers of kind ")
+            << kind.getSymName() << " to share their frequencies";
         result = failure();
         return;
       }
@@ -85,7 +93,8 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
         tableOfRope[rope] = i;
         return;
       }
-    auto rows = RowsType::get(rope.getContext(), 2 * rope.getFrequencies().getType().rows(), RowKind::F32);
+    auto rows =
+        RowsType::get(rope.getContext(), 2 * rope.getFrequencies().getType().rows(), RowKind::F32);
     std::string buffer = addBuffer("rope", rows, kernel::Extent::Tokens, true).getSymName().str();
     tableOfRope[rope] = tables.size();
     tables.push_back({symbol.str(), factor, rows, buffer});

@@ -13,7 +13,9 @@ using namespace ingot;
 namespace {
 struct Scalar {
   ImplicitLocOpBuilder &b;
-  Value constant(double v) { return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(v))); }
+  Value constant(double v) {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(v)));
+  }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
@@ -30,7 +32,8 @@ static Value activation(Scalar s, lm::ActivationKind kind, Value x) {
   }
   case lm::ActivationKind::GeluTanh: { // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
     Value cube = s.mul(s.mul(x, x), x);
-    Value inner = s.mul(s.constant(0.7978845608028654), s.add(x, s.mul(s.constant(0.044715), cube)));
+    Value inner =
+        s.mul(s.constant(0.7978845608028654), s.add(x, s.mul(s.constant(0.044715), cube)));
     Value t = math::TanhOp::create(s.b, inner);
     return s.mul(s.mul(s.constant(0.5), x), s.add(s.constant(1), t));
   }
@@ -59,23 +62,27 @@ static Value activation(Scalar s, lm::ActivationKind kind, Value x) {
 void ingot::lowerToScalar(ImplicitLocOpBuilder &b, Operation *op, IRMapping &scalars) {
   Scalar s{b};
   auto at = [&](Value v) { return scalars.lookup(v); };
-  Value result = llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](lm::AddOp add) { return s.add(at(add.getA()), at(add.getB())); })
-      .Case([&](lm::MulOp mul) { return s.mul(at(mul.getA()), at(mul.getB())); })
-      .Case([&](lm::ScaleOp scale) { return s.mul(at(scale.getX()), s.constant(scale.getFactor().convertToFloat())); })
-      .Case([&](lm::ActivationOp act) { return activation(s, act.getKind(), at(act.getX())); })
-      .Case([&](lm::SoftcapOp cap) { // cap * tanh(x / cap)
-        Value c = s.constant(cap.getCap().convertToFloat());
-        return s.mul(c, math::TanhOp::create(b, s.div(at(cap.getX()), c)));
-      })
-      .Case([&](lm::SelectRowsOp select) { return at(select.getX()); })
-      .Case([&](lm::RmsNormOp norm) { // x / sqrt(mean(x^2) + eps) * (w + offset)
-        Value x = at(norm.getX()), w = at(norm.getWeight());
-        Value mean = kernel::RowStatOp::create(b, s.mul(x, x));
-        Value root = math::SqrtOp::create(b, s.add(mean, s.constant(norm.getEps().convertToFloat())));
-        if (float offset = norm.getWeightOffset().convertToFloat(); offset != 0)
-          w = s.add(w, s.constant(offset));
-        return s.mul(s.mul(x, s.div(s.constant(1), root)), w);
-      });
+  Value result =
+      llvm::TypeSwitch<Operation *, Value>(op)
+          .Case([&](lm::AddOp add) { return s.add(at(add.getA()), at(add.getB())); })
+          .Case([&](lm::MulOp mul) { return s.mul(at(mul.getA()), at(mul.getB())); })
+          .Case([&](lm::ScaleOp scale) {
+            return s.mul(at(scale.getX()), s.constant(scale.getFactor().convertToFloat()));
+          })
+          .Case([&](lm::ActivationOp act) { return activation(s, act.getKind(), at(act.getX())); })
+          .Case([&](lm::SoftcapOp cap) { // cap * tanh(x / cap)
+            Value c = s.constant(cap.getCap().convertToFloat());
+            return s.mul(c, math::TanhOp::create(b, s.div(at(cap.getX()), c)));
+          })
+          .Case([&](lm::SelectRowsOp select) { return at(select.getX()); })
+          .Case([&](lm::RmsNormOp norm) { // x / sqrt(mean(x^2) + eps) * (w + offset)
+            Value x = at(norm.getX()), w = at(norm.getWeight());
+            Value mean = kernel::RowStatOp::create(b, s.mul(x, x));
+            Value root =
+                math::SqrtOp::create(b, s.add(mean, s.constant(norm.getEps().convertToFloat())));
+            if (float offset = norm.getWeightOffset().convertToFloat(); offset != 0)
+              w = s.add(w, s.constant(offset));
+            return s.mul(s.mul(x, s.div(s.constant(1), root)), w);
+          });
   scalars.map(op->getResult(0), result);
 }

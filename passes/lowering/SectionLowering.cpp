@@ -23,7 +23,7 @@ class SectionLowering {
 public:
   SectionLowering(ProgramBuilder &program, plan::SectionOp section, Block &block)
       : program(program), section(section), block(block),
-        roundedKind(program.choices.cuda                     ? RowKind::BF16
+        roundedKind(program.choices.cuda                    ? RowKind::BF16
                     : isa<lm::EntryOp>(block.getParentOp()) ? RowKind::Q8x2
                                                             : RowKind::Q8) {}
 
@@ -36,7 +36,9 @@ public:
   }
 
   /// The value lives in that buffer as f32 rows.
-  void bind(Value value, StringRef buffer, Extent extent) { forms[value] = {buffer.str(), "", extent}; }
+  void bind(Value value, StringRef buffer, Extent extent) {
+    forms[value] = {buffer.str(), "", extent};
+  }
   /// Makes sure that `value` ends up in the buffer, with a copy if need be.
   void moveTo(Value value, StringRef buffer);
   std::string f32BufferOf(Value value) { return forms[value].f32; }
@@ -63,7 +65,9 @@ private:
     return linear && use.getOperandNumber() == 0 && !program.choices.exact &&
            (program.choices.cuda || linear.getWeight().getType().numeric().hasIntegerCodes());
   }
-  bool needsRounded(Value value) const { return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsRounded(use); }); }
+  bool needsRounded(Value value) const {
+    return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsRounded(use); });
+  }
   bool needsF32(Value value) const {
     return llvm::any_of(value.getUses(), [&](OpOperand &use) { return !readsRounded(use); });
   }
@@ -71,7 +75,8 @@ private:
   bool diesAt(Value value, Operation *top) const {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       Operation *ancestor = block.findAncestorOpInBlock(*user);
-      return ancestor && (ancestor == top || ancestor->isBeforeInBlock(top)) && !ancestor->hasTrait<OpTrait::IsTerminator>();
+      return ancestor && (ancestor == top || ancestor->isBeforeInBlock(top)) &&
+             !ancestor->hasTrait<OpTrait::IsTerminator>();
     });
   }
 
@@ -80,8 +85,12 @@ private:
   Attribute bufferRef(StringRef name) {
     return plan::BufferRefAttr::get(context(), FlatSymbolRefAttr::get(context(), name));
   }
-  LaunchOperand f32Operand(Value value) { return {rows(lm::widthOf(value), RowKind::F32), bufferRef(forms[value].f32)}; }
-  LaunchOperand roundedOperand(Value value) { return {rows(lm::widthOf(value), roundedKind), bufferRef(forms[value].rounded)}; }
+  LaunchOperand f32Operand(Value value) {
+    return {rows(lm::widthOf(value), RowKind::F32), bufferRef(forms[value].f32)};
+  }
+  LaunchOperand roundedOperand(Value value) {
+    return {rows(lm::widthOf(value), roundedKind), bufferRef(forms[value].rounded)};
+  }
   LaunchOperand weightOperand(Value value) { return {value.getType(), weights.lookup(value)}; }
   LaunchOperand newRows(StringRef hint, Value value, RowKind kind, Extent extent) {
     RowsType type = rows(lm::widthOf(value), kind);
@@ -122,9 +131,11 @@ void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands,
   plan::LaunchOp::create(b, kernel, b.getArrayAttr(refs), /*no_barrier=*/false);
 }
 
-void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand to, Extent extent) {
+void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand to,
+                               Extent extent) {
   launch(hint, {from, to}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), extent, /*gather=*/false,
+    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), extent,
+                                        /*gather=*/false,
                                         /*idle_up_to=*/IntegerAttr());
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc());
@@ -135,7 +146,8 @@ void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand
 void SectionLowering::addRounded(Value value) {
   LaunchOperand from = f32Operand(value);
   bool bf16 = roundedKind == RowKind::BF16;
-  copyRows(bf16 ? "round" : "quantize", from, newRows(bf16 ? "r" : "q", value, roundedKind, forms[value].extent), forms[value].extent);
+  copyRows(bf16 ? "round" : "quantize", from,
+           newRows(bf16 ? "r" : "q", value, roundedKind, forms[value].extent), forms[value].extent);
 }
 
 LaunchOperand SectionLowering::fp8Operand(Value value) {
@@ -152,17 +164,21 @@ LaunchOperand SectionLowering::fp8Operand(Value value) {
 void SectionLowering::moveTo(Value value, StringRef buffer) {
   if (forms[value].f32 == buffer)
     return;
-  copyRows("copy", f32Operand(value), {rows(lm::widthOf(value), RowKind::F32), bufferRef(buffer)}, forms[value].extent);
+  copyRows("copy", f32Operand(value), {rows(lm::widthOf(value), RowKind::F32), bufferRef(buffer)},
+           forms[value].extent);
   forms[value].f32 = buffer.str();
 }
 
 void SectionLowering::launchTable(const ProgramBuilder::Table &table) {
   auto *symbols = program.program.getOperation();
   auto frequencies = cast<plan::WeightOp>(SymbolTable::lookupSymbolIn(symbols, table.symbol));
-  LaunchOperand weight{frequencies.getType(), plan::WeightRefAttr::get(context(), FlatSymbolRefAttr::get(context(), table.symbol))};
-  launch("rope_table", {weight, {table.rows, bufferRef(table.buffer)}}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    kernel::RopeTableOp::create(b, args[0], args[1], b.getF32FloatAttr(table.factor));
-  });
+  LaunchOperand weight{
+      frequencies.getType(),
+      plan::WeightRefAttr::get(context(), FlatSymbolRefAttr::get(context(), table.symbol))};
+  launch("rope_table", {weight, {table.rows, bufferRef(table.buffer)}},
+         [&](ImplicitLocOpBuilder &b, ValueRange args) {
+           kernel::RopeTableOp::create(b, args[0], args[1], b.getF32FloatAttr(table.factor));
+         });
 }
 
 LogicalResult SectionLowering::lower(Operation *op) {
@@ -187,7 +203,8 @@ LogicalResult SectionLowering::lower(Operation *op) {
       .Case([&](lm::KvAppendOp) { return lowerRopeAppend(op, {op}); })
       .Case([&](lm::RmsNormOp norm) -> LogicalResult {
         if (norm.getHeads() != 1)
-          return norm.emitOpError("of heads is lowered only where keys enter the cache (pattern rope_append)");
+          return norm.emitOpError(
+              "of heads is lowered only where keys enter the cache (pattern rope_append)");
         return lowerRowwise(op, {op}, "norm");
       })
       .Case<lm::AddOp, lm::MulOp, lm::ScaleOp, lm::ActivationOp, lm::SoftcapOp, lm::SelectRowsOp>(
@@ -196,7 +213,8 @@ LogicalResult SectionLowering::lower(Operation *op) {
 }
 
 LogicalResult SectionLowering::lowerEmbed(lm::EmbedOp op) {
-  LaunchOperand weight = weightOperand(op.getWeight()), y = newRows("embedded", op.getResult(), RowKind::F32, Extent::Tokens);
+  LaunchOperand weight = weightOperand(op.getWeight()),
+                y = newRows("embedded", op.getResult(), RowKind::F32, Extent::Tokens);
   // The embedding is the hidden state: written where layers expect it.
   if (lm::widthOf(op.getResult()) == int64_t(program.program.getHidden())) {
     forms[op.getResult()].f32 = "x";
@@ -220,7 +238,8 @@ static Value outside(Value value, Operation *top) {
   return it == yields.end() ? Value() : fused.getResult(it - yields.begin());
 }
 
-LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *> ops, StringRef hint) {
+LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *> ops,
+                                           StringRef hint) {
   SmallVector<lm::LinearOp> linears;
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
   for (Operation *op : ops)
@@ -261,7 +280,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
           aux[0].push_back(operand);
   for (auto &list : aux)
     for (Value operand : list)
-      operands.push_back(isa<lm::WeightType>(operand.getType()) ? weightOperand(operand) : f32Operand(operand));
+      operands.push_back(isa<lm::WeightType>(operand.getType()) ? weightOperand(operand)
+                                                                : f32Operand(operand));
 
   // outputs: in place of a residual that dies here, if f32; else a new buffer
   size_t firstOutput = operands.size();
@@ -279,8 +299,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
       roundLater.push_back(result);
     Value reused;
     for (Value operand : aux[s])
-      if (isa<RankedTensorType>(operand.getType()) && operand.getType() == result.getType() && diesAt(operand, top) &&
-          forms[operand].extent == extent)
+      if (isa<RankedTensorType>(operand.getType()) && operand.getType() == result.getType() &&
+          diesAt(operand, top) && forms[operand].extent == extent)
         reused = operand;
     if (reused) {
       forms[result] = {forms[reused].f32, "", extent};
@@ -298,17 +318,20 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   if (fp8)
     operands.push_back(fp8Operand(x));
 
-  bool fastFloat = !program.choices.exact && !program.choices.cuda && llvm::all_of(linears, [](lm::LinearOp linear) {
-    return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
-  });
+  bool fastFloat = !program.choices.exact && !program.choices.cuda &&
+                   llvm::all_of(linears, [](lm::LinearOp linear) {
+                     return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
+                   });
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     SmallVector<int64_t> counts;
     for (auto &list : aux)
       counts.push_back(list.size());
     auto op = kernel::MatmulOp::create(
         b, args[0], args.slice(1, firstAux - 1), args.slice(firstAux, firstOutput - firstAux),
-        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(), /*prologue=*/ValueRange(),
-        /*keys=*/Value(), /*maxima=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
+        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(),
+        /*prologue=*/ValueRange(),
+        /*keys=*/Value(), /*maxima=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent,
+        pair, fastFloat, kernel::ScheduleAttr(),
         /*prologue_up_to=*/IntegerAttr(), /*prologue_gather=*/false, /*keys_up_to=*/IntegerAttr(),
         /*append_up_to=*/IntegerAttr(), /*style=*/lm::RopeStyleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
@@ -330,9 +353,11 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
       for (Operation *inner : ops)
         if (single && !isa<lm::LinearOp>(inner))
           lowerToScalar(b, inner, scalars);
-      Value yielded = single ? (isa<lm::FusedOp>(top) ? cast<lm::FusedOp>(top).getBody().front().getTerminator()->getOperand(0)
-                                                      : top->getResult(0))
-                             : linears[s].getResult();
+      Value yielded =
+          single ? (isa<lm::FusedOp>(top)
+                        ? cast<lm::FusedOp>(top).getBody().front().getTerminator()->getOperand(0)
+                        : top->getResult(0))
+                 : linears[s].getResult();
       kernel::YieldOp::create(b, ValueRange{scalars.lookup(yielded)});
     }
   });
@@ -341,14 +366,15 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   return success();
 }
 
-LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *> ops, StringRef hint) {
+LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *> ops,
+                                            StringRef hint) {
   llvm::SmallPtrSet<Operation *, 8> inside(ops.begin(), ops.end());
   bool gather = llvm::any_of(ops, llvm::IsaPred<lm::SelectRowsOp>);
   SmallVector<Value> inputs;
   for (Operation *op : ops)
     for (Value operand : op->getOperands())
-      if (isa<RankedTensorType, lm::WeightType>(operand.getType()) && !inside.contains(operand.getDefiningOp()) &&
-          !llvm::is_contained(inputs, operand))
+      if (isa<RankedTensorType, lm::WeightType>(operand.getType()) &&
+          !inside.contains(operand.getDefiningOp()) && !llvm::is_contained(inputs, operand))
         inputs.push_back(operand);
   Extent extent = gather ? Extent::Rows : Extent::Tokens;
   SmallVector<LaunchOperand> operands;
@@ -366,8 +392,8 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
     if (needsF32(result) || !needsRounded(result)) {
       Value place;
       for (Value input : inputs)
-        if (!gather && input.getType() == result.getType() && forms[input].extent == extent && diesAt(input, top) &&
-            !reused.contains(input))
+        if (!gather && input.getType() == result.getType() && forms[input].extent == extent &&
+            diesAt(input, top) && !reused.contains(input))
           place = input;
       if (place) {
         reused.insert(place);
@@ -385,7 +411,8 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
   }
 
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(inputs.size()), args.drop_front(inputs.size()), extent, gather,
+    auto op = kernel::RowwiseOp::create(b, args.take_front(inputs.size()),
+                                        args.drop_front(inputs.size()), extent, gather,
                                         /*idle_up_to=*/IntegerAttr());
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Type> types(inputs.size(), b.getF32Type());
@@ -398,7 +425,9 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
     SmallVector<Value> yields;
     for (Value output : outputs) {
       auto fused = dyn_cast<lm::FusedOp>(top);
-      Value inner = fused ? fused.getBody().front().getTerminator()->getOperand(cast<OpResult>(output).getResultNumber()) : output;
+      Value inner = fused ? fused.getBody().front().getTerminator()->getOperand(
+                                cast<OpResult>(output).getResultNumber())
+                          : output;
       yields.push_back(scalars.lookup(inner));
     }
     kernel::YieldOp::create(b, yields);
@@ -426,7 +455,8 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   Chain k = follow(append.getK());
   Value qOutside, qInside;
   if (auto fused = dyn_cast<lm::FusedOp>(top))
-    for (auto [inner, outer] : llvm::zip(fused.getBody().front().getTerminator()->getOperands(), fused.getResults()))
+    for (auto [inner, outer] :
+         llvm::zip(fused.getBody().front().getTerminator()->getOperands(), fused.getResults()))
       if (isa<RankedTensorType>(inner.getType()))
         qInside = inner, qOutside = outer;
   if (!qInside) { // neither norm nor rotation: the attention reads q as it is
@@ -451,7 +481,8 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   // q is written in place: forget other readers of the unrotated rows, which the op order rules out.
   if (qOutside != q.start && !diesAt(q.start, top))
     return append.emitOpError("expects the queries before rotation to have no later reader");
-  SmallVector<LaunchOperand> operands{f32Operand(q.start), f32Operand(k.start), f32Operand(append.getV())};
+  SmallVector<LaunchOperand> operands{f32Operand(q.start), f32Operand(k.start),
+                                      f32Operand(append.getV())};
   if (table)
     operands.push_back({table->rows, bufferRef(table->buffer)});
   if (q.norm)
@@ -461,11 +492,14 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   operands.push_back({pool, plan::KvRefAttr::get(context())});
   launch("rope_append", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     size_t at = 3;
-    Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(), kNorm = k.norm ? args[at++] : Value();
+    Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(),
+          kNorm = k.norm ? args[at++] : Value();
     lm::RmsNormOp norm = q.norm ? q.norm : k.norm;
-    kernel::RopeAppendOp::create(b, args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
-                                 lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
-                                 norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f), /*idle_up_to=*/IntegerAttr());
+    kernel::RopeAppendOp::create(
+        b, args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
+        lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
+        norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f),
+        /*idle_up_to=*/IntegerAttr());
   });
   if (qOutside != q.start)
     forms[qOutside] = {forms[q.start].f32, "", Extent::Tokens};
@@ -479,12 +513,17 @@ LogicalResult SectionLowering::lowerAttention(lm::AttentionOp op) {
     return op.emitOpError("expects keys to be appended before it");
   shape.window = op.getWindow();
   Value result = op.getResult();
-  bool direct = needsRounded(result) && !needsF32(result) && (program.choices.cuda || shape.type.getHeadDim() % kGroupK == 0);
-  LaunchOperand y = newRows("attention", result, !direct ? RowKind::F32 : program.choices.cuda ? RowKind::BF16 : RowKind::Q8, Extent::Tokens);
+  bool direct = needsRounded(result) && !needsF32(result) &&
+                (program.choices.cuda || shape.type.getHeadDim() % kGroupK == 0);
+  LaunchOperand y = newRows("attention", result,
+                            !direct                ? RowKind::F32
+                            : program.choices.cuda ? RowKind::BF16
+                                                   : RowKind::Q8,
+                            Extent::Tokens);
   launch("attention", {f32Operand(op.getQ()), {shape.type, plan::KvRefAttr::get(context())}, y},
          [&](ImplicitLocOpBuilder &b, ValueRange args) {
-           kernel::AttentionOp::create(b, args[0], args[1], args[2], op.getHeadsAttr(), op.getScaleAttr(), op.getWindowAttr(),
-                                       op.getSoftcapAttr());
+           kernel::AttentionOp::create(b, args[0], args[1], args[2], op.getHeadsAttr(),
+                                       op.getScaleAttr(), op.getWindowAttr(), op.getSoftcapAttr());
          });
   if (!direct && needsRounded(result))
     addRounded(result);

@@ -45,17 +45,19 @@ private:
   friend class SectionLowering;
 
   struct Table {
-    std::string symbol;   // of the frequencies
+    std::string symbol; // of the frequencies
     float factor;
     kernel::RowsType rows;
     std::string buffer;
   };
 
-  plan::BufferOp addBuffer(llvm::StringRef hint, kernel::RowsType rows, kernel::Extent extent, bool persistent);
+  plan::BufferOp addBuffer(llvm::StringRef hint, kernel::RowsType rows, kernel::Extent extent,
+                           bool persistent);
   plan::SectionOp addSection(llvm::StringRef name);
   /// Builds the kernel, or finds one that is the same but for its name; returns its symbol.
-  std::string kernelFor(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands,
-                        llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> build);
+  std::string
+  kernelFor(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands,
+            llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> build);
   /// The table a rope op reads; the layers' frequencies were checked by addTables.
   const Table *tableFor(lm::RopeOp rope) const;
 

@@ -28,7 +28,7 @@ namespace {
 
 struct Interval {
   mutable BufferOp buffer; // ops are handles: nothing of them is const
-  int64_t first, last; // in barriers passed, over all sections
+  int64_t first, last;     // in barriers passed, over all sections
   int64_t offset = -1;
 
   bool meets(const Interval &other) const { return first <= other.last && other.first <= last; }

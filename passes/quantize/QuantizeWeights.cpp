@@ -15,7 +15,8 @@ using namespace ingot;
 namespace {
 struct QuantizeWeights : ingot::impl::QuantizeWeightsPassBase<QuantizeWeights> {
   using QuantizeWeightsPassBase::QuantizeWeightsPassBase;
-  QuantizeWeights(const QuantizeWeights &other) : QuantizeWeightsPassBase(other) {} // rules are parsed anew
+  QuantizeWeights(const QuantizeWeights &other)
+      : QuantizeWeightsPassBase(other) {} // rules are parsed anew
 
   void runOnOperation() override {
     std::optional<WeightFormat> fallback;
@@ -27,7 +28,8 @@ struct QuantizeWeights : ingot::impl::QuantizeWeightsPassBase<QuantizeWeights> {
       std::optional<WeightFormat> wanted = target(name);
       if (!glob || !wanted) {
         if (!glob)
-          getOperation().emitError("rule '") << text << "' is no glob: " << llvm::toString(glob.takeError());
+          getOperation().emitError("rule '")
+              << text << "' is no glob: " << llvm::toString(glob.takeError());
         return signalPassFailure();
       }
       parsed.emplace_back(std::move(*glob), *wanted);

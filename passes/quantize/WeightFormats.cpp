@@ -24,7 +24,8 @@ static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<Wei
   using Tuple = SmallVector<Type>;
   llvm::StringMap<SmallVector<std::pair<Tuple, LayerKindOp>>> kindsByName;
   SmallVector<Attribute> kinds;
-  for (auto [name, weights] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
+  for (auto [name, weights] :
+       llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
     Tuple tuple;
     for (auto ref : cast<ArrayAttr>(weights).getAsRange<FlatSymbolRefAttr>())
       tuple.push_back(types.lookup(ref.getValue()));
@@ -48,7 +49,8 @@ static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<Wei
   layers.setKindsAttr(ArrayAttr::get(model.getContext(), kinds));
 }
 
-void ingot::changeMatrixFormats(ModelOp model, llvm::function_ref<WeightFormat(WeightOp weight, bool insideLayer)> choose) {
+void ingot::changeMatrixFormats(
+    ModelOp model, llvm::function_ref<WeightFormat(WeightOp weight, bool insideLayer)> choose) {
   llvm::StringSet<> outside;
   model.walk([&](GetWeightOp get) { outside.insert(get.getWeight()); });
 

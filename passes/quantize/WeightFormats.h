@@ -9,6 +9,8 @@ namespace ingot {
 /// `choose` returns the format of a weight, its present one to leave it; `insideLayer` is false for an
 /// embedding or a head, which the entry reads itself. Layers of one kind that come to differ get kinds of
 /// their own, so a choice per layer stays visible in the IR.
-void changeMatrixFormats(lm::ModelOp model, llvm::function_ref<WeightFormat(lm::WeightOp weight, bool insideLayer)> choose);
+void changeMatrixFormats(
+    lm::ModelOp model,
+    llvm::function_ref<WeightFormat(lm::WeightOp weight, bool insideLayer)> choose);
 
 } // namespace ingot

@@ -46,8 +46,8 @@ public:
 
   /// What the device can do at most; 0 where that is not known.
   struct Limits {
-    double readGbPerS = 0;                        ///< of memory
-    double bf16Gflops = 0, fp8Gflops = 0;         ///< a multiplication and an addition are two
+    double readGbPerS = 0;                ///< of memory
+    double bf16Gflops = 0, fp8Gflops = 0; ///< a multiplication and an addition are two
     double f32Gflops = 0, int8Gops = 0;
   };
 

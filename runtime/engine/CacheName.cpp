@@ -16,8 +16,8 @@ std::string fingerprint(std::span<const std::byte> bytes) {
   return text;
 }
 
-std::string cacheName(const std::string &model, const std::string &contentHash, const std::string &compiler,
-                      const std::vector<std::string> &arguments) {
+std::string cacheName(const std::string &model, const std::string &contentHash,
+                      const std::string &compiler, const std::vector<std::string> &arguments) {
   std::string key = contentHash + "\n" + compiler;
   for (const std::string &argument : arguments)
     key += "\n" + argument;

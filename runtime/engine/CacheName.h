@@ -18,7 +18,7 @@ namespace ingot::runtime {
 std::string fingerprint(std::span<const std::byte> bytes);
 
 /// `arguments` are those of `ingot compile` that decide what is in the engine, in the order of its --help.
-std::string cacheName(const std::string &model, const std::string &contentHash, const std::string &compiler,
-                      const std::vector<std::string> &arguments);
+std::string cacheName(const std::string &model, const std::string &contentHash,
+                      const std::string &compiler, const std::vector<std::string> &arguments);
 
 } // namespace ingot::runtime

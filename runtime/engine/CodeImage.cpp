@@ -34,7 +34,7 @@ bool copyToMemory(std::byte *base, const ElfImage::Load &load, std::span<const s
 } // namespace
 
 Result<std::shared_ptr<CodeImage>> CodeImage::map(std::shared_ptr<EngineFile> engine,
-                                                    const fb::CodeObject &object) {
+                                                  const fb::CodeObject &object) {
   std::span<const std::byte> bytes = engine->segment(object.segment());
   Result<ElfImage> elf = parseElf(bytes, object.target()->str());
   if (!elf)

@@ -171,12 +171,13 @@ void scheduleText(std::string &out, const fb::Program &e) {
 
 void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &limits,
                 const fb::Program &e) {
-  print(out,
-        "\nmemory: %llu bytes fixed + %llu per token of a step + %llu per logits row + %llu per KV page of "
-        "%u positions\n",
-        (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
-        (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
-        e.abi()->page_tokens());
+  print(
+      out,
+      "\nmemory: %llu bytes fixed + %llu per token of a step + %llu per logits row + %llu per KV page of "
+      "%u positions\n",
+      (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
+      (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
+      e.abi()->page_tokens());
   if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     out += statement->text();
   else

@@ -128,7 +128,8 @@ std::string arena(const fb::Program &e, fb::BufferClass kind, const char *unit, 
     // A label that begins far right would leave the picture: it ends at the bar's end.
     auto label = [&](const fb::Buffer &buffer) {
       const uint64_t end = buffer.offset() + buffer.per_unit();
-      return buffer.offset() > total * 3 / 4 ? scaled(end) + "\" text-anchor=\"end" : scaled(buffer.offset());
+      return buffer.offset() > total * 3 / 4 ? scaled(end) + "\" text-anchor=\"end"
+                                             : scaled(buffer.offset());
     };
     rows += "<rect class=\"bar\" x=\"" + scaled(b->offset()) + "\" y=\"" + std::to_string(y) +
             "\" width=\"" + scaled(b->per_unit()) + "\" height=\"14\"/><text x=\"" + label(*b) +
@@ -149,8 +150,8 @@ std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits) {
   std::string title = escaped(e.model()->name(), "engine"), programs;
   for (const fb::Program *program : *e.programs()) {
     const char *device = deviceKind(*program) == DeviceKind::Cuda ? " for GPUs" : "";
-    programs += std::string("<h2>Program") + device + "</h2>\n" + sections(*program) +
-                "<h2>Arena" + device + "</h2>\n" +
+    programs += std::string("<h2>Program") + device + "</h2>\n" + sections(*program) + "<h2>Arena" +
+                device + "</h2>\n" +
                 arena(*program, fb::BufferClass::PerToken, "token", program->bytes_per_token()) +
                 arena(*program, fb::BufferClass::PerRow, "logits row", program->bytes_per_row()) +
                 arena(*program, fb::BufferClass::Fixed, "engine", program->bytes_fixed());
@@ -160,8 +161,8 @@ std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits) {
          "activations</span>, <span class=\"weight\">weights</span> with the bytes it reads, <span "
          "class=\"kv\">keys and values</span>. What stands twice is read and written. A thick right "
          "edge is a barrier: the next launch waits.</p>\n" +
-         programs +
-         "<h2>Everything</h2>\n<pre>" + escaped(inspectText(engine, limits)) + "</pre>\n</html>\n";
+         programs + "<h2>Everything</h2>\n<pre>" + escaped(inspectText(engine, limits)) +
+         "</pre>\n</html>\n";
 }
 
 } // namespace ingot::runtime

@@ -237,7 +237,10 @@ void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limi
                  const fb::Program &e) {
   j.key("memory").open('{').key("bytes_per_token").value(e.bytes_per_token());
   j.key("bytes_per_row").value(e.bytes_per_row()).key("bytes_fixed").value(e.bytes_fixed());
-  j.key("bytes_per_page").value(e.bytes_per_page()).key("page_tokens").value(e.abi()->page_tokens());
+  j.key("bytes_per_page")
+      .value(e.bytes_per_page())
+      .key("page_tokens")
+      .value(e.abi()->page_tokens());
   j.close();
   if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     j.key("statement").raw(statement->json());
@@ -285,8 +288,8 @@ void writeEvidence(JsonText &j, const fb::Engine &e) {
   j.close();
 }
 
-void writeProvenance(
-    JsonText &j, const flatbuffers::Vector<flatbuffers::Offset<fb::Attribute>> *attributes) {
+void writeProvenance(JsonText &j,
+                     const flatbuffers::Vector<flatbuffers::Offset<fb::Attribute>> *attributes) {
   j.key("provenance").open('{');
   for (unsigned i = 0; attributes && i < attributes->size(); ++i)
     j.key(view(attributes->Get(i)->key())).value(view(attributes->Get(i)->value()));

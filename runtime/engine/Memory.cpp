@@ -34,7 +34,8 @@ std::optional<uint64_t> pageBytes(std::span<const StreamShape> streams, uint64_t
     const std::optional<KvFormat> format = kvFormatNamed(stream.format);
     if (!format || stream.heads == 0 || stream.width == 0 || stream.width > kWidest)
       return std::nullopt;
-    auto bytes = checkedMul(uint64_t(kvFormat(*format).vectorBytes(int64_t(stream.width))), stream.heads);
+    auto bytes =
+        checkedMul(uint64_t(kvFormat(*format).vectorBytes(int64_t(stream.width))), stream.heads);
     bytes = bytes ? checkedMul(*bytes, pageTokens) : std::nullopt;
     sum = bytes ? checkedAdd(*sum, *bytes) : std::nullopt;
     if (!sum)
@@ -96,7 +97,8 @@ std::optional<uint64_t> seedBytes(const fb::Program &program) {
 uint64_t launchesOf(const fb::Entry &entry, const fb::Program &program) {
   uint64_t launches = 0;
   for (const fb::Step *step : *entry.steps())
-    launches += caseFor(*program.sections()->Get(step->section()), fb::Mode::Logits).launches()->size();
+    launches +=
+        caseFor(*program.sections()->Get(step->section()), fb::Mode::Logits).launches()->size();
   return launches;
 }
 

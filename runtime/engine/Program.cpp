@@ -33,9 +33,7 @@ bool hasMode(const fb::Entry &entry, fb::Mode mode) {
 }
 
 const fb::Case &caseFor(const fb::Section &section, fb::Mode mode) {
-  auto holds = [&](const fb::Condition *condition) {
-    return condition->value() == uint64_t(mode);
-  };
+  auto holds = [&](const fb::Condition *condition) { return condition->value() == uint64_t(mode); };
   for (const fb::Case *one : *section.cases())
     if (!one->when() || std::ranges::all_of(*one->when(), holds))
       return *one;

@@ -21,11 +21,13 @@ static Result<void> verifySizes(const fb::Engine &engine, const std::string &nam
   const fb::Model &m = *engine.model();
   if (m.vocab() == 0 || m.vocab() > kMostVocab || m.hidden() == 0 || m.layers() == 0 ||
       m.context() == 0 || m.context() > INT32_MAX)
-    return damaged("E0322", name, "a model of " + to_string(m.vocab()) + " tokens, width " +
-                            to_string(m.hidden()) + ", " + to_string(m.layers()) +
-                            " layers and context " + to_string(m.context()) + " cannot be run");
+    return damaged("E0322", name,
+                   "a model of " + to_string(m.vocab()) + " tokens, width " +
+                       to_string(m.hidden()) + ", " + to_string(m.layers()) +
+                       " layers and context " + to_string(m.context()) + " cannot be run");
   if (engine.precision() > fb::Precision::MAX)
-    return damaged("E0323", name, "its precision " + to_string(int(engine.precision())) + " is unknown");
+    return damaged("E0323", name,
+                   "its precision " + to_string(int(engine.precision())) + " is unknown");
   return {};
 }
 
@@ -38,7 +40,8 @@ static Result<void> verifyText(const fb::Engine &engine, const std::string &name
       (tokenizer >= 0 && (!isSegment(engine, tokenizer, fb::SegmentKind::Tokenizer) ||
                           !text->tokenizer_kind() || text->tokenizer_kind()->size() == 0)))
     return damaged("E0375", name,
-               "its tokenizer is not in segment " + to_string(tokenizer) + " or of no known kind");
+                   "its tokenizer is not in segment " + to_string(tokenizer) +
+                       " or of no known kind");
   if (chat < -1 || (chat >= 0 && !isSegment(engine, chat, fb::SegmentKind::ChatTemplate)))
     return damaged("E0376", name, "its chat template is not in segment " + to_string(chat));
   if (const fb::SpecialTokens *special = text->special()) {
@@ -47,8 +50,9 @@ static Result<void> verifyText(const fb::Engine &engine, const std::string &name
     for (unsigned i = 0; special->eos() && i < special->eos()->size(); ++i)
       ok = ok && special->eos()->Get(i) >= 0 && known(special->eos()->Get(i));
     if (!ok)
-      return damaged("E0377", name, "a special token lies outside the vocabulary of " +
-                              to_string(engine.model()->vocab()));
+      return damaged("E0377", name,
+                     "a special token lies outside the vocabulary of " +
+                         to_string(engine.model()->vocab()));
   }
   return {};
 }

@@ -70,8 +70,8 @@ Result<void> ProgramVerifier::sections() {
   if (program.sections()->size() == 0)
     return bad("E0358", "its program is empty");
   for (unsigned s = 0; s < program.sections()->size(); ++s)
-    if (Result<void> ok = cases(*program.sections()->Get(s), needs.emplace_back(),
-                                " of section " + to_string(s));
+    if (Result<void> ok =
+            cases(*program.sections()->Get(s), needs.emplace_back(), " of section " + to_string(s));
         !ok)
       return ok;
   return {};
@@ -93,8 +93,7 @@ Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
                               " conditions: the last case has none, and no other");
     for (unsigned i = 0; i < conditions; ++i)
       if (const fb::Condition *condition = one.when()->Get(i);
-          condition->quantity() > fb::Quantity::MAX ||
-          condition->value() > uint64_t(fb::Mode::MAX))
+          condition->quantity() > fb::Quantity::MAX || condition->value() > uint64_t(fb::Mode::MAX))
         return bad("E0818", "case " + to_string(c) + label + ": a condition of kind " +
                                 to_string(int(condition->quantity())) + " is unknown");
     empty &= one.launches()->size() == 0;
@@ -148,8 +147,8 @@ Result<void> ProgramVerifier::entries() {
   constexpr unsigned kMostEntries = 64;
   if (program.entries()->size() == 0 || program.entries()->size() > kMostEntries ||
       program.entries()->Get(0)->name()->string_view() != "generate")
-    return bad("E0819", "its first entry of " + to_string(program.entries()->size()) +
-                            " is not 'generate'");
+    return bad("E0819",
+               "its first entry of " + to_string(program.entries()->size()) + " is not 'generate'");
   for (const fb::Entry *entry : *program.entries()) {
     if (entry->steps()->size() == 0)
       return bad("E0358", "its entry '" + entry->name()->str() + "' is empty");
@@ -204,8 +203,8 @@ Result<void> ProgramVerifier::step(const fb::Step &step, const std::string &labe
     return bad("E0365", label + " brings " + to_string(states) + " states, its section uses " +
                             to_string(wanted.states));
   if (step.layer() < -1 || step.layer() >= int64_t(model.layers()))
-    return bad("E0369", label + ": layer " + to_string(step.layer()) + " of " +
-                            to_string(model.layers()));
+    return bad("E0369",
+               label + ": layer " + to_string(step.layer()) + " of " + to_string(model.layers()));
   if (wanted.first)
     return alike(*wanted.first, step, wanted, label);
   wanted.first = &step;
@@ -257,7 +256,8 @@ Result<void> ProgramVerifier::outputs(const fb::Entry &entry) {
                  label + " is in buffer " + to_string(output->buffer()) + " of " +
                      to_string(program.buffers()->size()));
     if (!buffers.insert(output->buffer()).second)
-      return bad("E0820", label + " shares buffer " + to_string(output->buffer()) + " with another");
+      return bad("E0820",
+                 label + " shares buffer " + to_string(output->buffer()) + " with another");
   }
   auto outputOfRole = [&](fb::OutputRole role) { return outputOf(entry, role); };
   if (Result<void> ok = logits(outputOfRole(fb::OutputRole::Logits)); !ok)
@@ -335,8 +335,8 @@ Result<void> ProgramVerifier::ids(const fb::Output *output, const fb::Entry &ent
     return {};
   const fb::Buffer *rows = rowsOf(*output);
   if (output->encoding() != fb::Encoding::I32 || !rows || rows->per_unit() < sizeof(int32_t))
-    return bad("E0810", "its ids are in buffer " + to_string(output->buffer()) +
-                            ", which is none of rows");
+    return bad("E0810",
+               "its ids are in buffer " + to_string(output->buffer()) + ", which is none of rows");
   return {};
 }
 

@@ -51,12 +51,24 @@ public:
   Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
 
   explicit operator bool() const { return state.index() == 0; }
-  T &operator*() { assert(*this); return *std::get_if<0>(&state); }
-  const T &operator*() const { assert(*this); return *std::get_if<0>(&state); }
+  T &operator*() {
+    assert(*this);
+    return *std::get_if<0>(&state);
+  }
+  const T &operator*() const {
+    assert(*this);
+    return *std::get_if<0>(&state);
+  }
   T *operator->() { return &**this; }
   const T *operator->() const { return &**this; }
-  Error &error() { assert(!*this); return *std::get_if<1>(&state); }
-  const Error &error() const { assert(!*this); return *std::get_if<1>(&state); }
+  Error &error() {
+    assert(!*this);
+    return *std::get_if<1>(&state);
+  }
+  const Error &error() const {
+    assert(!*this);
+    return *std::get_if<1>(&state);
+  }
 
 private:
   std::variant<T, Error> state;
@@ -69,8 +81,14 @@ public:
   Result(Error error) : failure(std::move(error)), failed(true) {}
 
   explicit operator bool() const { return !failed; }
-  Error &error() { assert(failed); return failure; }
-  const Error &error() const { assert(failed); return failure; }
+  Error &error() {
+    assert(failed);
+    return failure;
+  }
+  const Error &error() const {
+    assert(failed);
+    return failure;
+  }
 
 private:
   Error failure;

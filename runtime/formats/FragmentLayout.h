@@ -95,10 +95,17 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
     l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32;
     l.blockK = f.block() > kRunK ? f.block() : kRunK;
     if (f.kind == NumericFormat::Kind::Affine &&
-        (l.blockK / kRunK * l.runBytes + (f.hasMin ? 4 : 2) * kFragmentRows * (l.blockK / f.group)) % 64 != 0)
+        (l.blockK / kRunK * l.runBytes +
+         (f.hasMin ? 4 : 2) * kFragmentRows * (l.blockK / f.group)) %
+                64 !=
+            0)
       l.blockK *= 2;
     int64_t at = l.blockK / kRunK * l.runBytes;
-    auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
+    auto take = [&](int64_t bytes) {
+      int64_t from = at;
+      at += bytes;
+      return from;
+    };
     int64_t scales = f.superGroup ? 1 : l.blockK / f.group;
     l.scaleOffset = take((f.isScaledFloat() ? 4 : 2) * scales * kFragmentRows);
     if (f.hasMin)

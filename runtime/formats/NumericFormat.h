@@ -43,9 +43,9 @@ struct NumericFormat {
   WeightFormat id;
   std::string_view name; ///< as in IR (`#lm.format<q4_1>`), `inspect` and the engine
   Kind kind;
-  int bits;       ///< of a code, or of the float
-  int group;      ///< values of K that share a scale (a sub-scale for SuperAffine); 1 for floats
-  int zeroPoint;  ///< subtracted from the code; 0 where hasMin
+  int bits;      ///< of a code, or of the float
+  int group;     ///< values of K that share a scale (a sub-scale for SuperAffine); 1 for floats
+  int zeroPoint; ///< subtracted from the code; 0 where hasMin
   bool hasMin;
   int superGroup; ///< 256 for K-quants, else 0
 

@@ -92,7 +92,11 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
     l.blockK = f.superGroup ? f.superGroup : f.group;
     l.groupCodeBytes = codeBytesOfGroup(f.bits);
     int64_t at = l.blockK / kGroupK * l.groupCodeBytes;
-    auto take = [&](int64_t bytes) { int64_t from = at; at += bytes; return from; };
+    auto take = [&](int64_t bytes) {
+      int64_t from = at;
+      at += bytes;
+      return from;
+    };
     l.scaleOffset = take(2 * kPanelRows);
     if (f.hasMin)
       l.minOffset = take(2 * kPanelRows);
@@ -129,7 +133,12 @@ struct Q8Row {
 
 constexpr Q8Row q8Row(int64_t k) {
   int64_t kPadded = roundUp(k, kGroupK), g = kPadded / kGroupK;
-  return {kPadded, g, kPadded, kPadded + 4 * g, kPadded + 8 * g, kPadded + 12 * g,
+  return {kPadded,
+          g,
+          kPadded,
+          kPadded + 4 * g,
+          kPadded + 8 * g,
+          kPadded + 12 * g,
           roundUp(kPadded + 20 * g, 64)};
 }
 

@@ -35,9 +35,11 @@ public:
       return planes[0].word(k / 8) >> 8 * (k % 8) & 255;
     uint32_t low = planes[0].word(k / 16) >> (8 * (k % 8) + 4 * (k / 8 % 2)) & 15;
     if (bits == 5)
-      return low | (planes[1].word(k / 64) >> (32 * (k / 32 % 2) + 8 * (k % 4) + k % 32 / 4) & 1) << 4;
+      return low | (planes[1].word(k / 64) >> (32 * (k / 32 % 2) + 8 * (k % 4) + k % 32 / 4) & 1)
+                       << 4;
     if (bits == 6)
-      return low | (planes[1].word(k / 32) >> (32 * (k / 16 % 2) + 8 * (k % 4) + 2 * (k % 16 / 4)) & 3) << 4;
+      return low | (planes[1].word(k / 32) >> (32 * (k / 16 % 2) + 8 * (k % 4) + 2 * (k % 16 / 4)) &
+                    3) << 4;
     return low;
   }
 
@@ -66,9 +68,10 @@ private:
 
 class SeedTile {
 public:
-  SeedTile(uint64_t seed, uint64_t tensor, const FragmentLayout &layout, int64_t index, std::byte *tile)
-      : seed(seed), tensor(tensor), layout(layout), format(numericFormat(layout.format)), tile(tile),
-        firstRow(index * kFragmentRows) {}
+  SeedTile(uint64_t seed, uint64_t tensor, const FragmentLayout &layout, int64_t index,
+           std::byte *tile)
+      : seed(seed), tensor(tensor), layout(layout), format(numericFormat(layout.format)),
+        tile(tile), firstRow(index * kFragmentRows) {}
 
   void fill() {
     int64_t rows = std::min(kFragmentRows, layout.n - firstRow);
@@ -103,13 +106,15 @@ private:
 
   void place(int64_t row, int64_t k, uint32_t q) {
     FragmentPlace at = fragmentPlace(row, k % kStepK);
-    std::byte *run = tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
+    std::byte *run =
+        tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
     int64_t step = k % kRunK / kStepK, j = at.value / 2, half = 16 * (at.value % 2);
     if (format.isScaledFloat())
       return orWord(run + step / 2 * 512 + at.lane * 16 + (2 * (step % 2) + j % 2) * 4,
                     q << (8 * (j / 2) + half));
     if (format.bits == 8)
-      return orWord(run + step / 2 * 512 + at.lane * 16 + (2 * (step % 2) + j / 2) * 4, q << (8 * (j % 2) + half));
+      return orWord(run + step / 2 * 512 + at.lane * 16 + (2 * (step % 2) + j / 2) * 4,
+                    q << (8 * (j % 2) + half));
     orWord(run + at.lane * 16 + step * 4, (q & 15) << (4 * j + half));
     if (format.bits == 5)
       orWord(run + 512 + at.lane * 4, (q >> 4) << (4 * step + j + half));
@@ -152,8 +157,8 @@ private:
 
 } // namespace
 
-void ingot::fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayout &layout, int64_t first,
-                              std::span<std::byte> out) {
+void ingot::fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayout &layout,
+                              int64_t first, std::span<std::byte> out) {
   int64_t tiles = static_cast<int64_t>(out.size()) / layout.tileBytes();
   for (int64_t t = 0; t < tiles; ++t)
     SeedTile(seed, tensor, layout, first + t, out.data() + t * layout.tileBytes()).fill();

@@ -43,9 +43,9 @@ int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const Chu
   if (asked.room <= kLeastChunk)
     return asked.room;
   if (asked.decoding == 0) // nobody waits for the next token
-    return options.loneStep > 0 ? std::max(tokensWithin(cost, asked, options.loneStep),
-                                           thriftyTokens(cost, asked))
-                                : asked.room;
+    return options.loneStep > 0
+               ? std::max(tokensWithin(cost, asked, options.loneStep), thriftyTokens(cost, asked))
+               : asked.room;
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   const double hard = options.targetItl > 0 ? options.targetItl : kNoLimit;
   double limit = hard;

@@ -13,8 +13,7 @@ namespace {
 constexpr double kBytesPerSecond = 12e9;      ///< nominal, of memory
 constexpr double kOperationsPerSecond = 5e10; ///< of one thread, without a model
 
-double between(const fb::KernelCost &cost, double units,
-               uint64_t (fb::Prediction::*what)() const) {
+double between(const fb::KernelCost &cost, double units, uint64_t (fb::Prediction::*what)() const) {
   const auto &points = *cost.predicted();
   const fb::Prediction *left = points.Get(0), *right = left;
   for (unsigned i = 1; i < points.size() && double(left->tokens()) < units; ++i) {
@@ -82,8 +81,8 @@ void addGpuLaunch(const fb::KernelCost &cost, const fb::KernelVariants &variants
   for (StepCostTable::Point &point : table.points) {
     if (isIdle(variants, point.tokens))
       continue;
-    const double work = cost.per_row() ? firstRow - eachRow
-                                       : gpuSeconds(cost, double(point.tokens), machine);
+    const double work =
+        cost.per_row() ? firstRow - eachRow : gpuSeconds(cost, double(point.tokens), machine);
     point.seconds += machine.exposedUs * 1e-6 + work;
   }
 }

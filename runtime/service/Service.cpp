@@ -149,7 +149,7 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
     waitingTokens.fetch_sub(tokens);
     return failed ? *failed : shuttingDown();
   }
-  place.choices = 0; // the job's from now on
+  place.choices = 0;                            // the job's from now on
   if (submitted.size() == submitted.capacity()) // as it grows, those that are gone are left out
     std::erase_if(submitted, [](const std::weak_ptr<Job> &one) { return one.expired(); });
   submitted.push_back(job);

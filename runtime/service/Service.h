@@ -245,8 +245,8 @@ private:
   std::atomic<bool> stepped = false; ///< the first step has ended
 
   double stepLimit = 0, firstStepLimit = 0; ///< seconds; 0: none
-  std::atomic<uint64_t> steps = 0; ///< odd while the engine works
-  std::condition_variable overNow; ///< of the watchdog; with `mutex`
+  std::atomic<uint64_t> steps = 0;          ///< odd while the engine works
+  std::condition_variable overNow;          ///< of the watchdog; with `mutex`
   bool over = false;
   std::condition_variable leftNow; ///< of stop(); with `mutex`
   bool left = false, lost = false; ///< the engine's thread has ended; will not, as far as is known

@@ -47,7 +47,7 @@ class Tokenizer;
 namespace ingot::fb {
 struct Engine;
 struct Program;
-}
+} // namespace ingot::fb
 
 namespace ingot::runtime {
 
@@ -60,7 +60,7 @@ struct MemoryStatement; // runtime/engine/Inspect.h
 struct SessionOptions {
   int64_t context =
       0; ///< positions a sequence may have; 0: min(the model's, 4096, what memory allows)
-  int64_t maxSeqs = 1;          ///< sequences in one step
+  int64_t maxSeqs = 1; ///< sequences in one step
   /// Tokens in one step; raised to maxSeqs if that is more. 0: 512; on GPUs 2048, halved down to
   /// 512 while activations of that many take more than a sixteenth of the free memory.
   int64_t maxBatchTokens = 0;
@@ -147,7 +147,8 @@ struct Request {
   bool ignoreEos = false;               ///< the engine's eos ids do not end the answer
   bool showSpecial = false;             ///< special tokens appear in the text, spelled out
   std::vector<std::string> stopStrings; ///< never shown, not even in part; need a tokenizer
-  bool showStop = false; ///< but for the one that ends the answer, which is shown (an id's text, too)
+  bool showStop =
+      false; ///< but for the one that ends the answer, which is shown (an id's text, too)
   bool tellStop = false; ///< onToken hears of the id that ends the answer
   IdRules ids;           ///< that may be drawn, besides what `grammar` says; not in a search
   /// Log-probabilities of each id of the prompt but the first, and of so many of the likeliest in

@@ -29,7 +29,7 @@ struct Session::Impl {
   RequestLimits limits{};
   double loadMs = 0, longestStep = 0;
   int64_t kvSaturated = 0; ///< of the last logits()
-  std::string traceFile; ///< empty once written
+  std::string traceFile;   ///< empty once written
 
   /// Sequences and requests go by the same number.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;

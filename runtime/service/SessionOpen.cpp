@@ -87,8 +87,7 @@ void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits
 /// What nobody asked for, of a GPU with so much memory free: tokens of a step, KV pages of what all
 /// else leaves, a context that fits.
 Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
-                          const SessionOptions &options, MemoryLimits &limits,
-                          uint64_t available) {
+                          const SessionOptions &options, MemoryLimits &limits, uint64_t available) {
   if (options.maxBatchTokens == 0) {
     uint64_t tokens = kDefaultGpuBatchTokens;
     while (tokens > kDefaultBatchTokens && program.bytes_per_token() > available / 16 / tokens)
@@ -187,8 +186,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                const SessionOptions &options) try {
   uint64_t begin = nowNanoseconds();
   auto impl = std::make_unique<Impl>();
-  auto file =
-      EngineFile::open(path, options.verify ? VerifyLevel::Everything : VerifyLevel::Table);
+  auto file = EngineFile::open(path, options.verify ? VerifyLevel::Everything : VerifyLevel::Table);
   if (!file)
     return file.error();
   impl->file = *file;
@@ -222,8 +220,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   std::vector<KvGroup> groups;
   for (const KvPages &group : impl->executor->memory().groups)
     groups.push_back({int64_t(group.pages), int64_t(group.window)});
-  impl->limits = {int64_t(table.model()->vocab()), int64_t(limits.context), groups, kPageTokens,
-                  budget, int64_t(table.model()->context())};
+  impl->limits = {
+      int64_t(table.model()->vocab()),  int64_t(limits.context), groups, kPageTokens, budget,
+      int64_t(table.model()->context())};
   impl->kv = std::make_unique<KvPool>(groups, options.maxSeqs, int64_t(limits.context), kPageTokens,
                                       budget);
   auto swap = cpu::HostMemory::allocate(options.swapBytes, "swapped KV pages", false);
@@ -243,9 +242,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   resources.cost = engineCost(impl->executor->program(), impl->executor->target(),
                               impl->executor->threads(), budget);
   if (!resources.cost.points.empty())
-    impl->longestStep = resources.cost.seconds(
-        {budget, int64_t(limits.logitsRows), budget * int64_t(limits.context),
-         int64_t(limits.maxSeqs * limits.context)});
+    impl->longestStep = resources.cost.seconds({budget, int64_t(limits.logitsRows),
+                                                budget * int64_t(limits.context),
+                                                int64_t(limits.maxSeqs * limits.context)});
   impl->scheduler = std::make_unique<Scheduler>(
       *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);

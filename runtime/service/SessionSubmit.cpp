@@ -29,9 +29,8 @@ Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptT
   constexpr size_t kShort = 64 << 10; // encoded whole: then it is told how many ids there are
   if (!impl->tokenizer)
     return noTokenizer("a text prompt");
-  auto ids = impl->tokenizer->encodeWithin(text,
-                                           text.size() <= kShort ? SIZE_MAX : size_t(context()),
-                                           kind != PromptText::Literal);
+  auto ids = impl->tokenizer->encodeWithin(
+      text, text.size() <= kShort ? SIZE_MAX : size_t(context()), kind != PromptText::Literal);
   if (!ids)
     return ids.error();
   if (!*ids)
@@ -51,8 +50,7 @@ static SequencesAsked sequencesOf(const Request &request) {
 
 static Error noHiddenStates() {
   return {ExitCode::Usage, "E0522", "this engine does not tell hidden states",
-          "it was compiled for a GPU",
-          "compile the checkpoint again: ingot compile MODEL -o E"};
+          "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 
 /// The most new ids of a request; its own number, or as many as context and pool leave (the last

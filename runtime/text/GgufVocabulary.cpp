@@ -411,9 +411,8 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
   } else { // as Llama 2's own tokenizer.json; the text between two special tokens is a piece
     shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
     if (*prefix)
-      shape.normalizer =
-          R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)" +
-          shape.normalizer + "]}";
+      shape.normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)" +
+                         shape.normalizer + "]}";
   }
   return writeJson(tokens, ids, merges, added, shape);
 }

@@ -71,8 +71,8 @@ Tokenizer::encodeWithin(std::string_view text, size_t most, bool parseSpecial) c
                      std::to_string(kEncodeLimit),
                  "split it"};
   std::string ids, why;
-  int32_t status = ingot_tokenizer_encode(handle, slice(text), parseSpecial, most, into(ids),
-                                          into(why));
+  int32_t status =
+      ingot_tokenizer_encode(handle, slice(text), parseSpecial, most, into(ids), into(why));
   if (status == INGOT_TEXT_TOO_LARGE)
     return std::optional<std::vector<int32_t>>();
   if (status == INGOT_TEXT_PANIC)

@@ -59,7 +59,8 @@ int32_t ingot_template_render(const void *chatTemplate, IngotTextSlice messages,
 /// than `most` ids: INGOT_TEXT_TOO_LARGE, and the text alone.
 int32_t ingot_template_encode(const void *chatTemplate, const void *tokenizer,
                               IngotTextSlice messages, IngotTextSlice variables, bool continued,
-                              size_t most, IngotTextOutput text, IngotTextOutput ids, IngotTextOutput error);
+                              size_t most, IngotTextOutput text, IngotTextOutput ids,
+                              IngotTextOutput error);
 bool ingot_template_uses(const void *chatTemplate, IngotTextSlice variable);
 
 /// Ids of logits; `eos`: those that end an answer, as int32_t. Reads the tokenizer and keeps nothing of it.

@@ -34,7 +34,8 @@ static std::string kernelText(const NumericFormat &format, const char *kind, int
   return "kernel.func @plain(%x: " + x + ", %w: " + w + ", %v: " + w + ", %y: " + y +
          ") { kernel.matmul %x : " + x + " weights(%w" +
          (pair ? ", %v : " + w + ", " + w : " : " + w) + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" + (pair ? ", pair" : "") +
+         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" +
+         (pair ? ", pair" : "") +
          (schedule.empty() ? "" : ", schedule = #kernel.schedule<" + schedule + ">") +
          "} {\n^bb0(%acc: f32" +
          (pair ? std::string(", %up : f32): ") + kSiluMul : "): kernel.yield %acc : f32") +

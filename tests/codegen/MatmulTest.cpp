@@ -156,9 +156,8 @@ TEST(Matmul, EveryFp8Code) {
 
 /// Rows of two int8 planes.
 TEST(Matmul, TwoPlanes) {
-  for (WeightFormat format :
-       {WeightFormat::Q4_0, WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::Q8_0,
-        WeightFormat::Q4_K, WeightFormat::Q6_K}) {
+  for (WeightFormat format : {WeightFormat::Q4_0, WeightFormat::Q4_1, WeightFormat::Q5_1,
+                              WeightFormat::Q8_0, WeightFormat::Q4_K, WeightFormat::Q6_K}) {
     RandomWeight w(format, 40, 160, 11);
     int64_t tokens = 9, width = 64, rowBytes = q8x2RowBytes(160);
     Buffer<char> x = quantizeRows(randomRows(tokens, 160, 12), tokens, 160, 2);
@@ -184,14 +183,16 @@ TEST(Matmul, GreedyKeysAndMaxima) {
     float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: one after the other
     std::string x = typeOf("f32", 1), y = typeOf("f32", n), weight = weightOf(w);
     std::string m = typeOf("f32", w.layout.panels);
-    KernelModule module("kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
-                        ", %keys: !kernel.rows<1, key>, %m: " + m + ") { kernel.matmul %x : " + x +
-                        " weights(%w : " + weight + ") outs(%y : " + y +
-                        ") keys %keys : !kernel.rows<1, key> maxima %m : " + m + " attributes {aux_counts = array<i64: "
-                        "0>, extent = #kernel.extent<rows>, keys_up_to = 64 : i64} {\n^bb0(%acc: f32): "
-                        "kernel.yield %acc : f32 } kernel.return }");
+    KernelModule module(
+        "kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
+        ", %keys: !kernel.rows<1, key>, %m: " + m + ") { kernel.matmul %x : " + x +
+        " weights(%w : " + weight + ") outs(%y : " + y +
+        ") keys %keys : !kernel.rows<1, key> maxima %m : " + m +
+        " attributes {aux_counts = array<i64: "
+        "0>, extent = #kernel.extent<rows>, keys_up_to = 64 : i64} {\n^bb0(%acc: f32): "
+        "kernel.yield %acc : f32 } kernel.return }");
     std::vector<std::vector<float>> cases = {
-        std::vector<float>(n, nan),  std::vector<float>(n, -inf), std::vector<float>(n, -3.0f),
+        std::vector<float>(n, nan), std::vector<float>(n, -inf), std::vector<float>(n, -3.0f),
         std::vector<float>(n, 0.0f), std::vector<float>(n, -1e-40f)};
     std::mt19937 random(5);
     for (int i = 0; i < 20; ++i) {
@@ -228,7 +229,8 @@ TEST(Matmul, GreedyKeysAndMaxima) {
         batch.greedy = 0;
         Buffer<uint64_t> untouched(rows);
         for (int64_t part = 0; part < 3; ++part)
-          code.call("head", {ones.data(), w.bytes.data(), out.data(), untouched.data(), maxima.data()},
+          code.call("head",
+                    {ones.data(), w.bytes.data(), out.data(), untouched.data(), maxima.data()},
                     batch, part, panels, 3);
         ASSERT_EQ(untouched[0], 0u);
         for (int64_t t = 0; t < rows; ++t)
@@ -364,7 +366,8 @@ std::string pairKernel(const char *kind, const std::string &attributes = "") {
          y + R"() {
       kernel.matmul %x : !kernel.rows<96, q8> weights(%gate, %up : !lm.weight<97x96, q4_0>, !lm.weight<97x96, q4_0>)
         outs(%y : )" +
-         y + ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair" + attributes + R"(} {
+         y + ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair" +
+         attributes + R"(} {
       ^bb0(%g: f32, %u: f32):
         %one = arith.constant 1.0 : f32
         %n = arith.negf %g : f32
@@ -384,8 +387,8 @@ TEST(Matmul, PairWithSilu) {
   Buffer<char> x = quantizeRows(randomRows(tokens, 96, 4, 8), tokens, 96);
   KernelModule module(pairKernel("f32"));
   // A tile of more tokens than an AVX2 register has lanes too.
-  KernelModule quantised(
-      pairKernel("q8", ", schedule = #kernel.schedule<tiles = [11, 2, 1], block = 11, prefetch = 0>"));
+  KernelModule quantised(pairKernel(
+      "q8", ", schedule = #kernel.schedule<tiles = [11, 2, 1], block = 11, prefetch = 0>"));
   std::vector<Buffer<float>> results;
   for (const Isa *isa : hostIsas()) {
     LoadedKernels code(module, *isa), q8Code(quantised, *isa);

@@ -101,8 +101,8 @@ std::string kernelOf(const Problem &p) {
     text += " q_norm %qn : " + w + " k_norm %kn : " + w;
   return text + " into %kv {heads = " + std::to_string(p.heads) +
          " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
-         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
-         ", " + kv + "\n kernel.return\n }";
+         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " +
+         kv + "\n kernel.return\n }";
 }
 
 void normalise(float *x, const float *w, int64_t n) {

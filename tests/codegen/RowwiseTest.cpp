@@ -195,10 +195,11 @@ TEST(Rowwise, GathersRowsOfLogits) {
 std::vector<float> evaluate(const std::string &function, const std::vector<float> &x) {
   int64_t n = x.size();
   std::string f = rows(n, "f32");
-  KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +
-                      ") {\n kernel.rowwise ins(%x : " + f + ") outs(%y : " + f +
-                      ") attributes {extent = #kernel.extent<tokens>} {\n ^bb0(%a: f32):\n %v = math." + function +
-                      " %a : f32\n kernel.yield %v : f32\n }\n kernel.return\n }");
+  KernelModule module(
+      "kernel.func @k(%x: " + f + ", %y: " + f + ") {\n kernel.rowwise ins(%x : " + f +
+      ") outs(%y : " + f +
+      ") attributes {extent = #kernel.extent<tokens>} {\n ^bb0(%a: f32):\n %v = math." + function +
+      " %a : f32\n kernel.yield %v : f32\n }\n kernel.return\n }");
   Buffer<float> in(roundUp(n, 32)), first(0);
   std::copy(x.begin(), x.end(), in.data());
   std::vector<float> y(n);

@@ -58,7 +58,8 @@ struct Options {
 /// Runs a kernel at all sizes and reports each.
 class Checker {
 public:
-  Checker(Driver &driver, EngineOnDevice &engine, const Options &options, const reference::Kernel &naive)
+  Checker(Driver &driver, EngineOnDevice &engine, const Options &options,
+          const reference::Kernel &naive)
       : kernel(driver, engine, naive), options(options), naive(naive) {}
 
   Result<void> run(const test::Print &print) {
@@ -92,8 +93,8 @@ private:
   using Rows = reference::Rows;
   using Results = KernelUnderTest::Results;
 
-  void report(const test::Print &print, const fb::Variant &variant, int64_t tokens,
-              int64_t context, const Worst &worst) {
+  void report(const test::Print &print, const fb::Variant &variant, int64_t tokens, int64_t context,
+              const Worst &worst) {
     bool ok = worst.value <= worst.limit;
     runtime::JsonText json;
     json.open('{').key("kernel").value(naive.name()->str());
@@ -170,7 +171,8 @@ private:
     uint64_t pageBytes = 0;
     if (p.kv() >= 0) {
       pageBytes = kernel.pageBytes();
-      if (auto ok = kernel.put(uint32_t(p.kv()), Bytes(pageBytes * step.blockTable.size(), 0xee)); !ok)
+      if (auto ok = kernel.put(uint32_t(p.kv()), Bytes(pageBytes * step.blockTable.size(), 0xee));
+          !ok)
         return ok;
     }
     // Who reads fp8 rows reads those of x.
@@ -195,7 +197,7 @@ private:
     for (unsigned s = 0; s < p.outputs()->size(); ++s) {
       uint32_t n = p.outputs()->Get(s)->n();
       auto results = kernel.reference((fp8 ? "_fp8_" : "_") + std::to_string(s), (n + 127) / 128,
-                               uint32_t(tokens), 128, uint64_t(tokens) * n, worst.limit);
+                                      uint32_t(tokens), 128, uint64_t(tokens) * n, worst.limit);
       if (!results)
         return results.error();
       want.push_back(std::move(*results));
@@ -213,7 +215,8 @@ private:
         if (s > 0)
           continue; // in the pool
       }
-      auto got = kernel.get(kernel.memoryOf(rows.operand()).address(), kernel.bytesOf(rows, tokens));
+      auto got =
+          kernel.get(kernel.memoryOf(rows.operand()).address(), kernel.bytesOf(rows, tokens));
       if (!got)
         return got.error();
       for (int64_t t = 0; t < tokens; ++t) {
@@ -277,17 +280,16 @@ private:
           of.value[b] = float(high * cosine + low * sine);
           // (The f32 of both products are rounded.)
           double rounded = 1e-7 * (std::abs(low) + std::abs(high));
-          of.allowed[a] =
-              float(lowBy * std::abs(cosine) + highBy * std::abs(sine) + rounded);
-          of.allowed[b] =
-              float(highBy * std::abs(cosine) + lowBy * std::abs(sine) + rounded);
+          of.allowed[a] = float(lowBy * std::abs(cosine) + highBy * std::abs(sine) + rounded);
+          of.allowed[b] = float(highBy * std::abs(cosine) + lowBy * std::abs(sine) + rounded);
         }
   }
 
   /// k and v at their places, and nothing anywhere else.
   Result<void> checkPool(const reference::Projection &p, const Step &step, uint64_t pageBytes,
                          const std::vector<Results> &want, Worst &worst) {
-    auto got = kernel.get(kernel.memoryOf(uint32_t(p.kv())).address(), kernel.memoryOf(uint32_t(p.kv())).size());
+    auto got = kernel.get(kernel.memoryOf(uint32_t(p.kv())).address(),
+                          kernel.memoryOf(uint32_t(p.kv())).size());
     if (!got)
       return got.error();
     const int64_t n = p.kv_heads() * int64_t(p.head_dim());
@@ -354,25 +356,29 @@ private:
       return ok;
     uint64_t pageBytes = kernel.pageBytes();
     if (poolOf != context)
-      if (auto ok = kernel.put(a.kv(), poolBytes(a, pageBytes * uint64_t(step.stride), pageBytes)); !ok)
+      if (auto ok = kernel.put(a.kv(), poolBytes(a, pageBytes * uint64_t(step.stride), pageBytes));
+          !ok)
         return ok;
     poolOf = context;
     // --plant: the exponent of V of the first token, in reach of it; of codes of their scale.
     const uint64_t vector =
         uint64_t(a.kv_heads()) * kPageTokens + uint64_t(sequences[0].first % kPageTokens);
     if (options.plant)
-      kernel.plant = {a.kv(),
-                      uint64_t(step.blockTable[size_t(sequences[0].first / kPageTokens)]) * pageBytes +
-                          (a.fp8() ? 2ull * a.kv_heads() * kPageTokens * a.head_dim() + vector * 4 + 3
-                                   : vector * a.head_dim() * 2 + 1),
-                      0x40};
+      kernel.plant = {
+          a.kv(),
+          uint64_t(step.blockTable[size_t(sequences[0].first / kPageTokens)]) * pageBytes +
+              (a.fp8() ? 2ull * a.kv_heads() * kPageTokens * a.head_dim() + vector * 4 + 3
+                       : vector * a.head_dim() * 2 + 1),
+          0x40};
     if (auto ok = kernel.put(a.q()->operand(), randomRows(*a.q(), tokens, uint64_t(context))); !ok)
       return ok;
-    if (auto ok = kernel.put(a.output()->operand(), Bytes(kernel.bytesOf(*a.output(), tokens), 0xff)); !ok)
+    if (auto ok =
+            kernel.put(a.output()->operand(), Bytes(kernel.bytesOf(*a.output(), tokens), 0xff));
+        !ok)
       return ok;
     const uint32_t n = a.output()->n();
-    auto want =
-        kernel.reference("", a.heads(), uint32_t(tokens), 32, uint64_t(tokens) * n, kAttentionLimit);
+    auto want = kernel.reference("", a.heads(), uint32_t(tokens), 32, uint64_t(tokens) * n,
+                                 kAttentionLimit);
     if (!want)
       return want.error();
     const StepShape shape = StepShape::of(view, kernel.sharing());
@@ -380,7 +386,8 @@ private:
     for (const fb::Variant *variant : variants)
       if (auto ok = kernel.launch(*variant, shape, 0); !ok)
         return ok;
-    auto got = kernel.get(kernel.memoryOf(a.output()->operand()).address(), kernel.bytesOf(*a.output(), tokens));
+    auto got = kernel.get(kernel.memoryOf(a.output()->operand()).address(),
+                          kernel.bytesOf(*a.output(), tokens));
     if (!got)
       return got.error();
     Worst worst{kAttentionLimit};
@@ -391,8 +398,8 @@ private:
       for (int64_t i = n; i < a.output()->stride(); ++i)
         worst.must(elementOf(*got, *a.output(), t, i) == 0);
     }
-    worst.must(untouched(*got, uint64_t(tokens) * a.output()->stride() *
-                                   (a.output()->bf16() ? 2 : 4)));
+    worst.must(
+        untouched(*got, uint64_t(tokens) * a.output()->stride() * (a.output()->bf16() ? 2 : 4)));
     report(print, *variants.front(), tokens, context, worst);
     return {};
   }

@@ -79,8 +79,7 @@ struct Step {
   void add(int32_t sequence, int64_t first, int64_t count) {
     for (int64_t from = 0; from < count; from += kAttentionTile) {
       int64_t size = std::min(kAttentionTile, count - from);
-      tiles.push_back(
-          {int32_t(positions.size()), int32_t(size), sequence, int32_t(first + from)});
+      tiles.push_back({int32_t(positions.size()), int32_t(size), sequence, int32_t(first + from)});
       for (int64_t i = 0; i < size; ++i) {
         ids.push_back(0);
         positions.push_back(int32_t(first + from + i)), sequenceOf.push_back(sequence);

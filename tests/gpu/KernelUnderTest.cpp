@@ -10,8 +10,9 @@ using namespace ingot::cuda;
 using namespace ingot::cuda::check;
 
 Error KernelUnderTest::otherEngine(std::string why) const {
-  return {ExitCode::File, "E0398", "the reference of " + naive.name()->str() + " is another engine's",
-          std::move(why), "make both from the same model with the same options"};
+  return {ExitCode::File, "E0398",
+          "the reference of " + naive.name()->str() + " is another engine's", std::move(why),
+          "make both from the same model with the same options"};
 }
 
 Result<void> KernelUnderTest::open() {
@@ -111,8 +112,8 @@ Result<void> KernelUnderTest::sendBatch(const BatchView &view) {
 // Launches
 //===----------------------------------------------------------------------===//
 
-Result<void> KernelUnderTest::start(Kernel kernel, const Launch &launch, std::vector<uint64_t> values,
-                   std::vector<TensorMap> maps) {
+Result<void> KernelUnderTest::start(Kernel kernel, const Launch &launch,
+                                    std::vector<uint64_t> values, std::vector<TensorMap> maps) {
   values.push_back(batch.address());
   std::vector<void *> arguments;
   for (uint64_t &value : values)
@@ -123,8 +124,9 @@ Result<void> KernelUnderTest::start(Kernel kernel, const Launch &launch, std::ve
   return ok ? driver.wait() : ok;
 }
 
-Result<KernelUnderTest::Results> KernelUnderTest::reference(const std::string &suffix, uint32_t x, uint32_t y, uint32_t threads,
-                          uint64_t count, double limit) {
+Result<KernelUnderTest::Results> KernelUnderTest::reference(const std::string &suffix, uint32_t x,
+                                                            uint32_t y, uint32_t threads,
+                                                            uint64_t count, double limit) {
   auto values = addresses();
   if (!values)
     return values.error();
@@ -181,7 +183,8 @@ std::vector<const fb::Variant *> KernelUnderTest::variantsOf(const StepShape &sh
   return chosen;
 }
 
-Result<void> KernelUnderTest::launch(const fb::Variant &variant, const StepShape &shape, int64_t rowsOfX) {
+Result<void> KernelUnderTest::launch(const fb::Variant &variant, const StepShape &shape,
+                                     int64_t rowsOfX) {
   auto kernel = engine.kernelOf(variant);
   if (!kernel)
     return kernel.error();

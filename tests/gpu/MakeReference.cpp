@@ -23,7 +23,8 @@
 using namespace ingot;
 
 int main(int count, char **arguments) {
-  llvm::cl::opt<std::string> plan(llvm::cl::Positional, llvm::cl::init("-"), llvm::cl::desc("PLAN"));
+  llvm::cl::opt<std::string> plan(llvm::cl::Positional, llvm::cl::init("-"),
+                                  llvm::cl::desc("PLAN"));
   llvm::cl::opt<std::string> output("o", llvm::cl::Required);
   llvm::cl::opt<std::string> target("target", llvm::cl::init("cuda:sm_90a"));
   llvm::cl::ParseCommandLineOptions(count, arguments, "naive kernels beside an engine's\n");

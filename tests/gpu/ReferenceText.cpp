@@ -114,8 +114,7 @@ private:
     k.line("if (t >= {0}) {{", count);
     k.line("return;");
     k.write("}");
-    k.line(op.getPrologueGather() ? "const i32 row = batch->rowTokens[t];"
-                                  : "const i32 row = t;");
+    k.line(op.getPrologueGather() ? "const i32 row = batch->rowTokens[t];" : "const i32 row = t;");
     for (kernel::RowStatOp stat : region.stats()) {
       if (failed(region.emitUniform(stat)))
         return failure();
@@ -352,8 +351,8 @@ std::unique_ptr<reference::AttentionT> emitAttention(KernelText &k, kernel::Func
 
 } // namespace
 
-FailureOr<std::unique_ptr<reference::KernelT>>
-ingot::cuda::referenceOf(kernel::FuncOp kernel, CudaProgram &program) {
+FailureOr<std::unique_ptr<reference::KernelT>> ingot::cuda::referenceOf(kernel::FuncOp kernel,
+                                                                        CudaProgram &program) {
   auto made = std::make_unique<reference::KernelT>();
   made->name = kernel.getName().str();
   made->operands = kernel.getBody().getNumArguments() + (workspaceBytes(kernel) != 0);

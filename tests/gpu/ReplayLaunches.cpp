@@ -101,8 +101,8 @@ bool isWhole(const replay::Launches &file) {
     if (!pieces || pieces->size() != (size + kPiece - 1) / kPiece)
       return size == 0;
     for (unsigned i = 0; i < pieces->size(); ++i)
-      if (pieces->Get(i) >= blobs || file.blobs()->Get(pieces->Get(i))->bytes()->size() !=
-                                         std::min(kPiece, size - i * kPiece))
+      if (pieces->Get(i) >= blobs ||
+          file.blobs()->Get(pieces->Get(i))->bytes()->size() != std::min(kPiece, size - i * kPiece))
         return false;
     return true;
   };
@@ -293,8 +293,7 @@ private:
     Result<void> check(Outcome &outcome) {
       for (size_t i = 0; i < memories.size(); ++i) {
         Bytes got(images[i].size());
-        if (auto ok =
-                replayer.driver.copyToHost(got.data(), memories[i].address(), got.size());
+        if (auto ok = replayer.driver.copyToHost(got.data(), memories[i].address(), got.size());
             !ok)
           return ok;
         if (auto ok = replayer.driver.wait(); !ok)
@@ -403,7 +402,7 @@ Result<void> replayAll(const std::vector<std::pair<File *, const replay::Launch 
     if (!outcome->equal) // JSON has no infinity: where bytes differ there is no number
       json.key("memory").value(outcome->memory).key("worst").value(outcome->worst);
     json.key("limit").value(outcome->limit).close();
-    print(outcome->wrong()   ? test::Found::Wrong
+    print(outcome->wrong() ? test::Found::Wrong
           : outcome->equal ? test::Found::Equal
                            : test::Found::Near,
           json.text());

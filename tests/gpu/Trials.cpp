@@ -142,7 +142,8 @@ public:
       return "";
     std::string text = "exit " + std::to_string(WEXITSTATUS(*status));
     if (error)
-      text += ": " + error->code + " " + error->what + (error->why.empty() ? "" : ": " + error->why);
+      text +=
+          ": " + error->code + " " + error->what + (error->why.empty() ? "" : ": " + error->why);
     return text;
   }
 

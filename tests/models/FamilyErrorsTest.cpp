@@ -211,12 +211,16 @@ TEST(FamilyErrors, OnlyMistralHasAWindow) {
 
 TEST(FamilyErrors, ActivationsByEveryName) {
   using Kind = lm::ActivationKind;
-  const std::pair<const char *, Kind> names[] = {
-      {"silu", Kind::Silu},            {"swish", Kind::Silu},
-      {"gelu", Kind::Gelu},            {"gelu_pytorch_tanh", Kind::GeluTanh},
-      {"gelu_new", Kind::GeluTanh},    {"gelu_fast", Kind::GeluTanh},
-      {"quick_gelu", Kind::QuickGelu}, {"relu", Kind::Relu},
-      {"relu2", Kind::Relu2},          {"mish", Kind::Mish}};
+  const std::pair<const char *, Kind> names[] = {{"silu", Kind::Silu},
+                                                 {"swish", Kind::Silu},
+                                                 {"gelu", Kind::Gelu},
+                                                 {"gelu_pytorch_tanh", Kind::GeluTanh},
+                                                 {"gelu_new", Kind::GeluTanh},
+                                                 {"gelu_fast", Kind::GeluTanh},
+                                                 {"quick_gelu", Kind::QuickGelu},
+                                                 {"relu", Kind::Relu},
+                                                 {"relu2", Kind::Relu2},
+                                                 {"mish", Kind::Mish}};
   for (auto [name, kind] : names) {
     SCOPED_TRACE(name);
     Checkpoint c = hfLlama();

@@ -72,7 +72,8 @@ struct Late : PassWrapper<Late, OperationPass<kernel::FuncOp>> {
   void runOnOperation() override {
     getOperation().walk([](arith::MulFOp op) {
       OpBuilder builder(op);
-      op.replaceAllUsesWith(arith::AddFOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs()).getResult());
+      op.replaceAllUsesWith(
+          arith::AddFOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs()).getResult());
       op.erase();
     });
   }

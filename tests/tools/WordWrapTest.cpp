@@ -61,10 +61,13 @@ TEST(WordWrap, WordsStayWhole) {
               (std::vector<std::string>{"the ", "language ", "of a ", "machine"}));
     // The word that crosses has one letter before the edge.
     EXPECT_EQ(streamed("123456789 ab", 11, piece), (std::vector<std::string>{"123456789 ", "ab"}));
-    EXPECT_EQ(streamed("caf\u00e9 cr\u00e8me \u00e9t\u00e9", 10, piece), (std::vector<std::string>{"caf\u00e9 cr\u00e8me", " \u00e9t\u00e9"}));
+    EXPECT_EQ(streamed("caf\u00e9 cr\u00e8me \u00e9t\u00e9", 10, piece),
+              (std::vector<std::string>{"caf\u00e9 cr\u00e8me", " \u00e9t\u00e9"}));
     // Longer than a line: as the terminal breaks it.
-    EXPECT_EQ(streamed("aaaaaaaaaaaa b", 5, piece), (std::vector<std::string>{"aaaaa", "aaaaa", "aa b"}));
-    EXPECT_EQ(streamed("one\ntwo three", 8, piece), (std::vector<std::string>{"one", "two ", "three"}));
+    EXPECT_EQ(streamed("aaaaaaaaaaaa b", 5, piece),
+              (std::vector<std::string>{"aaaaa", "aaaaa", "aa b"}));
+    EXPECT_EQ(streamed("one\ntwo three", 8, piece),
+              (std::vector<std::string>{"one", "two ", "three"}));
   }
 }
 

@@ -330,7 +330,7 @@ double KernelRuns::boundUs(const Figure &figure, const fb::KernelCost *cost) con
   const double memory = figure.work.bytes / limits.readGbPerS / 1e3;
   if (!cost)
     return memory;
-  const double rate = figure.variant.ends_with("_wgmma_fp8")          ? limits.fp8Gflops
+  const double rate = figure.variant.ends_with("_wgmma_fp8")       ? limits.fp8Gflops
                       : cost->arithmetic() == fb::Arithmetic::Int8 ? limits.int8Gops
                       : cost->arithmetic() == fb::Arithmetic::Bf16 ? limits.bf16Gflops
                                                                    : limits.f32Gflops;
@@ -356,8 +356,9 @@ Result<void> KernelRuns::kernelRuns(uint32_t kernel, const BenchStep &step) {
         return on;
       continue;
     }
-    Figure figure{nameOf(kernel), launches.variant, step.allTokens(), {}, edges,
-                  launches.count, {},               workOf(kernel, step)};
+    Figure figure{
+        nameOf(kernel),      launches.variant, step.allTokens(), {}, edges, launches.count, {},
+        workOf(kernel, step)};
     if (readsContext(kernel))
       figure.context = step.context;
     const auto count = static_cast<double>(launches.count);
@@ -430,8 +431,8 @@ Result<void> KernelRuns::run(const std::vector<BenchStep> &steps) {
 /// A session with KV for as many positions as are wanted, halved until the device has room for
 /// them.
 Result<std::unique_ptr<runtime::Session>> open(EngineOptions engine, const std::string &path,
-                                               const runtime::SessionOptions &wanted,
-                                               int64_t pages, uint64_t pageBytes) {
+                                               const runtime::SessionOptions &wanted, int64_t pages,
+                                               uint64_t pageBytes) {
   const bool given = engine.limits.kvMemory != 0;
   for (;; pages /= 2) {
     if (!given)

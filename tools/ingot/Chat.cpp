@@ -167,9 +167,8 @@ private:
       interrupted = true;
     request.cancel = &interrupted;
     if (!json)
-      request.onToken = [wrap = WordWrap(terminalColumns())](const runtime::TokenEvent &event) mutable {
-        emit(wrap(event.text));
-      };
+      request.onToken = [wrap = WordWrap(terminalColumns())](
+                            const runtime::TokenEvent &event) mutable { emit(wrap(event.text)); };
     auto id = session.submit(std::move(request));
     if (!id)
       return id.error();

@@ -11,12 +11,13 @@ namespace ingot::cli {
 
 Action defineCompile(CLI::App &app) {
   for (const char *flag :
-       {"--target",     "--quantize", "--kv",       "--precision", "--weights", "--seed",
-        "--cache",      "--recipe",   "--patterns", "--plugin",    "--insert",  "--disable",
-        "--dump-after", "--emit",     "--remarks",  "-o",          "-j",        "--chat-template",
+       {"--target",     "--quantize", "--kv",         "--precision", "--weights", "--seed",
+        "--cache",      "--recipe",   "--patterns",   "--plugin",    "--insert",  "--disable",
+        "--dump-after", "--emit",     "--remarks",    "-o",          "-j",        "--chat-template",
         "--tune-for",   "--tuning",   "--ignore-key", "--kernel"})
     app.add_option(flag);
-  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning", "--brief"})
+  for (const char *flag :
+       {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning", "--brief"})
     app.add_flag(flag);
   return nullptr;
 }

@@ -134,7 +134,8 @@ public:
   std::optional<Error> read(int exitCode) const {
     std::string text;
     char bytes[4096];
-    for (ssize_t n; (n = ::pread(descriptor, bytes, sizeof bytes, static_cast<off_t>(text.size()))) > 0;)
+    for (ssize_t n;
+         (n = ::pread(descriptor, bytes, sizeof bytes, static_cast<off_t>(text.size()))) > 0;)
       text.append(bytes, static_cast<size_t>(n));
     std::vector<std::string> fields;
     for (size_t at = 0, end; (end = text.find('\0', at)) != std::string::npos; at = end + 1)

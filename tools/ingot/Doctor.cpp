@@ -92,9 +92,10 @@ Check checkCache(const std::string &folder) {
     existing = existing.parent_path();
   const bool writable = access(existing.c_str(), W_OK) == 0;
   const fs::space_info space = fs::space(existing, failure);
-  std::string detail = folder + ": " + std::to_string(engines) + (engines == 1 ? " engine, " : " engines, ") +
-                       runtime::humanBytes(bytes) + "; " +
-                       (failure ? "unknown space" : runtime::humanBytes(space.available)) + " free";
+  std::string detail = folder + ": " + std::to_string(engines) +
+                       (engines == 1 ? " engine, " : " engines, ") + runtime::humanBytes(bytes) +
+                       "; " + (failure ? "unknown space" : runtime::humanBytes(space.available)) +
+                       " free";
   return {"cache", writable ? "ok" : "warning", detail,
           writable ? "" : "it cannot be written: give --cache DIR"};
 }

@@ -120,8 +120,8 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     const bool hub = looksLikeHubName(model);
     return Error{ExitCode::File, "E0130", "there is no file or folder " + model,
                  hub ? "if that is a name on the Hugging Face hub: Ingot fetches nothing" : "",
-                 hub ? "hf download " + model + " --local-dir " + fs::path(model).filename().string() +
-                           ", then give that folder"
+                 hub ? "hf download " + model + " --local-dir " +
+                           fs::path(model).filename().string() + ", then give that folder"
                      : "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
   }
   const bool folder = fs::is_directory(status);

@@ -141,12 +141,12 @@ static std::string smallerLimits(const LimitOptions &given,
   add("--kv-memory", given.kvMemory != 0, runtime::humanBytes(given.kvMemory));
   if (!lower.empty())
     return lower;
-  return options.maxSeqs > 1 ? "give --max-seqs N below " + std::to_string(options.maxSeqs) +
-                                   ", or end other programs"
-                             : "end other programs, or give --max-batch-tokens N below " +
-                                   std::to_string(options.maxBatchTokens
-                                                      ? options.maxBatchTokens
-                                                      : int64_t(runtime::kDefaultBatchTokens));
+  return options.maxSeqs > 1
+             ? "give --max-seqs N below " + std::to_string(options.maxSeqs) +
+                   ", or end other programs"
+             : "end other programs, or give --max-batch-tokens N below " +
+                   std::to_string(options.maxBatchTokens ? options.maxBatchTokens
+                                                         : int64_t(runtime::kDefaultBatchTokens));
 }
 
 runtime::SessionOptions EngineOptions::withLimits(runtime::SessionOptions options) const {

@@ -46,10 +46,10 @@ Result<int> verify(const std::string &path, const CommonOptions &common) {
   const fb::Engine &table = (*engine)->table();
   const uint64_t segments = table.segments()->size();
   const uint64_t seedBytes = table.programs()->Get(0)->seed_bytes();
-  const std::string seeded = seedBytes
-                                 ? "; its weights are made from seed " + std::to_string(table.seed()) +
-                                       " at load: " + grouped(seedBytes) + " bytes"
-                                 : std::string();
+  const std::string seeded = seedBytes ? "; its weights are made from seed " +
+                                             std::to_string(table.seed()) +
+                                             " at load: " + grouped(seedBytes) + " bytes"
+                                       : std::string();
   if (common.json)
     emit(JsonObject()
              .field("ok", true)

@@ -109,8 +109,8 @@ const BatchView &KernelBatch::fill(const BenchStep &step) {
       sequenceOf.push_back(s);
     }
     for (int32_t i = 0; i < step.tokens; i += kAttentionTile)
-      tiles.push_back({row + i, static_cast<int32_t>(std::min(kAttentionTile, step.tokens - i)), s,
-                       first + i});
+      tiles.push_back(
+          {row + i, static_cast<int32_t>(std::min(kAttentionTile, step.tokens - i)), s, first + i});
     rowTokens.push_back(static_cast<int32_t>(ids.size()) - 1);
   }
   const int64_t stride = pagesFor(step.context);

@@ -48,9 +48,7 @@ bool waitForInput(const std::atomic<bool> &flag) {
   return false;
 }
 
-char *promptOf(EditLine *line) {
-  return stateOf(line).prompt.data();
-}
+char *promptOf(EditLine *line) { return stateOf(line).prompt.data(); }
 
 /// One character. libedit's own reader goes on after a signal, so that Ctrl-C would be lost;
 /// this one ends the line. A signal may come before the wait begins, or to another thread: so

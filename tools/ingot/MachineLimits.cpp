@@ -190,7 +190,8 @@ MachineLimits measureLimits(runtime::IsaLevel level, int threads) {
 
 MachineLimits higher(const MachineLimits &before, const MachineLimits &after) {
   return {std::max(before.readGbPerS, after.readGbPerS), std::max(before.int8Gops, after.int8Gops),
-          std::max(before.bf16Gflops, after.bf16Gflops), std::max(before.f32Gflops, after.f32Gflops)};
+          std::max(before.bf16Gflops, after.bf16Gflops),
+          std::max(before.f32Gflops, after.f32Gflops)};
 }
 
 double loadAverage() {
@@ -204,12 +205,17 @@ std::string busyNote(const MachineLimits &before, const MachineLimits &after, do
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   std::string why;
   if (apart(before.readGbPerS, after.readGbPerS))
-    why = formatted("mapped read %.1f GB/s before and %.1f after", before.readGbPerS, after.readGbPerS);
+    why = formatted("mapped read %.1f GB/s before and %.1f after", before.readGbPerS,
+                    after.readGbPerS);
   else if (apart(before.int8Gops, after.int8Gops))
-    why = formatted("%.2f int8 TOPS before and %.2f after", before.int8Gops / 1e3, after.int8Gops / 1e3);
+    why = formatted("%.2f int8 TOPS before and %.2f after", before.int8Gops / 1e3,
+                    after.int8Gops / 1e3);
   if (load > 0.5 * processors)
-    why += (why.empty() ? "" : ", ") + formatted("a load of %.1f on %u processors", load, processors);
-  return why.empty() ? "" : "the machine is busy (" + why + "): times and shares are of what others left of it";
+    why +=
+        (why.empty() ? "" : ", ") + formatted("a load of %.1f on %u processors", load, processors);
+  return why.empty()
+             ? ""
+             : "the machine is busy (" + why + "): times and shares are of what others left of it";
 }
 
 } // namespace ingot::cli

@@ -118,7 +118,8 @@ Result<std::map<std::string, double>> measure(Session &session, int64_t prompt, 
   return after;
 }
 
-std::string json(const std::vector<Row> &rows, const MachineLimits &limits, const std::string &busy) {
+std::string json(const std::vector<Row> &rows, const MachineLimits &limits,
+                 const std::string &busy) {
   std::string text = "[";
   for (const Row &row : rows) {
     JsonObject object;
@@ -251,7 +252,8 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   const int64_t prompt = std::min<int64_t>(kPrompt, wanted.context - 2);
   const int64_t steps = std::min<int64_t>(kSteps, wanted.context / 2);
   const auto level = runtime::isaNamed((*session)->target());
-  const MachineLimits before = level ? measureLimits(*level, (*session)->threads()) : MachineLimits();
+  const MachineLimits before =
+      level ? measureLimits(*level, (*session)->threads()) : MachineLimits();
   (*session)->profile(true);
   for (int round = 0; round < 2; ++round) // the first touches every page
     if (auto warm = measure(**session, 1, steps / 4 + 1); !warm)

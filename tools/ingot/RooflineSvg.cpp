@@ -133,8 +133,7 @@ private:
     svg += line("roof", x.at(from), y.at(from * limits.readGbPerS), x.at(ridge),
                 y.at(limits.highest()));
     // Where no kernel can be: few operations per byte, and many a second.
-    svg += text(kLeft + 8, kTop + 18, "",
-                formatted("slope: %.1f GB/s read", limits.readGbPerS));
+    svg += text(kLeft + 8, kTop + 18, "", formatted("slope: %.1f GB/s read", limits.readGbPerS));
     auto level = [&](const char *name, const char *unit, double rate) {
       if (rate <= 0)
         return;

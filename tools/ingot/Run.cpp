@@ -94,8 +94,8 @@ Result<Request> makeRequest(const Session &session, const RunOptions &options,
   request.sampling.topLogprobs = options.logprobs;
   request.maxTokens = options.maxTokens();
   if (!options.newIds && request.maxTokens > 0) // nobody asked for more than fits
-    request.maxTokens = std::min(
-        request.maxTokens, session.mostNewIds(static_cast<int64_t>(promptIds.size())));
+    request.maxTokens =
+        std::min(request.maxTokens, session.mostNewIds(static_cast<int64_t>(promptIds.size())));
   request.promptIds = std::move(promptIds);
   request.ignoreEos = options.sampling.ignoreEos;
   request.stopStrings = options.sampling.stopStrings;
@@ -228,9 +228,9 @@ Result<int> runFile(const RunOptions &options) {
   std::vector<runtime::RequestId> ids;
   for (size_t i = 0; i < prompts->size(); ++i) {
     PromptLine &prompt = (*prompts)[i];
-    auto promptIdsOfLine =
-        prompt.hasIds ? Result<std::vector<int32_t>>(std::move(prompt.ids))
-                      : promptIds(**session, chat->get(), options, prompt.prompt);
+    auto promptIdsOfLine = prompt.hasIds
+                               ? Result<std::vector<int32_t>>(std::move(prompt.ids))
+                               : promptIds(**session, chat->get(), options, prompt.prompt);
     if (!promptIdsOfLine)
       return promptIdsOfLine.error();
     auto request = makeRequest(**session, options, std::move(*promptIdsOfLine));
@@ -303,8 +303,9 @@ Action defineRun(CLI::App &app) {
                   ->excludes(text)
                   ->excludes(prompt)
                   ->excludes(file);
-  app.add_option("-n,--max-tokens", options->newIds,
-                 "new tokens at most (default: 256 or what fits; with --chat until the answer ends)")
+  app.add_option(
+         "-n,--max-tokens", options->newIds,
+         "new tokens at most (default: 256 or what fits; with --chat until the answer ends)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   auto *chat = app.add_flag("--chat", options->chat,
                             "the prompt is a user's message: apply the chat template")

@@ -81,7 +81,9 @@ Result<int> score(const IdsOptions &options) {
   if (!result)
     return result.error();
   if (options.engine.common.json) {
-    emit(JsonObject().field("nll", result->nll).field("perplexity", result->perplexity)
+    emit(JsonObject()
+             .field("nll", result->nll)
+             .field("perplexity", result->perplexity)
              .field("kv_saturated", result->kvSaturated)
              .str() +
          "\n");

@@ -146,12 +146,13 @@ Result<void> checkSum(const ServeOptions &options, const api::ModelRegistry &mod
   const std::string sum = runtime::humanBytes(kv) + " KV of " +
                           std::to_string(models.all().size()) + " models (" + parts +
                           "), with working memory " + runtime::humanBytes(all);
-  if (available && all > available && models.all().front()->session().memory().kind == runtime::DeviceKind::Cpu)
+  if (available && all > available &&
+      models.all().front()->session().memory().kind == runtime::DeviceKind::Cpu)
     return Error{ExitCode::File, "E0557", "the models do not fit the free memory together",
                  sum + "; " + runtime::humanBytes(available) + " are free",
                  "lower --kv-memory, --swap or --max-seqs, or serve fewer models"};
-  options.engine.common.say(sum + (available ? " of " + runtime::humanBytes(available) + " free"
-                                             : std::string()));
+  options.engine.common.say(
+      sum + (available ? " of " + runtime::humanBytes(available) + " free" : std::string()));
   return {};
 }
 
@@ -412,7 +413,8 @@ Action defineServe(CLI::App &app) {
   app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
       ->allow_extra_args(false)
       ->group(access);
-  app.add_option("--api-key-file", options->apiKeyFile, "a file with one key a line; # begins a comment")
+  app.add_option("--api-key-file", options->apiKeyFile,
+                 "a file with one key a line; # begins a comment")
       ->group(access);
   app.add_option("--allowed-origin", options->http.allowedOrigins,
                  "a site whose pages may call (CORS; repeatable; * for all)")

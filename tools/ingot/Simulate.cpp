@@ -205,7 +205,8 @@ std::string row(const Policy &policy, const SimulationResult &r, bool classes) {
 }
 
 /// What is simulated, in a line above the table.
-std::string loadText(const SimulateOptions &options, size_t requests, const SimulationSetup &setup) {
+std::string loadText(const SimulateOptions &options, size_t requests,
+                     const SimulationSetup &setup) {
   const SyntheticLoad &load = options.load;
   std::string text = std::to_string(requests) + " requests ";
   if (!options.trace.empty())

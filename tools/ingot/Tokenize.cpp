@@ -56,9 +56,9 @@ Result<int> tokenize(const TokenizeOptions &options) {
   auto path = options.engine.enginePath();
   if (!path)
     return path.error();
-  auto engine = runtime::EngineFile::open(*path, options.engine.verify
-                                                     ? runtime::VerifyLevel::Everything
-                                                     : runtime::VerifyLevel::Table);
+  auto engine =
+      runtime::EngineFile::open(*path, options.engine.verify ? runtime::VerifyLevel::Everything
+                                                             : runtime::VerifyLevel::Table);
   if (!engine)
     return engine.error();
   const fb::Text *table = (*engine)->table().text();

@@ -11,5 +11,6 @@ int main(int argc, char **argv) {
   registry.insert<mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
   ingot::registerPassesAndPipelines();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));
 }

@@ -177,8 +177,7 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     if constexpr (Super) {
       sub_scales_of(s, [](Run &run) -> u32 * { return run.s; });
       if constexpr (HasMin)
-        sub_scales_of(s + (subMinOffset - subScaleOffset),
-                      [](Run &run) -> u32 * { return run.t; });
+        sub_scales_of(s + (subMinOffset - subScaleOffset), [](Run &run) -> u32 * { return run.t; });
     }
   }
 
@@ -321,10 +320,9 @@ template <bool Half> struct FloatFormat {
   static MEMBER void load_run(Run &run, const u8 *from, i32 r, i32 steps, WeightStream stream) {
     UNROLL
     for (i32 s = 0; s < 4; s++)
-      run.step[s] =
-          steps % 4 == 0 || 4 * r + s < steps
-              ? ld_stream((const uint4 *)(from + s * 512), stream)
-              : uint4{0, 0, 0, 0};
+      run.step[s] = steps % 4 == 0 || 4 * r + s < steps
+                        ? ld_stream((const uint4 *)(from + s * 512), stream)
+                        : uint4{0, 0, 0, 0};
   }
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
     a[0] = run.step[step].x, a[1] = run.step[step].y, a[2] = run.step[step].z,

@@ -199,10 +199,9 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
         for (i32 w = 0; w < Weights; w++)
           run[w] = ring[s % depth][w].run[u];
         static_assert(F::group <= 64 || F::group == 64 * chunkRuns, "a group is a chunk");
-        multiply_run<F>(sum, group, run, u + 1 == chunkRuns || (cut && r + 1 == Cut::runs),
-                        [&](i32 step, u32(&b)[N][2]) {
-                          fragments((s * chunkRuns + u) * 128, step, b);
-                        });
+        multiply_run<F>(
+            sum, group, run, u + 1 == chunkRuns || (cut && r + 1 == Cut::runs),
+            [&](i32 step, u32(&b)[N][2]) { fragments((s * chunkRuns + u) * 128, step, b); });
       }
       if (from + s + depth < end)
         fetch(s + depth, from + s + depth);

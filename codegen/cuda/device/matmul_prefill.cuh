@@ -43,8 +43,7 @@ DEVICE void matmul_prefill(const u8 *const (&weights)[Weights], const u8 *x, i32
   UNROLL
   for (i32 m = 0; m < 2; m++) {
     const i32 own = Weights == 2 ? tile + warp % 4 : tile + 2 * (warp % 4) + m;
-    streams[m] =
-        weights[Weights == 2 ? m : 0] + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
+    streams[m] = weights[Weights == 2 ? m : 0] + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
   }
 
   auto fetch = [&](i32 r) { // x of run r into its stage; rows beyond the last token become 0

@@ -46,9 +46,7 @@ constexpr i32 kWgmmaTokensTogether = 2048;
 /// What lies where in the block's shared memory: the same for all formats, since the blocks of a
 /// cluster may have different ones.
 template <i32 Tokens> struct WgmmaShared {
-  static constexpr i32 stages = INGOT_STAGES     ? INGOT_STAGES
-                                : Tokens == 256 ? 3
-                                                : 4;
+  static constexpr i32 stages = INGOT_STAGES ? INGOT_STAGES : Tokens == 256 ? 3 : 4;
   static constexpr i32 stageBytes = Tokens * 128;
   static constexpr i32 sums = Tokens / 2; ///< of a thread
   /// Floats of Σx in a stage: the smallest group with minimums has 32 values.
@@ -205,8 +203,8 @@ DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const type
 
 /// Warpgroups 1 and 2: the sums of the warp's tile, all of K.
 template <class F, i32 K, i32 Parts, i32 Tokens>
-DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at,
-                            const u8 *tile, WeightStream stream) {
+DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at, const u8 *tile,
+                            WeightStream stream) {
   using Cut = KParts<F, K, Parts>;
   using Shared = WgmmaShared<Tokens>;
   constexpr i32 sums = Tokens / 2;

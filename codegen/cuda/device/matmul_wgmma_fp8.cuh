@@ -27,9 +27,7 @@ constexpr i32 kFp8Tokens = 128, kFp8Stages = INGOT_STAGES ? INGOT_STAGES : 4, kF
 constexpr i32 kFp8StageBytes = kFp8Tokens * 128;
 constexpr i32 kFp8Sums = kFp8Tokens / 2; ///< of a thread
 
-constexpr i32 fp8_shared_bytes() {
-  return kFp8Stages * (kFp8StageBytes + kFp8Tokens * 4 + 2 * 8);
-}
+constexpr i32 fp8_shared_bytes() { return kFp8Stages * (kFp8StageBytes + kFp8Tokens * 4 + 2 * 8); }
 
 /// What lies where in the block's shared memory.
 struct Fp8Shared {

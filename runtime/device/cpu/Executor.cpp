@@ -202,9 +202,9 @@ void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uin
     if (arg.kind() == fb::ArgKind::State)
       view = statement.groupOf[step.states()->Get(arg.index())];
   }
-  resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(),
-                      launch.kernel(), step.layer(), kernel.grid()->base(), kernel.partition(),
-                      launch.barrier(), view, modes});
+  resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(), launch.kernel(),
+                      step.layer(), kernel.grid()->base(), kernel.partition(), launch.barrier(),
+                      view, modes});
 }
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {

@@ -92,7 +92,8 @@ void StepLoop::work(int thread) {
 }
 
 uint64_t StepLoop::itemsOf(const Step &step, const ResolvedLaunch &launch) const {
-  return launch.modes >> unsigned(step.mode) & 1 ? step.count[size_t(launch.base)] * launch.factor : 0;
+  return launch.modes >> unsigned(step.mode) & 1 ? step.count[size_t(launch.base)] * launch.factor
+                                                 : 0;
 }
 
 /// None is empty. Those of thread t are [n * t / threads, n * (t + 1) / threads).

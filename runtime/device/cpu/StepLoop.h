@@ -51,8 +51,8 @@ struct ResolvedLaunch {
   int32_t layer;   ///< -1: none
   fb::GridBase base;
   fb::Partition partition;
-  bool barrier;      ///< ends a group
-  uint32_t view = 0; ///< which of the step's batches it works on
+  bool barrier;         ///< ends a group
+  uint32_t view = 0;    ///< which of the step's batches it works on
   uint8_t modes = 0xFF; ///< bit m: steps of mode m (fb::Mode) run it
 };
 

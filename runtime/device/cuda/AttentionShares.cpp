@@ -48,7 +48,7 @@ int64_t dealShares(std::span<const AttentionTile> tiles, const AttentionSharing 
     if (of > 1 && slots + own > sharing.slots)
       of = 1;
     for (int64_t index = 0; index < of; ++index)
-      *next++ = {tile.firstToken, tile.sequence, tile.firstPosition,      int32_t(index),
+      *next++ = {tile.firstToken, tile.sequence,  tile.firstPosition,    int32_t(index),
                  int32_t(of),     int32_t(slots), of > 1 ? counters : 0, 0};
     if (of > 1)
       slots += own, ++counters;

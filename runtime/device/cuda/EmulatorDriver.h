@@ -15,7 +15,7 @@
 namespace ingot::cuda {
 
 struct EmulatorSetup {
-  std::string library;  ///< empty: libingot-cuda-emulator.so in ../lib, or beside, this program
+  std::string library; ///< empty: libingot-cuda-emulator.so in ../lib, or beside, this program
   runtime::ComputeCapability capability = 90; ///< limits of a launch
   int workers = 1;                            ///< threads
   uint32_t seed = 1;                          ///< of schedules and graph orders

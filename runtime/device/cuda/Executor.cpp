@@ -174,8 +174,9 @@ Result<void> Executor::beginSampled(const BatchView &batch) {
     return ok;
   flight.rows = size_t(batch.rows);
   if (batch.rows > 0)
-    if (auto ok = driver->copyToHost(flight.ids.data(), bufferAddress(bufferOf(fb::OutputRole::Ids)),
-                                     flight.rows * sizeof(int32_t));
+    if (auto ok =
+            driver->copyToHost(flight.ids.data(), bufferAddress(bufferOf(fb::OutputRole::Ids)),
+                               flight.rows * sizeof(int32_t));
         !ok)
       return ok;
   if (auto ok = driver->record(flight.done); !ok)

@@ -61,9 +61,7 @@ public:
   bool draws(const RowSampling &row) const override {
     return runtime::hasMode(entry(), row.scale == 0.0 ? Mode::Greedy : Mode::Drawn);
   }
-  bool runsAhead() const override {
-    return runtime::hasMode(entry(), Mode::Greedy) && !tracing;
-  }
+  bool runsAhead() const override { return runtime::hasMode(entry(), Mode::Greedy) && !tracing; }
   /// Makes the next graph that no step has met so far.
   bool prepareAhead() override;
   Result<void> beginSampled(const BatchView &batch) override;
@@ -165,8 +163,8 @@ private:
 
   std::optional<WeightUpload> upload; ///< while it is created
   PinnedMemory logitsRows;
-  Flight flights[2];           ///< step() uses the first's batch
-  size_t begun = 0, ended = 0; ///< steps whose ids are wanted; step i is flights[i % 2]
+  Flight flights[2];               ///< step() uses the first's batch
+  size_t begun = 0, ended = 0;     ///< steps whose ids are wanted; step i is flights[i % 2]
   std::vector<uint64_t> kvOffset;  ///< of each state's pool
   std::optional<Error> moveFailed; ///< the next step says so
 

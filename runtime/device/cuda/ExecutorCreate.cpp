@@ -73,8 +73,8 @@ Executor::~Executor() {
   if (!driver || driver->wait())
     return;
   // Who failed was told so by a step, or is by the next session. When its copies end nobody knows.
-  for (PinnedMemory *memory : {&logitsRows, &flights[0].batch, &flights[0].ids, &flights[1].batch,
-                               &flights[1].ids})
+  for (PinnedMemory *memory :
+       {&logitsRows, &flights[0].batch, &flights[0].ids, &flights[1].batch, &flights[1].ids})
     memory->leave();
   if (upload)
     upload->leave();
@@ -93,8 +93,8 @@ Result<void> Executor::loadModules() {
   for (const fb::KernelVariants *list : *code.variants()) {
     std::vector<Kernel> &own = functions.emplace_back();
     for (const fb::Variant *v : *list->variants()) {
-      auto kernel = driver->find(modules[v->module_()], v->symbol()->str(), v->shared_bytes(),
-                                 gpu.carveout);
+      auto kernel =
+          driver->find(modules[v->module_()], v->symbol()->str(), v->shared_bytes(), gpu.carveout);
       if (!kernel)
         return kernel.error();
       own.push_back(*kernel);
@@ -348,8 +348,9 @@ Result<void> Executor::resolve() {
           return ok;
     }
   }
-  logitsRowStride = int64_t(
-      program.buffers()->Get(unsigned(bufferOf(fb::OutputRole::Logits)))->per_unit() / sizeof(float));
+  logitsRowStride =
+      int64_t(program.buffers()->Get(unsigned(bufferOf(fb::OutputRole::Logits)))->per_unit() /
+              sizeof(float));
   return {};
 }
 

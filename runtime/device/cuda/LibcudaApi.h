@@ -31,7 +31,7 @@ enum : int { // CUdevice_attribute
 };
 
 enum : int { kCuFunctionMaxDynamicShared = 8, kCuFunctionCarveout = 9 }; // CUfunction_attribute
-enum : int { kCuJitErrorLog = 5, kCuJitErrorLogBytes = 6 }; // CUjit_option
+enum : int { kCuJitErrorLog = 5, kCuJitErrorLogBytes = 6 };              // CUjit_option
 enum : unsigned { kCuStreamNonBlocking = 1, kCuEventDefault = 0, kCuEventDisableTiming = 2 };
 
 struct CuLaunchAttribute {

@@ -323,10 +323,10 @@ Result<TensorMap> LibcudaDriver::describe(const TensorRows &rows) {
   TensorMap map{};
   const uint64_t extents[] = {rows.columns, rows.rows}, strides[] = {rows.rowBytes()};
   const uint32_t box[] = {rows.boxColumns, rows.boxRows}, steps[] = {1, 1};
-  CuResult code = call(cu.tensorMap, &map, rows.bf16 ? kCuTensorBf16 : kCuTensorU8, 2,
-                               reinterpret_cast<void *>(rows.base), extents, strides, box, steps,
-                               kCuInterleaveNone, rows.swizzle ? kCuSwizzle128 : kCuSwizzleNone,
-                               kCuPromote128, kCuOutsideZero);
+  CuResult code =
+      call(cu.tensorMap, &map, rows.bf16 ? kCuTensorBf16 : kCuTensorU8, 2,
+           reinterpret_cast<void *>(rows.base), extents, strides, box, steps, kCuInterleaveNone,
+           rows.swizzle ? kCuSwizzle128 : kCuSwizzleNone, kCuPromote128, kCuOutsideZero);
   if (code != kCuSuccess)
     return tensorMapError(rows, "cuTensorMapEncodeTiled: " + text(code));
   return map;
@@ -370,9 +370,9 @@ Result<void> LibcudaDriver::addNode(CuHandle graph, std::span<const GraphNode> n
     edges.push_back(edge);
   }
   made.push_back(nullptr);
-  auto ok = check(call(cu.graphAddNode, &made.back(), graph, after.data(), edges.data(),
-                       after.size(), &params),
-                  "cuGraphAddNode");
+  auto ok = check(
+      call(cu.graphAddNode, &made.back(), graph, after.data(), edges.data(), after.size(), &params),
+      "cuGraphAddNode");
   if (!ok || node.launch.cluster <= 1)
     return ok;
   CuLaunchAttribute cluster = clusterOf(node.launch);

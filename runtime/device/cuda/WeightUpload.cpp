@@ -90,8 +90,8 @@ Result<void> WeightUpload::send(std::span<const Part> parts, int threads) {
   std::vector<Turn> turns;
   for (const Part &part : parts)
     for (uint64_t at = 0; at < part.bytes.size(); at += runtime::kUploadPiece)
-      turns.push_back({part.bytes.subspan(at, std::min<uint64_t>(runtime::kUploadPiece,
-                                                                 part.bytes.size() - at)),
+      turns.push_back({part.bytes.subspan(
+                           at, std::min<uint64_t>(runtime::kUploadPiece, part.bytes.size() - at)),
                        part.to + at});
   Fillers fillers;
   auto fill = [&] {

@@ -187,9 +187,7 @@ void mbarArrive(u64 *bar, u32 arrivals, u32 bytes, Site site) {
   arrive(*self, placeOf(*self, bar, site), arrivals, bytes, /*relaxed=*/false, site);
 }
 
-void fenceMbarInit() {
-  self->mbarInitClock = self->clock++;
-}
+void fenceMbarInit() { self->mbarInitClock = self->clock++; }
 
 void mbarArriveRemote(u64 *bar, u32 rank, bool relaxed, Site site) {
   Fiber &fiber = *self;

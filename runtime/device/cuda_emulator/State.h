@@ -143,9 +143,9 @@ struct Fiber {
   bool wgmmaFenced;
 
   // What it knows of others.
-  u32 clock;      ///< own; grows where others may learn of it
-  u32 fenceClock; ///< accesses up to here were fenced for the async proxy
-  u32 *row;       ///< own vector clock, or null: the warp's
+  u32 clock;         ///< own; grows where others may learn of it
+  u32 fenceClock;    ///< accesses up to here were fenced for the async proxy
+  u32 *row;          ///< own vector clock, or null: the warp's
   u32 mbarInitClock; ///< accesses up to here came before its last fence_mbar_init
   /// Clocks of others up to which their reads are done, though not what they wrote is seen. Empty
   /// until a relaxed arrival told it of some.

@@ -36,10 +36,10 @@ struct SimulationResult {
   int64_t requests = 0, outputTokens = 0;
   double seconds = 0;
   double requestsPerSecond = 0, tokensPerSecond = 0;
-  double goodput = 0;     ///< requests per second within the limits
-  Percentiles ttft, itl;  ///< seconds; ITL over all pairs of ids
+  double goodput = 0;              ///< requests per second within the limits
+  Percentiles ttft, itl;           ///< seconds; ITL over all pairs of ids
   Percentiles shortTtft, longTtft; ///< of the two classes (SimulatedRequest::isLong)
-  double longestWait = 0; ///< seconds from arrival to the first step
+  double longestWait = 0;          ///< seconds from arrival to the first step
   /// Jain's index over what users got (prompt tokens and twice the ids) until the last arrival; of
   /// a closed loop, until the first user has no request left. 1: all alike.
   double fairness = 1;

@@ -247,12 +247,12 @@ std::optional<ApiError> completions(Call &call) {
                                                     : "");
   if (prompts.empty())
     for (const std::string &text : texts) {
-      auto ids = suffix ? fillInTheMiddle(*generation.model, text, *suffix)
-                 : generation.keepPrompt < 0
-                     ? generation.model->session().encodeToFit(
-                           text, special ? runtime::PromptText::Plain : runtime::PromptText::Rendered)
-                 : special ? generation.model->session().encodePrompt(text)
-                           : generation.model->tokenizer()->encode(text);
+      auto ids = suffix                      ? fillInTheMiddle(*generation.model, text, *suffix)
+                 : generation.keepPrompt < 0 ? generation.model->session().encodeToFit(
+                                                   text, special ? runtime::PromptText::Plain
+                                                                 : runtime::PromptText::Rendered)
+                 : special                   ? generation.model->session().encodePrompt(text)
+                                             : generation.model->tokenizer()->encode(text);
       if (!ids)
         return apiError(ids.error(), "prompt");
       if (suffix && ids->empty())

@@ -123,7 +123,7 @@ std::optional<ApiError> llamaCompletion(Call &call) {
     return call.document.error();
   if (prompts.empty()) {
     auto ids = generation.model->session().encodeToFit(texts.empty() ? "" : texts[0],
-                                                            runtime::PromptText::Plain);
+                                                       runtime::PromptText::Plain);
     if (!ids)
       return apiError(ids.error(), "prompt");
     prompts.push_back(std::move(*ids));

@@ -282,8 +282,9 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
     return call.document.error();
   Outcome<ChatPrompt> prompt = ChatPrompt();
   if (raw) {
-    auto ids = suffix && !suffix->empty() ? fillInTheMiddle(model, text, *suffix)
-                                          : model.session().encodeToFit(text, runtime::PromptText::Plain);
+    auto ids = suffix && !suffix->empty()
+                   ? fillInTheMiddle(model, text, *suffix)
+                   : model.session().encodeToFit(text, runtime::PromptText::Plain);
     if (!ids)
       return apiError(ids.error(), "prompt");
     if (ids->empty())

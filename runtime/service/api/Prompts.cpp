@@ -53,8 +53,8 @@ std::optional<ApiError> tooLongToCount(std::string_view text) {
   if (text.size() <= kMostCountedBytes)
     return std::nullopt;
   return ApiError{400,
-                  "messages: are " + std::to_string(text.size()) + " bytes of text; allowed: " +
-                      std::to_string(kMostCountedBytes),
+                  "messages: are " + std::to_string(text.size()) +
+                      " bytes of text; allowed: " + std::to_string(kMostCountedBytes),
                   "messages", ""};
 }
 

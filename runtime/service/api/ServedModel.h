@@ -23,8 +23,8 @@ struct RequestRules {
 };
 
 struct ModelOptions {
-  std::string name; ///< that requests give as "model"; empty: the model's name in the engine
-  std::string alias;                       ///< a second name, where no other model has it
+  std::string name;  ///< that requests give as "model"; empty: the model's name in the engine
+  std::string alias; ///< a second name, where no other model has it
   std::string chatTemplate;                ///< source; empty: the engine's
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
   service::ServiceOptions service;

@@ -27,7 +27,8 @@ void KeyRing::replace(const std::vector<std::string> &keys) {
       continue;
     const auto known = std::find(before.begin(), before.end(), digest);
     digests.push_back(digest);
-    numbers.push_back(known == before.end() ? next++ : numbersBefore[size_t(known - before.begin())]);
+    numbers.push_back(known == before.end() ? next++
+                                            : numbersBefore[size_t(known - before.begin())]);
   }
 }
 

@@ -57,7 +57,7 @@ struct ServerOptions {
       idleTimeout{75'000};
   /// How long the answer to a wrong key waits after some of them (WrongKeys.h), and at most.
   std::chrono::milliseconds wrongKeyDelay{50}, longestKeyDelay{2000};
-  size_t maxBacklogBytes = 4 << 20; ///< of one response, not yet taken by the client
+  size_t maxBacklogBytes = 4 << 20;               ///< of one response, not yet taken by the client
   std::chrono::milliseconds pingInterval{15'000}; ///< of streams, while nothing else is sent
   /// For logs and counts; on the server's thread, must return at once.
   std::function<void(const RefusedRequest &)> onRefusal = {};
@@ -69,9 +69,9 @@ struct Request {
   std::string query;  ///< as sent, without '?'
   Headers headers;    ///< names in lower case
   std::string body;
-  std::string id;        ///< X-Request-Id as the client gave it (if it is clean), or a new one
-  std::string client;    ///< address, without port
-  int apiKey = -1;       ///< number of the key (KeyRing), at first its index; -1: none was needed
+  std::string id;     ///< X-Request-Id as the client gave it (if it is clean), or a new one
+  std::string client; ///< address, without port
+  int apiKey = -1;    ///< number of the key (KeyRing), at first its index; -1: none was needed
   /// The first header of that name (lower case), or "".
   std::string_view header(std::string_view name) const;
 };

@@ -165,9 +165,8 @@ public:
   static int64_t workspace(const std::string &name, int64_t slots) {
     static const std::map<std::string, int64_t> bytes = HostKernels::workspaces(text());
     auto found = bytes.find(name == "counted" ? "a5" : name);
-    return found == bytes.end()
-               ? 0
-               : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
+    return found == bytes.end() ? 0
+                                : kCounterBytes + (found->second - kCounterBytes) / kSlots * slots;
   }
   static constexpr int64_t kCounterBytes = 4096, kSlots = 4096;
 
@@ -368,8 +367,12 @@ TEST(CudaAttention, SharedByBlocks) {
       Step alone = stepOf(scene, 1, 1);
       Rows decoded = run(kernels, name, scene, alone);
       expectRight(scene, alone, decoded, 1, name);
-      for (auto [seed, shares, idle] : {std::tuple{1u, 256, 0u}, {2u, 64, 9u}, {3u, 2, 0u},
-                                        {4u, 3, 1u}, {5u, 7, 0u}, {6u, 1, 3u}})
+      for (auto [seed, shares, idle] : {std::tuple{1u, 256, 0u},
+                                        {2u, 64, 9u},
+                                        {3u, 2, 0u},
+                                        {4u, 3, 1u},
+                                        {5u, 7, 0u},
+                                        {6u, 1, 3u}})
         ASSERT_EQ(run(kernels, name, scene, alone,
                       {.seed = seed, .sharing = {shares, 4096}, .idle = idle}),
                   decoded)
@@ -542,8 +545,8 @@ TEST(CudaAttention, AfterTheLaunchThatAppends) {
   uint8_t *pool = gpu.put(scene.pool, "pool", false);
   for (int64_t shares : {64, 0}) {
     const Dealt dealt(scene, alone, {.sharing = {shares, 4096}});
-    auto *workspace = gpu.put(std::vector<uint8_t>(Kernels::workspace("a6", dealt.slots)),
-                              "workspace", false);
+    auto *workspace =
+        gpu.put(std::vector<uint8_t>(Kernels::workspace("a6", dealt.slots)), "workspace", false);
     gpu.holds(workspace, replay::Element::F32, /*from=*/4096);
     batch.shares = gpu.put(dealt.shares), batch.shareCount = int64_t(dealt.shares.size());
     gpu.launch("append", {qs, kvs, kvs, pool}, batch, /*wait=*/false);

@@ -46,8 +46,9 @@ inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + rowsType("fp8
 
 inline std::string fp8Rows(const std::string &name, int64_t k) {
   return "kernel.func @" + name + "(%x: " + rowsType("bf16", k) + fp8Argument(k) +
-         ") {\n  kernel.fp8_rows %x : " + rowsType("bf16", k) + " outs(%xfp8 : " +
-         rowsType("fp8", k) + ") {extent = #kernel.extent<tokens>}\n  kernel.return\n}\n";
+         ") {\n  kernel.fp8_rows %x : " + rowsType("bf16", k) +
+         " outs(%xfp8 : " + rowsType("fp8", k) +
+         ") {extent = #kernel.extent<tokens>}\n  kernel.return\n}\n";
 }
 
 /// One output of one weight: y = x w^T.
@@ -57,7 +58,8 @@ inline std::string plainMatmul(const std::string &name, WeightFormat format, int
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w +
          ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
-         " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<" + (extent ? "rows" : "tokens") +
+         " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<" +
+         (extent ? "rows" : "tokens") +
          ">} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
 
@@ -85,8 +87,9 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
                             "f32\n    %m = arith.mulf %a, %u : f32\n"
                           : "    %m = arith.mulf %g, %u : f32\n";
   return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w + ", %w1: " + w + ", %y: " + y +
-         (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w0, %w1 : " +
-         w + ", " + w + ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
+         (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x +
+         " weights(%w0, %w1 : " + w + ", " + w + ") outs(%y : " + y + ")" +
+         (fp8 ? fp8Clause(k) : "") +
          " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {\n  ^bb0(%g: f32, %u: "
          "f32):\n" +
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
@@ -119,8 +122,8 @@ inline std::string projections(const std::string &name, int64_t k,
   return "kernel.func @" + name + "(" + arguments + ") {\n  kernel.matmul %x : " + x + " weights(" +
          weights + " : " + weightTypes + ")" +
          (bias ? " aux(" + biases + " : " + biasTypes + ")" : "") + " outs(" + ys + " : " + yTypes +
-         ") attributes {aux_counts = array<i64: " + counts + ">, extent = #kernel.extent<tokens>} " + regions +
-         "\n  kernel.return\n}\n";
+         ") attributes {aux_counts = array<i64: " + counts +
+         ">, extent = #kernel.extent<tokens>} " + regions + "\n  kernel.return\n}\n";
 }
 
 /// What an RMS norm computes of element a, with weight b.
@@ -140,7 +143,8 @@ inline std::string norm(const std::string &name, int64_t n, const char *output,
   std::string x = rowsType("f32", n), w = vectorType(n), y = rowsType(output, n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          ") {\n  kernel.rowwise ins(%x, %w : " + x + ", " + w + ") outs(%y : " + y +
-         ") attributes {extent = " + (gather ? "#kernel.extent<rows>, gather" : "#kernel.extent<tokens>") + "} " +
+         ") attributes {extent = " +
+         (gather ? "#kernel.extent<rows>, gather" : "#kernel.extent<tokens>") + "} " +
          normRegion() + "\n  kernel.return\n}\n";
 }
 
@@ -208,8 +212,8 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
     text += " q_norm %qn : " + w + " k_norm %kn : " + w;
   return text + " into %kv {heads = " + std::to_string(p.heads) +
          " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
-         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k +
-         ", " + kv + "\n  kernel.return\n}\n";
+         ">, eps = 1.0e-6 : f32, weight_offset = 1.0 : f32} : " + q + ", " + k + ", " + k + ", " +
+         kv + "\n  kernel.return\n}\n";
 }
 
 /// The projection of q, k and v rotates and appends them in launches of up to 8 tokens; two more

@@ -148,8 +148,9 @@ struct RandomFragments {
           block[i] = format.isScaledFloat() ? uint8_t(random() % 127 | (random() % 2 << 7))
                                             : uint8_t(random());
         for (int64_t i = 0; format.isScaledFloat() && i < 16; ++i) { // scales with all their bits
-          float scale =
-              tile * 16 + i / 2 + i % 2 * 8 < n ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12) : 0.0f;
+          float scale = tile * 16 + i / 2 + i % 2 * 8 < n
+                            ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12)
+                            : 0.0f;
           std::memcpy(block + layout.scaleOffset + 4 * i, &scale, 4);
         }
         if (format.isScaledFloat())

@@ -11,8 +11,8 @@ using namespace ingot::cuda::test;
 
 namespace {
 
-constexpr const char *kKnobs[] = {"INGOT_DEPTH 2",  "INGOT_DEPTH 12", "INGOT_MIN_BLOCKS 2",
-                                  "INGOT_STAGES 5", "INGOT_EVICT 0",  "INGOT_EVICT 1",
+constexpr const char *kKnobs[] = {"INGOT_DEPTH 2",    "INGOT_DEPTH 12", "INGOT_MIN_BLOCKS 2",
+                                  "INGOT_STAGES 5",   "INGOT_EVICT 0",  "INGOT_EVICT 1",
                                   "INGOT_X_PITCH 128"};
 
 EmitOptions withWgmma() {
@@ -49,8 +49,7 @@ void expectNoSpills(llvm::ArrayRef<const char *> knobs) {
   for (const char *knob : knobs)
     for (CudaProgram &program : withKnob(kernels(4096, 4096), knob))
       all.push_back(std::move(program));
-  auto compiled =
-      compilePrograms(all, {"sm_90a"}, std::thread::hardware_concurrency(), problem);
+  auto compiled = compilePrograms(all, {"sm_90a"}, std::thread::hardware_concurrency(), problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (auto [program, code] : llvm::zip_equal(all, compiled->front()))
     for (const KernelResources &kernel : code.kernels) {
@@ -74,9 +73,11 @@ TEST(DISABLED_LongKnobs, CompileWithoutSpills) { expectNoSpills(kKnobs); }
 TEST(DISABLED_LongKnobs, SameBits) {
   const int64_t n = 40, k = 1111, tokens = 5;
   std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
-  std::vector<uint16_t> spread; // the same rows, 128 bytes apart, with what no kernel may use between
+  std::vector<uint16_t>
+      spread; // the same rows, 128 bytes apart, with what no kernel may use between
   for (int64_t t = 0; t < tokens; ++t) {
-    spread.insert(spread.end(), x.begin() + t * roundUp(k, 64), x.begin() + (t + 1) * roundUp(k, 64));
+    spread.insert(spread.end(), x.begin() + t * roundUp(k, 64),
+                  x.begin() + (t + 1) * roundUp(k, 64));
     spread.insert(spread.end(), 64, uint16_t(0x7fc0)); // NaN
   }
   BatchView batch{};
@@ -107,8 +108,8 @@ TEST(DISABLED_LongKnobs, SameBits) {
           continue; // decode kernels alone
         Emulated gpu(built, 2);
         float *y = gpu.make<float>(tokens * roundUp(n, 32), "y");
-        std::vector<const void *> operands{gpu.putBefore(apart ? spread : x, 140 * roundUp(k, 64), "x"),
-                                           gpu.put(weight.bytes), y};
+        std::vector<const void *> operands{
+            gpu.putBefore(apart ? spread : x, 140 * roundUp(k, 64), "x"), gpu.put(weight.bytes), y};
         if (program.name == "products")
           operands.push_back(gpu.put(rows));
         gpu.launch(variant.symbol, operands, batch);

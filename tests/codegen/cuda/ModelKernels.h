@@ -40,13 +40,13 @@ inline std::string withFp8(const std::string &matmul, WeightFormat format, int64
 inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, WeightFormat format) {
   const int64_t width = m.heads * m.headDim, kvWidth = m.kvHeads * m.headDim;
   return {
-      {"qkv", withAppend(withNorm(withFp8(projections("qkv", m.hidden,
-                                                      {{format, width},
-                                                       {format, kvWidth},
-                                                       {format, kvWidth}}),
-                                          format, m.hidden),
-                                  m.hidden, fewTokens(format, m.hidden, 1)),
-                         {m.heads, m.kvHeads, m.headDim, m.headDim, false, false})},
+      {"qkv",
+       withAppend(
+           withNorm(withFp8(projections("qkv", m.hidden,
+                                        {{format, width}, {format, kvWidth}, {format, kvWidth}}),
+                            format, m.hidden),
+                    m.hidden, fewTokens(format, m.hidden, 1)),
+           {m.heads, m.kvHeads, m.headDim, m.headDim, false, false})},
       {"o", withFp8(residualMatmul("o", format, m.hidden, width), format, width)},
       {"gate_up", withNorm(withFp8(gateUp("gate_up", format, m.inner, m.hidden, /*silu=*/true),
                                    format, m.hidden),

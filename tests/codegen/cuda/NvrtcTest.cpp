@@ -89,16 +89,18 @@ const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
 /// The first architecture, the one with kernels of its own and the last; the long tests have all.
-std::string smallModel() {
-  return modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8);
-}
+std::string smallModel() { return modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8); }
 std::string largeModel() {
   return modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2);
 }
 TEST(Nvrtc, SmallModel) { compileEverywhere(smallModel(), {"sm_80", "sm_120a"}, printing()); }
 TEST(Nvrtc, LargeModel) { compileEverywhere(largeModel(), {"sm_90a"}, printing()); }
-TEST(DISABLED_LongNvrtc, SmallModel) { compileEverywhere(smallModel(), kArchitectures, printing()); }
-TEST(DISABLED_LongNvrtc, LargeModel) { compileEverywhere(largeModel(), kArchitectures, printing()); }
+TEST(DISABLED_LongNvrtc, SmallModel) {
+  compileEverywhere(smallModel(), kArchitectures, printing());
+}
+TEST(DISABLED_LongNvrtc, LargeModel) {
+  compileEverywhere(largeModel(), kArchitectures, printing());
+}
 
 TEST(Nvrtc, Sampling) {
   compileEverywhere({argmaxProgram(262144), drawProgram(262144)}, kArchitectures, printing());

@@ -29,27 +29,28 @@ constexpr ModelShape kTiny = {"tiny", 256, 512, 4, 2, 64, 512};
 Object describe(mlir::Type type) {
   if (auto rows = llvm::dyn_cast<kernel::RowsType>(type))
     return Object{{"kind", "rows"},
-            {"element", kernel::stringifyRowKind(rows.getKind())},
-            {"row_bytes", rows.rowBytes()}};
+                  {"element", kernel::stringifyRowKind(rows.getKind())},
+                  {"row_bytes", rows.rowBytes()}};
   if (auto pool = llvm::dyn_cast<kernel::KvPoolType>(type))
     return Object{{"kind", "pool"},
-            {"element", std::string(pool.info().name)},
-            {"page_bytes", pool.pageBytes()}};
+                  {"element", std::string(pool.info().name)},
+                  {"page_bytes", pool.pageBytes()}};
   auto weight = llvm::cast<lm::WeightType>(type);
   if (weight.isVector())
     return Object{{"kind", "vector"}, {"bytes", weight.rows() * 4}};
   FragmentLayout layout = fragmentLayout(weight.getFormat(), weight.rows(), weight.columns());
   return Object{{"kind", "weight"},
-          {"format", llvm::StringRef(weight.numeric().name)},
-          {"group", weight.numeric().isFloat() ? 0 : weight.numeric().group},
-          {"rows", weight.rows()},
-          {"columns", weight.columns()},
-          {"bytes", layout.bytes()}};
+                {"format", llvm::StringRef(weight.numeric().name)},
+                {"group", weight.numeric().isFloat() ? 0 : weight.numeric().group},
+                {"rows", weight.rows()},
+                {"columns", weight.columns()},
+                {"bytes", layout.bytes()}};
 }
 
 Object describe(const LaunchExtent &extent) {
   const char *bases[] = {"one", "tokens", "rows", "tiles", "shares", "prompt_tiles"};
-  return Object{{"base", bases[extent.base]}, {"multiply", extent.multiply}, {"divide", extent.divide}};
+  return Object{
+      {"base", bases[extent.base]}, {"multiply", extent.multiply}, {"divide", extent.divide}};
 }
 
 Object describe(const CudaVariant &variant) {
@@ -101,12 +102,12 @@ public:
     Array nvrtc;
     for (const std::string &option : Nvrtc::options("sm_90a"))
       nvrtc.push_back(option);
-    return !failed && put("kernels.json",
-                          llvm::formatv("{0:2}\n", llvm::json::Value(Object{
-                                                       {"options", std::move(nvrtc)},
-                                                       {"batch", describeBatch()},
-                                                       {"kernels", std::move(kernels)}}))
-                              .str());
+    return !failed &&
+           put("kernels.json",
+               llvm::formatv("{0:2}\n", llvm::json::Value(Object{{"options", std::move(nvrtc)},
+                                                                 {"batch", describeBatch()},
+                                                                 {"kernels", std::move(kernels)}}))
+                   .str());
   }
 
 private:

@@ -38,7 +38,9 @@ TEST(Compare, EqualProgramsAreEqual) {
 TEST(Compare, SeesAnotherScale) { expectChange(with(kLayer, "scale = 0.5", "scale = 0.51")); }
 TEST(Compare, SeesAnotherWindow) { expectChange(with(kLayer, "window = 3", "window = 4")); }
 TEST(Compare, SeesALostWindow) { expectChange(with(kLayer, ", window = 3 : i64", "")); }
-TEST(Compare, SeesAnotherRopeStyle) { expectChange(with(kLayer, "rope_style<half>", "rope_style<interleaved>")); }
+TEST(Compare, SeesAnotherRopeStyle) {
+  expectChange(with(kLayer, "rope_style<half>", "rope_style<interleaved>"));
+}
 TEST(Compare, SeesALostRope) {
   expectChange(with(kLayer, "lm.kv_append %r, %p", "lm.kv_append %p, %p"));
 }
@@ -101,7 +103,8 @@ TEST(PassChecker, MeasuresWhatFormatsCost) {
   };
   auto floats = parseProgram(context, programOf(kLayer));
   double cost[3];
-  for (auto [format, measured] : {std::pair{"bf16", &cost[0]}, {"int8", &cost[1]}, {"int4_g32", &cost[2]}}) {
+  for (auto [format, measured] :
+       {std::pair{"bf16", &cost[0]}, {"int8", &cost[1]}, {"int4_g32", &cost[2]}}) {
     auto rounded = to(format);
     ASSERT_TRUE(rounded);
     PassChecker checker(*floats);

@@ -4,7 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef struct { int id; char pad[4]; unsigned value[16]; } Attribute;
+typedef struct {
+  int id;
+  char pad[4];
+  unsigned value[16];
+} Attribute;
 typedef struct {
   unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, shared;
   void *stream;
@@ -23,8 +27,12 @@ static int inside(uint64_t at, size_t bytes) {
 int cuInit(unsigned flags) { return flags ? Invalid : Ok; }
 int cuDriverGetVersion(int *version) { return *version = 13000, Ok; }
 int cuDeviceGet(int *device, int ordinal) { return *device = 0, ordinal ? Invalid : Ok; }
-int cuDeviceGetName(char *name, int length, int device) { return strncpy(name, "a stub", (size_t)length), device; }
-int cuDeviceGetAttribute(int *value, int which, int device) { return *value = which == 16 ? 132 : which, device; }
+int cuDeviceGetName(char *name, int length, int device) {
+  return strncpy(name, "a stub", (size_t)length), device;
+}
+int cuDeviceGetAttribute(int *value, int which, int device) {
+  return *value = which == 16 ? 132 : which, device;
+}
 int cuDevicePrimaryCtxRetain(void **out, int device) { return *out = &context, device; }
 int cuCtxSetCurrent(void *given) { return given == &context ? Ok : Invalid; }
 int cuMemAlloc_v2(uint64_t *out, size_t bytes) {
@@ -34,7 +42,9 @@ int cuMemAlloc_v2(uint64_t *out, size_t bytes) {
   taken += bytes;
   return Ok;
 }
-int cuMemsetD8_v2(uint64_t at, unsigned char byte, size_t bytes) { return byte && inside(at, bytes) ? Ok : Invalid; }
+int cuMemsetD8_v2(uint64_t at, unsigned char byte, size_t bytes) {
+  return byte && inside(at, bytes) ? Ok : Invalid;
+}
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
   return stream || !inside(to, bytes) || !inside(from, bytes) ? Invalid : Ok;
 }
@@ -71,7 +81,8 @@ int cuLaunchKernel(void *kernel, unsigned x, unsigned y, unsigned z, unsigned th
   const unsigned long long pieces = *(unsigned long long *)arguments[1];
   const int shape = x % 132 == 0 && y == 1 && z == 1 && threadsX == 256 && threadsY == 1 &&
                     threadsZ == 1 && !bytes && !stream && !extra;
-  return kernel == &kernels[0] && shape && inside(from, pieces * 16) && inside(to, 4) ? Ok : Invalid;
+  return kernel == &kernels[0] && shape && inside(from, pieces * 16) && inside(to, 4) ? Ok
+                                                                                      : Invalid;
 }
 int cuOccupancyMaxActiveClusters(int *most, void *kernel, const Config *config) {
   const unsigned blocks = config->attributes->value[0];

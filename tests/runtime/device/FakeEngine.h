@@ -20,7 +20,7 @@ constexpr int32_t kFakeEos = 96; ///< 0 … 93: '!' … '~', 94: ' ', 95: the by
 
 struct FakeOptions {
   uint32_t context = 2048;
-  bool states = false; ///< it tells hidden states, of kFakeStates values
+  bool states = false;                       ///< it tells hidden states, of kFakeStates values
   std::string tokenizerKind, tokenizerBytes; ///< empty: none
   /// Code for other devices, segments behind the others.
   std::function<void(fb::EngineT &, std::vector<compiler::SegmentSource> &)> addCode;

@@ -31,8 +31,20 @@ protected:
     ids = test::fakePrompt(32, 1);
     positions.resize(ids.size());
     std::iota(positions.begin(), positions.end(), 0);
-    batch = {32, 1, 1, 2, ids.data(), positions.data(), sequenceOf.data(), rowTokens.data(),
-             tiles.data(), blockTable.data(), 1, nullptr, nullptr, 0};
+    batch = {32,
+             1,
+             1,
+             2,
+             ids.data(),
+             positions.data(),
+             sequenceOf.data(),
+             rowTokens.data(),
+             tiles.data(),
+             blockTable.data(),
+             1,
+             nullptr,
+             nullptr,
+             0};
   }
   uint32_t kernel(std::string_view name) const {
     const auto &all = *executor->program().kernels();

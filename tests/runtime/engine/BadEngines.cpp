@@ -214,11 +214,14 @@ std::vector<BadEngine> allBad() {
       {"no_kernels", "E0325", [](Table &t) { cpuProgram(t).kernels.clear(); }},
       {"kernel_without_name", "E0326", [](Table &t) { cpuProgram(t).kernels[0]->name = ""; }},
       {"kernel_named_badly", "E0326", [](Table &t) { cpuProgram(t).kernels[0]->name = "a b\x1b"; }},
-      {"kernel_named_twice", "E0326", [](Table &t) { cpuProgram(t).kernels[0]->name = cpuProgram(t).kernels[1]->name; }},
-      {"grid_base", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->base = fb::GridBase(4); }},
+      {"kernel_named_twice", "E0326",
+       [](Table &t) { cpuProgram(t).kernels[0]->name = cpuProgram(t).kernels[1]->name; }},
+      {"grid_base", "E0327",
+       [](Table &t) { cpuProgram(t).kernels[0]->grid->base = fb::GridBase(4); }},
       {"grid_zero", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->factor = 0; }},
       {"grid_huge", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->factor = -1; }},
-      {"partition", "E0328", [](Table &t) { cpuProgram(t).kernels[0]->partition = fb::Partition(2); }},
+      {"partition", "E0328",
+       [](Table &t) { cpuProgram(t).kernels[0]->partition = fb::Partition(2); }},
       {"too_many_operands", "E0329", [](Table &t) { cpuProgram(t).kernels[0]->args = 0xFFFFFFFF; }},
       {"scratch", "E0330", [](Table &t) { cpuProgram(t).kernels[0]->scratch_bytes = -1; }},
       // Code.
@@ -228,8 +231,10 @@ std::vector<BadEngine> allBad() {
       {"target_twice", "E0333", [](Table &t) { cpuProgram(t).code[0]->target = "cpu:avx512"; }},
       {"code_segment_out_of_range", "E0334", [](Table &t) { cpuProgram(t).code[0]->segment = 99; }},
       {"code_in_weights", "E0334", [](Table &t) { cpuProgram(t).code[0]->segment = 2; }},
-      {"too_few_symbols", "E0335", [](Table &t) { cpuProgram(t).code[1]->kernel_symbols.pop_back(); }},
-      {"too_many_symbols", "E0335", [](Table &t) { cpuProgram(t).code[1]->kernel_symbols.push_back("x"); }},
+      {"too_few_symbols", "E0335",
+       [](Table &t) { cpuProgram(t).code[1]->kernel_symbols.pop_back(); }},
+      {"too_many_symbols", "E0335",
+       [](Table &t) { cpuProgram(t).code[1]->kernel_symbols.push_back("x"); }},
       {"not_elf", "E0336", {}, {}, [](auto &s) { s[1] = "#!/bin/sh\n"; }},
       {"elf_of_32_bits", "E0336", {}, {}, poke(4, "\x01")},
       {"elf_of_another_machine", "E0336", {}, {}, poke(18, "\xB7")},
@@ -243,19 +248,24 @@ std::vector<BadEngine> allBad() {
       {"elf_relocation", "E0339", {}, {}, object("relocation")},
       {"elf_undefined_symbol", "E0340", {}, {}, object("undefined")},
       {"kernel_missing", "E0341", {}, {}, object("half")},
-      {"symbol_missing", "E0341", [](Table &t) { cpuProgram(t).code[0]->kernel_symbols[1] = "nothing"; }},
+      {"symbol_missing", "E0341",
+       [](Table &t) { cpuProgram(t).code[0]->kernel_symbols[1] = "nothing"; }},
       // Buffers.
-      {"buffer_class", "E0342", [](Table &t) { cpuProgram(t).buffers[0]->class_ = fb::BufferClass(3); }},
+      {"buffer_class", "E0342",
+       [](Table &t) { cpuProgram(t).buffers[0]->class_ = fb::BufferClass(3); }},
       {"buffer_empty", "E0343", [](Table &t) { cpuProgram(t).buffers[0]->per_unit = 0; }},
       {"buffer_size", "E0343", [](Table &t) { cpuProgram(t).buffers[0]->per_unit = 100; }},
       {"buffer_offset", "E0344", [](Table &t) { cpuProgram(t).buffers[1]->offset = 32; }},
-      {"buffer_beyond_arena", "E0345", [](Table &t) { cpuProgram(t).buffers[1]->offset = 1 << 20; }},
-      {"buffer_overflow", "E0345", [](Table &t) { cpuProgram(t).buffers[1]->offset = uint64_t(-64); }},
+      {"buffer_beyond_arena", "E0345",
+       [](Table &t) { cpuProgram(t).buffers[1]->offset = 1 << 20; }},
+      {"buffer_overflow", "E0345",
+       [](Table &t) { cpuProgram(t).buffers[1]->offset = uint64_t(-64); }},
       {"bytes_per_token", "E0345", [](Table &t) { cpuProgram(t).bytes_per_token -= 64; }},
       {"bytes_per_row", "E0345", [](Table &t) { cpuProgram(t).bytes_per_row = 0; }},
       {"bytes_fixed", "E0345", [](Table &t) { cpuProgram(t).bytes_fixed += 64; }},
       // Weights.
-      {"weight_layout", "E0346", [](Table &t) { cpuProgram(t).weights[0]->layout = fb::WeightLayout(3); }},
+      {"weight_layout", "E0346",
+       [](Table &t) { cpuProgram(t).weights[0]->layout = fb::WeightLayout(3); }},
       {"weight_format", "E0347", [](Table &t) { cpuProgram(t).weights[0]->format = "q3_k"; }},
       {"vector_format", "E0347", [](Table &t) { cpuProgram(t).weights[3]->format = "bf16"; }},
       {"weight_shape_missing", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.clear(); }},
@@ -263,27 +273,42 @@ std::vector<BadEngine> allBad() {
       {"weight_without_rows", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape[0] = 0; }},
       {"weight_shape_overflow", "E0348",
        [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},
-      {"weight_shape_wraps", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(-1), 1}; }},
-      {"weight_segment_out_of_range", "E0349", [](Table &t) { cpuProgram(t).weights[0]->segment = 5; }},
+      {"weight_shape_wraps", "E0348",
+       [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(-1), 1}; }},
+      {"weight_segment_out_of_range", "E0349",
+       [](Table &t) { cpuProgram(t).weights[0]->segment = 5; }},
       {"weight_in_code", "E0349", [](Table &t) { cpuProgram(t).weights[0]->segment = 0; }},
       {"weight_alignment", "E0350", [](Table &t) { cpuProgram(t).weights[0]->offset = 32; }},
       {"weight_size", "E0351", [](Table &t) { cpuProgram(t).weights[0]->size -= 64; }},
-      {"weight_shape_too_large", "E0351", [](Table &t) { cpuProgram(t).weights[0]->shape[0] = 1000; }},
+      {"weight_shape_too_large", "E0351",
+       [](Table &t) { cpuProgram(t).weights[0]->shape[0] = 1000; }},
       {"weight_beyond", "E0352", [](Table &t) { cpuProgram(t).weights[3]->offset += 64; }},
       {"weight_wraps", "E0352", [](Table &t) { cpuProgram(t).weights[3]->offset = -64; }},
-      {"weights_overlap", "E0353", [](Table &t) { cpuProgram(t).weights[2]->offset = cpuProgram(t).weights[1]->offset; }},
-      {"weight_twice", "E0354", [](Table &t) { cpuProgram(t).weights[2]->name = cpuProgram(t).weights[1]->name; }},
+      {"weights_overlap", "E0353",
+       [](Table &t) { cpuProgram(t).weights[2]->offset = cpuProgram(t).weights[1]->offset; }},
+      {"weight_twice", "E0354",
+       [](Table &t) { cpuProgram(t).weights[2]->name = cpuProgram(t).weights[1]->name; }},
       // Weights from a seed.
-      {"weight_source", "E0380", [](Table &t) { cpuProgram(t).weights[0]->source = fb::WeightSource(2); }},
-      {"seed_memory_without_weights", "E0387", {}, [](Table &t) { cpuProgram(t).seed_bytes = 4096; }},
-      {"seed_memory_too_large", "E0387", seedMatrices, [](Table &t) { cpuProgram(t).seed_bytes += 64; }},
+      {"weight_source", "E0380",
+       [](Table &t) { cpuProgram(t).weights[0]->source = fb::WeightSource(2); }},
+      {"seed_memory_without_weights",
+       "E0387",
+       {},
+       [](Table &t) { cpuProgram(t).seed_bytes = 4096; }},
+      {"seed_memory_too_large", "E0387", seedMatrices,
+       [](Table &t) { cpuProgram(t).seed_bytes += 64; }},
       {"seed_memory_absurd", "E0387", seedMatrices,
        [](Table &t) { cpuProgram(t).seed_bytes = uint64_t(1) << 62; }},
-      {"seed_memory_too_small", "E0352", seedMatrices, [](Table &t) { cpuProgram(t).seed_bytes -= 64; }},
-      {"seed_memory_missing", "E0352", seedMatrices, [](Table &t) { cpuProgram(t).seed_bytes = 0; }},
-      {"seed_weight_wraps", "E0352", seedMatrices, [](Table &t) { cpuProgram(t).weights[0]->offset = -64; }},
-      {"seed_weight_alignment", "E0350", seedMatrices, [](Table &t) { cpuProgram(t).weights[0]->offset = 32; }},
-      {"seed_weight_size", "E0351", seedMatrices, [](Table &t) { cpuProgram(t).weights[0]->size = 64; }},
+      {"seed_memory_too_small", "E0352", seedMatrices,
+       [](Table &t) { cpuProgram(t).seed_bytes -= 64; }},
+      {"seed_memory_missing", "E0352", seedMatrices,
+       [](Table &t) { cpuProgram(t).seed_bytes = 0; }},
+      {"seed_weight_wraps", "E0352", seedMatrices,
+       [](Table &t) { cpuProgram(t).weights[0]->offset = -64; }},
+      {"seed_weight_alignment", "E0350", seedMatrices,
+       [](Table &t) { cpuProgram(t).weights[0]->offset = 32; }},
+      {"seed_weight_size", "E0351", seedMatrices,
+       [](Table &t) { cpuProgram(t).weights[0]->size = 64; }},
       {"seed_weight_huge", "E0352", seedMatrices,
        [](Table &t) {
          cpuProgram(t).weights[0]->format = "f32";
@@ -298,7 +323,8 @@ std::vector<BadEngine> allBad() {
        [](Table &t) {
          seedMatrices(t);
          for (int i = 0; i < 40; ++i) {
-           cpuProgram(t).weights.push_back(std::make_unique<fb::WeightT>(*cpuProgram(t).weights[0]));
+           cpuProgram(t).weights.push_back(
+               std::make_unique<fb::WeightT>(*cpuProgram(t).weights[0]));
            cpuProgram(t).weights.back()->name += std::to_string(i);
            cpuProgram(t).weights.back()->format = "f32";
            cpuProgram(t).weights.back()->shape = {uint64_t(1) << 28, uint64_t(1) << 28};
@@ -307,10 +333,10 @@ std::vector<BadEngine> allBad() {
          cpuProgram(t).seed_bytes = uint64_t(1) << 62;
        }},
       // States.
-      {"state_kind", "E0355",
-       [](Table &t) { cpuProgram(t).states[0]->kind = fb::StateKind(1); }},
+      {"state_kind", "E0355", [](Table &t) { cpuProgram(t).states[0]->kind = fb::StateKind(1); }},
       {"state_twice", "E0355", [](Table &t) { cpuProgram(t).states[1]->name = "kv.0"; }},
-      {"state_without_streams", "E0355", [](Table &t) { cpuProgram(t).states[0]->streams.clear(); }},
+      {"state_without_streams", "E0355",
+       [](Table &t) { cpuProgram(t).states[0]->streams.clear(); }},
       {"stream_format", "E0355", [](Table &t) { stream(t).format = "int3"; }},
       {"stream_without_heads", "E0355", [](Table &t) { stream(t).heads = 0; }},
       {"stream_overflow", "E0355",
@@ -326,7 +352,8 @@ std::vector<BadEngine> allBad() {
       // The program.
       {"no_steps", "E0358", [](Table &t) { entryOf(cpuProgram(t)).steps.clear(); }},
       {"no_sections", "E0358", [](Table &t) { cpuProgram(t).sections.clear(); }},
-      {"section_empty", "E0358", [](Table &t) { cpuProgram(t).sections[0]->cases[0]->launches.clear(); }},
+      {"section_empty", "E0358",
+       [](Table &t) { cpuProgram(t).sections[0]->cases[0]->launches.clear(); }},
       {"launch_kernel", "E0359", [](Table &t) { launch(t, 0).kernel = 2; }},
       {"launch_too_few_operands", "E0360", [](Table &t) { launch(t, 0).args.pop_back(); }},
       {"launch_without_operands", "E0360", [](Table &t) { launch(t, 0).args.clear(); }},
@@ -350,15 +377,14 @@ std::vector<BadEngine> allBad() {
       {"section_weights_differ", "E0370", [](Table &t) { step(t, 2).weights[0] = 0; }},
       {"section_layouts_differ", "E0370", [](Table &t) { step(t, 2).weights[0] = 3; }},
       {"section_windows_differ", "E0371", [](Table &t) { cpuProgram(t).states[1]->window = 512; }},
-      {"section_without_cases", "E0358", [](Table &t) { cpuProgram(t).sections[0]->cases.clear(); }},
+      {"section_without_cases", "E0358",
+       [](Table &t) { cpuProgram(t).sections[0]->cases.clear(); }},
       {"last_case_with_a_condition", "E0818",
        [](Table &t) {
          cpuProgram(t).sections[0]->cases[0]->when.push_back(std::make_unique<fb::ConditionT>());
        }},
       {"case_that_is_never_run", "E0818",
-       [](Table &t) {
-         cpuProgram(t).sections[0]->cases.push_back(std::make_unique<fb::CaseT>());
-       }},
+       [](Table &t) { cpuProgram(t).sections[0]->cases.push_back(std::make_unique<fb::CaseT>()); }},
       {"condition_of_no_mode", "E0818",
        [](Table &t) {
          withIds(cpuProgram(t));
@@ -477,7 +503,9 @@ std::vector<BadEngine> allBad() {
       {"top_k", "E0378", [](Table &t) { t.generation->top_k = -1; }},
       {"penalty", "E0378", [](Table &t) { t.generation->repetition_penalty = 0; }},
       {"costs_of_fewer_kernels", "E0379",
-       [](Table &t) { cpuProgram(t).code[0]->costs.push_back(std::make_unique<fb::KernelCostT>()); }},
+       [](Table &t) {
+         cpuProgram(t).code[0]->costs.push_back(std::make_unique<fb::KernelCostT>());
+       }},
       // Programs for GPUs.
       {"no_program", "E0801", [](Table &t) { t.programs.clear(); }},
       {"second_cpu_program", "E0801",
@@ -495,7 +523,8 @@ std::vector<BadEngine> allBad() {
          code->target = "cpu:avx2";
          gpuProgram(t).code.push_back(std::move(code));
        }},
-      {"gpu_code_in_a_cpu_program", "E0801", [](Table &t) { cpuProgram(t).code[1]->target = "cuda:sm_90a"; }},
+      {"gpu_code_in_a_cpu_program", "E0801",
+       [](Table &t) { cpuProgram(t).code[1]->target = "cuda:sm_90a"; }},
       {"gpu_weight_size", "E0351",
        [](Table &t) { gpuProgram(t).weights[0]->layout = fb::WeightLayout::Fragment16; }},
       {"gpu_launch_kernel", "E0359", [](Table &t) { launch(gpuProgram(t), 0).kernel = 2; }},

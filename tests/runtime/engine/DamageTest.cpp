@@ -92,8 +92,7 @@ TEST(Damage, WhatPassesAfterResealingIsSafeToUse) {
     EXPECT_FALSE(inspectHtml(**engine, {}).empty());
     const fb::Program &program = *(*engine)->table().programs()->Get(0);
     for (const fb::Weight *weight : *program.weights())
-      EXPECT_EQ((*engine)->weightData(*weight).empty(),
-                weight->source() == fb::WeightSource::Seed);
+      EXPECT_EQ((*engine)->weightData(*weight).empty(), weight->source() == fb::WeightSource::Seed);
     EXPECT_TRUE(CodeImage::map(*engine, *program.code()->Get(0)));
   }
   EXPECT_GT(passed, 0); // a changed letter of a name means nothing

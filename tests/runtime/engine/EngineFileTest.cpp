@@ -122,7 +122,8 @@ TEST(EngineFile, FilesOfFormatOneAreRefused) {
 /// Every released version of format 2 stays readable: tests/engines/README.md.
 TEST(EngineFile, OldEnginesOpen) {
   int seen = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(test::sourceDir() + "/tests/engines")) {
+  for (const auto &entry :
+       std::filesystem::directory_iterator(test::sourceDir() + "/tests/engines")) {
     if (!entry.path().filename().string().starts_with("v2"))
       continue;
     auto engine = EngineFile::open(entry.path(), VerifyLevel::Everything);

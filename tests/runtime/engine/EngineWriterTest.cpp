@@ -73,7 +73,8 @@ TEST(EngineWriter, UncoveredBytesAreZero) {
   ASSERT_TRUE(writeEngine(folder / "e", std::move(s.table), std::move(s.sources)));
   auto engine = EngineFile::open(folder / "e", VerifyLevel::Everything);
   ASSERT_TRUE(engine);
-  for (std::byte b : (*engine)->weightData(*(*engine)->table().programs()->Get(0)->weights()->Get(1)))
+  for (std::byte b :
+       (*engine)->weightData(*(*engine)->table().programs()->Get(0)->weights()->Get(1)))
     ASSERT_EQ(b, std::byte{0});
 }
 

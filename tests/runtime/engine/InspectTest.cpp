@@ -142,7 +142,8 @@ TEST(Inspect, ShowsEveryProgram) {
   EXPECT_EQ(std::string_view(program["targets"].at(0)["target"]), "cuda:sm_90a");
   EXPECT_EQ(uint64_t(program["kernels"].at(0)["variants"].at(0)["max_tokens"]), 8u);
   EXPECT_EQ(uint64_t(program["statement"]["on_device"]),
-            uint64_t(program["statement"]["allocated"]) - uint64_t(program["statement"]["staging"]));
+            uint64_t(program["statement"]["allocated"]) -
+                uint64_t(program["statement"]["staging"]));
 }
 
 /// Weights, arena, KV and batch of the GPU; page-locked memory beside.

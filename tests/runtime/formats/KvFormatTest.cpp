@@ -6,7 +6,8 @@
 using namespace ingot;
 
 TEST(KvFormat, NamesFindTheirRows) {
-  for (KvFormat format : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8}) {
+  for (KvFormat format :
+       {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8}) {
     const KvFormatInfo &info = kvFormat(format);
     EXPECT_EQ(info.id, format) << info.name;
     EXPECT_EQ(kvFormatNamed(info.name), format);
@@ -30,6 +31,8 @@ TEST(KvFormat, BytesOfAVector) {
 TEST(KvFormat, ListsAreRowsInOrder) {
   EXPECT_EQ(kvFormatNames(isOfCpus, "and"), "f32, bf16, f16 and int8");
   EXPECT_EQ(kvFormatNames(isOfGpus, "or"), "bf16 or fp8");
-  EXPECT_EQ(kvFormatNames([](const KvFormatInfo &format) { return format.id == KvFormat::F16; }, "or"), "f16");
+  EXPECT_EQ(
+      kvFormatNames([](const KvFormatInfo &format) { return format.id == KvFormat::F16; }, "or"),
+      "f16");
   EXPECT_EQ(kvFormatNames([](const KvFormatInfo &) { return false; }, "or"), "");
 }

@@ -126,8 +126,6 @@ TEST(EngineCost, ACpusTableKnowsNothingOfReads) {
   EXPECT_NEAR(table.seconds({1, 0, 0}), 2 * 0.5e-6, 1e-12);
 }
 
-TEST(EngineCost, NoCostsNoPoints) {
-  EXPECT_TRUE(Program("cuda:sm_90a").cost().points.empty());
-}
+TEST(EngineCost, NoCostsNoPoints) { EXPECT_TRUE(Program("cuda:sm_90a").cost().points.empty()); }
 
 } // namespace

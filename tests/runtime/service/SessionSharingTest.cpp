@@ -8,7 +8,6 @@
 #include "tests/runtime/sample/AllocationCount.h"
 #include "tests/runtime/service/FakeSession.h"
 
-
 using namespace ingot;
 using namespace ingot::runtime;
 using namespace ingot::test;

@@ -53,15 +53,18 @@ std::string printed(const std::vector<int32_t> &ids) {
 /// metadata.
 std::string withTensor(const std::string &path) {
   std::string bytes = contents(path);
-  auto put = [&](auto value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); };
+  auto put = [&](auto value) {
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
+  };
   if (bytes.size() > 24)
-    bytes[8] = 1;                           // the count of tensors, a u64
-  put(uint64_t(1)), bytes += 'x';           // name
-  put(uint32_t(1)), put(uint64_t(1));       // one dimension, of one
-  put(uint32_t(0)), put(uint64_t(0));       // f32, at the first byte of the data
+    bytes[8] = 1;                     // the count of tensors, a u64
+  put(uint64_t(1)), bytes += 'x';     // name
+  put(uint32_t(1)), put(uint64_t(1)); // one dimension, of one
+  put(uint32_t(0)), put(uint64_t(0)); // f32, at the first byte of the data
   bytes.resize((bytes.size() + 31) / 32 * 32 + 32);
-  const std::string copy =
-      (std::filesystem::temp_directory_path() / ("vocabulary-" + std::to_string(getpid()) + ".gguf")).string();
+  const std::string copy = (std::filesystem::temp_directory_path() /
+                            ("vocabulary-" + std::to_string(getpid()) + ".gguf"))
+                               .string();
   std::ofstream(copy, std::ios::binary) << bytes;
   return copy;
 }
@@ -122,8 +125,9 @@ int main(int count, char **arguments) {
       if (encoded && printed(*encoded) == normal(want))
         continue;
       ++wrong;
-      std::cout << "  text:  " << text << "\n  ids:   "
-                << (encoded ? printed(*encoded) : encoded.error().format()) << "\n  wants: " << normal(want) << "\n";
+      std::cout << "  text:  " << text
+                << "\n  ids:   " << (encoded ? printed(*encoded) : encoded.error().format())
+                << "\n  wants: " << normal(want) << "\n";
     }
     std::cout << path << ": " << lines - wrong << " of " << lines << "\n";
     (wrong || lines == 0 ? failed : passed) += 1;

@@ -82,9 +82,24 @@ TEST_P(Tiny, encodesWithinANumberOfIds) {
   Opened opened =
       compileAndOpen(simdjson::minify(golden["tokenizer"]), bpe ? kFlatBpe.data() : kHfJson.data());
   const Tokenizer &tokenizer = *opened.tokenizer;
-  std::vector<std::string> words{" ",    "  ",  "\n",   "word", " Word", "'s", "123", "4567",
-                                 "\xe2\x96\x81", "e\xcc\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xe2\x84\xab",
-                                 "\xff", "\t x", " \xcc\x81", "a\xcc\x8a", "..", "=="};
+  std::vector<std::string> words{" ",
+                                 "  ",
+                                 "\n",
+                                 "word",
+                                 " Word",
+                                 "'s",
+                                 "123",
+                                 "4567",
+                                 "\xe2\x96\x81",
+                                 "e\xcc\x81",
+                                 "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8",
+                                 "\xe2\x84\xab",
+                                 "\xff",
+                                 "\t x",
+                                 " \xcc\x81",
+                                 "a\xcc\x8a",
+                                 "..",
+                                 "=="};
   for (int32_t id = 0; id < tokenizer.vocabSize(); ++id)
     words.emplace_back(tokenizer.tokenBytes(id));
   auto check = [&](const std::string &text, bool special) {

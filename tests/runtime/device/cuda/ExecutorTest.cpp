@@ -17,7 +17,8 @@ using namespace ingot::test;
 namespace {
 
 /// A row of temperature 1, without filters.
-constexpr RowSampling kDrawn = {.seed = 0, .scale = 1, .least = 0, .choice = 0, .topK = 0, .topP = 0, .zero = 0};
+constexpr RowSampling kDrawn = {
+    .seed = 0, .scale = 1, .least = 0, .choice = 0, .topK = 0, .topP = 0, .zero = 0};
 
 const runtime::MemoryLimits kLimits = {.context = 256, .maxSeqs = 5, .maxBatchTokens = 40};
 
@@ -173,9 +174,9 @@ TEST_F(CudaExecutor, StepsChooseTheirVariants) {
   Answers run(*executor);
   run.add(fakePrompt(6, 1), 2);
   run.step();
-  const std::vector<std::string> prompt = {"embed_any",  "constants", "append",
-                                           "attend_prompts", "residual", "append",
-                                           "attend_prompts", "residual", "head"};
+  const std::vector<std::string> prompt = {"embed_any",      "constants", "append",
+                                           "attend_prompts", "residual",  "append",
+                                           "attend_prompts", "residual",  "head"};
   EXPECT_EQ(ran(), prompt);
   EXPECT_EQ(fake.overlapped, fake.launches - 1) << "the first kernel is behind a copy";
   fake.ran = 0;
@@ -330,7 +331,13 @@ TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
     fake.ran = 0;
     std::vector<float> expected = fakeLogits(tokens);
     auto next = int32_t(std::ranges::max_element(expected) - expected.begin());
-    const RowSampling how{.seed = uint64_t(step), .scale = 1.25, .least = -3, .choice = 2, .topK = 5, .topP = 0.5f, .zero = 0};
+    const RowSampling how{.seed = uint64_t(step),
+                          .scale = 1.25,
+                          .least = -3,
+                          .choice = 2,
+                          .topK = 5,
+                          .topP = 0.5f,
+                          .zero = 0};
     BatchView batch = *scheduler.plan();
     if (step % 3 == 2) {
       ASSERT_TRUE(executor->step(batch));
@@ -406,11 +413,11 @@ FakeOptions editedProgram(std::function<void(fb::ProgramT &)> edit) {
 /// Projections raise keys in every step; a greedy step finds them at 0, whatever was before it.
 TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
   uint32_t keys = 0;
-  auto executor = open(writeFakeEngine("keys.ingot", editedProgram([&](fb::ProgramT &program) {
-                                         keys = program.entries[0]->outputs.back()->buffer - 1;
-                                         addOutput(program, fb::OutputRole::Keys, fb::Encoding::Key,
-                                                   keys);
-                                       })));
+  auto executor =
+      open(writeFakeEngine("keys.ingot", editedProgram([&](fb::ProgramT &program) {
+                             keys = program.entries[0]->outputs.back()->buffer - 1;
+                             addOutput(program, fb::OutputRole::Keys, fb::Encoding::Key, keys);
+                           })));
   ASSERT_TRUE(executor);
   runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
   runtime::Scheduler scheduler(pool, {40, 5, 40});

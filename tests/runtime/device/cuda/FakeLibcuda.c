@@ -485,9 +485,9 @@ API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const
   if ((type != 0 && type != 9) || rank != 2 || steps[0] != 1 || steps[1] != 1 || interleave != 0 ||
       outside != 0 || promotion < 0 || promotion > 3 || (swizzle != 0 && swizzle != 3))
     return 1;
-  if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || strides[0] % 16 || !extents[0] || !extents[1] ||
-      box[0] < 1 || box[0] > 256 || box[1] < 1 || box[1] > 256 || box[0] * bytes % 16 ||
-      (swizzle == 3 && box[0] * bytes > 128))
+  if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || strides[0] % 16 || !extents[0] ||
+      !extents[1] || box[0] < 1 || box[0] > 256 || box[1] < 1 || box[1] > 256 ||
+      box[0] * bytes % 16 || (swizzle == 3 && box[0] * bytes > 128))
     return 1;
   struct FakeTensorMap made = {(uintptr_t)base, extents[0], extents[1], strides[0],
                                bytes,           box[0],     box[1],     swizzle == 3};

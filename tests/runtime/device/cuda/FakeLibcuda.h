@@ -15,14 +15,14 @@ struct FakeTensorMap {
 /* Found by dlsym(library, "fakeCuda"). Zero it to begin again; then set what differs. */
 struct FakeCuda {
   /* The machine. */
-  int version;          /* 0: 13000 */
-  int devices;          /* 0: one; -1: none */
-  int major, minor;     /* 0.0: 9.0 */
-  size_t memory;        /* 0: 1 GiB */
+  int version;                    /* 0: 13000 */
+  int devices;                    /* 0: one; -1: none */
+  int major, minor;               /* 0.0: 9.0 */
+  size_t memory;                  /* 0: 1 GiB */
   size_t moduleBytes, graphBytes; /* of device memory that each takes; set before the first */
-  const char *failCall; /* "cuLaunchKernelEx": this call fails … */
-  int failCode;         /* … with this code … */
-  int failAfter;        /* … after so many that do not */
+  const char *failCall;           /* "cuLaunchKernelEx": this call fails … */
+  int failCode;                   /* … with this code … */
+  int failAfter;                  /* … after so many that do not */
 
   /* What happened. */
   size_t taken, highest;   /* device memory */

@@ -71,8 +71,7 @@ TEST_F(CudaKernelBench, LaunchesOfOneKernelInAllLayers) {
 TEST_F(CudaKernelBench, EdgesAreThoseThatAreAskedFor) {
   ASSERT_TRUE(bench->prepare(batch(1)));
   for (bool overlap : {true, false}) {
-    const int nodes = fake.graphNodes, full = fake.fullEdges,
-              programmatic = fake.programmaticEdges;
+    const int nodes = fake.graphNodes, full = fake.fullEdges, programmatic = fake.programmaticEdges;
     ASSERT_TRUE(bench->time({.only = Residual, .overlap = overlap}, 1, 1));
     EXPECT_EQ(fake.graphNodes - nodes, 8);
     EXPECT_EQ(fake.fullEdges - full, overlap ? 0 : 7);

@@ -151,10 +151,9 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(view.tiles, 2);
   EXPECT_EQ(view.sequences, 2) << "the third row is not used";
   EXPECT_EQ(view.blockTableStride, 3) << "position 64 is in the third page";
-  for (const void *list :
-       std::initializer_list<const void *>{view.ids, view.positions, view.sequenceOf,
-                                           view.rowTokens, view.attentionTiles, view.shares,
-                                           view.blockTable})
+  for (const void *list : std::initializer_list<const void *>{
+           view.ids, view.positions, view.sequenceOf, view.rowTokens, view.attentionTiles,
+           view.shares, view.blockTable})
     EXPECT_EQ(reinterpret_cast<Address>(list) % 256, 0u);
   EXPECT_EQ(host(view.ids)[4], 5);
   EXPECT_EQ(host(view.positions)[0], 64);

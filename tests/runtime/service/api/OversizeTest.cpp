@@ -54,7 +54,8 @@ TEST_F(ApiOversize, TextsThatAreToldAsIdsHaveABound) {
   const std::string text = words(1 << 20); // and some bytes
   EXPECT_EQ(at(ask("/tokenize", R"({"prompt":")" + text + R"("})", 400), "/error/message"),
             "prompt: has " + std::to_string(text.size()) + " bytes; allowed: 1048576");
-  const std::string chat = R"({"messages":[{"role":"user","content":")" + text + R"("}],"max_tokens":1})";
+  const std::string chat =
+      R"({"messages":[{"role":"user","content":")" + text + R"("}],"max_tokens":1})";
   EXPECT_EQ(at(ask("/tokenize", chat, 400), "/error/param"), "messages");
   EXPECT_EQ(at(ask("/v1/messages/count_tokens", chat, 400), "/error/message"),
             "messages: are " + std::to_string(text.size()) + " bytes of text; allowed: 1048576");

@@ -34,7 +34,12 @@ TEST(WorkQueue, shortWorkPassesLongWork) {
     queue.push(gate.work());
     gate.begun.get_future().wait();
     std::promise<void> last;
-    queue.push([&] { order += "8"; last.set_value(); }, 8 * kMega);
+    queue.push(
+        [&] {
+          order += "8";
+          last.set_value();
+        },
+        8 * kMega);
     queue.push([&] { order += "1"; }, kMega);
     queue.push([&] { order += "a"; }, 100);
     queue.push([&] { order += "b"; }, 100);
@@ -54,7 +59,12 @@ TEST(WorkQueue, nothingWaitsForEver) {
   std::promise<void> last;
   queue.push([&] { order += "2"; }, size_t(0.3 * WorkQueue::kBytesPerSecond));
   std::this_thread::sleep_for(400ms);
-  queue.push([&] { order += "a"; last.set_value(); }, 100);
+  queue.push(
+      [&] {
+        order += "a";
+        last.set_value();
+      },
+      100);
   gate.open.set_value();
   last.get_future().wait();
   EXPECT_EQ(order, "2a");
