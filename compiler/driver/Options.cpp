@@ -4,7 +4,6 @@
 #include "runtime/formats/KvFormat.h"
 #include "tools/options/CommandLine.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -128,14 +127,14 @@ static Result<void> chooseKv(CompileOptions &o) {
 
 /// What was given of the options that decide what is in the engine, as typed; of files what they hold. Those that
 /// `ingot run` knows come first, in its order: it finds the same engine.
-static Result<void> noteIdentity(const CLI::App &app, CompileOptions &o) {
+static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
   for (const char *name :
        {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
         "--disable", "--insert", "--tune-for", "--batch-invariant", "--no-tuning", "--verify"})
-    for (const std::string &value : app.get_option(name)->results())
+    for (const std::string &value : command.find(name).values())
       o.identity.insert(o.identity.end(), {name, value});
   for (const char *name : {"--recipe", "--patterns", "--plugin", "--chat-template", "--tuning"})
-    for (const std::string &path : app.get_option(name)->results()) {
+    for (const std::string &path : command.find(name).values()) {
       std::ifstream in(path, std::ios::binary);
       if (!in)
         return Error{ExitCode::File, "E0419", "cannot read the file of " + std::string(name), path,
@@ -148,10 +147,8 @@ static Result<void> noteIdentity(const CLI::App &app, CompileOptions &o) {
 Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
                                                                     const char *const *argv) {
   CompileOptions o;
-  CLI::App app("Compiles a checkpoint into an engine file.", "ingot compile");
-  cli::prepare(app);
-  cli::examples(
-      app,
+  cli::CommandLine command("Compiles a checkpoint into an engine file.", "ingot compile");
+  command.examples(
       "  ingot compile smollm2.gguf -o smollm2.ingot\n"
       "  ingot compile ./Llama-3.2-1B --quantize int4-g64 -o llama.ingot --target cpu:avx512\n"
       "  ingot compile ./Llama-3.1-8B/config.json --weights seed --quantize int4-g64 -o shape.ingot\n"
@@ -159,94 +156,105 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   std::vector<std::string> targets, insertions;
   std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
-  app.add_option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
-      ->required();
-  app.add_option("-o,--output", o.output, "the engine to write");
-  app.add_option(
-         "--target", targets,
-         "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
-         "cuda-emulator:sm_90a; may be repeated")
-      ->type_name("T");
-  app.add_option("--quantize", quantize,
+  command.option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
+      .required();
+  command.option("-o,--output", o.output, "the engine to write");
+  command
+      .option(
+          "--target", targets,
+          "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
+          "cuda-emulator:sm_90a; may be repeated")
+      .typeName("T");
+  command.option("--quantize", quantize,
                  "floating weights become int8, int4-g32, int4-g64, int4-g128 or fp8");
-  app.add_option("--recipe", recipe,
+  command.option("--recipe", recipe,
                  "a file of lines `GLOB FORMAT`: formats of single weights (blk.*.ffn_down int8)");
-  app.add_option(
-         "--patterns", o.patterns,
-         "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
-      ->type_name("F")
-      ->allow_extra_args(false);
-  app.add_option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
-      ->type_name("F.so")
-      ->allow_extra_args(false); // what follows may be MODEL
-  app.add_option("--insert", insertions,
-                 "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
-      ->type_name("POINT=PIPELINE")
-      ->allow_extra_args(false);
-  app.add_option(
-      "--kv", o.kv,
-      "type of the KV cache: f32, bf16, f16, int8 (default f16; f32 with --precision exact); on GPUs bf16 (default) or fp8");
-  app.add_option("--precision", precision,
-                 "fast: int8 activations for quantised weights; exact: f32 throughout")
-      ->check(CLI::IsMember({"fast", "exact"}));
-  app.add_flag(
+  command
+      .option(
+          "--patterns", o.patterns,
+          "rewrite patterns over lm, applied before fusion: .pdll or .pdl.mlir; may be repeated")
+      .typeName("F")
+      .takesOne();
+  command.option("--plugin", o.plugins, "a shared object with your own passes; may be repeated")
+      .typeName("F.so")
+      .takesOne(); // what follows may be MODEL
+  command
+      .option("--insert", insertions,
+              "run passes at a point: import, pre-fusion, post-fusion, pre-plan or pre-codegen")
+      .typeName("POINT=PIPELINE")
+      .takesOne();
+  command.option("--kv", o.kv,
+                 "type of the KV cache: " + kvFormatNames(isOfCpus, "or") +
+                     " (default f16; f32 with --precision exact); on GPUs " +
+                     kvFormatNames(isOfGpus, "or") + " (default bf16)");
+  command
+      .option("--precision", precision,
+              "fast: int8 activations for quantised weights; exact: f32 throughout")
+      .oneOf({"fast", "exact"});
+  command.flag(
       "--batch-invariant", o.batchInvariant,
       "GPU code that gives a token the same bits in every batch (slower prompts on sm_90a)");
-  app.add_option("--weights", weights,
-                 "made up from --seed: random packs them, seed leaves them to the device at load")
-      ->check(CLI::IsMember({"random", "seed"}));
-  CLI::Option *seed =
-      app.add_option("--seed", o.seed, "of --weights (default: 0)")->check(notNegative);
-  app.add_option("--chat-template", o.chatTemplate,
+  command
+      .option("--weights", weights,
+              "made up from --seed: random packs them, seed leaves them to the device at load")
+      .oneOf({"random", "seed"});
+  cli::Option seed =
+      command.option("--seed", o.seed, "of --weights (default: 0)").check(notNegative);
+  command.option("--chat-template", o.chatTemplate,
                  "a Jinja file for a checkpoint that has none, or instead of its own");
-  app.add_option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")
-      ->type_name("PASS");
-  app.add_option("--dump-after", o.dumpAfter,
-                 "print the IR after a pass, to stderr; all: after each that changes it")
-      ->type_name("PASS");
-  app.add_option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
-      ->check(CLI::IsMember({"passed", "missed", "all"}));
-  app.add_option(
-         "--emit", emit,
-         "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
-      ->check(CLI::IsMember({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"}));
-  CLI::Option *kernel =
-      app.add_option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")
-          ->type_name("NAME");
-  CLI::Option *brief = app.add_flag(
+  command.option("--disable", o.disabled, "leave out an optional pass (see: ingot passes)")
+      .typeName("PASS");
+  command
+      .option("--dump-after", o.dumpAfter,
+              "print the IR after a pass, to stderr; all: after each that changes it")
+      .typeName("PASS");
+  command.option("--remarks", o.remarks, "why ops were fused or not: passed, missed, all")
+      .oneOf({"passed", "missed", "all"});
+  command
+      .option(
+          "--emit", emit,
+          "instead of an engine: lm, fused, kernel (what each computes), plan (with launches), llvm, asm or cuda; to -o or standard output")
+      .oneOf({"lm", "fused", "kernel", "plan", "llvm", "asm", "cuda"});
+  cli::Option kernel =
+      command.option("--kernel", o.kernel, "this kernel alone, of --emit kernel, llvm, asm or cuda")
+          .typeName("NAME");
+  cli::Option brief = command.flag(
       "--brief", o.brief,
       "of --emit lm, fused, kernel or plan: without most weights, long lines cut; for reading");
-  app.add_option(
-         "--cache", o.cache,
-         "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
-         "in DIR, and its path is printed")
-      ->type_name("DIR");
-  CLI::Option *tuning =
-      app.add_option("--tuning", o.tuning,
-                     "take schedules from this file of rows (ingot tune writes them)")
-          ->type_name("F");
-  CLI::Option *tuneFor =
-      app.add_option("--tune-for", o.tuneFor,
-                     "rows that are shipped for a CPU: amd-zen5, or native for this one")
-          ->type_name("CPU")
-          ->excludes(tuning);
-  app.add_flag("--no-tuning", o.noTuning, "schedules by the cost model alone")
-      ->excludes(tuning)
-      ->excludes(tuneFor);
-  app.add_option("-j,--jobs", o.threads, "threads (default: all)")->check(CLI::Range(1, 256));
-  app.add_option(
-         "--ignore-key", o.ignoredKeys,
-         "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
-      ->type_name("KEY")
-      ->allow_extra_args(false);
-  app.add_flag(
+  command
+      .option(
+          "--cache", o.cache,
+          "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
+          "in DIR, and its path is printed")
+      .typeName("DIR");
+  cli::Option tuning = command
+                           .option("--tuning", o.tuning,
+                                   "take schedules from this file of rows (ingot tune writes them)")
+                           .typeName("F");
+  cli::Option tuneFor =
+      command
+          .option("--tune-for", o.tuneFor,
+                  "rows that are shipped for a CPU: amd-zen5, or native for this one")
+          .typeName("CPU")
+          .excludes(tuning);
+  command.flag("--no-tuning", o.noTuning, "schedules by the cost model alone")
+      .excludes(tuning)
+      .excludes(tuneFor);
+  command.option("-j,--jobs", o.threads, "threads (default: all)").range(1, 256);
+  command
+      .option(
+          "--ignore-key", o.ignoredKeys,
+          "a key of config.json or of a GGUF that changes nothing, you are sure; PREFIX* for many; may be repeated")
+      .typeName("KEY")
+      .takesOne();
+  command.flag(
       "--verify", o.verify,
       "run all passes over lm against the interpreter on the checkpoint's weights too, and measure what rounding them costs");
-  app.add_flag("--quiet", o.quiet, "print nothing but errors");
-  app.add_flag("--json", o.json, "print the summary as JSON");
+  command.flag("--quiet", o.quiet, "print nothing but errors");
+  command.flag("--json", o.json, "print the summary as JSON");
   int errorTo = -1; // Main.cpp reads it
-  app.add_option("--error-fd", errorTo, "of ingot run: an open file for our error")->group("");
-  auto parsed = cli::parse(app, argc, argv);
+  command.option("--error-fd", errorTo, "of ingot run: an open file for our error").group("");
+  auto parsed = command.parse(argc, argv);
   if (!parsed)
     return parsed.error();
   if (!*parsed)
@@ -290,7 +298,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
     if (weights == weightOriginName(origin))
       o.weights = origin;
-  if (seed->count() && o.weights == WeightOrigin::Checkpoint)
+  if (seed.given() && o.weights == WeightOrigin::Checkpoint)
     return usage("E0407", "--seed has nothing to seed", "the weights are the checkpoint's own",
                  "add --weights random or --weights seed, or drop --seed");
   const std::pair<const char *, Emit> emits[] = {
@@ -304,11 +312,11 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return usage("E0464", "--emit " + emit + " has nothing to print",
                  "no target of that kind was given",
                  o.emit == Emit::Cuda ? "--target cuda:sm_90a" : "--target cpu");
-  if (kernel->count() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
+  if (kernel.given() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
       o.emit != Emit::Cuda)
     return usage("E0474", "--kernel has nothing to choose from", "it is for what prints kernels",
                  "--emit asm --kernel " + o.kernel);
-  if (brief->count() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Kernel &&
+  if (brief.given() && o.emit != Emit::Lm && o.emit != Emit::Fused && o.emit != Emit::Kernel &&
       o.emit != Emit::Plan)
     return usage("E0476", "--brief has nothing to shorten", "it is for IR that is printed",
                  "--emit fused --brief");
@@ -318,7 +326,7 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
                  "-o names the file; with --cache DIR alone it is kept there",
                  "ingot compile " + o.model + " -o model.ingot");
   if (o.intoCache)
-    if (auto ok = noteIdentity(app, o); !ok)
+    if (auto ok = noteIdentity(command, o); !ok)
       return ok.error();
   return std::optional(std::move(o));
 }

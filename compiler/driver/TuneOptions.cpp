@@ -3,7 +3,6 @@
 #include "runtime/engine/Isa.h"
 #include "tools/options/CommandLine.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -14,36 +13,33 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc,
                                                                  const char *const *argv) {
   CompileOptions o;
   o.emit = Emit::Rows;
-  CLI::App app(
+  cli::CommandLine command(
       "Measures schedules of a model's matmuls on this machine and writes the faster ones as rows.",
       "ingot tune");
-  cli::prepare(app);
-  cli::examples(
-      app,
+  command.examples(
       "  ingot tune smollm2.gguf -o rows.json\n"
       "  ingot compile smollm2.gguf --tuning rows.json -o smollm2.ingot\n"
       "  ingot tune config.json --weights seed --quantize int4-g64 --isa avx2 --seconds 300 -o rows.json\n"
       "A quiet machine is half of the measurement: end what else runs.\n");
   std::string precision = "fast", quantize, isa, weights;
-  app.add_option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
-      ->required();
-  app.add_option("-o,--output", o.output, "the file of rows to write (default: standard output)");
-  app.add_option("--isa", isa, "the level to tune (default: the best of this machine)")
-      ->check(CLI::IsMember({"avx2", "avx512"}));
-  app.add_option("--seconds", o.tuneSeconds, "how long to measure, about (default: 60)")
-      ->check(CLI::Range(0.1, 86400.0));
-  app.add_option("--quantize", quantize,
-                 "as ingot compile has it: int8, int4-g32, int4-g64, int4-g128 or fp8")
-      ->check(CLI::IsMember({"int8", "int4-g32", "int4-g64", "int4-g128", "fp8"}));
-  app.add_option("--precision", precision, "fast or exact")
-      ->check(CLI::IsMember({"fast", "exact"}));
-  app.add_option("--weights", weights,
-                 "of a config.json: random or seed; the shapes are what matters")
-      ->check(CLI::IsMember({"random", "seed"}));
-  app.add_option("-j,--jobs", o.threads, "threads that compile (default: all)")
-      ->check(CLI::Range(1, 256));
-  app.add_flag("--quiet", o.quiet, "print nothing but errors");
-  auto parsed = cli::parse(app, argc, argv);
+  command.option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
+      .required();
+  command.option("-o,--output", o.output, "the file of rows to write (default: standard output)");
+  command.option("--isa", isa, "the level to tune (default: the best of this machine)")
+      .oneOf({"avx2", "avx512"});
+  command.option("--seconds", o.tuneSeconds, "how long to measure, about (default: 60)")
+      .range(0.1, 86400.0);
+  command
+      .option("--quantize", quantize,
+              "as ingot compile has it: int8, int4-g32, int4-g64, int4-g128 or fp8")
+      .oneOf({"int8", "int4-g32", "int4-g64", "int4-g128", "fp8"});
+  command.option("--precision", precision, "fast or exact").oneOf({"fast", "exact"});
+  command
+      .option("--weights", weights, "of a config.json: random or seed; the shapes are what matters")
+      .oneOf({"random", "seed"});
+  command.option("-j,--jobs", o.threads, "threads that compile (default: all)").range(1, 256);
+  command.flag("--quiet", o.quiet, "print nothing but errors");
+  auto parsed = command.parse(argc, argv);
   if (!parsed)
     return parsed.error();
   if (!*parsed)

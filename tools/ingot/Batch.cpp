@@ -274,20 +274,23 @@ Result<int> Batch::summary(double seconds) const {
 
 } // namespace
 
-Action defineBatch(CLI::App &app) {
+Action defineBatch(CommandLine &command) {
   auto options = std::make_shared<BatchOptions>();
-  options->engine.define(app);
-  app.add_option("-i,--input", options->input, "requests, one JSON object a line")->required();
-  app.add_option("-o,--output", options->output,
-                 "results; one that exists is gone on with: what has a line there is skipped")
-      ->required();
+  options->engine.define(command);
+  command.option("-i,--input", options->input, "requests, one JSON object a line").required();
+  command
+      .option("-o,--output", options->output,
+              "results; one that exists is gone on with: what has a line there is skipped")
+      .required();
   const char *service = "Service";
-  app.add_option("--model-name", options->modelName,
-                 "what requests call the model (default: its name in the engine)")
-      ->group(service);
-  options->served.define(app, service);
-  examples(app, "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl\n"
-                "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl --max-seqs 64\n");
+  command
+      .option("--model-name", options->modelName,
+              "what requests call the model (default: its name in the engine)")
+      .group(service);
+  options->served.define(command, service);
+  command.examples(
+      "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl\n"
+      "  ingot batch smollm2.ingot -i requests.jsonl -o results.jsonl --max-seqs 64\n");
   return [options]() -> Result<int> {
     // Both files before the engine, which takes longer.
     auto input = BatchInput::open(options->input);

@@ -358,15 +358,12 @@ Result<int> bench(const BenchOptions &options) {
 
 } // namespace
 
-Action defineBench(CLI::App &app) {
+Action defineBench(CommandLine &command) {
   auto options = std::make_shared<BenchOptions>();
-  options->engine.define(app);
+  options->engine.define(command);
   auto list = [&](const char *name, std::vector<int64_t> &values, const char *help,
                   int64_t least = 0, int64_t most = int64_t{1} << 24) {
-    app.add_option(name, values, help)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(least, most));
+    command.option(name, values, help).separatedBy(',').takesOne().range(least, most);
   };
   list("-p,--prompt", options->prompts, "prompt lengths (default: 512)");
   list("-n,--new", options->news, "numbers of new ids (default: 128)");
@@ -376,14 +373,14 @@ Action defineBench(CLI::App &app) {
        int64_t{1} << 16);
   list("--parallel", options->parallel,
        "numbers of requests at once, of 128 prompt ids and 64 new ones each", 0, int64_t{1} << 16);
-  app.add_option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--format", options->format, "how to print (default: md)")
-      ->check(CLI::IsMember({"md", "json", "jsonl", "csv"}));
-  examples(app, "  ingot bench smollm2.ingot\n"
-                "  ingot bench smollm2.ingot -p 0 -n 128 --batch 1,8,32\n"
-                "  ingot bench smollm2.ingot -p 512,2048 -n 128 --depth 0,4096 --parallel 8,32 "
-                "--format json\n");
+  command.option("-r,--repeat", options->repeat, "measurements of each (default: 5)")
+      .range(1, 1000);
+  command.option("--format", options->format, "how to print (default: md)")
+      .oneOf({"md", "json", "jsonl", "csv"});
+  command.examples("  ingot bench smollm2.ingot\n"
+                   "  ingot bench smollm2.ingot -p 0 -n 128 --batch 1,8,32\n"
+                   "  ingot bench smollm2.ingot -p 512,2048 -n 128 --depth 0,4096 --parallel 8,32 "
+                   "--format json\n");
   return [options] {
     for (auto *values : {&options->prompts, &options->news, &options->parallel})
       std::erase(*values, 0); // -p 0 leaves the prompt test out

@@ -539,41 +539,41 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
 
 } // namespace
 
-Action defineBenchKernels(CLI::App &app) {
+Action defineBenchKernels(CommandLine &command) {
   auto options = std::make_shared<BenchKernelsOptions>();
   EngineOptions &engine = options->engine;
-  app.add_option("MODEL", engine.model,
-                 "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
-      ->required();
-  engine.common.define(app);
-  engine.gpu.define(app);
-  engine.compile.define(app);
+  command
+      .option("MODEL", engine.model,
+              "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
+      .required();
+  engine.common.define(command);
+  engine.gpu.define(command);
+  engine.compile.define(command);
   auto list = [&](const char *name, std::vector<int64_t> &values, const char *help) {
-    app.add_option(name, values, help)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+    command.option(name, values, help)
+        .separatedBy(',')
+        .takesOne()
+        .range(int64_t{1}, int64_t{1} << 20);
   };
   list("--tokens", options->tokens,
        "tokens of a step: few are as many sequences that decode, more than 256 a prompt");
-  app.add_option("--decode-up-to", options->decodeUpTo, "instead of 256")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 16));
+  command.option("--decode-up-to", options->decodeUpTo, "instead of 256")
+      .range(int64_t{0}, int64_t{1} << 16);
   list("--context", options->contexts, "positions that attention reads");
-  app.add_option("--kernel", options->kernels, "this kernel alone (repeatable)")
-      ->allow_extra_args(false);
-  app.add_option("--edges", options->edges,
-                 "on a GPU: how a launch follows the one before it (default: both)")
-      ->check(CLI::IsMember({"programmatic", "full", "both"}));
-  app.add_option("-r,--repeats", options->repeats, "runs of each (default: 20)")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--kv-memory", engine.limits.kvMemory,
-                 "bytes for KV pages (default: what the steps take, as far as memory allows)")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--format", options->format, "how to print (default: md)")
-      ->check(CLI::IsMember({"md", "jsonl"}));
-  examples(app, "  ingot bench-kernels E\n"
-                "  ingot bench-kernels E --device cuda --tokens 1,64,2048 --format jsonl\n"
-                "  ingot bench-kernels E --kernel attention_0 --context 1024,32768\n");
+  command.option("--kernel", options->kernels, "this kernel alone (repeatable)").takesOne();
+  command
+      .option("--edges", options->edges,
+              "on a GPU: how a launch follows the one before it (default: both)")
+      .oneOf({"programmatic", "full", "both"});
+  command.option("-r,--repeats", options->repeats, "runs of each (default: 20)").range(1, 1000);
+  command
+      .option("--kv-memory", engine.limits.kvMemory,
+              "bytes for KV pages (default: what the steps take, as far as memory allows)")
+      .bytes();
+  command.option("--format", options->format, "how to print (default: md)").oneOf({"md", "jsonl"});
+  command.examples("  ingot bench-kernels E\n"
+                   "  ingot bench-kernels E --device cuda --tokens 1,64,2048 --format jsonl\n"
+                   "  ingot bench-kernels E --kernel attention_0 --context 1024,32768\n");
   return [options] { return benchKernels(*options); };
 }
 

@@ -248,83 +248,88 @@ Result<int> benchServe(BenchServeOptions options) {
 
 } // namespace
 
-Action defineBenchServe(CLI::App &app) {
+Action defineBenchServe(CommandLine &command) {
   auto options = std::make_shared<BenchServeOptions>();
-  const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
-  const auto tokens = CLI::Range(int64_t{0}, int64_t{1} << 24);
-  app.add_option("URL", options->url, "the server, as http://127.0.0.1:8000")->required();
-  app.add_option("--route", options->route, "what is asked: completions or chat")
-      ->check(CLI::IsMember({"completions", "chat"}))
-      ->capture_default_str();
-  app.add_option("--model", options->model, "model (default: the first that the server lists)");
-  app.add_option("--api-key", options->apiKey, "the server's key");
+  constexpr int64_t kMost = int64_t{1} << 40, kMostTokens = int64_t{1} << 24;
+  command.option("URL", options->url, "the server, as http://127.0.0.1:8000").required();
+  command.option("--route", options->route, "what is asked: completions or chat")
+      .oneOf({"completions", "chat"})
+      .showDefault();
+  command.option("--model", options->model, "model (default: the first that the server lists)");
+  command.option("--api-key", options->apiKey, "the server's key");
   const char *load = "Load";
-  app.add_option("--users", options->users,
-                 "clients that ask again when they are answered; with --rate: the most at once")
-      ->check(positive)
-      ->group(load);
-  app.add_option("--rate", options->load.rate, "requests a second, whether answered or not")
-      ->check(CLI::Range(1e-6, 1e6))
-      ->group(load);
-  app.add_option("--burstiness", options->load.burstiness,
-                 "shape of the gaps: 1 is a Poisson process, less is burstier")
-      ->check(CLI::Range(1e-3, 1e6))
-      ->capture_default_str()
-      ->group(load);
-  app.add_option("--requests", options->load.requests, "requests in all")
-      ->check(positive)
-      ->capture_default_str()
-      ->group(load);
-  app.add_option("--duration", options->load.duration, "seconds after which no request begins")
-      ->check(CLI::Range(1e-3, 1e9))
-      ->group(load);
-  app.add_option("--disconnect", options->load.disconnect,
-                 "share of the clients that leave at a random time")
-      ->check(CLI::Range(0.0, 1.0))
-      ->group(load);
-  app.add_option("--seed", options->load.seed, "of prompts, gaps and leavings")
-      ->capture_default_str()
-      ->group(load);
+  command
+      .option("--users", options->users,
+              "clients that ask again when they are answered; with --rate: the most at once")
+      .range(int64_t{1}, kMost)
+      .group(load);
+  command.option("--rate", options->load.rate, "requests a second, whether answered or not")
+      .range(1e-6, 1e6)
+      .group(load);
+  command
+      .option("--burstiness", options->load.burstiness,
+              "shape of the gaps: 1 is a Poisson process, less is burstier")
+      .range(1e-3, 1e6)
+      .showDefault()
+      .group(load);
+  command.option("--requests", options->load.requests, "requests in all")
+      .range(int64_t{1}, kMost)
+      .showDefault()
+      .group(load);
+  command.option("--duration", options->load.duration, "seconds after which no request begins")
+      .range(1e-3, 1e9)
+      .group(load);
+  command
+      .option("--disconnect", options->load.disconnect,
+              "share of the clients that leave at a random time")
+      .range(0.0, 1.0)
+      .group(load);
+  command.option("--seed", options->load.seed, "of prompts, gaps and leavings")
+      .showDefault()
+      .group(load);
   const char *asked = "Prompts";
-  app.add_option("--prompt-tokens", options->shape.promptTokens, "tokens of a prompt")
-      ->check(positive)
-      ->capture_default_str()
-      ->group(asked);
-  app.add_option("--output-tokens", options->shape.outputTokens, "most new tokens")
-      ->check(positive)
-      ->capture_default_str()
-      ->group(asked);
-  app.add_option("--prefix-tokens", options->shape.prefixTokens,
-                 "tokens in front of each prompt, the same for all")
-      ->check(tokens)
-      ->group(asked);
-  app.add_option("--range-ratio", options->shape.rangeRatio,
-                 "R: lengths from n (1 - R) to n (1 + R)")
-      ->check(CLI::Range(0.0, 1.0))
-      ->group(asked);
-  app.add_option("--prompts", options->promptsFile,
-                 "a file of requests: ShareGPT, OpenAI bodies or {\"prompt\"}, JSON lines or array")
-      ->group(asked);
-  app.add_option("--temperature", options->temperature, "(default: the server's)")
-      ->check(CLI::Range(0.0, 2.0))
-      ->group(asked);
-  app.add_flag("--ignore-eos", options->ignoreEos, "answers go on to their most tokens")
-      ->group(asked);
+  command.option("--prompt-tokens", options->shape.promptTokens, "tokens of a prompt")
+      .range(int64_t{1}, kMost)
+      .showDefault()
+      .group(asked);
+  command.option("--output-tokens", options->shape.outputTokens, "most new tokens")
+      .range(int64_t{1}, kMost)
+      .showDefault()
+      .group(asked);
+  command
+      .option("--prefix-tokens", options->shape.prefixTokens,
+              "tokens in front of each prompt, the same for all")
+      .range(int64_t{0}, kMostTokens)
+      .group(asked);
+  command
+      .option("--range-ratio", options->shape.rangeRatio, "R: lengths from n (1 - R) to n (1 + R)")
+      .range(0.0, 1.0)
+      .group(asked);
+  command
+      .option("--prompts", options->promptsFile,
+              "a file of requests: ShareGPT, OpenAI bodies or {\"prompt\"}, JSON lines or array")
+      .group(asked);
+  command.option("--temperature", options->temperature, "(default: the server's)")
+      .range(0.0, 2.0)
+      .group(asked);
+  command.flag("--ignore-eos", options->ignoreEos, "answers go on to their most tokens")
+      .group(asked);
   const char *results = "Results";
-  app.add_option("--goodput", options->goodput,
-                 "ttft:MS,tpot:MS,itl:MS,e2el:MS: count the requests that keep to all of these")
-      ->group(results);
-  app.add_option("--percentiles", options->percentiles, "of the latencies")
-      ->capture_default_str()
-      ->group(results);
-  app.add_option("--json", options->jsonFile,
-                 "write the result here; -: to stdout, as all there is")
-      ->group(results);
-  app.add_flag("--details", options->details, "figures of each request in it")->group(results);
-  app.add_flag("--quiet", options->quiet, "no progress")->group(results);
-  examples(app, "  ingot bench-serve http://127.0.0.1:8000 --users 32 --requests 128\n"
-                "  ingot bench-serve http://127.0.0.1:8000 --rate 4 --duration 60 --goodput "
-                "ttft:500,itl:100\n");
+  command
+      .option("--goodput", options->goodput,
+              "ttft:MS,tpot:MS,itl:MS,e2el:MS: count the requests that keep to all of these")
+      .group(results);
+  command.option("--percentiles", options->percentiles, "of the latencies")
+      .showDefault()
+      .group(results);
+  command
+      .option("--json", options->jsonFile, "write the result here; -: to stdout, as all there is")
+      .group(results);
+  command.flag("--details", options->details, "figures of each request in it").group(results);
+  command.flag("--quiet", options->quiet, "no progress").group(results);
+  command.examples("  ingot bench-serve http://127.0.0.1:8000 --users 32 --requests 128\n"
+                   "  ingot bench-serve http://127.0.0.1:8000 --rate 4 --duration 60 --goodput "
+                   "ttft:500,itl:100\n");
   return [options] { return benchServe(*options); };
 }
 

@@ -318,21 +318,22 @@ Result<int> chat(const ChatOptions &options) {
 
 } // namespace
 
-Action defineChat(CLI::App &app) {
+Action defineChat(CommandLine &command) {
   auto options = std::make_shared<ChatOptions>();
-  options->engine.define(app);
-  options->sampling.define(app);
-  app.add_option("--chat-template", options->chatTemplate,
+  options->engine.define(command);
+  options->sampling.define(command);
+  command.option("--chat-template", options->chatTemplate,
                  "a Jinja file instead of the engine's template");
-  app.add_flag("--trust-content", options->trustContent,
+  command.flag("--trust-content", options->trustContent,
                "control tokens in messages (<|im_end|>) are control tokens, not text");
-  app.add_option("--system", options->system, "the system message");
-  app.add_option("-n,--max-tokens", options->newIds, "new tokens at most in one answer")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  app.add_flag("--verbose", options->verbose, "speed after each answer");
-  examples(app, "  ingot chat smollm2.ingot\n"
-                "  ingot chat gemma3.ingot --chat-template gemma.jinja --temp 0.7 --context 8192\n"
-                "  echo \"What is a compiler?\" | ingot chat smollm2.ingot --quiet\n");
+  command.option("--system", options->system, "the system message");
+  command.option("-n,--max-tokens", options->newIds, "new tokens at most in one answer")
+      .range(int64_t{1}, int64_t{1} << 30);
+  command.flag("--verbose", options->verbose, "speed after each answer");
+  command.examples(
+      "  ingot chat smollm2.ingot\n"
+      "  ingot chat gemma3.ingot --chat-template gemma.jinja --temp 0.7 --context 8192\n"
+      "  echo \"What is a compiler?\" | ingot chat smollm2.ingot --quiet\n");
   return [options] { return chat(*options); };
 }
 

@@ -1,15 +1,14 @@
 //===- Command.h - What a subcommand of `ingot` is ------------------------===//
 //
-// One file per subcommand. It defines its options on a CLI::App of its own and gives
-// back what to do once they are parsed. Each has its own App, not a subcommand of
-// one big App: CLI11 would take a prompt that happens to be "run" for a subcommand,
+// One file per subcommand. It defines its options on a CommandLine of its own and gives
+// back what to do once they are parsed. Each has its own, not a subcommand of
+// one big command: CLI11 would take a prompt that happens to be "run" for a subcommand,
 // and only the options of the command that was typed are built.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/options/CommandLine.h"
 
 #include <functional>
 #include <span>
@@ -22,29 +21,29 @@ using Action = std::function<Result<int>()>;
 struct Command {
   const char *name;
   const char *summary; ///< one line of `ingot --help`
-  Action (*define)(CLI::App &app);
+  Action (*define)(CommandLine &command);
 };
 
 /// In the order of `ingot --help`.
 std::span<const Command> commands();
 
-Action defineCompile(CLI::App &app);
-Action definePasses(CLI::App &app);
-Action defineRun(CLI::App &app);
-Action defineChat(CLI::App &app);
-Action defineServe(CLI::App &app);
-Action defineBatch(CLI::App &app);
-Action defineScore(CLI::App &app);
-Action defineLogits(CLI::App &app);
-Action defineTokenize(CLI::App &app);
-Action defineInspect(CLI::App &app);
-Action defineVerify(CLI::App &app);
-Action defineBench(CLI::App &app);
-Action defineSimulate(CLI::App &app);
-Action defineBenchKernels(CLI::App &app);
-Action defineBenchServe(CLI::App &app);
-Action defineTune(CLI::App &app);
-Action defineDoctor(CLI::App &app);
-Action defineCompletion(CLI::App &app);
+Action defineCompile(CommandLine &command);
+Action definePasses(CommandLine &command);
+Action defineRun(CommandLine &command);
+Action defineChat(CommandLine &command);
+Action defineServe(CommandLine &command);
+Action defineBatch(CommandLine &command);
+Action defineScore(CommandLine &command);
+Action defineLogits(CommandLine &command);
+Action defineTokenize(CommandLine &command);
+Action defineInspect(CommandLine &command);
+Action defineVerify(CommandLine &command);
+Action defineBench(CommandLine &command);
+Action defineSimulate(CommandLine &command);
+Action defineBenchKernels(CommandLine &command);
+Action defineBenchServe(CommandLine &command);
+Action defineTune(CommandLine &command);
+Action defineDoctor(CommandLine &command);
+Action defineCompletion(CommandLine &command);
 
 } // namespace ingot::cli

@@ -9,25 +9,25 @@
 
 namespace ingot::cli {
 
-Action defineCompile(CLI::App &app) {
+Action defineCompile(CommandLine &command) {
   for (const char *flag :
        {"--target",     "--quantize", "--kv",         "--precision", "--weights", "--seed",
         "--cache",      "--recipe",   "--patterns",   "--plugin",    "--insert",  "--disable",
         "--dump-after", "--emit",     "--remarks",    "-o",          "-j",        "--chat-template",
         "--tune-for",   "--tuning",   "--ignore-key", "--kernel"})
-    app.add_option(flag);
+    command.option(flag);
   for (const char *flag :
        {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning", "--brief"})
-    app.add_flag(flag);
+    command.flag(flag);
   return nullptr;
 }
 
-Action definePasses(CLI::App &app) {
+Action definePasses(CommandLine &command) {
   auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "the passes as JSON");
-  examples(app,
-           "  ingot passes\n"
-           "Those marked (--disable) may be left out: ingot compile MODEL --disable PASS -o E\n");
+  command.flag("--json", *json, "the passes as JSON");
+  command.examples(
+      "  ingot passes\n"
+      "Those marked (--disable) may be left out: ingot compile MODEL --disable PASS -o E\n");
   return [json] {
     const char *const arguments[] = {"ingot", "passes", "--json"};
     return callCompiler(*json ? 3 : 2, arguments);

@@ -9,22 +9,10 @@ namespace ingot::cli {
 
 namespace {
 
-/// Long options, and short ones without a long name. What the help hides stays hidden.
 std::vector<std::string> optionsOf(const Command &command) {
-  CLI::App app;
-  command.define(app);
-  std::vector<std::string> names = {"--help"};
-  for (const CLI::Option *option : app.get_options()) {
-    const bool hidden = option->get_group().empty();
-    if (option->check_lname("help") || option->get_positional() || hidden)
-      continue;
-    if (!option->get_lnames().empty())
-      names.push_back("--" + option->get_lnames().front());
-    else
-      for (const std::string &name : option->get_snames())
-        names.push_back("-" + name);
-  }
-  return names;
+  CommandLine line;
+  command.define(line);
+  return line.optionNames();
 }
 
 std::string joined(const std::vector<std::string> &words) {
@@ -97,13 +85,10 @@ std::string fish() {
 
 } // namespace
 
-Action defineCompletion(CLI::App &app) {
+Action defineCompletion(CommandLine &command) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  app.footer(
-      "\nExamples:\n  ingot completion bash > ~/.local/share/bash-completion/completions/ingot\n");
+  command.option("SHELL", *shell, "bash, zsh or fish").required().oneOf({"bash", "zsh", "fish"});
+  command.examples("  ingot completion bash > ~/.local/share/bash-completion/completions/ingot\n");
   return [shell]() -> Result<int> {
     emit(*shell == "bash" ? bash() : *shell == "zsh" ? zsh() : fish());
     return 0;

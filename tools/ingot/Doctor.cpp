@@ -128,13 +128,13 @@ Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
 
 } // namespace
 
-Action defineDoctor(CLI::App &app) {
+Action defineDoctor(CommandLine &command) {
   auto common = std::make_shared<CommonOptions>();
   auto compile = std::make_shared<CompileOptions>();
-  common->define(app);
-  app.remove_option(app.get_option("--trace")); // nothing runs
-  app.add_option("--cache", compile->cacheFolder, "the cache folder to look at");
-  examples(app, "  ingot doctor\n");
+  common->define(command);
+  command.remove(command.find("--trace")); // nothing runs
+  command.option("--cache", compile->cacheFolder, "the cache folder to look at");
+  command.examples("  ingot doctor\n");
   return [=] { return doctor(*common, *compile); };
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/import/Checkpoint.h"
 #include "runtime/engine/CacheName.h"
 #include "runtime/engine/Header.h"
+#include "runtime/formats/KvFormat.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
 
@@ -16,38 +17,40 @@ namespace ingot::cli {
 
 namespace fs = std::filesystem;
 
-CLI::Validator seedRange() {
-  return {[](std::string &text) {
-            uint64_t seed = 0;
-            auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
-            return failure == std::errc() && end == text.data() + text.size()
-                       ? std::string()
-                       : text + " is no whole number from 0 to 18446744073709551615";
-          },
-          ""};
+std::string seedProblem(const std::string &text) {
+  uint64_t seed = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  return failure == std::errc() && end == text.data() + text.size()
+             ? ""
+             : text + " is no whole number from 0 to 18446744073709551615";
 }
 
-void CompileOptions::define(CLI::App &app) {
+void CompileOptions::define(CommandLine &command) {
   const char *group = "Where MODEL is a checkpoint (see ingot compile --help)";
-  app.add_option("--target", targets, "cpu, cpu:avx2, cpu:avx512 (repeatable)")
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_option("--quantize", quantize,
-                 "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating weights")
-      ->group(group);
-  app.add_option("--ignore-key", ignoredKeys, "a key of its configuration that changes nothing")
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_option("--kv", kv, "f32, bf16, f16 or int8; fp8 on GPUs")->group(group);
-  app.add_option("--precision", precision, "fast (default) or exact")->group(group);
-  app.add_option("--weights", weights,
-                 "random (packed) or seed (made at load): weights made up, as for a config.json")
-      ->group(group);
-  app.add_option("--weights-seed", weightsSeed, "the seed of --weights (default: 0)")
-      ->check(seedRange())
-      ->group(group);
-  app.add_option("--cache", cacheFolder, "folder for compiled engines (default: ~/.cache/ingot)")
-      ->group(group);
+  command.option("--target", targets, "cpu, cpu:avx2, cpu:avx512 (repeatable)")
+      .takesOne()
+      .group(group);
+  command
+      .option("--quantize", quantize,
+              "int8, int4-g32, int4-g64, int4-g128 or fp8 for floating weights")
+      .group(group);
+  command.option("--ignore-key", ignoredKeys, "a key of its configuration that changes nothing")
+      .takesOne()
+      .group(group);
+  command
+      .option("--kv", kv,
+              kvFormatNames(isOfCpus, "or") + "; on GPUs " + kvFormatNames(isOfGpus, "or"))
+      .group(group);
+  command.option("--precision", precision, "fast (default) or exact").group(group);
+  command
+      .option("--weights", weights,
+              "random (packed) or seed (made at load): weights made up, as for a config.json")
+      .group(group);
+  command.option("--weights-seed", weightsSeed, "the seed of --weights (default: 0)")
+      .check(seedProblem)
+      .group(group);
+  command.option("--cache", cacheFolder, "folder for compiled engines (default: ~/.cache/ingot)")
+      .group(group);
 }
 
 std::vector<std::string> CompileOptions::arguments() const {

@@ -13,8 +13,7 @@
 #pragma once
 
 #include "runtime/error/Error.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/options/CommandLine.h"
 
 #include <optional>
 #include <string>
@@ -23,7 +22,7 @@
 namespace ingot::cli {
 
 /// Of a seed: 0 to 2^64-1. CLI11 alone lets a sign and an overflow pass.
-CLI::Validator seedRange();
+std::string seedProblem(const std::string &text);
 
 /// The options of `ingot compile` that `run` and its like pass on.
 struct CompileOptions {
@@ -31,7 +30,7 @@ struct CompileOptions {
   std::string quantize, kv, precision, weights, cacheFolder;
   std::optional<uint64_t> weightsSeed;
 
-  void define(CLI::App &app);
+  void define(CommandLine &command);
   /// As arguments of `ingot compile`; what the cache key covers.
   std::vector<std::string> arguments() const;
 };

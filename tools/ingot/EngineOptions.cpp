@@ -11,23 +11,24 @@
 
 namespace ingot::cli {
 
-void CommonOptions::define(CLI::App &app) {
+void CommonOptions::define(CommandLine &command) {
   const char *group = "Everywhere";
-  app.add_option("--device", device,
-                 "where to run (default: cpu, unless the engine has code for GPUs alone)")
-      ->check(CLI::IsMember({"cpu", "cuda", "cuda-emulator"}))
-      ->group(group);
-  app.add_option("--isa", isa,
-                 "pin the CPU level: avx2 or avx512 (default: the best of this machine)")
-      ->check(CLI::IsMember({"avx2", "avx512"}))
-      ->group(group);
-  app.add_option("--threads", threads, "threads (default: every processor)")
-      ->check(CLI::Range(1, 1024))
-      ->group(group);
-  app.add_option("--trace", trace, "write a Chrome trace of every launch to this file")
-      ->group(group);
-  app.add_flag("--quiet", quiet, "the answer only, nothing on stderr but errors")->group(group);
-  app.add_flag("--json", json, "the answer as JSON")->group(group);
+  command
+      .option("--device", device,
+              "where to run (default: cpu, unless the engine has code for GPUs alone)")
+      .oneOf({"cpu", "cuda", "cuda-emulator"})
+      .group(group);
+  command
+      .option("--isa", isa, "pin the CPU level: avx2 or avx512 (default: the best of this machine)")
+      .oneOf({"avx2", "avx512"})
+      .group(group);
+  command.option("--threads", threads, "threads (default: every processor)")
+      .range(1, 1024)
+      .group(group);
+  command.option("--trace", trace, "write a Chrome trace of every launch to this file")
+      .group(group);
+  command.flag("--quiet", quiet, "the answer only, nothing on stderr but errors").group(group);
+  command.flag("--json", json, "the answer as JSON").group(group);
 }
 
 void CommonOptions::say(std::string_view line) const {
@@ -35,33 +36,39 @@ void CommonOptions::say(std::string_view line) const {
     note(line);
 }
 
-void LimitOptions::define(CLI::App &app) {
+constexpr int64_t kMostOfAnything = int64_t{1} << 40;
+
+void LimitOptions::define(CommandLine &command) {
   const char *group = "Limits (all memory is taken at the start)";
-  const auto atLeastOne = CLI::Range(int64_t{1}, int64_t{1} << 40);
-  app.add_option("--context", context,
-                 "positions a sequence may have (default: the model's, at most 4096, halved until "
-                 "--max-seqs of them fit the free memory)")
-      ->check(atLeastOne)
-      ->group(group);
-  app.add_option("--max-seqs", maxSeqs, "sequences in one step")->check(atLeastOne)->group(group);
-  app.add_option("--max-batch-tokens", maxBatchTokens,
-                 "tokens in one step (default: 512; GPUs: 2048, less where memory is short)")
-      ->check(atLeastOne)
-      ->group(group);
-  app.add_option("--kv-memory", kvMemory,
-                 "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context; serve and "
-                 "batch: half of the free memory, of a GPU's half of what is left)")
-      ->transform(CLI::AsSizeValue(false))
-      ->group(group);
-  app.add_option(
-         "--swap", swap,
-         "bytes of host memory for KV pages of requests that were put aside (default: 1G for "
-         "serve and batch; else none, they are computed again)")
-      ->transform(CLI::AsSizeValue(false))
-      ->group(group);
-  app.add_flag("--no-prefix-cache", noPrefixCache,
-               "requests that begin alike do not share KV pages")
-      ->group(group);
+  command
+      .option("--context", context,
+              "positions a sequence may have (default: the model's, at most 4096, halved until "
+              "--max-seqs of them fit the free memory)")
+      .range(int64_t{1}, kMostOfAnything)
+      .group(group);
+  command.option("--max-seqs", maxSeqs, "sequences in one step")
+      .range(int64_t{1}, kMostOfAnything)
+      .group(group);
+  command
+      .option("--max-batch-tokens", maxBatchTokens,
+              "tokens in one step (default: 512; GPUs: 2048, less where memory is short)")
+      .range(int64_t{1}, kMostOfAnything)
+      .group(group);
+  command
+      .option("--kv-memory", kvMemory,
+              "bytes for KV pages, as 800M or 2GiB (default: max-seqs × context; serve and "
+              "batch: half of the free memory, of a GPU's half of what is left)")
+      .bytes()
+      .group(group);
+  command
+      .option("--swap", swap,
+              "bytes of host memory for KV pages of requests that were put aside (default: 1G for "
+              "serve and batch; else none, they are computed again)")
+      .bytes()
+      .group(group);
+  command
+      .flag("--no-prefix-cache", noPrefixCache, "requests that begin alike do not share KV pages")
+      .group(group);
 }
 
 /// 0 to 100, or the driver's choice.
@@ -74,14 +81,14 @@ static std::optional<int> parseCarveout(const std::string &text) {
   return whole && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
 }
 
-void GpuKnobs::define(CLI::App &app) {
+void GpuKnobs::define(CommandLine &command) {
   // The parser's own messages leave out the names of options that the help hides.
   auto hidden = [&](const char *name, std::string &value, const char *help, const char *allowed,
                     bool (*fits)(const std::string &)) {
     auto check = [=](const std::string &text) {
       return fits(text) ? "" : std::string(name) + " is " + text + ", allowed: " + allowed;
     };
-    app.add_option(name, value, help)->check(check)->group("");
+    command.option(name, value, help).check(check).group("");
   };
   hidden("--gpu-edges", edges, "how a kernel waits for the one before it", "programmatic, full",
          [](const std::string &text) { return text == "programmatic" || text == "full"; });
@@ -101,15 +108,15 @@ cuda::GpuOptions GpuKnobs::options() const {
   return options;
 }
 
-void EngineOptions::define(CLI::App &app) {
-  app.add_option("MODEL", model, "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
-      ->required();
-  common.define(app);
-  app.add_flag("--verify", verify, "check every byte of the engine before it runs")
-      ->group("Everywhere");
-  limits.define(app);
-  gpu.define(app);
-  compile.define(app);
+void EngineOptions::define(CommandLine &command) {
+  command.option("MODEL", model, "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
+      .required();
+  common.define(command);
+  command.flag("--verify", verify, "check every byte of the engine before it runs")
+      .group("Everywhere");
+  limits.define(command);
+  gpu.define(command);
+  compile.define(command);
 }
 
 Result<std::string> EngineOptions::enginePath() const {
@@ -215,31 +222,31 @@ std::string memoryLine(const runtime::Session &session) {
          "; " + std::string(session.target()) + ", " + session.device();
 }
 
-void SamplingOptions::define(CLI::App &app) {
+void SamplingOptions::define(CommandLine &command) {
   const char *group = "Sampling (default: what the checkpoint asks for, else greedy)";
-  app.add_flag("--greedy", greedy, "always the likeliest id")->group(group);
-  app.add_option("--temp,--temperature", temperature, "0: greedy")->group(group);
-  app.add_option("--top-k", topK, "keep the k likeliest; 0: all")->group(group);
-  app.add_option("--top-p", topP, "keep the likeliest that sum to p")->group(group);
-  app.add_option("--min-p", minP, "drop ids less likely than this times the likeliest")
-      ->group(group);
-  app.add_option("--typical", typicalP, "locally typical sampling; 1: off")->group(group);
-  app.add_option("--repetition-penalty", repetitionPenalty, "on ids of prompt and answer; 1: off")
-      ->group(group);
-  app.add_option("--presence-penalty", presencePenalty, "once for each id of the answer")
-      ->group(group);
-  app.add_option("--frequency-penalty", frequencyPenalty, "for each occurrence in the answer")
-      ->group(group);
-  app.add_option("--logit-bias", logitBias, "ID=VALUE, added to the logit of an id (repeatable)")
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_option("--seed", seed, "the same seed gives the same text (default: a new one each time)")
-      ->check(seedRange())
-      ->group(group);
-  app.add_option("--stop", stopStrings, "end before this text (repeatable)")
-      ->allow_extra_args(false)
-      ->group(group);
-  app.add_flag("--ignore-eos", ignoreEos, "go on where the model would stop")->group(group);
+  command.flag("--greedy", greedy, "always the likeliest id").group(group);
+  command.option("--temp,--temperature", temperature, "0: greedy").group(group);
+  command.option("--top-k", topK, "keep the k likeliest; 0: all").group(group);
+  command.option("--top-p", topP, "keep the likeliest that sum to p").group(group);
+  command.option("--min-p", minP, "drop ids less likely than this times the likeliest")
+      .group(group);
+  command.option("--typical", typicalP, "locally typical sampling; 1: off").group(group);
+  command.option("--repetition-penalty", repetitionPenalty, "on ids of prompt and answer; 1: off")
+      .group(group);
+  command.option("--presence-penalty", presencePenalty, "once for each id of the answer")
+      .group(group);
+  command.option("--frequency-penalty", frequencyPenalty, "for each occurrence in the answer")
+      .group(group);
+  command.option("--logit-bias", logitBias, "ID=VALUE, added to the logit of an id (repeatable)")
+      .takesOne()
+      .group(group);
+  command.option("--seed", seed, "the same seed gives the same text (default: a new one each time)")
+      .check(seedProblem)
+      .group(group);
+  command.option("--stop", stopStrings, "end before this text (repeatable)")
+      .takesOne()
+      .group(group);
+  command.flag("--ignore-eos", ignoreEos, "go on where the model would stop").group(group);
 }
 
 /// "42=-1.5" (or "42:-1.5").

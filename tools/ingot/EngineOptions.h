@@ -10,8 +10,6 @@
 #include "tools/ingot/EngineCache.h"
 #include "tools/options/CommandLine.h"
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +25,7 @@ struct CommonOptions {
   bool quiet = false;
   bool json = false;
 
-  void define(CLI::App &app);
+  void define(CommandLine &command);
   /// A line to stderr unless --quiet or --json.
   void say(std::string_view line) const;
 };
@@ -40,7 +38,7 @@ struct LimitOptions {
   std::optional<uint64_t> swap; ///< not given: what the command needs
   bool noPrefixCache = false;
 
-  void define(CLI::App &app);
+  void define(CommandLine &command);
 };
 
 /// What is compared on a device (docs/gpu.md): not in the help, without effect on CPUs.
@@ -49,7 +47,7 @@ struct GpuKnobs {
   std::string carveout; ///< empty: GpuOptions'
   std::string graphs = "on";
 
-  void define(CLI::App &app);
+  void define(CommandLine &command);
   cuda::GpuOptions options() const;
 };
 
@@ -62,7 +60,7 @@ struct EngineOptions {
   bool verify = false; ///< every byte of the engine, before it runs
 
   /// The positional MODEL, then everything above.
-  void define(CLI::App &app);
+  void define(CommandLine &command);
   /// The engine's path; compiles a checkpoint if it is not in the cache. E0121 before that
   /// where the trace could not be written.
   Result<std::string> enginePath() const;
@@ -88,7 +86,7 @@ struct SamplingOptions {
   std::vector<std::string> stopStrings;
   bool ignoreEos = false;
 
-  void define(CLI::App &app);
+  void define(CommandLine &command);
   /// The engine's defaults with what was given on top. A filter without a temperature
   /// turns sampling on (temperature 1); sampling without a seed draws one. E0104 for a
   /// bias that cannot be read.

@@ -93,44 +93,45 @@ Result<int> inspect(const InspectOptions &options) {
 
 } // namespace
 
-Action defineInspect(CLI::App &app) {
+Action defineInspect(CommandLine &command) {
   auto options = std::make_shared<InspectOptions>();
-  app.add_option("ENGINE", options->path, "an engine file")->required();
-  auto *html =
-      app.add_option("--html", options->html, "write the program as one self-contained page");
-  auto *verify = app.add_flag("--verify", options->verify, "check every byte, as ingot verify does")
-                     ->excludes(html);
-  auto *evidence = app.add_flag("--evidence", options->evidence,
-                                "the error of each pass against the interpreter")
-                       ->excludes(html)
-                       ->excludes(verify);
-  auto *roofline = app.add_flag("--roofline", options->roofline,
-                                "run it: each kernel's time against the machine's limits")
-                       ->excludes(html)
-                       ->excludes(verify)
-                       ->excludes(evidence);
-  app.add_option("--svg", options->svg, "with --roofline: the same as a picture")
-      ->type_name("FILE")
-      ->needs(roofline);
-  options->common.define(app);
-  app.get_option("--trace")->needs(roofline); // nothing else runs it
-  options->limits.define(app);
-  examples(
-      app,
+  command.option("ENGINE", options->path, "an engine file").required();
+  auto html =
+      command.option("--html", options->html, "write the program as one self-contained page");
+  auto verify = command.flag("--verify", options->verify, "check every byte, as ingot verify does")
+                    .excludes(html);
+  auto evidence =
+      command
+          .flag("--evidence", options->evidence, "the error of each pass against the interpreter")
+          .excludes(html)
+          .excludes(verify);
+  auto roofline = command
+                      .flag("--roofline", options->roofline,
+                            "run it: each kernel's time against the machine's limits")
+                      .excludes(html)
+                      .excludes(verify)
+                      .excludes(evidence);
+  command.option("--svg", options->svg, "with --roofline: the same as a picture")
+      .typeName("FILE")
+      .needs(roofline);
+  options->common.define(command);
+  command.find("--trace").needs(roofline); // nothing else runs it
+  options->limits.define(command);
+  command.examples(
       "  ingot inspect smollm2.ingot\n"
       "  ingot inspect smollm2.ingot --context 8192 --max-seqs 8      the memory that would take\n"
       "  ingot inspect smollm2.ingot --json | python3 -m json.tool\n");
   return [options] { return inspect(*options); };
 }
 
-Action defineVerify(CLI::App &app) {
+Action defineVerify(CommandLine &command) {
   auto options = std::make_shared<InspectOptions>();
-  app.add_option("ENGINE", options->path, "an engine file")->required();
-  options->common.define(app);
-  app.remove_option(app.get_option("--trace")); // nothing runs
-  examples(app, "  ingot verify smollm2.ingot\n"
-                "Hashes find damage, not attackers: an engine holds native code, so run only "
-                "engines that you built.\n");
+  command.option("ENGINE", options->path, "an engine file").required();
+  options->common.define(command);
+  command.remove(command.find("--trace")); // nothing runs
+  command.examples("  ingot verify smollm2.ingot\n"
+                   "Hashes find damage, not attackers: an engine holds native code, so run only "
+                   "engines that you built.\n");
   return [options] { return verify(options->path, options->common); };
 }
 

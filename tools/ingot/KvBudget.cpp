@@ -2,31 +2,14 @@
 #include "tools/ingot/KvBudget.h"
 
 #include "runtime/engine/Inspect.h"
+#include "tools/options/CommandLine.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-
-#include <CLI/CLI.hpp>
 
 namespace ingot::cli {
 
 using runtime::humanBytes;
-
-/// "800M", "2GiB", "123".
-static std::optional<uint64_t> parseSize(std::string text) {
-  uint64_t bytes = 0;
-  try {
-    if (!CLI::AsSizeValue(false)(text).empty()) // leaves the number in it
-      return std::nullopt;
-  } catch (const CLI::Error &) {
-    return std::nullopt;
-  }
-  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (failure != std::errc() || end != text.data() + text.size() || bytes == 0)
-    return std::nullopt;
-  return bytes;
-}
 
 Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
                                        const std::vector<KvUser> &users, uint64_t available) {
@@ -34,7 +17,7 @@ Result<std::vector<uint64_t>> divideKv(const std::vector<std::string> &given,
   uint64_t sum = 0, named = 0;
   for (const std::string &one : given) {
     const size_t sign = one.find('=');
-    const auto size = parseSize(one.substr(sign == one.npos ? 0 : sign + 1));
+    const auto size = parseBytes(one.substr(sign == one.npos ? 0 : sign + 1));
     if (!size || (sign == one.npos && sum))
       return Error{ExitCode::Usage, "E0556", "--kv-memory cannot be read: " + one,
                    size ? "the sum was given twice" : "",

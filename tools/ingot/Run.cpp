@@ -284,53 +284,59 @@ Result<int> run(const RunOptions &options) {
 
 } // namespace
 
-Action defineRun(CLI::App &app) {
+Action defineRun(CommandLine &command) {
   auto options = std::make_shared<RunOptions>();
-  options->engine.define(app);
-  options->sampling.define(app);
-  auto *text = app.add_option("TEXT", options->text, "the prompt (default: stdin)");
-  auto *prompt =
-      app.add_option("-p,--prompt", options->prompts, "the prompt")->expected(1)->excludes(text);
-  auto *file =
-      app.add_option("--prompts-file", options->promptsFile,
-                     "one {\"prompt\": …} or {\"prompt_ids\": …} a line, run as one batch; "
-                     "- is stdin")
-          ->excludes(text);
-  auto *ids = app.add_option("--prompt-ids", options->promptIds,
-                             "the prompt as ids, used as they are: 504,3575,282")
-                  ->delimiter(',')
-                  ->allow_extra_args(false)
-                  ->excludes(text)
-                  ->excludes(prompt)
-                  ->excludes(file);
-  app.add_option(
-         "-n,--max-tokens", options->newIds,
-         "new tokens at most (default: 256 or what fits; with --chat until the answer ends)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  auto *chat = app.add_flag("--chat", options->chat,
-                            "the prompt is a user's message: apply the chat template")
-                   ->excludes(ids);
-  app.add_option("--system", options->system, "a system message before it (with --chat)")
-      ->needs(chat);
-  app.add_option("--chat-template", options->chatTemplate,
-                 "a Jinja file instead of the engine's template (with --chat)")
-      ->needs(chat);
-  app.add_flag("--trust-content", options->trustContent,
-               "control tokens in messages (<|im_end|>) are control tokens, not text (with --chat)")
-      ->needs(chat);
-  app.add_option("--choices", options->choices,
-                 "answers to each prompt of a file, one after the other")
-      ->check(CLI::Range(1, Session::kMostChoices))
-      ->needs("--prompts-file");
-  app.add_option("--logprobs", options->logprobs,
-                 "log-probabilities of each id and the k likeliest (with --json)")
-      ->check(CLI::Range(0, runtime::kMaxTopLogprobs))
-      ->needs(app.get_option("--json"));
-  app.add_flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
-  examples(app,
-           "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
-           "  ingot run smollm2.ingot --chat \"What is a compiler?\" --temp 0.7 --seed 1\n"
-           "  ingot run smollm2.ingot --prompts-file prompts.jsonl -n 64 --json > answers.jsonl\n");
+  options->engine.define(command);
+  options->sampling.define(command);
+  auto text = command.option("TEXT", options->text, "the prompt (default: stdin)");
+  auto prompt =
+      command.option("-p,--prompt", options->prompts, "the prompt").onlyOnce().excludes(text);
+  auto file = command
+                  .option("--prompts-file", options->promptsFile,
+                          "one {\"prompt\": …} or {\"prompt_ids\": …} a line, run as one batch; "
+                          "- is stdin")
+                  .excludes(text);
+  auto ids = command
+                 .option("--prompt-ids", options->promptIds,
+                         "the prompt as ids, used as they are: 504,3575,282")
+                 .separatedBy(',')
+                 .takesOne()
+                 .excludes(text)
+                 .excludes(prompt)
+                 .excludes(file);
+  command
+      .option("-n,--max-tokens", options->newIds,
+              "new tokens at most (default: 256 or what fits; with --chat until the answer ends)")
+      .range(int64_t{1}, int64_t{1} << 30);
+  auto chat =
+      command
+          .flag("--chat", options->chat, "the prompt is a user's message: apply the chat template")
+          .excludes(ids);
+  command.option("--system", options->system, "a system message before it (with --chat)")
+      .needs(chat);
+  command
+      .option("--chat-template", options->chatTemplate,
+              "a Jinja file instead of the engine's template (with --chat)")
+      .needs(chat);
+  command
+      .flag("--trust-content", options->trustContent,
+            "control tokens in messages (<|im_end|>) are control tokens, not text (with --chat)")
+      .needs(chat);
+  command
+      .option("--choices", options->choices,
+              "answers to each prompt of a file, one after the other")
+      .range(1, Session::kMostChoices)
+      .needs(file);
+  command
+      .option("--logprobs", options->logprobs,
+              "log-probabilities of each id and the k likeliest (with --json)")
+      .range(0, runtime::kMaxTopLogprobs)
+      .needs(command.find("--json"));
+  command.flag("--verbose", options->verbose, "speed after the answer, also without a terminal");
+  command.examples(
+      "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
+      "  ingot run smollm2.ingot --chat \"What is a compiler?\" --temp 0.7 --seed 1\n"
+      "  ingot run smollm2.ingot --prompts-file prompts.jsonl -n 64 --json > answers.jsonl\n");
   return [options] { return run(*options); };
 }
 

@@ -132,29 +132,29 @@ Result<int> logits(const IdsOptions &options) {
   return options.engine.close(**session);
 }
 
-std::shared_ptr<IdsOptions> defineIds(CLI::App &app) {
+std::shared_ptr<IdsOptions> defineIds(CommandLine &command) {
   auto options = std::make_shared<IdsOptions>();
-  options->engine.define(app);
-  auto *ids = app.add_option("--ids", options->ids, "1,2,3");
-  app.add_option("--ids-file", options->idsFile, "a file with one JSON array of ids; - is stdin")
-      ->excludes(ids);
+  options->engine.define(command);
+  auto ids = command.option("--ids", options->ids, "1,2,3");
+  command.option("--ids-file", options->idsFile, "a file with one JSON array of ids; - is stdin")
+      .excludes(ids);
   return options;
 }
 
 } // namespace
 
-Action defineScore(CLI::App &app) {
-  auto options = defineIds(app);
-  examples(app, "  ingot score smollm2.ingot --ids-file text.json --json\n"
-                "nll[i] is of id i+1 given ids 0 to i; no BOS is added.\n");
+Action defineScore(CommandLine &command) {
+  auto options = defineIds(command);
+  command.examples("  ingot score smollm2.ingot --ids-file text.json --json\n"
+                   "nll[i] is of id i+1 given ids 0 to i; no BOS is added.\n");
   return [options] { return score(*options); };
 }
 
-Action defineLogits(CLI::App &app) {
-  auto options = defineIds(app);
-  app.add_option("--out", options->out, "the .npy to write: f32 [ids, vocabulary]")->required();
-  examples(app, "  ingot logits smollm2.ingot --ids 504,3575,282 --out logits.npy\n"
-                "Row i holds the logits after ids 0 to i; no BOS is added.\n");
+Action defineLogits(CommandLine &command) {
+  auto options = defineIds(command);
+  command.option("--out", options->out, "the .npy to write: f32 [ids, vocabulary]").required();
+  command.examples("  ingot logits smollm2.ingot --ids 504,3575,282 --out logits.npy\n"
+                   "Row i holds the logits after ids 0 to i; no BOS is added.\n");
   return [options] { return logits(*options); };
 }
 

@@ -352,88 +352,95 @@ Result<int> serve(ServeOptions options) {
 
 } // namespace
 
-Action defineServe(CLI::App &app) {
+Action defineServe(CommandLine &command) {
   auto options = std::make_shared<ServeOptions>();
-  options->engine.define(app);
+  options->engine.define(command);
   // Here it is of all models together, or of one by name.
-  CLI::Option *kvMemory = app.get_option("--kv-memory");
-  const std::string limits = kvMemory->get_group();
-  app.remove_option(kvMemory);
-  app.add_option("--kv-memory", options->kvMemory,
-                 "bytes for KV pages of all models, as 800M or 2GiB, which share them by need; "
-                 "NAME=SIZE: of one of them (default: half of the free memory, of a GPU's half of "
-                 "what is left)")
-      ->allow_extra_args(false)
-      ->group(limits);
+  Option kvMemory = command.find("--kv-memory");
+  const std::string limits = kvMemory.group();
+  command.remove(kvMemory);
+  command
+      .option("--kv-memory", options->kvMemory,
+              "bytes for KV pages of all models, as 800M or 2GiB, which share them by need; "
+              "NAME=SIZE: of one of them (default: half of the free memory, of a GPU's half of "
+              "what is left)")
+      .takesOne()
+      .group(limits);
   const char *service = "Service";
-  app.add_option("--host", options->http.host, "address to listen on")
-      ->capture_default_str()
-      ->group(service);
-  app.add_option("--port", options->http.port, "port; 0: any free one")
-      ->capture_default_str()
-      ->group(service);
-  app.add_option("--model-name", options->modelName,
-                 "what requests call the model (default: its name in the engine)")
-      ->group(service);
-  app.add_option("--model", options->moreModels, "NAME=PATH: one more engine (repeatable)")
-      ->allow_extra_args(false)
-      ->group(service);
-  app.add_option("--queue", options->queueRequests, "requests that may wait; more are answered 429")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
-      ->capture_default_str()
-      ->group(service);
-  app.add_option("--queue-tokens", options->queueTokens, "prompt tokens that may wait")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->capture_default_str()
-      ->group(service);
-  app.add_option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
-      ->check(CLI::NonNegativeNumber)
-      ->group(service);
-  app.add_option("--itl-ms", options->itlMs,
-                 "time between two tokens to keep to, when prompts come in (default: at most about "
-                 "twice that of a step without them)")
-      ->check(CLI::NonNegativeNumber)
-      ->group(service);
-  app.add_flag("--fair", options->fair,
-               "keys, or users within one, share alike (default: who comes first)")
-      ->group(service);
-  app.add_option("--drain", options->drainSeconds, "seconds that running requests have at the end")
-      ->check(CLI::Range(int64_t{0}, int64_t{86400}))
-      ->capture_default_str()
-      ->group(service);
-  app.add_option("--step-limit", options->stepLimit,
-                 "seconds after which a step of the engine counts as hung, and the server ends "
-                 "(default: 20 times "
-                 "what its costs say of the longest, 60 at least); 0: never")
-      ->check(CLI::Range(0.0, 1e6))
-      ->group(service);
-  options->served.define(app, service);
-  options->log.define(app);
+  command.option("--host", options->http.host, "address to listen on").showDefault().group(service);
+  command.option("--port", options->http.port, "port; 0: any free one")
+      .showDefault()
+      .group(service);
+  command
+      .option("--model-name", options->modelName,
+              "what requests call the model (default: its name in the engine)")
+      .group(service);
+  command.option("--model", options->moreModels, "NAME=PATH: one more engine (repeatable)")
+      .takesOne()
+      .group(service);
+  command.option("--queue", options->queueRequests, "requests that may wait; more are answered 429")
+      .range(int64_t{0}, int64_t{1} << 20)
+      .showDefault()
+      .group(service);
+  command.option("--queue-tokens", options->queueTokens, "prompt tokens that may wait")
+      .range(int64_t{1}, int64_t{1} << 40)
+      .showDefault()
+      .group(service);
+  command.option("--ttft-ms", options->ttftMs, "first tokens that are wanted within this time")
+      .notNegative()
+      .group(service);
+  command
+      .option("--itl-ms", options->itlMs,
+              "time between two tokens to keep to, when prompts come in (default: at most about "
+              "twice that of a step without them)")
+      .notNegative()
+      .group(service);
+  command
+      .flag("--fair", options->fair,
+            "keys, or users within one, share alike (default: who comes first)")
+      .group(service);
+  command.option("--drain", options->drainSeconds, "seconds that running requests have at the end")
+      .range(int64_t{0}, int64_t{86400})
+      .showDefault()
+      .group(service);
+  command
+      .option("--step-limit", options->stepLimit,
+              "seconds after which a step of the engine counts as hung, and the server ends "
+              "(default: 20 times "
+              "what its costs say of the longest, 60 at least); 0: never")
+      .range(0.0, 1e6)
+      .group(service);
+  options->served.define(command, service);
+  options->log.define(command);
   const char *access = "Access";
-  app.add_option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
-      ->allow_extra_args(false)
-      ->group(access);
-  app.add_option("--api-key-file", options->apiKeyFile,
-                 "a file with one key a line; # begins a comment")
-      ->group(access);
-  app.add_option("--allowed-origin", options->http.allowedOrigins,
-                 "a site whose pages may call (CORS; repeatable; * for all)")
-      ->allow_extra_args(false)
-      ->group(access);
-  app.add_option("--allowed-host", options->http.allowedHosts,
-                 "a Host header to serve besides this machine's (repeatable)")
-      ->allow_extra_args(false)
-      ->group(access);
-  auto *certificate =
-      app.add_option("--tls-cert", options->http.tlsCertificate, "PEM file: serve https")
-          ->group(access);
-  app.add_option("--tls-key", options->http.tlsKey, "PEM file of its key")
-      ->needs(certificate)
-      ->group(access);
-  examples(app, "  ingot serve smollm2.ingot\n"
-                "  ingot serve smollm2.ingot --port 8080 --api-key-file keys.txt --max-seqs 64\n"
-                "  curl localhost:8000/v1/chat/completions -H 'Content-Type: application/json' \\\n"
-                "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'\n");
+  command.option("--api-key", options->http.apiKeys, "a key that clients must give (repeatable)")
+      .takesOne()
+      .group(access);
+  command
+      .option("--api-key-file", options->apiKeyFile,
+              "a file with one key a line; # begins a comment")
+      .group(access);
+  command
+      .option("--allowed-origin", options->http.allowedOrigins,
+              "a site whose pages may call (CORS; repeatable; * for all)")
+      .takesOne()
+      .group(access);
+  command
+      .option("--allowed-host", options->http.allowedHosts,
+              "a Host header to serve besides this machine's (repeatable)")
+      .takesOne()
+      .group(access);
+  auto certificate =
+      command.option("--tls-cert", options->http.tlsCertificate, "PEM file: serve https")
+          .group(access);
+  command.option("--tls-key", options->http.tlsKey, "PEM file of its key")
+      .needs(certificate)
+      .group(access);
+  command.examples(
+      "  ingot serve smollm2.ingot\n"
+      "  ingot serve smollm2.ingot --port 8080 --api-key-file keys.txt --max-seqs 64\n"
+      "  curl localhost:8000/v1/chat/completions -H 'Content-Type: application/json' \\\n"
+      "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}]}'\n");
   return [options] { return serve(*options); };
 }
 

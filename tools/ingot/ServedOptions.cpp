@@ -10,29 +10,33 @@ namespace ingot::cli {
 constexpr int64_t kDefaultSeqs = 32;
 constexpr uint64_t kDefaultSwap = uint64_t(1) << 30;
 
-void ServedOptions::define(CLI::App &app, const char *group) {
-  app.add_option("--chat-template", chatTemplate, "a Jinja file instead of the engine's template")
-      ->group(group);
-  app.add_option("--tool-format", toolFormat,
-                 "how the model writes tool calls (default: what its chat template says)")
-      ->group(group);
-  app.add_option("--reasoning-format", reasoningFormat,
-                 "how the model marks reasoning; none: it does not")
-      ->group(group);
-  app.add_option("--max-choices", rules.mostChoices, "answers that a request may ask for (n)")
-      ->check(CLI::Range(1, runtime::Session::kMostChoices))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-prompts", rules.mostPrompts, "prompts that a request may have")
-      ->check(CLI::Range(size_t{1}, size_t{1} << 16))
-      ->capture_default_str()
-      ->group(group);
-  app.add_flag("--trust-content", rules.trustContent,
-               "control tokens that messages hold are read as such (default: they are text)")
-      ->group(group);
-  app.add_flag("--trust-request-chat-template", rules.ownTemplates,
-               "requests may bring a chat template of their own")
-      ->group(group);
+void ServedOptions::define(CommandLine &command, const char *group) {
+  command.option("--chat-template", chatTemplate, "a Jinja file instead of the engine's template")
+      .group(group);
+  command
+      .option("--tool-format", toolFormat,
+              "how the model writes tool calls (default: what its chat template says)")
+      .group(group);
+  command
+      .option("--reasoning-format", reasoningFormat,
+              "how the model marks reasoning; none: it does not")
+      .group(group);
+  command.option("--max-choices", rules.mostChoices, "answers that a request may ask for (n)")
+      .range(1, runtime::Session::kMostChoices)
+      .showDefault()
+      .group(group);
+  command.option("--max-prompts", rules.mostPrompts, "prompts that a request may have")
+      .range(size_t{1}, size_t{1} << 16)
+      .showDefault()
+      .group(group);
+  command
+      .flag("--trust-content", rules.trustContent,
+            "control tokens that messages hold are read as such (default: they are text)")
+      .group(group);
+  command
+      .flag("--trust-request-chat-template", rules.ownTemplates,
+            "requests may bring a chat template of their own")
+      .group(group);
 }
 
 runtime::SessionOptions ServedOptions::defaults(runtime::SessionOptions session) {

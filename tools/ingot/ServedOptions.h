@@ -14,7 +14,7 @@ struct ServedOptions {
   std::string toolFormat, reasoningFormat;
   api::RequestRules rules;
 
-  void define(CLI::App &app, const char *group);
+  void define(CommandLine &command, const char *group);
   /// Sequences, KV and swap memory of a server on top of `session`.
   static runtime::SessionOptions defaults(runtime::SessionOptions session);
   /// The model at engine.model. `session` and `service` hold what the command wants; sequences, KV

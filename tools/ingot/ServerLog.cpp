@@ -5,20 +5,21 @@
 
 namespace ingot::cli {
 
-void ServerLogOptions::define(CLI::App &app) {
+void ServerLogOptions::define(CommandLine &command) {
   const char *group = "Observation";
-  app.add_option("--log", log, "one line a request on stderr: text, json or none")
-      ->check(CLI::IsMember({"text", "json", "none"}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--log-file", file, "append the log to this file instead (SIGHUP opens it anew)")
-      ->group(group);
-  app.add_flag("--log-prompts", prompts,
-               "put requests' bodies into the log; without it no text of a request is in it")
-      ->group(group);
-  app.add_option("--otlp", collector,
-                 "send traces to this OpenTelemetry collector (http://HOST:4318)")
-      ->group(group);
+  command.option("--log", log, "one line a request on stderr: text, json or none")
+      .oneOf({"text", "json", "none"})
+      .showDefault()
+      .group(group);
+  command.option("--log-file", file, "append the log to this file instead (SIGHUP opens it anew)")
+      .group(group);
+  command
+      .flag("--log-prompts", prompts,
+            "put requests' bodies into the log; without it no text of a request is in it")
+      .group(group);
+  command
+      .option("--otlp", collector, "send traces to this OpenTelemetry collector (http://HOST:4318)")
+      .group(group);
 }
 
 Result<ServerLog> ServerLog::open(const ServerLogOptions &options, bool quiet,

@@ -7,8 +7,7 @@
 
 #include "runtime/service/observe/RequestLog.h"
 #include "runtime/service/observe/SpanExporter.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/options/CommandLine.h"
 
 namespace ingot::cli {
 
@@ -17,7 +16,7 @@ struct ServerLogOptions {
   std::string file, collector;
   bool prompts = false;
 
-  void define(CLI::App &app);
+  void define(CommandLine &command);
 };
 
 class ServerLog {

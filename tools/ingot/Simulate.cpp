@@ -261,19 +261,19 @@ Result<int> simulateAll(const SimulateOptions &options) {
 
 } // namespace
 
-Action defineSimulate(CLI::App &app) {
+Action defineSimulate(CommandLine &command) {
   auto options = std::make_shared<SimulateOptions>();
   SimulateOptions &o = *options;
   auto number = [&](const char *name, auto &value, const char *help, double least, double most) {
-    app.add_option(name, value, help)->check(CLI::Range(least, most));
+    command.option(name, value, help).range(least, most);
   };
-  app.add_option("ENGINE", o.engine, "an engine, whose costs the clock goes by");
-  app.add_option("--cost", o.cost,
+  command.option("ENGINE", o.engine, "an engine, whose costs the clock goes by");
+  command.option("--cost", o.cost,
                  "costs of steps instead: {\"points\": [[tokens, seconds], ...]}");
-  app.add_option("--trace", o.trace,
+  command.option("--trace", o.trace,
                  "recorded requests, a JSON object a line (docs/scheduling.md)");
   number("--rate", o.rate, "requests a second (default: 1)", 1e-6, 1e6);
-  app.add_flag("--bursty", o.bursty, "in bursts: gamma intervals");
+  command.flag("--bursty", o.bursty, "in bursts: gamma intervals");
   number("--burst", o.burst, "variance of bursts, in that of Poisson's (default: 8)", 1, 1e4);
   number("--users", o.closed, "a closed loop of so many users instead of a rate", 1, 100000);
   number("--tenants", o.load.users, "users that requests of an open load belong to, in turns", 1,
@@ -286,39 +286,40 @@ Action defineSimulate(CLI::App &app) {
   number("--long-tokens", o.load.longTokens, "length of a second class of prompts", 1, 1e6);
   number("--long-every", o.load.longEvery, "one of so many requests has such a one (default: 10)",
          1, 1e6);
-  app.add_option("--seed", o.load.seed, "of the requests (default: 1)");
-  app.add_option("--policy", o.orders, "fcfs, priority, fair (default: priority)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"fcfs", "priority", "fair"}));
-  app.add_option("--chunks", o.chunks, "balanced, whole (default: both)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"balanced", "whole"}));
-  app.add_option("--prompts", o.prompts,
-                 "who gets a step's prompt tokens: shortest; arrival, in steps as long as they "
-                 "take (default: shortest)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"shortest", "arrival"}));
+  command.option("--seed", o.load.seed, "of the requests (default: 1)");
+  command.option("--policy", o.orders, "fcfs, priority, fair (default: priority)")
+      .separatedBy(',')
+      .takesOne()
+      .oneOf({"fcfs", "priority", "fair"});
+  command.option("--chunks", o.chunks, "balanced, whole (default: both)")
+      .separatedBy(',')
+      .takesOne()
+      .oneOf({"balanced", "whole"});
+  command
+      .option("--prompts", o.prompts,
+              "who gets a step's prompt tokens: shortest; arrival, in steps as long as they "
+              "take (default: shortest)")
+      .separatedBy(',')
+      .takesOne()
+      .oneOf({"shortest", "arrival"});
   number("--ttft-ms", o.ttftMs, "goodput counts requests whose first id comes within", 0, 1e9);
   number("--itl-ms", o.itlMs, "and whose mean time between ids is within", 0, 1e9);
   number("--target-ttft-ms", o.targetTtftMs, "target that prompts are cut for", 0, 1e9);
   number("--target-itl-ms", o.targetItlMs, "likewise, between ids", 0, 1e9);
-  o.limits.define(app);
-  app.add_option("--page-bytes", o.pageBytes, "of a KV page, with --cost")
-      ->transform(CLI::AsSizeValue(false));
+  o.limits.define(command);
+  command.option("--page-bytes", o.pageBytes, "of a KV page, with --cost").bytes();
   number("--threads", o.threads, "that the engine's costs are shared by (default: 2)", 1, 4096);
-  app.add_option("--isa", o.isa, "level of the engine's code (default: the best it has)")
-      ->check(CLI::IsMember({"avx2", "avx512"}));
-  app.add_flag("--json", o.json, "machine-readable");
-  examples(app, "  ingot simulate smollm2.ingot --rate 2 --policy fcfs,fair --tenants 4\n"
-                "  ingot simulate smollm2.ingot --users 32 --prompt-tokens 128 --output-tokens 64 "
-                "--spread 0\n"
-                "  ingot simulate smollm2.ingot --rate 2 --prompt-tokens 30 --output-tokens 20 "
-                "--long-tokens 4000 --prompts shortest,arrival\n"
-                "  ingot simulate smollm2.ingot --trace day.jsonl --ttft-ms 1000 --itl-ms 100 "
-                "--json\n");
+  command.option("--isa", o.isa, "level of the engine's code (default: the best it has)")
+      .oneOf({"avx2", "avx512"});
+  command.flag("--json", o.json, "machine-readable");
+  command.examples(
+      "  ingot simulate smollm2.ingot --rate 2 --policy fcfs,fair --tenants 4\n"
+      "  ingot simulate smollm2.ingot --users 32 --prompt-tokens 128 --output-tokens 64 "
+      "--spread 0\n"
+      "  ingot simulate smollm2.ingot --rate 2 --prompt-tokens 30 --output-tokens 20 "
+      "--long-tokens 4000 --prompts shortest,arrival\n"
+      "  ingot simulate smollm2.ingot --trace day.jsonl --ttft-ms 1000 --itl-ms 100 "
+      "--json\n");
   return [options] { return simulateAll(*options); };
 }
 

@@ -89,20 +89,20 @@ Result<int> tokenize(const TokenizeOptions &options) {
 
 } // namespace
 
-Action defineTokenize(CLI::App &app) {
+Action defineTokenize(CommandLine &command) {
   auto options = std::make_shared<TokenizeOptions>();
-  options->engine.define(app);
-  app.remove_option(app.get_option("--trace")); // nothing runs
-  auto *text = app.add_option("--text", options->text, "the text");
-  app.add_option("--text-file", options->textFile, "a file of text; - is stdin (default)")
-      ->excludes(text);
-  app.add_flag("--no-special", options->noSpecial,
+  options->engine.define(command);
+  command.remove(command.find("--trace")); // nothing runs
+  auto text = command.option("--text", options->text, "the text");
+  command.option("--text-file", options->textFile, "a file of text; - is stdin (default)")
+      .excludes(text);
+  command.flag("--no-special", options->noSpecial,
                "add nothing (default: BOS where a plain prompt starts with it)");
-  app.add_flag("--lines", options->lines, "each line is a text: a JSON object of its ids a line");
-  examples(app, "  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"
-                "  ingot tokenize smollm2.ingot --text-file page.txt --no-special --json\n"
-                "  ingot tokenize smollm2.ingot --lines < questions.txt\n"
-                "Special strings in the text (<|im_start|>) become their one id.\n");
+  command.flag("--lines", options->lines, "each line is a text: a JSON object of its ids a line");
+  command.examples("  ingot tokenize smollm2.ingot --text \"Hello, world!\"\n"
+                   "  ingot tokenize smollm2.ingot --text-file page.txt --no-special --json\n"
+                   "  ingot tokenize smollm2.ingot --lines < questions.txt\n"
+                   "Special strings in the text (<|im_start|>) become their one id.\n");
   return [options] { return tokenize(*options); };
 }
 

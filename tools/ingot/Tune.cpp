@@ -7,11 +7,11 @@
 
 namespace ingot::cli {
 
-Action defineTune(CLI::App &app) {
+Action defineTune(CommandLine &command) {
   for (const char *flag :
        {"--isa", "--seconds", "--quantize", "--precision", "--weights", "-o", "-j"})
-    app.add_option(flag);
-  app.add_flag("--quiet");
+    command.option(flag);
+  command.flag("--quiet");
   return nullptr;
 }
 

@@ -76,10 +76,9 @@ Error unknownCommand(std::string_view name) {
 }
 
 int runCommand(const Command &command, int argc, const char *const *argv) {
-  CLI::App app(command.summary, std::string("ingot ") + command.name);
-  prepare(app);
-  Action action = command.define(app);
-  Result<bool> parsed = parse(app, argc, argv);
+  CommandLine line(command.summary, std::string("ingot ") + command.name);
+  Action action = command.define(line);
+  Result<bool> parsed = line.parse(argc, argv);
   if (!parsed)
     return printError(parsed.error());
   if (!*parsed)

@@ -3,12 +3,26 @@
 
 #include "runtime/error/Suggest.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 namespace ingot::cli {
 
-HelpText::HelpText() { column_width(26); }
+//===----------------------------------------------------------------------===//
+// Help and errors
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// CLI11's layout without the allowed ranges, which errors state when they matter.
+class HelpText : public CLI::Formatter {
+public:
+  HelpText() { column_width(26); }
+  std::string make_usage(const CLI::App *app, std::string name) const override;
+  std::string make_option_opts(const CLI::Option *option) const override;
+};
 
 std::string HelpText::make_usage(const CLI::App *app, std::string name) const {
   std::string usage = "\nusage: " + (name.empty() ? app->get_name() : name) + " [OPTION...]";
@@ -37,17 +51,8 @@ std::string HelpText::make_option_opts(const CLI::Option *option) const {
   return " " + type;
 }
 
-void examples(CLI::App &app, std::string_view text) {
-  app.footer("\nExamples:\n" + std::string(text));
-}
-
-void prepare(CLI::App &app) {
-  app.formatter(std::make_shared<HelpText>());
-  app.get_help_ptr()->description("this text");
-}
-
 /// CLI11's words about a wrong command line, in three lines.
-static Error usageError(const CLI::App &app, const CLI::ParseError &error) {
+Error usageError(const CLI::App &app, const CLI::ParseError &error) {
   Error result{ExitCode::Usage, "E0102", error.what(), "",
                app.get_name() + " --help shows the options"};
   std::replace(result.what.begin(), result.what.end(), '\n', ' ');
@@ -67,7 +72,7 @@ static Error usageError(const CLI::App &app, const CLI::ParseError &error) {
 
 /// In the reverse order that CLI11 takes. It reads `--text=` as an option whose value is
 /// the next argument; what is meant is an empty one.
-static std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
+std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {
     std::string_view argument = argv[i];
@@ -83,16 +88,144 @@ static std::vector<std::string> reversedArguments(int argc, const char *const *a
   return arguments;
 }
 
-Result<bool> parse(CLI::App &app, int argc, const char *const *argv) {
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Option
+//===----------------------------------------------------------------------===//
+
+Option Option::required() { return option->required(), *this; }
+Option Option::group(const std::string &heading) { return option->group(heading), *this; }
+std::string Option::group() const { return option->get_group(); }
+Option Option::typeName(const std::string &name) { return option->type_name(name), *this; }
+Option Option::showDefault() { return option->capture_default_str(), *this; }
+
+Option Option::rangeOf(int64_t least, int64_t most) {
+  return option->check(CLI::Range(least, most)), *this;
+}
+Option Option::rangeOf(double least, double most) {
+  return option->check(CLI::Range(least, most)), *this;
+}
+Option Option::notNegative() { return option->check(CLI::NonNegativeNumber), *this; }
+Option Option::oneOf(std::initializer_list<const char *> words) {
+  return option->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end()))), *this;
+}
+Option Option::check(std::function<std::string(const std::string &)> problem) {
+  return option->check(CLI::Validator(
+             [problem = std::move(problem)](std::string &value) { return problem(value); }, "")),
+         *this;
+}
+Option Option::bytes() { return option->transform(CLI::AsSizeValue(/*kb_is_1000=*/false)), *this; }
+
+Option Option::takesOne() { return option->allow_extra_args(false), *this; }
+Option Option::onlyOnce() { return option->expected(1), *this; }
+Option Option::separatedBy(char separator) { return option->delimiter(separator), *this; }
+Option Option::excludes(Option other) { return option->excludes(other.option), *this; }
+Option Option::needs(Option other) { return option->needs(other.option), *this; }
+
+bool Option::given() const { return option->count() != 0; }
+std::vector<std::string> Option::values() const { return option->results(); }
+
+std::optional<uint64_t> parseBytes(std::string text) {
   try {
-    app.parse(reversedArguments(argc, argv));
+    if (!CLI::AsSizeValue(/*kb_is_1000=*/false)(text).empty()) // leaves the number in it
+      return std::nullopt;
+  } catch (const CLI::Error &) {
+    return std::nullopt;
+  }
+  uint64_t bytes = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (failure != std::errc() || end != text.data() + text.size() || bytes == 0)
+    return std::nullopt;
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// CommandLine
+//===----------------------------------------------------------------------===//
+
+struct CommandLine::Impl {
+  CLI::App app;
+};
+
+CommandLine::CommandLine(const std::string &summary, const std::string &name)
+    : impl(new Impl{CLI::App(summary, name)}) {
+  impl->app.formatter(std::make_shared<HelpText>());
+  impl->app.get_help_ptr()->description("this text");
+}
+CommandLine::~CommandLine() = default;
+
+template <typename T>
+Option CommandLine::option(const std::string &names, T &value, const std::string &help) {
+  return Option(impl->app.add_option(names, value, help));
+}
+Option CommandLine::flag(const std::string &names, bool &value, const std::string &help) {
+  return Option(impl->app.add_flag(names, value, help));
+}
+Option CommandLine::option(const std::string &names) { return Option(impl->app.add_option(names)); }
+Option CommandLine::flag(const std::string &names) { return Option(impl->app.add_flag(names)); }
+
+// What options can hold.
+template Option CommandLine::option(const std::string &, std::string &, const std::string &);
+template Option CommandLine::option(const std::string &, uint16_t &, const std::string &);
+template Option CommandLine::option(const std::string &, int32_t &, const std::string &);
+template Option CommandLine::option(const std::string &, int64_t &, const std::string &);
+template Option CommandLine::option(const std::string &, uint32_t &, const std::string &);
+template Option CommandLine::option(const std::string &, uint64_t &, const std::string &);
+template Option CommandLine::option(const std::string &, float &, const std::string &);
+template Option CommandLine::option(const std::string &, double &, const std::string &);
+template Option CommandLine::option(const std::string &, std::vector<std::string> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::vector<int32_t> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::vector<int64_t> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::optional<int32_t> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::optional<int64_t> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::optional<uint64_t> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::optional<float> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::optional<double> &,
+                                    const std::string &);
+template Option CommandLine::option(const std::string &, std::optional<std::string> &,
+                                    const std::string &);
+
+Option CommandLine::find(const std::string &name) const {
+  return Option(impl->app.get_option(name));
+}
+void CommandLine::remove(Option option) { impl->app.remove_option(option.option); }
+void CommandLine::examples(std::string_view text) {
+  impl->app.footer("\nExamples:\n" + std::string(text));
+}
+
+Result<bool> CommandLine::parse(int argc, const char *const *argv) {
+  try {
+    impl->app.parse(reversedArguments(argc, argv));
     return true;
   } catch (const CLI::CallForHelp &) {
-    std::fputs(app.help().c_str(), stdout);
+    std::fputs(impl->app.help().c_str(), stdout);
     return false;
   } catch (const CLI::ParseError &error) {
-    return usageError(app, error);
+    return usageError(impl->app, error);
   }
+}
+
+std::vector<std::string> CommandLine::optionNames() const {
+  std::vector<std::string> names = {"--help"};
+  for (const CLI::Option *option : std::as_const(impl->app).get_options()) {
+    const bool hidden = option->get_group().empty();
+    if (option->check_lname("help") || option->get_positional() || hidden)
+      continue;
+    if (!option->get_lnames().empty())
+      names.push_back("--" + option->get_lnames().front());
+    else
+      for (const std::string &name : option->get_snames())
+        names.push_back("-" + name);
+  }
+  return names;
 }
 
 } // namespace ingot::cli
