@@ -21,7 +21,7 @@ static constexpr int64_t kVectorBytes = kRowLanes * 4;
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   element = kv.getFormat(), headDim = kv.getHeadDim(), kvHeads = kv.getKvHeads();
-  elementBytes = kv.elementBytes(), group = op.getHeads() / kvHeads, window = op.getWindow();
+  group = op.getHeads() / kvHeads, window = op.getWindow();
   rows = kAttentionTile * group;
   split = element == KvFormat::BF16 && headDim % 32 == 0;
   qStride = roundUp(headDim, kRowLanes);
@@ -131,7 +131,7 @@ private:
     });
   }
 
-  int64_t headBytes() { return shape.headDim * kPageTokens * shape.elementBytes; }
+  int64_t headBytes() { return shape.storedBytes(shape.headDim) * kPageTokens; }
   /// Of this KV head in the page of that index; those before the first and behind the last that the
   /// item sees are those two.
   Value keysOf(Value index) {
@@ -219,7 +219,7 @@ private:
   /// q . K of a unit as two vectors per row and page: positions 0-15 and 16-31, or (bf16) even and
   /// odd ones. Lines of the next block are fetched meanwhile.
   Values emitDots(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
-    int64_t unroll = shape.headDim % 4 ? 1 : 4, lineBytes = kPageTokens * shape.elementBytes;
+    int64_t unroll = shape.headDim % 4 ? 1 : 4, lineBytes = shape.storedBytes(kPageTokens);
     int64_t vectors = 2 * pages;
     Value q = qAt(row), index = k.add(block.page, p);
     Values keys, next;
@@ -359,7 +359,7 @@ private:
 
   /// o = o * factor + sum p_j V_j for `size` chunks of `count` rows.
   void emitValues(const Block &block, Value row, int64_t count, int64_t chunk, int64_t size) {
-    int64_t lineBytes = shape.headDim * shape.elementBytes;
+    int64_t lineBytes = shape.storedBytes(shape.headDim);
     Values sums;
     auto place = [&](int64_t r, int64_t c) {
       return k.at(oAt(row), (r * shape.chunks + chunk + c) * kVectorBytes);
@@ -392,14 +392,14 @@ private:
 
   Values loadValues(Value line, int64_t chunk, int64_t count) {
     Values v;
-    int64_t align = std::gcd<int64_t>(shape.headDim * shape.elementBytes, 64);
+    int64_t align = std::gcd<int64_t>(shape.storedBytes(shape.headDim), 64);
     if (shape.split) {
       for (int64_t c = chunk; c < chunk + count; c += 2)
         v.append(splitBF16(k.load(i32x16, k.at(line, c * 32), align)));
       return v;
     }
     for (int64_t c = chunk; c < chunk + count; ++c) {
-      Value from = k.at(line, chunkStart(c) * shape.elementBytes);
+      Value from = k.at(line, shape.storedBytes(chunkStart(c)));
       Type stored = shape.element == KvFormat::F32   ? k.f32
                     : shape.element == KvFormat::F16 ? k.f16
                                                      : k.i16;
@@ -437,9 +437,9 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op) {
-  if (op.getKv().getType().getFormat() == KvFormat::FP8)
-    return op.emitOpError("expects a KV pool of f32, bf16, f16 or int8 on CPUs, got ")
-           << op.getKv().getType();
+  if (!kvFormat(op.getKv().getType().getFormat()).cpu)
+    return op.emitOpError("expects a KV pool of ")
+           << kvFormatNames(isOfCpus, "or") << " on CPUs, got " << op.getKv().getType();
   if (op.getKv().getType().getFormat() == KvFormat::Int8)
     return emitAttentionInt8(k, op);
   if (op.getScale().convertToFloat() <= 0)

@@ -39,12 +39,14 @@ struct AttentionShape {
   explicit AttentionShape(kernel::AttentionOp op);
 
   KvFormat element;
-  int64_t headDim, kvHeads, group, elementBytes;
+  int64_t headDim, kvHeads, group;
   int64_t rows;    ///< most rows of an item
   int64_t qStride; ///< floats between rows of q in scratch
   int64_t chunks;  ///< vectors of 16 that hold a row of o
-  bool split;      ///< o as (even, odd) elements of each 32
-  int64_t window;  ///< 0: none
+  /// Bytes of `count` values in the cache.
+  int64_t storedBytes(int64_t count) const { return kvFormat(element).valueBytes(count); }
+  bool split;     ///< o as (even, odd) elements of each 32
+  int64_t window; ///< 0: none
 
   int64_t qOffset, oOffset, lOffset, mOffset, sOffset, factorsOffset, bytes; ///< of scratch memory
 };

@@ -94,15 +94,15 @@ struct Group {
   Value factor;                ///< f32s: 127 / amax, or 0
 };
 
-/// amax/127 and 127/amax of f32 `amax`, scalar or vector; the latter is 0 where it would be
+/// amax/most and most/amax of f32 `amax`, scalar or vector; the latter is 0 where it would be
 /// infinite: for 0, and for denormals, which count as 0.
-std::pair<Value, Value> scalesOf(KernelBuilder &k, Value amax) {
+std::pair<Value, Value> scalesOf(KernelBuilder &k, Value amax, double most = 127) {
   auto type = dyn_cast<VectorType>(amax.getType());
   auto number = [&](double v) { return type ? k.splat(type, v) : k.splat(k.f32, v); };
-  Value inverse = k.fdiv(number(127), amax);
+  Value inverse = k.fdiv(number(most), amax);
   Value bits = k.bitcast(type ? Type(k.i32s) : k.i32, inverse);
   Value limit = type ? k.splatInt(type.clone(k.i32), 0x7f800000) : k.integer(k.i32, 0x7f800000);
-  return {k.fdiv(amax, number(127)), k.select(k.less(bits, limit), inverse, number(0))};
+  return {k.fdiv(amax, number(most)), k.select(k.less(bits, limit), inverse, number(0))};
 }
 
 Group quantize(KernelBuilder &k, ArrayRef<Value> values, Value scale, Value factor) {
@@ -197,12 +197,12 @@ Value ingot::cpu::roundToIntegers(KernelBuilder &k, Value sixteen) {
   return concatenate(k, std::move(rounded));
 }
 
-QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> sixteens,
-                                           double least) {
+QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> sixteens, double least,
+                                           double most) {
   KernelBuilder::Values registers = registersOf(k, sixteens);
   Value bits = k.maxLanesSigned(absoluteMaximum(k, registers)), amax = k.bitcast(k.f32, bits);
   QuantizedVector result;
-  auto [scale, inverse] = scalesOf(k, amax);
+  auto [scale, inverse] = scalesOf(k, amax, most);
   // Of infinity there are no codes: the scale says so, as it does of NaN.
   Value isNumber = k.less(bits, k.integer(k.i32, 0x7f800000));
   result.scale =

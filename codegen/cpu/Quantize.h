@@ -29,14 +29,15 @@ mlir::Value roundToIntegers(KernelBuilder &k, mlir::Value sixteen);
 
 /// A vector under one scale.
 struct QuantizedVector {
-  KernelBuilder::Values codes; ///< -127 … 127 as 16 x i32 each
-  mlir::Value scale;           ///< f32, largest magnitude / 127
+  KernelBuilder::Values codes; ///< -most … most as 16 x i32 each
+  mlir::Value scale;           ///< f32, largest magnitude / most
 };
 
 /// Quantises values given as vectors of 16 f32; A scale below `least` is
-/// replaced by it, and the codes by 0 (`least` 0: where 127 / the largest magnitude is infinite).
-QuantizedVector quantizeVector(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens,
-                               double least);
+/// replaced by it, and the codes by 0 (`least` 0: where most / the largest magnitude is infinite).
+/// `most`: the largest code.
+QuantizedVector quantizeVector(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens, double least,
+                               double most = 127);
 
 /// Four registers of f32 (given as vectors of 16) to the nearest integers as u8, 0 … 255. vpack*
 /// work in parts of 16 bytes: the four bytes of values n … n+3 are a dword, dwords in the order of

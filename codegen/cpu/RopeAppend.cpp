@@ -287,13 +287,14 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
-  if (op.getKv().getType().getFormat() == KvFormat::FP8)
-    return op.emitOpError("expects a KV pool of f32, bf16, f16 or int8 on CPUs, got ")
-           << op.getKv().getType();
-  if (op.getKv().getType().getFormat() == KvFormat::Int8 &&
-      op.getKv().getType().getHeadDim() % 4 != 0)
-    return op.emitOpError("expects heads of a multiple of 4 elements for a KV pool of int8, got ")
-           << op.getKv().getType();
+  kernel::KvPoolType kv = op.getKv().getType();
+  const KvFormatInfo &format = kvFormat(kv.getFormat());
+  if (!format.cpu)
+    return op.emitOpError("expects a KV pool of ")
+           << kvFormatNames(isOfCpus, "or") << " on CPUs, got " << kv;
+  if (kv.getHeadDim() % format.step != 0)
+    return op.emitOpError("expects heads of a multiple of ")
+           << format.step << " elements for a KV pool of " << format.name << ", got " << kv;
   RopeAppendEmitter(k, op).emit();
   return success();
 }

@@ -25,6 +25,7 @@
 #include "runtime/device/Batch.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/error/Suggest.h"
+#include "runtime/formats/KvFormat.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -622,15 +623,17 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program,
   return model;
 }
 
-/// Four elements of K are one lane of an integer product.
 Result<void> Compilation::checkKvElement() {
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
-  for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>())
-    if (slot.getElement() == "int8" && slot.getHeadDim() % 4 != 0)
-      return Error{ExitCode::Usage, "E0467", "a KV cache of int8 does not fit this model",
+  for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>()) {
+    const KvFormatInfo &format = kvFormat(*kvFormatNamed(slot.getElement()));
+    if (slot.getHeadDim() % format.step != 0)
+      return Error{ExitCode::Usage, "E0467",
+                   "a KV cache of " + std::string(format.name) + " does not fit this model",
                    "its heads have " + std::to_string(slot.getHeadDim()) +
-                       " elements, no multiple of 4",
+                       " elements, no multiple of " + std::to_string(format.step),
                    "--kv f16"};
+  }
   return {};
 }
 

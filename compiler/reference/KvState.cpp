@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 
+using namespace ingot;
 using namespace ingot::reference;
 
 /// Rounds the vectors of all heads of one position.

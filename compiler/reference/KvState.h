@@ -10,6 +10,7 @@
 #pragma once
 
 #include "compiler/reference/Matrix.h"
+#include "runtime/formats/KvFormat.h"
 
 #include <cstdint>
 #include <map>
@@ -17,10 +18,6 @@
 #include <vector>
 
 namespace ingot::reference {
-
-/// FP8: each head's vector is E4M3 times a scale, its largest magnitude / 448. Int8: codes -127 …
-/// 127 times largest magnitude / 127, of K after a Hadamard transform (runtime/formats/KvInt8.h).
-enum class KvFormat : uint8_t { F32, BF16, F16, FP8, Int8 };
 
 class KvState {
 public:

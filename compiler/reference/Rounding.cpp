@@ -61,7 +61,7 @@ static float roundToE4M3(float value) {
   return std::clamp(std::nearbyint(value / step) * step, -448.0f, 448.0f);
 }
 
-static void transformHadamard(std::span<float> x) {
+void reference::transformHadamard(std::span<float> x) {
   const auto count = static_cast<int64_t>(x.size());
   for (int64_t step = 1; step < kvInt8Block(count); step *= 2)
     for (int64_t i = 0; i < count; ++i)

@@ -23,6 +23,8 @@ void roundScaledE4m3(std::span<float> vector);
 /// A vector as the KV cache of int8 holds it (KvInt8.h): codes times one f32 scale; `ofK`: after a
 /// Hadamard transform, which is taken back.
 void roundScaledInt8(std::span<float> vector, bool ofK);
+/// That transform, without a factor: of what it gives it makes the vector again, times kvInt8Block.
+void transformHadamard(std::span<float> vector);
 
 /// Replaces each number of a row of K by the nearest that `format` holds: floats, and the
 /// formats that --quantize makes:

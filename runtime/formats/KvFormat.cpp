@@ -6,12 +6,12 @@
 namespace ingot {
 
 static constexpr KvFormatInfo kFormats[] = {
-    // id             name    bits group scale cpu   gpu
-    {KvFormat::F32, "f32", 32, 0, 0, true, false},
-    {KvFormat::BF16, "bf16", 16, 0, 0, true, true},
-    {KvFormat::F16, "f16", 16, 0, 0, true, false},
-    {KvFormat::Int8, "int8", 8, 0, 32, true, false}, // KvInt8.h
-    {KvFormat::FP8, "fp8", 8, 0, 32, false, true},   // E4M3
+    // id             name    bits group scale step cpu   gpu
+    {KvFormat::F32, "f32", 32, 0, 0, 1, true, false},
+    {KvFormat::BF16, "bf16", 16, 0, 0, 1, true, true},
+    {KvFormat::F16, "f16", 16, 0, 0, 1, true, false},
+    {KvFormat::Int8, "int8", 8, 0, 32, 4, true, false}, // KvInt8.h
+    {KvFormat::FP8, "fp8", 8, 0, 32, 1, false, true},   // E4M3
 };
 
 const KvFormatInfo &kvFormat(KvFormat format) { return kFormats[size_t(format)]; }

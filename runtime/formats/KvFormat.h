@@ -23,6 +23,7 @@ struct KvFormatInfo {
   int bits;              ///< of a value
   int group;             ///< values that share a scale; 0: all of a vector
   int scaleBits;         ///< of a scale; 0: there are none
+  int step;              ///< a vector's width is a multiple of it
   bool cpu, gpu;         ///< whose kernels read and write it
 
   /// Keeps what `exact` arithmetic stores: a value is rounded by itself, if at all.

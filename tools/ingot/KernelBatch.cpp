@@ -17,51 +17,59 @@ int64_t pagesFor(int64_t positions) { return (positions + kPageTokens - 1) / kPa
 /// Kernels may read the positions of a window in blocks of so many (docs/scheduling.md).
 constexpr int64_t kWindowBlock = 128;
 
-/// `count` values of the format. Codes of int8 are any byte; of E4M3 those whose magnitude is below
-/// 2.
+/// `count` values of the format. Codes of integers are any byte; of E4M3 those whose magnitude is
+/// below 2.
 void fillValues(std::byte *to, uint64_t count, KvFormat format, std::mt19937 &random) {
+  if (!kvFormat(format).isPlain()) {
+    const auto kept = std::byte{static_cast<unsigned char>(format == KvFormat::FP8 ? 0xBF : 0xFF)};
+    for (int64_t i = 0; i < kvFormat(format).valueBytes(int64_t(count)); ++i)
+      to[i] = static_cast<std::byte>(random()) & kept;
+    return;
+  }
   std::uniform_real_distribution<float> number(-1, 1);
   for (uint64_t i = 0; i < count; ++i) {
     const float x = number(random);
-    switch (format) {
-    case KvFormat::F32:
+    if (format == KvFormat::F32) {
       std::memcpy(to + 4 * i, &x, 4);
-      break;
-    case KvFormat::BF16: {
-      const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
-      std::memcpy(to + 2 * i, &bits, 2);
-      break;
-    }
-    case KvFormat::F16: {
+    } else {
       const auto half = static_cast<_Float16>(x);
-      std::memcpy(to + 2 * i, &half, 2);
-      break;
-    }
-    case KvFormat::Int8:
-      to[i] = static_cast<std::byte>(random());
-      break;
-    case KvFormat::FP8:
-      to[i] = static_cast<std::byte>(random()) & std::byte{0xBF};
-      break;
+      const auto bits = format == KvFormat::F16
+                            ? std::bit_cast<uint16_t>(half)
+                            : static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
+      std::memcpy(to + 2 * i, &bits, 2);
     }
   }
+}
+
+/// `count` scales of 1/64.
+void fillScales(std::byte *to, uint64_t count, int bits) {
+  const float scale = 1.0F / 64;
+  const auto half = static_cast<_Float16>(scale);
+  for (uint64_t i = 0; i < count; ++i)
+    if (bits == 32)
+      std::memcpy(to + 4 * i, &scale, 4);
+    else
+      std::memcpy(to + 2 * i, &half, 2);
 }
 
 /// A page of a state: the values of its streams, then their scales.
 void addPage(const fb::State &state, std::mt19937 &random, std::vector<std::byte> &page) {
   size_t at = page.size();
   page.resize(at + state.page_bytes());
-  uint64_t scales = 0;
+  auto formatOf = [](const fb::Stream *stream) {
+    return kvFormat(*kvFormatNamed(stream->format()->string_view()));
+  };
+  auto vectorsOf = [](const fb::Stream *stream) { return uint64_t{stream->heads()} * kPageTokens; };
   for (const fb::Stream *stream : *state.streams()) {
-    const KvFormat format = *kvFormatNamed(stream->format()->string_view());
-    const uint64_t vectors = uint64_t{stream->heads()} * kPageTokens;
-    fillValues(page.data() + at, vectors * stream->width(), format, random);
-    at += vectors * static_cast<uint64_t>(kvFormat(format).valueBytes(stream->width()));
-    scales += vectors * static_cast<uint64_t>(kvFormat(format).scalesOf(stream->width()));
+    fillValues(page.data() + at, vectorsOf(stream) * stream->width(), formatOf(stream).id, random);
+    at += vectorsOf(stream) * static_cast<uint64_t>(formatOf(stream).valueBytes(stream->width()));
   }
-  const float scale = 1.0F / 64; // all formats that have scales have them in f32
-  for (uint64_t i = 0; i < scales; ++i)
-    std::memcpy(page.data() + at + i * sizeof scale, &scale, sizeof scale);
+  for (const fb::Stream *stream : *state.streams()) {
+    const uint64_t scales =
+        vectorsOf(stream) * static_cast<uint64_t>(formatOf(stream).scalesOf(stream->width()));
+    fillScales(page.data() + at, scales, formatOf(stream).scaleBits);
+    at += scales * static_cast<uint64_t>(formatOf(stream).scaleBits) / 8;
+  }
 }
 
 /// A page of each state of the group, one after the other as PageMover has them.

@@ -26,7 +26,7 @@
 // the other; a page holds, for element type E,
 //     E k[kvHeads][headDim][pageTokens]     K transposed: one load takes 16 positions
 //     E v[kvHeads][pageTokens][headDim]
-// and for int8 what runtime/formats/KvInt8.h says.
+// and for formats with scales what runtime/formats/KvInt8.h and its neighbours say.
 // Token at absolute position p of sequence s lives in page
 // blockTable[s * blockTableStride + p / pageTokens], slot p % pageTokens.
 //===----------------------------------------------------------------------===//
