@@ -199,7 +199,7 @@ std::optional<uint64_t> ElfReader::gnuHashCount(uint64_t address) const {
       !fileOffset(buckets, 4 * uint64_t(head[0])))
     return std::nullopt;
   for (uint64_t i = 0; i < head[0]; ++i) {
-    uint32_t first;
+    uint32_t first = 0; // all buckets are in the file
     at(*fileOffset(buckets + 4 * i, 4), first);
     last = std::max<uint64_t>(last, first);
   }

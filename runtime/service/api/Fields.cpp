@@ -170,7 +170,8 @@ std::optional<int64_t> Fields::integer(std::string_view name, int64_t least, int
   auto value = wholeNumber(*found);
   if (!value || *value < least || *value > most) {
     double real = 0;
-    (void)found->get(real);
+    if (found->get(real))
+      real = 0;
     bool whole = value.has_value() || real >= 9e15 || real <= -9e15;
     fail(name, whole ? outOfRange(written, std::to_string(least), std::to_string(most))
                      : "must be an integer, not " + written);

@@ -4,6 +4,7 @@
 // own, three lines with numbers, within 100 ms and 64 MiB.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Checkpoint.h"
+#include "tests/Sanitizers.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/compiler/import/TemporaryFolder.h"
 
@@ -15,12 +16,6 @@
 
 using namespace ingot;
 using namespace ingot::test;
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define INGOT_TEST_SANITIZED 1
-#endif
-#endif
 
 namespace {
 
@@ -78,7 +73,7 @@ void refuseAll(const std::vector<CheckpointFiles> &kinds, size_t atLeast) {
     expectNumber(opened.error(), folder.path(""));
     EXPECT_TRUE(codes.insert(bad.code).second) << "code twice: " << bad.code;
     EXPECT_TRUE(names.insert(bad.name).second);
-#ifndef INGOT_TEST_SANITIZED
+#if !INGOT_SANITIZED
     EXPECT_LT(took, 100.0) << "milliseconds";
     EXPECT_LT(peakKilobytes() - before, 64 << 10);
 #endif

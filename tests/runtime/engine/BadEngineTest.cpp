@@ -4,6 +4,7 @@
 // there: `EveryCodeIsTested` compares the rows with the list in Verify.h.
 //===----------------------------------------------------------------------===//
 #include "BadEngines.h"
+#include "tests/Sanitizers.h"
 #include "tests/SourceDir.h"
 
 #include <algorithm>
@@ -117,10 +118,8 @@ TEST(BadEngines, GgufIsNamed) {
 
 /// Sanitizers need the address space that this takes away.
 TEST(BadEngines, NoAddressSpace) {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if INGOT_SANITIZED
   GTEST_SKIP() << "the address space cannot be limited under a sanitizer";
-#endif
 #endif
   Folder folder;
   std::ofstream(folder / "big").put('x');

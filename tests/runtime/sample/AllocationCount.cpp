@@ -1,16 +1,9 @@
 //===- AllocationCount.cpp - operator new that counts ---------------------===//
 #include "tests/runtime/sample/AllocationCount.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define INGOT_OWN_NEW 0
-#endif
-#endif
-#ifndef INGOT_OWN_NEW
-#define INGOT_OWN_NEW 1
-#endif
+#include "tests/Sanitizers.h"
 
-#if INGOT_OWN_NEW
+#if !INGOT_THREAD_SANITIZER
 #include <atomic>
 #include <cstdlib>
 #include <new>

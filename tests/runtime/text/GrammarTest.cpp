@@ -3,6 +3,7 @@
 
 #include "Sampling.h"
 #include "SchemaCheck.h"
+#include "tests/Sanitizers.h"
 
 #include <chrono>
 #include <fstream>
@@ -386,7 +387,7 @@ TEST(Grammar, depthIsCountedWhereAParserWouldRecurse) {
   EXPECT_FALSE(isDeep(Gbnf, "root ::= [" + deep("(", 65) + "]"));
 }
 
-#if __has_feature(address_sanitizer)
+#if INGOT_ADDRESS_SANITIZER
 constexpr bool kSanitized = true; // what is freed stays resident for a while
 // A compile that is given up in mid-flight keeps its count of the vocabulary (crate/src/job.rs).
 extern "C" const char *__lsan_default_suppressions() {

@@ -2,6 +2,7 @@
 // descriptors. A good client is served meanwhile and afterwards.
 
 #include "TestServer.h"
+#include "tests/Sanitizers.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -13,18 +14,10 @@
 using namespace ingot::http;
 using namespace std::chrono_literals;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define INGOT_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define INGOT_SANITIZED 1
-#endif
-#endif
-
 /// Bytes of memory that are really there; a sanitizer keeps what was freed, so its figure says
 /// nothing.
 static long residentBytes() {
-#ifdef INGOT_SANITIZED
+#if INGOT_SANITIZED
   return 0;
 #else
   long pages = 0, resident = 0;
