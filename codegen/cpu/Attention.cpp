@@ -3,8 +3,10 @@
 #include "codegen/cpu/AttentionInt8.h"
 #include "codegen/cpu/AttentionItem.h"
 #include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/Hadamard.h"
 #include "codegen/cpu/MathApproximation.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "runtime/formats/KvInt4.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -83,9 +85,13 @@ private:
     Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
       Value from = queryAt(token, queryHead);
+      Values q;
       for (int64_t d = 0; d < shape.headDim; d += kRowLanes)
-        k.store(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d), k.at(qAt(row), d * 4),
-                64);
+        q.push_back(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d));
+      if (isInt4())
+        q = hadamard(k, q, shape.headDim);
+      for (auto [c, v] : llvm::enumerate(q))
+        k.store(v, k.at(qAt(row), int64_t(c) * kVectorBytes), 64);
       for (int64_t c = 0; c < shape.chunks; ++c)
         k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
       k.store(zero, lAt(row), 64);
@@ -131,16 +137,26 @@ private:
     });
   }
 
+  bool isInt4() const { return shape.element == KvFormat::Int4; }
   int64_t headBytes() { return shape.storedBytes(shape.headDim) * kPageTokens; }
-  /// Of this KV head in the page of that index; those before the first and behind the last that the
-  /// item sees are those two.
-  Value keysOf(Value index) {
+  /// Bytes of the scales of a head's K or V in a page.
+  int64_t scaleBytes() { return kvFormat(shape.element).scaleBytes(shape.headDim) * kPageTokens; }
+  /// The page of that index; those before the first and behind the last that the item sees are
+  /// those two.
+  Value pageOf(Value index) {
     index = k.minSigned(shape.window ? k.maxSigned(index, firstPage) : index, lastPage);
     Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
-    Value page = k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
-    return k.at(page, k.mul(head, headBytes()));
+    return k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
   }
+  // Of this KV head in the page of that index.
+  Value keysOf(Value index) { return k.at(pageOf(index), k.mul(head, headBytes())); }
   Value valuesOf(Value index) { return k.at(keysOf(index), shape.kvHeads * headBytes()); }
+  Value scalesOfKeys(Value index) {
+    return k.at(k.at(pageOf(index), 2 * shape.kvHeads * headBytes()), k.mul(head, scaleBytes()));
+  }
+  Value scalesOfValues(Value index) {
+    return k.at(scalesOfKeys(index), shape.kvHeads * scaleBytes());
+  }
 
   /// All rows in register tiles; what is left over in smaller ones.
   void emitRows(const Block &block) {
@@ -219,6 +235,8 @@ private:
   /// q . K of a unit as two vectors per row and page: positions 0-15 and 16-31, or (bf16) even and
   /// odd ones. Lines of the next block are fetched meanwhile.
   Values emitDots(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
+    if (isInt4())
+      return emitDotsOfCodes(block, row, count, p, pages);
     int64_t unroll = shape.headDim % 4 ? 1 : 4, lineBytes = shape.storedBytes(kPageTokens);
     int64_t vectors = 2 * pages;
     Value q = qAt(row), index = k.add(block.page, p);
@@ -252,6 +270,49 @@ private:
                   });
   }
 
+  /// The same of int4 (KvInt4.h), in the order in which bytes hold the dimensions.
+  Values emitDotsOfCodes(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
+    int64_t vectors = 2 * pages;
+    Value q = qAt(row), index = k.add(block.page, p);
+    Values keys, scales;
+    for (int64_t page = 0; page < pages; ++page) {
+      keys.push_back(keysOf(k.add(index, page)));
+      scales.push_back(scalesOfKeys(k.add(index, page)));
+    }
+    constexpr int64_t lines = kKvInt4Group / 2; // of a group
+    Values zeros(count * vectors, k.splat(f32x16, 0));
+    Value groups = k.word(shape.headDim / kKvInt4Group);
+    return k.loop(k.word(0), groups, k.word(1), zeros, [&](Value g, ValueRange ofGroup) {
+      return k.loop(k.word(0), k.word(lines), k.word(1), ofGroup, [&](Value i, ValueRange carried) {
+        Values sums(carried.begin(), carried.end());
+        Value line = k.mul(k.add(k.mul(g, lines), i), kPageTokens);
+        Value qD = k.at(q, k.mul(k.add(k.mul(g, kKvInt4Group), i), 4));
+        for (int64_t page = 0; page < pages; ++page)
+          for (int64_t half = 0; half < 2; ++half) {
+            Value scale =
+                loadScales(k.at(k.at(scales[page], k.mul(g, kPageTokens * 2)), half * 32));
+            Value bytes = k.at(k.at(keys[page], line), half * kRowLanes);
+            for (int64_t nibble = 0; nibble < 2; ++nibble) {
+              Value key = k.fmul(loadCodes(bytes, nibble), scale);
+              for (int64_t r = 0; r < count; ++r) {
+                int64_t from = r * shape.qStride + nibble * lines;
+                Value &sum = sums[r * vectors + 2 * page + half];
+                sum = k.fma(k.loadSplat(f32x16, k.at(qD, from * 4)), key, sum);
+              }
+            }
+          }
+        return sums;
+      });
+    });
+  }
+
+  /// One nibble of each of 16 bytes, as f32.
+  Value loadCodes(Value from, int64_t nibble) {
+    Value bytes = k.widenUnsigned(k.load(k.vec(k.i8, kRowLanes), from, 1), i32x16);
+    return k.toFloat(k.sub(nibble ? k.shiftRight(bytes, 4) : k.bitAnd(bytes, 15), 8));
+  }
+  Value loadScales(Value from) { return k.extend(k.load(k.vec(k.f16, kRowLanes), from, 2)); }
+
   Values loadKeys(Value line) {
     switch (shape.element) {
     case KvFormat::F32:
@@ -264,6 +325,7 @@ private:
       return splitBF16(k.load(i32x16, line, 64));
     case KvFormat::FP8:  // of GPUs alone
     case KvFormat::Int8: // AttentionInt8.h
+    case KvFormat::Int4: // emitDotsOfCodes
       break;
     }
     return {};
@@ -370,13 +432,16 @@ private:
     sums = k.loop(block.from, block.to, k.word(1), sums, [&](Value p, ValueRange ofPage) {
       Value index = k.add(block.page, p), first = k.mul(p, kPageTokens);
       Value values = valuesOf(index), next = valuesOf(k.add(index, kPagesOfBlock));
+      Value scales = isInt4() ? scalesOfValues(index) : Value();
       Value written = k.minSigned(k.sub(block.written, first), k.word(kPageTokens));
       return k.loop(k.word(0), written, k.word(1), ofPage, [&](Value j, ValueRange carried) {
         Values o(carried.begin(), carried.end());
         Value line = k.mul(j, lineBytes);
         for (int64_t byte = 0; chunk == 0 && byte < lineBytes; byte += 64)
           k.prefetch(k.at(k.at(next, line), byte));
-        Values v = loadValues(k.at(values, line), chunk, size);
+        Values v = isInt4() ? loadValuesOfCodes(k.at(values, line),
+                                                k.at(scales, k.mul(j, lineBytes / 8)), chunk, size)
+                            : loadValues(k.at(values, line), chunk, size);
         for (int64_t r = 0; r < count; ++r) {
           Value weight = k.loadSplat(f32x16, sAt(k.word(r), k.mul(k.add(first, j), 4)));
           for (int64_t c = 0; c < size; ++c)
@@ -388,6 +453,16 @@ private:
     for (int64_t r = 0; r < count; ++r)
       for (int64_t c = 0; c < size; ++c)
         k.store(sums[r * size + c], place(r, c), 64);
+  }
+
+  Values loadValuesOfCodes(Value line, Value scales, int64_t chunk, int64_t count) {
+    Values v;
+    for (int64_t c = chunk; c < chunk + count; ++c) {
+      Value scale = k.extend(k.load(k.f16, k.at(scales, c / 2 * 2), 2));
+      Value codes = loadCodes(k.at(line, c / 2 * kRowLanes), c % 2);
+      v.push_back(k.fmul(codes, k.broadcast(f32x16, scale)));
+    }
+    return v;
   }
 
   Values loadValues(Value line, int64_t chunk, int64_t count) {

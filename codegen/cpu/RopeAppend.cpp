@@ -8,7 +8,7 @@
 //       that attention loads 16 positions at once)
 //   v   is rounded and copied: v[head][slot][d]
 //
-// int8 is laid out otherwise, with a scale for each vector: KvInt8.h.
+// int8 and int4 are laid out otherwise, with scales: KvInt8.h, KvInt4.h.
 //
 // A head is held in vectors of 16 (two registers with AVX2), the last one masked. Pairs of the half
 // style that do not fall on vectors (rotary/2 no multiple of 16) go through scratch memory.
@@ -22,6 +22,7 @@
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RopeRound.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "runtime/formats/KvInt4.h"
 #include "runtime/formats/KvInt8.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -58,6 +59,7 @@ public:
       Value q = rowOf(op.getQ(), token), keys = rowOf(op.getK(), token),
             values = rowOf(op.getV(), token);
       int64_t headBytes = headDim * 4, bytes = kv.elementBytes();
+      const bool plain = kvFormat(kv.getFormat()).isPlain();
       if (rotary || op.getQNorm())
         k.loop(0, op.getHeads(), 1, [&](Value head) {
           Value at = k.at(q, k.mul(head, headBytes));
@@ -67,16 +69,16 @@ public:
         });
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
         Values x = rotate(normalise(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm()));
-        if (int8())
-          return appendInt8(x, pool, head, slot, /*ofV=*/false);
+        if (!plain)
+          return appendCodes(x, pool, head, slot, /*ofV=*/false);
         Value to = k.at(k.at(pool, k.mul(head, headDim * kPageTokens * bytes)), k.mul(slot, bytes));
         storeElements(x, headDim, to, kPageTokens * bytes);
       });
       Value poolOfV = k.at(pool, kv.getKvHeads() * headDim * kPageTokens * bytes);
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
         Values x = loadHead(k.at(values, k.mul(head, headBytes)));
-        if (int8())
-          return appendInt8(x, pool, head, slot, /*ofV=*/true);
+        if (!plain)
+          return appendCodes(x, pool, head, slot, /*ofV=*/true);
         Value line = k.add(k.mul(head, kPageTokens), slot);
         Value to = k.at(poolOfV, k.mul(line, headDim * bytes));
         int64_t full = headDim / kRowLanes;
@@ -217,7 +219,42 @@ private:
     copy(k.at(k.scratch, full * unroll * bytes), k.at(to, full * unroll * stride), count % unroll);
   }
 
-  bool int8() const { return kv.getFormat() == KvFormat::Int8; }
+  void appendCodes(const Values &x, Value pool, Value head, Value slot, bool ofV) {
+    if (kv.getFormat() == KvFormat::Int4)
+      appendInt4(x, pool, head, slot, ofV);
+    else
+      appendInt8(x, pool, head, slot, ofV);
+  }
+
+  /// A vector of K or V as codes and a scale for each 32 (KvInt4.h).
+  void appendInt4(Values x, Value pool, Value head, Value slot, bool ofV) {
+    if (!ofV) {
+      x = hadamard(k, x, headDim);
+      for (Value &v : x)
+        v = k.fmul(v, k.splat(f32x16, 1.0 / double(kvInt8Block(headDim))));
+    }
+    const int64_t groups = headDim / kKvInt4Group, lineBytes = headDim / 2;
+    const int64_t codesOfV = kv.getKvHeads() * lineBytes * kPageTokens;
+    const int64_t scalesOfV = kv.getKvHeads() * groups * kPageTokens * 2;
+    Value line = k.add(k.mul(head, kPageTokens), slot);
+    Value scales = k.at(pool, 2 * codesOfV + (ofV ? scalesOfV : 0));
+    for (int64_t g = 0; g < groups; ++g) {
+      QuantizedVector q = quantizeVector(k, {x[2 * g], x[2 * g + 1]}, /*least=*/0, /*most=*/7);
+      Value place = ofV ? k.add(k.mul(line, groups), g)
+                        : k.add(k.mul(k.add(k.mul(head, groups), g), kPageTokens), slot);
+      k.store(roundToStored(k, q.scale, KvFormat::F16), k.at(scales, k.mul(place, 2)));
+      Value low = k.add(q.codes[0], 8), high = k.shiftLeft(k.add(q.codes[1], 8), 4);
+      Value bytes = k.narrow(arith::OrIOp::create(k.b, low, high), k.vec(k.i8, kRowLanes));
+      if (ofV) {
+        k.store(bytes, k.at(k.at(pool, codesOfV + g * kRowLanes), k.mul(line, lineBytes)), 1);
+        continue;
+      }
+      k.store(bytes, k.scratch, 16);
+      Value to = k.at(k.at(pool, k.mul(head, lineBytes * kPageTokens)), slot);
+      for (int64_t i = 0; i < kRowLanes; ++i)
+        k.store(k.load(k.i8, k.at(k.scratch, i)), k.at(to, (g * kRowLanes + i) * kPageTokens));
+    }
+  }
 
   /// A vector of K or V as codes and a scale (KvInt8.h).
   void appendInt8(const Values &x, Value pool, Value head, Value slot, bool ofV) {

@@ -3,12 +3,35 @@
 
 #include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
+#include "runtime/formats/KvInt4.h"
+#include "runtime/formats/KvInt8.h"
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 using namespace ingot;
 using namespace ingot::reference;
+
+/// KvInt4.h.
+static void roundScaledInt4(std::span<float> vector, bool ofK) {
+  if (ofK) {
+    transformHadamard(vector);
+    for (float &value : vector)
+      value /= static_cast<float>(kvInt8Block(static_cast<int64_t>(vector.size())));
+  }
+  for (size_t at = 0; at < vector.size(); at += kKvInt4Group) {
+    const std::span<float> group = vector.subspan(at, kKvInt4Group);
+    float largest = 0;
+    for (float value : group)
+      largest = std::max(largest, std::abs(value));
+    const float scale = roundToF16(largest / 7), inverse = 7 / largest;
+    for (float &value : group)
+      value = std::isfinite(inverse) ? std::nearbyint(value * inverse) * scale : 0;
+  }
+  if (ofK)
+    transformHadamard(vector);
+}
 
 /// Rounds the vectors of all heads of one position.
 static void roundVectors(KvFormat format, std::span<float> values, int64_t heads, bool ofK) {
@@ -24,6 +47,10 @@ static void roundVectors(KvFormat format, std::span<float> values, int64_t heads
   case KvFormat::FP8:
     for (size_t width = values.size() / size_t(heads), at = 0; at < values.size(); at += width)
       roundScaledE4m3(values.subspan(at, width));
+    return;
+  case KvFormat::Int4:
+    for (size_t width = values.size() / size_t(heads), at = 0; at < values.size(); at += width)
+      roundScaledInt4(values.subspan(at, width), ofK);
     return;
   case KvFormat::Int8:
     for (size_t width = values.size() / size_t(heads), at = 0; at < values.size(); at += width)

@@ -10,8 +10,9 @@ static constexpr KvFormatInfo kFormats[] = {
     {KvFormat::F32, "f32", 32, 0, 0, 1, true, false},
     {KvFormat::BF16, "bf16", 16, 0, 0, 1, true, true},
     {KvFormat::F16, "f16", 16, 0, 0, 1, true, false},
-    {KvFormat::Int8, "int8", 8, 0, 32, 4, true, false}, // KvInt8.h
-    {KvFormat::FP8, "fp8", 8, 0, 32, 1, false, true},   // E4M3
+    {KvFormat::Int8, "int8", 8, 0, 32, 4, true, false},   // KvInt8.h
+    {KvFormat::FP8, "fp8", 8, 0, 32, 1, false, true},     // E4M3
+    {KvFormat::Int4, "int4", 4, 32, 16, 32, true, false}, // KvInt4.h
 };
 
 const KvFormatInfo &kvFormat(KvFormat format) { return kFormats[size_t(format)]; }

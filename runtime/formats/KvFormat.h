@@ -15,7 +15,7 @@
 
 namespace ingot {
 
-enum class KvFormat : uint8_t { F32, BF16, F16, Int8, FP8 };
+enum class KvFormat : uint8_t { F32, BF16, F16, Int8, FP8, Int4 };
 
 struct KvFormatInfo {
   KvFormat id;

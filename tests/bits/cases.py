@@ -34,7 +34,7 @@ def cpu():
         yield Case(model, ("--precision", "exact"))
     for model in ("llama", "gemma3-shape"):
         yield Case(model)
-        for kv in ("f32", "bf16", "int8"):
+        for kv in ("f32", "bf16", "int8", "int4"):
             yield Case(model, ("--quantize", "int8", "--kv", kv))
         for kind in QUANTIZED:
             yield Case(model, ("--quantize", kind), long=model != "llama")
@@ -48,7 +48,8 @@ def cpu():
         yield Case(f"gguf-{kind}")
         yield Case(f"gguf-{kind}", ("--precision", "exact"), long=True)
     yield Case("smollm2")
-    yield Case("smollm2", ("--kv", "int8"))
+    for kv in ("int8", "int4"):
+        yield Case("smollm2", ("--kv", kv))
     yield Case("gemma3")
     # What is left out above: formats of matrices that end inside of blocks, and caches behind windows.
     for model in ("gemma3-layer-types", "llama-biases-sharded"):

@@ -1,6 +1,9 @@
 //===- AttentionTest.cpp - Paged attention: numbers, and bits in any company --===//
 #include "PanelReference.h"
 
+#include "runtime/formats/KvInt4.h"
+#include "runtime/formats/KvInt8.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,7 +15,7 @@ using namespace ingot::cpu::test;
 
 namespace {
 
-enum class Element { F32, BF16, F16 };
+enum class Element { F32, BF16, F16, Int4 };
 
 struct Shape {
   int64_t heads, kvHeads, headDim;
@@ -26,6 +29,8 @@ struct Shape {
   int64_t qRowBytes() const { return f32RowBytes(width()); }
   int64_t elementBytes() const { return element == Element::F32 ? 4 : 2; }
   int64_t pageBytes() const {
+    if (element == Element::Int4) // 4 bits, and an f16 for each 32
+      return roundUp(2 * kvHeads * kPageTokens * (headDim / 2 + headDim / 16), 64);
     return roundUp(2 * kvHeads * headDim * kPageTokens * elementBytes(), 64);
   }
   float scale() const { return float(1 / std::sqrt(double(headDim))); }
@@ -36,7 +41,7 @@ struct Shape {
            std::to_string(window);
   }
   std::string kernel() const {
-    const char *elements[] = {"f32", "bf16", "f16"};
+    const char *elements[] = {"f32", "bf16", "f16", "int4"};
     std::string q = "!kernel.rows<" + std::to_string(width()) + ", f32>";
     std::string y = "!kernel.rows<" + std::to_string(width()) + (quantised ? ", q8>" : ", f32>");
     std::string kv = "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) +
@@ -68,6 +73,8 @@ public:
           v *= 4;
       }
     }
+    if (shape.element == Element::Int4)
+      chooseCodes(random);
     std::vector<int32_t> order(pages);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
@@ -93,6 +100,11 @@ public:
       for (int64_t p = 0; p < written[s]; ++p)
         for (int64_t h = 0; h < shape.kvHeads; ++h)
           for (int64_t d = 0; d < shape.headDim; ++d) {
+            if (shape.element == Element::Int4) {
+              putCodes(bytes.data() + blockTable[s * stride + p / 32] * shape.pageBytes(), s, p, h,
+                       d);
+              continue;
+            }
             char *page = bytes.data() + blockTable[s * stride + p / 32] * shape.pageBytes();
             put(page + ((h * shape.headDim + d) * 32 + p % 32) * shape.elementBytes(),
                 key(s, p, h, d));
@@ -111,6 +123,43 @@ private:
   float at(int64_t s, int64_t position, int64_t head, int64_t d, int64_t which) const {
     return numbers[s][((position * 2 + which) * shape.kvHeads + head) * shape.headDim + d];
   }
+  /// int4 (KvInt4.h): codes, whose numbers are exact. K is stored transformed; the transform of
+  /// what is stored is K itself.
+  void chooseCodes(std::mt19937 &random) {
+    const int64_t n = shape.headDim;
+    for (std::vector<float> &of : numbers) {
+      codes.emplace_back();
+      for (size_t at = 0; at < of.size(); at += size_t(n)) {
+        for (int64_t d = 0; d < n; ++d) {
+          codes.back().push_back(int(random() % 15) - 7);
+          of[at + d] = float(codes.back().back()) * scaleOf(d);
+        }
+        const bool ofK = at / size_t(n) / size_t(shape.kvHeads) % 2 == 0;
+        for (int64_t step = 1; ofK && step < kvInt8Block(n); step *= 2)
+          for (int64_t i = 0; i < n; ++i)
+            if (!(i & step)) {
+              const float a = of[at + i], b = of[at + i + step];
+              of[at + i] = a + b, of[at + i + step] = a - b;
+            }
+      }
+    }
+  }
+  static float scaleOf(int64_t d) { return std::ldexp(1.0f, -5 - int(d / kKvInt4Group % 3)); }
+  void putCodes(char *page, int64_t s, int64_t p, int64_t head, int64_t d) const {
+    const int64_t n = shape.headDim, slot = p % 32, group = d / 32, i = d % 16,
+                  heads = shape.kvHeads;
+    char *scales = page + heads * n * 32;
+    const _Float16 scale = _Float16(scaleOf(d));
+    for (int64_t which = 0; which < 2; ++which) {
+      const int code = codes[s][((p * 2 + which) * heads + head) * n + d] + 8;
+      char *byte = page + (which == 0 ? ((head * (n / 32) + group) * 16 + i) * 32 + slot
+                                      : ((heads + head) * 32 + slot) * (n / 2) + group * 16 + i);
+      *byte = d % 32 < 16 ? char(code) : char(*byte | code << 4); // the low one comes first
+      const int64_t place = which == 0 ? (head * (n / 32) + group) * 32 + slot
+                                       : ((heads + head) * 32 + slot) * (n / 32) + group;
+      std::memcpy(scales + place * 2, &scale, 2);
+    }
+  }
   void put(char *to, float v) const {
     _Float16 half = _Float16(v);
     if (shape.element == Element::F32)
@@ -122,6 +171,7 @@ private:
   }
 
   std::vector<std::vector<float>> numbers;
+  std::vector<std::vector<int>> codes; ///< of int4, in the order of the numbers
 };
 
 /// Some tokens of one sequence in a step.
@@ -271,7 +321,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{5, 1, 20, Element::BF16, 7}, Shape{3, 3, 72, Element::F16, 0, 30},
                     Shape{2, 2, 80, Element::BF16, 0, 50}, Shape{6, 1, 96, Element::BF16},
                     Shape{2, 1, 7, Element::BF16}, Shape{2, 1, 9, Element::F32, 64},
-                    Shape{3, 1, 11, Element::F16}));
+                    Shape{3, 1, 11, Element::F16}, Shape{9, 3, 64, Element::Int4},
+                    Shape{4, 1, 256, Element::Int4, 40, 0, true},
+                    Shape{2, 2, 96, Element::Int4, 0, 50}, Shape{6, 1, 32, Element::Int4, 64}));
 
 /// q8 rows are those of the f32 kernel, quantised.
 TEST(AttentionOutput, QuantisesTheFloats) {

@@ -1,6 +1,7 @@
 //===- RopeTest.cpp - Rotary tables, and q, k, v on their way to the cache --===//
 #include "PanelReference.h"
 
+#include "runtime/formats/KvInt4.h"
 #include "runtime/formats/KvInt8.h"
 
 #include <chrono>
@@ -58,7 +59,7 @@ TEST(RopeTable, CosinesAndSines) {
 // rope_append
 //===----------------------------------------------------------------------===//
 
-enum class Element { F32, BF16, F16, Int8 };
+enum class Element { F32, BF16, F16, Int8, Int4 };
 
 /// The stored bits of a number.
 uint32_t rounded(float v, Element element) {
@@ -84,7 +85,7 @@ struct Problem {
 };
 
 std::string kernelOf(const Problem &p) {
-  const char *elements[] = {"f32", "bf16", "f16", "int8"};
+  const char *elements[] = {"f32", "bf16", "f16", "int8", "int4"};
   std::string q = rows(p.heads * p.headDim), k = rows(p.kvHeads * p.headDim),
               table = rows(p.rotary), w = vector(p.headDim);
   std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
@@ -151,6 +152,23 @@ void transform(std::vector<float> &x) {
       }
 }
 
+/// A vector of int4 (KvInt4.h) into a page: the byte of element d is at(d), the scale of group g at
+/// scaleAt(g).
+void putInt4(std::vector<float> x, const std::function<char *(int64_t)> &scaleAt,
+             const std::function<char *(int64_t)> &at) {
+  for (int64_t d = 0; d < int64_t(x.size()); ++d) {
+    const float *group = x.data() + d / kKvInt4Group * kKvInt4Group;
+    float amax = 0;
+    for (int64_t i = 0; i < kKvInt4Group; ++i)
+      amax = std::max(amax, std::fabs(group[i]));
+    const _Float16 scale = _Float16(std::min(amax / 7, 65504.0f));
+    std::memcpy(scaleAt(d / kKvInt4Group), &scale, 2);
+    const float inverse = 7 / amax;
+    const int code = std::isfinite(inverse) ? int(std::nearbyint(x[d] * inverse)) + 8 : 8;
+    *at(d) = d % 32 < 16 ? char(code) : char(*at(d) | code << 4);
+  }
+}
+
 TEST(RopeAppend, EqualsReference) {
   const Problem problems[] = {
       {9, 3, 64, 64, false, false, Element::BF16},  {9, 3, 64, 64, true, false, Element::F16},
@@ -161,13 +179,16 @@ TEST(RopeAppend, EqualsReference) {
       {2, 1, 96, 0, false, false, Element::F16},    {9, 3, 64, 64, true, false, Element::Int8},
       {4, 1, 256, 256, false, true, Element::Int8}, {4, 2, 20, 20, false, true, Element::Int8},
       {4, 2, 80, 32, false, false, Element::Int8},  {2, 1, 96, 0, false, false, Element::Int8},
+      {9, 3, 64, 64, true, false, Element::Int4},   {4, 1, 256, 256, false, true, Element::Int4},
+      {4, 2, 96, 32, false, false, Element::Int4},  {2, 1, 32, 0, false, false, Element::Int4},
   };
   for (const Problem &p : problems) {
     int64_t tokens = 5, stride = 3, pages = 7, bytes = p.element == Element::F32 ? 4 : 2;
-    bool int8 = p.element == Element::Int8;
+    bool int8 = p.element == Element::Int8, int4 = p.element == Element::Int4;
     int64_t qWidth = roundUp(p.heads * p.headDim, 32), kWidth = roundUp(p.kvHeads * p.headDim, 32);
-    int64_t pageBytes = int8 ? 2 * p.kvHeads * 32 * (p.headDim + 4)
-                             : roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64),
+    int64_t pageBytes = int8   ? 2 * p.kvHeads * 32 * (p.headDim + 4)
+                        : int4 ? roundUp(2 * p.kvHeads * 32 * (p.headDim / 2 + p.headDim / 16), 64)
+                               : roundUp(2 * p.kvHeads * p.headDim * 32 * bytes, 64),
             tableWidth = roundUp(p.rotary, 32);
     int32_t positions[] = {31, 32, 0, 64, 65}, sequenceOf[] = {0, 0, 1, 1, 1},
             blockTable[] = {4, 2, 6, 0, 1, 5};
@@ -179,7 +200,7 @@ TEST(RopeAppend, EqualsReference) {
     Buffer<float> v = randomRows(tokens, p.kvHeads * p.headDim, 3, 1e5f),
                   table = randomRows(tokens, p.rotary, 4);
     Buffer<float> qNorm = randomRows(1, p.headDim, 5), kNorm = randomRows(1, p.headDim, 6);
-    if (int8)
+    if (int8 || int4)
       std::fill_n(v.data() + p.headDim * (p.kvHeads - 1), p.headDim, 1e-30f); // counts as zeros
     else
       v[0] = NAN, v[1] = 1e-40f; // a NaN stays one; denormals are rounded, not flushed
@@ -216,6 +237,25 @@ TEST(RopeAppend, EqualsReference) {
           const float *from = v.data() + t * kWidth + h * p.headDim;
           putInt8({from, from + p.headDim}, scales + ((p.kvHeads + h) * 32 + slot) * 4, 0,
                   [&](int64_t d) { return codes + (slot / 4 * p.headDim + d) * 4 + slot % 4; });
+          continue;
+        }
+        if (int4) {
+          const int64_t groups = p.headDim / 32, lines = p.headDim / 2;
+          char *keys = wantPool.data() + page, *values = keys + p.kvHeads * lines * 32,
+               *scales = values + p.kvHeads * lines * 32;
+          transform(x);
+          for (float &value : x)
+            value /= float(kvInt8Block(p.headDim));
+          putInt4(
+              x, [&](int64_t g) { return scales + ((h * groups + g) * 32 + slot) * 2; },
+              [&](int64_t d) { return keys + ((h * groups + d / 32) * 16 + d % 16) * 32 + slot; });
+          const float *from = v.data() + t * kWidth + h * p.headDim;
+          putInt4(
+              {from, from + p.headDim},
+              [&](int64_t g) {
+                return scales + (p.kvHeads * groups * 32 + (h * 32 + slot) * groups + g) * 2;
+              },
+              [&](int64_t d) { return values + (h * 32 + slot) * lines + d / 32 * 16 + d % 16; });
           continue;
         }
         for (int64_t d = 0; d < p.headDim; ++d) {
