@@ -142,7 +142,7 @@ private:
                                    "-fno-stack-protector",
                                    "-fno-exceptions",
                                    "-fno-rtti",
-                                   "-g",
+                                   "-gline-tables-only", // addr2line asks for no more
                                    "-march=x86-64-v3",
                                    "-Wall",
                                    "-Wno-unknown-pragmas",
