@@ -245,7 +245,8 @@ private:
     return shape.parts * (halves ? 2 : shape.weights) * tokens * 20 * 4;
   }
 
-  /// As the functions matmul_…_shared of the main loops say.
+  /// Bytes of dynamic shared memory. What the device's own text says of its layout, sharedText(),
+  /// is held against it in every kernel.
   int64_t sharedBytesOf(Loop loop, int64_t tokens, bool appends) {
     switch (loop) {
     case Loop::Few:
@@ -259,6 +260,26 @@ private:
                            : 4 * (tokens * 128 + 2 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
     case Loop::WgmmaFp8:
       return 4 * (tokens * 128 + tokens * 4) + 2 * 4 * 8;
+    }
+    llvm_unreachable("all loops are covered");
+  }
+
+  std::string sharedText(Loop loop, int64_t tokens, bool appends) {
+    const bool halves = appends && segments[0].pairs == Pairs::Halves;
+    switch (loop) {
+    case Loop::Few:
+    case Loop::Decode:
+      return llvm::formatv("matmul_decode_shared({0}, {1}, {2}) + {3}", shape.parts,
+                           halves ? 2 : shape.weights, loop == Loop::Few ? 8 : tokens,
+                           loop == Loop::Few ? prologue.sharedBytes : 0);
+    case Loop::Prefill:
+      return llvm::formatv("matmul_prefill_shared({0}, {1})", shape.parts, shape.prefillEights);
+    case Loop::Wgmma: // INGOT_STAGES: the knob of a sweep, which asks for its own bytes
+      return llvm::formatv("(INGOT_STAGES ? {1} : WgmmaShared<{0}>::bytes)", tokens,
+                           sharedBytesOf(loop, tokens, appends));
+    case Loop::WgmmaFp8:
+      return llvm::formatv("(INGOT_STAGES ? {0} : fp8_shared_bytes())",
+                           sharedBytesOf(loop, tokens, appends));
     }
     llvm_unreachable("all loops are covered");
   }
@@ -300,15 +321,12 @@ private:
     variant.maxCount = maxCount;
     variant.sharedBytes = sharedBytesOf(loop, tokens, appends);
     k.line("DYNAMIC_SHARED(shared);");
-    if (wgmma) {
-      k.line("static_assert(INGOT_STAGES || WgmmaShared<{0}>::bytes == {1});", tokens,
-             variant.sharedBytes);
+    k.line("static_assert({0} == {1}, \"what the launch asks for\");",
+           sharedText(loop, tokens, appends), variant.sharedBytes);
+    if (wgmma)
       k.line("const auto [block, first] = wgmma_place<{0}>();", tokens);
-    } else {
-      if (loop == Loop::WgmmaFp8)
-        k.line("static_assert(INGOT_STAGES || fp8_shared_bytes() == {0});", variant.sharedBytes);
+    else
       k.line("const i32 block = blockIdx.x, first = blockIdx.y * {0};", tokens);
-    }
     if (segments.size() > 1) {
       std::string text;
       for (size_t s = 0; s + 1 < segments.size(); ++s)

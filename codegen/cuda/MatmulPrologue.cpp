@@ -39,6 +39,7 @@ public:
     k.line(
         "DEVICE SharedRows compute_x(u8 *shared, i32 first, i32 rows{0}, const BatchView *batch) {{",
         parameters);
+    k.line("static_assert(shared_row_bytes({0}) == {1}, \"what the launch asks for\");", n, stride);
     if (statistics) {
       k.line("const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
       k.line("float *sums = (float *)(shared + {0});", tokens * stride);
