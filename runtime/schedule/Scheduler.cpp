@@ -6,12 +6,12 @@
 
 namespace ingot::runtime {
 
-Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
-                     const SchedulePolicy &schedulePolicy, const ScheduleResources &resources)
-    : pool(kvPool), limits(scheduleLimits), policy(schedulePolicy), mover(resources.mover),
-      swap(resources.mover ? resources.swapMemory : std::span<std::byte>()), cost(resources.cost),
+Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &scheduleLimits,
+                     const SchedulePolicy &schedulePolicy, const StepCostTable &costs)
+    : memory(sequenceMemory), limits(scheduleLimits), policy(schedulePolicy), cost(costs),
       queue(schedulePolicy.order) {
-  assert(limits.maxBatchTokens >= pool.rows() && limits.logitsRows >= pool.rows());
+  const auto seats = size_t(memory.seats());
+  assert(limits.maxBatchTokens >= memory.seats() && limits.logitsRows >= memory.seats());
   assert(limits.prefillChunk >= 1);
   size_t tokens = size_t(limits.maxBatchTokens);
   ids.reserve(tokens);
@@ -20,45 +20,34 @@ Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
   rowTokens.reserve(size_t(limits.logitsRows));
   rowOwners.reserve(size_t(limits.logitsRows));
   // Full tiles, and one that is not full per sequence.
-  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + size_t(pool.rows())));
-  planned.reserve(size_t(pool.rows()));
-  active.reserve(size_t(pool.rows()));
-  prompts.reserve(size_t(pool.rows()));
-  for (size_t group = 0; group < pool.groups(); ++group)
-    tables.push_back(pool.blockTable(group));
+  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + seats));
+  planned.reserve(seats);
+  active.reserve(seats);
+  prompts.reserve(seats);
+  victims.reserve(seats);
 }
 
-/// Pages for the next `count` tokens of a running sequence, that nobody else holds where they are
-/// written. False: the sequence is left out of this step, since none are left, or it has to compute
-/// some tokens again first.
+/// Room for the next `count` tokens of a running sequence. False: the sequence is left out of this
+/// step, since none is left, or it has to compute some tokens again first.
 bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
-  const int64_t inPage = sequence.computed % pool.pageTokens();
-  if (inPage && pool.isShared(sequence.row, sequence.computed)) {
-    while (!pool.makeOwn(sequence.row, sequence.computed, mover))
-      if (!makeRoom(sequence))
-        return false;
-    if (!mover) {
-      sequence.computed -= inPage;
-      sequence.goal = int64_t(sequence.tokens.size());
-      return false;
-    }
-    ++counts.copiedPages;
-  }
-  while (!pool.extend(sequence.row, sequence.computed + count))
-    if (!makeRoom(sequence))
-      return false;
-  return true;
+  using Room = SequenceMemory::Room;
+  Room room = memory.extend(sequence.held, count);
+  while (room == Room::None && makeRoom(sequence))
+    room = memory.extend(sequence.held, count);
+  if (room == Room::StepBack)
+    sequence.goal = int64_t(sequence.tokens.size());
+  return room == Room::There;
 }
 
 /// Adds the next `count` tokens of the sequence to the batch.
 void Scheduler::take(Sequence &sequence, int64_t count) {
-  int64_t first = sequence.computed, firstRow = int64_t(ids.size()),
+  int64_t first = sequence.computed(), firstRow = int64_t(ids.size()),
           rowsBefore = int64_t(rowTokens.size());
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = first + i;
     ids.push_back(sequence.tokens[size_t(position)]);
     positions.push_back(int32_t(position));
-    sequenceOf.push_back(sequence.row);
+    sequenceOf.push_back(sequence.held.seat);
     bool last = position + 1 == int64_t(sequence.tokens.size());
     if (sequence.wantsRows() || last) {
       rowTokens.push_back(int32_t(firstRow + i));
@@ -67,7 +56,7 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
   }
   for (int64_t i = 0; i < count; i += kAttentionTile)
     tiles.push_back({int32_t(firstRow + i), int32_t(std::min(kAttentionTile, count - i)),
-                     sequence.row, int32_t(first + i)});
+                     sequence.held.seat, int32_t(first + i)});
   sequence.inStep = count;
   planned.push_back({sequence.id, count});
   planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
@@ -112,10 +101,10 @@ void Scheduler::takePrompts(double now) {
   }
   if (!first)
     return;
-  asked.firstPosition = first->computed;
+  asked.firstPosition = first->computed();
   const int64_t budget = chunkBudget(cost, policy.chunks, asked);
   const int64_t most = int64_t(ids.size()) + budget;
-  int64_t kept = orderPrompts(*first, budget); // with a row, until it is its turn
+  int64_t kept = orderPrompts(*first, budget); // with a row of logits, until it is its turn
   for (Sequence *sequence : prompts) {
     if (sequence == first)
       kept = 0;
@@ -155,7 +144,7 @@ const BatchView *Scheduler::plan(double now) {
     return nullptr;
 
   batch.tokens = int64_t(ids.size());
-  batch.sequences = pool.rows();
+  batch.sequences = memory.seats();
   batch.rows = int64_t(rowTokens.size());
   batch.tiles = int64_t(tiles.size());
   batch.ids = ids.data();
@@ -163,9 +152,9 @@ const BatchView *Scheduler::plan(double now) {
   batch.sequenceOf = sequenceOf.data();
   batch.rowTokens = rowTokens.data();
   batch.attentionTiles = tiles.data();
-  batch.blockTable = pool.blockTable();
-  batch.blockTableStride = pool.blockTableStride();
-  batch.groupTables = tables.data();
+  batch.blockTable = memory.tables().front();
+  batch.blockTableStride = memory.tableStride();
+  batch.groupTables = memory.tables().data();
   return &batch;
 }
 
@@ -175,13 +164,11 @@ void Scheduler::complete() {
     Sequence &sequence = *sequences.at(share.sequence);
     bool decoded = sequence.decoding();
     if (sequence.wantsRows())
-      sequence.rowsGiven = sequence.computed + sequence.inStep;
-    sequence.computed += sequence.inStep;
+      sequence.rowsGiven = sequence.computed() + sequence.inStep;
+    memory.commit(sequence.held, sequence.tokens, sequence.inStep);
     (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(sequence.inStep);
     queue.serve(sequence.options.user, double(sequence.inStep) * (decoded ? 2 : 1));
     sequence.inStep = 0;
-    nameFullPages(sequence);
-    pool.trim(sequence.row, sequence.computed);
   }
 }
 
@@ -190,12 +177,16 @@ ScheduleStats Scheduler::stats() const {
   now.running = running();
   now.waiting = queue.size();
   now.waitingTokens = queue.tokens();
-  now.pagesUsed = pool.pagesInUse();
-  now.pagesKept = pool.pagesKept();
-  now.pages = pool.totalPages();
-  now.swapBytesUsed = swap.inUse();
+  now.pagesUsed = memory.pages().pagesInUse();
+  now.pagesKept = memory.pages().pagesKept();
+  now.pages = memory.pages().totalPages();
+  const SequenceMemory::Counts moved = memory.counts();
+  now.swapBytesUsed = moved.hostBytesUsed;
+  now.swaps = moved.saves;
+  now.swappedBytes = moved.savedBytes;
+  now.copiedPages = moved.copiedPages;
   for (const Sequence *sequence : active)
-    now.unusedSlots += pool.held(sequence->row, 0).end * pool.pageTokens() - sequence->computed;
+    now.unusedSlots += memory.unusedPositions(sequence->held);
   return now;
 }
 

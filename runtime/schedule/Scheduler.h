@@ -12,9 +12,9 @@
 //
 //   add() --> Queued --admit()--> Running --finish()-->
 //               ^                   |  ^
-//               |     no page left: |  | fork(): a child with the same pages
+//               |     no room left: |  | fork(): a child with the same content
 //               +--- preempt() -----+  |
-//                    pages to the host, or to be computed again
+//                    content to the host, or to be computed again
 //
 // Admission is by exact arithmetic, of what is needed now: pages for the tokens that are there and
 // one more, less those that are found in the prefix cache, beside one page for each running
@@ -28,11 +28,12 @@
 // run is never preempted, and has computed at least one token in every step that has prompts to
 // spare for it: so there is always progress, whatever is asked for.
 //
-// A beam search takes its rows together (SequenceOptions::rows), so that no two of them wait for
+// A beam search takes its seats together (SequenceOptions::seats), so that no two of them wait for
 // each other's. One of its sequences may have no token to feed until the others have theirs; when
 // nobody else can go on, such a one gives way, wherever it stands.
 //
-// No choice made here changes an answer: keys and values depend on the tokens alone.
+// What sequences have on the device, where it lies and who shares it is SequenceMemory's. No choice
+// made here changes an answer: keys and values depend on the tokens alone.
 //
 // The scheduler knows ids and positions, no text and no sampling:
 //
@@ -46,8 +47,7 @@
 #pragma once
 
 #include "runtime/device/Batch.h"
-#include "runtime/kv/KvPool.h"
-#include "runtime/kv/SwapSpace.h"
+#include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/ChunkBudget.h"
 #include "runtime/schedule/ScheduleStats.h"
 #include "runtime/schedule/Sequence.h"
@@ -62,7 +62,7 @@
 namespace ingot::runtime {
 
 struct ScheduleLimits {
-  int64_t maxBatchTokens; ///< at least the pool's rows: all may decode in one step
+  int64_t maxBatchTokens; ///< at least the seats: all may decode in one step
   int64_t logitsRows;     ///< likewise
   int64_t prefillChunk;   ///< most tokens of one prompt in one step
 };
@@ -75,18 +75,11 @@ struct SchedulePolicy {
   double swapBytesPerSecond = 4e9;
 };
 
-/// What may be missing.
-struct ScheduleResources {
-  PageMover *mover = nullptr;      ///< null: shared pages are computed again instead of copied
-  std::span<std::byte> swapMemory; ///< empty: preemption is by computing again
-  StepCostTable cost;              ///< no points: not known
-};
-
 class Scheduler {
 public:
-  /// `pool`, mover and swap memory outlive it.
-  Scheduler(KvPool &pool, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
-            const ScheduleResources &resources = {});
+  /// `memory` outlives it. Costs without points: not known.
+  Scheduler(SequenceMemory &memory, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
+            const StepCostTable &cost = {});
 
   /// Positions of KV that a request takes at most: the last new token is never fed.
   static int64_t positionsFor(int64_t prompt, int64_t maxNew) {
@@ -95,8 +88,8 @@ public:
 
   /// A number for a sequence that comes later (fork).
   SequenceId reserveId() { return nextId++; }
-  /// Queues a sequence of one prompt token or more. positionsFor() must fit the pool
-  /// (KvPool::fits).
+  /// Queues a sequence of one prompt token or more. positionsFor() must fit the memory
+  /// (SequenceMemory::fits).
   SequenceId add(std::span<const int32_t> prompt, const SequenceOptions &options);
   SequenceId add(std::span<const int32_t> prompt, int64_t maxNew, bool everyPosition = false) {
     SequenceOptions options;
@@ -104,8 +97,8 @@ public:
     options.everyPosition = everyPosition;
     return add(prompt, options);
   }
-  /// A sequence with the same tokens and limits, that goes on by itself. It shares all pages with
-  /// the parent; a page that is not full is copied when one of them writes to it. Without a row for
+  /// A sequence with the same tokens and limits, that goes on by itself. It shares all with
+  /// the parent; a page that is not full is copied when one of them writes to it. Without a seat for
   /// it, it waits, and finds what it can in the prefix cache. The parent's last token must be
   /// known.
   void fork(SequenceId parent, SequenceId child);
@@ -114,7 +107,7 @@ public:
     fork(parent, child);
     return child;
   }
-  /// Ends a sequence in any state; its pages are free, or kept, at once.
+  /// Ends a sequence in any state; its memory is free, or kept, at once.
   void finish(SequenceId id);
   /// The new token of a sequence whose last row was given out, to be fed in the next step. A token
   /// that the device alone knows yet is `~row` (Batch.h); the next call says which one it was.
@@ -162,35 +155,28 @@ private:
   void startRunning(Sequence &sequence);
   void stopRunning(Sequence &sequence);
   void countRunning(const Sequence &sequence, int change);
-  void nameFullPages(Sequence &sequence);
-  void chainNames(Sequence &sequence, int64_t pages);
-  // Admission.cpp: rows and pages.
+  // Admission.cpp: seats and memory.
   void admit();
-  KvPool::Admission tryAdmit(Sequence &sequence);
-  bool displaceFor(const Sequence &sequence, const KvPool::Admission &refused);
+  SequenceMemory::Admission tryAdmit(Sequence &sequence);
+  bool displaceFor(const Sequence &sequence, const SequenceMemory::Admission &refused);
   bool makeRoom(Sequence &sequence);
   bool idleGivesWay();
-  int64_t rowsLacking(const Sequence &sequence) const;
+  int64_t seatsLacking(const Sequence &sequence) const;
   void preempt(Sequence &sequence);
   bool saveToHost(Sequence &sequence);
-  void loadFromHost(Sequence &sequence, int64_t shared);
 
-  KvPool &pool;
+  SequenceMemory &memory;
   ScheduleLimits limits;
   SchedulePolicy policy;
-  PageMover *mover;
-  SwapSpace swap;
   StepCost cost;
-  PrefixHasher hasher;
   SequenceId nextId = 0;
   int64_t nextOrder = 0;
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences;
   WaitingQueue queue;
   std::vector<Sequence *> active; ///< first those that are preempted last
-  int64_t keptRows = 0;           ///< for further sequences of groups that run
+  int64_t keptSeats = 0;          ///< for further sequences of groups that run
   ScheduleStats counts;
-  std::vector<int64_t> releasable;     ///< by group
-  std::vector<const int32_t *> tables; ///< likewise
+  std::vector<const Holding *> victims; ///< of one request
 
   BatchView batch{};
   StepWork planWork;

@@ -70,11 +70,10 @@ static int64_t mostOfOneStep(const FakeSetup &setup) {
 }
 
 FakeModel::FakeModel(const FakeSetup &given)
-    : setup(given),
-      pool(given.groups, given.rows, given.context, kPageTokens, mostOfOneStep(given)),
-      swapMemory(given.swapPages * kPageTokens * sizeof(uint64_t)),
-      scheduler(pool, given.limits, given.policy,
-                {given.moves ? this : nullptr, swapMemory, StepCostTable()}) {
+    : setup(given), swapMemory(given.swapPages * kPageTokens * sizeof(uint64_t)),
+      sequenceMemory({given.groups, given.rows, given.context, kPageTokens, mostOfOneStep(given)},
+                     given.moves ? this : nullptr, swapMemory),
+      pool(sequenceMemory.pages()), scheduler(sequenceMemory, given.limits, given.policy) {
   for (const KvGroup &group : given.groups)
     memory.emplace_back(size_t(group.pages * kPageTokens), 0xDEAD);
 }
@@ -111,7 +110,7 @@ SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceO
 size_t FakeModel::askGroup(std::vector<int32_t> prompt, int64_t count, int64_t width,
                            SequenceOptions options) {
   options.maxNew = count;
-  options.rows = width;
+  options.seats = width;
   SequenceId id = scheduler.add(prompt, options);
   auto size = int64_t(prompt.size());
   answers[id] = {

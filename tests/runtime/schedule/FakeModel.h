@@ -80,8 +80,9 @@ public:
     std::vector<std::vector<int32_t>> found = {}; ///< at the end
   };
   FakeSetup setup;
-  runtime::KvPool pool;
   std::vector<std::byte> swapMemory;
+  runtime::SequenceMemory sequenceMemory;
+  const runtime::KvPool &pool; ///< its pages
   runtime::Scheduler scheduler;
   std::map<runtime::SequenceId, Answer> answers;
   std::vector<runtime::SequenceId> finished; ///< in order
