@@ -209,6 +209,22 @@ void KvPool::name(int32_t row, int64_t index, const NamedPrefix &prefix) {
                     prefix.names[size_t(index) + 1], tokens);
 }
 
+void KvPool::retract(int32_t row, int64_t positions) {
+  const int64_t end = pagesFor(positions);
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(row)];
+    const int64_t before = part.end;
+    while (part.end > std::max(end, part.first)) {
+      int32_t &page = entry(own, row, --part.end);
+      assert(own.pool.holdersOf(page) == 1);
+      own.pool.release(page);
+      page = 0;
+    }
+    if (part.end < before)
+      promise(own, part, part.promised + before - part.end);
+  }
+}
+
 void KvPool::trim(int32_t row, int64_t position) {
   for (Group &own : group) {
     Part &part = own.parts[size_t(row)];

@@ -97,6 +97,9 @@ public:
   bool makeOwn(int32_t row, int64_t position, PageMover *mover);
   /// Names the `index`-th page of the row; prefix.names has at least index + 2.
   void name(int32_t row, int64_t index, const NamedPrefix &prefix);
+  /// Nothing behind `positions` counts: gives back the pages there, which count to the promise
+  /// again. extend() took them, and nobody has named or shared them.
+  void retract(int32_t row, int64_t positions);
   /// The next token is at `position`: gives back pages that it cannot see.
   void trim(int32_t row, int64_t position);
   /// Gives pages, promise and row back.

@@ -69,6 +69,7 @@ void SequenceMemory::leave(Holding &own, std::span<const int32_t> tokens) {
   nameFullPages(own, tokens);
   pool.release(own.seat);
   own.seat = -1;
+  own.drafts = 0;
   if (own.saved.empty())
     own.positions = 0;
 }
@@ -113,6 +114,7 @@ void SequenceMemory::load(Holding &own, int64_t shared) {
 }
 
 SequenceMemory::Room SequenceMemory::extend(Holding &own, int64_t tokens) {
+  retract(own);
   const int64_t inPage = own.positions % pool.pageTokens();
   if (inPage && pool.isShared(own.seat, own.positions)) {
     if (!pool.makeOwn(own.seat, own.positions, mover))
@@ -126,8 +128,22 @@ SequenceMemory::Room SequenceMemory::extend(Holding &own, int64_t tokens) {
   return pool.extend(own.seat, own.positions + tokens) ? Room::There : Room::None;
 }
 
+int64_t SequenceMemory::propose(Holding &own, int64_t drafts) {
+  while (drafts > 0 && !pool.extend(own.seat, own.positions + 1 + drafts))
+    --drafts;
+  return own.drafts = drafts;
+}
+
+/// Drafts that are not there.
+void SequenceMemory::retract(Holding &own) {
+  if (own.drafts > 0)
+    pool.retract(own.seat, own.positions);
+  own.drafts = 0;
+}
+
 void SequenceMemory::commit(Holding &own, std::span<const int32_t> tokens, int64_t count) {
   own.positions += count;
+  retract(own);
   nameFullPages(own, tokens);
   pool.trim(own.seat, own.positions);
 }

@@ -9,9 +9,10 @@
 //                   ^                     |  ^  ^
 //                   +---- leave() --------+  |  +-- fork(): a child beside it, with the same
 //                 save() before it, or not   |
-//                                            +-- extend()   room for the tokens of a step
-//                                            +-- commit()   they are there: named, given back
-//                                                           what nobody looks at any more
+//                                            +-- extend()   room for the tokens of a step,
+//                                            |   propose()  and for drafts behind them
+//                                            +-- commit()   so many of them are there: named; what
+//                                                           is behind them is taken back
 //
 // A Holding says what one sequence has here. Whoever owns the sequence owns it, and tells the
 // tokens where pages get their names by them.
@@ -34,6 +35,7 @@ struct Holding {
   int64_t positions = 0;
   int64_t found = 0;           ///< positions that the last admit() found in the prefix cache
   std::vector<PageName> names; ///< the root, then of full pages; empty: it shares with nobody
+  int64_t drafts = 0;          ///< tokens that there is room for, and that commit() may take back
   int64_t named = 0;           ///< pages that others find
   std::span<std::byte> saved;  ///< its pages on the host, group by group; empty: none
 
@@ -101,8 +103,12 @@ public:
   /// Room for the next `tokens` of the sequence, which nobody else looks at. Calls that were not
   /// followed by commit() are forgotten.
   Room extend(Holding &own, int64_t tokens);
-  /// The next `count` tokens are computed (or will be by a step that has begun). `tokens`: of the
-  /// sequence; the last may not be known yet (Batch.h).
+  /// Behind extend(): room for further tokens that may not be the sequence's, `drafts` at most.
+  /// Returns for how many there is some: nobody makes way for a draft.
+  int64_t propose(Holding &own, int64_t drafts);
+  /// The next `count` tokens are computed (or will be by a step that has begun); drafts behind them
+  /// are taken back, with the room that was for them. `tokens`: of the sequence; the last may not
+  /// be known yet (Batch.h).
   void commit(Holding &own, std::span<const int32_t> tokens, int64_t count);
 
   /// Whether a running sequence of at most so many positions may want more than it is sure of.
@@ -127,6 +133,7 @@ private:
   void chainNames(Holding &own, std::span<const int32_t> tokens, int64_t count) const;
   void nameFullPages(Holding &own, std::span<const int32_t> tokens);
   void load(Holding &own, int64_t shared);
+  void retract(Holding &own);
 
   KvPool pool;
   PageMover *mover;

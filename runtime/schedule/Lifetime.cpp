@@ -39,7 +39,8 @@ SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions
 
 void Scheduler::fork(SequenceId parentId, SequenceId childId) {
   const Sequence &parent = *sequences.at(parentId);
-  assert(parent.tokens.back() >= 0 && parent.inStep == 0 && !parent.wantsRows());
+  assert(parent.tokens.back() >= 0 && parent.inStep == 0 && parent.uncertain == 0 &&
+         !parent.wantsRows());
   Sequence &child = create(childId, parent.options);
   child.order = parent.order;
   child.prompt = parent.prompt;
@@ -84,6 +85,7 @@ void Scheduler::append(SequenceId id, int32_t token) {
   }
   assert(sequence.state == State::Held || (sequence.decoding() && sequence.pending() == 0));
   assert(int64_t(sequence.tokens.size()) < sequence.positions && "longer than it announced");
+  sequence.drafts.clear();
   sequence.tokens.push_back(token);
   if (sequence.state == State::Held) {
     sequence.state = State::Queued;

@@ -19,6 +19,7 @@ struct ScheduleStats {
   uint64_t preemptions = 0, swaps = 0;                    ///< swaps: those of them to the host
   uint64_t swappedBytes = 0;                              ///< to the host
   uint64_t forks = 0, copiedPages = 0;
+  uint64_t draftTokens = 0, acceptedTokens = 0; ///< computed as drafts; those that were right
 };
 
 } // namespace ingot::runtime

@@ -39,17 +39,17 @@ bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
   return room == Room::There;
 }
 
-/// Adds the next `count` tokens of the sequence to the batch.
+/// Adds the next `count` tokens of the sequence to the batch, drafts behind those it has.
 void Scheduler::take(Sequence &sequence, int64_t count) {
   int64_t first = sequence.computed(), firstRow = int64_t(ids.size()),
           rowsBefore = int64_t(rowTokens.size());
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = first + i;
-    ids.push_back(sequence.tokens[size_t(position)]);
+    const int64_t behind = position - int64_t(sequence.tokens.size()); // of the drafts
+    ids.push_back(behind < 0 ? sequence.tokens[size_t(position)] : sequence.drafts[size_t(behind)]);
     positions.push_back(int32_t(position));
     sequenceOf.push_back(sequence.held.seat);
-    bool last = position + 1 == int64_t(sequence.tokens.size());
-    if (sequence.wantsRows() || last) {
+    if (sequence.wantsRows() || behind >= -1) { // the last, and drafts
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
     }
@@ -62,11 +62,25 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
   planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
 }
 
+/// Drafts of the sequence that its next step has room for, up to `most`.
+int64_t Scheduler::draftsFor(Sequence &sequence, int64_t most) {
+  most = std::min({most, int64_t(sequence.drafts.size()), limits.prefillChunk - 1});
+  return most > 0 ? memory.propose(sequence.held, most) : 0;
+}
+
 void Scheduler::takeDecodes() {
   for (size_t i = 0; i < active.size(); ++i) // preempting takes out later ones
     if (Sequence &sequence = *active[i];
         sequence.decoding() && sequence.pending() && readyToWrite(sequence, 1))
-      take(sequence, 1);
+      sequence.inStep = 1;
+  // Drafts have what is left when everybody who runs has a token and a row.
+  int64_t spare = std::min(limits.maxBatchTokens, limits.logitsRows) - running();
+  for (Sequence *sequence : active)
+    if (sequence->inStep) {
+      const int64_t drafts = draftsFor(*sequence, spare);
+      spare -= drafts;
+      take(*sequence, 1 + drafts);
+    }
 }
 
 /// Fills `prompts`. Returns the tokens of `budget` that are the first's, whoever is served before
@@ -125,8 +139,10 @@ void Scheduler::takePrompts(double now) {
 }
 
 const BatchView *Scheduler::plan(double now) {
-  for (Sequence *sequence : active) // of a plan that was not carried out
-    sequence->inStep = 0;
+  for (Sequence *sequence : active) {
+    assert(sequence->uncertain == 0 && "how many of its drafts were right?");
+    sequence->inStep = 0; // of a plan that was not carried out
+  }
   do {
     admit();
     ids.clear();
@@ -162,14 +178,45 @@ void Scheduler::complete() {
   ++counts.steps;
   for (const Share &share : planned) {
     Sequence &sequence = *sequences.at(share.sequence);
-    bool decoded = sequence.decoding();
     if (sequence.wantsRows())
       sequence.rowsGiven = sequence.computed() + sequence.inStep;
-    memory.commit(sequence.held, sequence.tokens, sequence.inStep);
-    (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(sequence.inStep);
-    queue.serve(sequence.options.user, double(sequence.inStep) * (decoded ? 2 : 1));
+    sequence.uncertain = std::max<int64_t>(0, sequence.inStep - sequence.pending());
+    counts.draftTokens += uint64_t(sequence.uncertain);
+    if (sequence.uncertain == 0)
+      settle(sequence, sequence.inStep);
     sequence.inStep = 0;
   }
+}
+
+void Scheduler::propose(SequenceId id, std::span<const int32_t> drafts) {
+  Sequence &sequence = *sequences.at(id);
+  assert(sequence.uncertain == 0 && sequence.tokens.back() >= 0 &&
+         "a draft follows a token that is known");
+  const int64_t most = sequence.positions - int64_t(sequence.tokens.size());
+  drafts = drafts.first(std::min(size_t(std::max<int64_t>(0, most)), drafts.size()));
+  sequence.drafts.assign(drafts.begin(), drafts.end());
+}
+
+void Scheduler::commit(SequenceId id, int64_t accepted) {
+  Sequence &sequence = *sequences.at(id);
+  assert(0 <= accepted && accepted <= sequence.uncertain);
+  if (sequence.uncertain == 0)
+    return;
+  const int64_t count = sequence.pending() + accepted;
+  sequence.tokens.insert(sequence.tokens.end(), sequence.drafts.begin(),
+                         sequence.drafts.begin() + accepted);
+  sequence.drafts.clear();
+  sequence.uncertain = 0;
+  counts.acceptedTokens += uint64_t(accepted);
+  settle(sequence, count);
+}
+
+/// The next `count` tokens of the sequence are computed.
+void Scheduler::settle(Sequence &sequence, int64_t count) {
+  const bool decoded = sequence.decoding();
+  memory.commit(sequence.held, sequence.tokens, count);
+  (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(count);
+  queue.serve(sequence.options.user, double(count) * (decoded ? 2 : 1));
 }
 
 ScheduleStats Scheduler::stats() const {

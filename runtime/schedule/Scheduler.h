@@ -113,10 +113,18 @@ public:
   /// that the device alone knows yet is `~row` (Batch.h); the next call says which one it was.
   void append(SequenceId id, int32_t token);
 
+  /// Tokens that may follow the last of a sequence that decodes. The next step it is in has as many
+  /// of them behind its last token as there is room for, with a row for each, and is followed by
+  /// commit(). They are forgotten with the next token.
+  void propose(SequenceId id, std::span<const int32_t> drafts);
+  /// After complete(), of a sequence that had drafts in the step: the first `accepted` are its
+  /// tokens, the others are taken back. append() or finish() is next, as after any step.
+  void commit(SequenceId id, int64_t accepted);
+
   /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan(). `now`:
   /// seconds on any clock that does not go back.
   const BatchView *plan(double now = 0);
-  /// Marks the planned tokens as computed. After the step has begun, before append() and finish().
+  /// Marks the planned tokens as computed, but for those of sequences with drafts. After the step has begun, before append() and finish().
   void complete();
   /// How long a step took that had this work (work() when it was planned).
   void observe(const StepWork &work, double seconds) { cost.observe(work, seconds); }
@@ -134,7 +142,7 @@ public:
     SequenceId sequence;
     int64_t tokens;
   };
-  /// What each sequence has in the batch.
+  /// What each sequence has in the batch, drafts among it.
   std::span<const Share> shares() const { return planned; }
 
   /// Prompt tokens of the sequence that were found in the prefix cache.
@@ -147,7 +155,9 @@ private:
   // Scheduler.cpp: steps.
   void take(Sequence &sequence, int64_t tokens);
   void takeDecodes();
+  int64_t draftsFor(Sequence &sequence, int64_t most);
   void takePrompts(double now);
+  void settle(Sequence &sequence, int64_t count);
   int64_t orderPrompts(const Sequence &first, int64_t budget);
   bool readyToWrite(Sequence &sequence, int64_t tokens);
   // Lifetime.cpp: sequences come and go.

@@ -48,6 +48,8 @@ struct Sequence {
   int64_t positions; ///< in the worst case
   Holding held;      ///< what it has of the device's memory
   int64_t inStep = 0;
+  std::vector<int32_t> drafts; ///< that may follow the last token: for as long as it is the last
+  int64_t uncertain = 0;       ///< of them in the step that has begun, until commit()
   /// Tokens that are computed as a prompt is: all that were there when it was admitted.
   int64_t goal = 0;
   int64_t cachedTokens = 0;

@@ -193,16 +193,21 @@ void FakeModel::check(const BatchView &batch) {
     ASSERT_LE(share.tokens, setup.limits.prefillChunk);
     int32_t tableRow = batch.sequenceOf[token];
     int64_t first = batch.positions[token];
-    ASSERT_LE(first + share.tokens, int64_t(own.tokens.size()));
+    seatOf[share.sequence] = tableRow;
+    std::vector<int32_t> tokens = own.tokens;
+    tokens.insert(tokens.end(), own.proposed.begin(), own.proposed.end());
+    ASSERT_LE(first + share.tokens, int64_t(tokens.size()));
+    if (first + share.tokens > int64_t(own.tokens.size()))
+      ASSERT_EQ(first + 1, int64_t(own.tokens.size())) << "drafts of a sequence that decodes";
     // Writes first: a step may look at what it writes.
     std::vector<uint64_t> hashes{0};
     for (int64_t i = 0; i < first + share.tokens; ++i)
-      hashes.push_back(fold(hashes.back(), own.tokens[size_t(i)]));
+      hashes.push_back(fold(hashes.back(), tokens[size_t(i)]));
     for (int64_t i = 0; i < share.tokens; ++i, ++token) {
       int64_t position = first + i;
       ASSERT_EQ(batch.positions[token], position);
       ASSERT_EQ(batch.sequenceOf[token], tableRow);
-      ASSERT_EQ(batch.ids[token], own.tokens[size_t(position)]);
+      ASSERT_EQ(batch.ids[token], tokens[size_t(position)]);
       for (size_t g = 0; g < pool.groups(); ++g) {
         auto held = pool.held(tableRow, g);
         ASSERT_TRUE(held.first <= position / kPageTokens && position / kPageTokens < held.end);
@@ -211,7 +216,7 @@ void FakeModel::check(const BatchView &batch) {
         slots(g, page)[position % kPageTokens] = hashes[size_t(position) + 1];
       }
       if ((own.everyPosition && position < own.prompt && !own.promptSeen) ||
-          position + 1 == int64_t(own.tokens.size())) {
+          position + 1 >= int64_t(own.tokens.size())) {
         ASSERT_LT(row, batch.rows);
         ASSERT_EQ(batch.rowTokens[row], token);
         ASSERT_EQ(scheduler.rows()[size_t(row)].sequence, share.sequence);
@@ -286,15 +291,58 @@ void FakeModel::takeRow(const Scheduler::Row &row) {
     scheduler.finish(row.sequence);
 }
 
+/// Guesses at what follows, right and wrong ones.
+void FakeModel::propose() {
+  for (auto &[id, own] : answers) {
+    own.proposed.clear();
+    if (own.done || own.group >= 0 || !own.promptSeen)
+      continue;
+    std::vector<int32_t> line = own.tokens;
+    for (auto left = int64_t(random() % uint32_t(setup.drafts + 1)); left > 0; --left) {
+      line.push_back(nextToken(hashOf(line), own.choice));
+      line.back() += int(random() % 100) >= setup.rightDrafts;
+      own.proposed.push_back(line.back());
+    }
+    scheduler.propose(id, own.proposed);
+  }
+}
+
+/// The rows behind the last token say how many drafts were right.
+void FakeModel::takeDrafts(SequenceId id, int64_t drafts) {
+  Answer &own = answers.at(id);
+  int64_t accepted = 0;
+  while (accepted < drafts &&
+         own.proposed[size_t(accepted)] == nextToken(hashOf(own.tokens), own.choice))
+    own.tokens.push_back(own.proposed[size_t(accepted++)]);
+  own.rows += accepted;
+  scheduler.commit(id, accepted);
+  for (size_t g = 0; g < pool.groups(); ++g)
+    ASSERT_EQ(pool.held(seatOf.at(id), g).end, pool.pagesFor(int64_t(own.tokens.size())))
+        << "pages are those without drafts";
+}
+
 bool FakeModel::step() {
+  if (setup.drafts > 0)
+    propose();
   const BatchView *batch = scheduler.plan(double(steps));
   if (!batch)
     return false;
   check(*batch);
   scheduler.complete();
   std::vector<Scheduler::Row> rows(scheduler.rows().begin(), scheduler.rows().end());
-  for (const Scheduler::Row &row : rows)
-    takeRow(row);
+  for (size_t i = 0; i < rows.size();) {
+    const SequenceId id = rows[i].sequence;
+    size_t end = i + 1;
+    while (end < rows.size() && rows[end].sequence == id &&
+           rows[end].position >= int64_t(answers.at(id).tokens.size()))
+      ++end;
+    if (end - i > 1) {
+      takeDrafts(id, int64_t(end - i) - 1);
+      rows[i].position = int64_t(answers.at(id).tokens.size()) - 1;
+    }
+    takeRow(rows[i]);
+    i = end;
+  }
   ++steps;
   return true;
 }

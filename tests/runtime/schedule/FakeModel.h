@@ -11,6 +11,7 @@
 #include "runtime/schedule/Scheduler.h"
 
 #include <map>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,6 +31,8 @@ struct FakeSetup {
   runtime::SchedulePolicy policy;
   bool moves = true;      ///< there is a PageMover
   uint64_t swapPages = 0; ///< of host memory, of the first group
+  int64_t drafts = 0;     ///< most that are proposed of an answer in a step
+  int rightDrafts = 50;   ///< in a hundred
 };
 
 class FakeModel final : public runtime::PageMover {
@@ -67,8 +70,9 @@ public:
     bool everyPosition = false;
     int64_t rows = 0;
     bool done = false;
-    int64_t group = -1;      ///< index into `groups`
-    bool promptSeen = false; ///< its last row is out
+    int64_t group = -1;                 ///< index into `groups`
+    bool promptSeen = false;            ///< its last row is out
+    std::vector<int32_t> proposed = {}; ///< behind `tokens`
   };
   struct Group {
     std::vector<int32_t> prompt;
@@ -91,6 +95,8 @@ public:
 
 private:
   void check(const BatchView &batch);
+  void propose();
+  void takeDrafts(runtime::SequenceId id, int64_t drafts);
   void takeRow(const runtime::Scheduler::Row &row);
   void goOn(Group &group);
   /// True if it goes on.
@@ -99,7 +105,9 @@ private:
     return &memory[group][size_t(page) * size_t(kPageTokens)];
   }
 
-  std::vector<std::vector<uint64_t>> memory; ///< [group][pages * kPageTokens]
+  std::mt19937 random{7};
+  std::map<runtime::SequenceId, int32_t> seatOf; ///< in the last step
+  std::vector<std::vector<uint64_t>> memory;     ///< [group][pages * kPageTokens]
 };
 
 /// What such a search ends with, alone.

@@ -15,6 +15,7 @@ namespace {
 
 struct Totals {
   uint64_t preemptions = 0, swaps = 0, hits = 0, forks = 0, copies = 0;
+  uint64_t drafts = 0, accepted = 0;
 };
 
 void schedule(uint32_t seed, Totals &totals) {
@@ -45,6 +46,11 @@ void schedule(uint32_t seed, Totals &totals) {
   setup.policy.chunks.loneStep = 1e-3 * double(below(3));
   if (below(4) == 0)
     setup.policy.chunks.targetItl = 1e-3 * double(1 + below(10));
+  if (seed % 3 == 1) { // all wrong, all right, or some of each
+    setup.drafts = 1 + seed % 7;
+    setup.rightDrafts = int(seed / 3 % 4) * 100 / 3;
+    setup.limits.logitsRows += seed % 11;
+  }
   FakeModel model(setup);
   int64_t toAdd = 3 + below(14);
   std::vector<SequenceId> single;
@@ -83,6 +89,8 @@ void schedule(uint32_t seed, Totals &totals) {
   totals.hits += stats.prefixHits;
   totals.forks += stats.forks;
   totals.copies += stats.copiedPages;
+  totals.drafts += stats.draftTokens;
+  totals.accepted += stats.acceptedTokens;
 }
 
 } // namespace
@@ -99,4 +107,6 @@ TEST(RandomSchedule, everySequenceAnswersAsAlone) {
   EXPECT_GT(totals.hits, 10000u);
   EXPECT_GT(totals.forks, 1000u);
   EXPECT_GT(totals.copies, 300u);
+  EXPECT_GT(totals.accepted, 10000u);
+  EXPECT_GT(totals.drafts, totals.accepted + 10000u);
 }
