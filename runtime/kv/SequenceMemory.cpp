@@ -12,6 +12,10 @@ SequenceMemory::SequenceMemory(const MemoryShape &shape, PageMover *pageMover,
       mover(pageMover), swap(pageMover ? swapMemory : std::span<std::byte>()) {
   for (size_t group = 0; group < pool.groups(); ++group)
     tableOf.push_back(pool.blockTable(group));
+  if (shape.fixed.slots > 0) {
+    assert(mover && "a page that is computed again needs a version before it");
+    states.emplace(shape.fixed, shape.seats, shape.pageTokens, shape.mostTokens);
+  }
 }
 
 void SequenceMemory::begin(Holding &own, int64_t positions, std::optional<uint64_t> salt) {
@@ -33,29 +37,49 @@ void SequenceMemory::end(Holding &own, std::span<const int32_t> tokens) {
   own.saved = {};
 }
 
+/// Pages at the start that are found, with a version behind them where there are fixed states. At
+/// least one token is left.
+int64_t SequenceMemory::sharedPages(Holding &own, std::span<const int32_t> tokens) {
+  if (!own.shares())
+    return 0;
+  const int64_t full = (int64_t(tokens.size()) - 1) / pool.pageTokens();
+  chainNames(own, tokens, full);
+  auto names = std::span<const PageName>(own.names).first(size_t(full) + 1);
+  while (true) {
+    const int64_t pages = pool.match({names, tokens});
+    int64_t whole = pages;
+    while (states && whole > 0 && !states->has(names, whole))
+      --whole;
+    if (whole == pages)
+      return pages;
+    names = names.first(size_t(whole) + 1);
+  }
+}
+
 SequenceMemory::Admission SequenceMemory::admit(Holding &own, std::span<const int32_t> tokens,
                                                 int64_t positions, int64_t spare) {
-  int64_t shared = 0;
-  if (own.shares()) {
-    const int64_t full = (int64_t(tokens.size()) - 1) / pool.pageTokens();
-    chainNames(own, tokens, full);
-    shared = pool.match({std::span(own.names).first(size_t(full) + 1), tokens});
-  }
+  const int64_t shared = sharedPages(own, tokens);
   const int64_t found = shared * pool.pageTokens();
   const bool loads = !own.saved.empty() && own.positions > found;
   const int64_t from = loads ? own.positions : found;
+  const int64_t versionPages = loads ? 0 : shared; // behind which it begins with one of the cache
+  if (states && freeSeats() > 0)
+    if (const int64_t missing = states->missing(own.names, versionPages); missing > 0)
+      return {false, 0, missing};
   const KvPool::Admission seat = pool.admit(shared, from, positions, spare);
   if (seat.row < 0)
-    return {false, seat.missing};
+    return {false, seat.missing, 0};
   own.seat = seat.row;
   own.positions = from;
   own.found = found;
   own.named = shared;
+  if (states)
+    states->admit(own.seat, own.names, versionPages, int64_t(tokens.size()));
   if (loads)
     load(own, shared);
   swap.giveBack(own.saved);
   own.saved = {};
-  return {true, 0};
+  return {true, 0, 0};
 }
 
 void SequenceMemory::fork(const Holding &parent, Holding &child) {
@@ -63,11 +87,15 @@ void SequenceMemory::fork(const Holding &parent, Holding &child) {
   assert(child.seat >= 0 && "the caller has looked for a seat");
   child.positions = parent.positions;
   child.named = parent.named;
+  if (states)
+    states->fork(parent.seat, child.seat);
 }
 
 void SequenceMemory::leave(Holding &own, std::span<const int32_t> tokens) {
   nameFullPages(own, tokens);
   pool.release(own.seat);
+  if (states)
+    states->release(own.seat);
   own.seat = -1;
   own.drafts = 0;
   if (own.saved.empty())
@@ -81,6 +109,8 @@ uint64_t SequenceMemory::bytesToSave(const Holding &own) const {
   uint64_t bytes = 0;
   for (size_t g = 0; g < pool.groups(); ++g)
     bytes += uint64_t(end - pool.held(own.seat, g).first) * mover->pageBytes(g);
+  if (states && own.positions > 0)
+    bytes += mover->pageBytes(pool.groups());
   return bytes;
 }
 
@@ -94,6 +124,8 @@ bool SequenceMemory::save(Holding &own) {
   for (size_t g = 0; g < pool.groups(); ++g)
     for (int64_t i = pool.held(own.seat, g).first; i < end; ++i, to += mover->pageBytes(g))
       mover->save(g, pool.page(own.seat, g, i), to);
+  if (states)
+    mover->save(pool.groups(), states->from(own.seat), to);
   ++done.saves;
   done.savedBytes += bytes;
   return true;
@@ -110,6 +142,10 @@ void SequenceMemory::load(Holding &own, int64_t shared) {
     for (int64_t i = pool.held(own.seat, g).first; i < end; ++i, from += mover->pageBytes(g))
       if (i >= shared)
         mover->load(g, from, pool.page(own.seat, g, i));
+  if (states) {
+    mover->load(pool.groups(), from, states->adopt(own.seat));
+    from += mover->pageBytes(pool.groups());
+  }
   assert(from == own.saved.data() + own.saved.size());
 }
 
@@ -125,13 +161,18 @@ SequenceMemory::Room SequenceMemory::extend(Holding &own, int64_t tokens) {
     }
     ++done.copiedPages;
   }
-  return pool.extend(own.seat, own.positions + tokens) ? Room::There : Room::None;
+  if (!pool.extend(own.seat, own.positions + tokens))
+    return Room::None;
+  return !states || states->extend(own.seat, own.positions, tokens) ? Room::There : Room::None;
 }
 
 int64_t SequenceMemory::propose(Holding &own, int64_t drafts) {
   while (drafts > 0 && !pool.extend(own.seat, own.positions + 1 + drafts))
     --drafts;
-  return own.drafts = drafts;
+  own.drafts = drafts;
+  if (states && drafts > 0) // pages that are too many are taken back with the others
+    drafts = states->propose(own.seat, own.positions, drafts);
+  return drafts;
 }
 
 /// Drafts that are not there.
@@ -144,6 +185,8 @@ void SequenceMemory::retract(Holding &own) {
 void SequenceMemory::commit(Holding &own, std::span<const int32_t> tokens, int64_t count) {
   own.positions += count;
   retract(own);
+  if (states)
+    states->commit(own.seat, own.positions);
   nameFullPages(own, tokens);
   pool.trim(own.seat, own.positions);
 }
@@ -166,6 +209,8 @@ void SequenceMemory::nameFullPages(Holding &own, std::span<const int32_t> tokens
   chainNames(own, tokens, full);
   for (; own.named < full; ++own.named)
     pool.name(own.seat, own.named, {own.names, tokens});
+  if (states)
+    states->name(own.seat, own.names);
 }
 
 bool SequenceMemory::mayWantMore(const Holding &own, int64_t positions) const {
@@ -174,6 +219,11 @@ bool SequenceMemory::mayWantMore(const Holding &own, int64_t positions) const {
 
 bool SequenceMemory::enoughIn(std::span<const Holding *const> those,
                               const Admission &refused) const {
+  int64_t versions = 0;
+  for (const Holding *one : those)
+    versions += states ? states->releasable(one->seat) : 0;
+  if (versions < refused.missingVersions)
+    return false;
   for (size_t g = 0; g < pool.groups(); ++g) {
     int64_t pages = 0;
     for (const Holding *one : those)

@@ -2,8 +2,11 @@
 //
 // Keys and values lie in pages (KvPool.h), which sequences that begin alike share, which are found
 // again by name after their sequence has gone (PrefixHash.h), and which go to the host and back
-// when a sequence has to make way (SwapSpace.h). The scheduler knows none of that. It knows
-// positions, and seats: rows of the block tables, one for each sequence that has anything there.
+// when a sequence has to make way (SwapSpace.h). Of versions of fixed states (StateVersions.h) the
+// same is true, and a prefix is found as far as there are pages and a version behind them.
+//
+// The scheduler knows none of that. It knows positions, and seats: rows of the block tables, one
+// for each sequence that has anything there.
 //
 //   begin() --> [ no seat ] --admit()--> [ seat ] --end()-->
 //                   ^                     |  ^  ^
@@ -20,6 +23,7 @@
 #pragma once
 
 #include "runtime/kv/KvPool.h"
+#include "runtime/kv/StateVersions.h"
 #include "runtime/kv/SwapSpace.h"
 
 #include <optional>
@@ -37,7 +41,7 @@ struct Holding {
   std::vector<PageName> names; ///< the root, then of full pages; empty: it shares with nobody
   int64_t drafts = 0;          ///< tokens that there is room for, and that commit() may take back
   int64_t named = 0;           ///< pages that others find
-  std::span<std::byte> saved;  ///< its pages on the host, group by group; empty: none
+  std::span<std::byte> saved;  ///< pages on the host, group by group, then a version; empty: none
 
   bool shares() const { return !names.empty(); }
 };
@@ -48,12 +52,13 @@ struct MemoryShape {
   int64_t context; ///< most positions of a sequence
   int64_t pageTokens;
   int64_t mostTokens; ///< of one sequence in one step
+  FixedState fixed = {};
 };
 
 class SequenceMemory {
 public:
   /// `mover` and `swapMemory` outlive it. Without a mover, a page that is shared is computed again
-  /// instead of copied, and nothing is saved to the host.
+  /// instead of copied, and nothing is saved to the host; there must be one for fixed states.
   explicit SequenceMemory(const MemoryShape &shape, PageMover *mover = nullptr,
                           std::span<std::byte> swapMemory = {});
   /// One group without a window.
@@ -64,6 +69,8 @@ public:
 
   /// The pages, to be looked at.
   const KvPool &pages() const { return pool; }
+  /// The versions of fixed states; null: the engine has none.
+  const StateVersions *versions() const { return states ? &*states : nullptr; }
   int64_t seats() const { return pool.rows(); }
   int64_t freeSeats() const { return pool.freeRows(); }
   /// Whether a sequence of so many positions could ever run.
@@ -77,15 +84,17 @@ public:
   /// It goes for good, in any state.
   void end(Holding &own, std::span<const int32_t> tokens);
 
+  /// If both are 0 and it is not there, a seat is missing.
   struct Admission {
     bool there = false;
-    int64_t missing = 0; ///< pages, of the group that lacks most; 0: a seat is missing
+    int64_t missing = 0; ///< pages, of the group that lacks most
+    int64_t missingVersions = 0;
   };
   /// A seat for the sequence, with what was saved of it or is found in the prefix cache, whichever
   /// is more, and the promise of pages up to `positions`, beside which `spare` stay available. Its
   /// tokens are all known, and at least the last is left to be computed.
   Admission admit(Holding &own, std::span<const int32_t> tokens, int64_t positions, int64_t spare);
-  /// A seat for a child, with all that the parent has and without a promise. There must be a seat.
+  /// A seat for a child, with all that the parent has and no promise of pages. There must be a seat.
   void fork(const Holding &parent, Holding &child);
   /// Gives the seat up. What is full stays in the prefix cache as long as nobody needs the room.
   void leave(Holding &own, std::span<const int32_t> tokens);
@@ -130,12 +139,14 @@ public:
   Counts counts() const;
 
 private:
+  int64_t sharedPages(Holding &own, std::span<const int32_t> tokens);
   void chainNames(Holding &own, std::span<const int32_t> tokens, int64_t count) const;
   void nameFullPages(Holding &own, std::span<const int32_t> tokens);
   void load(Holding &own, int64_t shared);
   void retract(Holding &own);
 
   KvPool pool;
+  std::optional<StateVersions> states;
   PageMover *mover;
   SwapSpace swap;
   PrefixHasher hasher;

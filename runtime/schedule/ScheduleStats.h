@@ -13,6 +13,8 @@ struct ScheduleStats {
   int64_t pagesUsed = 0, pagesKept = 0, pages = 0;
   int64_t unusedSlots = 0; ///< positions of used pages (of the first group) that hold nothing
   uint64_t swapBytesUsed = 0;
+  // Slots for versions of fixed states (runtime/kv/StateVersions.h), likewise; 0: there are none.
+  int64_t versionsUsed = 0, versionsKept = 0, versions = 0;
 
   uint64_t steps = 0, promptTokens = 0, decodeTokens = 0; ///< computed
   uint64_t prefixQueries = 0, prefixHits = 0;             ///< in tokens of prompts

@@ -57,9 +57,22 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
   for (int64_t i = 0; i < count; i += kAttentionTile)
     tiles.push_back({int32_t(firstRow + i), int32_t(std::min(kAttentionTile, count - i)),
                      sequence.held.seat, int32_t(first + i)});
+  if (memory.versions())
+    takeStates(sequence, firstRow, count);
   sequence.inStep = count;
   planned.push_back({sequence.id, count});
   planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
+}
+
+/// The versions that the sequence reads and writes in the step.
+void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t count) {
+  const StateVersions &versions = *memory.versions();
+  const auto writes = versions.writes(sequence.held.seat);
+  spans.push_back({int32_t(firstToken), int32_t(count), versions.from(sequence.held.seat),
+                   int32_t(versionWrites.size()), int32_t(writes.size())});
+  for (const VersionWrite &write : writes)
+    versionWrites.push_back(
+        {int32_t(firstToken + write.position - 1 - sequence.computed()), write.slot});
 }
 
 /// Drafts of the sequence that its next step has room for, up to `most`.
@@ -152,6 +165,8 @@ const BatchView *Scheduler::plan(double now) {
     rowOwners.clear();
     tiles.clear();
     planned.clear();
+    spans.clear();
+    versionWrites.clear();
     planWork = {};
     takeDecodes();
     takePrompts(now);
@@ -227,6 +242,11 @@ ScheduleStats Scheduler::stats() const {
   now.pagesUsed = memory.pages().pagesInUse();
   now.pagesKept = memory.pages().pagesKept();
   now.pages = memory.pages().totalPages();
+  if (const StateVersions *versions = memory.versions()) {
+    now.versionsUsed = versions->slots().held();
+    now.versionsKept = versions->slots().kept();
+    now.versions = versions->slots().total();
+  }
   const SequenceMemory::Counts moved = memory.counts();
   now.swapBytesUsed = moved.hostBytesUsed;
   now.swaps = moved.saves;

@@ -145,6 +145,22 @@ public:
   /// What each sequence has in the batch, drafts among it.
   std::span<const Share> shares() const { return planned; }
 
+  /// What a sequence of the batch does with its fixed state: reads the version in slot `from` (-1:
+  /// zeros) and writes so many.
+  struct StateSpan {
+    int32_t firstToken, tokens; ///< rows of the batch
+    int32_t from;
+    int32_t firstWrite, writes; ///< of stateWrites()
+  };
+  struct StateWrite {
+    int32_t token; ///< row of the batch: the version is the one behind it
+    int32_t slot;
+  };
+  /// One for each share, in order; none where the engine has no fixed state. Kernels are told by
+  /// the batch, from the first that reads it on.
+  std::span<const StateSpan> stateSpans() const { return spans; }
+  std::span<const StateWrite> stateWrites() const { return versionWrites; }
+
   /// Prompt tokens of the sequence that were found in the prefix cache.
   int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
   int64_t running() const { return int64_t(active.size()); }
@@ -154,6 +170,7 @@ public:
 private:
   // Scheduler.cpp: steps.
   void take(Sequence &sequence, int64_t tokens);
+  void takeStates(const Sequence &sequence, int64_t firstToken, int64_t tokens);
   void takeDecodes();
   int64_t draftsFor(Sequence &sequence, int64_t most);
   void takePrompts(double now);
@@ -194,6 +211,8 @@ private:
   std::vector<AttentionTile> tiles;
   std::vector<Row> rowOwners;
   std::vector<Share> planned;
+  std::vector<StateSpan> spans;
+  std::vector<StateWrite> versionWrites;
   std::vector<Sequence *> prompts; ///< in the order in which they get their share of a step
 };
 
