@@ -1,13 +1,15 @@
 //===- PlayDrafts.cpp - An engine answers the same with any drafts ----------===//
 //
-//   play-drafts ENGINE
+//   play-drafts ENGINE [cuda-emulator]
 //
-// Greedy answers of several prompts at once, through the CPU's executor: without drafts, with ones
+// Greedy answers of several prompts at once, through an executor: without drafts, with ones
 // of an oracle that is right, wrong, or either, and with those of a plain prompt lookup. Every row
 // of logits of an answer must be the same bits, and no page may be held that is not held without.
 // Prints steps and ids of each.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cuda/EmulatorDriver.h"
+#include "runtime/device/cuda/Executor.h"
 #include "runtime/schedule/Scheduler.h"
 
 #include <algorithm>
@@ -22,7 +24,9 @@ using namespace ingot::runtime;
 
 namespace {
 
-constexpr int64_t kContext = 256, kSeats = 3, kTokens = 48, kRows = 24, kNewIds = 60;
+constexpr int64_t kContext = 256, kSeats = 3, kTokens = 48, kRows = 24;
+/// Of an answer.
+int64_t newIds = 60;
 
 struct Answer {
   std::vector<int32_t> tokens;
@@ -43,7 +47,7 @@ std::vector<int32_t> lookUp(size_t, const std::vector<int32_t> &tokens) {
 
 class Player {
 public:
-  Player(cpu::Executor &executor, Drafter drafter)
+  Player(Executor &executor, Drafter drafter)
       : executor(executor), drafter(std::move(drafter)),
         memory({{{executor.pages(), 0}}, kSeats, kContext, kPageTokens, kTokens},
                executor.pageMover()),
@@ -55,7 +59,7 @@ public:
 private:
   void takeRows();
 
-  cpu::Executor &executor;
+  Executor &executor;
   Drafter drafter;
   SequenceMemory memory;
   Scheduler scheduler;
@@ -80,7 +84,7 @@ void Player::takeRows() {
       const auto vocab = long(executor.model().vocab());
       own.logits.emplace_back(row, row + vocab);
       own.tokens.push_back(int32_t(std::max_element(row, row + vocab) - row));
-      goesOn = int64_t(own.tokens.size()) - own.prompt < kNewIds;
+      goesOn = int64_t(own.tokens.size()) - own.prompt < newIds;
       const bool hasNext = i + 1 < rows.size() && rows[i + 1].sequence == id;
       accepted += hasNext && proposed[size_t(accepted)] == own.tokens.back();
     }
@@ -94,13 +98,13 @@ void Player::takeRows() {
 
 Answers Player::play(const std::vector<std::vector<int32_t>> &prompts) {
   for (const std::vector<int32_t> &prompt : prompts) {
-    numberOf[scheduler.add(prompt, kNewIds)] = answers.size();
+    numberOf[scheduler.add(prompt, newIds)] = answers.size();
     answers.push_back({prompt, int64_t(prompt.size()), {}});
   }
   while (true) {
     for (const auto &[id, number] : numberOf)
       if (const Answer &own = answers[number];
-          !own.logits.empty() && int64_t(own.logits.size()) < kNewIds) {
+          !own.logits.empty() && int64_t(own.logits.size()) < newIds) {
         drafts[id] = drafter(number, own.tokens);
         scheduler.propose(id, drafts[id]);
       }
@@ -126,29 +130,42 @@ bool same(const Answers &a, const Answers &b) {
   });
 }
 
+template <typename T> T orExit(Result<T> result) {
+  if (result)
+    return std::move(*result);
+  std::fputs(result.error().format().c_str(), stderr);
+  std::exit(1);
+}
+
+std::unique_ptr<Executor> open(const char *path, bool emulated) {
+  std::shared_ptr<EngineFile> file = orExit(EngineFile::open(path));
+  const MemoryLimits limits = {
+      .context = kContext, .maxSeqs = kSeats, .maxBatchTokens = kTokens, .logitsRows = kRows};
+  if (!emulated)
+    return orExit(cpu::Executor::create(file, limits));
+  return orExit(
+      cuda::Executor::create(orExit(cuda::openEmulator()), file, limits, {.emulated = true}));
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  auto file = EngineFile::open(argc > 1 ? argv[1] : "");
-  if (!file) {
-    std::fputs(file.error().format().c_str(), stderr);
-    return 1;
-  }
-  auto executor = cpu::Executor::create(
-      *file,
-      {.context = kContext, .maxSeqs = kSeats, .maxBatchTokens = kTokens, .logitsRows = kRows});
-  if (!executor) {
-    std::fputs(executor.error().format().c_str(), stderr);
-    return 1;
-  }
+  if (argc < 2)
+    return 2;
+  const std::unique_ptr<Executor> executor = open(argv[1], argc > 2);
   std::vector<std::vector<int32_t>> prompts;
-  const auto vocab = int64_t((*executor)->model().vocab());
-  for (int64_t length : {5, 31, 70, 70, 33}) { // two of them begin alike
+  const auto vocab = int64_t(executor->model().vocab());
+  std::vector<int64_t> lengths{5, 31, 70, 70, 33}; // two of them begin alike
+  if (argc > 2) {                                  // it is slow
+    lengths = {5, 31, 33};
+    newIds = 8;
+  }
+  for (int64_t length : lengths) {
     prompts.emplace_back();
     for (int64_t i = 0; i < length; ++i)
       prompts.back().push_back(int32_t((i * 7 + (length == 70 ? 0 : length)) % vocab));
   }
-  Player plain(**executor, [](size_t, const auto &) { return std::vector<int32_t>(); });
+  Player plain(*executor, [](size_t, const auto &) { return std::vector<int32_t>(); });
   const Answers alone = plain.play(prompts);
   std::printf("none %lld steps\n", (long long)plain.steps);
 
@@ -166,7 +183,7 @@ int main(int argc, char **argv) {
   const std::pair<const char *, Drafter> ways[] = {
       {"right", oracle(100)}, {"wrong", oracle(0)}, {"mixed", oracle(70)}, {"lookup", lookUp}};
   for (const auto &[name, drafter] : ways) {
-    Player player(**executor, drafter);
+    Player player(*executor, drafter);
     const bool equal = same(player.play(prompts), alone);
     std::printf("%s %lld steps, %s\n", name, (long long)player.steps,
                 equal ? "the same bits" : "OTHER BITS");
