@@ -66,10 +66,10 @@ SequenceMemory::Admission SequenceMemory::admit(Holding &own, std::span<const in
   if (states && freeSeats() > 0)
     if (const int64_t missing = states->missing(own.names, versionPages); missing > 0)
       return {false, 0, missing};
-  const KvPool::Admission seat = pool.admit(shared, from, positions, spare);
-  if (seat.row < 0)
-    return {false, seat.missing, 0};
-  own.seat = seat.row;
+  const KvPool::Admission admitted = pool.admit(shared, from, positions, spare);
+  if (admitted.seat < 0)
+    return {false, admitted.missing, 0};
+  own.seat = admitted.seat;
   own.positions = from;
   own.found = found;
   own.named = shared;

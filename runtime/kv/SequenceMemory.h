@@ -71,8 +71,8 @@ public:
   const KvPool &pages() const { return pool; }
   /// The versions of fixed states; null: the engine has none.
   const StateVersions *versions() const { return states ? &*states : nullptr; }
-  int64_t seats() const { return pool.rows(); }
-  int64_t freeSeats() const { return pool.freeRows(); }
+  int64_t seats() const { return pool.seats(); }
+  int64_t freeSeats() const { return pool.freeSeats(); }
   /// Whether a sequence of so many positions could ever run.
   bool fits(int64_t positions) const { return pool.fits(positions); }
 

@@ -479,7 +479,7 @@ void FakeModel::run() {
 
 void FakeModel::expectNothingHeld() {
   EXPECT_EQ(pool.pagesInUse(), 0);
-  EXPECT_EQ(pool.freeRows(), setup.rows);
+  EXPECT_EQ(pool.freeSeats(), setup.rows);
   for (size_t g = 0; g < pool.groups(); ++g) {
     EXPECT_EQ(pool.promisedPages(g), 0);
     EXPECT_EQ(pool.availablePages(g), setup.groups[g].pages);
