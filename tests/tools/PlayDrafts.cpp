@@ -143,8 +143,8 @@ std::unique_ptr<Executor> open(const char *path, bool emulated) {
       .context = kContext, .maxSeqs = kSeats, .maxBatchTokens = kTokens, .logitsRows = kRows};
   if (!emulated)
     return orExit(cpu::Executor::create(file, limits));
-  return orExit(
-      cuda::Executor::create(orExit(cuda::openEmulator()), file, limits, {.emulated = true}));
+  return orExit(cuda::Executor::create(orExit(cuda::openEmulator()), file, limits,
+                                       {.emulated = true, .gpu = {}}));
 }
 
 } // namespace
