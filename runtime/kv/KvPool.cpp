@@ -9,7 +9,7 @@ namespace ingot::runtime {
 KvPool::KvPool(std::vector<KvGroup> given, int64_t maxSeqs, int64_t context, int64_t pageTokens,
                int64_t mostTokens)
     : tokensPerPage(pageTokens), stride((context + pageTokens - 1) / pageTokens),
-      taken(size_t(maxSeqs)), rowsLeft(maxSeqs) {
+      taken(size_t(maxSeqs)), seatsLeft(maxSeqs) {
   for (const KvGroup &one : given)
     group.push_back({PagePool(one.pages, pageTokens), one.window,
                      mostPagesHeld(one.window, context, pageTokens, mostTokens), 0,
@@ -92,17 +92,17 @@ void KvPool::promise(Group &own, Part &part, int64_t pages) {
   part.promised = pages;
 }
 
-int32_t KvPool::takeRow() {
-  auto row = std::ranges::find(taken, false);
-  assert(row != taken.end());
-  *row = true;
-  --rowsLeft;
-  return int32_t(row - taken.begin());
+int32_t KvPool::takeSeat() {
+  auto seat = std::ranges::find(taken, false);
+  assert(seat != taken.end());
+  *seat = true;
+  --seatsLeft;
+  return int32_t(seat - taken.begin());
 }
 
 KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions, int64_t spare) {
   assert(pagesFor(positions) <= stride && "beyond the context: the caller checks that");
-  if (rowsLeft == 0)
+  if (seatsLeft == 0)
     return {};
   Admission refused;
   for (const Group &own : group) {
@@ -118,27 +118,27 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
   }
   if (refused.missing > 0)
     return refused;
-  int32_t row = takeRow();
+  int32_t seat = takeSeat();
   for (Group &own : group) {
-    Part &part = own.parts[size_t(row)];
+    Part &part = own.parts[size_t(seat)];
     part.first = firstSeen(own.window, from);
     part.end = std::max(part.first, shared);
     part.promiseEnd = pagesFor(positions);
     for (int64_t i = part.first; i < part.end; ++i) {
       own.pool.retain(own.found[size_t(i)]);
-      entry(own, row, i) = own.found[size_t(i)];
+      entry(own, seat, i) = own.found[size_t(i)];
     }
     promise(own, part, promiseOf(own, part));
   }
-  return {row, 0};
+  return {seat, 0};
 }
 
 int32_t KvPool::fork(int32_t parent, int64_t positions) {
-  if (rowsLeft == 0)
+  if (seatsLeft == 0)
     return -1;
-  int32_t row = takeRow();
+  int32_t seat = takeSeat();
   for (Group &own : group) {
-    Part &part = own.parts[size_t(row)];
+    Part &part = own.parts[size_t(seat)];
     const Part &from = own.parts[size_t(parent)];
     part.first = from.first;
     part.end = part.promiseEnd = std::min(from.end, pagesFor(positions));
@@ -146,50 +146,50 @@ int32_t KvPool::fork(int32_t parent, int64_t positions) {
     for (int64_t i = part.first; i < part.end; ++i) {
       int32_t page = entry(own, parent, i);
       own.pool.retain(page);
-      entry(own, row, i) = page;
+      entry(own, seat, i) = page;
     }
   }
-  return row;
+  return seat;
 }
 
-bool KvPool::extend(int32_t row, int64_t positions) {
+bool KvPool::extend(int32_t seat, int64_t positions) {
   int64_t end = pagesFor(positions);
-  assert(taken[size_t(row)] && end <= stride);
+  assert(taken[size_t(seat)] && end <= stride);
   for (const Group &own : group) {
-    const Part &part = own.parts[size_t(row)];
+    const Part &part = own.parts[size_t(seat)];
     int64_t beyond = end - part.end - part.promised;
     if (beyond > 0 && beyond > own.pool.available() - own.promised)
       return false;
   }
   for (Group &own : group) {
-    Part &part = own.parts[size_t(row)];
+    Part &part = own.parts[size_t(seat)];
     if (part.end >= end)
       continue;
     const int64_t left = part.promised - (end - part.end);
     for (; part.end < end; ++part.end)
-      entry(own, row, part.end) = own.pool.allocate();
+      entry(own, seat, part.end) = own.pool.allocate();
     promise(own, part, left);
   }
   return true;
 }
 
-bool KvPool::isShared(int32_t row, int64_t position) const {
+bool KvPool::isShared(int32_t seat, int64_t position) const {
   int64_t index = position / tokensPerPage;
   return std::ranges::any_of(group, [&](const Group &own) {
-    return index < own.parts[size_t(row)].end &&
-           own.pool.holdersOf(own.table[size_t(row * stride + index)]) > 1;
+    return index < own.parts[size_t(seat)].end &&
+           own.pool.holdersOf(own.table[size_t(seat * stride + index)]) > 1;
   });
 }
 
-bool KvPool::makeOwn(int32_t row, int64_t position, PageMover *mover) {
+bool KvPool::makeOwn(int32_t seat, int64_t position, PageMover *mover) {
   int64_t index = position / tokensPerPage;
   for (const Group &own : group)
-    if (own.pool.holdersOf(own.table[size_t(row * stride + index)]) > 1 &&
+    if (own.pool.holdersOf(own.table[size_t(seat * stride + index)]) > 1 &&
         own.pool.available() - own.promised < 1)
       return false;
   for (size_t g = 0; g < group.size(); ++g) {
     Group &own = group[g];
-    int32_t &page = entry(own, row, index);
+    int32_t &page = entry(own, seat, index);
     if (own.pool.holdersOf(page) == 1)
       continue;
     int32_t fresh = own.pool.allocate();
@@ -201,23 +201,39 @@ bool KvPool::makeOwn(int32_t row, int64_t position, PageMover *mover) {
   return true;
 }
 
-void KvPool::name(int32_t row, int64_t index, const NamedPrefix &prefix) {
+void KvPool::name(int32_t seat, int64_t index, const NamedPrefix &prefix) {
   auto tokens = prefix.tokens.subspan(size_t(index * tokensPerPage), size_t(tokensPerPage));
   for (Group &own : group)
-    if (const Part &part = own.parts[size_t(row)]; part.first <= index && index < part.end)
-      own.pool.name(entry(own, row, index), prefix.names[size_t(index)],
+    if (const Part &part = own.parts[size_t(seat)]; part.first <= index && index < part.end)
+      own.pool.name(entry(own, seat, index), prefix.names[size_t(index)],
                     prefix.names[size_t(index) + 1], tokens);
 }
 
-void KvPool::trim(int32_t row, int64_t position) {
+void KvPool::retract(int32_t seat, int64_t positions) {
+  const int64_t end = pagesFor(positions);
   for (Group &own : group) {
-    Part &part = own.parts[size_t(row)];
+    Part &part = own.parts[size_t(seat)];
+    const int64_t before = part.end;
+    while (part.end > std::max(end, part.first)) {
+      int32_t &page = entry(own, seat, --part.end);
+      assert(own.pool.holdersOf(page) == 1);
+      own.pool.release(page);
+      page = 0;
+    }
+    if (part.end < before)
+      promise(own, part, part.promised + before - part.end);
+  }
+}
+
+void KvPool::trim(int32_t seat, int64_t position) {
+  for (Group &own : group) {
+    Part &part = own.parts[size_t(seat)];
     int64_t first = std::min(firstSeen(own.window, position), part.end);
     if (first <= part.first)
       continue;
     const int64_t before = own.pool.available();
     for (; part.first < first; ++part.first) {
-      int32_t &page = entry(own, row, part.first);
+      int32_t &page = entry(own, seat, part.first);
       own.pool.release(page);
       page = 0;
     }
@@ -226,29 +242,29 @@ void KvPool::trim(int32_t row, int64_t position) {
   }
 }
 
-void KvPool::release(int32_t row) {
-  assert(taken[size_t(row)]);
+void KvPool::release(int32_t seat) {
+  assert(taken[size_t(seat)]);
   for (Group &own : group) {
-    Part &part = own.parts[size_t(row)];
+    Part &part = own.parts[size_t(seat)];
     // Last pages first: of the kept ones those are evicted first, since without what lies before
     // them nobody finds them.
     for (int64_t i = part.end; i-- > part.first;) {
-      int32_t &page = entry(own, row, i);
+      int32_t &page = entry(own, seat, i);
       own.pool.release(page);
       page = 0;
     }
     own.promised -= part.promised;
     part = {};
   }
-  taken[size_t(row)] = false;
-  ++rowsLeft;
+  taken[size_t(seat)] = false;
+  ++seatsLeft;
 }
 
-int64_t KvPool::releasable(int32_t row, size_t g) const {
-  const Part &part = partOf(g, row);
+int64_t KvPool::releasable(int32_t seat, size_t g) const {
+  const Part &part = partOf(g, seat);
   int64_t pages = part.promised;
   for (int64_t i = part.first; i < part.end; ++i)
-    pages += group[g].pool.holdersOf(page(row, g, i)) == 1;
+    pages += group[g].pool.holdersOf(page(seat, g, i)) == 1;
   return pages;
 }
 

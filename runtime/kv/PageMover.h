@@ -1,7 +1,8 @@
 //===- PageMover.h - Copies of KV pages, on the device and to the host -----===//
 //
-// What the scheduler asks of whoever owns the pages' memory. A page of a group is its part of the
-// pool of every KV slot of the group (KernelAbi.h), moved as a whole. Calls take effect in order,
+// What is asked of whoever owns the pages' memory. A page of a group is its part of the pool of
+// every KV slot of the group (KernelAbi.h), moved as a whole. Where an engine has fixed states, the
+// slots of their versions (StateVersions.h) are saved and loaded as pages of one more group. Calls take effect in order,
 // between the steps before and after: a device with a queue puts them into it. They do not fail;
 // a device that does reports it with the next step.
 //===----------------------------------------------------------------------===//

@@ -48,6 +48,9 @@ public:
   /// has this one: two sequences computed the same at the same time.
   void name(int32_t page, const PageName &parent, const PageName &name,
             std::span<const int32_t> tokens);
+  bool isNamed(int32_t page) const { return pages[size_t(page)].named; }
+  /// Nobody finds a held page any more.
+  void forget(int32_t page);
   /// The page of that name, with that parent and those tokens; -1: none.
   int32_t find(const PageName &parent, const PageName &name, std::span<const int32_t> tokens) const;
 
@@ -62,7 +65,6 @@ private:
 
   int32_t &bucketOf(const PageName &name) { return buckets[name.low & (buckets.size() - 1)]; }
   void unlink(int32_t page); ///< from the kept
-  void forget(int32_t page); ///< its name
   std::span<const int32_t> tokensOf(int32_t page) const {
     return {tokens.data() + size_t(page) * size_t(pageTokens), size_t(pageTokens)};
   }

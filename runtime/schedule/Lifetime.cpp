@@ -21,45 +21,41 @@ Sequence &Scheduler::create(SequenceId id, const SequenceOptions &options) {
 
 SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions &options) {
   assert(!prompt.empty() && options.maxNew >= 0);
-  assert(options.rows >= 1 && options.rows <= pool.rows() && "would wait for ever");
+  assert(options.seats >= 1 && options.seats <= memory.seats() && "would wait for ever");
   Sequence &sequence = create(reserveId(), options);
-  if (options.rows > 1)
-    sequence.group = std::make_shared<SequenceGroup>(SequenceGroup{options.rows});
+  if (options.seats > 1)
+    sequence.group = std::make_shared<SequenceGroup>(SequenceGroup{options.seats});
   sequence.order = nextOrder++;
   sequence.prompt = int64_t(prompt.size());
   sequence.positions = positionsFor(sequence.prompt, options.maxNew);
-  assert(pool.fits(sequence.positions) && "would wait for ever");
+  assert(memory.fits(sequence.positions) && "would wait for ever");
   sequence.tokens.reserve(prompt.size() + size_t(options.maxNew));
   sequence.tokens.assign(prompt.begin(), prompt.end());
-  if (sequence.options.cachePrefix) {
-    sequence.names.reserve(size_t(pool.pagesFor(sequence.positions)) + 1);
-    sequence.names.push_back(hasher.root(options.cacheSalt));
-  }
+  memory.begin(sequence.held, sequence.positions,
+               sequence.options.cachePrefix ? std::optional(options.cacheSalt) : std::nullopt);
   queue.push(&sequence);
   return sequence.id;
 }
 
 void Scheduler::fork(SequenceId parentId, SequenceId childId) {
   const Sequence &parent = *sequences.at(parentId);
-  assert(parent.tokens.back() >= 0 && parent.inStep == 0 && !parent.wantsRows());
+  assert(parent.tokens.back() >= 0 && parent.inStep == 0 && parent.uncertain == 0 &&
+         !parent.wantsRows());
   Sequence &child = create(childId, parent.options);
   child.order = parent.order;
   child.prompt = parent.prompt;
   child.positions = parent.positions;
   child.tokens.reserve(parent.tokens.capacity());
   child.tokens.assign(parent.tokens.begin(), parent.tokens.end());
-  child.names.reserve(parent.names.capacity());
-  child.names.assign(parent.names.begin(), parent.names.end());
+  memory.begin(child.held, parent.held);
   child.cachedTokens = parent.cachedTokens;
   child.admitted = parent.admitted;
   child.rowsGiven = parent.rowsGiven;
   child.group = parent.group;
   ++counts.forks;
-  if (parent.state == State::Running && rowsLacking(child) == 0) {
-    child.row = pool.fork(parent.row, parent.computed);
-    child.computed = parent.computed;
+  if (parent.state == State::Running && seatsLacking(child) == 0) {
+    memory.fork(parent.held, child.held);
     child.goal = parent.goal;
-    child.named = parent.named;
     startRunning(child);
   } else if (parent.state == State::Held || (parent.state == State::Running && !parent.pending())) {
     child.state = State::Held;
@@ -72,13 +68,11 @@ void Scheduler::finish(SequenceId id) {
   auto found = sequences.find(id);
   assert(found != sequences.end());
   Sequence &sequence = *found->second;
-  if (sequence.state == State::Running) {
-    nameFullPages(sequence);
+  if (sequence.state == State::Running)
     stopRunning(sequence);
-  } else if (sequence.state == State::Queued) {
+  else if (sequence.state == State::Queued)
     queue.remove(&sequence);
-  }
-  swap.giveBack(sequence.swapped);
+  memory.end(sequence.held, sequence.tokens);
   sequences.erase(found);
 }
 
@@ -91,6 +85,7 @@ void Scheduler::append(SequenceId id, int32_t token) {
   }
   assert(sequence.state == State::Held || (sequence.decoding() && sequence.pending() == 0));
   assert(int64_t(sequence.tokens.size()) < sequence.positions && "longer than it announced");
+  sequence.drafts.clear();
   sequence.tokens.push_back(token);
   if (sequence.state == State::Held) {
     sequence.state = State::Queued;
@@ -98,7 +93,7 @@ void Scheduler::append(SequenceId id, int32_t token) {
   }
 }
 
-/// It has a row, and gets its place among those that run.
+/// It has a seat, and gets its place among those that run.
 void Scheduler::startRunning(Sequence &sequence) {
   sequence.state = State::Running;
   sequence.admitted = true;
@@ -110,41 +105,21 @@ void Scheduler::startRunning(Sequence &sequence) {
   countRunning(sequence, 1);
 }
 
-/// Its row and pages are given back; the caller says what it is now.
+/// Its seat is given back; the caller says what it is now.
 void Scheduler::stopRunning(Sequence &sequence) {
-  pool.release(sequence.row);
-  sequence.row = -1;
+  memory.leave(sequence.held, sequence.tokens);
   active.erase(std::ranges::find(active, &sequence));
   queue.running(sequence.options.user, -1);
   countRunning(sequence, -1);
 }
 
-/// Keeps count of the rows that groups may still take.
+/// Keeps count of the seats that groups may still take.
 void Scheduler::countRunning(const Sequence &sequence, int change) {
   if (!sequence.group)
     return;
-  keptRows -= sequence.group->kept();
+  keptSeats -= sequence.group->kept();
   sequence.group->running += change;
-  keptRows += sequence.group->kept();
-}
-
-/// Names of the first `pages` pages, whose tokens are all known.
-void Scheduler::chainNames(Sequence &sequence, int64_t pages) {
-  const int64_t size = pool.pageTokens();
-  for (auto i = int64_t(sequence.names.size()) - 1; i < pages; ++i)
-    sequence.names.push_back(hasher.next(
-        sequence.names.back(), std::span(sequence.tokens).subspan(size_t(i * size), size_t(size))));
-}
-
-/// Tells the pool the names of pages that are full now, so that others find them.
-void Scheduler::nameFullPages(Sequence &sequence) {
-  if (!sequence.options.cachePrefix)
-    return;
-  int64_t known = int64_t(sequence.tokens.size()) - (sequence.tokens.back() < 0);
-  int64_t full = std::min(sequence.computed, known) / pool.pageTokens();
-  chainNames(sequence, full);
-  for (; sequence.named < full; ++sequence.named)
-    pool.name(sequence.row, sequence.named, {sequence.names, sequence.tokens});
+  keptSeats += sequence.group->kept();
 }
 
 } // namespace ingot::runtime

@@ -6,12 +6,12 @@
 
 namespace ingot::runtime {
 
-Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
-                     const SchedulePolicy &schedulePolicy, const ScheduleResources &resources)
-    : pool(kvPool), limits(scheduleLimits), policy(schedulePolicy), mover(resources.mover),
-      swap(resources.mover ? resources.swapMemory : std::span<std::byte>()), cost(resources.cost),
+Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &scheduleLimits,
+                     const SchedulePolicy &schedulePolicy, const StepCostTable &costs)
+    : memory(sequenceMemory), limits(scheduleLimits), policy(schedulePolicy), cost(costs),
       queue(schedulePolicy.order) {
-  assert(limits.maxBatchTokens >= pool.rows() && limits.logitsRows >= pool.rows());
+  const auto seats = size_t(memory.seats());
+  assert(limits.maxBatchTokens >= memory.seats() && limits.logitsRows >= memory.seats());
   assert(limits.prefillChunk >= 1);
   size_t tokens = size_t(limits.maxBatchTokens);
   ids.reserve(tokens);
@@ -20,64 +20,80 @@ Scheduler::Scheduler(KvPool &kvPool, const ScheduleLimits &scheduleLimits,
   rowTokens.reserve(size_t(limits.logitsRows));
   rowOwners.reserve(size_t(limits.logitsRows));
   // Full tiles, and one that is not full per sequence.
-  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + size_t(pool.rows())));
-  planned.reserve(size_t(pool.rows()));
-  active.reserve(size_t(pool.rows()));
-  prompts.reserve(size_t(pool.rows()));
-  for (size_t group = 0; group < pool.groups(); ++group)
-    tables.push_back(pool.blockTable(group));
+  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + seats));
+  planned.reserve(seats);
+  active.reserve(seats);
+  prompts.reserve(seats);
+  victims.reserve(seats);
 }
 
-/// Pages for the next `count` tokens of a running sequence, that nobody else holds where they are
-/// written. False: the sequence is left out of this step, since none are left, or it has to compute
-/// some tokens again first.
+/// Room for the next `count` tokens of a running sequence. False: the sequence is left out of this
+/// step, since none is left, or it has to compute some tokens again first.
 bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
-  const int64_t inPage = sequence.computed % pool.pageTokens();
-  if (inPage && pool.isShared(sequence.row, sequence.computed)) {
-    while (!pool.makeOwn(sequence.row, sequence.computed, mover))
-      if (!makeRoom(sequence))
-        return false;
-    if (!mover) {
-      sequence.computed -= inPage;
-      sequence.goal = int64_t(sequence.tokens.size());
-      return false;
-    }
-    ++counts.copiedPages;
-  }
-  while (!pool.extend(sequence.row, sequence.computed + count))
-    if (!makeRoom(sequence))
-      return false;
-  return true;
+  using Room = SequenceMemory::Room;
+  Room room = memory.extend(sequence.held, count);
+  while (room == Room::None && makeRoom(sequence))
+    room = memory.extend(sequence.held, count);
+  if (room == Room::StepBack)
+    sequence.goal = int64_t(sequence.tokens.size());
+  return room == Room::There;
 }
 
-/// Adds the next `count` tokens of the sequence to the batch.
+/// Adds the next `count` tokens of the sequence to the batch, drafts behind those it has.
 void Scheduler::take(Sequence &sequence, int64_t count) {
-  int64_t first = sequence.computed, firstRow = int64_t(ids.size()),
+  int64_t first = sequence.computed(), firstRow = int64_t(ids.size()),
           rowsBefore = int64_t(rowTokens.size());
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = first + i;
-    ids.push_back(sequence.tokens[size_t(position)]);
+    const int64_t behind = position - int64_t(sequence.tokens.size()); // of the drafts
+    ids.push_back(behind < 0 ? sequence.tokens[size_t(position)] : sequence.drafts[size_t(behind)]);
     positions.push_back(int32_t(position));
-    sequenceOf.push_back(sequence.row);
-    bool last = position + 1 == int64_t(sequence.tokens.size());
-    if (sequence.wantsRows() || last) {
+    sequenceOf.push_back(sequence.held.seat);
+    if (sequence.wantsRows() || behind >= -1) { // the last, and drafts
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
     }
   }
   for (int64_t i = 0; i < count; i += kAttentionTile)
     tiles.push_back({int32_t(firstRow + i), int32_t(std::min(kAttentionTile, count - i)),
-                     sequence.row, int32_t(first + i)});
+                     sequence.held.seat, int32_t(first + i)});
+  if (memory.versions())
+    takeStates(sequence, firstRow, count);
   sequence.inStep = count;
   planned.push_back({sequence.id, count});
   planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
+}
+
+/// The versions that the sequence reads and writes in the step.
+void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t count) {
+  const StateVersions &versions = *memory.versions();
+  const auto writes = versions.writes(sequence.held.seat);
+  spans.push_back({int32_t(firstToken), int32_t(count), versions.from(sequence.held.seat),
+                   int32_t(versionWrites.size()), int32_t(writes.size())});
+  for (const VersionWrite &write : writes)
+    versionWrites.push_back(
+        {int32_t(firstToken + write.position - 1 - sequence.computed()), write.slot});
+}
+
+/// Drafts of the sequence that its next step has room for, up to `most`.
+int64_t Scheduler::draftsFor(Sequence &sequence, int64_t most) {
+  most = std::min({most, int64_t(sequence.drafts.size()), limits.prefillChunk - 1});
+  return most > 0 ? memory.propose(sequence.held, most) : 0;
 }
 
 void Scheduler::takeDecodes() {
   for (size_t i = 0; i < active.size(); ++i) // preempting takes out later ones
     if (Sequence &sequence = *active[i];
         sequence.decoding() && sequence.pending() && readyToWrite(sequence, 1))
-      take(sequence, 1);
+      sequence.inStep = 1;
+  // Drafts have what is left when everybody who runs has a token and a row.
+  int64_t spare = std::min(limits.maxBatchTokens, limits.logitsRows) - running();
+  for (Sequence *sequence : active)
+    if (sequence->inStep) {
+      const int64_t drafts = draftsFor(*sequence, spare);
+      spare -= drafts;
+      take(*sequence, 1 + drafts);
+    }
 }
 
 /// Fills `prompts`. Returns the tokens of `budget` that are the first's, whoever is served before
@@ -112,10 +128,10 @@ void Scheduler::takePrompts(double now) {
   }
   if (!first)
     return;
-  asked.firstPosition = first->computed;
+  asked.firstPosition = first->computed();
   const int64_t budget = chunkBudget(cost, policy.chunks, asked);
   const int64_t most = int64_t(ids.size()) + budget;
-  int64_t kept = orderPrompts(*first, budget); // with a row, until it is its turn
+  int64_t kept = orderPrompts(*first, budget); // with a row of logits, until it is its turn
   for (Sequence *sequence : prompts) {
     if (sequence == first)
       kept = 0;
@@ -136,8 +152,10 @@ void Scheduler::takePrompts(double now) {
 }
 
 const BatchView *Scheduler::plan(double now) {
-  for (Sequence *sequence : active) // of a plan that was not carried out
-    sequence->inStep = 0;
+  for (Sequence *sequence : active) {
+    assert(sequence->uncertain == 0 && "how many of its drafts were right?");
+    sequence->inStep = 0; // of a plan that was not carried out
+  }
   do {
     admit();
     ids.clear();
@@ -147,6 +165,8 @@ const BatchView *Scheduler::plan(double now) {
     rowOwners.clear();
     tiles.clear();
     planned.clear();
+    spans.clear();
+    versionWrites.clear();
     planWork = {};
     takeDecodes();
     takePrompts(now);
@@ -155,7 +175,7 @@ const BatchView *Scheduler::plan(double now) {
     return nullptr;
 
   batch.tokens = int64_t(ids.size());
-  batch.sequences = pool.rows();
+  batch.sequences = memory.seats();
   batch.rows = int64_t(rowTokens.size());
   batch.tiles = int64_t(tiles.size());
   batch.ids = ids.data();
@@ -163,9 +183,9 @@ const BatchView *Scheduler::plan(double now) {
   batch.sequenceOf = sequenceOf.data();
   batch.rowTokens = rowTokens.data();
   batch.attentionTiles = tiles.data();
-  batch.blockTable = pool.blockTable();
-  batch.blockTableStride = pool.blockTableStride();
-  batch.groupTables = tables.data();
+  batch.blockTable = memory.tables().front();
+  batch.blockTableStride = memory.tableStride();
+  batch.groupTables = memory.tables().data();
   return &batch;
 }
 
@@ -173,16 +193,45 @@ void Scheduler::complete() {
   ++counts.steps;
   for (const Share &share : planned) {
     Sequence &sequence = *sequences.at(share.sequence);
-    bool decoded = sequence.decoding();
     if (sequence.wantsRows())
-      sequence.rowsGiven = sequence.computed + sequence.inStep;
-    sequence.computed += sequence.inStep;
-    (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(sequence.inStep);
-    queue.serve(sequence.options.user, double(sequence.inStep) * (decoded ? 2 : 1));
+      sequence.rowsGiven = sequence.computed() + sequence.inStep;
+    sequence.uncertain = std::max<int64_t>(0, sequence.inStep - sequence.pending());
+    counts.draftTokens += uint64_t(sequence.uncertain);
+    if (sequence.uncertain == 0)
+      settle(sequence, sequence.inStep);
     sequence.inStep = 0;
-    nameFullPages(sequence);
-    pool.trim(sequence.row, sequence.computed);
   }
+}
+
+void Scheduler::propose(SequenceId id, std::span<const int32_t> drafts) {
+  Sequence &sequence = *sequences.at(id);
+  assert(sequence.uncertain == 0 && sequence.tokens.back() >= 0 &&
+         "a draft follows a token that is known");
+  const int64_t most = sequence.positions - int64_t(sequence.tokens.size());
+  drafts = drafts.first(std::min(size_t(std::max<int64_t>(0, most)), drafts.size()));
+  sequence.drafts.assign(drafts.begin(), drafts.end());
+}
+
+void Scheduler::commit(SequenceId id, int64_t accepted) {
+  Sequence &sequence = *sequences.at(id);
+  assert(0 <= accepted && accepted <= sequence.uncertain);
+  if (sequence.uncertain == 0)
+    return;
+  const int64_t count = sequence.pending() + accepted;
+  sequence.tokens.insert(sequence.tokens.end(), sequence.drafts.begin(),
+                         sequence.drafts.begin() + accepted);
+  sequence.drafts.clear();
+  sequence.uncertain = 0;
+  counts.acceptedTokens += uint64_t(accepted);
+  settle(sequence, count);
+}
+
+/// The next `count` tokens of the sequence are computed.
+void Scheduler::settle(Sequence &sequence, int64_t count) {
+  const bool decoded = sequence.decoding();
+  memory.commit(sequence.held, sequence.tokens, count);
+  (decoded ? counts.decodeTokens : counts.promptTokens) += uint64_t(count);
+  queue.serve(sequence.options.user, double(count) * (decoded ? 2 : 1));
 }
 
 ScheduleStats Scheduler::stats() const {
@@ -190,12 +239,21 @@ ScheduleStats Scheduler::stats() const {
   now.running = running();
   now.waiting = queue.size();
   now.waitingTokens = queue.tokens();
-  now.pagesUsed = pool.pagesInUse();
-  now.pagesKept = pool.pagesKept();
-  now.pages = pool.totalPages();
-  now.swapBytesUsed = swap.inUse();
+  now.pagesUsed = memory.pages().pagesInUse();
+  now.pagesKept = memory.pages().pagesKept();
+  now.pages = memory.pages().totalPages();
+  if (const StateVersions *versions = memory.versions()) {
+    now.versionsUsed = versions->slots().held();
+    now.versionsKept = versions->slots().kept();
+    now.versions = versions->slots().total();
+  }
+  const SequenceMemory::Counts moved = memory.counts();
+  now.swapBytesUsed = moved.hostBytesUsed;
+  now.swaps = moved.saves;
+  now.swappedBytes = moved.savedBytes;
+  now.copiedPages = moved.copiedPages;
   for (const Sequence *sequence : active)
-    now.unusedSlots += pool.held(sequence->row, 0).end * pool.pageTokens() - sequence->computed;
+    now.unusedSlots += memory.unusedPositions(sequence->held);
   return now;
 }
 

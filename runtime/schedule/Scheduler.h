@@ -12,9 +12,9 @@
 //
 //   add() --> Queued --admit()--> Running --finish()-->
 //               ^                   |  ^
-//               |     no page left: |  | fork(): a child with the same pages
+//               |     no room left: |  | fork(): a child with the same content
 //               +--- preempt() -----+  |
-//                    pages to the host, or to be computed again
+//                    content to the host, or to be computed again
 //
 // Admission is by exact arithmetic, of what is needed now: pages for the tokens that are there and
 // one more, less those that are found in the prefix cache, beside one page for each running
@@ -28,11 +28,12 @@
 // run is never preempted, and has computed at least one token in every step that has prompts to
 // spare for it: so there is always progress, whatever is asked for.
 //
-// A beam search takes its rows together (SequenceOptions::rows), so that no two of them wait for
+// A beam search takes its seats together (SequenceOptions::seats), so that no two of them wait for
 // each other's. One of its sequences may have no token to feed until the others have theirs; when
 // nobody else can go on, such a one gives way, wherever it stands.
 //
-// No choice made here changes an answer: keys and values depend on the tokens alone.
+// What sequences have on the device, where it lies and who shares it is SequenceMemory's. No choice
+// made here changes an answer: keys and values depend on the tokens alone.
 //
 // The scheduler knows ids and positions, no text and no sampling:
 //
@@ -46,8 +47,7 @@
 #pragma once
 
 #include "runtime/device/Batch.h"
-#include "runtime/kv/KvPool.h"
-#include "runtime/kv/SwapSpace.h"
+#include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/ChunkBudget.h"
 #include "runtime/schedule/ScheduleStats.h"
 #include "runtime/schedule/Sequence.h"
@@ -62,7 +62,7 @@
 namespace ingot::runtime {
 
 struct ScheduleLimits {
-  int64_t maxBatchTokens; ///< at least the pool's rows: all may decode in one step
+  int64_t maxBatchTokens; ///< at least the seats: all may decode in one step
   int64_t logitsRows;     ///< likewise
   int64_t prefillChunk;   ///< most tokens of one prompt in one step
 };
@@ -75,18 +75,11 @@ struct SchedulePolicy {
   double swapBytesPerSecond = 4e9;
 };
 
-/// What may be missing.
-struct ScheduleResources {
-  PageMover *mover = nullptr;      ///< null: shared pages are computed again instead of copied
-  std::span<std::byte> swapMemory; ///< empty: preemption is by computing again
-  StepCostTable cost;              ///< no points: not known
-};
-
 class Scheduler {
 public:
-  /// `pool`, mover and swap memory outlive it.
-  Scheduler(KvPool &pool, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
-            const ScheduleResources &resources = {});
+  /// `memory` outlives it. Costs without points: not known.
+  Scheduler(SequenceMemory &memory, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
+            const StepCostTable &cost = {});
 
   /// Positions of KV that a request takes at most: the last new token is never fed.
   static int64_t positionsFor(int64_t prompt, int64_t maxNew) {
@@ -95,8 +88,8 @@ public:
 
   /// A number for a sequence that comes later (fork).
   SequenceId reserveId() { return nextId++; }
-  /// Queues a sequence of one prompt token or more. positionsFor() must fit the pool
-  /// (KvPool::fits).
+  /// Queues a sequence of one prompt token or more. positionsFor() must fit the memory
+  /// (SequenceMemory::fits).
   SequenceId add(std::span<const int32_t> prompt, const SequenceOptions &options);
   SequenceId add(std::span<const int32_t> prompt, int64_t maxNew, bool everyPosition = false) {
     SequenceOptions options;
@@ -104,8 +97,8 @@ public:
     options.everyPosition = everyPosition;
     return add(prompt, options);
   }
-  /// A sequence with the same tokens and limits, that goes on by itself. It shares all pages with
-  /// the parent; a page that is not full is copied when one of them writes to it. Without a row for
+  /// A sequence with the same tokens and limits, that goes on by itself. It shares all with
+  /// the parent; a page that is not full is copied when one of them writes to it. Without a seat for
   /// it, it waits, and finds what it can in the prefix cache. The parent's last token must be
   /// known.
   void fork(SequenceId parent, SequenceId child);
@@ -114,16 +107,24 @@ public:
     fork(parent, child);
     return child;
   }
-  /// Ends a sequence in any state; its pages are free, or kept, at once.
+  /// Ends a sequence in any state; its memory is free, or kept, at once.
   void finish(SequenceId id);
   /// The new token of a sequence whose last row was given out, to be fed in the next step. A token
   /// that the device alone knows yet is `~row` (Batch.h); the next call says which one it was.
   void append(SequenceId id, int32_t token);
 
+  /// Tokens that may follow the last of a sequence that decodes. The next step it is in has as many
+  /// of them behind its last token as there is room for, with a row for each, and is followed by
+  /// commit(). They are forgotten with the next token.
+  void propose(SequenceId id, std::span<const int32_t> drafts);
+  /// After complete(), of a sequence that had drafts in the step: the first `accepted` are its
+  /// tokens, the others are taken back. append() or finish() is next, as after any step.
+  void commit(SequenceId id, int64_t accepted);
+
   /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan(). `now`:
   /// seconds on any clock that does not go back.
   const BatchView *plan(double now = 0);
-  /// Marks the planned tokens as computed. After the step has begun, before append() and finish().
+  /// Marks the planned tokens as computed, but for those of sequences with drafts. After the step has begun, before append() and finish().
   void complete();
   /// How long a step took that had this work (work() when it was planned).
   void observe(const StepWork &work, double seconds) { cost.observe(work, seconds); }
@@ -141,8 +142,24 @@ public:
     SequenceId sequence;
     int64_t tokens;
   };
-  /// What each sequence has in the batch.
+  /// What each sequence has in the batch, drafts among it.
   std::span<const Share> shares() const { return planned; }
+
+  /// What a sequence of the batch does with its fixed state: reads the version in slot `from` (-1:
+  /// zeros) and writes so many.
+  struct StateSpan {
+    int32_t firstToken, tokens; ///< rows of the batch
+    int32_t from;
+    int32_t firstWrite, writes; ///< of stateWrites()
+  };
+  struct StateWrite {
+    int32_t token; ///< row of the batch: the version is the one behind it
+    int32_t slot;
+  };
+  /// One for each share, in order; none where the engine has no fixed state. Kernels are told by
+  /// the batch, from the first that reads it on.
+  std::span<const StateSpan> stateSpans() const { return spans; }
+  std::span<const StateWrite> stateWrites() const { return versionWrites; }
 
   /// Prompt tokens of the sequence that were found in the prefix cache.
   int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
@@ -153,8 +170,11 @@ public:
 private:
   // Scheduler.cpp: steps.
   void take(Sequence &sequence, int64_t tokens);
+  void takeStates(const Sequence &sequence, int64_t firstToken, int64_t tokens);
   void takeDecodes();
+  int64_t draftsFor(Sequence &sequence, int64_t most);
   void takePrompts(double now);
+  void settle(Sequence &sequence, int64_t count);
   int64_t orderPrompts(const Sequence &first, int64_t budget);
   bool readyToWrite(Sequence &sequence, int64_t tokens);
   // Lifetime.cpp: sequences come and go.
@@ -162,35 +182,28 @@ private:
   void startRunning(Sequence &sequence);
   void stopRunning(Sequence &sequence);
   void countRunning(const Sequence &sequence, int change);
-  void nameFullPages(Sequence &sequence);
-  void chainNames(Sequence &sequence, int64_t pages);
-  // Admission.cpp: rows and pages.
+  // Admission.cpp: seats and memory.
   void admit();
-  KvPool::Admission tryAdmit(Sequence &sequence);
-  bool displaceFor(const Sequence &sequence, const KvPool::Admission &refused);
+  SequenceMemory::Admission tryAdmit(Sequence &sequence);
+  bool displaceFor(const Sequence &sequence, const SequenceMemory::Admission &refused);
   bool makeRoom(Sequence &sequence);
   bool idleGivesWay();
-  int64_t rowsLacking(const Sequence &sequence) const;
+  int64_t seatsLacking(const Sequence &sequence) const;
   void preempt(Sequence &sequence);
   bool saveToHost(Sequence &sequence);
-  void loadFromHost(Sequence &sequence, int64_t shared);
 
-  KvPool &pool;
+  SequenceMemory &memory;
   ScheduleLimits limits;
   SchedulePolicy policy;
-  PageMover *mover;
-  SwapSpace swap;
   StepCost cost;
-  PrefixHasher hasher;
   SequenceId nextId = 0;
   int64_t nextOrder = 0;
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences;
   WaitingQueue queue;
   std::vector<Sequence *> active; ///< first those that are preempted last
-  int64_t keptRows = 0;           ///< for further sequences of groups that run
+  int64_t keptSeats = 0;          ///< for further sequences of groups that run
   ScheduleStats counts;
-  std::vector<int64_t> releasable;     ///< by group
-  std::vector<const int32_t *> tables; ///< likewise
+  std::vector<const Holding *> victims; ///< of one request
 
   BatchView batch{};
   StepWork planWork;
@@ -198,6 +211,8 @@ private:
   std::vector<AttentionTile> tiles;
   std::vector<Row> rowOwners;
   std::vector<Share> planned;
+  std::vector<StateSpan> spans;
+  std::vector<StateWrite> versionWrites;
   std::vector<Sequence *> prompts; ///< in the order in which they get their share of a step
 };
 

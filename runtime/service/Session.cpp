@@ -30,7 +30,7 @@ int64_t Session::mostNewIds(int64_t promptIds) const {
   // The last one takes no position.
   return std::max<int64_t>(1, impl->limits.mostPositions() - promptIds + 1);
 }
-int64_t Session::maxSeqs() const { return impl->kv->rows(); }
+int64_t Session::maxSeqs() const { return impl->memory->seats(); }
 int Session::threads() const { return impl->executor->threads(); }
 std::string_view Session::target() const { return impl->executor->target(); }
 std::string Session::device() const { return impl->executor->device(); }
@@ -162,16 +162,17 @@ bool Session::workAhead() {
     return false;
   if (impl->executor->prepareAhead())
     return true;
-  const PageMover *pages = impl->executor->pageMover();
-  if (!pages)
+  const PageMover *mover = impl->executor->pageMover();
+  if (!mover)
     return false;
   uint64_t bytes = 0; // of a page of every group
-  for (size_t g = 0; g < impl->kv->groups(); ++g)
-    bytes += pages->pageBytes(g);
+  const KvPool &pages = impl->memory->pages();
+  for (size_t g = 0; g < pages.groups(); ++g)
+    bytes += mover->pageBytes(g);
   const auto ahead = int64_t(kKvAhead / std::max<uint64_t>(1, bytes));
   std::vector<int64_t> wanted;
-  for (size_t g = 0; g < impl->kv->groups(); ++g) {
-    const PagePool &pool = impl->kv->pagesOf(g);
+  for (size_t g = 0; g < pages.groups(); ++g) {
+    const PagePool &pool = pages.pagesOf(g);
     wanted.push_back(std::min(pool.total(), pool.touched() + ahead));
   }
   return impl->executor->takeKvMemory(wanted);

@@ -3,7 +3,7 @@
 
 #include "runtime/device/Executor.h"
 #include "runtime/device/cpu/HostMemory.h"
-#include "runtime/kv/KvPool.h"
+#include "runtime/kv/SequenceMemory.h"
 #include "runtime/sample/Sampler.h"
 #include "runtime/schedule/Scheduler.h"
 #include "runtime/service/Answer.h"
@@ -22,7 +22,7 @@ struct Session::Impl {
   std::unique_ptr<Executor> executor;
   std::unique_ptr<text::Tokenizer> tokenizer;
   cpu::HostMemory swap; ///< KV pages of what was preempted
-  std::unique_ptr<KvPool> kv;
+  std::unique_ptr<SequenceMemory> memory;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Sampler> sampler;
   std::vector<int32_t> eos;

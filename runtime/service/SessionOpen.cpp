@@ -223,12 +223,13 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   impl->limits = {
       int64_t(table.model()->vocab()),  int64_t(limits.context), groups, kPageTokens, budget,
       int64_t(table.model()->context())};
-  impl->kv = std::make_unique<KvPool>(groups, options.maxSeqs, int64_t(limits.context), kPageTokens,
-                                      budget);
   auto swap = cpu::HostMemory::allocate(options.swapBytes, "swapped KV pages", false);
   if (!swap)
     return swap.error();
   impl->swap = std::move(*swap);
+  impl->memory = std::make_unique<SequenceMemory>(
+      MemoryShape{groups, options.maxSeqs, int64_t(limits.context), kPageTokens, budget},
+      impl->executor->pageMover(), std::span(impl->swap.data(), impl->swap.size()));
   SchedulePolicy policy;
   policy.order = options.fair ? QueueOrder::Fair : QueueOrder::Priority;
   policy.chunks.rule = options.balance ? ChunkRule::Balanced : ChunkRule::Whole;
@@ -236,17 +237,14 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   policy.chunks.targetItl = options.targetItl;
   policy.chunks.targetTtft = options.targetTtft;
   policy.prefixCache = options.prefixCache;
-  ScheduleResources resources;
-  resources.mover = impl->executor->pageMover();
-  resources.swapMemory = {impl->swap.data(), impl->swap.size()};
-  resources.cost = engineCost(impl->executor->program(), impl->executor->target(),
-                              impl->executor->threads(), budget);
-  if (!resources.cost.points.empty())
-    impl->longestStep = resources.cost.seconds({budget, int64_t(limits.logitsRows),
-                                                budget * int64_t(limits.context),
-                                                int64_t(limits.maxSeqs * limits.context)});
+  const StepCostTable cost = engineCost(impl->executor->program(), impl->executor->target(),
+                                        impl->executor->threads(), budget);
+  if (!cost.points.empty())
+    impl->longestStep =
+        cost.seconds({budget, int64_t(limits.logitsRows), budget * int64_t(limits.context),
+                      int64_t(limits.maxSeqs * limits.context)});
   impl->scheduler = std::make_unique<Scheduler>(
-      *impl->kv, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, resources);
+      *impl->memory, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, cost);
   impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
   impl->states = std::make_unique<StateMemory>(options.stateBytes);
   impl->sampling.reserve(size_t(limits.logitsRows));

@@ -200,7 +200,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
     impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
   SequenceOptions options;
   options.maxNew = maxTokens + asked.feedsAll;
-  options.rows = asked.count;
+  options.seats = asked.count;
   options.priority = request.priority;
   options.user = request.user;
   options.cachePrefix = request.cachePrefix;

@@ -125,10 +125,10 @@ Result<std::vector<SimulatedRequest>> requestsOf(const SimulateOptions &options,
       load.prefixes = 1;
     requests = synthesize(load);
   }
-  const KvPool pool(setup.pages, setup.rows, setup.context, kPageTokens);
+  const SequenceMemory memory(setup.pages, setup.rows, setup.context, kPageTokens);
   for (size_t i = 0; i < requests.size(); ++i) {
     const SimulatedRequest &one = requests[i];
-    if (pool.fits(Scheduler::positionsFor(one.promptTokens, one.outputTokens)))
+    if (memory.fits(Scheduler::positionsFor(one.promptTokens, one.outputTokens)))
       continue;
     return wrong("request " + std::to_string(i + 1) + " can never fit",
                  std::to_string(one.promptTokens) + " prompt tokens and " +

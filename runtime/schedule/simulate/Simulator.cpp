@@ -37,12 +37,11 @@ Percentiles percentilesOf(std::vector<double> values) {
 class Simulation {
 public:
   Simulation(const std::vector<SimulatedRequest> &requests, const SimulationSetup &setup)
-      : requests(requests), setup(setup), pool(setup.pages, setup.rows, setup.context, kPageTokens),
-        mover(setup.pageBytes), swapMemory(std::make_unique_for_overwrite<std::byte[]>(
-                                    setup.pageBytes ? setup.swapBytes : 0)),
-        scheduler(
-            pool, setup.limits, setup.policy,
-            {&mover, {swapMemory.get(), setup.pageBytes ? setup.swapBytes : 0}, told(setup)}) {}
+      : requests(requests), setup(setup), mover(setup.pageBytes),
+        swapMemory(std::make_unique_for_overwrite<std::byte[]>(swapBytes(setup))),
+        memory({{{setup.pages, 0}}, setup.rows, setup.context, kPageTokens, setup.context}, &mover,
+               {swapMemory.get(), swapBytes(setup)}),
+        scheduler(memory, setup.limits, setup.policy, told(setup)) {}
 
   SimulationResult run();
 
@@ -53,6 +52,9 @@ private:
     int64_t ids = 0;
   };
 
+  static size_t swapBytes(const SimulationSetup &setup) {
+    return setup.pageBytes ? setup.swapBytes : 0;
+  }
   static StepCostTable told(const SimulationSetup &setup) {
     StepCostTable table = setup.cost;
     for (StepCostTable::Point &point : table.points)
@@ -71,9 +73,9 @@ private:
 
   const std::vector<SimulatedRequest> &requests;
   const SimulationSetup &setup;
-  KvPool pool;
   CountingMover mover;
   std::unique_ptr<std::byte[]> swapMemory; ///< never touched: it takes addresses alone
+  SequenceMemory memory;
   Scheduler scheduler;
 
   double now = 0;

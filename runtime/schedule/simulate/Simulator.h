@@ -1,6 +1,6 @@
 //===- Simulator.h - The scheduler under a virtual clock -------------------===//
 //
-//   requests --> [ Scheduler + KvPool ] --batch--> clock += cost of the batch --> ids, times
+//   requests --> [ Scheduler + SequenceMemory ] --batch--> clock += cost of the batch --> ids, times
 //                 the real ones                    (StepCostTable: nothing is computed)
 //
 // Ids are made up, time is counted, everything else is what a service runs. So policies are
@@ -48,7 +48,7 @@ struct SimulationResult {
   ScheduleStats stats;
 };
 
-/// Every request must fit the pool and the context (KvPool::fits). Rising in arrival.
+/// Every request must fit the pool and the context (SequenceMemory::fits). Rising in arrival.
 SimulationResult simulate(const std::vector<SimulatedRequest> &requests,
                           const SimulationSetup &setup);
 

@@ -2,7 +2,9 @@
 #include "tests/runtime/schedule/FakeModel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <set>
 
 using namespace ingot::runtime;
 
@@ -70,13 +72,14 @@ static int64_t mostOfOneStep(const FakeSetup &setup) {
 }
 
 FakeModel::FakeModel(const FakeSetup &given)
-    : setup(given),
-      pool(given.groups, given.rows, given.context, kPageTokens, mostOfOneStep(given)),
-      swapMemory(given.swapPages * kPageTokens * sizeof(uint64_t)),
-      scheduler(pool, given.limits, given.policy,
-                {given.moves ? this : nullptr, swapMemory, StepCostTable()}) {
+    : setup(given), swapMemory(given.swapPages * kPageTokens * sizeof(uint64_t)),
+      sequenceMemory(
+          {given.groups, given.rows, given.context, kPageTokens, mostOfOneStep(given), given.fixed},
+          given.moves ? this : nullptr, swapMemory),
+      pool(sequenceMemory.pages()), scheduler(sequenceMemory, given.limits, given.policy) {
   for (const KvGroup &group : given.groups)
     memory.emplace_back(size_t(group.pages * kPageTokens), 0xDEAD);
+  states.assign(size_t(given.fixed.slots), State{-1e30f, -1e30f});
 }
 
 void FakeModel::copy(size_t group, int32_t from, int32_t to) {
@@ -84,10 +87,24 @@ void FakeModel::copy(size_t group, int32_t from, int32_t to) {
   std::memcpy(slots(group, to), slots(group, from), pageBytes(group));
 }
 void FakeModel::save(size_t group, int32_t page, std::byte *to) {
-  std::memcpy(to, slots(group, page), pageBytes(group));
+  const void *from =
+      group < memory.size() ? (const void *)slots(group, page) : &states[size_t(page)];
+  std::memcpy(to, from, pageBytes(group));
 }
 void FakeModel::load(size_t group, const std::byte *from, int32_t page) {
-  std::memcpy(slots(group, page), from, pageBytes(group));
+  void *to = group < memory.size() ? (void *)slots(group, page) : &states[size_t(page)];
+  std::memcpy(to, from, pageBytes(group));
+}
+
+/// What a sequence has read after one more token. Order and rounding count.
+static FakeModel::State scan(FakeModel::State state, int32_t token) {
+  auto rounded = [](float value) { // to bf16, to even
+    auto bits = std::bit_cast<uint32_t>(value);
+    bits += 0x7FFF + ((bits >> 16) & 1);
+    return std::bit_cast<float>(bits & 0xFFFF0000u);
+  };
+  return {rounded(0.96875f * state[0] + float(token)),
+          rounded(-0.875f * state[1] + state[0] * 0.0078125f)};
 }
 
 SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceOptions options,
@@ -111,7 +128,7 @@ SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceO
 size_t FakeModel::askGroup(std::vector<int32_t> prompt, int64_t count, int64_t width,
                            SequenceOptions options) {
   options.maxNew = count;
-  options.rows = width;
+  options.seats = width;
   SequenceId id = scheduler.add(prompt, options);
   auto size = int64_t(prompt.size());
   answers[id] = {
@@ -194,16 +211,23 @@ void FakeModel::check(const BatchView &batch) {
     ASSERT_LE(share.tokens, setup.limits.prefillChunk);
     int32_t tableRow = batch.sequenceOf[token];
     int64_t first = batch.positions[token];
-    ASSERT_LE(first + share.tokens, int64_t(own.tokens.size()));
+    seatOf[share.sequence] = tableRow;
+    firstOf[share.sequence] = first;
+    std::vector<int32_t> tokens = own.tokens;
+    tokens.insert(tokens.end(), own.proposed.begin(), own.proposed.end());
+    ASSERT_LE(first + share.tokens, int64_t(tokens.size()));
+    if (first + share.tokens > int64_t(own.tokens.size()))
+      ASSERT_EQ(first + 1, int64_t(own.tokens.size())) << "drafts of a sequence that decodes";
     // Writes first: a step may look at what it writes.
     std::vector<uint64_t> hashes{0};
     for (int64_t i = 0; i < first + share.tokens; ++i)
-      hashes.push_back(fold(hashes.back(), own.tokens[size_t(i)]));
+      hashes.push_back(fold(hashes.back(), tokens[size_t(i)]));
     for (int64_t i = 0; i < share.tokens; ++i, ++token) {
       int64_t position = first + i;
       ASSERT_EQ(batch.positions[token], position);
       ASSERT_EQ(batch.sequenceOf[token], tableRow);
-      ASSERT_EQ(batch.ids[token], own.tokens[size_t(position)]);
+      const bool unknown = own.unknown && position + 1 == int64_t(own.tokens.size());
+      ASSERT_EQ(batch.ids[token], unknown ? own.unknown : tokens[size_t(position)]);
       for (size_t g = 0; g < pool.groups(); ++g) {
         auto held = pool.held(tableRow, g);
         ASSERT_TRUE(held.first <= position / kPageTokens && position / kPageTokens < held.end);
@@ -212,7 +236,7 @@ void FakeModel::check(const BatchView &batch) {
         slots(g, page)[position % kPageTokens] = hashes[size_t(position) + 1];
       }
       if ((own.everyPosition && position < own.prompt && !own.promptSeen) ||
-          position + 1 == int64_t(own.tokens.size())) {
+          position + 1 >= int64_t(own.tokens.size())) {
         ASSERT_LT(row, batch.rows);
         ASSERT_EQ(batch.rowTokens[row], token);
         ASSERT_EQ(scheduler.rows()[size_t(row)].sequence, share.sequence);
@@ -243,6 +267,51 @@ void FakeModel::check(const BatchView &batch) {
   ASSERT_EQ(token, batch.tokens);
   ASSERT_EQ(row, batch.rows);
   ASSERT_EQ(tile, batch.tiles);
+}
+
+/// All versions are read, then all are written, the last sequence's first.
+void FakeModel::checkStates() {
+  const auto spans = scheduler.stateSpans();
+  const auto writes = scheduler.stateWrites();
+  if (setup.fixed.slots == 0) {
+    ASSERT_TRUE(spans.empty() && writes.empty());
+    return;
+  }
+  const auto shares = scheduler.shares();
+  ASSERT_EQ(spans.size(), shares.size());
+  std::vector<State> read;
+  for (const auto &span : spans)
+    read.push_back(span.from < 0 ? State{} : states[size_t(span.from)]);
+  std::set<int32_t> written;
+  for (size_t i = spans.size(); i-- > 0;) {
+    const auto &span = spans[i];
+    const Answer &own = answers.at(shares[i].sequence);
+    ASSERT_EQ(span.tokens, shares[i].tokens);
+    std::vector<int32_t> tokens = own.tokens;
+    tokens.insert(tokens.end(), own.proposed.begin(), own.proposed.end());
+    State alone{};
+    const int64_t first = firstOf.at(shares[i].sequence);
+    ASSERT_EQ(span.from < 0, first == 0);
+    for (int64_t t = 0; t < first; ++t)
+      alone = scan(alone, tokens[size_t(t)]);
+    ASSERT_EQ(read[i], alone) << "sequence " << shares[i].sequence << " at " << first;
+    int32_t next = span.firstWrite;
+    for (int32_t t = 0; t < span.tokens; ++t) {
+      alone = scan(alone, tokens[size_t(first + t)]);
+      if (next == span.firstWrite + span.writes ||
+          writes[size_t(next)].token != span.firstToken + t)
+        continue;
+      const int32_t slot = writes[size_t(next++)].slot;
+      ASSERT_TRUE(written.insert(slot).second) << "two write there";
+      for (size_t other = 0; other < spans.size(); ++other)
+        ASSERT_TRUE(other == i || spans[other].from != slot) << "another one may read it now";
+      replaced += slot == span.from;
+      states[size_t(slot)] = alone;
+    }
+    ASSERT_EQ(next, span.firstWrite + span.writes);
+    ASSERT_GE(span.writes, 1);
+    ASSERT_GE(writes[size_t(next) - 1].token, span.firstToken + span.tokens - 1) << "the last";
+  }
 }
 
 bool FakeModel::takeToken(SequenceId id, uint64_t hash) {
@@ -287,16 +356,101 @@ void FakeModel::takeRow(const Scheduler::Row &row) {
     scheduler.finish(row.sequence);
 }
 
-bool FakeModel::step() {
+/// Guesses at what follows, right and wrong ones.
+void FakeModel::propose() {
+  for (auto &[id, own] : answers) {
+    own.proposed.clear();
+    if (own.done || own.group >= 0 || !own.promptSeen)
+      continue;
+    std::vector<int32_t> line = own.tokens;
+    for (auto left = int64_t(random() % uint32_t(setup.drafts + 1)); left > 0; --left) {
+      line.push_back(nextToken(hashOf(line), own.choice));
+      line.back() += int(random() % 100) >= setup.rightDrafts;
+      own.proposed.push_back(line.back());
+    }
+    scheduler.propose(id, own.proposed);
+  }
+}
+
+/// The rows behind the last token say how many drafts were right.
+void FakeModel::takeDrafts(SequenceId id, int64_t drafts) {
+  Answer &own = answers.at(id);
+  int64_t accepted = 0;
+  while (accepted < drafts &&
+         own.proposed[size_t(accepted)] == nextToken(hashOf(own.tokens), own.choice))
+    own.tokens.push_back(own.proposed[size_t(accepted++)]);
+  own.rows += accepted;
+  scheduler.commit(id, accepted);
+  for (size_t g = 0; g < pool.groups(); ++g)
+    ASSERT_EQ(pool.held(seatOf.at(id), g).end, pool.pagesFor(int64_t(own.tokens.size())))
+        << "pages are those without drafts";
+}
+
+bool FakeModel::begin() {
   const BatchView *batch = scheduler.plan(double(steps));
   if (!batch)
     return false;
   check(*batch);
+  checkStates();
   scheduler.complete();
-  std::vector<Scheduler::Row> rows(scheduler.rows().begin(), scheduler.rows().end());
-  for (const Scheduler::Row &row : rows)
-    takeRow(row);
+  underWay.assign(scheduler.rows().begin(), scheduler.rows().end());
   ++steps;
+  return true;
+}
+
+/// The step after the one under way begins, with ids that are not known yet, before the ids of
+/// that one are there. Some of those end their answers, which have been computed too far then.
+bool FakeModel::stepAhead() {
+  if (underWay.empty() && !begin())
+    return false;
+  const std::vector<Scheduler::Row> rows = std::exchange(underWay, {});
+  auto isLast = [](const Answer &own) {
+    return int64_t(own.tokens.size()) - own.prompt >= own.maxNew;
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Answer &own = answers.at(rows[i].sequence);
+    if (own.done)
+      continue;
+    own.tokens.push_back(nextToken(hashOf(own.tokens), own.choice));
+    own.promptSeen = true;
+    if (!isLast(own))
+      scheduler.append(rows[i].sequence, own.unknown = ~int32_t(i));
+  }
+  begin();
+  for (const Scheduler::Row &row : rows) {
+    Answer &own = answers.at(row.sequence);
+    if (own.done)
+      continue;
+    own.unknown = 0;
+    own.done = isLast(own) || int(random() % 100) < setup.ends;
+    if (own.done)
+      finished.push_back(row.sequence);
+    own.done ? scheduler.finish(row.sequence) : scheduler.append(row.sequence, own.tokens.back());
+  }
+  return true;
+}
+
+bool FakeModel::step() {
+  if (setup.ahead)
+    return stepAhead();
+  if (setup.drafts > 0)
+    propose();
+  if (!begin())
+    return false;
+  std::vector<Scheduler::Row> rows = std::exchange(underWay, {});
+  for (size_t i = 0; i < rows.size();) {
+    const SequenceId id = rows[i].sequence;
+    size_t end = i + 1;
+    while (end < rows.size() && rows[end].sequence == id &&
+           rows[end].position >= int64_t(answers.at(id).tokens.size()))
+      ++end;
+    if (end - i > 1) {
+      takeDrafts(id, int64_t(end - i) - 1);
+      rows[i].position = int64_t(answers.at(id).tokens.size()) - 1;
+    }
+    takeRow(rows[i]);
+    i = end;
+  }
   return true;
 }
 
@@ -325,10 +479,14 @@ void FakeModel::run() {
 
 void FakeModel::expectNothingHeld() {
   EXPECT_EQ(pool.pagesInUse(), 0);
-  EXPECT_EQ(pool.freeRows(), setup.rows);
+  EXPECT_EQ(pool.freeSeats(), setup.rows);
   for (size_t g = 0; g < pool.groups(); ++g) {
     EXPECT_EQ(pool.promisedPages(g), 0);
     EXPECT_EQ(pool.availablePages(g), setup.groups[g].pages);
+  }
+  if (const StateVersions *versions = sequenceMemory.versions()) {
+    EXPECT_EQ(versions->slots().held(), 0);
+    EXPECT_EQ(versions->promised(), 0);
   }
   EXPECT_EQ(scheduler.stats().swapBytesUsed, 0u);
   EXPECT_EQ(scheduler.running(), 0);

@@ -5,12 +5,18 @@
 // that was given away, copied from the wrong place, shared with another prefix or lost on its way
 // to the host and back shows at the first step that looks at it. The next token is a function of
 // the hash, so that what a sequence answers alone is known.
+//
+// If asked for, it has a fixed state besides: a recurrence that rounds, s = bf16(a s + token), which
+// is another one as soon as a token is taken twice, left out, or taken in other company. A step
+// reads all versions first and then writes in any order, as kernels may.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/schedule/Scheduler.h"
 
+#include <array>
 #include <map>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,6 +36,11 @@ struct FakeSetup {
   runtime::SchedulePolicy policy;
   bool moves = true;      ///< there is a PageMover
   uint64_t swapPages = 0; ///< of host memory, of the first group
+  runtime::FixedState fixed = {};
+  int64_t drafts = 0;   ///< most that are proposed of an answer in a step
+  int rightDrafts = 50; ///< in a hundred
+  bool ahead = false;   ///< a step begins while the one before is under way; for plain answers
+  int ends = 0;         ///< of a hundred ids end their answer, where it runs ahead
 };
 
 class FakeModel final : public runtime::PageMover {
@@ -54,7 +65,10 @@ public:
   /// All is as at the start; kept pages are there.
   void expectNothingHeld();
 
-  uint64_t pageBytes(size_t) const override { return kPageTokens * sizeof(uint64_t); }
+  using State = std::array<float, 2>;
+  uint64_t pageBytes(size_t group) const override {
+    return group < setup.groups.size() ? kPageTokens * sizeof(uint64_t) : sizeof(State);
+  }
   void copy(size_t group, int32_t from, int32_t to) override;
   void save(size_t group, int32_t page, std::byte *to) override;
   void load(size_t group, const std::byte *from, int32_t page) override;
@@ -67,8 +81,10 @@ public:
     bool everyPosition = false;
     int64_t rows = 0;
     bool done = false;
-    int64_t group = -1;      ///< index into `groups`
-    bool promptSeen = false; ///< its last row is out
+    int64_t group = -1;                 ///< index into `groups`
+    bool promptSeen = false;            ///< its last row is out
+    std::vector<int32_t> proposed = {}; ///< behind `tokens`
+    int32_t unknown = 0;                ///< what stands for the last token; 0: it is known
   };
   struct Group {
     std::vector<int32_t> prompt;
@@ -80,16 +96,23 @@ public:
     std::vector<std::vector<int32_t>> found = {}; ///< at the end
   };
   FakeSetup setup;
-  runtime::KvPool pool;
   std::vector<std::byte> swapMemory;
+  runtime::SequenceMemory sequenceMemory;
+  const runtime::KvPool &pool; ///< its pages
   runtime::Scheduler scheduler;
   std::map<runtime::SequenceId, Answer> answers;
   std::vector<runtime::SequenceId> finished; ///< in order
   std::vector<Group> groups;
   int64_t steps = 0, mostTokens = 0, computed = 0;
+  int64_t replaced = 0; ///< versions that were written over the one before
 
 private:
   void check(const BatchView &batch);
+  void checkStates();
+  bool begin();
+  bool stepAhead();
+  void propose();
+  void takeDrafts(runtime::SequenceId id, int64_t drafts);
   void takeRow(const runtime::Scheduler::Row &row);
   void goOn(Group &group);
   /// True if it goes on.
@@ -98,7 +121,13 @@ private:
     return &memory[group][size_t(page) * size_t(kPageTokens)];
   }
 
-  std::vector<std::vector<uint64_t>> memory; ///< [group][pages * kPageTokens]
+  std::mt19937 random{7};
+  std::vector<runtime::Scheduler::Row> underWay; ///< of a step that has begun
+  // Of sequences in the last step.
+  std::map<runtime::SequenceId, int32_t> seatOf;
+  std::map<runtime::SequenceId, int64_t> firstOf; ///< position
+  std::vector<State> states;                      ///< [slots]
+  std::vector<std::vector<uint64_t>> memory;      ///< [group][pages * kPageTokens]
 };
 
 /// What such a search ends with, alone.

@@ -167,13 +167,17 @@ TEST(Group, leavesNothingWhenItIsCancelled) {
 TEST(Group, anyMix) {
   std::mt19937 random(5);
   auto upTo = [&](int64_t most) { return int64_t(random() % uint32_t(most + 1)); };
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 80; ++round) {
     FakeSetup setup = setupOf(12 + upTo(30), 2 + upTo(6), uint64_t(upTo(1) * upTo(20)));
     setup.moves = upTo(3) > 0;
     setup.limits.prefillChunk = 8 + upTo(56);
     if (upTo(2) == 0)
       setup.groups.push_back({12 + upTo(20), 64});
     setup.policy.prefixCache = upTo(2) > 0;
+    if (round % 2) {
+      setup.moves = true;
+      setup.fixed = {.slots = 2 + upTo(2 * setup.rows), .snapshotPages = 1 + upTo(2)};
+    }
     FakeModel model(setup);
     for (int i = 0; i < 12; ++i) {
       SequenceOptions options;

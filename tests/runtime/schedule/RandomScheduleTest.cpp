@@ -15,9 +15,10 @@ namespace {
 
 struct Totals {
   uint64_t preemptions = 0, swaps = 0, hits = 0, forks = 0, copies = 0;
+  uint64_t drafts = 0, accepted = 0, replaced = 0;
 };
 
-void schedule(uint32_t seed, Totals &totals) {
+void schedule(uint32_t seed, Totals &totals, bool fixed = false) {
   std::mt19937 random(seed);
   auto below = [&](uint32_t n) { return int64_t(random() % n); };
   FakeSetup setup;
@@ -45,6 +46,20 @@ void schedule(uint32_t seed, Totals &totals) {
   setup.policy.chunks.loneStep = 1e-3 * double(below(3));
   if (below(4) == 0)
     setup.policy.chunks.targetItl = 1e-3 * double(1 + below(10));
+  if (seed % 3 == 1) { // all wrong, all right, or some of each
+    setup.drafts = 1 + seed % 7;
+    setup.rightDrafts = int(seed / 3 % 4) * 100 / 3;
+    setup.limits.logitsRows += seed % 11;
+  }
+  if (seed % 3 == 2) {
+    setup.ahead = true;
+    setup.ends = int(seed % 4);
+  }
+  if (fixed) { // from as many slots as one sequence needs to plenty
+    setup.moves = true;
+    setup.fixed.slots = 2 + seed / 5 % (4 * setup.rows);
+    setup.fixed.snapshotPages = 1 + seed % 4;
+  }
   FakeModel model(setup);
   int64_t toAdd = 3 + below(14);
   std::vector<SequenceId> single;
@@ -58,7 +73,7 @@ void schedule(uint32_t seed, Totals &totals) {
       options.user = below(3);
       options.cachePrefix = below(5) != 0;
       options.cacheSalt = uint64_t(below(2));
-      auto choices = int32_t(1 + (below(3) == 0 ? below(4) : 0));
+      auto choices = int32_t(1 + (below(3) == 0 && !setup.ahead ? below(4) : 0));
       SequenceId id = model.ask(promptOf(prompt, int32_t(below(3))), maxNew, options, choices);
       if (choices == 1)
         single.push_back(id);
@@ -83,6 +98,9 @@ void schedule(uint32_t seed, Totals &totals) {
   totals.hits += stats.prefixHits;
   totals.forks += stats.forks;
   totals.copies += stats.copiedPages;
+  totals.replaced += uint64_t(model.replaced);
+  totals.drafts += stats.draftTokens;
+  totals.accepted += stats.acceptedTokens;
 }
 
 } // namespace
@@ -99,4 +117,21 @@ TEST(RandomSchedule, everySequenceAnswersAsAlone) {
   EXPECT_GT(totals.hits, 10000u);
   EXPECT_GT(totals.forks, 1000u);
   EXPECT_GT(totals.copies, 300u);
+  EXPECT_GT(totals.accepted, 10000u);
+  EXPECT_GT(totals.drafts, totals.accepted + 10000u);
+}
+
+/// The same with a recurrence beside the pages.
+TEST(RandomSchedule, everyVersionIsThatOfItsTokens) {
+  Totals totals;
+  for (uint32_t seed = 10000; seed < 11500; ++seed) {
+    schedule(seed, totals, /*fixed=*/true);
+    ASSERT_FALSE(HasFailure()) << "schedule " << seed;
+  }
+  EXPECT_GT(totals.preemptions, 1000u);
+  EXPECT_GT(totals.swaps, 200u);
+  EXPECT_GT(totals.hits, 5000u);
+  EXPECT_GT(totals.forks, 500u);
+  EXPECT_GT(totals.accepted, 1000u);
+  EXPECT_GT(totals.replaced, 10000u);
 }

@@ -1,7 +1,7 @@
 //===- ExecutorTest.cpp - Steps on the fake GPU --------------------------------===//
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/kv/KvPool.h"
+#include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/Scheduler.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
@@ -43,8 +43,8 @@ std::unique_ptr<Executor> open(const std::string &path,
 /// Greedy answers of several prompts at once, checking every row of logits.
 struct Answers {
   explicit Answers(Executor &executor)
-      : executor(executor), pool(executor.pages(), int64_t(kLimits.maxSeqs), 256, kPageTokens),
-        scheduler(pool, {int64_t(kLimits.maxBatchTokens), int64_t(kLimits.maxSeqs), 40}) {}
+      : executor(executor), memory(executor.pages(), int64_t(kLimits.maxSeqs), 256, kPageTokens),
+        scheduler(memory, {int64_t(kLimits.maxBatchTokens), int64_t(kLimits.maxSeqs), 40}) {}
 
   void add(std::vector<int32_t> prompt, int64_t count) {
     ids[scheduler.add(prompt, count)] = {prompt, count};
@@ -76,7 +76,7 @@ struct Answers {
   }
 
   Executor &executor;
-  runtime::KvPool pool;
+  runtime::SequenceMemory memory;
   runtime::Scheduler scheduler;
   std::map<int64_t, std::pair<std::vector<int32_t>, int64_t>> ids;
 };
@@ -249,8 +249,8 @@ TEST_F(CudaExecutor, GreedyStepsHaveTheirOwnGraphs) {
   EXPECT_TRUE(executor->draws({}));
   EXPECT_FALSE(executor->draws(kDrawn)) << "an engine older than draws";
   EXPECT_FALSE(open(path())->draws({}));
-  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 5, 40});
   std::vector<int32_t> tokens = fakePrompt(5, 1);
   auto id = scheduler.add(tokens, 9);
   for (int step = 0; step < 8; ++step) {
@@ -283,8 +283,8 @@ TEST_F(CudaExecutor, RunsAheadOfIdsThatNobodyHasSeen) {
       open(writeFakeEngine("ahead.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
   ASSERT_TRUE(executor);
   EXPECT_TRUE(executor->runsAhead());
-  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 5, 40});
   std::vector<std::vector<int32_t>> tokens;
   std::vector<runtime::SequenceId> sequences;
   for (int seed = 0; seed < 3; ++seed) {
@@ -323,8 +323,8 @@ TEST_F(CudaExecutor, StepsThatDrawHaveTheirOwnGraphs) {
       "draws.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));
   ASSERT_TRUE(executor);
   EXPECT_TRUE(executor->draws(kDrawn));
-  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 5, 40});
   std::vector<int32_t> tokens = fakePrompt(5, 1);
   auto id = scheduler.add(tokens, 12);
   for (int step = 0; step < 10; ++step) {
@@ -419,8 +419,8 @@ TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
                              addOutput(program, fb::OutputRole::Keys, fb::Encoding::Key, keys);
                            })));
   ASSERT_TRUE(executor);
-  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 5, 40});
   std::vector<int32_t> tokens = fakePrompt(5, 1);
   auto id = scheduler.add(tokens, 9);
   for (bool greedy : {false, true, true, false, true}) {
@@ -451,8 +451,8 @@ TEST_F(CudaExecutor, IdleVariantsAreNotLaunched) {
                                          residual.insert(residual.begin(), std::move(idle));
                                        })));
   ASSERT_TRUE(executor);
-  runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 5, 40});
+  runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 5, 40});
   auto id = scheduler.add(fakePrompt(5, 1), 9);
   auto launched = [&](const char *name) {
     fake.ran = 0;
@@ -686,8 +686,8 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
     freshFakeCuda();
     auto executor = open(clustered);
     ASSERT_TRUE(executor);
-    runtime::KvPool pool(executor->pages(), 5, 256, kPageTokens);
-    runtime::Scheduler scheduler(pool, {40, 5, 40});
+    runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
+    runtime::Scheduler scheduler(memory, {40, 5, 40});
     auto id = scheduler.add(prompt, 2);
     fake.failCall = call;
     auto ran = executor->step(*scheduler.plan());

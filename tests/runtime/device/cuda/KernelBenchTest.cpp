@@ -2,7 +2,7 @@
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/kv/KvPool.h"
+#include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/Scheduler.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
 
@@ -34,8 +34,8 @@ protected:
     ASSERT_TRUE(made) << made.error().format();
     executor = std::move(*made);
     bench = executor->kernelBench();
-    pool.emplace(executor->pages(), 5, 256, kPageTokens);
-    scheduler.emplace(*pool, runtime::ScheduleLimits{40, 5, 40});
+    memory.emplace(executor->pages(), 5, 256, kPageTokens);
+    scheduler.emplace(*memory, runtime::ScheduleLimits{40, 5, 40});
   }
   /// A decode step of `count` sequences, or a prompt.
   const BatchView &batch(int count, int promptTokens = 1) {
@@ -48,7 +48,7 @@ protected:
   FakeCuda &fake = freshFakeCuda();
   std::unique_ptr<Executor> executor;
   std::unique_ptr<KernelBench> bench;
-  std::optional<runtime::KvPool> pool;
+  std::optional<runtime::SequenceMemory> memory;
   std::optional<runtime::Scheduler> scheduler;
 };
 

@@ -156,7 +156,7 @@ TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
                     fakeGreedy(fakePrompt(20 + 9 * seed, seed), 70, false));
       ScheduleStats stats = (*session)->stats();
       EXPECT_GT(stats.preemptions, 2u);
-      EXPECT_GT(stats.copiedPages, 3u);
+      EXPECT_GT(stats.copiedPages, 0u); // fewer where the other holder made way instead
       EXPECT_EQ(stats.pagesUsed, 0);
       EXPECT_EQ(fake.torn, 0);
       EXPECT_EQ((*session)->failure(), nullptr);

@@ -6,7 +6,7 @@
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
 #include "runtime/embed/Executor.h"
-#include "runtime/kv/KvPool.h"
+#include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/Scheduler.h"
 #include "runtime/service/Service.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"
@@ -74,8 +74,8 @@ TEST_F(CudaThreads, OpenedHereSteppedThereClosedElsewhere) {
   auto executor = openExecutor();
   ASSERT_TRUE(executor);
   onAThread([&] {
-    runtime::KvPool pool(executor->pages(), 4, 200, kPageTokens);
-    runtime::Scheduler scheduler(pool, {40, 4, 40});
+    runtime::SequenceMemory memory(executor->pages(), 4, 200, kPageTokens);
+    runtime::Scheduler scheduler(memory, {40, 4, 40});
     std::vector<int32_t> tokens = fakePrompt(5, 1);
     auto id = scheduler.add(tokens, 9);
     for (int step = 0; step < 4; ++step) {
@@ -96,8 +96,8 @@ TEST_F(CudaThreads, OpenedHereSteppedThereClosedElsewhere) {
 TEST_F(CudaThreads, ClosedElsewhereWhileAStepIsUnderWay) {
   auto executor = openExecutor();
   ASSERT_TRUE(executor);
-  runtime::KvPool pool(executor->pages(), 4, 200, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 4, 40});
+  runtime::SequenceMemory memory(executor->pages(), 4, 200, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 4, 40});
   scheduler.add(fakePrompt(5, 1), 9);
   onAThread([&] { ASSERT_TRUE(executor->beginSampled(*scheduler.plan())); });
   onAThread([&] { executor.reset(); });
@@ -108,8 +108,8 @@ TEST_F(CudaThreads, ClosedElsewhereWhileAStepIsUnderWay) {
 TEST_F(CudaThreads, MemoryOfCopiesStaysWhereTheDeviceFails) {
   auto executor = openExecutor();
   ASSERT_TRUE(executor);
-  runtime::KvPool pool(executor->pages(), 4, 200, kPageTokens);
-  runtime::Scheduler scheduler(pool, {40, 4, 40});
+  runtime::SequenceMemory memory(executor->pages(), 4, 200, kPageTokens);
+  runtime::Scheduler scheduler(memory, {40, 4, 40});
   scheduler.add(fakePrompt(5, 1), 9);
   ASSERT_TRUE(executor->beginSampled(*scheduler.plan()));
   fake.failCall = "cuStreamSynchronize";

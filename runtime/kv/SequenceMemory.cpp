@@ -1,0 +1,247 @@
+//===- SequenceMemory.cpp - See SequenceMemory.h ---------------------------===//
+#include "runtime/kv/SequenceMemory.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ingot::runtime {
+
+SequenceMemory::SequenceMemory(const MemoryShape &shape, PageMover *pageMover,
+                               std::span<std::byte> swapMemory)
+    : pool(shape.groups, shape.seats, shape.context, shape.pageTokens, shape.mostTokens),
+      mover(pageMover), swap(pageMover ? swapMemory : std::span<std::byte>()) {
+  for (size_t group = 0; group < pool.groups(); ++group)
+    tableOf.push_back(pool.blockTable(group));
+  if (shape.fixed.slots > 0) {
+    assert(mover && "a page that is computed again needs a version before it");
+    states.emplace(shape.fixed, shape.seats, shape.pageTokens, shape.mostTokens);
+  }
+}
+
+void SequenceMemory::begin(Holding &own, int64_t positions, std::optional<uint64_t> salt) {
+  if (!salt)
+    return;
+  own.names.reserve(size_t(pool.pagesFor(positions)) + 1);
+  own.names.push_back(hasher.root(*salt));
+}
+
+void SequenceMemory::begin(Holding &own, const Holding &parent) {
+  own.names.reserve(parent.names.capacity());
+  own.names.assign(parent.names.begin(), parent.names.end());
+}
+
+void SequenceMemory::end(Holding &own, std::span<const int32_t> tokens) {
+  if (own.seat >= 0)
+    leave(own, tokens);
+  swap.giveBack(own.saved);
+  own.saved = {};
+}
+
+/// Pages at the start that are found, with a version behind them where there are fixed states. At
+/// least one token is left.
+int64_t SequenceMemory::sharedPages(Holding &own, std::span<const int32_t> tokens) {
+  if (!own.shares())
+    return 0;
+  const int64_t full = (int64_t(tokens.size()) - 1) / pool.pageTokens();
+  chainNames(own, tokens, full);
+  auto names = std::span<const PageName>(own.names).first(size_t(full) + 1);
+  while (true) {
+    const int64_t pages = pool.match({names, tokens});
+    int64_t whole = pages;
+    while (states && whole > 0 && !states->has(names, whole))
+      --whole;
+    if (whole == pages)
+      return pages;
+    names = names.first(size_t(whole) + 1);
+  }
+}
+
+SequenceMemory::Admission SequenceMemory::admit(Holding &own, std::span<const int32_t> tokens,
+                                                int64_t positions, int64_t spare) {
+  const int64_t shared = sharedPages(own, tokens);
+  const int64_t found = shared * pool.pageTokens();
+  const bool loads = !own.saved.empty() && own.positions > found;
+  const int64_t from = loads ? own.positions : found;
+  const int64_t versionPages = loads ? 0 : shared; // behind which it begins with one of the cache
+  if (states && freeSeats() > 0)
+    if (const int64_t missing = states->missing(own.names, versionPages); missing > 0)
+      return {false, 0, missing};
+  const KvPool::Admission admitted = pool.admit(shared, from, positions, spare);
+  if (admitted.seat < 0)
+    return {false, admitted.missing, 0};
+  own.seat = admitted.seat;
+  own.positions = from;
+  own.found = found;
+  own.named = shared;
+  if (states)
+    states->admit(own.seat, own.names, versionPages, int64_t(tokens.size()));
+  if (loads)
+    load(own, shared);
+  swap.giveBack(own.saved);
+  own.saved = {};
+  return {true, 0, 0};
+}
+
+void SequenceMemory::fork(const Holding &parent, Holding &child) {
+  child.seat = pool.fork(parent.seat, parent.positions);
+  assert(child.seat >= 0 && "the caller has looked for a seat");
+  child.positions = parent.positions;
+  child.named = parent.named;
+  if (states)
+    states->fork(parent.seat, child.seat);
+}
+
+void SequenceMemory::leave(Holding &own, std::span<const int32_t> tokens) {
+  nameFullPages(own, tokens);
+  pool.release(own.seat);
+  if (states)
+    states->release(own.seat);
+  own.seat = -1;
+  own.drafts = 0;
+  if (own.saved.empty())
+    own.positions = 0;
+}
+
+uint64_t SequenceMemory::bytesToSave(const Holding &own) const {
+  if (swap.total() == 0)
+    return 0;
+  const int64_t end = pool.pagesFor(own.positions);
+  uint64_t bytes = 0;
+  for (size_t g = 0; g < pool.groups(); ++g)
+    bytes += uint64_t(end - pool.held(own.seat, g).first) * mover->pageBytes(g);
+  if (states && own.positions > 0)
+    bytes += mover->pageBytes(pool.groups());
+  return bytes;
+}
+
+bool SequenceMemory::save(Holding &own) {
+  const uint64_t bytes = bytesToSave(own);
+  own.saved = swap.take(bytes);
+  if (own.saved.empty())
+    return false;
+  const int64_t end = pool.pagesFor(own.positions);
+  std::byte *to = own.saved.data();
+  for (size_t g = 0; g < pool.groups(); ++g)
+    for (int64_t i = pool.held(own.seat, g).first; i < end; ++i, to += mover->pageBytes(g))
+      mover->save(g, pool.page(own.seat, g, i), to);
+  if (states)
+    mover->save(pool.groups(), states->from(own.seat), to);
+  ++done.saves;
+  done.savedBytes += bytes;
+  return true;
+}
+
+/// Pages behind the `shared` first come from the host; the seat begins where it did when they were
+/// saved.
+void SequenceMemory::load(Holding &own, int64_t shared) {
+  [[maybe_unused]] bool there = pool.extend(own.seat, own.positions);
+  assert(there && "promised");
+  const int64_t end = pool.pagesFor(own.positions);
+  const std::byte *from = own.saved.data();
+  for (size_t g = 0; g < pool.groups(); ++g)
+    for (int64_t i = pool.held(own.seat, g).first; i < end; ++i, from += mover->pageBytes(g))
+      if (i >= shared)
+        mover->load(g, from, pool.page(own.seat, g, i));
+  if (states) {
+    mover->load(pool.groups(), from, states->adopt(own.seat));
+    from += mover->pageBytes(pool.groups());
+  }
+  assert(from == own.saved.data() + own.saved.size());
+}
+
+SequenceMemory::Room SequenceMemory::extend(Holding &own, int64_t tokens) {
+  retract(own);
+  const int64_t inPage = own.positions % pool.pageTokens();
+  if (inPage && pool.isShared(own.seat, own.positions)) {
+    if (!pool.makeOwn(own.seat, own.positions, mover))
+      return Room::None;
+    if (!mover) {
+      own.positions -= inPage;
+      return Room::StepBack;
+    }
+    ++done.copiedPages;
+  }
+  if (!pool.extend(own.seat, own.positions + tokens))
+    return Room::None;
+  return !states || states->extend(own.seat, own.positions, tokens) ? Room::There : Room::None;
+}
+
+int64_t SequenceMemory::propose(Holding &own, int64_t drafts) {
+  while (drafts > 0 && !pool.extend(own.seat, own.positions + 1 + drafts))
+    --drafts;
+  own.drafts = drafts;
+  if (states && drafts > 0) // pages that are too many are taken back with the others
+    drafts = states->propose(own.seat, own.positions, drafts);
+  return drafts;
+}
+
+/// Drafts that are not there.
+void SequenceMemory::retract(Holding &own) {
+  if (own.drafts > 0)
+    pool.retract(own.seat, own.positions);
+  own.drafts = 0;
+}
+
+void SequenceMemory::commit(Holding &own, std::span<const int32_t> tokens, int64_t count) {
+  own.positions += count;
+  retract(own);
+  if (states)
+    states->commit(own.seat, own.positions);
+  nameFullPages(own, tokens);
+  pool.trim(own.seat, own.positions);
+}
+
+/// Names of the first `count` pages, whose tokens are all known.
+void SequenceMemory::chainNames(Holding &own, std::span<const int32_t> tokens,
+                                int64_t count) const {
+  const int64_t size = pool.pageTokens();
+  for (auto i = int64_t(own.names.size()) - 1; i < count; ++i)
+    own.names.push_back(
+        hasher.next(own.names.back(), tokens.subspan(size_t(i * size), size_t(size))));
+}
+
+/// Tells the pool the names of pages that are full now, so that others find them.
+void SequenceMemory::nameFullPages(Holding &own, std::span<const int32_t> tokens) {
+  if (!own.shares())
+    return;
+  const int64_t known = int64_t(tokens.size()) - (tokens.back() < 0);
+  const int64_t full = std::min(own.positions, known) / pool.pageTokens();
+  chainNames(own, tokens, full);
+  for (; own.named < full; ++own.named)
+    pool.name(own.seat, own.named, {own.names, tokens});
+  if (states)
+    states->name(own.seat, own.names);
+}
+
+bool SequenceMemory::mayWantMore(const Holding &own, int64_t positions) const {
+  return pool.pagesFor(positions) > pool.surePages(own.seat);
+}
+
+bool SequenceMemory::enoughIn(std::span<const Holding *const> those,
+                              const Admission &refused) const {
+  int64_t versions = 0;
+  for (const Holding *one : those)
+    versions += states ? states->releasable(one->seat) : 0;
+  if (versions < refused.missingVersions)
+    return false;
+  for (size_t g = 0; g < pool.groups(); ++g) {
+    int64_t pages = 0;
+    for (const Holding *one : those)
+      pages += pool.releasable(one->seat, g);
+    if (pages < refused.missing)
+      return false;
+  }
+  return true;
+}
+
+int64_t SequenceMemory::unusedPositions(const Holding &own) const {
+  return pool.held(own.seat, 0).end * pool.pageTokens() - own.positions;
+}
+
+SequenceMemory::Counts SequenceMemory::counts() const {
+  Counts now = done;
+  now.hostBytesUsed = swap.inUse();
+  return now;
+}
+
+} // namespace ingot::runtime

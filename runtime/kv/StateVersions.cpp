@@ -1,0 +1,195 @@
+//===- StateVersions.cpp - See StateVersions.h -----------------------------===//
+#include "runtime/kv/StateVersions.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ingot::runtime {
+
+StateVersions::StateVersions(const FixedState &shape, int64_t seatCount, int64_t pageTokens,
+                             int64_t mostTokens)
+    : pool(shape.slots, /*pageTokens=*/0), pageTokens(pageTokens),
+      snapshotTokens(shape.snapshotPages * pageTokens), seats(size_t(seatCount)) {
+  assert(shape.slots >= 2 && "one to read and one to write");
+  for (Seat &seat : seats) { // so that steps without drafts allocate nothing
+    seat.writes.reserve(size_t(mostTokens / pageTokens) + 2);
+    seat.borders.reserve(size_t(mostTokens / pageTokens) + 2);
+  }
+}
+
+/// The slot of the version behind `pages` pages; -1: there is none.
+int32_t StateVersions::find(std::span<const PageName> names, int64_t pages) const {
+  return pool.find(names[size_t(pages) - 1], names[size_t(pages)], {});
+}
+
+int64_t StateVersions::missing(std::span<const PageName> names, int64_t pages) const {
+  // A version that the cache alone holds counts as available until the seat holds it.
+  const bool kept = pages > 0 && pool.holdersOf(find(names, pages)) == 0;
+  return 1 + kept - available();
+}
+
+void StateVersions::promise(Seat &own, bool promised) {
+  promises += int64_t(promised) - int64_t(own.promised);
+  own.promised = promised;
+}
+
+void StateVersions::admit(int32_t seat, std::span<const PageName> names, int64_t pages,
+                          int64_t tokens) {
+  Seat &own = seats[size_t(seat)];
+  assert(own.current < 0 && missing(names, pages) <= 0);
+  if (pages > 0)
+    pool.retain(own.current = find(names, pages));
+  own.cached = !names.empty();
+  own.lastBorder = (tokens - 1) / pageTokens * pageTokens;
+  promise(own, true);
+}
+
+int32_t StateVersions::adopt(int32_t seat) {
+  Seat &own = seats[size_t(seat)];
+  assert(own.current < 0 && own.promised);
+  promise(own, false);
+  return own.current = pool.allocate();
+}
+
+void StateVersions::fork(int32_t parent, int32_t seat) {
+  const Seat &from = seats[size_t(parent)];
+  Seat &own = seats[size_t(seat)];
+  own.current = from.current;
+  own.cached = from.cached;
+  own.lastBorder = from.lastBorder;
+  if (own.current >= 0)
+    pool.retain(own.current);
+  if (available() > 0)
+    promise(own, true);
+}
+
+/// Gives the slots back that a step was to write, and the promise with which one was taken.
+void StateVersions::forgetPlan(Seat &own) {
+  for (const VersionWrite &write : own.writes)
+    if (write.slot != own.current)
+      pool.release(write.slot);
+  own.writes.clear();
+  if (own.planned)
+    promise(own, true);
+  own.planned = false;
+}
+
+void StateVersions::release(int32_t seat) {
+  Seat &own = seats[size_t(seat)];
+  forgetPlan(own);
+  promise(own, false);
+  for (const VersionWrite &border : own.borders)
+    pool.release(border.slot);
+  own.borders.clear();
+  if (own.current >= 0)
+    pool.release(own.current);
+  own.current = -1;
+  own.cached = false;
+}
+
+int64_t StateVersions::releasable(int32_t seat) const {
+  const Seat &own = seats[size_t(seat)];
+  return int64_t(own.promised) + (own.current >= 0 && pool.holdersOf(own.current) == 1);
+}
+
+bool StateVersions::wanted(const Seat &own, int64_t position) const {
+  return own.cached && position % pageTokens == 0 &&
+         (position % snapshotTokens == 0 || position == own.lastBorder);
+}
+
+/// Nobody else has it, now or later.
+bool StateVersions::mayReplace(const Seat &own) const {
+  return own.current >= 0 && pool.holdersOf(own.current) == 1 && !pool.isNamed(own.current);
+}
+
+/// A slot of its own; -1: there is none.
+int32_t StateVersions::take(Seat &own) {
+  if (own.promised) {
+    promise(own, false);
+    own.planned = true;
+  } else if (available() < 1) {
+    return -1;
+  }
+  return pool.allocate();
+}
+
+bool StateVersions::extend(int32_t seat, int64_t position, int64_t tokens) {
+  Seat &own = seats[size_t(seat)];
+  forgetPlan(own);
+  int32_t slot = own.current;
+  if (mayReplace(own))
+    promise(own, false);
+  else
+    slot = take(own);
+  if (slot < 0) { // the cache gives way
+    std::erase_if(own.borders, [&](const VersionWrite &border) {
+      if (border.slot != own.current)
+        return false;
+      pool.release(border.slot);
+      return true;
+    });
+    if (own.current >= 0 && pool.holdersOf(own.current) == 1 && pool.isNamed(own.current))
+      pool.forget(own.current);
+    if (!mayReplace(own))
+      return false;
+    slot = own.current;
+  }
+  const int64_t end = position + tokens;
+  for (int64_t at = (position / pageTokens + 1) * pageTokens; at < end; at += pageTokens)
+    if (wanted(own, at) && available() > 0)
+      own.writes.push_back({at, pool.allocate()});
+  own.writes.push_back({end, slot});
+  return true;
+}
+
+int64_t StateVersions::propose(int32_t seat, int64_t position, int64_t drafts) {
+  Seat &own = seats[size_t(seat)];
+  assert(own.writes.size() == 1 && own.writes.back().position == position + 1);
+  VersionWrite &first = own.writes.back();
+  const bool replaces = first.slot == own.current;
+  drafts = std::min(drafts, available() - replaces);
+  if (drafts <= 0)
+    return 0;
+  if (replaces) // the step may be taken back, and be run again
+    first.slot = pool.allocate();
+  for (int64_t i = 1; i <= drafts; ++i)
+    own.writes.push_back({position + 1 + i, pool.allocate()});
+  return drafts;
+}
+
+void StateVersions::commit(int32_t seat, int64_t position) {
+  Seat &own = seats[size_t(seat)];
+  int32_t behind = -1;
+  for (const VersionWrite &write : own.writes) {
+    if (write.position == position)
+      behind = write.slot;
+    else if (write.position < position && wanted(own, write.position))
+      own.borders.push_back(write);
+    else if (write.slot != own.current)
+      pool.release(write.slot);
+  }
+  assert(behind >= 0 && "no version was written there");
+  own.writes.clear();
+  own.planned = false;
+  if (behind != own.current && own.current >= 0)
+    pool.release(own.current);
+  own.current = behind;
+  if (wanted(own, position)) {
+    pool.retain(behind);
+    own.borders.push_back({position, behind});
+  }
+}
+
+void StateVersions::name(int32_t seat, std::span<const PageName> names) {
+  Seat &own = seats[size_t(seat)];
+  std::erase_if(own.borders, [&](const VersionWrite &border) {
+    const auto pages = size_t(border.position / pageTokens);
+    if (pages >= names.size())
+      return false;
+    pool.name(border.slot, names[pages - 1], names[pages], {});
+    pool.release(border.slot);
+    return true;
+  });
+}
+
+} // namespace ingot::runtime
