@@ -64,14 +64,12 @@ def Plan_When : AttrDef<Plan_Dialect, "When"> {
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
 
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "the whole step";
+  let summary = "all that a kind of device needs to compute the model";
   let description = [{
-    `peak` and `lower_bound` are what pack-buffers reports, in bytes per
-    token and per row: the arena's size and the least that any packing needs. `launches` and `bytes_per_step` are what
-    count-traffic reports: the bytes of a step are the first number, plus the second per token, plus the third per logits row.
-    `decode_launches` are those of a step of one token, where some are idle. `greedy_keys` names the buffer in which projections
-    of logits rows leave each row's maximum, and `greedy_keys_up_to` how many rows a step may have for them to do so. `maxima`
-    names the buffer of the largest of each 32 logits.
+    `peak` and `lower_bound` are what pack-buffers reports, in bytes per token, per row and of the whole program: the arena's
+    size and the least that any packing needs. `launches` and `bytes_per_step` are what count-traffic reports of a step of the
+    first entry that leaves logits: its bytes are the first number, plus the second per token, plus the third per logits row.
+    `decode_launches` are those of a step of one token, where some are idle.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$max_positions,
                    OptionalAttr<DenseI64ArrayAttr>:$peak, OptionalAttr<DenseI64ArrayAttr>:$lower_bound,
