@@ -114,8 +114,8 @@ def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "the projection that makes the logits finds the largest of each row";
   let description = [{
     The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its blocks raise to
-    the largest value and its index where a step has few rows. The program names the buffer (`greedy_keys`). With `maxima` it gets
-    another, of the largest of each 32 values, which tell a sampler where to look (CPUs).
+    the largest value and its index where a step has few rows: an output of the entry, whose steps may be greedy. With `maxima`
+    it gets another, of the largest of each 32 values, which tell a sampler where to look (CPUs).
   }];
   let options = [Option<"rows", "rows", "int64_t", /*default=*/"32", "most rows of such a step; decode variants of every projection on a GPU go so far">,
                  Option<"maxima", "maxima", "bool", /*default=*/"false", "the largest of each 32 logits as well">];
@@ -133,11 +133,25 @@ def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
 // planning/
 //===----------------------------------------------------------------------===//
 
+def AddWorkspacesPass : Pass<"plan-add-workspaces", "::mlir::ModuleOp"> {
+  let summary = "GPUs: a buffer for kernels that ask for memory beside their operands";
+  let description = [{
+    Kernels whose code wants a workspace get it as their last operand, and the program one buffer `workspace` of the class
+    `fixed` that is large enough for each of them.
+  }];
+}
+def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
+  let summary = "GPUs: a section behind the logits that finds or draws the ids of their rows";
+  let description = [{
+    The section `ids` has a case for steps that want the largest logit's id, one for steps that draw, and an empty one. The
+    entry gets a step of it, the output `ids`, and the modes greedy and drawn.
+  }];
+}
 def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
   let summary = "give every buffer an offset in the arena of its class";
   let description = [{
-    Interval packing per section: buffers sorted by size take the lowest offset that no live buffer overlaps.
-    Persistent buffers live for the whole step. Reports the peak and its lower bound (the largest sum of live bytes).
+    Interval packing per section: buffers sorted by size take the lowest offset that no live buffer overlaps. Cases never
+    run together, as sections do not. Persistent buffers live for the whole step, outputs from where they are written to its end. Reports the peak and its lower bound (the largest sum of live bytes).
   }];
 }
 def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> {
@@ -149,7 +163,7 @@ def CountTrafficPass : Pass<"plan-count-traffic", "::ingot::plan::ProgramOp"> {
   let description = [{
     Every launch touches each operand once: weights whole, rows of activations once per token or logits row. `bytes_per_step`
     holds the bytes of a step, per token and per logits row. What attention reads of the KV pool is not among them: it
-    grows with the positions before, whatever is fused.
+    grows with the positions before, whatever is fused. Of the cases of a section that of the mode logits counts.
   }];
 }
 

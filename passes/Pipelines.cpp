@@ -70,7 +70,13 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   add(createFoldArgmaxPass());
 }
 
-void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &) {
+void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &options) {
+  if (options.device == "cuda") {
+    // All memory of a step is the plan's to place.
+    pm.addPass(createAddWorkspacesPass());
+    // Ids are found where the logits are.
+    pm.addPass(createFindIdsPass());
+  }
   OpPassManager &program = pm.nest<plan::ProgramOp>();
   // Launches that do not depend on each other need no barrier between them.
   program.addPass(createElideBarriersPass());

@@ -64,11 +64,23 @@ int64_t ingot::cuda::workspaceBytes(kernel::FuncOp kernel) {
   return op && sizesOf(op).splits() ? sizesOf(op).workspace() : 0;
 }
 
+int64_t ingot::cuda::addWorkspace(kernel::FuncOp kernel) {
+  const int64_t bytes = workspaceBytes(kernel);
+  if (!bytes || cast<kernel::AttentionOp>(kernel.structuredOp()).getWorkspace())
+    return 0;
+  auto type = kernel::WorkspaceType::get(kernel.getContext(), bytes);
+  Value operand = kernel.getBody().addArgument(type, kernel.getLoc());
+  kernel.setFunctionType(
+      FunctionType::get(kernel.getContext(), kernel.getBody().getArgumentTypes(), {}));
+  cast<kernel::AttentionOp>(kernel.structuredOp()).getWorkspaceMutable().assign(operand);
+  return bytes;
+}
+
 SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
   SharedAttention shared;
   for (kernel::FuncOp kernel : kernels) {
     auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp());
-    if (!op || !sizesOf(op).splits())
+    if (!op || !op.getWorkspace())
       continue;
     const int64_t own = sizesOf(op).shares(); // of the fewest, so that all have their counters
     shared.shares = shared.shares ? std::min(shared.shares, own) : own;
@@ -86,12 +98,19 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
     return op.emitOpError("expects an output of f32 or bf16 on GPUs, got ") << output;
   if (kv.getHeadDim() > 256)
     return op.emitOpError("expects heads of at most 256 values on GPUs, got ") << kv.getHeadDim();
+  const AttentionSizes sizes = sizesOf(op);
+  const bool shares = bool(op.getWorkspace());
+  if (shares && (!sizes.splits() || op.getWorkspace().getType().getBytes() != sizes.workspace()))
+    return op.emitOpError("expects a workspace of ")
+           << (sizes.splits() ? sizes.workspace() : 0) << " bytes";
   bool bf16 = output.getKind() == RowKind::BF16;
   k.include("attention_decode.cuh");
   k.include("attention_prefill.cuh");
   k.name(op.getQ(), "q");
   k.name(op.getKv(), "pool");
   k.name(op.getOutput(), "y", /*written=*/true);
+  if (shares)
+    k.name(op.getWorkspace(), "workspace", /*written=*/true);
   StringRef element = elementText(output);
   k.line("");
   k.line("struct Shape {{");
@@ -99,10 +118,9 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
          "{4}, yStride = {5};",
          kv.getHeadDim(), op.getHeads(), kv.getKvHeads(), op.getWindow(),
          rowStride(op.getQ().getType()), rowStride(output));
-  AttentionSizes sizes = sizesOf(op);
   auto boolText = [](bool value) { return value ? "true" : "false"; };
   k.line("static constexpr bool fp8 = {0}, shares = {1}, packs = {2};", boolText(sizes.fp8),
-         boolText(sizes.splits()), boolText(bf16 && kv.getHeadDim() % 16 == 0));
+         boolText(shares), boolText(bf16 && kv.getHeadDim() % 16 == 0));
   k.line("static constexpr float scale = {0}, softcap = {1};",
          floatText(op.getScale().convertToDouble()), floatText(op.getSoftcap().convertToDouble()));
   k.line("static MEMBER void store({0} *y, i32 token, i32 i, float value) {{", element);
@@ -130,11 +148,11 @@ LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) 
   k.line("DYNAMIC_SHARED(shared);");
   k.line("static_assert({0} == attention_decode_shared<Shape>(), \"what the launch asks for\");",
          variant.sharedBytes);
-  if (sizes.splits())
+  if (shares)
     k.line("static_assert({0} == SharedWorkspace<Shape>::bytes, \"what the program has\");",
            sizes.workspace());
   k.line("attention_decode<Shape>(q, pool, y, {0}, batch, shared, arrived);",
-         sizes.splits() ? "workspace" : "nullptr");
+         shares ? "workspace" : "nullptr");
   k.close();
   return success();
 }

@@ -38,85 +38,14 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
           .Case([&](kernel::Fp8RowsOp op) { return emitFp8Rows(k, op, options); })
           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
+          .Case([&](kernel::ArgmaxOp op) { return emitArgmax(k, op); })
+          .Case([&](kernel::ArgmaxFinishOp op) { return emitArgmaxFinish(k, op); })
+          .Case([&](kernel::DrawWeighOp op) { return emitDrawWeigh(k, op); })
+          .Case([&](kernel::DrawIdsOp op) { return emitDrawIds(k, op); })
           .Default([](Operation *op) { return op->emitOpError("has no CUDA code generator"); });
   if (failed(done))
     return failure();
   return k.finish();
-}
-
-CudaProgram ingot::cuda::argmaxProgram(int64_t vocabulary, int64_t folded) {
-  CudaProgram program;
-  program.name = "argmax";
-  program.source = llvm::formatv(R"(// argmax of rows of {0} logits
-#include "sample.cuh"
-
-KERNEL void __launch_bounds__(256) argmax(const float *logits, u64 *keys, const BatchView *batch) {{
-  SHARED(u64, best, [kArgmaxWarps]);
-  pdl_launch();
-  argmax_piece<{0}>(logits, keys, batch, best);
-}
-EXPORT_KERNEL(argmax)
-
-KERNEL void __launch_bounds__(32) argmax_finish(u64 *keys, i32 *ids, const BatchView *batch) {{
-  pdl_launch();
-  argmax_ids<32>(keys, ids, batch);
-}
-EXPORT_KERNEL(argmax_finish)
-)",
-                                 vocabulary);
-  CudaVariant first, second;
-  first.symbol = "argmax", second.symbol = "argmax_finish";
-  first.threads = 256, second.threads = 32;
-  first.grid[0] = {LaunchExtent::Rows, 16, 1};
-  second.grid[0] = {LaunchExtent::Rows, 1, 32};
-  if (folded) {
-    CudaVariant idle = first;
-    idle.guardBase = LaunchExtent::Rows, idle.maxCount = folded;
-    idle.grid[0] = {LaunchExtent::Constant, 0, 1};
-    program.variants.push_back(idle);
-  }
-  program.variants.push_back(first);
-  program.variants.push_back(second);
-  return program;
-}
-
-// device/draw.cuh: DrawSums.
-int64_t ingot::cuda::drawSumsBytes(int64_t vocabulary) {
-  const int64_t bins = 1024, blocks = (vocabulary + 255) / 256;
-  return (bins * 8 + 8 + blocks * 8 + bins * 4 + 63) / 64 * 64;
-}
-
-CudaProgram ingot::cuda::drawProgram(int64_t vocabulary) {
-  CudaProgram program;
-  program.name = "draw";
-  program.source = llvm::formatv(R"(// ids drawn from rows of {0} logits
-#include "draw.cuh"
-
-static_assert(round_up(sizeof(DrawSums<{0}>), 64) == {1});
-
-KERNEL void __launch_bounds__(256) draw_weigh(const float *logits, const u64 *keys, u8 *sums, const BatchView *batch) {{
-  SHARED(u64, mass, [kDrawBins]);
-  SHARED(u32, count, [kDrawBins]);
-  pdl_launch();
-  weigh_piece<{0}>(logits, keys, sums, batch, mass, count);
-}
-EXPORT_KERNEL(draw_weigh)
-
-KERNEL void __launch_bounds__(512, 1) draw_ids(const float *logits, u64 *keys, u8 *sums, i32 *ids, const BatchView *batch) {{
-  SHARED(DrawScratch, scratch, [1]);
-  pdl_launch();
-  draw_rows<{0}>(logits, keys, sums, ids, batch, scratch[0]);
-}
-EXPORT_KERNEL(draw_ids)
-)",
-                                 vocabulary, drawSumsBytes(vocabulary));
-  CudaVariant first, second;
-  first.symbol = "draw_weigh", second.symbol = "draw_ids";
-  first.threads = 256, second.threads = 512;
-  first.grid[0] = {LaunchExtent::Rows, 32, 1};
-  second.grid[0] = {LaunchExtent::Rows, 1, 1};
-  program.variants = {first, second};
-  return program;
 }
 
 CudaProgram ingot::cuda::seedProgram(WeightFormat format) {

@@ -6,7 +6,7 @@
 //                                                            object          (clang)
 //
 // docs/gpu.md has the ABI: a symbol takes the address of each operand of the kernel.func, in order,
-// that of the workspace if the kernel has one, and last the address of the batch. Programs are
+// and last the address of the batch. Programs are
 // compiled apart from each other, in parallel; the same kernels give the same bytes.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -78,10 +78,11 @@ struct EmitOptions {
   bool wgmma = false;
 };
 
-/// Device memory that a kernel asks for beside its operands: all zeros before the first launch; its
-/// address comes behind the operands. Kernels that run one after the other may have the same. 0:
-/// none, and no address.
+/// Bytes of the workspace that a kernel asks for, whether it has one yet or not; 0: none.
 int64_t workspaceBytes(kernel::FuncOp kernel);
+/// Gives a kernel that asks for a workspace and has none one of that size as its last operand, by
+/// which its code differs. The bytes; 0: nothing was added.
+int64_t addWorkspace(kernel::FuncOp kernel);
 
 /// What attention kernels that work in one program can share out among blocks: AttentionSharing of
 /// runtime/device/cuda/AttentionShares.h. Zeros if none of them can.
@@ -93,19 +94,7 @@ SharedAttention sharedAttention(llvm::ArrayRef<kernel::FuncOp> kernels);
 /// Errors are reported at the kernel.
 mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions &options = {});
 
-/// Argmax of logits rows<vocabulary, f32> on the device (device/sample.cuh), not made from IR.
-/// Symbols `argmax` (logits, u64 keys[rows], batch) and, to be launched after it, `argmax_finish`
-/// (keys, i32 ids[rows], batch); keys are 0 before the first step. Variants of both, in this order.
-/// `folded`: rows up to which the kernel that makes the logits raises the keys, so that `argmax` is
-/// idle; 0: it never does.
-CudaProgram argmaxProgram(int64_t vocabulary, int64_t folded = 0);
-
-/// Draws ids from logits rows<vocabulary, f32> as BatchView::sampling says (device/draw.cuh), not
-/// made from IR. Symbols `draw_weigh` (logits, keys, u8 sums[rows][drawSumsBytes], batch) and, to
-/// be launched after it, `draw_ids` (logits, keys, sums, i32 ids[rows], batch). Keys as
-/// argmaxProgram has them before `argmax_finish`, which `draw_ids` replaces; sums are 0 before the
-/// first step.
-CudaProgram drawProgram(int64_t vocabulary);
+/// Bytes of a row of sums between kernel.draw_weigh and kernel.draw_ids (device/draw.cuh).
 int64_t drawSumsBytes(int64_t vocabulary);
 
 /// Fills a weight of that format from a seed (device/seed.cuh), not made from IR. One symbol:

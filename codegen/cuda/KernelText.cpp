@@ -56,8 +56,6 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
         "{0}{1} *{2}, ", written ? "" : "const ", elementText(argument.getType()),
         it == names.end() ? "unused" + std::to_string(argument.getArgNumber()) : it->second);
   }
-  if (workspaceBytes(kernel))
-    parameters += "u8 *workspace, ";
   parameters += "const BatchView *batch";
   for (Value operand : mapped) {
     parameters += (", const __grid_constant__ TensorMap " + nameOf(operand) + "_map").str();
@@ -93,7 +91,7 @@ void KernelText::close() {
 }
 
 CudaProgram KernelText::finish() {
-  std::string head = "// " + program.name + ": " + kernel::family(kernel).str() + "\n";
+  std::string head = "// " + program.name + ": " + kernel.launch().family().str() + "\n";
   program.source = head + includes + body;
   return std::move(program);
 }
@@ -216,6 +214,7 @@ StringRef ingot::cuda::elementText(Type type) {
     return rows.getKind() == RowKind::F32    ? "float"
            : rows.getKind() == RowKind::BF16 ? "u16"
            : rows.getKind() == RowKind::Key  ? "u64"
+           : rows.getKind() == RowKind::I32  ? "i32"
                                              : "u8";
   if (auto weight = dyn_cast<lm::WeightType>(type))
     return weight.isVector() ? "float" : "u8";

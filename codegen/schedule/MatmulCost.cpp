@@ -139,13 +139,6 @@ Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
   return op.getFastFloat() && isa.bf16Dot && bf16 ? Arithmetic::Bf16 : Arithmetic::F32;
 }
 
-int64_t ingot::cpu::matmulOperations(kernel::MatmulOp op) {
-  int64_t operations = 0;
-  for (Type type : op.getWeights().getTypes())
-    operations += 2 * cast<lm::WeightType>(type).rows() * cast<lm::WeightType>(type).columns();
-  return operations * (op.getX().getType().getKind() == RowKind::Q8x2 ? 2 : 1);
-}
-
 int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.getX().getType().getKind()))
@@ -206,7 +199,7 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
                           : arithmeticOf(op, isa) == Arithmetic::Bf16 ? 4 * isa.lanes
                                                                       : 2 * isa.lanes;
   double rate = perInstruction * machine.multiplyPipes * machine.gigahertz * 1e9;
-  cost.boundSeconds = std::max(double(matmulOperations(op)) * double(tokens) / rate,
+  cost.boundSeconds = std::max(double(op.operationsPerUnit()) * double(tokens) / rate,
                                weights / machine.readGbPerS / 1e9);
   return cost;
 }

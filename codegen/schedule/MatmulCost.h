@@ -65,9 +65,4 @@ llvm::SmallVector<kernel::ScheduleAttr> scheduleCandidates(kernel::MatmulOp op, 
 enum class Arithmetic : uint8_t { Int8, Bf16, F32 };
 Arithmetic arithmeticOf(kernel::MatmulOp op, const Isa &isa);
 
-/// Multiplications and additions per token, 2 N K over all weights; of both planes of q8x2, as steps
-/// of one row and sampled ones take them (greedy ones of several leave most of the second out:
-/// codegen/cpu/MatmulScreen.h).
-int64_t matmulOperations(kernel::MatmulOp op);
-
 } // namespace ingot::cpu

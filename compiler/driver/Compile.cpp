@@ -671,11 +671,7 @@ Result<void> Compilation::buildGpuProgram() {
                                  : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
-  GpuCodeOptions how{options.gpuTargets,
-                     static_cast<int64_t>(program.getVocab()),
-                     static_cast<int64_t>(program.getGreedyKeysUpTo().value_or(0)),
-                     options.batchInvariant,
-                     threads,
+  GpuCodeOptions how{options.gpuTargets, options.batchInvariant, threads,
                      cache ? &*cache : nullptr};
   auto code = addGpuCode(kernels, how, *built, segments);
   if (!code)

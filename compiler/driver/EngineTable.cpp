@@ -33,6 +33,15 @@ static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
   return grid;
 }
 
+// Enumerations of the plan are the engine's, number by number.
+template <typename To, typename From> static To sameAs(From value) {
+  static_assert(plan::getMaxEnumValForMode() == uint32_t(fb::Mode::MAX) &&
+                plan::getMaxEnumValForQuantity() == uint32_t(fb::Quantity::MAX) &&
+                plan::getMaxEnumValForOutputRole() == uint32_t(fb::OutputRole::MAX) &&
+                plan::getMaxEnumValForEncoding() == uint32_t(fb::Encoding::MAX));
+  return static_cast<To>(static_cast<uint32_t>(value));
+}
+
 namespace {
 /// Numbers of symbols in the lists of the table.
 using Numbers = llvm::StringMap<uint32_t>;
@@ -72,38 +81,6 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   return weight;
 }
 
-static void addOutput(fb::EntryT &entry, fb::OutputRole role, fb::Encoding encoding,
-                      uint32_t buffer) {
-  auto output = std::make_unique<fb::OutputT>();
-  output->role = role, output->encoding = encoding, output->buffer = buffer;
-  entry.outputs.push_back(std::move(output));
-}
-
-/// The rows that the head reads, if they are of a kind that the runtime decodes.
-static void noteHiddenRows(plan::ProgramOp program, const Lists &lists,
-                           ArrayRef<kernel::FuncOp> kernels, const fb::ProgramT &table,
-                           fb::EntryT &entry) {
-  program.walk([&](plan::LaunchOp launch) {
-    auto isLogits = [&](Attribute arg) {
-      auto ref = dyn_cast<plan::BufferRefAttr>(arg);
-      return ref && program.getLogits() && ref.getSymbol().getValue() == *program.getLogits();
-    };
-    if (launch.getArgs().empty() || llvm::none_of(launch.getArgs(), isLogits))
-      return;
-    auto source = dyn_cast<plan::BufferRefAttr>(launch.getArgs()[0]);
-    kernel::FuncOp fn = kernels[lists.kernels.lookup(launch.getKernel())];
-    auto rows = dyn_cast<kernel::RowsType>(fn.getArgumentTypes()[0]);
-    if (!source || !rows ||
-        (rows.getKind() != kernel::RowKind::F32 && rows.getKind() != kernel::RowKind::Q8x2))
-      return;
-    const uint32_t buffer = lists.buffers.lookup(source.getSymbol().getValue());
-    if (table.buffers[buffer]->class_ == fb::BufferClass::PerRow)
-      addOutput(entry, fb::OutputRole::Hidden,
-                rows.getKind() == kernel::RowKind::Q8x2 ? fb::Encoding::Q8x2 : fb::Encoding::F32,
-                buffer);
-  });
-}
-
 /// A page of the state holds k and v of the slot's heads.
 static std::unique_ptr<fb::StateT> stateOf(plan::KvSlotOp slot, size_t number) {
   auto state = std::make_unique<fb::StateT>();
@@ -119,6 +96,51 @@ static std::unique_ptr<fb::StateT> stateOf(plan::KvSlotOp slot, size_t number) {
   state->window = slot.getWindow();
   state->page_bytes = slot.getPageBytes();
   return state;
+}
+
+static std::unique_ptr<fb::CaseT> caseOf(const plan::Case &from, const Lists &lists) {
+  auto to = std::make_unique<fb::CaseT>();
+  if (from.when)
+    for (const plan::Condition &condition : from.when.getConditions()) {
+      to->when.push_back(std::make_unique<fb::ConditionT>());
+      to->when.back()->quantity = sameAs<fb::Quantity>(condition.quantity);
+      to->when.back()->value = condition.value;
+    }
+  for (plan::LaunchOp launch : from.launches()) {
+    auto item = std::make_unique<fb::LaunchT>();
+    item->kernel = lists.kernels.lookup(launch.getKernel());
+    for (Attribute operand : launch.getArgs())
+      item->args.push_back(lists.argOf(operand));
+    item->barrier = !launch.getNoBarrier();
+    to->launches.push_back(std::move(item));
+  }
+  return to;
+}
+
+static std::unique_ptr<fb::EntryT> entryOf(plan::EntryOp from, const Lists &lists) {
+  auto to = std::make_unique<fb::EntryT>();
+  to->name = from.getSymName().str();
+  for (plan::Mode mode : from.getModes().getModes())
+    to->modes.push_back(sameAs<fb::Mode>(mode));
+  for (plan::StepOp op : from.getBody().getOps<plan::StepOp>()) {
+    auto step = std::make_unique<fb::StepT>();
+    step->section = lists.sections.lookup(op.getSection());
+    if (op.getWeights())
+      for (auto ref : op.getWeights()->getAsRange<FlatSymbolRefAttr>())
+        step->weights.push_back(lists.weights.lookup(ref.getValue()));
+    if (op.getKvSlot())
+      step->states.push_back(*op.getKvSlot());
+    step->layer = op.getLayer() ? int32_t(*op.getLayer()) : -1;
+    to->steps.push_back(std::move(step));
+  }
+  for (plan::OutputOp op : from.getBody().getOps<plan::OutputOp>()) {
+    auto output = std::make_unique<fb::OutputT>();
+    output->role = sameAs<fb::OutputRole>(op.getRole());
+    output->encoding = sameAs<fb::Encoding>(op.getEncoding());
+    output->buffer = lists.buffers.lookup(op.getBuffer());
+    to->outputs.push_back(std::move(output));
+  }
+  return to;
 }
 
 static std::unique_ptr<fb::AbiT> abiOf(const TableChoices &choices) {
@@ -138,10 +160,10 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
   for (auto fn : program->getParentOfType<ModuleOp>().getOps<kernel::FuncOp>()) {
     lists.kernels[fn.getSymName()] = kernels.size();
     kernels.push_back(fn);
-    kernel::WorkItems items = kernel::workItems(fn);
+    kernel::WorkItems items = fn.launch().workItems();
     auto kernel = std::make_unique<fb::KernelT>();
     kernel->name = fn.getSymName().str();
-    kernel->family = kernel::family(fn).str();
+    kernel->family = fn.launch().family().str();
     kernel->grid = gridOf(items);
     kernel->partition = items.cyclic ? fb::Partition::Cyclic : fb::Partition::Contiguous;
     kernel->args = fn.getNumArguments();
@@ -169,46 +191,13 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
   table.abi = abiOf(choices);
   for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
     lists.sections[section.getSymName()] = table.sections.size();
-    auto entry = std::make_unique<fb::SectionT>();
-    entry->name = section.getSymName().str();
-    entry->cases.push_back(std::make_unique<fb::CaseT>());
-    for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
-      auto item = std::make_unique<fb::LaunchT>();
-      item->kernel = lists.kernels.lookup(launch.getKernel());
-      for (Attribute operand : launch.getArgs())
-        item->args.push_back(lists.argOf(operand));
-      item->barrier = !launch.getNoBarrier();
-      entry->cases.front()->launches.push_back(std::move(item));
-    }
-    table.sections.push_back(std::move(entry));
+    auto to = std::make_unique<fb::SectionT>();
+    to->name = section.getSymName().str();
+    for (const plan::Case &one : section.cases())
+      to->cases.push_back(caseOf(one, lists));
+    table.sections.push_back(std::move(to));
   }
-  auto generate = std::make_unique<fb::EntryT>();
-  generate->name = "generate";
-  generate->modes = {fb::Mode::Logits};
-  for (plan::StepOp op : program.getBody().getOps<plan::StepOp>()) {
-    auto step = std::make_unique<fb::StepT>();
-    step->section = lists.sections.lookup(op.getSection());
-    if (op.getWeights())
-      for (auto ref : op.getWeights()->getAsRange<FlatSymbolRefAttr>())
-        step->weights.push_back(lists.weights.lookup(ref.getValue()));
-    if (op.getKvSlot())
-      step->states.push_back(*op.getKvSlot());
-    step->layer = op.getLayer() ? int32_t(*op.getLayer()) : -1;
-    generate->steps.push_back(std::move(step));
-  }
-  auto bufferNamed = [&](StringRef name) { return lists.buffers.lookup(name); };
-  addOutput(*generate, fb::OutputRole::Logits, fb::Encoding::F32,
-            bufferNamed(program.getLogits().value_or("")));
-  if (program.getGreedyKeys()) {
-    addOutput(*generate, fb::OutputRole::Keys, fb::Encoding::Key,
-              bufferNamed(*program.getGreedyKeys()));
-    generate->modes.push_back(fb::Mode::Greedy);
-  }
-  if (program.getMaxima())
-    addOutput(*generate, fb::OutputRole::Maxima, fb::Encoding::F32,
-              bufferNamed(*program.getMaxima()));
-  if (choices.layout == fb::WeightLayout::Panel32)
-    noteHiddenRows(program, lists, kernels, table, *generate);
-  table.entries.push_back(std::move(generate));
+  for (plan::EntryOp entry : program.getBody().getOps<plan::EntryOp>())
+    table.entries.push_back(entryOf(entry, lists));
   return weightBytes;
 }

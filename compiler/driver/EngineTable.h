@@ -15,9 +15,9 @@ struct TableChoices {
   uint32_t weightSegment = 0;    ///< where stored weights lie
 };
 
-/// Fills kernels, buffers, weights, states, sections and the entry "generate" of `table` from the plan, one to
-/// one, and what its kernels were compiled for. Stored weights get their offsets in their segment; the return value is its size. With `seeded`
-/// only the vectors that the program gives values are stored: the device makes the others at load.
+/// Fills kernels, buffers, weights, states, sections and entries of `table` from the plan, one to one, and what its
+/// kernels were compiled for. Stored weights get their offsets in their segment; the return value is its size. With
+/// `seeded` only the vectors that the program gives values are stored: the device makes the others at load.
 /// `kernels` receives the kernels in table order.
 uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);

@@ -106,155 +106,21 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   return to;
 }
 
-/// One buffer for all kernels that ask for a workspace: the last operand of their launches. No two of those are in a group of
-/// launches without a barrier, which may run at once.
-static void addWorkspace(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table) {
-  uint64_t bytes = 0, end = 0;
-  for (kernel::FuncOp kernel : kernels)
-    bytes = std::max<uint64_t>(bytes, cuda::workspaceBytes(kernel));
-  if (!bytes)
-    return;
-  for (const auto &buffer : table.buffers)
-    if (buffer->class_ == fb::BufferClass::Fixed)
-      end = std::max(end, buffer->offset + buffer->per_unit);
-  auto workspace = std::make_unique<fb::BufferT>();
-  workspace->name = "workspace";
-  workspace->class_ = fb::BufferClass::Fixed;
-  workspace->per_unit = roundUp(bytes, 64);
-  workspace->offset = end;
-  for (auto [index, kernel] : llvm::enumerate(kernels)) {
-    if (!cuda::workspaceBytes(kernel))
-      continue;
-    ++table.kernels[index]->args;
-    for (const auto &section : table.sections)
-      for (const auto &launch : section->cases.front()->launches)
-        if (launch->kernel == index)
-          launch->args.push_back(fb::Arg(fb::ArgKind::Buffer, table.buffers.size()));
-  }
-  for (const auto &section : table.sections) {
-    [[maybe_unused]] int inGroup = 0;
-    for (const auto &launch : section->cases.front()->launches) {
-      inGroup +=
-          launch->kernel < kernels.size() && cuda::workspaceBytes(kernels[launch->kernel]) != 0;
-      assert(inGroup <= 1 && "they would write the same slots at once");
-      if (launch->barrier)
-        inGroup = 0;
-    }
-  }
-  table.buffers.push_back(std::move(workspace));
-}
-
 namespace {
-/// A section behind the logits that finds ids, `argmax` with its keys first: a case that takes the largest, one that draws, and
-/// none where the logits are wanted. Its buffers are lines for each row, apart from all others: keys and sums outlive the step. The
-/// program has the keys already if its projections raise them.
-class IdSection {
-public:
-  IdSection(fb::ProgramT &table, int64_t vocabulary) : table(table), entry(*table.entries.front()) {
-    for (const auto &buffer : table.buffers)
-      if (buffer->class_ == fb::BufferClass::PerRow)
-        end = std::max(end, buffer->offset + buffer->per_unit);
-    const fb::Arg logits(fb::ArgKind::Buffer, outputOf(fb::OutputRole::Logits)->buffer);
-    const fb::OutputT *raised = outputOf(fb::OutputRole::Keys);
-    const fb::Arg keys =
-        raised ? fb::Arg(fb::ArgKind::Buffer, raised->buffer) : buffer("greedy_keys", 64);
-    const fb::Arg ids = buffer("greedy_ids", 64),
-                  sums = buffer("draw_sums", cuda::drawSumsBytes(vocabulary));
-    // In the order of the symbols of argmaxProgram() and drawProgram().
-    const uint32_t argmax = kernel("argmax", 2), finish = kernel("argmax_finish", 2),
-                   weigh = kernel("draw_weigh", 3), draw = kernel("draw_ids", 4);
-    auto section = std::make_unique<fb::SectionT>();
-    section->name = "ids";
-    section->cases.push_back(
-        caseOf(fb::Mode::Greedy, {{argmax, {logits, keys}}, {finish, {keys, ids}}}));
-    section->cases.push_back(caseOf(fb::Mode::Drawn, {{argmax, {logits, keys}},
-                                                      {weigh, {logits, keys, sums}},
-                                                      {draw, {logits, keys, sums, ids}}}));
-    section->cases.push_back(std::make_unique<fb::CaseT>());
-    // Its launches want the logits, and the plan saw nothing behind them.
-    table.sections[entry.steps.back()->section]->cases.front()->launches.back()->barrier = true;
-    auto step = std::make_unique<fb::StepT>();
-    step->section = table.sections.size();
-    table.sections.push_back(std::move(section));
-    entry.steps.push_back(std::move(step));
-    entry.modes = {fb::Mode::Logits, fb::Mode::Greedy, fb::Mode::Drawn};
-    auto found = std::make_unique<fb::OutputT>();
-    found->role = fb::OutputRole::Ids, found->encoding = fb::Encoding::I32,
-    found->buffer = ids.index();
-    entry.outputs.push_back(std::move(found));
-  }
-
-private:
-  fb::Arg buffer(const char *name, uint64_t bytes) {
-    auto entry = std::make_unique<fb::BufferT>();
-    entry->name = name;
-    entry->class_ = fb::BufferClass::PerRow;
-    entry->per_unit = bytes;
-    entry->offset = std::exchange(end, end + bytes);
-    table.buffers.push_back(std::move(entry));
-    return fb::Arg(fb::ArgKind::Buffer, table.buffers.size() - 1);
-  }
-
-  uint32_t kernel(const char *name, uint32_t operands) {
-    auto entry = std::make_unique<fb::KernelT>();
-    entry->name = name;
-    entry->family = "sample";
-    entry->grid = std::make_unique<fb::GridT>();
-    entry->grid->base = fb::GridBase::Rows;
-    entry->grid->factor = 1;
-    entry->args = operands;
-    table.kernels.push_back(std::move(entry));
-    return table.kernels.size() - 1;
-  }
-
-  static std::unique_ptr<fb::CaseT>
-  caseOf(fb::Mode mode, ArrayRef<std::pair<uint32_t, std::vector<fb::Arg>>> launches) {
-    auto one = std::make_unique<fb::CaseT>();
-    one->when.push_back(std::make_unique<fb::ConditionT>());
-    one->when.front()->quantity = fb::Quantity::Mode;
-    one->when.front()->value = static_cast<uint64_t>(mode);
-    for (const auto &[kernel, args] : launches) {
-      auto launch = std::make_unique<fb::LaunchT>();
-      launch->kernel = kernel;
-      launch->args = args;
-      one->launches.push_back(std::move(launch));
-    }
-    return one;
-  }
-
-  const fb::OutputT *outputOf(fb::OutputRole role) const {
-    for (const auto &output : entry.outputs)
-      if (output->role == role)
-        return output.get();
-    return nullptr;
-  }
-
-  fb::ProgramT &table;
-  fb::EntryT &entry;
-  uint64_t end = 0; ///< of the rows' arena
-};
-} // namespace
-
-namespace {
-/// All programs of an engine: the kernels', argmaxProgram() and drawProgram() whose symbols are kernels of their own, and one
-/// for each format of weights that the device makes.
+/// All programs of an engine: the kernels', and one for each format of weights that the device makes.
 struct ProgramList {
   std::vector<cuda::CudaProgram> all;
-  size_t sample = 0; ///< place of the first of the two
-  size_t seeds = 0;  ///< seeded[i] is at seeds + i
+  size_t seeds = 0; ///< seeded[i] is at seeds + i
   std::vector<WeightFormat> seeded;
 };
 } // namespace
 
 static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text,
-                                  const GpuCodeOptions &options, const fb::ProgramT &table) {
+                                  const fb::ProgramT &table) {
   auto programs = programsOf(kernels, text);
   if (!programs)
     return programs.error();
-  ProgramList list{std::move(*programs), 0, 0, {}};
-  list.sample = list.all.size();
-  list.all.push_back(cuda::argmaxProgram(options.vocabulary, options.foldedRows));
-  list.all.push_back(cuda::drawProgram(options.vocabulary));
+  ProgramList list{std::move(*programs), 0, {}};
   list.seeds = list.all.size();
   for (const auto &weight : table.weights) {
     if (weight->source != fb::WeightSource::Seed || weight->layout != fb::WeightLayout::Fragment16)
@@ -295,12 +161,9 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
       code->seed_fills.push_back(std::move(fill));
       continue;
     }
-    for (const cuda::CudaVariant &variant : program.variants) {
-      bool first = &variant == program.variants.data();
-      if (first || (index >= programs.sample && variant.symbol != std::prev(&variant)->symbol))
-        code->variants.push_back(std::make_unique<fb::KernelVariantsT>());
-      code->variants.back()->variants.push_back(variantOf(variant, module, overlap));
-    }
+    auto &variants = code->variants.emplace_back(std::make_unique<fb::KernelVariantsT>());
+    for (const cuda::CudaVariant &variant : program.variants)
+      variants->variants.push_back(variantOf(variant, module, overlap));
   }
   code->costs = gpuCosts(kernels, table, *code);
   uint64_t size = bytes.size();
@@ -314,7 +177,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
                               const cuda::EmitOptions &text, const GpuCodeOptions &options,
                               fb::ProgramT &table, std::vector<SegmentSource> &segments,
                               GpuCode &sum) {
-  auto programs = listOf(kernels, text, options, table);
+  auto programs = listOf(kernels, text, table);
   if (!programs)
     return programs.error();
   std::vector<std::string> architectures, named;
@@ -361,10 +224,8 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
 Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels,
                                      const GpuCodeOptions &options, fb::ProgramT &table,
                                      std::vector<SegmentSource> &segments) {
-  addWorkspace(kernels, table);
   const cuda::SharedAttention shared = cuda::sharedAttention(kernels);
   table.attention_shares = shared.shares, table.attention_slots = shared.slots;
-  IdSection(table, options.vocabulary);
   GpuCode sum;
   for (bool wgmma : {false, true}) {
     std::vector<std::string> alike;

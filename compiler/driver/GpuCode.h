@@ -14,8 +14,6 @@ namespace ingot::compiler {
 
 struct GpuCodeOptions {
   llvm::ArrayRef<std::string> targets;
-  int64_t vocabulary;          ///< width of a logits row
-  int64_t foldedRows = 0;      ///< up to which projections raise the keys of logits rows
   bool batchInvariant = false; ///< no variant whose bits may differ from another's
   int threads = 1;
   CodeCache *cache =
@@ -25,12 +23,11 @@ struct GpuCodeOptions {
 /// What was added.
 struct GpuCode {
   uint64_t bytes = 0;  ///< of all code
-  size_t programs = 0; ///< of one target: the kernels, and what finds ids
+  size_t programs = 0; ///< of one target: the kernels, and what makes weights
 };
 
 /// Adds a code object and its segment for each target ("cuda:sm_90a", "cuda:compute_80", "cuda-emulator:sm_90a") to the
-/// program `table`, whose kernels these are, and the section that finds or draws the ids of logits rows. Errors: E0460 a
-/// kernel cannot be printed (our bug), E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
+/// program `table`, whose kernels these are. Errors: E0460 a kernel cannot be printed (our bug), E0461 NVRTC is not there or refuses, E0462 the host compiler is not there or refuses.
 Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options,
                            fb::ProgramT &table, std::vector<SegmentSource> &segments);
 

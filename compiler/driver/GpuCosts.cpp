@@ -36,20 +36,6 @@ static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
   return 0;
 }
 
-/// What finds ids has no kernel.func: it reads and writes the lines that its rows have in its buffers.
-static std::unique_ptr<fb::KernelCostT> idWork(const fb::ProgramT &program, uint32_t kernel) {
-  auto cost = std::make_unique<fb::KernelCostT>();
-  cost->arithmetic = fb::Arithmetic::F32;
-  cost->per_row = true;
-  for (const auto &section : program.sections)
-    if (const fb::LaunchT *launch = launchOf(*section, kernel)) {
-      for (const fb::Arg &arg : launch->args)
-        cost->bytes_per_unit += program.buffers[arg.index()]->per_unit;
-      break;
-    }
-  return cost;
-}
-
 static bool multipliesFp8(const fb::KernelVariantsT &variants) {
   return llvm::any_of(variants.variants,
                       [](const auto &v) { return StringRef(v->symbol).ends_with("_wgmma_fp8"); });
@@ -72,13 +58,12 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
                                                                  const fb::CodeObjectT &code) {
   const runtime::GpuMachine &machine = *runtime::gpuMachineFor(code.target);
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
-  for (uint32_t k = 0; k < program.kernels.size(); ++k) {
-    auto cost = k < kernels.size() ? kernelWork(kernels[k], fb::WeightLayout::Fragment16)
-                                   : idWork(program, k);
-    Operation *op = k < kernels.size() ? kernel::FuncOp(kernels[k]).structuredOp() : nullptr;
-    if (isa_and_present<kernel::AttentionOp, kernel::MatmulOp>(op))
+  for (auto [k, kernel] : llvm::enumerate(kernels)) {
+    auto cost = kernelWork(kernel, fb::WeightLayout::Fragment16);
+    Operation *op = kernel::FuncOp(kernel).structuredOp();
+    if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;
-    if (isa_and_present<kernel::MatmulOp>(op))
+    if (isa<kernel::MatmulOp>(op))
       foretell(*cost, weightBytes(program, k), multipliesFp8(*code.variants[k]), machine);
     all.push_back(std::move(cost));
   }

@@ -280,11 +280,11 @@ private:
   /// Seconds of all panels, from a call of some of them.
   double call(kernel::MatmulOp op, const Candidate &candidate, const Operands &operands,
               int64_t tokens, char *scratch) {
-    const int64_t items = kernel::workItems(op->getParentOfType<kernel::FuncOp>()).factor;
+    const int64_t items = op.workItems().factor;
     int64_t bytes = 0;
     for (Type type : op.getWeights().getTypes())
       bytes += kernel::packedBytes(cast<lm::WeightType>(type));
-    double byOperations = kCallOperations / (double(cpu::matmulOperations(op)) / items * tokens);
+    double byOperations = kCallOperations / (double(op.operationsPerUnit()) / items * tokens);
     int64_t called =
         std::clamp<int64_t>(std::min<double>(kCallBytes / (bytes / items), byOperations), 1, items);
     BatchView batch{};

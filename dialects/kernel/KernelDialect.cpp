@@ -13,6 +13,7 @@ using namespace ingot::kernel;
 
 #include "dialects/kernel/KernelDialect.cpp.inc"
 #include "dialects/kernel/KernelEnums.cpp.inc"
+#include "dialects/kernel/KernelInterfaces.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/kernel/KernelAttrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
@@ -73,22 +74,15 @@ int64_t RowsType::rowBytes() const {
     return 8 * getN();
   case RowKind::FP8:
     return fp8RowBytes(getN());
+  case RowKind::I32:
+    return 4 * getN();
+  case RowKind::Bytes:
+    return getN();
   }
   llvm_unreachable("all row kinds are covered");
 }
 int64_t KvPoolType::pageBytes() const {
   return 2 * getKvHeads() * cpu::kPageTokens * info().vectorBytes(getHeadDim());
-}
-
-StringRef kernel::family(FuncOp fn) { return fn.structuredOp()->getName().stripDialect(); }
-
-bool kernel::isPerRow(FuncOp fn) {
-  if (auto matmul = dyn_cast<MatmulOp>(fn.structuredOp()))
-    return matmul.getExtent() == Extent::Rows;
-  if (auto fp8 = dyn_cast<Fp8RowsOp>(fn.structuredOp()))
-    return fp8.getExtent() == Extent::Rows;
-  auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp());
-  return rowwise && rowwise.getExtent() == Extent::Rows;
 }
 
 bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
@@ -97,33 +91,8 @@ bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
              : table.getN() <= kv.getHeadDim() && kv.getHeadDim() % 2 == 0;
 }
 
-int64_t kernel::idleUpTo(FuncOp fn) {
-  if (auto rowwise = dyn_cast<RowwiseOp>(fn.structuredOp()))
-    return rowwise.getIdleUpTo().value_or(0);
-  if (auto append = dyn_cast<RopeAppendOp>(fn.structuredOp()))
-    return append.getIdleUpTo().value_or(0);
-  return 0;
-}
-
 int64_t kernel::packedBytes(lm::WeightType weight) {
   return weight.isVector()
              ? roundUp(weight.rows(), kPanelRows) * 4
              : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
-}
-
-WorkItems kernel::workItems(FuncOp fn) {
-  Operation *op = fn.structuredOp();
-  if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    int64_t panels = 0;
-    for (Value y : matmul.getOutputs())
-      panels += (cast<RowsType>(y.getType()).getN() + kPanelRows - 1) / kPanelRows;
-    return {WorkItems::Constant, panels, false};
-  }
-  if (auto rowwise = dyn_cast<RowwiseOp>(op))
-    return {rowwise.getExtent() == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
-  if (auto fp8 = dyn_cast<Fp8RowsOp>(op))
-    return {fp8.getExtent() == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return {WorkItems::Tiles, attention.getKv().getType().getKvHeads(), true};
-  return {WorkItems::Tokens, 1, false};
 }

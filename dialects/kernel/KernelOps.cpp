@@ -33,16 +33,19 @@ void FuncOp::build(OpBuilder &b, OperationState &state, StringRef name, Function
   state.addRegion();
 }
 Operation *FuncOp::structuredOp() { return &getBody().front().front(); }
+LaunchInterface FuncOp::launch() { return cast<LaunchInterface>(structuredOp()); }
 
 LogicalResult FuncOp::verify() {
   Block &body = getBody().front();
-  if (llvm::range_size(body) != 2 || !isa<ReturnOp>(body.back())) // func_c1
+  if (llvm::range_size(body) != 2 || !isa<LaunchInterface>(body.front()) ||
+      !isa<ReturnOp>(body.back())) // func_c1
     return emitOpError("expects one structured op and a return");
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<RowsType, KvPoolType, WeightType>(type)) // func_c3
-      return emitOpError("expects operands to be rows, weights or a KV pool, got ") << type;
+    if (!isa<RowsType, KvPoolType, WeightType, WorkspaceType>(type)) // func_c3
+      return emitOpError("expects operands to be rows, weights, a workspace or a KV pool, got ")
+             << type;
   return success();
 }
 
@@ -143,10 +146,6 @@ static LogicalResult verifyAppend(MatmulOp op) {
   return success();
 }
 
-bool MatmulOp::isForFewTokens(Value operand) {
-  return llvm::is_contained(getPrologue(), operand) || operand == getKv() || operand == getTable();
-}
-
 LogicalResult MatmulOp::verify() {
   size_t segments = getOutputs().size(), perSegment = getPair() ? 2 : 1;
   if (!segments || getWeights().size() != segments * perSegment ||
@@ -157,7 +156,7 @@ LogicalResult MatmulOp::verify() {
   for (auto [s, y] : llvm::enumerate(getOutputs())) {
     int64_t n = cast<RowsType>(y.getType()).getN();
     RowKind kind = cast<RowsType>(y.getType()).getKind();
-    if (kind == RowKind::Q8x2 || kind == RowKind::Key || kind == RowKind::FP8) // matmul_c7
+    if (kind != RowKind::F32 && kind != RowKind::Q8 && kind != RowKind::BF16) // matmul_c7
       return emitOpError("expects outputs to be f32, q8 or bf16");
     for (Value w : getWeights().slice(s * perSegment, perSegment)) {
       auto type = cast<WeightType>(w.getType());
@@ -208,8 +207,8 @@ LogicalResult RowwiseOp::verify() {
       return emitOpError("expects inputs to be f32 rows or vectors of ")
              << n << " values, got " << v.getType();
   for (Value v : getOutputs())
-    if (cast<RowsType>(v.getType()).getN() != n ||
-        cast<RowsType>(v.getType()).getKind() == RowKind::FP8) // rowwise_c2
+    if (cast<RowsType>(v.getType()).getN() != n || // rowwise_c2
+        cast<RowsType>(v.getType()).getKind() >= RowKind::FP8)
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");
@@ -262,9 +261,37 @@ LogicalResult AttentionOp::verify() {
       getQ().getType().getKind() != RowKind::F32) // attention_c2
     return emitOpError("expects f32 queries and an output of heads x head_dim values");
   RowKind output = getOutput().getType().getKind();
-  if (output == RowKind::Q8x2 || output == RowKind::Key ||
+  if ((output != RowKind::F32 && output != RowKind::Q8 && output != RowKind::BF16) ||
       (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
     return emitOpError(
         "expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
   return success();
+}
+
+/// Logits and what is found in them; any of the last three may be absent.
+static LogicalResult verifyIds(Operation *op, Value logits, Value keys, Value sums, Value ids) {
+  auto isRows = [](Value value, RowKind kind, bool one) {
+    if (!value)
+      return true;
+    auto type = cast<RowsType>(value.getType());
+    return type.getKind() == kind && (!one || type.getN() == 1);
+  };
+  if (!isRows(logits, RowKind::F32, false) || !isRows(keys, RowKind::Key, true)) // ids_c1
+    return op->emitOpError("expects f32 logits and a key of each row");
+  if (!isRows(sums, RowKind::Bytes, false) || !isRows(ids, RowKind::I32, true)) // ids_c2
+    return op->emitOpError("expects sums of bytes and an i32 id of each row");
+  return success();
+}
+
+LogicalResult ArgmaxOp::verify() {
+  if (getIdleUpTo().value_or(1) == 0) // argmax_c1
+    return emitOpError("expects to be idle up to at least one row, or not at all");
+  return verifyIds(*this, getLogits(), getKeys(), {}, {});
+}
+LogicalResult ArgmaxFinishOp::verify() { return verifyIds(*this, {}, getKeys(), {}, getIds()); }
+LogicalResult DrawWeighOp::verify() {
+  return verifyIds(*this, getLogits(), getKeys(), getSums(), {});
+}
+LogicalResult DrawIdsOp::verify() {
+  return verifyIds(*this, getLogits(), getKeys(), getSums(), getIds());
 }

@@ -12,6 +12,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "dialects/kernel/KernelEnums.td"
+include "dialects/kernel/KernelInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
@@ -57,6 +58,15 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
     int64_t pageBytes() const;
   }];
 }
+def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
+  let mnemonic = "workspace";
+  let summary = "bytes that belong to the program, all zero before its first step: `!kernel.workspace<4096>`";
+  let description = [{
+    Launches that touch it are never under way at once, so kernels may share one. Each leaves it as the next wants it.
+  }];
+  let parameters = (ins "int64_t":$bytes);
+  let assemblyFormat = "`<` $bytes `>`";
+}
 def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
 
 /// `extent = #kernel.extent<rows>`
@@ -71,6 +81,14 @@ def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
 }
 
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
+/// The op of a launch; `told`: what it says of itself, the rest being as the interface has it.
+class Kernel_LaunchOp<string mnemonic, list<string> told = [], list<Trait> traits = []>
+    : Kernel_Op<mnemonic, traits # [DeclareOpInterfaceMethods<Kernel_LaunchInterface, told>]>;
+
+/// Operands say what a launch does to them.
+class Kernel_Read<TypeConstraint type> : Arg<type, "", [MemRead]>;
+class Kernel_Write<TypeConstraint type> : Arg<type, "", [MemWrite]>;
+class Kernel_Update<TypeConstraint type> : Arg<type, "", [MemRead, MemWrite]>;
 
 //===----------------------------------------------------------------------===//
 // Structure
@@ -78,7 +96,7 @@ class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, m
 
 def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
   let summary = "one launch: operands in the order in which the plan passes them";
-  let description = "Work items and their count follow from the structured op (`workItems`), operands are its memory.";
+  let description = "The structured op says what a launch is (LaunchInterface); operands are its memory.";
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
@@ -92,6 +110,7 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     /// The structured op: the only one beside the return.
     ::mlir::Operation *structuredOp();
+    ::ingot::kernel::LaunchInterface launch();
   }];
 }
 def Kernel_ReturnOp : Kernel_Op<"return", [Pure, Terminator, ReturnLike, HasParent<"FuncOp">]> {
@@ -109,7 +128,8 @@ def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOne
 // Structured ops
 //===----------------------------------------------------------------------===//
 
-def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
+def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["workItems", "isPerRow", "isForFewTokens", "operationsPerUnit"],
+                                      [AttrSizedOperandSegments]> {
   let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
   let description = [{
     One output per segment; with `pair`, two weights per output (gate, up; all gates first is NOT the order: weights
@@ -137,10 +157,11 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
     `style`; without a table nothing is), q is written rotated, and k and v go into the pool `kv` instead of their rows, as a
     kernel.rope_append without norms does it, to the same bits.
   }];
-  let arguments = (ins Kernel_RowsType:$x, Variadic<Lm_WeightType>:$weights, Variadic<Kernel_Memory>:$aux,
-                   Variadic<Kernel_RowsType>:$outputs, Optional<Kernel_RowsType>:$x_fp8,
-                   Variadic<Kernel_Memory>:$prologue, Optional<Kernel_RowsType>:$keys,
-                   Optional<Kernel_RowsType>:$maxima, Optional<Kernel_KvPoolType>:$kv, Optional<Kernel_RowsType>:$table, DenseI64ArrayAttr:$aux_counts,
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Variadic<Lm_WeightType>>:$weights,
+                   Kernel_Read<Variadic<Kernel_Memory>>:$aux, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
+                   Kernel_Read<Optional<Kernel_RowsType>>:$x_fp8, Kernel_Read<Variadic<Kernel_Memory>>:$prologue,
+                   Kernel_Update<Optional<Kernel_RowsType>>:$keys, Kernel_Write<Optional<Kernel_RowsType>>:$maxima,
+                   Kernel_Write<Optional<Kernel_KvPoolType>>:$kv, Kernel_Read<Optional<Kernel_RowsType>>:$table, DenseI64ArrayAttr:$aux_counts,
                    Kernel_Extent:$extent, UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule,
                    OptionalAttr<I64Attr>:$prologue_up_to, UnitAttr:$prologue_gather, OptionalAttr<I64Attr>:$keys_up_to,
                    OptionalAttr<I64Attr>:$append_up_to, OptionalAttr<Lm_RopeStyle>:$style);
@@ -152,24 +173,21 @@ def Kernel_MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments]> {
                           (`append` $kv^ `:` type($kv))? (`table` $table^ `:` type($table))?
                           attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Whether only a launch of few tokens touches the operand.
-    bool isForFewTokens(::mlir::Value operand);
-  }];
 }
 
-def Kernel_Fp8RowsOp : Kernel_Op<"fp8_rows"> {
+def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow"]> {
   let summary = "y[t] = x[t] as E4M3, a scale per 128 values: largest |x| / 448";
   let description = [{
     For GPUs, before projections whose variants for many tokens multiply in fp8; steps that use none of those skip it.
     Values lie in the order in which such products take k (FragmentLayout.h). Work items: tokens (or logits rows).
   }];
-  let arguments = (ins Kernel_RowsType:$x, Kernel_RowsType:$output, Kernel_Extent:$extent);
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Write<Kernel_RowsType>:$output, Kernel_Extent:$extent);
   let assemblyFormat = "$x `:` type($x) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }
 
-def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {
+def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "idleUpTo", "operationsPerUnit"],
+                                       [AttrSizedOperandSegments]> {
   let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
   let description = [{
     Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32.
@@ -179,7 +197,8 @@ def Kernel_RowwiseOp : Kernel_Op<"rowwise", [AttrSizedOperandSegments]> {
     `idle_up_to` (GPUs): with at most so many rows there is nothing to do; every reader computes the rows it reads (a
     kernel.matmul with this op's region as its `prologue`).
   }];
-  let arguments = (ins Variadic<Kernel_Memory>:$inputs, Variadic<Kernel_RowsType>:$outputs, Kernel_Extent:$extent, UnitAttr:$gather,
+  let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
+                   Kernel_Extent:$extent, UnitAttr:$gather,
                    OptionalAttr<I64Attr>:$idle_up_to);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
@@ -194,26 +213,26 @@ def Kernel_RowStatOp : Kernel_Op<"row_stat", [Pure, ParentOneOf<["RowwiseOp", "M
   let assemblyFormat = "`mean` $value attr-dict `:` type($result)";
 }
 
-def Kernel_GatherOp : Kernel_Op<"gather"> {
+def Kernel_GatherOp : Kernel_LaunchOp<"gather", ["gathersWeights", "operationsPerUnit"]> {
   let summary = "y[t] = scale * row ids[t] of a packed weight, de-quantised";
   let description = "Work items: tokens.";
-  let arguments = (ins Lm_WeightType:$weight, Kernel_RowsType:$output, F32Attr:$scale);
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$weight, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$scale);
   let assemblyFormat = "$weight `:` type($weight) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }
 
-def Kernel_RopeTableOp : Kernel_Op<"rope_table"> {
+def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
   let summary = "y[t] = cos(p f_0..f_r/2), sin(p f_0..): once per step, read by every layer";
   let description = [{
     p = positions[t]; p * f is rounded to f32 first (as HF does), cos and sin of that f32 are correct to 1 ulp at any
     position. Output rows<2 * count, f32>: the cosines first. Both are multiplied by `factor`. Work items: tokens.
   }];
-  let arguments = (ins Lm_WeightType:$frequencies, Kernel_RowsType:$output, F32Attr:$factor);
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$frequencies, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$factor);
   let assemblyFormat = "$frequencies `:` type($frequencies) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }
 
-def Kernel_RopeAppendOp : Kernel_Op<"rope_append", [AttrSizedOperandSegments]> {
+def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["idleUpTo", "operationsPerUnit"], [AttrSizedOperandSegments]> {
   let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
   let description = [{
     Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation. `table` is
@@ -222,8 +241,9 @@ def Kernel_RopeAppendOp : Kernel_Op<"rope_append", [AttrSizedOperandSegments]> {
     `idle_up_to` (GPUs): with at most so many tokens there is nothing to do; the projection that makes q, k and v does it
     (`append` of kernel.matmul).
   }];
-  let arguments = (ins Kernel_RowsType:$q, Kernel_RowsType:$k, Kernel_RowsType:$v, Optional<Kernel_RowsType>:$table,
-                   Optional<Lm_WeightType>:$q_norm, Optional<Lm_WeightType>:$k_norm, Kernel_KvPoolType:$kv,
+  let arguments = (ins Kernel_Update<Kernel_RowsType>:$q, Kernel_Read<Kernel_RowsType>:$k, Kernel_Read<Kernel_RowsType>:$v,
+                   Kernel_Read<Optional<Kernel_RowsType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,
+                   Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Write<Kernel_KvPoolType>:$kv,
                    I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
                    DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, OptionalAttr<I64Attr>:$idle_up_to);
   let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
@@ -231,15 +251,62 @@ def Kernel_RopeAppendOp : Kernel_Op<"rope_append", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Kernel_AttentionOp : Kernel_Op<"attention"> {
+def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsPerPosition", "bytesPerPosition"]> {
   let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
   let description = [{
     As lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work items: attention
     tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's tokens x the heads of the group.
+
+    `workspace` (GPUs): blocks share the positions of a tile, and what each finds passes through it.
   }];
-  let arguments = (ins Kernel_RowsType:$q, Kernel_KvPoolType:$kv, Kernel_RowsType:$output, I64Attr:$heads, F32Attr:$scale,
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$q, Kernel_Read<Kernel_KvPoolType>:$kv, Kernel_Write<Kernel_RowsType>:$output,
+                   Kernel_Update<Optional<Kernel_WorkspaceType>>:$workspace, I64Attr:$heads, F32Attr:$scale,
                    DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
-  let assemblyFormat = "$q `,` $kv `:` type($q) `,` type($kv) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let assemblyFormat = [{ $q `,` $kv `:` type($q) `,` type($kv) `outs` `(` $output `:` type($output) `)`
+                          (`workspace` $workspace^ `:` type($workspace))? attr-dict }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Ids of logits rows, on GPUs (device/sample.cuh, device/draw.cuh)
+//===----------------------------------------------------------------------===//
+
+def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRow", "idleUpTo"]> {
+  let summary = "raises keys[r] to the largest logit of row r and its index";
+  let description = [{
+    Of equal logits the lowest index wins, NaN is below all. Keys are 0 before; who reads them sets them back. Work items: rows.
+    `idle_up_to`: with at most so many rows there is nothing to do, the projection that makes the logits raises the keys.
+  }];
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys, OptionalAttr<I64Attr>:$idle_up_to);
+  let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_ArgmaxFinishOp : Kernel_LaunchOp<"argmax_finish", ["family", "workItems", "isPerRow"]> {
+  let summary = "ids[r] = the index in keys[r], which becomes 0 again";
+  let description = "A key of 0 (all logits are NaN) gives the id 0. Work items: rows.";
+  let arguments = (ins Kernel_Update<Kernel_RowsType>:$keys, Kernel_Write<Kernel_RowsType>:$ids);
+  let assemblyFormat = "$keys `:` type($keys) `outs` `(` $ids `:` type($ids) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "isPerRow"]> {
+  let summary = "adds the weights of pieces of row r to sums[r], as the row's sampling wants them";
+  let description = [{
+    keys[r] holds the row's largest logit. All of the sums but those of blocks are 0 before. Work items: rows.
+  }];
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Kernel_RowsType>:$keys, Kernel_Update<Kernel_RowsType>:$sums);
+  let assemblyFormat = "$logits `,` $keys `:` type($logits) `,` type($keys) `sums` $sums `:` type($sums) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_DrawIdsOp : Kernel_LaunchOp<"draw_ids", ["family", "workItems", "isPerRow"]> {
+  let summary = "ids[r] = the id that is drawn from row r by its sums; keys[r] and sums[r] become 0 again";
+  let description = "The ids are those of runtime/sample/Sampler.h for the same logits, bit for bit. Work items: rows.";
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys,
+                   Kernel_Update<Kernel_RowsType>:$sums, Kernel_Write<Kernel_RowsType>:$ids);
+  let assemblyFormat = [{ $logits `,` $keys `:` type($logits) `,` type($keys) `sums` $sums `:` type($sums)
+                          `outs` `(` $ids `:` type($ids) `)` attr-dict }];
   let hasVerifier = 1;
 }
 

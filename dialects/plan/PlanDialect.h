@@ -5,7 +5,43 @@
 
 #include "dialects/plan/PlanDialect.h.inc"
 #include "dialects/plan/PlanEnums.h.inc"
+
+namespace ingot::plan {
+
+/// A condition of a case: the step's quantity is `value` (a Mode, as a number).
+struct Condition {
+  Quantity quantity;
+  uint32_t value;
+
+  bool operator==(const Condition &) const = default;
+};
+inline llvm::hash_code hash_value(const Condition &condition) {
+  return llvm::hash_combine(static_cast<uint32_t>(condition.quantity), condition.value);
+}
+
+} // namespace ingot::plan
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/plan/PlanAttrs.h.inc"
+
+namespace ingot::plan {
+
+class LaunchOp;
+
+/// A case of a section: its conditions, null in one that always holds, and its launches.
+struct Case {
+  WhenAttr when;
+  mlir::Block *block;
+
+  llvm::iterator_range<mlir::Block::op_iterator<LaunchOp>> launches() const;
+};
+
+} // namespace ingot::plan
+
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.h.inc"
+
+inline llvm::iterator_range<mlir::Block::op_iterator<ingot::plan::LaunchOp>>
+ingot::plan::Case::launches() const {
+  return block->getOps<LaunchOp>();
+}

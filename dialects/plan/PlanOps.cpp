@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/plan/PlanDialect.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::plan;
@@ -19,23 +21,91 @@ LogicalResult BufferOp::verify() {
   return success();
 }
 
-LogicalResult ProgramOp::verify() {
-  auto slots = getBody().getOps<KvSlotOp>();
-  int64_t slotCount = std::distance(slots.begin(), slots.end());
-  // A look-up would walk all weights, once per layer.
-  llvm::DenseMap<Attribute, SectionOp> sections;
-  for (SectionOp section : getBody().getOps<SectionOp>())
-    sections[section.getSymNameAttr()] = section;
-  for (StepOp step : getBody().getOps<StepOp>()) {
-    SectionOp section = sections.lookup(step.getSectionAttr().getAttr());
-    if (!section) // step_c1
-      return step.emitOpError("names no section: ") << step.getSectionAttr();
-    if (step.getKvSlot() &&
-        (int64_t(*step.getKvSlot()) < 0 || int64_t(*step.getKvSlot()) >= slotCount)) // step_c2
-      return step.emitOpError("expects a KV slot below ")
-             << slotCount << ", got " << *step.getKvSlot();
-    int64_t weights = step.getWeights() ? step.getWeights()->size() : 0;
-    for (LaunchOp launch : section.getBody().getOps<LaunchOp>())
+void ProgramOp::build(OpBuilder &b, OperationState &state, StringRef name, StringRef family,
+                      int64_t vocab, int64_t hidden, int64_t maxPositions) {
+  state.addAttribute(getSymNameAttrName(state.name), b.getStringAttr(name));
+  state.addAttribute(getFamilyAttrName(state.name), b.getStringAttr(family));
+  state.addAttribute(getVocabAttrName(state.name), b.getI64IntegerAttr(vocab));
+  state.addAttribute(getHiddenAttrName(state.name), b.getI64IntegerAttr(hidden));
+  state.addAttribute(getMaxPositionsAttrName(state.name), b.getI64IntegerAttr(maxPositions));
+  state.addRegion();
+}
+
+EntryOp ProgramOp::generateEntry() {
+  auto entries = getBody().getOps<EntryOp>();
+  return entries.empty() ? EntryOp() : *entries.begin();
+}
+
+//===----------------------------------------------------------------------===//
+// Sections and cases
+//===----------------------------------------------------------------------===//
+
+SmallVector<Case> SectionOp::cases() {
+  SmallVector<Case> all;
+  for (CaseOp one : getBody().getOps<CaseOp>())
+    all.push_back({one.getWhenAttr(), &one.getBody().front()});
+  if (all.empty())
+    all.push_back({WhenAttr(), &getBody().front()});
+  return all;
+}
+
+Block &SectionOp::launchesIn(Mode mode) {
+  SmallVector<Case> all = cases();
+  return *llvm::find_if(all, [&](const Case &one) {
+            return !one.when || one.when.holds(mode);
+          })->block; // the last holds always
+}
+
+LogicalResult SectionOp::verify() {
+  bool cases = !getBody().getOps<CaseOp>().empty();
+  for (Operation &op : getBody().front()) {
+    if (!isa<LaunchOp, CaseOp>(op) || isa<CaseOp>(op) != cases) // section_c1
+      return op.emitOpError("stands beside cases: expects a section of launches, or of cases");
+    auto one = dyn_cast<CaseOp>(op);
+    const bool last = &op == &getBody().front().back();
+    if (one && bool(one.getWhenAttr()) == last) // section_c2
+      return one.emitOpError("expects a condition of every case but the last, which has none");
+    if (one && one.getWhenAttr() && one.getWhenAttr().getConditions().empty()) // section_c3
+      return one.emitOpError("expects at least one condition");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+OutputOp EntryOp::outputOf(OutputRole role) {
+  for (OutputOp output : getBody().getOps<OutputOp>())
+    if (output.getRole() == role)
+      return output;
+  return {};
+}
+
+bool EntryOp::hasMode(Mode mode) { return llvm::is_contained(getModes().getModes(), mode); }
+
+void EntryOp::addMode(Mode mode) {
+  SmallVector<Mode> modes(getModes().getModes());
+  if (!hasMode(mode))
+    modes.push_back(mode);
+  setModesAttr(ModesAttr::get(getContext(), modes));
+}
+
+void EntryOp::addOutput(OutputRole role, Encoding encoding, FlatSymbolRefAttr buffer) {
+  auto b = OpBuilder::atBlockEnd(&getBody().front());
+  OutputOp::create(b, getLoc(), role, encoding, buffer.getValue());
+}
+
+/// A step brings what the launches of its section read.
+static LogicalResult verifyStep(StepOp step, SectionOp section, int64_t slots) {
+  if (!section) // step_c1
+    return step.emitOpError("names no section: ") << step.getSectionAttr();
+  if (step.getKvSlot() &&
+      (int64_t(*step.getKvSlot()) < 0 || int64_t(*step.getKvSlot()) >= slots)) // step_c2
+    return step.emitOpError("expects a KV slot below ") << slots << ", got " << *step.getKvSlot();
+  int64_t weights = step.getWeights() ? step.getWeights()->size() : 0;
+  for (const Case &one : section.cases())
+    for (LaunchOp launch : one.launches())
       for (Attribute operand : launch.getArgsAttr()) {
         if (auto ref = dyn_cast<LayerWeightRefAttr>(operand);
             ref && ref.getIndex() >= weights) // step_c3
@@ -46,11 +116,51 @@ LogicalResult ProgramOp::verify() {
           return step.emitOpError("expects a KV slot: ")
                  << step.getSectionAttr() << " reads the KV pool";
       }
-  }
-  if (getLogits() && !isa_and_nonnull<BufferOp>(
-                         mlir::SymbolTable::lookupSymbolIn(*this, getLogitsAttr()))) // program_c1
-    return emitOpError("expects logits to name a buffer, got ") << getLogitsAttr();
   return success();
+}
+
+LogicalResult EntryOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  auto slots = program.getBody().getOps<KvSlotOp>();
+  // Look-ups would walk all weights, once per layer.
+  llvm::DenseMap<Attribute, Operation *> named;
+  for (Operation &op : program.getBody().front())
+    if (isa<SectionOp, BufferOp>(op))
+      named[SymbolTable::getSymbolName(&op)] = &op;
+  llvm::SmallSet<OutputRole, 8> roles;
+  for (Operation &op : getBody().front()) {
+    if (auto output = dyn_cast<OutputOp>(op)) {
+      auto buffer = dyn_cast_or_null<BufferOp>(named.lookup(output.getBufferAttr().getAttr()));
+      if (!buffer || buffer.getClassKind() != BufferClass::PerRow) // output_c1
+        return output.emitOpError("expects a buffer of rows, got ") << output.getBufferAttr();
+      if (!roles.insert(output.getRole()).second) // output_c2
+        return output.emitOpError("is the second ") << stringifyOutputRole(output.getRole());
+    } else if (auto step = dyn_cast<StepOp>(op)) {
+      auto section = dyn_cast_or_null<SectionOp>(named.lookup(step.getSectionAttr().getAttr()));
+      if (failed(verifyStep(step, section, std::distance(slots.begin(), slots.end()))))
+        return failure();
+    } else { // entry_c1
+      return op.emitOpError("is neither a step nor an output of ") << getSymNameAttr();
+    }
+  }
+  ArrayRef<Mode> modes = getModes().getModes();
+  llvm::SmallSet<Mode, 4> seen(modes.begin(), modes.end());
+  if (seen.size() != modes.size() || !seen.contains(Mode::Logits) ||
+      (seen.contains(Mode::Drawn) && !seen.contains(Mode::Greedy))) // entry_c2
+    return emitOpError("expects the mode logits, drawn only beside greedy, and none twice");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// Bytes that the operand needs of each unit of a buffer; 0: it is no buffer.
+static int64_t bufferBytes(Type type) {
+  if (auto workspace = dyn_cast<kernel::WorkspaceType>(type))
+    return workspace.getBytes();
+  auto rows = dyn_cast<kernel::RowsType>(type);
+  return rows ? rows.rowBytes() : 0;
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -64,16 +174,19 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto program = (*this)->getParentOfType<ProgramOp>();
   for (auto [type, operand] : llvm::zip(fn.getArgumentTypes(), getArgsAttr())) {
     bool fits = isa<kernel::KvPoolType>(type) ? isa<KvRefAttr>(operand)
-                : isa<kernel::RowsType>(type) ? isa<BufferRefAttr>(operand)
+                : bufferBytes(type)           ? isa<BufferRefAttr>(operand)
                                               : isa<WeightRefAttr, LayerWeightRefAttr>(operand);
     if (!fits) // launch_c3
       return emitOpError("passes ") << operand << " for an operand of type " << type;
     if (auto ref = dyn_cast<BufferRefAttr>(operand)) {
       auto buffer = symbols.lookupSymbolIn<BufferOp>(program, ref.getSymbol());
-      if (!buffer ||
-          int64_t(buffer.getBytes()) < cast<kernel::RowsType>(type).rowBytes()) // launch_c4
-        return emitOpError("expects ") << ref << " to be a buffer of at least "
-                                       << cast<kernel::RowsType>(type).rowBytes() << " bytes a row";
+      if (!buffer || int64_t(buffer.getBytes()) < bufferBytes(type)) // launch_c4
+        return emitOpError("expects ")
+               << ref << " to be a buffer of at least " << bufferBytes(type) << " bytes a row";
+      if (isa<kernel::WorkspaceType>(type) !=
+          (buffer.getClassKind() == BufferClass::Fixed)) // launch_c6
+        return emitOpError("expects ") << ref << " to be of class fixed as a workspace, and "
+                                       << "of tokens or rows as an operand of rows";
     }
     if (auto ref = dyn_cast<WeightRefAttr>(operand)) {
       auto weight = symbols.lookupSymbolIn<WeightOp>(program, ref.getSymbol());

@@ -1,9 +1,10 @@
 //===- PlanOps.td - The plan dialect: when and where ----------------------===//
 //
 // A program is what the runtime executes, one to one with the engine's table
-// (runtime/schema/engine.fbs): buffers with their sizes as coefficients, a flat launch
-// list per section, and the order in which sections run. No SSA values: operands
-// of launches are attributes that name buffers, weights and the KV pool.
+// (runtime/schema/engine.fbs): buffers with their sizes as coefficients, sections as
+// flat launch lists in cases, and entries: the order in which sections run, and where
+// results lie. No SSA values: operands of launches are attributes that name buffers,
+// weights and the KV pool.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_PLAN_PLANOPS_TD
 #define INGOT_DIALECTS_PLAN_PLANOPS_TD
@@ -46,27 +47,42 @@ def Plan_KvRef : AttrDef<Plan_Dialect, "KvRef"> {
   let summary = "operand: the KV pool of the step's slot";
 }
 
+def Plan_Modes : AttrDef<Plan_Dialect, "Modes"> {
+  let mnemonic = "modes";
+  let summary = "modes that steps may be run in: `[logits, greedy]`";
+  let parameters = (ins ArrayRefParameter<"::ingot::plan::Mode">:$modes);
+  let hasCustomAssemblyFormat = 1;
+}
+def Plan_When : AttrDef<Plan_Dialect, "When"> {
+  let mnemonic = "when";
+  let summary = "conditions that all hold in a step that runs the case: `[mode = greedy]`";
+  let parameters = (ins ArrayRefParameter<"::ingot::plan::Condition">:$conditions);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = "bool holds(::ingot::plan::Mode mode) const;";
+}
+
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
 
 def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "the whole step";
+  let summary = "all that a kind of device needs to compute the model";
   let description = [{
-    `logits` names the buffer of the result. `peak` and `lower_bound` are what pack-buffers reports, in bytes per
-    token and per row: the arena's size and the least that any packing needs. `launches` and `bytes_per_step` are what
-    count-traffic reports: the bytes of a step are the first number, plus the second per token, plus the third per logits row.
-    `decode_launches` are those of a step of one token, where some are idle. `greedy_keys` names the buffer in which projections
-    of logits rows leave each row's maximum, and `greedy_keys_up_to` how many rows a step may have for them to do so. `maxima`
-    names the buffer of the largest of each 32 logits.
+    `peak` and `lower_bound` are what pack-buffers reports, in bytes per token, per row and of the whole program: the arena's
+    size and the least that any packing needs. `launches` and `bytes_per_step` are what count-traffic reports of a step of the
+    first entry that leaves logits: its bytes are the first number, plus the second per token, plus the third per logits row.
+    `decode_launches` are those of a step of one token, where some are idle.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$max_positions,
-                   OptionalAttr<FlatSymbolRefAttr>:$logits, OptionalAttr<DenseI64ArrayAttr>:$peak,
-                   OptionalAttr<DenseI64ArrayAttr>:$lower_bound, OptionalAttr<I64Attr>:$launches,
-                   OptionalAttr<DenseI64ArrayAttr>:$bytes_per_step, OptionalAttr<I64Attr>:$decode_launches,
-                   OptionalAttr<FlatSymbolRefAttr>:$greedy_keys, OptionalAttr<I64Attr>:$greedy_keys_up_to,
-                   OptionalAttr<FlatSymbolRefAttr>:$maxima);
+                   OptionalAttr<DenseI64ArrayAttr>:$peak, OptionalAttr<DenseI64ArrayAttr>:$lower_bound,
+                   OptionalAttr<I64Attr>:$launches, OptionalAttr<DenseI64ArrayAttr>:$bytes_per_step,
+                   OptionalAttr<I64Attr>:$decode_launches);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
-  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$family, "int64_t":$vocab, "int64_t":$hidden,
+                                 "int64_t":$maxPositions)>];
+  let extraClassDeclaration = [{
+    /// The first entry, "generate"; null in a program without one.
+    EntryOp generateEntry();
+  }];
 }
 
 def Plan_WeightOp : Plan_Op<"weight", [Symbol, HasParent<"ProgramOp">]> {
@@ -91,23 +107,59 @@ def Plan_KvSlotOp : Plan_Op<"kv_slot", [HasParent<"ProgramOp">]> {
 }
 
 def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
-  let summary = "a straight list of launches";
+  let summary = "a straight list of launches, or cases of which a step runs the first that holds";
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Its cases in order; a section without any is one that always runs.
+    ::llvm::SmallVector<Case> cases();
+    /// The launches of a step of that mode.
+    ::mlir::Block &launchesIn(Mode mode);
+  }];
 }
 
-def Plan_LaunchOp : Plan_Op<"launch", [HasParent<"SectionOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_CaseOp : Plan_Op<"case", [HasParent<"SectionOp">, NoTerminator, SingleBlock]> {
+  let summary = "a straight list of launches of steps where all of its conditions hold";
+  let arguments = (ins OptionalAttr<Plan_When>:$when);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "(`when` $when^)? attr-dict-with-keyword $body";
+}
+
+def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";
 }
 
-def Plan_StepOp : Plan_Op<"step", [HasParent<"ProgramOp">]> {
+def Plan_EntryOp : Plan_Op<"entry", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
+  let summary = "what can be asked of the program: steps, run in order, and where they leave their results";
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_Modes:$modes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `modes` $modes attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The result of that role; null: there is none.
+    OutputOp outputOf(OutputRole role);
+    bool hasMode(Mode mode);
+    void addMode(Mode mode);
+    /// Appends a result.
+    void addOutput(OutputRole role, Encoding encoding, ::mlir::FlatSymbolRefAttr buffer);
+  }];
+}
+
+def Plan_StepOp : Plan_Op<"step", [HasParent<"EntryOp">]> {
   let summary = "runs a section with the weights and the KV slot of a layer";
   let arguments = (ins FlatSymbolRefAttr:$section, OptionalAttr<ArrayAttr>:$weights, OptionalAttr<I64Attr>:$kv_slot,
                    OptionalAttr<I64Attr>:$layer);
   let assemblyFormat = "$section (`layer` $layer^)? (`kv` $kv_slot^)? (`weights` $weights^)? attr-dict";
+}
+
+def Plan_OutputOp : Plan_Op<"output", [HasParent<"EntryOp">]> {
+  let summary = "a result of the entry and the buffer of rows where it lies";
+  let arguments = (ins Plan_OutputRole:$role, Plan_Encoding:$encoding, FlatSymbolRefAttr:$buffer);
+  let assemblyFormat = "$role $encoding $buffer attr-dict";
 }
 
 #endif

@@ -34,10 +34,12 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
   void runOnOperation() override {
     KernelEdits edits(getOperation());
     getOperation().walk([&](plan::SectionOp section) {
-      SmallVector<plan::LaunchOp> launches(section.getBody().getOps<plan::LaunchOp>());
-      for (size_t i = 0; i < launches.size(); ++i)
-        if (auto append = dyn_cast<RopeAppendOp>(edits.kernelOf(launches[i]).structuredOp()))
-          fuse(edits, launches, i, append);
+      for (const plan::Case &one : section.cases()) {
+        SmallVector<plan::LaunchOp> launches(one.launches());
+        for (size_t i = 0; i < launches.size(); ++i)
+          if (auto append = dyn_cast<RopeAppendOp>(edits.kernelOf(launches[i]).structuredOp()))
+            fuse(edits, launches, i, append);
+      }
     });
     edits.finish();
   }

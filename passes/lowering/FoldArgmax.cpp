@@ -2,8 +2,8 @@
 //
 // A greedy step wants of each logits row the index of its largest value. The blocks (or threads) of
 // the projection that writes few rows have their values at hand: each raises a key of the row, so
-// that nobody walks the logits again. With more rows they do not: on a GPU the argmax kernel
-// (codegen/cuda: argmaxProgram) reads the rows, for a CPU the executor asks for logits. A step that
+// that nobody walks the logits again. With more rows they do not: on a GPU kernel.argmax reads the
+// rows, for a CPU the executor asks for logits. A step that
 // samples wants the few largest: on a CPU the projection leaves the largest of each panel beside the
 // logits, and nobody reads panels that cannot hold one of them.
 //===----------------------------------------------------------------------===//
@@ -37,10 +37,12 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
   }
 
   void fold(plan::ProgramOp program) {
-    if (!program.getLogits() || program.getGreedyKeys())
+    plan::EntryOp entry = program.generateEntry();
+    plan::OutputOp output = entry ? entry.outputOf(plan::OutputRole::Logits) : nullptr;
+    if (!output || entry.outputOf(plan::OutputRole::Keys))
       return;
     KernelEdits edits(getOperation());
-    Attribute logits = plan::BufferRefAttr::get(&getContext(), program.getLogitsAttr());
+    Attribute logits = plan::BufferRefAttr::get(&getContext(), output.getBufferAttr());
     SmallVector<plan::LaunchOp> writers;
     program.walk([&](plan::LaunchOp launch) {
       for (auto [effect, passed] :
@@ -58,19 +60,23 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
     SmallVector<LaunchOperand> added;
     // They outlive the step: whoever reads the keys sets them back for the next, and the host reads maxima.
-    auto addBuffer = [&](StringRef name, RowsType type) {
+    auto addOutput = [&](plan::OutputRole role, plan::Encoding encoding, StringRef name,
+                         RowsType type) {
       plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow,
                              roundUp(type.rowBytes(), 64), IntegerAttr(),
                              /*persistent=*/true);
       auto symbol = FlatSymbolRefAttr::get(&getContext(), name);
       added.push_back({type, plan::BufferRefAttr::get(&getContext(), symbol)});
-      return symbol;
+      entry.addOutput(role, encoding, symbol);
     };
-    program.setGreedyKeysAttr(addBuffer(kKeys, RowsType::get(&getContext(), 1, RowKind::Key)));
+    addOutput(plan::OutputRole::Keys, plan::Encoding::Key, kKeys,
+              RowsType::get(&getContext(), 1, RowKind::Key));
+    entry.addMode(plan::Mode::Greedy);
     if (maxima) {
       int64_t values = cast<RowsType>(matmul.getOutputs()[0].getType()).getN();
       int64_t panels = (values + kPanelRows - 1) / kPanelRows;
-      program.setMaximaAttr(addBuffer(kMaxima, RowsType::get(&getContext(), panels, RowKind::F32)));
+      addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima,
+                RowsType::get(&getContext(), panels, RowKind::F32));
     }
     edits.edit(head, added, [&](Operation *op, ValueRange operands) {
       auto copy = cast<kernel::MatmulOp>(op);
@@ -80,7 +86,6 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
         copy.getMaximaMutable().assign(operands.back());
     });
     edits.finish();
-    program.setGreedyKeysUpTo(rows);
     remark::passed(head.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "found by the head in steps of at most " + std::to_string(rows) + " rows";
   }

@@ -6,18 +6,22 @@ using namespace mlir;
 using namespace ingot;
 
 bool KernelEdits::areReadAcrossSections(Attribute rows) {
-  WalkResult found = module.walk([&](plan::SectionOp section) {
+  auto readsFirst = [&](const plan::Case &one) {
     bool written = false;
-    for (auto launch : section.getBody().getOps<plan::LaunchOp>()) {
+    for (plan::LaunchOp launch : one.launches()) {
       bool writes = false;
       for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs())) {
         if (passed == rows && effect.reads && !written)
-          return WalkResult::interrupt();
+          return true;
         writes |= passed == rows && effect.writes;
       }
       written |= writes;
     }
-    return WalkResult::advance();
+    return false;
+  };
+  WalkResult found = module.walk([&](plan::SectionOp section) {
+    return llvm::any_of(section.cases(), readsFirst) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
   });
   return found.wasInterrupted();
 }

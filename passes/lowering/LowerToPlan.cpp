@@ -49,13 +49,9 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
 
   LogicalResult lower(lm::ModelOp model, LoweringChoices choices) {
     ImplicitLocOpBuilder b(model.getLoc(), model);
-    auto program = plan::ProgramOp::create(
-        b, model.getSymName(), model.getFamily(), model.getVocab(), model.getHidden(),
-        model.getMaxPositions(), /*logits=*/FlatSymbolRefAttr(), /*peak=*/DenseI64ArrayAttr(),
-        /*lower_bound=*/DenseI64ArrayAttr(), /*launches=*/IntegerAttr(),
-        /*bytes_per_step=*/DenseI64ArrayAttr(), /*decode_launches=*/IntegerAttr(),
-        /*greedy_keys=*/FlatSymbolRefAttr(), /*greedy_keys_up_to=*/IntegerAttr(),
-        /*maxima=*/FlatSymbolRefAttr());
+    auto program =
+        plan::ProgramOp::create(b, model.getSymName(), model.getFamily(), model.getVocab(),
+                                model.getHidden(), model.getMaxPositions());
     b.setInsertionPointToStart(&program.getBody().emplaceBlock());
     for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>())
       plan::WeightOp::create(b, weight.getSymName(), weight.getType(), weight.getSourceAttr(),
@@ -81,11 +77,10 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
         return failure();
     if (failed(builder.lowerEnd(entry, layers)))
       return failure();
-    return addSteps(program, model, layers, builder);
+    return addEntry(program, layers, builder);
   }
 
-  LogicalResult addSteps(plan::ProgramOp program, lm::ModelOp model, lm::LayersOp layers,
-                         ProgramBuilder &builder) {
+  LogicalResult addEntry(plan::ProgramOp program, lm::LayersOp layers, ProgramBuilder &builder) {
     auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
     // One slot per number, described by the kind of a layer that owns it.
     llvm::MapVector<int64_t, StringRef> slots;
@@ -104,6 +99,9 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
                              StringRef(shape.type.info().name), shape.window,
                              shape.type.pageBytes());
     }
+    auto modes = plan::ModesAttr::get(b.getContext(), {plan::Mode::Logits});
+    auto entry = plan::EntryOp::create(b, "generate", modes);
+    b.setInsertionPointToStart(&entry.getBody().emplaceBlock());
     plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kBeginSection), ArrayAttr(),
                          IntegerAttr(), IntegerAttr());
     int64_t layer = 0;
@@ -113,7 +111,30 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
                            b.getI64IntegerAttr(layer++));
     plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kEndSection), ArrayAttr(),
                          IntegerAttr(), IntegerAttr());
+    auto logits = FlatSymbolRefAttr::get(b.getContext(), builder.logitsBuffer());
+    entry.addOutput(plan::OutputRole::Logits, plan::Encoding::F32, logits);
+    addHidden(program, entry, logits);
     return success();
+  }
+
+  /// The rows that the head reads are the model's last hidden state, where they are of a kind that the runtime decodes.
+  static void addHidden(plan::ProgramOp program, plan::EntryOp entry, FlatSymbolRefAttr logits) {
+    auto module = program->getParentOfType<ModuleOp>();
+    Attribute rows = plan::BufferRefAttr::get(logits.getContext(), logits);
+    program.walk([&](plan::LaunchOp launch) {
+      auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+      auto head = dyn_cast<kernel::MatmulOp>(fn.structuredOp());
+      if (!head || head.getExtent() != kernel::Extent::Rows ||
+          !llvm::is_contained(launch.getArgs(), rows))
+        return;
+      auto x = cast<BlockArgument>(head.getX());
+      auto source = cast<plan::BufferRefAttr>(launch.getArgs()[x.getArgNumber()]);
+      kernel::RowKind kind = head.getX().getType().getKind();
+      if (kind == kernel::RowKind::F32 || kind == kernel::RowKind::Q8x2)
+        entry.addOutput(plan::OutputRole::Hidden,
+                        kind == kernel::RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
+                        source.getSymbol());
+    });
   }
 };
 } // namespace

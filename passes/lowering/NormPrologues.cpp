@@ -60,10 +60,13 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
   void runOnOperation() override {
     KernelEdits edits(getOperation());
     getOperation().walk([&](plan::SectionOp section) {
-      SmallVector<plan::LaunchOp> launches(section.getBody().getOps<plan::LaunchOp>());
-      for (size_t i = 0; i < launches.size(); ++i)
-        if (auto rowwise = dyn_cast<kernel::RowwiseOp>(edits.kernelOf(launches[i]).structuredOp()))
-          fuse(edits, ArrayRef(launches).drop_front(i), rowwise);
+      for (const plan::Case &one : section.cases()) {
+        SmallVector<plan::LaunchOp> launches(one.launches());
+        for (size_t i = 0; i < launches.size(); ++i)
+          if (auto rowwise =
+                  dyn_cast<kernel::RowwiseOp>(edits.kernelOf(launches[i]).structuredOp()))
+            fuse(edits, ArrayRef(launches).drop_front(i), rowwise);
+      }
     });
     edits.finish();
   }

@@ -522,8 +522,9 @@ LogicalResult SectionLowering::lowerAttention(lm::AttentionOp op) {
                             Extent::Tokens);
   launch("attention", {f32Operand(op.getQ()), {shape.type, plan::KvRefAttr::get(context())}, y},
          [&](ImplicitLocOpBuilder &b, ValueRange args) {
-           kernel::AttentionOp::create(b, args[0], args[1], args[2], op.getHeadsAttr(),
-                                       op.getScaleAttr(), op.getWindowAttr(), op.getSoftcapAttr());
+           kernel::AttentionOp::create(b, args[0], args[1], args[2], /*workspace=*/Value(),
+                                       op.getHeadsAttr(), op.getScaleAttr(), op.getWindowAttr(),
+                                       op.getSoftcapAttr());
          });
   if (!direct && needsRounded(result))
     addRounded(result);
@@ -566,7 +567,6 @@ LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
     lowering.bindWeight(get, plan::WeightRefAttr::get(entry.getContext(), get.getWeightAttr()));
   if (failed(lowering.lowerRange(std::next(layers->getIterator()), std::prev(block.end()))))
     return failure();
-  std::string logits = lowering.f32BufferOf(block.getTerminator()->getOperand(0));
-  program.setLogitsAttr(FlatSymbolRefAttr::get(entry.getContext(), logits));
+  logits = lowering.f32BufferOf(block.getTerminator()->getOperand(0));
   return success();
 }

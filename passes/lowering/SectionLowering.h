@@ -40,6 +40,8 @@ public:
   mlir::LogicalResult lowerKind(lm::LayerKindOp kind);
   mlir::LogicalResult lowerEnd(lm::EntryOp entry, lm::LayersOp layers);
   KvShape kvShapeOf(llvm::StringRef kind) const { return kvShapes.lookup(kind); }
+  /// Where the result of the entry is, once its end is lowered.
+  const std::string &logitsBuffer() const { return logits; }
 
 private:
   friend class SectionLowering;
@@ -69,6 +71,7 @@ private:
   std::vector<Table> tables;
   llvm::DenseMap<mlir::Operation *, size_t> tableOfRope;
   llvm::StringMap<KvShape> kvShapes;
+  std::string logits;
 };
 
 } // namespace ingot

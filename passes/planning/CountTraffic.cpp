@@ -3,7 +3,8 @@
 //   bytes of a step = weights + perToken * tokens + perRow * logits rows
 //
 // A launch touches each operand once: what it reads of one again lies in a cache by then. Operands
-// that only a launch of few tokens touches are not counted, nor what such a step leaves out.
+// that only a launch of few tokens touches are not counted, nor what such a step leaves out, nor
+// workspaces: how much of one is used depends on the contexts. Counted is a step that leaves logits.
 // Fusion exists to make these numbers smaller; tests/passes/fusion/traffic.mlir holds
 // every fusion to it.
 //===----------------------------------------------------------------------===//
@@ -34,18 +35,17 @@ struct Traffic {
 /// What one launch moves.
 Traffic trafficOf(kernel::FuncOp fn) {
   Traffic moved;
-  int64_t &perItem = kernel::isPerRow(fn) ? moved.row : moved.token;
-  bool gathers = isa<kernel::GatherOp>(fn.structuredOp());
-  auto matmul = dyn_cast<kernel::MatmulOp>(fn.structuredOp());
+  kernel::LaunchInterface op = fn.launch();
+  int64_t &perItem = op.isPerRow() ? moved.row : moved.token;
   for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
-    if (matmul && matmul.isForFewTokens(argument))
-      continue;
     Type type = argument.getType();
+    if (op.isForFewTokens(argument) || isa<kernel::WorkspaceType>(type))
+      continue;
     if (auto rows = dyn_cast<kernel::RowsType>(type))
       perItem += (effect.reads + effect.writes) * rows.rowBytes();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(type))
       perItem += effect.writes * pool.pageBytes() / cpu::kPageTokens;
-    else if (auto weight = cast<lm::WeightType>(type); gathers)
+    else if (auto weight = cast<lm::WeightType>(type); op.gathersWeights())
       perItem +=
           kernel::packedBytes(weight) / roundUp(weight.rows(), kPanelRows); // the row of its token
     else
@@ -61,15 +61,19 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
     llvm::DenseMap<Attribute, Traffic> sections; // most are those of many layers
     for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
       Traffic &sum = sections[section.getSymNameAttr()];
-      for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
+      for (plan::LaunchOp launch :
+           section.launchesIn(plan::Mode::Logits).getOps<plan::LaunchOp>()) {
         auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
         sum += trafficOf(fn);
         ++sum.launches;
-        sum.decodeLaunches += kernel::idleUpTo(fn) == 0;
+        sum.decodeLaunches += fn.launch().idleUpTo() == 0;
       }
     }
+    plan::EntryOp entry = program.generateEntry();
+    if (!entry)
+      return;
     Traffic total;
-    for (plan::StepOp step : program.getBody().getOps<plan::StepOp>())
+    for (plan::StepOp step : entry.getBody().getOps<plan::StepOp>())
       total += sections.lookup(step.getSectionAttr().getAttr());
     Builder b(&getContext());
     program.setLaunchesAttr(b.getI64IntegerAttr(total.launches));

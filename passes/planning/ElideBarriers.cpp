@@ -16,29 +16,33 @@ namespace {
 struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    for (plan::SectionOp section : getOperation().getBody().getOps<plan::SectionOp>()) {
-      // What launches since the last barrier touched; a section ends with a barrier.
-      llvm::DenseSet<Attribute> read, written;
-      plan::LaunchOp before;
-      for (plan::LaunchOp launch : section.getBody().getOps<plan::LaunchOp>()) {
-        auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-        auto effects = operandEffects(fn);
-        bool conflict = false;
-        for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
-          conflict |= (effect.reads && written.contains(operand)) ||
-                      (effect.writes && (written.contains(operand) || read.contains(operand)));
-        if (before && !conflict)
-          before.setNoBarrier(true);
-        else
-          read.clear(), written.clear();
-        for (auto [effect, operand] : llvm::zip(effects, launch.getArgs())) {
-          if (effect.reads)
-            read.insert(operand);
-          if (effect.writes)
-            written.insert(operand);
-        }
-        before = launch;
+    for (plan::SectionOp section : getOperation().getBody().getOps<plan::SectionOp>())
+      for (const plan::Case &one : section.cases())
+        elide(module, one);
+  }
+
+  static void elide(ModuleOp module, const plan::Case &one) {
+    // What launches since the last barrier touched; a case ends with a barrier.
+    llvm::DenseSet<Attribute> read, written;
+    plan::LaunchOp before;
+    for (plan::LaunchOp launch : one.launches()) {
+      auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+      auto effects = operandEffects(fn);
+      bool conflict = false;
+      for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
+        conflict |= (effect.reads && written.contains(operand)) ||
+                    (effect.writes && (written.contains(operand) || read.contains(operand)));
+      if (before && !conflict)
+        before.setNoBarrier(true);
+      else
+        read.clear(), written.clear();
+      for (auto [effect, operand] : llvm::zip(effects, launch.getArgs())) {
+        if (effect.reads)
+          read.insert(operand);
+        if (effect.writes)
+          written.insert(operand);
       }
+      before = launch;
     }
   }
 };

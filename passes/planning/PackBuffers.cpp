@@ -6,8 +6,8 @@
 //     |   +---+---+---+        across, bytes up. Sorted by bytes, each takes the
 //     |   | q |   |  d |       lowest offset where it meets no other rectangle
 //     |   +---+---+----+       (first fit decreasing). Sections never run at the
-//     |   |  x (persistent) |  same time, so their buffers may overlap freely.
-//     +------------------------> launch
+//     |   |  x (persistent) |  same time, so their buffers may overlap freely; nor do
+//     +------------------------> launch   the cases of one. What the host reads lives on.
 //
 // The lower bound is the largest sum of bytes alive at one launch.
 //===----------------------------------------------------------------------===//
@@ -41,15 +41,20 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
     llvm::MapVector<StringRef, Interval> live;
     int64_t now = 0;
     for (SectionOp section : program.getBody().getOps<SectionOp>())
-      for (LaunchOp launch : section.getBody().getOps<LaunchOp>()) {
-        for (Attribute operand : launch.getArgs())
-          if (auto ref = dyn_cast<BufferRefAttr>(operand)) {
-            auto [it, isNew] = live.insert({ref.getSymbol().getValue(), Interval{{}, now, now}});
-            it->second.last = now;
-          }
-        if (!launch.getNoBarrier()) // launches without a barrier between them overlap in time
-          ++now;
-      }
+      for (const Case &one : section.cases())
+        for (LaunchOp launch : one.launches()) {
+          for (Attribute operand : launch.getArgs())
+            if (auto ref = dyn_cast<BufferRefAttr>(operand)) {
+              auto [it, isNew] = live.insert({ref.getSymbol().getValue(), Interval{{}, now, now}});
+              it->second.last = now;
+            }
+          if (!launch.getNoBarrier()) // launches without a barrier between them overlap in time
+            ++now;
+        }
+    for (EntryOp entry : program.getBody().getOps<EntryOp>())
+      for (OutputOp output : entry.getBody().getOps<OutputOp>())
+        if (auto it = live.find(output.getBuffer()); it != live.end())
+          it->second.last = now;
     SmallVector<int64_t> peak, lowerBound;
     for (BufferClass kind : {BufferClass::PerToken, BufferClass::PerRow, BufferClass::Fixed}) {
       SmallVector<Interval> intervals;

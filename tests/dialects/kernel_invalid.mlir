@@ -10,7 +10,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>) {
 // -----
 
 // func_c3
-// expected-error @+1 {{expects operands to be rows, weights or a KV pool, got 'f32'}}
+// expected-error @+1 {{expects operands to be rows, weights, a workspace or a KV pool, got 'f32'}}
 kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.rows<8, f32>) {
   kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<8, f32>) {factor = 1.0 : f32}
   kernel.return
@@ -380,5 +380,32 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
     %0 = func.call @f(%a) : (f32) -> f32
     kernel.yield %0 : f32
   }
+  kernel.return
+}
+
+// -----
+
+// argmax_c1
+kernel.func @f(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>) {
+  // expected-error @+1 {{expects to be idle up to at least one row, or not at all}}
+  kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key> {idle_up_to = 0 : i64}
+  kernel.return
+}
+
+// -----
+
+// ids_c1
+kernel.func @f(%l: !kernel.rows<100, bf16>, %k: !kernel.rows<1, key>) {
+  // expected-error @+1 {{expects f32 logits and a key of each row}}
+  kernel.argmax %l : !kernel.rows<100, bf16> keys %k : !kernel.rows<1, key>
+  kernel.return
+}
+
+// -----
+
+// ids_c2
+kernel.func @f(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, f32>) {
+  // expected-error @+1 {{expects sums of bytes and an i32 id of each row}}
+  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, f32>)
   kernel.return
 }

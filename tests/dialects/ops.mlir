@@ -138,8 +138,39 @@ kernel.func @attention_0(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, 
   kernel.return
 }
 
+// CHECK-LABEL: kernel.func @shared
+kernel.func @shared(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, bf16>, %w: !kernel.workspace<4096>) {
+  // CHECK: kernel.attention {{.*}} outs(%{{.*}} : <64, bf16>) workspace %{{.*}} : !kernel.workspace<4096> {heads = 4
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.rows<64, bf16>) workspace %w : !kernel.workspace<4096> {heads = 4 : i64, scale = 0.25 : f32}
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @argmax
+kernel.func @argmax(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>) {
+  // CHECK: kernel.argmax %{{.*}} : <100, f32> keys %{{.*}} : <1, key> {idle_up_to = 32 : i64}
+  kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key> {idle_up_to = 32 : i64}
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @argmax_finish
+kernel.func @argmax_finish(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) {
+  // CHECK: kernel.argmax_finish %{{.*}} : <1, key> outs(%{{.*}} : <1, i32>)
+  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @draw_weigh
+kernel.func @draw_weigh(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>, %s: !kernel.rows<128, bytes>) {
+  // CHECK: kernel.draw_weigh %{{.*}}, %{{.*}} : <100, f32>, <1, key> sums %{{.*}} : <128, bytes>
+  kernel.draw_weigh %l, %k : !kernel.rows<100, f32>, !kernel.rows<1, key> sums %s : !kernel.rows<128, bytes>
+  kernel.return
+}
+// CHECK-LABEL: kernel.func @draw_ids
+kernel.func @draw_ids(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>, %s: !kernel.rows<128, bytes>, %i: !kernel.rows<1, i32>) {
+  // CHECK: kernel.draw_ids {{.*}} sums %{{.*}} : <128, bytes> outs(%{{.*}} : <1, i32>)
+  kernel.draw_ids %l, %k : !kernel.rows<100, f32>, !kernel.rows<1, key> sums %s : !kernel.rows<128, bytes> outs(%i : !kernel.rows<1, i32>)
+  kernel.return
+}
+
 // CHECK-LABEL: plan.program @tiny_plan
-plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i64, max_positions = 128 : i64, logits = @y} {
+plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i64, max_positions = 128 : i64} {
   // CHECK: plan.weight @w : !lm.weight<64, f32> {source = "norm"}
   plan.weight @w : !lm.weight<64, f32> {source = "norm"}
   // CHECK: plan.buffer @x per_token 256 at 0 persistent
@@ -154,6 +185,27 @@ plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden 
     // CHECK: plan.launch @attention_0 [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>] no_barrier
     plan.launch @attention_0 [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>] no_barrier
   }
-  // CHECK: plan.step @s layer 0 kv 0 weights [@w]
-  plan.step @s layer 0 kv 0 weights [@w]
+  // CHECK: plan.buffer @work fixed 4096 persistent
+  plan.buffer @work fixed 4096 persistent
+  // CHECK: plan.section @cases {
+  // CHECK-NEXT: plan.case when [mode = greedy] {
+  // CHECK-NEXT: }
+  // CHECK-NEXT: plan.case {
+  // CHECK-NEXT: plan.launch @shared
+  plan.section @cases {
+    plan.case when [mode = greedy] {
+    }
+    plan.case {
+      plan.launch @shared [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>, #plan.buffer<@work>]
+    }
+  }
+  // CHECK: plan.entry @generate modes [logits, greedy] {
+  plan.entry @generate modes [logits, greedy] {
+    // CHECK-NEXT: plan.step @s layer 0 kv 0 weights [@w]
+    plan.step @s layer 0 kv 0 weights [@w]
+    // CHECK-NEXT: plan.step @cases kv 0
+    plan.step @cases kv 0
+    // CHECK-NEXT: plan.output logits f32 @y
+    plan.output logits f32 @y
+  }
 }

@@ -1,21 +1,6 @@
 // Each constraint of SPEC.md is broken once.
 // RUN: ingot-opt %s -split-input-file -verify-diagnostics
 
-// program_c1
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32, %b: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-// expected-error @+1 {{expects logits to name a buffer, got @nobody}}
-plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @nobody} {
-
-}
-
-// -----
-
 // buffer_c1
 kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
   kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
@@ -150,8 +135,10 @@ kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kerne
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{names no section: @nobody}}
-  plan.step @nobody
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{names no section: @nobody}}
+    plan.step @nobody
+  }
 }
 
 // -----
@@ -167,8 +154,10 @@ kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kerne
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.section @s {
   }
-  // expected-error @+1 {{expects a KV slot below 0, got 2}}
-  plan.step @s kv 2
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{expects a KV slot below 0, got 2}}
+    plan.step @s kv 2
+  }
 }
 
 // -----
@@ -187,6 +176,145 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   plan.section @s {
     plan.launch @copy [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@x>]
   }
-  // expected-error @+1 {{has 0 weights, but a launch of @s reads weight 0}}
-  plan.step @s
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{has 0 weights, but a launch of @s reads weight 0}}
+    plan.step @s
+  }
+}
+
+// -----
+
+// launch_c4 of a workspace
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>, %w: !kernel.workspace<4096>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) workspace %w : !kernel.workspace<4096> {heads = 1 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.buffer @w fixed 2048
+  plan.section @s {
+    // expected-error @+1 {{to be a buffer of at least 4096 bytes a row}}
+    plan.launch @attend [#plan.buffer<@x>, #plan.kv, #plan.buffer<@x>, #plan.buffer<@w>]
+  }
+}
+
+// -----
+
+// launch_c6
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>, %w: !kernel.workspace<4096>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) workspace %w : !kernel.workspace<4096> {heads = 1 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.buffer @w per_row 4096
+  plan.section @s {
+    // expected-error @+1 {{to be of class fixed as a workspace}}
+    plan.launch @attend [#plan.buffer<@x>, #plan.kv, #plan.buffer<@x>, #plan.buffer<@w>]
+  }
+}
+
+// -----
+
+// section_c1
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.section @s {
+    // expected-error @+1 {{expects a section of launches, or of cases}}
+    plan.launch @nobody []
+    plan.case {
+    }
+  }
+}
+
+// -----
+
+// section_c2
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.section @s {
+    // expected-error @+1 {{expects a condition of every case but the last, which has none}}
+    plan.case when [mode = greedy] {
+    }
+  }
+}
+
+// -----
+
+// section_c2, not the last
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.section @s {
+    // expected-error @+1 {{expects a condition of every case but the last, which has none}}
+    plan.case {
+    }
+    plan.case {
+    }
+  }
+}
+
+// -----
+
+// section_c3
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.section @s {
+    // expected-error @+1 {{expects at least one condition}}
+    plan.case when [] {
+    }
+    plan.case {
+    }
+  }
+}
+
+// -----
+
+// a quantity that nobody knows
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.section @s {
+    // expected-error @+1 {{expected one of [mode] for what the host knows of a step before it runs, got: weather}}
+    plan.case when [weather = greedy] {
+    }
+    plan.case {
+    }
+  }
+}
+
+// -----
+
+// entry_c1
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{is neither a step nor an output of}}
+    plan.section @s {
+    }
+  }
+}
+
+// -----
+
+// entry_c2
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects the mode logits, drawn only beside greedy, and none twice}}
+  plan.entry @generate modes [logits, drawn] {
+  }
+}
+
+// -----
+
+// output_c1
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{expects a buffer of rows, got @x}}
+    plan.output logits f32 @x
+  }
+}
+
+// -----
+
+// output_c2
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_row 256
+  plan.entry @generate modes [logits] {
+    plan.output logits f32 @x
+    // expected-error @+1 {{is the second logits}}
+    plan.output logits f32 @x
+  }
 }

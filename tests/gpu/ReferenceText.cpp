@@ -30,8 +30,6 @@ void open(KernelText &k, kernel::FuncOp kernel, const std::string &name, StringR
   for (BlockArgument argument : kernel.getBody().getArguments())
     parameters += llvm::formatv("const {0} *a{1}, ", elementText(argument.getType()),
                                 argument.getArgNumber());
-  if (workspaceBytes(kernel))
-    parameters += "const u8 *, ";
   k.line("");
   k.line("KERNEL void __launch_bounds__(128) {0}({1}{2}, const BatchView *batch) {{", name,
          parameters, more);
@@ -355,7 +353,7 @@ FailureOr<std::unique_ptr<reference::KernelT>> ingot::cuda::referenceOf(kernel::
                                                                         CudaProgram &program) {
   auto made = std::make_unique<reference::KernelT>();
   made->name = kernel.getName().str();
-  made->operands = kernel.getBody().getNumArguments() + (workspaceBytes(kernel) != 0);
+  made->operands = kernel.getBody().getNumArguments();
   KernelText k(kernel);
   if (auto op = dyn_cast<kernel::MatmulOp>(kernel.structuredOp())) {
     ProjectionText text(k, kernel, op);

@@ -244,4 +244,23 @@ inline std::string attention(const std::string &name, const AttentionProblem &p)
          " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
 }
 
+/// What finds ids of logits rows: @argmax, which is idle in steps of up to `folded` rows (0: never), @argmax_finish,
+/// @draw_weigh, @draw_ids.
+inline std::string samplingKernels(int64_t vocabulary, int64_t folded = 0) {
+  const std::string logits = rowsType("f32", vocabulary), keys = rowsType("key", 1),
+                    ids = rowsType("i32", 1), sums = rowsType("bytes", drawSumsBytes(vocabulary));
+  auto kernel = [](const std::string &name, const std::string &operands, const std::string &op) {
+    return "kernel.func @" + name + "(" + operands + ") {\n  kernel." + name + " " + op +
+           "\n  kernel.return\n}\n";
+  };
+  const std::string l = "%l: " + logits + ", ", k = "%k: " + keys, s = ", %s: " + sums,
+                    i = ", %i: " + ids, both = "%l, %k : " + logits + ", " + keys;
+  return kernel("argmax", l + k,
+                "%l : " + logits + " keys %k : " + keys +
+                    (folded ? " {idle_up_to = " + std::to_string(folded) + " : i64}" : "")) +
+         kernel("argmax_finish", k + i, "%k : " + keys + " outs(%i : " + ids + ")") +
+         kernel("draw_weigh", l + k + s, both + " sums %s : " + sums) +
+         kernel("draw_ids", l + k + s + i, both + " sums %s : " + sums + " outs(%i : " + ids + ")");
+}
+
 } // namespace ingot::cuda::test

@@ -61,6 +61,7 @@ public:
     KernelModule module(text);
     std::vector<CudaProgram> programs;
     for (kernel::FuncOp kernel : module.kernels) {
+      addWorkspace(kernel);
       auto program = emitKernel(kernel, options);
       EXPECT_TRUE(succeeded(program)) << text;
       if (succeeded(program))

@@ -109,12 +109,13 @@ TEST(CudaFewTokens, KeysOfTheHead) {
   std::vector<CudaProgram> programs =
       HostKernels::emit(norm("select_norm", k, "bf16", true) +
                         withKeys(withNorm(plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1),
-                                          k, 2, /*gather=*/true)));
-  programs.push_back(argmaxProgram(n, /*folded=*/32));
-  ASSERT_EQ(programs.back().variants.size(), 3u);
-  EXPECT_TRUE(programs.back().variants[0].isIdle());
-  EXPECT_EQ(programs.back().variants[0].maxCount, 32);
-  EXPECT_EQ(programs.back().variants[0].guardBase, LaunchExtent::Rows);
+                                          k, 2, /*gather=*/true)) +
+                        samplingKernels(n, /*folded=*/32));
+  const CudaProgram &argmax = programs[2];
+  ASSERT_EQ(argmax.variants.size(), 2u);
+  EXPECT_TRUE(argmax.variants[0].isIdle());
+  EXPECT_EQ(argmax.variants[0].maxCount, 32);
+  EXPECT_EQ(argmax.variants[0].guardBase, LaunchExtent::Rows);
   for (Build build : {Build{true, 1}, Build{false, 2}}) {
     SCOPED_TRACE(nameOf(build));
     HostKernels kernels(programs, build.checked);

@@ -7,6 +7,7 @@
 
 using namespace ingot;
 using namespace ingot::cuda;
+using namespace ingot::cuda::test;
 
 namespace {
 
@@ -30,17 +31,13 @@ public:
   size_t hits = 0;
 };
 
+/// Two programs with symbols of their own.
 std::vector<CudaProgram> programs() {
-  std::vector<CudaProgram> list{argmaxProgram(1000), argmaxProgram(2000)};
-  list[1].name = "other";
-  for (char from = 'a'; CudaVariant &variant : list[1].variants) { // symbols of their own
-    std::string symbol = variant.symbol, to = std::string("other_") + from++;
-    for (size_t at; (at = list[1].source.find(symbol + "(")) != std::string::npos;)
-      list[1].source.replace(at, symbol.size(), to);
-    for (size_t at; (at = list[1].source.find("(" + symbol + ")")) != std::string::npos;)
-      list[1].source.replace(at + 1, symbol.size(), to);
-    variant.symbol = to;
-  }
+  KernelModule module(gatherKernel("one", WeightFormat::BF16, 64, 32) +
+                      gatherKernel("other", WeightFormat::BF16, 64, 64));
+  std::vector<CudaProgram> list;
+  for (kernel::FuncOp kernel : module.kernels)
+    list.push_back(*emitKernel(kernel));
   return list;
 }
 
@@ -109,7 +106,7 @@ TEST(KeptCode, NothingOfWhatFails) {
   std::string problem;
   Memory kept;
   EXPECT_TRUE(failed(compileForEmulator(list, {"sm_90a", false, 1, &kept}, problem)));
-  EXPECT_NE(problem.find("argmax cannot be compiled"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("one cannot be compiled"), std::string::npos) << problem;
   EXPECT_EQ(kept.code.size(), 0u);
 }
 

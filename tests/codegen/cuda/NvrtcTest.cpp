@@ -78,6 +78,7 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
   KernelModule module(text);
   std::vector<CudaProgram> programs;
   for (kernel::FuncOp kernel : module.kernels) {
+    addWorkspace(kernel);
     auto program = emitKernel(kernel, options);
     ASSERT_TRUE(succeeded(program));
     programs.push_back(std::move(*program));
@@ -102,9 +103,7 @@ TEST(DISABLED_LongNvrtc, LargeModel) {
   compileEverywhere(largeModel(), kArchitectures, printing());
 }
 
-TEST(Nvrtc, Sampling) {
-  compileEverywhere({argmaxProgram(262144), drawProgram(262144)}, kArchitectures, printing());
-}
+TEST(Nvrtc, Sampling) { compileEverywhere(samplingKernels(262144), kArchitectures, printing()); }
 
 class NvrtcFormats : public testing::TestWithParam<WeightFormat> {};
 TEST_P(NvrtcFormats, Matmuls) {
@@ -167,7 +166,10 @@ TEST(Nvrtc, PtxForGpusThatAreNotListed) {
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
-  std::vector<CudaProgram> programs{argmaxProgram(1000)};
+  KernelModule module(samplingKernels(1000));
+  auto argmax = emitKernel(module.kernels.front());
+  ASSERT_TRUE(succeeded(argmax));
+  std::vector<CudaProgram> programs{*argmax};
   auto compiled = compilePrograms(programs, {"compute_80"}, 1, problem);
   ASSERT_TRUE(succeeded(compiled)) << problem;
   std::string text((*compiled)[0][0].code.begin(), (*compiled)[0][0].code.end());

@@ -2,7 +2,6 @@
 //
 // print-cuda-kernels FILE.mlir [wgmma]           what the lit tests of emitted text look at
 // print-cuda-kernels FILE.mlir resources ARCH    registers and memory of each variant, by ptxas
-// print-cuda-kernels sampling VOCABULARY ARCH    the same of the kernels that find ids
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
 
@@ -39,11 +38,6 @@ static int printResources(llvm::ArrayRef<cuda::CudaProgram> programs,
 }
 
 int main(int count, char **arguments) {
-  if (count > 3 && llvm::StringRef(arguments[1]) == "sampling") {
-    const int64_t vocabulary = std::atoll(arguments[2]);
-    return printResources({cuda::argmaxProgram(vocabulary), cuda::drawProgram(vocabulary)},
-                          arguments[3]);
-  }
   mlir::MLIRContext context;
   context.loadDialect<kernel::KernelDialect, lm::LmDialect, mlir::arith::ArithDialect,
                       mlir::math::MathDialect>();
@@ -57,6 +51,7 @@ int main(int count, char **arguments) {
                             : count > 2 && llvm::StringRef(arguments[2]) == "wgmma";
   std::vector<cuda::CudaProgram> programs;
   for (auto kernel : module->getOps<kernel::FuncOp>()) {
+    cuda::addWorkspace(kernel);
     auto program = cuda::emitKernel(kernel, options);
     if (mlir::failed(program)) {
       failed = true;

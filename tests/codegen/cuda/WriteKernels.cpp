@@ -31,6 +31,8 @@ Object describe(mlir::Type type) {
     return Object{{"kind", "rows"},
                   {"element", kernel::stringifyRowKind(rows.getKind())},
                   {"row_bytes", rows.rowBytes()}};
+  if (auto workspace = llvm::dyn_cast<kernel::WorkspaceType>(type))
+    return Object{{"kind", "workspace"}, {"bytes", workspace.getBytes()}};
   if (auto pool = llvm::dyn_cast<kernel::KvPoolType>(type))
     return Object{{"kind", "pool"},
                   {"element", std::string(pool.info().name)},
@@ -115,6 +117,7 @@ private:
              const std::string &text) {
     KernelModule module(text);
     for (kernel::FuncOp kernel : module.kernels) {
+      addWorkspace(kernel);
       auto program = emitKernel(kernel, options);
       if (mlir::failed(program)) {
         failed = true;
@@ -124,8 +127,6 @@ private:
       Array operands, variants;
       for (mlir::Type type : kernel.getArgumentTypes())
         operands.push_back(describe(type));
-      if (int64_t bytes = workspaceBytes(kernel))
-        operands.push_back(Object{{"kind", "workspace"}, {"bytes", bytes}});
       for (const CudaVariant &variant : program->variants)
         if (!variant.isIdle())
           variants.push_back(describe(variant));

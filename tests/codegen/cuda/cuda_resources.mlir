@@ -173,9 +173,24 @@ kernel.func @fp8_products(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x143
   kernel.return
 }
 
-// The kernels that find ids of rows of logits; they are not made from IR.
-// RUN: print-cuda-kernels sampling 128256 sm_90a | FileCheck %s --check-prefix=SAMPLING
-// SAMPLING:      argmax: 22 registers, 0 bytes spilled, 64 + 0 bytes shared{{$}}
-// SAMPLING-NEXT: argmax_finish: 12 registers, 0 bytes spilled, 0 + 0 bytes shared{{$}}
-// SAMPLING-NEXT: draw_weigh: 30 registers, 0 bytes spilled, 12288 + 0 bytes shared{{$}}
-// SAMPLING-NEXT: draw_ids: 79 registers, 0 bytes spilled, 20792 + 0 bytes shared{{$}}
+// What finds ids of rows of logits.
+// CHECK:      argmax: 22 registers, 0 bytes spilled, 64 + 0 bytes shared{{$}}
+kernel.func @argmax(%l: !kernel.rows<128256, f32>, %k: !kernel.rows<1, key>) {
+  kernel.argmax %l : !kernel.rows<128256, f32> keys %k : !kernel.rows<1, key>
+  kernel.return
+}
+// CHECK-NEXT: argmax_finish: 12 registers, 0 bytes spilled, 0 + 0 bytes shared{{$}}
+kernel.func @argmax_finish(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) {
+  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
+  kernel.return
+}
+// CHECK-NEXT: draw_weigh: 30 registers, 0 bytes spilled, 12288 + 0 bytes shared{{$}}
+kernel.func @draw_weigh(%l: !kernel.rows<128256, f32>, %k: !kernel.rows<1, key>, %s: !kernel.rows<16320, bytes>) {
+  kernel.draw_weigh %l, %k : !kernel.rows<128256, f32>, !kernel.rows<1, key> sums %s : !kernel.rows<16320, bytes>
+  kernel.return
+}
+// CHECK-NEXT: draw_ids: 79 registers, 0 bytes spilled, 20792 + 0 bytes shared{{$}}
+kernel.func @draw_ids(%l: !kernel.rows<128256, f32>, %k: !kernel.rows<1, key>, %s: !kernel.rows<16320, bytes>, %i: !kernel.rows<1, i32>) {
+  kernel.draw_ids %l, %k : !kernel.rows<128256, f32>, !kernel.rows<1, key> sums %s : !kernel.rows<16320, bytes> outs(%i : !kernel.rows<1, i32>)
+  kernel.return
+}

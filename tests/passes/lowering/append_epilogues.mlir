@@ -30,7 +30,7 @@ kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !ker
   kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 128 persistent
@@ -43,5 +43,7 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
     plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
   }
-  plan.step @layer kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @layer kv 0
+  }
 }

@@ -26,7 +26,7 @@ kernel.func @normed(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !k
   kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> q_norm %n : !lm.weight<64, f32> k_norm %n : !lm.weight<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 128 persistent
@@ -39,7 +39,9 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
     plan.launch @normed [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.weight<@n>, #plan.kv]
   }
-  plan.step @layer kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @layer kv 0
+  }
 }
 
 // -----
@@ -61,7 +63,7 @@ kernel.func @f32(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kern
   kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f32>
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 128 persistent
@@ -74,7 +76,9 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
     plan.launch @f32 [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
   }
-  plan.step @layer kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @layer kv 0
+  }
 }
 
 // -----
@@ -97,7 +101,7 @@ kernel.func @partial(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !
   kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 128 persistent
@@ -110,7 +114,9 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
     plan.launch @partial [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
   }
-  plan.step @layer kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @layer kv 0
+  }
 }
 
 // -----
@@ -136,7 +142,7 @@ kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !ker
   kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 128 persistent
@@ -155,8 +161,10 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @attend [#plan.buffer<@k>, #plan.kv, #plan.buffer<@x>]
     plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
   }
-  plan.step @swapped kv 0
-  plan.step @between kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @swapped kv 0
+    plan.step @between kv 0
+  }
 }
 
 // -----
@@ -182,7 +190,7 @@ kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !ker
   kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @q} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 128 persistent
@@ -196,5 +204,7 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
     plan.launch @attend [#plan.buffer<@v>, #plan.kv, #plan.buffer<@x>]
   }
-  plan.step @layer kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @layer kv 0
+  }
 }

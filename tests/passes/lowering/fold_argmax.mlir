@@ -1,4 +1,4 @@
-// The head gets a buffer of keys that outlives the step; the program says which.
+// The head gets a buffer of keys that outlives the step; the entry says which.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{maxima})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
 
@@ -7,9 +7,9 @@
 // MAXIMA-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>, %[[MAXIMA:[^:]+]]: !kernel.rows<1, f32>) {
 // MAXIMA:         keys %[[KEYS]] : !kernel.rows<1, key> maxima %[[MAXIMA]] : !kernel.rows<1, f32> attributes
 // MAXIMA:       plan.program @p attributes {
-// MAXIMA-SAME:    maxima = @logit_maxima
 // MAXIMA-DAG:   plan.buffer @logit_maxima per_row 128 persistent
 // MAXIMA:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>, #plan.buffer<@logit_maxima>]
+// MAXIMA:       plan.output maxima f32 @logit_maxima
 
 // CHECK-DAG:   [Passed] head_argmax | Category:fusion | Remark="found by the head in steps of at most 32 rows"
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="2 launches write the logits"
@@ -18,9 +18,11 @@
 // CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
 // CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, keys_up_to = 32 : i64}
 // CHECK:       plan.program @p attributes {
-// CHECK-SAME:    greedy_keys = @greedy_keys, greedy_keys_up_to = 32 : i64
 // CHECK:       plan.buffer @greedy_keys per_row 64 persistent
 // CHECK:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>]
+// CHECK:       plan.entry @generate modes [logits, greedy] {
+// CHECK:         plan.output logits f32 @y
+// CHECK-NEXT:    plan.output keys key @greedy_keys
 kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
@@ -28,14 +30,17 @@ kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<32x64, bf16>
   plan.buffer @n per_row 128
   plan.buffer @y per_row 128
   plan.section @end {
     plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>]
   }
-  plan.step @end
+  plan.entry @generate modes [logits] {
+    plan.step @end
+    plan.output logits f32 @y
+  }
 }
 
 // -----
@@ -57,7 +62,7 @@ kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<32x64, bf16>
   plan.buffer @n per_row 128
   plan.buffer @y per_row 128
@@ -65,7 +70,10 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
     plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>]
     plan.launch @negate [#plan.buffer<@y>, #plan.buffer<@y>]
   }
-  plan.step @end
+  plan.entry @generate modes [logits] {
+    plan.step @end
+    plan.output logits f32 @y
+  }
 }
 
 // -----
@@ -78,11 +86,14 @@ kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.buffer @n per_row 128
   plan.buffer @y per_row 128
   plan.section @end {
     plan.launch @negate [#plan.buffer<@n>, #plan.buffer<@y>]
   }
-  plan.step @end
+  plan.entry @generate modes [logits] {
+    plan.step @end
+    plan.output logits f32 @y
+  }
 }

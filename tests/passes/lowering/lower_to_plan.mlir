@@ -49,9 +49,11 @@
 // CHECK-NEXT:    plan.launch @linear_0
 // CHECK-NEXT:  }
 // CHECK:       plan.kv_slot heads 2 dim 16 of "f16" window 32 page 4096
+// CHECK-NEXT:  plan.entry @generate modes [logits] {
 // CHECK-NEXT:  plan.step @begin
 // CHECK-NEXT:  plan.step @layer layer 0 kv 0 weights [@n1, @wq,
 // CHECK-NEXT:  plan.step @end
+// CHECK-NEXT:  plan.output logits f32 @
 // CHECK-NOT: lm.model
 
 // On GPUs every projection reads bf16 rows, which who makes them writes: no launch converts.

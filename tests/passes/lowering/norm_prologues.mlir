@@ -60,7 +60,7 @@ kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %r: 
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @y} {
+plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @w : !lm.weight<64, f32>
   plan.weight @m : !lm.weight<32x64, bf16>
   plan.buffer @x per_token 256 persistent
@@ -76,6 +76,8 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
     plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
     plan.launch @widen [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@z>, #plan.buffer<@y>]
   }
-  plan.step @layer weights [@w, @m, @m, @m]
-  plan.step @plain weights [@w, @m]
+  plan.entry @generate modes [logits] {
+    plan.step @layer weights [@w, @m, @m, @m]
+    plan.step @plain weights [@w, @m]
+  }
 }

@@ -36,7 +36,7 @@ kernel.func @residual(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @z} {
+plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @m : !lm.weight<64x64, bf16>
   plan.buffer @x per_token 256 persistent
   plan.buffer @n per_token 128
@@ -56,8 +56,10 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
     plan.launch @select [#plan.buffer<@x>, #plan.buffer<@n>]
     plan.launch @residual [#plan.buffer<@n>, #plan.layer_weight<0>, #plan.buffer<@z>, #plan.buffer<@z>]
   }
-  plan.step @two_outputs weights [@m]
-  plan.step @in_place weights [@m]
-  plan.step @unread
-  plan.step @counts weights [@m]
+  plan.entry @generate modes [logits] {
+    plan.step @two_outputs weights [@m]
+    plan.step @in_place weights [@m]
+    plan.step @unread
+    plan.step @counts weights [@m]
+  }
 }

@@ -40,7 +40,7 @@ kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<40x64, f32>, %y: !ke
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @l} {
+plan.program @p attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @w : !lm.weight<40x64, f32>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 256
@@ -58,8 +58,10 @@ plan.program @p attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, m
     plan.launch @head [#plan.buffer<@y>, #plan.weight<@w>, #plan.buffer<@l>]
   }
   plan.kv_slot heads 1 dim 64 of "f16" window 0 page 8192
-  plan.step @begin
-  plan.step @layer weights [@n]
-  plan.step @layer weights [@n]
-  plan.step @end kv 0
+  plan.entry @generate modes [logits] {
+    plan.step @begin
+    plan.step @layer weights [@n]
+    plan.step @layer weights [@n]
+    plan.step @end kv 0
+  }
 }

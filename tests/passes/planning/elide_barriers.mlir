@@ -12,7 +12,7 @@ kernel.func @copy(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @d} {
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.buffer @a per_token 256
   plan.buffer @b per_token 256
   plan.buffer @c per_token 256
@@ -21,5 +21,28 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
     plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]
     plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@c>]
     plan.launch @copy [#plan.buffer<@c>, #plan.buffer<@d>]
+  }
+}
+
+// Each case is a list of its own, which ends with a barrier: the second begins with nothing written.
+// CHECK-LABEL: plan.program @cases
+// CHECK:       plan.case when [mode = greedy] {
+// CHECK-NEXT:    plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]{{$}}
+// CHECK:       plan.case {
+// CHECK-NEXT:    plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@c>] no_barrier
+// CHECK-NEXT:    plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@d>]{{$}}
+plan.program @cases attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @a per_token 256
+  plan.buffer @b per_token 256
+  plan.buffer @c per_token 256
+  plan.buffer @d per_token 256
+  plan.section @s {
+    plan.case when [mode = greedy] {
+      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]
+    }
+    plan.case {
+      plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@c>]
+      plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@d>]
+    }
   }
 }

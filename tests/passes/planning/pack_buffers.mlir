@@ -17,7 +17,7 @@ kernel.func @copy(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   }
   kernel.return
 }
-plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64, logits = @d} {
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.buffer @a per_token 256
   plan.buffer @b per_token 256
   plan.buffer @c per_token 256
@@ -29,5 +29,40 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
     plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@c>]
     plan.launch @copy [#plan.buffer<@c>, #plan.buffer<@e>]
     plan.launch @copy [#plan.buffer<@e>, #plan.buffer<@d>]
+  }
+}
+
+// Cases of a section share its time: b of one and c of the other are never there together. An output stays to the end of the
+// step: nobody may lie over d, though its last launch is in the first section.
+// CHECK-LABEL: plan.program @cases
+// CHECK-SAME:  lower_bound = array<i64: 512, 512, 0>
+// CHECK-SAME:  peak = array<i64: 512, 512, 0>
+// CHECK-DAG:   plan.buffer @b per_token 256 at [[AT:[0-9]+]]
+// CHECK-DAG:   plan.buffer @c per_token 256 at [[AT]]
+// CHECK-DAG:   plan.buffer @d per_row 256 at 0
+// CHECK-DAG:   plan.buffer @e per_row 256 at 256
+plan.program @cases attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @a per_token 256 persistent
+  plan.buffer @b per_token 256
+  plan.buffer @c per_token 256
+  plan.buffer @d per_row 256
+  plan.buffer @e per_row 256
+  plan.section @first {
+    plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@d>]
+  }
+  plan.section @second {
+    plan.case when [mode = greedy] {
+      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]
+      plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@a>]
+    }
+    plan.case {
+      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@c>]
+      plan.launch @copy [#plan.buffer<@c>, #plan.buffer<@e>]
+    }
+  }
+  plan.entry @generate modes [logits, greedy] {
+    plan.step @first
+    plan.step @second
+    plan.output logits f32 @d
   }
 }

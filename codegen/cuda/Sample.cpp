@@ -1,0 +1,79 @@
+//===- Sample.cpp - Ids of logits rows, for GPUs ---------------------------===//
+//
+// kernel.argmax, argmax_finish, draw_weigh and draw_ids: a block takes a piece of a row or a row (device/sample.cuh,
+// device/draw.cuh).
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/Emitters.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cuda;
+
+LogicalResult ingot::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
+  constexpr uint32_t threads = 256;
+  k.include("sample.cuh");
+  k.name(op.getLogits(), "logits");
+  k.name(op.getKeys(), "keys", /*written=*/true);
+  if (op.getIdleUpTo())
+    k.addIdle("", threads, LaunchExtent::Rows, *op.getIdleUpTo());
+  k.open("", threads).grid[0] = {LaunchExtent::Rows, 16, 1};
+  k.line("SHARED(u64, best, [kArgmaxWarps]);");
+  k.line("argmax_piece<{0}>(logits, keys, batch, best);", op.getLogits().getType().getN());
+  k.close();
+  return success();
+}
+
+LogicalResult ingot::cuda::emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op) {
+  k.include("sample.cuh");
+  k.name(op.getKeys(), "keys", /*written=*/true);
+  k.name(op.getIds(), "ids", /*written=*/true);
+  k.open("", 32).grid[0] = {LaunchExtent::Rows, 1, 32};
+  k.line("argmax_ids<32>(keys, ids, batch);");
+  k.close();
+  return success();
+}
+
+int64_t ingot::cuda::drawSumsBytes(int64_t vocabulary) { // device/draw.cuh: DrawSums
+  const int64_t bins = 1024, blocks = (vocabulary + 255) / 256;
+  return roundUp(bins * 8 + 8 + blocks * 8 + bins * 4, 64);
+}
+
+/// Says whose sums they are; the text asserts that both sides mean the same bytes.
+static LogicalResult nameSums(KernelText &k, Operation *op, Value logits, Value sums) {
+  const int64_t width = cast<kernel::RowsType>(logits.getType()).getN(),
+                bytes = cast<kernel::RowsType>(sums.getType()).getN();
+  if (bytes != drawSumsBytes(width))
+    return op->emitOpError("expects sums of ") << drawSumsBytes(width) << " bytes, got " << bytes;
+  k.include("draw.cuh");
+  k.line("");
+  k.line("static_assert(round_up(sizeof(DrawSums<{0}>), 64) == {1});", width, bytes);
+  k.name(logits, "logits");
+  k.name(sums, "sums", /*written=*/true);
+  return success();
+}
+
+LogicalResult ingot::cuda::emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op) {
+  if (failed(nameSums(k, op, op.getLogits(), op.getSums())))
+    return failure();
+  k.name(op.getKeys(), "keys");
+  k.open("", 256).grid[0] = {LaunchExtent::Rows, 32, 1};
+  k.line("SHARED(u64, mass, [kDrawBins]);");
+  k.line("SHARED(u32, count, [kDrawBins]);");
+  k.line("weigh_piece<{0}>(logits, keys, sums, batch, mass, count);",
+         op.getLogits().getType().getN());
+  k.close();
+  return success();
+}
+
+LogicalResult ingot::cuda::emitDrawIds(KernelText &k, kernel::DrawIdsOp op) {
+  if (failed(nameSums(k, op, op.getLogits(), op.getSums())))
+    return failure();
+  k.name(op.getKeys(), "keys", /*written=*/true);
+  k.name(op.getIds(), "ids", /*written=*/true);
+  k.open("", 512, /*allRegisters=*/true).grid[0] = {LaunchExtent::Rows, 1, 1};
+  k.line("SHARED(DrawScratch, scratch, [1]);");
+  k.line("draw_rows<{0}>(logits, keys, sums, ids, batch, scratch[0]);",
+         op.getLogits().getType().getN());
+  k.close();
+  return success();
+}

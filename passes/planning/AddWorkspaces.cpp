@@ -1,0 +1,51 @@
+//===- AddWorkspaces.cpp - Memory that kernels ask for beside their operands ===//
+//
+// Attention over long contexts is shared among blocks, which hand on what they found (docs/gpu.md). One buffer
+// does for all launches of a program: each both reads and writes it, so that a barrier stands between any two.
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/CudaCodegen.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_ADDWORKSPACESPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+constexpr StringLiteral kWorkspace = "workspace";
+
+struct AddWorkspaces : ingot::impl::AddWorkspacesPassBase<AddWorkspaces> {
+  void runOnOperation() override {
+    int64_t bytes = 0;
+    llvm::StringSet<> asked;
+    for (auto fn : getOperation().getOps<kernel::FuncOp>())
+      if (int64_t own = cuda::addWorkspace(fn)) {
+        bytes = std::max(bytes, own);
+        asked.insert(fn.getSymName());
+      }
+    if (asked.empty())
+      return;
+    for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+      auto b = OpBuilder::atBlockBegin(&program.getBody().front());
+      // It stays as the last step left it, with its counters at 0.
+      plan::BufferOp::create(b, program.getLoc(), kWorkspace, plan::BufferClass::Fixed,
+                             roundUp(bytes, 64), IntegerAttr(), /*persistent=*/true);
+      Attribute buffer = plan::BufferRefAttr::get(
+          &getContext(), FlatSymbolRefAttr::get(&getContext(), kWorkspace));
+      program.walk([&](plan::LaunchOp launch) {
+        if (!asked.contains(launch.getKernel()))
+          return;
+        SmallVector<Attribute> passed(launch.getArgs().getValue());
+        passed.push_back(buffer);
+        launch.setArgsAttr(b.getArrayAttr(passed));
+      });
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,156 @@
+//===- FindIds.cpp - Steps that leave ids instead of logits ---------------===//
+//
+//   section ids    mode = greedy   argmax (unless the head raised the keys) ▶ argmax_finish
+//                  mode = drawn    argmax ▶ draw_weigh ▶ draw_ids
+//                  else            nothing: the host wants the logits
+//
+// The last step of the entry. Keys and sums are 0 between steps, whoever reads them last sets them back; ids stay
+// for the step after, which may begin with them. So all three outlive the step.
+//===----------------------------------------------------------------------===//
+#include "codegen/cuda/CudaCodegen.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_FINDIDSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using kernel::RowKind;
+using kernel::RowsType;
+
+namespace {
+
+/// Rows of a buffer, as kernels see them.
+struct RowBuffer {
+  RowsType type;
+  FlatSymbolRefAttr symbol;
+};
+
+/// The section of one entry under construction.
+class IdSection {
+public:
+  IdSection(plan::ProgramOp program, plan::EntryOp entry)
+      : program(program), entry(entry), module(program->getParentOfType<ModuleOp>()),
+        context(program.getContext()), loc(program.getLoc()) {}
+
+  void build() {
+    const int64_t vocabulary = program.getVocab();
+    const RowBuffer logits{RowsType::get(context, vocabulary, RowKind::F32),
+                           entry.outputOf(plan::OutputRole::Logits).getBufferAttr()};
+    RowBuffer keys{RowsType::get(context, 1, RowKind::Key), {}};
+    if (plan::OutputOp raised = entry.outputOf(plan::OutputRole::Keys))
+      keys.symbol = raised.getBufferAttr();
+    else
+      keys = buffer("greedy_keys", keys.type);
+    const RowBuffer ids = buffer("greedy_ids", RowsType::get(context, 1, RowKind::I32)),
+                    sums =
+                        buffer("draw_sums", RowsType::get(context, cuda::drawSumsBytes(vocabulary),
+                                                          RowKind::Bytes));
+    IntegerAttr folded = rowsRaised(keys);
+
+    OpBuilder b(entry);
+    auto section = plan::SectionOp::create(b, loc, "ids");
+    section.getBody().emplaceBlock();
+    auto greedy = addCase(section, plan::Mode::Greedy), drawn = addCase(section, plan::Mode::Drawn);
+    addCase(section, std::nullopt);
+
+    for (plan::CaseOp one : {greedy, drawn})
+      launch(one, "argmax", {logits, keys}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+        kernel::ArgmaxOp::create(b, args[0], args[1], folded);
+      });
+    launch(greedy, "argmax_finish", {keys, ids}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+      kernel::ArgmaxFinishOp::create(b, args[0], args[1]);
+    });
+    launch(drawn, "draw_weigh", {logits, keys, sums},
+           [&](ImplicitLocOpBuilder &b, ValueRange args) {
+             kernel::DrawWeighOp::create(b, args[0], args[1], args[2]);
+           });
+    launch(drawn, "draw_ids", {logits, keys, sums, ids},
+           [&](ImplicitLocOpBuilder &b, ValueRange args) {
+             kernel::DrawIdsOp::create(b, args[0], args[1], args[2], args[3]);
+           });
+
+    OpBuilder behind = OpBuilder::atBlockBegin(&entry.getBody().front());
+    for (plan::StepOp step : entry.getBody().getOps<plan::StepOp>())
+      behind.setInsertionPointAfter(step);
+    plan::StepOp::create(behind, loc, FlatSymbolRefAttr::get(section.getSymNameAttr()), ArrayAttr(),
+                         IntegerAttr(), IntegerAttr());
+    entry.addOutput(plan::OutputRole::Ids, plan::Encoding::I32, ids.symbol);
+    entry.addMode(plan::Mode::Greedy);
+    entry.addMode(plan::Mode::Drawn);
+  }
+
+private:
+  RowBuffer buffer(StringRef name, RowsType type) {
+    auto b = OpBuilder::atBlockBegin(&program.getBody().front());
+    plan::BufferOp::create(b, loc, name, plan::BufferClass::PerRow, roundUp(type.rowBytes(), 64),
+                           IntegerAttr(), /*persistent=*/true);
+    return {type, FlatSymbolRefAttr::get(context, name)};
+  }
+
+  /// Up to how many rows a projection raises the keys; null: none does.
+  IntegerAttr rowsRaised(const RowBuffer &keys) {
+    IntegerAttr rows;
+    Attribute passed = plan::BufferRefAttr::get(context, keys.symbol);
+    program.walk([&](plan::LaunchOp launch) {
+      auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+      auto head = dyn_cast<kernel::MatmulOp>(fn.structuredOp());
+      if (head && head.getKeys() && llvm::is_contained(launch.getArgs(), passed))
+        rows = head.getKeysUpToAttr();
+    });
+    return rows;
+  }
+
+  plan::CaseOp addCase(plan::SectionOp section, std::optional<plan::Mode> mode) {
+    auto b = OpBuilder::atBlockEnd(&section.getBody().front());
+    plan::WhenAttr when;
+    if (mode)
+      when = plan::WhenAttr::get(context, {{plan::Quantity::Mode, static_cast<uint32_t>(*mode)}});
+    auto one = plan::CaseOp::create(b, loc, when);
+    one.getBody().emplaceBlock();
+    return one;
+  }
+
+  /// Launches the kernel of that name, which is made where there is none yet.
+  void launch(plan::CaseOp in, StringRef name, ArrayRef<RowBuffer> operands,
+              llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> body) {
+    SmallVector<Type> types;
+    SmallVector<Attribute> passed;
+    for (const RowBuffer &operand : operands) {
+      types.push_back(operand.type);
+      passed.push_back(plan::BufferRefAttr::get(context, operand.symbol));
+    }
+    if (!module.lookupSymbol(name)) {
+      ImplicitLocOpBuilder b(loc, program); // kernels stand before the program
+      auto fn = kernel::FuncOp::create(b, name, b.getFunctionType(types, {}));
+      Block &block = fn.getBody().emplaceBlock();
+      block.addArguments(types, SmallVector<Location>(types.size(), loc));
+      b.setInsertionPointToStart(&block);
+      body(b, block.getArguments());
+      kernel::ReturnOp::create(b);
+    }
+    auto b = OpBuilder::atBlockEnd(&in.getBody().front());
+    plan::LaunchOp::create(b, loc, name, b.getArrayAttr(passed), /*no_barrier=*/false);
+  }
+
+  plan::ProgramOp program;
+  plan::EntryOp entry;
+  ModuleOp module;
+  MLIRContext *context;
+  Location loc;
+};
+
+struct FindIds : ingot::impl::FindIdsPassBase<FindIds> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<plan::ProgramOp>())
+      if (plan::EntryOp entry = program.generateEntry(); entry &&
+                                                         entry.outputOf(plan::OutputRole::Logits) &&
+                                                         !entry.outputOf(plan::OutputRole::Ids))
+        IdSection(program, entry).build();
+  }
+};
+} // namespace
