@@ -49,6 +49,16 @@ LogicalResult WeightOp::verify() {
     return emitOpError("expects a source tensor or values");
   if (type.isVector() && !type.numeric().isFloat()) // weight_c3
     return emitOpError("expects a vector to be of a float format, got ") << type;
+  if (getSource() && isa<RowsAttr>(*getSource())) {
+    int64_t rows = 0;
+    for (const TensorRows &part : rowsOf(*getSource())) {
+      if (part.order.loops.empty())
+        return success(); // how many there are, the checkpoint says
+      rows += part.order.count(0);
+    }
+    if (rows != type.rows()) // weight_c4
+      return emitOpError("expects ") << type.rows() << " rows, its source has " << rows;
+  }
   return success();
 }
 
