@@ -187,7 +187,7 @@ lm::WeightOp ModelBuilder::weight(StringRef symbol, ArrayRef<TensorRows> parts,
   Attribute source = lm::sourceOf(&context, parts);
   if (checkpoint.tensors.empty()) {
     bool ofLayer =
-        extents.size() == 2 && StringRef(parts.front().tensor).starts_with("model.layers.");
+        extents.size() == 2 && StringRef(parts.front().tensor).starts_with(shape.names.layers);
     return addWeight(symbol, extents, ofLayer ? checkpoint.layerFormat.value_or(dtype) : dtype,
                      source);
   }
@@ -198,8 +198,8 @@ lm::WeightOp ModelBuilder::weight(StringRef symbol, ArrayRef<TensorRows> parts,
 std::string ModelBuilder::sourceOf(int64_t layer, const LayerTensor &tensor,
                                    StringRef ending) const {
   bool gguf = checkpoint.container == import::Container::Gguf;
-  return line(gguf ? "blk." : "model.layers.", layer, '.', (gguf ? tensor.gguf : tensor.hf).str(),
-              ending.str());
+  return line(gguf ? "blk." : shape.names.layers.str(), layer, '.',
+              (gguf ? tensor.gguf : tensor.hf).str(), ending.str());
 }
 
 static std::string symbolOf(int64_t layer, StringRef role) {
@@ -273,7 +273,7 @@ lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSo
 bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
   int64_t layer;
   return checkpoint.container == import::Container::Safetensors &&
-         tensor.consume_front("model.layers.") && !tensor.consumeInteger(10, layer) &&
+         tensor.consume_front(shape.names.layers) && !tensor.consumeInteger(10, layer) &&
          tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
 }
 
@@ -437,9 +437,14 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
       builder, named("layers"), hiddenType, kvType, x, kv, batch, builder.getArrayAttr(kindSymbols),
       builder.getArrayAttr(layerWeights), builder.getDenseI64ArrayAttr(slots));
   x = lm::SelectRowsOp::create(builder, named("select_rows"), hiddenType, layers.getY(), batch);
-  x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
-                            f32(entry.normEps), builder.getI64IntegerAttr(1),
-                            f32(entry.normWeightOffset));
+  if (entry.norm == Norm::Layer)
+    x = lm::LayerNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
+                                entry.outputNormBias ? get(entry.outputNormBias) : Value(),
+                                f32(entry.normEps));
+  else
+    x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
+                              f32(entry.normEps), builder.getI64IntegerAttr(1),
+                              f32(entry.normWeightOffset));
   Value logits =
       lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output), Value());
   if (entry.softcap > 0)

@@ -24,9 +24,16 @@
 
 namespace ingot::models {
 
+/// What checkpoints of safetensors call the tensors that every model has. Those of GGUF have one name each.
+struct HfNames {
+  llvm::StringLiteral layers = "model.layers.", embedding = "model.embed_tokens.weight",
+                      outputNorm = "model.norm", output = "lm_head.weight";
+};
+
 struct ModelShape {
   llvm::StringRef family;
   int64_t vocab, hidden, context;
+  HfNames names = {};
 };
 
 /// The weights of one layer, in the order of the kind's arguments.
@@ -40,12 +47,13 @@ private:
 };
 
 /// A weight of a layer, and the tensor that holds it in both containers' words, without the ending
-/// ".weight" or ".bias": blk.<i>.<gguf> and model.layers.<i>.<hf>.
+/// ".weight" or ".bias": blk.<i>.<gguf> and model.layers.<i>.<hf> (HfNames::layers).
 struct LayerTensor {
   llvm::StringLiteral role, gguf, hf;
 };
 
 enum class Bias { None, IfPresent, Required };
+enum class Norm { Rms, Layer };
 
 struct AttentionShape {
   int64_t heads, kvHeads;
@@ -64,12 +72,16 @@ public:
 
   mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                       double weightOffset = 0);
-  /// Adds the bias "<role>_bias" if the layer has one.
+  /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
+  mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps);
   mlir::Value linear(mlir::Value value, llvm::StringRef role);
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style);
   /// Appends k and v, then attends.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
   mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
+  /// down(activation(up(value))) with roles ffn_up, ffn_down.
+  mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
   /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down.
   mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation);
 
@@ -87,7 +99,9 @@ private:
 /// What surrounds the layers: embedding, final norm, head.
 struct EntryWeights {
   lm::WeightOp embedding, outputNorm;
-  lm::WeightOp output; ///< the embedding again where they are tied
+  lm::WeightOp outputNormBias; ///< of a layer norm; may be null
+  lm::WeightOp output;         ///< the embedding again where they are tied
+  Norm norm = Norm::Rms;
   double embeddingScale = 1;
   double normEps = 1e-5, normWeightOffset = 0;
   double softcap = 0; ///< of the logits; 0: none
@@ -98,6 +112,7 @@ public:
   ModelBuilder(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                const ModelShape &shape);
 
+  const HfNames &names() const { return shape.names; }
   bool hasTensor(llvm::StringRef source) const;
   /// Takes the tensor `source` of exactly this shape as the weight @symbol. Matrices keep
   /// their format; vectors become f32 and must be of a float format.

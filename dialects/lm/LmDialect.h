@@ -42,6 +42,8 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
 std::vector<TensorRows> rowsOf(mlir::Attribute source);
 /// The `source` of a weight made of these parts.
 mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);
+/// A norm of whole rows (not of heads), of whatever kind: one operand of rows, then vectors.
+bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";
 } // namespace ingot::lm

@@ -199,6 +199,21 @@ LogicalResult RmsNormOp::verify() {
   return expectVector(*this, getWeight().getType(), width / heads, "the weight"); // rms_norm_c2
 }
 
+LogicalResult LayerNormOp::verify() {
+  if (failed(expectRows(*this, getX(), "x")) ||
+      failed(expectVector(*this, getWeight().getType(), widthOf(getX()),
+                          "the weight"))) // layer_norm_c1
+    return failure();
+  if (getBias()) // layer_norm_c2
+    return expectVector(*this, getBias().getType(), widthOf(getX()), "the bias");
+  return success();
+}
+
+bool lm::isRowNorm(Operation *op) {
+  auto norm = dyn_cast<RmsNormOp>(op);
+  return isa<LayerNormOp>(op) || (norm && norm.getHeads() == 1);
+}
+
 LogicalResult LinearOp::verify() {
   WeightType weight = getWeight().getType();
   if (weight.isVector() || widthOf(getX()) != weight.columns()) // linear_c1

@@ -137,6 +137,14 @@ def Lm_RmsNormOp : Lm_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def Lm_LayerNormOp : Lm_Op<"layer_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * weight (+ bias), per row";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, F32Attr:$eps);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $weight (`,` $bias^ `:` type($bias))? attr-dict `:` type($x) `,` type($weight)";
+  let hasVerifier = 1;
+}
+
 def Lm_LinearOp : Lm_Op<"linear", [Pure]> {
   let summary = "y[t][n] = sum_k weight[n][k] x[t][k] (+ bias[n])";
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias);

@@ -28,6 +28,10 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
       -> (tensor<?x64xf32>, !lm.kv) {
     // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    // CHECK: lm.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> {eps = 9.99999974E-6 : f32} : tensor<?x64xf32>, <64, f32>
+    %ln = lm.layer_norm %0, %n, %bias : !lm.weight<64, f32> {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    // CHECK: lm.layer_norm %{{.*}}, %{{.*}} {eps
+    %ln2 = lm.layer_norm %ln, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, <64x64, q4_1> -> tensor<?x64xf32>
     %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     // CHECK: lm.linear
