@@ -13,7 +13,8 @@ void models::readGgufSizes(Config &config, const import::Checkpoint &checkpoint,
   to.kvHeads = config.countOr("attention.head_count_kv", to.heads);
   to.headDim = config.countOr("attention.key_length", to.hidden / to.heads);
   config.requireCount("attention.value_length", to.headDim);
-  to.eps = config.positive("attention.layer_norm_rms_epsilon");
+  to.eps = config.positive(to.norm == Norm::Layer ? "attention.layer_norm_epsilon"
+                                                  : "attention.layer_norm_rms_epsilon");
   to.tied = !checkpoint.find("output.weight");
   to.attentionBias = to.mlpBias = Bias::IfPresent;
   // Older files have no vocabulary size: the embedding's rows say it.
@@ -48,16 +49,19 @@ void models::takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, 
 
 EntryWeights models::takeEmbedding(ModelBuilder &model, const Decoder &m, bool gguf) {
   EntryWeights entry;
-  entry.embedding = model.weight(
-      "token_embd", gguf ? "token_embd.weight" : "model.embed_tokens.weight", {m.vocab, m.hidden});
+  const llvm::StringRef source = gguf ? "token_embd.weight" : model.names().embedding.data();
+  entry.embedding = model.weight("token_embd", source, {m.vocab, m.hidden});
+  entry.norm = m.norm;
   entry.normEps = m.eps;
   return entry;
 }
 
 void models::takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m, bool gguf) {
-  entry.outputNorm =
-      model.weight("output_norm", gguf ? "output_norm.weight" : "model.norm.weight", {m.hidden});
-  const char *output = gguf ? "output.weight" : "lm_head.weight";
+  const std::string norm = gguf ? "output_norm" : model.names().outputNorm.str();
+  entry.outputNorm = model.weight("output_norm", norm + ".weight", {m.hidden});
+  if (m.norm == Norm::Layer)
+    entry.outputNormBias = model.weight("output_norm_bias", norm + ".bias", {m.hidden});
+  const llvm::StringRef output = gguf ? "output.weight" : model.names().output.data();
   entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
                         : model.weight("output", output, {m.vocab, m.hidden});
 }

@@ -18,6 +18,7 @@ struct Decoder {
   bool tied;  ///< the head is the embedding
   lm::ActivationKind activation;
   Bias attentionBias, mlpBias;
+  Norm norm = Norm::Rms; ///< of the output; set before readGgufSizes, whose eps follows it
 };
 
 constexpr LayerTensor kAttnNorm = {"attn_norm", "attn_norm", "input_layernorm"};

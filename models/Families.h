@@ -7,6 +7,8 @@ namespace ingot::models {
 
 ImportedModel importLlama(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                           Error &why);
+ImportedModel importGptNeox(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+                            Error &why);
 ImportedModel importGemma3(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                            Error &why);
 

@@ -14,9 +14,12 @@ static constexpr llvm::StringLiteral kLlama[] = {"llama", "LlamaForCausalLM", "M
                                                  "mistral"};
 static constexpr llvm::StringLiteral kGemma3[] = {"gemma3", "Gemma3ForCausalLM", "gemma3_text"};
 
+static constexpr llvm::StringLiteral kGptNeox[] = {"gptneox", "GPTNeoXForCausalLM", "gpt_neox"};
+
 static constexpr Family kFamilies[] = {
     {"llama", kLlama, importLlama},
     {"gemma3", kGemma3, importGemma3},
+    {"gptneox", kGptNeox, importGptNeox},
 };
 
 llvm::ArrayRef<Family> models::families() { return kFamilies; }

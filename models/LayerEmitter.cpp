@@ -26,6 +26,12 @@ Value LayerEmitter::rmsNorm(Value value, StringRef role, double eps, int64_t hea
                                f32(builder, weightOffset));
 }
 
+Value LayerEmitter::layerNorm(Value value, StringRef role, double eps) {
+  std::string biasRole = (role + "_bias").str();
+  return lm::LayerNormOp::create(builder, at(role), value.getType(), value, weight(role),
+                                 has(biasRole) ? weight(biasRole) : Value(), f32(builder, eps));
+}
+
 Value LayerEmitter::linear(Value value, StringRef role) {
   Value matrix = weight(role);
   std::string biasRole = (role + "_bias").str();
@@ -53,12 +59,19 @@ Value LayerEmitter::add(Value a, Value b) {
   return lm::AddOp::create(builder, at("residual"), a.getType(), a, b);
 }
 
-Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind activation) {
+Value LayerEmitter::activation(Value value, lm::ActivationKind kind) {
+  return lm::ActivationOp::create(builder, at("activation"), value.getType(), value,
+                                  lm::ActivationKindAttr::get(builder.getContext(), kind));
+}
+
+Value LayerEmitter::mlp(Value value, lm::ActivationKind kind) {
+  return linear(activation(linear(value, "ffn_up"), kind), "ffn_down");
+}
+
+Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind kind) {
   Value gate = linear(value, "ffn_gate");
   Value up = linear(value, "ffn_up");
-  Value active =
-      lm::ActivationOp::create(builder, at("activation"), gate.getType(), gate,
-                               lm::ActivationKindAttr::get(builder.getContext(), activation));
+  Value active = activation(gate, kind);
   Value product = lm::MulOp::create(builder, at("gated"), active.getType(), active, up);
   return linear(product, "ffn_down");
 }

@@ -1,8 +1,8 @@
 //===- ModelBuilder.cpp - Emitting lm, the part all families share --------===//
 #include "models/ModelBuilder.h"
 
-#include "compiler/import/Dequantize.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/RowSource.h"
 #include "models/ModelErrors.h"
 
 #include "mlir/IR/Verifier.h"
@@ -61,9 +61,15 @@ void ModelBuilder::refuse(Error error) {
 
 bool ModelBuilder::hasTensor(StringRef source) const { return checkpoint.find(source) != nullptr; }
 
-const import::Tensor *ModelBuilder::takeTensor(StringRef source, ArrayRef<int64_t> expected) {
-  taken.insert(source);
+/// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.
+const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<int64_t> expected,
+                                             bool alone) {
+  const std::string &source = part.tensor;
   const import::Tensor *tensor = checkpoint.find(source);
+  if (const import::UnreadTensor *other = checkpoint.findUnread(source)) {
+    refuseType(*other);
+    return nullptr;
+  }
   if (!tensor) {
     refuse(import::refuse(
         cause::tensorMissing, line("the checkpoint has no tensor ", inQuotes(source)),
@@ -72,10 +78,19 @@ const import::Tensor *ModelBuilder::takeTensor(StringRef source, ArrayRef<int64_
         "download the checkpoint again, all its files"));
     return nullptr;
   }
-  if (ArrayRef(tensor->shape) != expected) {
+  const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0;
+  ArrayRef<int64_t> found = tensor->shape;
+  const int64_t available = stack && found.size() == 3 ? found[1] : import::rowsOf(*tensor),
+                last = part.order.last(available);
+  const bool fits = found.size() == expected.size() + (stack ? 1 : 0) &&
+                    (expected.size() == 1 || found.back() == expected.back()) &&
+                    (!stack || part.matrix < found[0]) && last >= part.order.first &&
+                    last < available;
+  if (whole ? found != expected : !fits) {
+    std::string rows = whole ? "" : line(", from rows ", part.order.first, " to ", last, " of it");
     refuse(import::refuse(
         cause::tensorShape, line("the tensor ", inQuotes(source), " has the wrong shape"),
-        line("found ", printed(tensor->shape), ", the configuration gives ", printed(expected)),
+        line("found ", printed(found), ", the configuration gives ", printed(expected), rows),
         "take configuration and tensors from the same checkpoint"));
     return nullptr;
   }
@@ -89,57 +104,130 @@ const import::Tensor *ModelBuilder::takeTensor(StringRef source, ArrayRef<int64_
   return tensor;
 }
 
+/// Notes that the rows of a part have their reader. Returns how many they are, 0 after an error.
+int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &tensor) {
+  llvm::BitVector &rows = taken[tensor.name];
+  rows.resize(static_cast<unsigned>(import::rowsOf(tensor)));
+  const int64_t available = part.matrix >= 0 ? tensor.shape[1] : import::rowsOf(tensor),
+                before = part.matrix >= 0 ? part.matrix * available : 0,
+                count = part.order.count(available);
+  for (int64_t n = 0; n < count; ++n) {
+    const auto row = static_cast<unsigned>(before + part.order.at(n));
+    if (rows.test(row)) {
+      refuse({ExitCode::Internal, cause::rowsTwice,
+              line("row ", row, " of the tensor ", inQuotes(tensor.name), " is taken twice"),
+              line("by the ", shape.family.str(), " family, which declares nothing shared"),
+              "report this, with the checkpoint's name"});
+      return 0;
+    }
+    rows.set(row);
+  }
+  return count;
+}
+
+const import::Tensor *ModelBuilder::takeRows(ArrayRef<TensorRows> parts,
+                                             ArrayRef<int64_t> expected) {
+  int64_t rows = 0;
+  const import::Tensor *leading = nullptr;
+  for (const TensorRows &part : parts) {
+    const import::Tensor *tensor = findPart(part, expected, parts.size() == 1);
+    const int64_t count = tensor ? markTaken(part, *tensor) : 0;
+    if (!count)
+      return nullptr;
+    rows += count;
+    leading = leading ? leading : tensor;
+    if (tensor->format != leading->format) {
+      refuse(import::refuse(cause::tensorFormat,
+                            line("the tensors ", inQuotes(leading->name), " and ",
+                                 inQuotes(tensor->name), " are of different formats"),
+                            line("found ", numericFormat(leading->format).name, " and ",
+                                 numericFormat(tensor->format).name, "; they make up one weight"),
+                            "convert the checkpoint again, both in one format"));
+      return nullptr;
+    }
+  }
+  if (rows == expected.front())
+    return leading;
+  refuse(import::refuse(cause::tensorShape,
+                        line("the tensor ", inQuotes(leading->name), " has the wrong shape"),
+                        line("its part of the weight has ", rows, " rows, the configuration gives ",
+                             printed(expected)),
+                        "take configuration and tensors from the same checkpoint"));
+  return nullptr;
+}
+
+void ModelBuilder::takeUnread(StringRef source) {
+  if (const import::Tensor *tensor = checkpoint.find(source))
+    taken[source] = llvm::BitVector(static_cast<unsigned>(import::rowsOf(*tensor)), true);
+  if (checkpoint.findUnread(source))
+    needless.insert(source);
+}
+
 lm::WeightOp ModelBuilder::addWeight(StringRef symbol, ArrayRef<int64_t> extents,
-                                     WeightFormat stored, StringRef source) {
+                                     WeightFormat stored, Attribute source) {
   OpBuilder::InsertionGuard guard(builder);
   if (firstKind)
     builder.setInsertionPoint(firstKind);
   else
     builder.setInsertionPointToEnd(&model.getBody().front());
   WeightFormat format = extents.size() == 1 ? WeightFormat::F32 : stored;
-  return lm::WeightOp::create(
-      builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
-      lm::WeightType::get(&context, extents, format), builder.getStringAttr(source),
-      format == stored ? lm::FormatAttr() : lm::FormatAttr::get(&context, stored),
-      DenseF32ArrayAttr());
+  return lm::WeightOp::create(builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
+                              lm::WeightType::get(&context, extents, format), source,
+                              format == stored ? lm::FormatAttr()
+                                               : lm::FormatAttr::get(&context, stored),
+                              DenseF32ArrayAttr());
 }
 
 lm::WeightOp ModelBuilder::weight(StringRef symbol, StringRef source, ArrayRef<int64_t> extents) {
+  return weight(symbol, TensorRows{source.str()}, extents);
+}
+
+lm::WeightOp ModelBuilder::weight(StringRef symbol, ArrayRef<TensorRows> parts,
+                                  ArrayRef<int64_t> extents) {
+  Attribute source = lm::sourceOf(&context, parts);
   if (checkpoint.tensors.empty()) {
-    bool ofLayer = extents.size() == 2 && source.starts_with("model.layers.");
+    bool ofLayer =
+        extents.size() == 2 && StringRef(parts.front().tensor).starts_with(shape.names.layers);
     return addWeight(symbol, extents, ofLayer ? checkpoint.layerFormat.value_or(dtype) : dtype,
                      source);
   }
-  const import::Tensor *tensor = takeTensor(source, extents);
+  const import::Tensor *tensor = takeRows(parts, extents);
   return tensor ? addWeight(symbol, extents, tensor->format, source) : lm::WeightOp();
 }
 
 std::string ModelBuilder::sourceOf(int64_t layer, const LayerTensor &tensor,
                                    StringRef ending) const {
   bool gguf = checkpoint.container == import::Container::Gguf;
-  return line(gguf ? "blk." : "model.layers.", layer, '.', (gguf ? tensor.gguf : tensor.hf).str(),
-              ending.str());
+  return line(gguf ? "blk." : shape.names.layers.str(), layer, '.',
+              (gguf ? tensor.gguf : tensor.hf).str(), ending.str());
 }
 
 static std::string symbolOf(int64_t layer, StringRef role) {
   return line("blk.", layer, '.', role.str());
 }
 
+void ModelBuilder::addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
+                           int64_t length, Bias bias, const RowOrder &order) {
+  std::string source = sourceOf(layer, tensor, ".bias");
+  if (bias == Bias::None || (bias == Bias::IfPresent && !hasTensor(source)))
+    return;
+  std::string role = (tensor.role + "_bias").str();
+  weights.add(role, weight(symbolOf(layer, role), TensorRows{source, -1, order}, {length}));
+}
+
 void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
-                             int64_t rows, int64_t columns, Bias bias) {
-  weights.add(tensor.role, weight(symbolOf(layer, tensor.role), sourceOf(layer, tensor, ".weight"),
-                                  {rows, columns}));
-  std::string biasSource = sourceOf(layer, tensor, ".bias");
-  if (bias == Bias::Required || (bias == Bias::IfPresent && hasTensor(biasSource))) {
-    std::string role = (tensor.role + "_bias").str();
-    weights.add(role, weight(symbolOf(layer, role), biasSource, {rows}));
-  }
+                             int64_t rows, int64_t columns, Bias bias, const RowOrder &order) {
+  weights.add(tensor.role,
+              weight(symbolOf(layer, tensor.role),
+                     TensorRows{sourceOf(layer, tensor, ".weight"), -1, order}, {rows, columns}));
+  addBias(weights, layer, tensor, rows, bias, order);
 }
 
 void ModelBuilder::addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
-                             int64_t length) {
+                             int64_t length, Bias bias) {
   weights.add(tensor.role,
               weight(symbolOf(layer, tensor.role), sourceOf(layer, tensor, ".weight"), {length}));
+  addBias(weights, layer, tensor, length, bias, {});
 }
 
 lm::WeightOp ModelBuilder::values(StringRef symbol, ArrayRef<float> numbers) {
@@ -155,11 +243,11 @@ lm::WeightOp ModelBuilder::values(StringRef symbol, ArrayRef<float> numbers) {
 }
 
 std::vector<float> ModelBuilder::take(StringRef source, int64_t length) {
-  const import::Tensor *tensor = takeTensor(source, {length});
+  const import::Tensor *tensor = takeRows(TensorRows{source.str()}, {length});
   std::vector<float> numbers(length, 1);
   if (!tensor)
     return numbers;
-  auto read = import::dequantizeRow(*tensor, 0, numbers);
+  auto read = import::RowSource(*tensor).read(0, numbers);
   if (!read)
     refuse(std::move(read.error()));
   return numbers;
@@ -169,8 +257,8 @@ lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSo
   const import::Tensor *output = checkpoint.find(outputSource);
   if (!output || !embedding)
     return embedding;
-  taken.insert(outputSource);
-  const import::Tensor *table = checkpoint.find(embedding.getSource()->str());
+  takeUnread(outputSource);
+  const import::Tensor *table = checkpoint.find(cast<StringAttr>(*embedding.getSource()).str());
   if (output->format != table->format || output->shape != table->shape ||
       !std::ranges::equal(output->data, table->data) ||
       !std::ranges::equal(output->scales, table->scales))
@@ -185,29 +273,41 @@ lm::WeightOp ModelBuilder::tiedOutput(lm::WeightOp embedding, StringRef outputSo
 bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
   int64_t layer;
   return checkpoint.container == import::Container::Safetensors &&
-         tensor.consume_front("model.layers.") && !tensor.consumeInteger(10, layer) &&
+         tensor.consume_front(shape.names.layers) && !tensor.consumeInteger(10, layer) &&
          tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
 }
 
 void ModelBuilder::checkAllTaken() {
-  std::vector<std::string> unused;
-  int64_t cut = 0;
-  for (const import::Tensor &tensor : checkpoint.tensors)
-    if (isOfCutLayer(tensor.name))
-      ++cut;
-    else if (!taken.contains(tensor.name))
-      unused.push_back(tensor.name);
   if (first)
     return; // nothing was taken behind it
+  std::vector<std::string> unused;
+  int64_t cut = 0;
+  for (const import::Tensor &tensor : checkpoint.tensors) {
+    auto rows = taken.find(tensor.name);
+    if (isOfCutLayer(tensor.name))
+      ++cut;
+    else if (rows == taken.end())
+      unused.push_back(tensor.name);
+    else if (!rows->second.all())
+      refuseHalfUsed(tensor, rows->second);
+  }
+  for (const import::UnreadTensor &tensor : checkpoint.unread)
+    if (isOfCutLayer(tensor.name))
+      ++cut;
+    else if (!needless.contains(tensor.name))
+      refuseType(tensor);
   if (cut)
     mlir::emitWarning(model.getLoc())
         << "warning: " << cut << " tensors of layers from " << layerKinds.size()
         << " on are left out: config.json has " << layerKinds.size() << " layers";
-  if (unused.empty())
-    return;
+  if (!unused.empty())
+    refuseUnused(unused);
+}
+
+void ModelBuilder::refuseUnused(ArrayRef<std::string> unused) {
   const size_t shown = std::min<size_t>(unused.size(), 8); // a checkpoint may have thousands
   std::string names;
-  for (const std::string &name : ArrayRef(unused).take_front(shown))
+  for (const std::string &name : unused.take_front(shown))
     names += (names.empty() ? "" : ", ") + inQuotes(name);
   if (shown < unused.size())
     names += line(", and ", unused.size() - shown, " more");
@@ -218,6 +318,23 @@ void ModelBuilder::checkAllTaken() {
                              checkpoint.tensors.size() - unused.size(), " of ",
                              checkpoint.tensors.size(), " tensors"),
                         "use a checkpoint of the plain architecture, without adapters"));
+}
+
+void ModelBuilder::refuseType(const import::UnreadTensor &tensor) {
+  refuse(
+      import::refuse(import::cause::typeUnsupported,
+                     line("tensor ", inQuotes(tensor.name), " has the type ", tensor.type),
+                     line("the ", shape.family.str(), " family knows no tensor of that name and ",
+                          "type; weights are F32 F16 BF16 F8_E4M3"),
+                     "use the original checkpoint in BF16, F16 or F32"));
+}
+
+void ModelBuilder::refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows) {
+  refuse(import::refuse(
+      cause::rowsUnused, line("the tensor ", inQuotes(tensor.name), " is used in part"),
+      line("the ", shape.family.str(), " family takes ", rows.count(), " of its ", rows.size(),
+           " rows; the first that it leaves is row ", rows.find_first_unset()),
+      "take configuration and tensors from the same checkpoint"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,9 +437,14 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
       builder, named("layers"), hiddenType, kvType, x, kv, batch, builder.getArrayAttr(kindSymbols),
       builder.getArrayAttr(layerWeights), builder.getDenseI64ArrayAttr(slots));
   x = lm::SelectRowsOp::create(builder, named("select_rows"), hiddenType, layers.getY(), batch);
-  x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
-                            f32(entry.normEps), builder.getI64IntegerAttr(1),
-                            f32(entry.normWeightOffset));
+  if (entry.norm == Norm::Layer)
+    x = lm::LayerNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
+                                entry.outputNormBias ? get(entry.outputNormBias) : Value(),
+                                f32(entry.normEps));
+  else
+    x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
+                              f32(entry.normEps), builder.getI64IntegerAttr(1),
+                              f32(entry.normWeightOffset));
   Value logits =
       lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output), Value());
   if (entry.softcap > 0)

@@ -3,11 +3,12 @@
 // A family says, layer by layer, which tensors there are and how a layer computes;
 // the builder turns that into `lm`:
 //
-//   tensors ──weight()──► lm.weight @blk.0.attn_q {source = "the tensor's own name"}
+//   tensors ──weight()──► lm.weight @blk.0.attn_q {source = "the tensor's own name"}, or the
+//                         rows of tensors that it is made of (RowOrder.h)
 //   layers  ──layer()───► lm.layer_kind, one for each *kind*: two layers are of one
 //                         kind if name, roles and weight types agree, so a
 //                         mixed checkpoint gets as many kinds as it has mixtures
-//   finish() ───────────► lm.entry, and the check that every tensor was taken
+//   finish() ───────────► lm.entry, and the check that every row of every tensor was taken
 //
 // Errors are kept (the first one), and what is built afterwards is thrown away: so a
 // family reads without a check after every line.
@@ -17,14 +18,22 @@
 #include "models/Config.h"
 #include "models/Family.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace ingot::models {
 
+/// What checkpoints of safetensors call the tensors that every model has. Those of GGUF have one name each.
+struct HfNames {
+  llvm::StringLiteral layers = "model.layers.", embedding = "model.embed_tokens.weight",
+                      outputNorm = "model.norm", output = "lm_head.weight";
+};
+
 struct ModelShape {
   llvm::StringRef family;
   int64_t vocab, hidden, context;
+  HfNames names = {};
 };
 
 /// The weights of one layer, in the order of the kind's arguments.
@@ -37,13 +46,14 @@ private:
   llvm::SmallVector<std::pair<std::string, lm::WeightOp>, 16> list;
 };
 
-/// A tensor of a layer in both containers' words, without the ending ".weight" or ".bias":
-/// blk.<i>.<gguf> and model.layers.<i>.<hf>.
+/// A weight of a layer, and the tensor that holds it in both containers' words, without the ending
+/// ".weight" or ".bias": blk.<i>.<gguf> and model.layers.<i>.<hf> (HfNames::layers).
 struct LayerTensor {
   llvm::StringLiteral role, gguf, hf;
 };
 
 enum class Bias { None, IfPresent, Required };
+enum class Norm { Rms, Layer };
 
 struct AttentionShape {
   int64_t heads, kvHeads;
@@ -62,12 +72,16 @@ public:
 
   mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                       double weightOffset = 0);
-  /// Adds the bias "<role>_bias" if the layer has one.
+  /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
+  mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps);
   mlir::Value linear(mlir::Value value, llvm::StringRef role);
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style);
   /// Appends k and v, then attends.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
   mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
+  /// down(activation(up(value))) with roles ffn_up, ffn_down.
+  mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
   /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down.
   mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation);
 
@@ -85,7 +99,9 @@ private:
 /// What surrounds the layers: embedding, final norm, head.
 struct EntryWeights {
   lm::WeightOp embedding, outputNorm;
-  lm::WeightOp output; ///< the embedding again where they are tied
+  lm::WeightOp outputNormBias; ///< of a layer norm; may be null
+  lm::WeightOp output;         ///< the embedding again where they are tied
+  Norm norm = Norm::Rms;
   double embeddingScale = 1;
   double normEps = 1e-5, normWeightOffset = 0;
   double softcap = 0; ///< of the logits; 0: none
@@ -96,21 +112,27 @@ public:
   ModelBuilder(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                const ModelShape &shape);
 
+  const HfNames &names() const { return shape.names; }
   bool hasTensor(llvm::StringRef source) const;
   /// Takes the tensor `source` of exactly this shape as the weight @symbol. Matrices keep
   /// their format; vectors become f32 and must be of a float format.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::StringRef source,
                       llvm::ArrayRef<int64_t> shape);
-  /// Takes layer i's matrix [rows][columns], and its bias under the role "<role>_bias".
+  /// The same of rows of tensors, which follow each other. No row may be taken twice.
+  lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
+                      llvm::ArrayRef<int64_t> shape);
+  /// Takes layer i's matrix [rows][columns], and its bias under the role "<role>_bias": the whole tensors, or the
+  /// rows of packed ones.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
-                 int64_t columns, Bias bias = Bias::None);
-  void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length);
+                 int64_t columns, Bias bias = Bias::None, const RowOrder &order = {});
+  void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
+                 Bias bias = Bias::None);
   /// A vector that is no tensor of the checkpoint.
   lm::WeightOp values(llvm::StringRef symbol, llvm::ArrayRef<float> numbers);
   /// Takes a float vector's numbers, to compute something from them.
   std::vector<float> take(llvm::StringRef source, int64_t length);
-  /// Takes a tensor that says nothing new (older files store rope's frequencies).
-  void takeUnread(llvm::StringRef source) { taken.insert(source); }
+  /// A tensor that says nothing new, if it is there (older files store rope's frequencies).
+  void takeUnread(llvm::StringRef source);
   /// The head of a model with tied embeddings. A head stored all the same must equal the
   /// embedding byte for byte.
   lm::WeightOp tiedOutput(lm::WeightOp embedding, llvm::StringRef outputSource);
@@ -126,14 +148,22 @@ public:
 
 private:
   lm::WeightOp addWeight(llvm::StringRef symbol, llvm::ArrayRef<int64_t> shape, WeightFormat stored,
-                         llvm::StringRef source);
+                         mlir::Attribute source);
+  void addBias(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
+               Bias bias, const RowOrder &order);
   std::string sourceOf(int64_t layer, const LayerTensor &tensor, llvm::StringRef ending) const;
-  const import::Tensor *takeTensor(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
+  /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
+  const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
+  const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
+  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor);
   lm::LayerKindOp emitKind(llvm::StringRef name, const LayerWeights &weights,
                            llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
   void emitEntry(const EntryWeights &entry);
   void nameKinds();
   bool isOfCutLayer(llvm::StringRef tensor) const;
+  void refuseUnused(llvm::ArrayRef<std::string> tensors);
+  void refuseType(const import::UnreadTensor &tensor);
+  void refuseHalfUsed(const import::Tensor &tensor, const llvm::BitVector &rows);
   void checkAllTaken();
 
   mlir::MLIRContext &context;
@@ -147,7 +177,8 @@ private:
   std::map<std::string, lm::LayerKindOp> kinds;
   llvm::SmallVector<mlir::Attribute> layerWeights;
   llvm::SmallVector<lm::LayerKindOp> layerKinds;
-  llvm::StringSet<> taken;
+  llvm::StringMap<llvm::BitVector> taken; ///< by tensor: its rows
+  llvm::StringSet<> needless;             ///< of the checkpoint's unread tensors
   std::optional<Error> first;
 };
 

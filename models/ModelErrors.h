@@ -12,4 +12,6 @@ inline constexpr char tensorUnused[] = "E0296";
 inline constexpr char tensorShape[] = "E0297";
 inline constexpr char valueUnsupported[] = "E0298";
 inline constexpr char tensorFormat[] = "E0299";
+inline constexpr char rowsUnused[] = "E0850"; // E02xx is full
+inline constexpr char rowsTwice[] = "E0851";
 } // namespace ingot::models::cause

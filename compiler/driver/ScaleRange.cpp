@@ -1,7 +1,7 @@
 //===- ScaleRange.cpp - The largest value of each matrix ------------------===//
 #include "compiler/driver/ScaleRange.h"
-#include "compiler/import/Dequantize.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/RowSource.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
@@ -22,7 +22,7 @@ constexpr double kLeastScale = 0x1p-18;
 namespace {
 struct Candidate {
   lm::WeightOp weight;
-  const import::Tensor *tensor;
+  import::RowSource source;
   int bits;          ///< of the codes it is to have
   float largest = 0; ///< of all magnitudes
 };
@@ -41,11 +41,11 @@ static std::optional<WeightFormat> chosenFormat(lm::WeightOp weight, bool inside
   return insideLayer ? weightFormatNamed(options.quantize) : WeightFormat::Int8;
 }
 
-static Result<float> largestMagnitude(const import::Tensor &tensor, int64_t rows, int64_t columns) {
-  std::vector<float> row(static_cast<size_t>(columns));
+static Result<float> largestMagnitude(const import::RowSource &source) {
+  std::vector<float> row(static_cast<size_t>(source.columns()));
   float largest = 0;
-  for (int64_t n = 0; n < rows; ++n) {
-    if (auto read = import::dequantizeRow(tensor, n, row); !read)
+  for (int64_t n = 0; n < source.rows(); ++n) {
+    if (auto read = source.read(n, row); !read)
       return read.error();
     for (float value : row)
       largest = std::max(largest, std::abs(value));
@@ -75,10 +75,11 @@ Result<std::vector<OutOfRange>> compiler::matricesOutOfRange(lm::ModelOp model,
     if (weight.getType().isVector() || !weight.getSource())
       continue;
     auto format = chosenFormat(weight, !outside.contains(weight.getSymName()), options);
-    const import::Tensor *tensor = checkpoint.find(weight.getSource()->str());
-    if (tensor && format && *format != weight.getType().getFormat() &&
-        numericFormat(*format).hasIntegerCodes())
-      candidates.push_back({weight, tensor, numericFormat(*format).bits});
+    if (!format || *format == weight.getType().getFormat() ||
+        !numericFormat(*format).hasIntegerCodes())
+      continue;
+    if (auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource())))
+      candidates.push_back({weight, std::move(*source), numericFormat(*format).bits});
   }
 
   std::atomic<size_t> next = 0;
@@ -87,8 +88,7 @@ Result<std::vector<OutOfRange>> compiler::matricesOutOfRange(lm::ModelOp model,
   auto work = [&] {
     for (size_t i; (i = next++) < candidates.size();) {
       Candidate &matrix = candidates[i];
-      lm::WeightType type = matrix.weight.getType();
-      auto largest = largestMagnitude(*matrix.tensor, type.rows(), type.columns());
+      auto largest = largestMagnitude(matrix.source);
       std::lock_guard guard(lock);
       if (largest)
         matrix.largest = *largest;

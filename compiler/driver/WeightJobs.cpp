@@ -5,7 +5,6 @@
 // Only stored weights have jobs.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/EngineTable.h"
-#include "compiler/import/Dequantize.h"
 #include "compiler/pack/Pack.h"
 #include "runtime/formats/SeedWeights.h"
 
@@ -50,18 +49,21 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
       jobs.push_back(valuesJob(weight, op.getValuesAttr()));
       continue;
     }
-    const import::Tensor *tensor = checkpoint.find(op.getSource()->str());
+    auto found = import::RowSource::find(checkpoint, lm::rowsOf(*op.getSource()));
+    assert(found && "rows that the checkpoint does not hold were refused at import");
+    // Shared by its jobs, which outlive this.
+    auto source = std::make_shared<const import::RowSource>(std::move(*found));
     if (op.getType().isVector()) {
       jobs.push_back(
-          {weight.offset, weight.size, [tensor](std::span<std::byte> out) -> Result<void> {
-             if (auto finite = import::checkFinite(*tensor); !finite)
+          {weight.offset, weight.size, [source](std::span<std::byte> out) -> Result<void> {
+             if (auto finite = source->checkFinite(); !finite)
                return finite.error();
-             return packVector(*tensor, out);
+             return packVector(*source, out);
            }});
       continue;
     }
-    auto checked = [tensor](int64_t first) {
-      return first == 0 ? import::checkFinite(*tensor) : Result<void>();
+    auto checked = [source](int64_t first) {
+      return first == 0 ? source->checkFinite() : Result<void>();
     };
     auto [format, n, k] =
         std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
@@ -71,7 +73,7 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
                 [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                   if (auto finite = checked(first); !finite)
                     return finite;
-                  return packFragments(*tensor, layout, first, out);
+                  return packFragments(*source, layout, first, out);
                 });
       continue;
     }
@@ -80,7 +82,7 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
               [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                 if (auto finite = checked(first); !finite)
                   return finite;
-                return packPanels(*tensor, layout, first, out);
+                return packPanels(*source, layout, first, out);
               });
   }
   return jobs;

@@ -33,6 +33,11 @@ const Tensor *Checkpoint::find(std::string_view tensorName) const {
   return tensor != tensors.end() && tensor->name == tensorName ? &*tensor : nullptr;
 }
 
+const UnreadTensor *Checkpoint::findUnread(std::string_view tensorName) const {
+  auto tensor = std::ranges::lower_bound(unread, tensorName, {}, &UnreadTensor::name);
+  return tensor != unread.end() && tensor->name == tensorName ? &*tensor : nullptr;
+}
+
 namespace {
 
 std::string describe(const MetaValue &value) {

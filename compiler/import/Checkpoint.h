@@ -39,6 +39,12 @@ struct Tensor {
   float scale(int64_t row, int64_t k) const;
 };
 
+/// A tensor of a type that no weight has, without its bytes: older files keep masks so.
+struct UnreadTensor {
+  std::string name;
+  std::string_view type; ///< "BOOL"
+};
+
 /// A metadata value: GGUF keys and config.json fields. Integers are i64 (an u64 beyond
 /// that is refused), nested JSON objects are flattened with '.' ("rope_scaling.factor").
 using MetaArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
@@ -63,6 +69,8 @@ public:
   std::string name;
   std::map<std::string, MetaValue, std::less<>> metadata;
   std::vector<Tensor> tensors; ///< sorted by name; unique
+  /// What a family must know to be needless (E0218 else), sorted by name.
+  std::vector<UnreadTensor> unread;
   /// What config.json says of the layers' matrices (quantization_config): for shapes without
   /// tensors.
   std::optional<WeightFormat> layerFormat;
@@ -70,6 +78,7 @@ public:
   std::string contentHash; ///< hex XXH3-128 over everything read (for caches and provenance)
 
   const Tensor *find(std::string_view tensorName) const;
+  const UnreadTensor *findUnread(std::string_view tensorName) const;
 
   /// Typed look-ups; each remembers that the key was used. A key of the wrong type is an
   /// error naming key, found and expected type. JSON's null counts as missing; `has` is no use.

@@ -57,6 +57,7 @@ std::shared_ptr<Checkpoint> CheckpointBuilder::finish(std::string contentHash) {
   checkpoint->contentHash = std::move(contentHash);
   std::sort(checkpoint->tensors.begin(), checkpoint->tensors.end(),
             [](const Tensor &a, const Tensor &b) { return a.name < b.name; });
+  std::ranges::sort(checkpoint->unread, {}, &UnreadTensor::name);
   return std::move(checkpoint);
 }
 

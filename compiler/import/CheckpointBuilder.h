@@ -27,6 +27,7 @@ public:
   /// tensor's record is trusted; every checked name must be added afterwards.
   Result<void> checkTensorName(std::string_view name, const std::string &path);
   void addTensor(Tensor tensor) { checkpoint->tensors.push_back(std::move(tensor)); }
+  void addUnread(UnreadTensor tensor) { checkpoint->unread.push_back(std::move(tensor)); }
   /// All that were added, for what is only known when the last one is there (Float8.h).
   std::vector<Tensor> &tensors() { return checkpoint->tensors; }
 

@@ -115,6 +115,7 @@ int64_t firstBad(const std::byte *data, int64_t count, int64_t stride, Test isFi
   return -1;
 }
 
+/// `value`: its number in the tensor.
 Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
   int64_t k = tensor.shape.back();
   return refuse(cause::notFinite,
@@ -127,9 +128,15 @@ Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
 } // namespace
 
 Result<void> checkFinite(const Tensor &tensor) {
-  const std::byte *data = tensor.data.data();
+  const int64_t k = tensor.shape.size() == 1 ? 1 : tensor.shape.back();
+  return checkFinite(tensor, 0, tensor.elements() / k);
+}
+
+Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count) {
   const int64_t values = storedBlockValues(tensor.format), bytes = storedBlockBytes(tensor.format);
-  const int64_t blocks = static_cast<int64_t>(tensor.data.size()) / bytes;
+  const int64_t k = tensor.shape.size() == 1 ? 1 : tensor.shape.back(), before = first * k;
+  const std::byte *data = tensor.data.data() + before / values * bytes;
+  const int64_t blocks = count * k / values;
   int64_t bad = -1;
   switch (tensor.format) {
   case WeightFormat::F32:
@@ -150,14 +157,14 @@ Result<void> checkFinite(const Tensor &tensor) {
     int64_t scaleAt = tensor.format == WeightFormat::Q6_K ? bytes - 2 : 0;
     bad = firstBad<uint16_t>(data + scaleAt, blocks, bytes, isFiniteF16);
     if (bad >= 0)
-      return notFinite(tensor, "scale", bad * values);
+      return notFinite(tensor, "scale", before + bad * values);
     if (!numericFormat(tensor.format).hasMin)
       return {};
     bad = firstBad<uint16_t>(data + 2, blocks, bytes, isFiniteF16);
-    return bad < 0 ? Result<void>() : notFinite(tensor, "minimum", bad * values);
+    return bad < 0 ? Result<void>() : notFinite(tensor, "minimum", before + bad * values);
   }
   }
-  return bad < 0 ? Result<void>() : notFinite(tensor, "value", bad);
+  return bad < 0 ? Result<void>() : notFinite(tensor, "value", before + bad);
 }
 
 } // namespace ingot::import

@@ -31,5 +31,7 @@ std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index);
 /// fp8 were checked when they were read).
 /// One pass over the stored bytes (scales only for quantised formats); allocates nothing.
 Result<void> checkFinite(const Tensor &tensor);
+/// The same of `count` rows from `first` on, counted as tensorRow does (of a vector: of its numbers).
+Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count);
 
 } // namespace ingot::import

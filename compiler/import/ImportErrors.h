@@ -114,11 +114,12 @@ inline constexpr char fileTooLarge[] = "E0289";
 inline constexpr char chatTemplate[] = "E0290";
 inline constexpr char ambiguousFolder[] = "E0291";
 inline constexpr char configMissing[] = "E0292";
-// fp8 weights (Float8.h); E02xx is full.
+// fp8 weights (Float8.h) and rows (RowSource.h); E02xx is full.
 inline constexpr char fp8ScaleMissing[] = "E0470";
 inline constexpr char fp8ScaleShape[] = "E0471";
 inline constexpr char fp8ScaleValue[] = "E0472";
 inline constexpr char fp8Config[] = "E0473";
+inline constexpr char rowsMissing[] = "E0852";
 } // namespace cause
 
 /// An error about the user's file (exit 3): what, why with numbers, what to type.

@@ -21,6 +21,7 @@ constexpr int kMaxDims = 8;
 struct Dtype {
   std::string_view name;
   std::optional<WeightFormat> format; ///< empty: known, but not read
+  bool mask = false; ///< of one byte; a family may know what it is, and do without (UnreadTensor)
 };
 
 constexpr Dtype kDtypes[] = {
@@ -41,14 +42,14 @@ constexpr Dtype kDtypes[] = {
     {"U64", std::nullopt},
     {"U32", std::nullopt},
     {"U16", std::nullopt},
-    {"U8", std::nullopt},
-    {"BOOL", std::nullopt},
+    {"U8", std::nullopt, true},
+    {"BOOL", std::nullopt, true},
     {"C64", std::nullopt},
 };
 
 struct Entry {
   std::string name;
-  WeightFormat format;
+  const Dtype *dtype;
   std::vector<int64_t> shape;
   uint64_t begin, end; // in the data
 };
@@ -73,7 +74,7 @@ private:
   Result<void> metadata(element value);
   Result<RawEntry> fields(const std::string &name, element value);
   Result<Entry> entry(std::string_view name, element value);
-  Result<WeightFormat> dtype(const std::string &name, element value);
+  Result<const Dtype *> dtype(const std::string &name, element value);
   Result<std::vector<int64_t>> shape(const std::string &name, element value);
   Result<void> offsets(Entry &entry, element value);
 
@@ -151,7 +152,7 @@ Result<RawEntry> SafetensorsReader::fields(const std::string &name, element valu
   return raw;
 }
 
-Result<WeightFormat> SafetensorsReader::dtype(const std::string &name, element value) {
+Result<const Dtype *> SafetensorsReader::dtype(const std::string &name, element value) {
   std::string_view text;
   if (value.get_string().get(text) != simdjson::SUCCESS)
     return jsonWrongType(path, name + ".dtype", "a string", value);
@@ -161,12 +162,12 @@ Result<WeightFormat> SafetensorsReader::dtype(const std::string &name, element v
     return refuse(cause::typeUnknown, line("tensor ", inQuotes(name), " has an unknown type"),
                   line("dtype ", inQuotes(text), "; 4 are supported: F32 F16 BF16 F8_E4M3"),
                   "save the checkpoint again as BF16, F16 or F32");
-  if (!known->format)
+  if (!known->format && !known->mask)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(name), " has the type ", known->name),
                   line(known->name, " is not supported; these 4 are: F32 F16 BF16 F8_E4M3"),
                   "use the original checkpoint in BF16, F16 or F32");
-  return *known->format;
+  return known;
 }
 
 Result<std::vector<int64_t>> SafetensorsReader::shape(const std::string &name, element value) {
@@ -221,10 +222,10 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
   Result<RawEntry> raw = fields(entry.name, value);
   if (!raw)
     return raw.error();
-  Result<WeightFormat> format = dtype(entry.name, *raw->dtype);
-  if (!format)
-    return format.error();
-  entry.format = *format;
+  Result<const Dtype *> type = dtype(entry.name, *raw->dtype);
+  if (!type)
+    return type.error();
+  entry.dtype = *type;
   Result<std::vector<int64_t>> extents = shape(entry.name, *raw->shape);
   if (!extents)
     return extents.error();
@@ -236,7 +237,8 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
     entry.shape.push_back(1);
   if (Result<void> placed = offsets(entry, *raw->offsets); !placed)
     return placed.error();
-  const auto size = static_cast<uint64_t>(storedBlockBytes(entry.format));
+  const auto size =
+      static_cast<uint64_t>(entry.dtype->mask ? 1 : storedBlockBytes(*entry.dtype->format));
   const uint64_t bytes = entry.end - entry.begin;
   if (bytes % size != 0 || bytes / size != static_cast<uint64_t>(*elements))
     return refuse(
@@ -301,9 +303,12 @@ Result<void> SafetensorsReader::place(std::span<const std::byte> data) {
                     "save the checkpoint again");
     end = entry.end;
     names.push_back(entry.name);
-    builder.addTensor({std::move(entry.name), entry.format, std::move(entry.shape),
-                       data.subspan(static_cast<size_t>(entry.begin),
-                                    static_cast<size_t>(entry.end - entry.begin))});
+    if (entry.dtype->mask)
+      builder.addUnread({std::move(entry.name), entry.dtype->name});
+    else
+      builder.addTensor({std::move(entry.name), *entry.dtype->format, std::move(entry.shape),
+                         data.subspan(static_cast<size_t>(entry.begin),
+                                      static_cast<size_t>(entry.end - entry.begin))});
   }
   if (end < data.size())
     return refuse(cause::trailingBytes, line(fileName(path), " has bytes after its last tensor"),

@@ -191,9 +191,9 @@ void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t c
 }
 
 /// Codes and scales of an fp8 row, as they are stored.
-template <typename Row> void copyFp8(const import::Tensor &tensor, int64_t n, Row to) {
-  std::span<const std::byte> stored = import::tensorRow(tensor, n);
-  const int64_t blockK = numericFormat(tensor.format).block(),
+template <typename Row> void copyFp8(import::StoredRow row, Row to) {
+  std::span<const std::byte> stored = import::tensorRow(*row.tensor, row.index);
+  const int64_t blockK = numericFormat(row.tensor->format).block(),
                 k = static_cast<int64_t>(stored.size());
   uint8_t q[kGroupK];
   for (int64_t from = 0; from < k; from += kGroupK) {
@@ -201,7 +201,7 @@ template <typename Row> void copyFp8(const import::Tensor &tensor, int64_t n, Ro
     std::memcpy(q, stored.data() + from, static_cast<size_t>(std::min(kGroupK, k - from)));
     to.codes(from / blockK, from % blockK / kGroupK, q);
     if (from % blockK == 0)
-      to.scale(from / blockK, tensor.scale(n, from));
+      to.scale(from / blockK, row.tensor->scale(row.index, from));
   }
 }
 
@@ -256,59 +256,77 @@ bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Ro
   return true;
 }
 
-/// Units of `unitRows` rows and `unitBytes` bytes, from unit `first` on.
+/// A row that is stored in the layout's own format: nothing is rounded.
+template <typename Row> void copyRow(import::StoredRow row, int64_t k, Row to) {
+  const import::Tensor &tensor = *row.tensor;
+  if (numericFormat(tensor.format).isScaledFloat())
+    copyFp8(row, to);
+  else
+    copyParts(tensor.format, import::tensorRow(tensor, row.index), k, to);
+}
+
+/// Numbers in a format that they are converted to. False: an f16 scale cannot hold them.
+template <typename Row>
+bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
+  if (!numeric.isFloat() && !numeric.isScaledFloat())
+    return quantizeRow(values, numeric, to);
+  if (numeric.isScaledFloat())
+    quantizeFp8(values, numeric, to);
+  else
+    for (size_t k = 0; k < values.size(); ++k)
+      to.number(static_cast<int64_t>(k), values[k]);
+  return true;
+}
+
+Error scaleBeyondF16(import::StoredRow row, const NumericFormat &numeric) {
+  return {ExitCode::File, "E0448", row.tensor->name + " cannot be " + std::string(numeric.name),
+          "row " + std::to_string(row.index) + " has values whose scale is beyond f16's 65,504",
+          "leave it bf16: a recipe's line, NAME bf16"};
+}
+
+/// Units of `unitRows` rows and `unitBytes` bytes, from unit `first` on: a unit is the block of rows that is read at once.
 template <typename Row, typename Layout>
-Result<void> packRows(const import::Tensor &tensor, const Layout &layout, int64_t unitRows,
+Result<void> packRows(const import::RowSource &source, const Layout &layout, int64_t unitRows,
                       int64_t unitBytes, int64_t first, std::span<std::byte> out) {
   const NumericFormat &numeric = numericFormat(layout.format);
-  bool verbatim = tensor.format == layout.format && !numeric.isFloat();
-  std::vector<float> values(verbatim ? 0 : layout.k);
-  int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
-  for (int64_t u = 0; u < units; ++u)
-    for (int64_t r = 0; r < unitRows; ++r) {
-      int64_t n = (first + u) * unitRows + r;
-      if (n >= layout.n)
-        break;
+  const bool verbatim = source.format() == layout.format && !numeric.isFloat();
+  const auto k = static_cast<size_t>(layout.k);
+  std::vector<float> values(verbatim ? 0 : static_cast<size_t>(unitRows) * k);
+  const int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
+  for (int64_t u = 0; u < units; ++u) {
+    const int64_t begin = (first + u) * unitRows, count = std::min(unitRows, layout.n - begin);
+    if (!verbatim && count > 0)
+      if (auto read = source.read(begin, std::span(values).first(static_cast<size_t>(count) * k));
+          !read)
+        return read;
+    for (int64_t r = 0; r < count; ++r) {
       Row to(layout, out.data() + u * unitBytes, r);
-      if (verbatim) {
-        if (numeric.isScaledFloat())
-          copyFp8(tensor, n, to);
-        else
-          copyParts(tensor.format, import::tensorRow(tensor, n), layout.k, to);
-        continue;
-      }
-      if (auto done = import::dequantizeRow(tensor, n, values); !done)
-        return done.error();
-      if (numeric.isFloat())
-        for (int64_t k = 0; k < layout.k; ++k)
-          to.number(k, values[k]);
-      else if (numeric.isScaledFloat())
-        quantizeFp8(values, numeric, to);
-      else if (!quantizeRow(values, numeric, to))
-        return Error{ExitCode::File, "E0448",
-                     tensor.name + " cannot be " + std::string(numeric.name),
-                     "row " + std::to_string(n) + " has values whose scale is beyond f16's 65,504",
-                     "leave it bf16: a recipe's line, NAME bf16"};
+      if (verbatim)
+        copyRow(source.at(begin + r), layout.k, to);
+      else if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
+                           numeric, to))
+        return scaleBeyondF16(source.at(begin + r), numeric);
     }
+  }
   return {};
 }
 
 } // namespace
 
-Result<void> compiler::packPanels(const import::Tensor &tensor, const PanelLayout &layout,
+Result<void> compiler::packPanels(const import::RowSource &source, const PanelLayout &layout,
                                   int64_t first, std::span<std::byte> out) {
-  return packRows<PanelRow>(tensor, layout, kPanelRows, layout.panelBytes(), first, out);
+  return packRows<PanelRow>(source, layout, kPanelRows, layout.panelBytes(), first, out);
 }
 
-Result<void> compiler::packFragments(const import::Tensor &tensor, const FragmentLayout &layout,
+Result<void> compiler::packFragments(const import::RowSource &source, const FragmentLayout &layout,
                                      int64_t first, std::span<std::byte> out) {
-  return packRows<FragmentRow>(tensor, layout, kFragmentRows, layout.tileBytes(), first, out);
+  return packRows<FragmentRow>(source, layout, kFragmentRows, layout.tileBytes(), first, out);
 }
 
-Result<void> compiler::packVector(const import::Tensor &tensor, std::span<std::byte> out) {
-  std::vector<float> values(tensor.elements());
-  if (auto done = import::dequantizeRow(tensor.format, tensor.data, values); !done)
-    return done.error();
+Result<void> compiler::packVector(const import::RowSource &source, std::span<std::byte> out) {
+  std::vector<float> values(static_cast<size_t>(source.rows()));
+  if (auto done = source.read(0, values); !done)
+    return done;
   std::memcpy(out.data(), values.data(), values.size() * sizeof(float));
   return {};
 }

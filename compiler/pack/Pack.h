@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/RowSource.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include <span>
@@ -15,17 +15,17 @@
 namespace ingot::compiler {
 
 /// Packs panels [first, first + out.size() / layout.panelBytes()) of a matrix. `out` is zeroed.
-/// The tensor is [layout.n][layout.k]; its stored format equals layout.format, or is converted:
+/// The source has layout.n rows of layout.k; its stored format equals layout.format, or is converted:
 /// any format to a float, to int8 / int4_* (round to nearest, scale by the group's extreme value)
 /// or to fp8 (a scale per row, largest |w| / 448).
-Result<void> packPanels(const import::Tensor &tensor, const PanelLayout &layout, int64_t first,
+Result<void> packPanels(const import::RowSource &source, const PanelLayout &layout, int64_t first,
                         std::span<std::byte> out);
 
 /// The same for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as bf16.
-Result<void> packFragments(const import::Tensor &tensor, const FragmentLayout &layout,
+Result<void> packFragments(const import::RowSource &source, const FragmentLayout &layout,
                            int64_t first, std::span<std::byte> out);
 
 /// A vector as f32, padded with zeros to a multiple of 32 values: out is roundUp(n, 32) * 4 bytes.
-Result<void> packVector(const import::Tensor &tensor, std::span<std::byte> out);
+Result<void> packVector(const import::RowSource &source, std::span<std::byte> out);
 
 } // namespace ingot::compiler

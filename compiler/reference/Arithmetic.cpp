@@ -43,6 +43,26 @@ Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float 
   return y;
 }
 
+Matrix reference::layerNorm(const Matrix &x, std::span<const float> weight,
+                            std::span<const float> bias, float eps) {
+  Matrix y(x.rows, x.columns);
+  const std::vector<float> ones(static_cast<size_t>(x.columns), 1.0f);
+  const auto width = static_cast<float>(x.columns);
+  for (int64_t t = 0; t < x.rows; ++t) {
+    std::span<const float> from = x.row(t);
+    std::span<float> to = y.row(t);
+    float mean = dot(from.data(), ones.data(), x.columns) / width;
+    std::ranges::transform(from, to.begin(), [=](float value) { return value - mean; });
+    float variance = dot(to.data(), to.data(), x.columns) / width;
+    float factor = 1.0f / std::sqrt(variance + eps);
+    for (size_t i = 0; i < to.size(); ++i)
+      to[i] = (to[i] * factor) * weight[i];
+    for (size_t i = 0; i < bias.size(); ++i)
+      to[i] += bias[i];
+  }
+  return y;
+}
+
 Matrix reference::rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch,
                        int64_t heads, lm::RopeStyle style, float attentionFactor) {
   Matrix y = x;

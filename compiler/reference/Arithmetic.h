@@ -21,6 +21,9 @@ struct Batch {
 
 Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
                float weightOffset);
+/// `bias` may be empty.
+Matrix layerNorm(const Matrix &x, std::span<const float> weight, std::span<const float> bias,
+                 float eps);
 Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch, int64_t heads,
             lm::RopeStyle style, float attentionFactor);
 void addBias(Matrix &y, std::span<const float> bias);

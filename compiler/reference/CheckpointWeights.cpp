@@ -3,7 +3,7 @@
 #include "compiler/reference/Rounding.h"
 #include "compiler/reference/Weights.h"
 
-#include "compiler/import/Dequantize.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 
@@ -16,62 +16,63 @@ CheckpointWeights::CheckpointWeights(const import::Checkpoint &checkpoint, Round
 
 CheckpointWeights::~CheckpointWeights() = default;
 
-Result<const import::Tensor *> CheckpointWeights::tensorOf(lm::WeightOp weight) const {
-  std::string source = weight.getSource().value_or("").str();
-  if (const import::Tensor *tensor = checkpoint.find(source))
-    return tensor;
+Result<import::RowSource> CheckpointWeights::sourceOf(lm::WeightOp weight) const {
+  std::string why = "it has values of its own";
+  if (weight.getSource()) {
+    auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()));
+    if (source)
+      return source;
+    why = source.error().what + ": " + source.error().why;
+  }
   return Error{ExitCode::File, "E0451",
-               "the checkpoint has no numbers for the weight " + weight.getSymName().str(),
-               "it has no tensor '" + source + "'",
+               "the checkpoint has no numbers for the weight " + weight.getSymName().str(), why,
                "run the interpreter on the checkpoint that was imported"};
 }
 
-Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::Tensor &tensor,
-                                         int64_t first, int64_t count, float *out) const {
+Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::RowSource &source,
+                                         int64_t first, std::span<float> out) const {
+  if (auto read = source.read(first, out); !read)
+    return read;
   lm::WeightType type = weight.getType();
-  bool rounds = rounding == Rounding::ToFormat && tensor.format != type.getFormat();
-  size_t columns = static_cast<size_t>(type.columns());
-  for (int64_t i = 0; i < count; ++i) {
-    std::span<float> row(out + i * columns, columns);
-    if (auto read = import::dequantizeRow(tensor, first + i, row); !read)
-      return std::move(read.error());
-    if (rounds)
-      if (auto rounded = roundRow(type.getFormat(), row); !rounded)
-        return std::move(rounded.error());
-  }
+  if (rounding != Rounding::ToFormat || source.format() == type.getFormat())
+    return {};
+  const auto columns = static_cast<size_t>(type.columns());
+  for (; !out.empty(); out = out.subspan(columns))
+    if (auto rounded = roundRow(type.getFormat(), out.first(columns)); !rounded)
+      return rounded;
   return {};
 }
 
-/// The whole tensor if it is or can be kept; null if there is no room.
+/// The whole weight if it is or can be kept; null if there is no room.
 Result<const std::vector<float> *> CheckpointWeights::cached(lm::WeightOp weight,
-                                                             const import::Tensor &tensor) {
-  std::string key = tensor.name + " " + std::string(weight.getType().numeric().name);
+                                                             const import::RowSource &source) {
+  std::string key;
+  llvm::raw_string_ostream(key) << *weight.getSource() << ' ' << weight.getType();
   if (auto found = cache.find(key); found != cache.end())
     return &found->second;
-  int64_t bytes = tensor.elements() * static_cast<int64_t>(sizeof(float));
+  const int64_t numbersHeld = source.rows() * source.columns(),
+                bytes = numbersHeld * static_cast<int64_t>(sizeof(float));
   if (bytes > cacheLeft)
     return nullptr;
-  std::vector<float> numbers(static_cast<size_t>(tensor.elements()));
-  lm::WeightType type = weight.getType();
-  int64_t rows = type.isVector() ? 1 : type.rows();
-  if (auto read = readRows(weight, tensor, 0, rows, numbers.data()); !read)
+  std::vector<float> numbers(static_cast<size_t>(numbersHeld));
+  if (auto read = readRows(weight, source, 0, numbers); !read)
     return std::move(read.error());
   cacheLeft -= bytes;
   return &cache.emplace(std::move(key), std::move(numbers)).first->second;
 }
 
 Result<void> CheckpointWeights::row(lm::WeightOp weight, int64_t index, std::span<float> out) {
-  auto tensor = tensorOf(weight);
-  if (!tensor)
-    return std::move(tensor.error());
-  return readRows(weight, **tensor, index, 1, out.data());
+  auto source = sourceOf(weight);
+  if (!source)
+    return std::move(source.error());
+  return readRows(weight, *source, index, out); // of a vector: all that it has
 }
 
 Result<Matrix> CheckpointWeights::multiply(lm::WeightOp weight, const Matrix &x) {
-  auto tensor = tensorOf(weight);
-  if (!tensor)
-    return std::move(tensor.error());
-  auto whole = cached(weight, **tensor);
+  auto source = sourceOf(weight);
+  if (!source)
+    return std::move(source.error());
+  auto whole = cached(weight, *source);
   if (!whole)
     return std::move(whole.error());
   int64_t rows = weight.getType().rows(), columns = x.columns;
@@ -84,7 +85,9 @@ Result<Matrix> CheckpointWeights::multiply(lm::WeightOp weight, const Matrix &x)
   std::vector<float> some(static_cast<size_t>(std::min(kRowsAtOnce, rows) * columns));
   for (int64_t n = 0; n < rows; n += kRowsAtOnce) {
     int64_t count = std::min(kRowsAtOnce, rows - n);
-    if (auto read = readRows(weight, **tensor, n, count, some.data()); !read)
+    if (auto read = readRows(weight, *source, n,
+                             std::span(some).first(static_cast<size_t>(count * columns)));
+        !read)
       return std::move(read.error());
     multiplyRows(x, some.data(), count, y.values.data() + n, rows);
   }

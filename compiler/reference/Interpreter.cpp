@@ -106,6 +106,16 @@ Result<Matrix> Run::compute(Operation *op) {
         return rmsNorm(rows(o.getX()), *weight, o.getEps().convertToFloat(), o.getHeads(),
                        o.getWeightOffset().convertToFloat());
       })
+      .Case([&](lm::LayerNormOp o) -> Result<Matrix> {
+        auto weight = vectorOf(o.getWeight());
+        if (!weight)
+          return std::move(weight.error());
+        std::vector<float> none;
+        auto bias = o.getBias() ? vectorOf(o.getBias()) : Result<std::vector<float>>(none);
+        if (!bias)
+          return std::move(bias.error());
+        return layerNorm(rows(o.getX()), *weight, *bias, o.getEps().convertToFloat());
+      })
       .Case([&](lm::RopeOp o) -> Result<Matrix> {
         auto frequencies = vectorOf(o.getFrequencies());
         if (!frequencies)

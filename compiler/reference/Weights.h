@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/RowSource.h"
 #include "compiler/reference/Matrix.h"
 #include "dialects/lm/LmDialect.h"
 
@@ -48,15 +48,15 @@ public:
   Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override;
 
 private:
-  Result<const import::Tensor *> tensorOf(lm::WeightOp weight) const;
-  Result<void> readRows(lm::WeightOp weight, const import::Tensor &tensor, int64_t first,
-                        int64_t count, float *out) const;
-  Result<const std::vector<float> *> cached(lm::WeightOp weight, const import::Tensor &tensor);
+  Result<import::RowSource> sourceOf(lm::WeightOp weight) const;
+  Result<void> readRows(lm::WeightOp weight, const import::RowSource &source, int64_t first,
+                        std::span<float> out) const;
+  Result<const std::vector<float> *> cached(lm::WeightOp weight, const import::RowSource &source);
 
   const import::Checkpoint &checkpoint;
   Rounding rounding;
   int64_t cacheLeft;
-  std::map<std::string, std::vector<float>> cache; ///< by source and format
+  std::map<std::string, std::vector<float>> cache; ///< by source and type
 };
 
 /// Numbers that depend on the seed and the weight's symbol alone. Row n of a matrix is one

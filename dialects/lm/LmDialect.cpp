@@ -30,6 +30,123 @@ void LmDialect::initialize() {
       >();
 }
 
+//===----------------------------------------------------------------------===//
+// References to rows
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> flat(const RowOrder &order) {
+  SmallVector<int64_t> numbers;
+  for (RowOrder::Loop loop : order.loops)
+    numbers.append({loop.count, loop.stride});
+  return numbers;
+}
+
+PartAttr PartAttr::get(MLIRContext *context, const TensorRows &rows) {
+  return get(context, StringAttr::get(context, rows.tensor), rows.matrix, rows.order.first,
+             flat(rows.order));
+}
+
+TensorRows PartAttr::rows() const {
+  TensorRows rows{getTensor().str(), getMatrix(), {getFirst(), {}}};
+  for (size_t i = 0; i < getLoops().size(); i += 2)
+    rows.order.loops.push_back({getLoops()[i], getLoops()[i + 1]});
+  return rows;
+}
+
+LogicalResult PartAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr tensor,
+                               int64_t matrix, int64_t first, ArrayRef<int64_t> loops) {
+  if (tensor.empty() || matrix < -1 || first < 0) // rows_c1
+    return emitError() << "expects the name of a tensor, and a matrix and a first row from 0 on";
+  if (llvm::any_of(loops, [](int64_t n) { return n < 1; })) // rows_c2
+    return emitError() << "expects loops of counts and strides from 1 on";
+  return success();
+}
+
+LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<PartAttr> parts) {
+  if (parts.empty() ||
+      (parts.size() == 1 && parts.front().rows() == TensorRows{parts.front().getTensor().str()}))
+    return emitError() << "expects rows that are not one whole tensor"; // rows_c3
+  return success();
+}
+
+/// Null, with an error, if there is none.
+static PartAttr parsePart(AsmParser &parser) {
+  SMLoc at = parser.getCurrentLocation();
+  TensorRows rows;
+  if (parser.parseString(&rows.tensor) ||
+      (succeeded(parser.parseOptionalKeyword("matrix")) && parser.parseInteger(rows.matrix)) ||
+      (succeeded(parser.parseOptionalKeyword("from")) && parser.parseInteger(rows.order.first)))
+    return {};
+  auto parseLoop = [&] {
+    RowOrder::Loop &loop = rows.order.loops.emplace_back();
+    return failure(
+        parser.parseInteger(loop.count) ||
+        (succeeded(parser.parseOptionalKeyword("by")) && parser.parseInteger(loop.stride)));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalSquare, parseLoop))
+    return {};
+  MLIRContext *context = parser.getContext();
+  return PartAttr::getChecked([&] { return parser.emitError(at); }, context,
+                              StringAttr::get(context, rows.tensor), rows.matrix, rows.order.first,
+                              flat(rows.order));
+}
+
+Attribute RowsAttr::parse(AsmParser &parser, Type) {
+  SMLoc at = parser.getCurrentLocation();
+  SmallVector<PartAttr> parts;
+  auto parseOne = [&] { return success(bool(parts.emplace_back(parsePart(parser)))); };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseOne))
+    return {};
+  return getChecked([&] { return parser.emitError(at); }, parser.getContext(), parts);
+}
+
+static void printPart(AsmPrinter &printer, PartAttr part) {
+  TensorRows rows = part.rows();
+  printer << part.getTensor();
+  if (rows.matrix >= 0)
+    printer << " matrix " << rows.matrix;
+  if (rows.order.first)
+    printer << " from " << rows.order.first;
+  if (rows.order.loops.empty())
+    return;
+  printer << " [";
+  llvm::interleaveComma(rows.order.loops, printer, [&](RowOrder::Loop loop) {
+    printer << loop.count;
+    if (loop.stride != 1)
+      printer << " by " << loop.stride;
+  });
+  printer << "]";
+}
+
+void RowsAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(getParts(), printer, [&](PartAttr part) { printPart(printer, part); });
+  printer << ">";
+}
+
+std::vector<TensorRows> lm::rowsOf(Attribute source) {
+  if (auto name = dyn_cast<StringAttr>(source))
+    return {{name.str()}};
+  std::vector<TensorRows> parts;
+  for (PartAttr part : cast<RowsAttr>(source).getParts())
+    parts.push_back(part.rows());
+  return parts;
+}
+
+Attribute lm::sourceOf(MLIRContext *context, ArrayRef<TensorRows> parts) {
+  if (parts.size() == 1 && parts.front() == TensorRows{parts.front().tensor})
+    return StringAttr::get(context, parts.front().tensor);
+  SmallVector<PartAttr> list;
+  for (const TensorRows &rows : parts)
+    list.push_back(PartAttr::get(context, rows));
+  return RowsAttr::get(context, list);
+}
+
+//===----------------------------------------------------------------------===//
+// Formats and weights
+//===----------------------------------------------------------------------===//
+
 static StringRef nameOf(WeightFormat id) { return StringRef(numericFormat(id).name); }
 
 static FailureOr<WeightFormat> parseFormat(AsmParser &parser) {

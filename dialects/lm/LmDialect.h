@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/formats/NumericFormat.h"
+#include "runtime/formats/RowOrder.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
@@ -37,6 +38,12 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n},
                                      mlir::Float32Type::get(context));
 }
+/// The rows that a weight's `source` names, part by part: a name alone is a whole tensor.
+std::vector<TensorRows> rowsOf(mlir::Attribute source);
+/// The `source` of a weight made of these parts.
+mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);
+/// A norm of whole rows (not of heads), of whatever kind: one operand of rows, then vectors.
+bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";
 } // namespace ingot::lm

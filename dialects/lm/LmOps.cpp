@@ -49,6 +49,16 @@ LogicalResult WeightOp::verify() {
     return emitOpError("expects a source tensor or values");
   if (type.isVector() && !type.numeric().isFloat()) // weight_c3
     return emitOpError("expects a vector to be of a float format, got ") << type;
+  if (getSource() && isa<RowsAttr>(*getSource())) {
+    int64_t rows = 0;
+    for (const TensorRows &part : rowsOf(*getSource())) {
+      if (part.order.loops.empty())
+        return success(); // how many there are, the checkpoint says
+      rows += part.order.count(0);
+    }
+    if (rows != type.rows()) // weight_c4
+      return emitOpError("expects ") << type.rows() << " rows, its source has " << rows;
+  }
   return success();
 }
 
@@ -187,6 +197,21 @@ LogicalResult RmsNormOp::verify() {
   if (heads < 1 || width % heads) // rms_norm_c1
     return emitOpError("expects heads to divide the width ") << width << ", got " << heads;
   return expectVector(*this, getWeight().getType(), width / heads, "the weight"); // rms_norm_c2
+}
+
+LogicalResult LayerNormOp::verify() {
+  if (failed(expectRows(*this, getX(), "x")) ||
+      failed(expectVector(*this, getWeight().getType(), widthOf(getX()),
+                          "the weight"))) // layer_norm_c1
+    return failure();
+  if (getBias()) // layer_norm_c2
+    return expectVector(*this, getBias().getType(), widthOf(getX()), "the bias");
+  return success();
+}
+
+bool lm::isRowNorm(Operation *op) {
+  auto norm = dyn_cast<RmsNormOp>(op);
+  return isa<LayerNormOp>(op) || (norm && norm.getHeads() == 1);
 }
 
 LogicalResult LinearOp::verify() {

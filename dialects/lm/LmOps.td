@@ -44,11 +44,12 @@ def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock,
 def Lm_WeightOp : Lm_Op<"weight", [Symbol, HasParent<"ModelOp">]> {
   let summary = "a weight of the checkpoint, by reference: no data in the IR";
   let description = [{
-    `source` is the tensor's name in the checkpoint. `type` is the numeric format it will have in
-    the engine; `stored`, where it differs, the format it has in the file (set by quantize). `values` holds
-    the numbers of small derived vectors that are no tensor of the checkpoint (rope frequencies).
+    `source` is the tensor's name in the checkpoint, or the rows of tensors that the weight is made of (`#lm.rows`).
+    `type` is the numeric format it will have in the engine; `stored`, where it differs, the format it has in the file
+    (set by quantize). `values` holds the numbers of small derived vectors that are no tensor of the checkpoint (rope
+    frequencies).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<StrAttr>:$source,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<Lm_SourceAttr>:$source,
                    OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
@@ -133,6 +134,14 @@ def Lm_RmsNormOp : Lm_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
                    DefaultValuedAttr<I64Attr, "1">:$heads, DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `,` $weight attr-dict `:` type($x) `,` type($weight)";
+  let hasVerifier = 1;
+}
+
+def Lm_LayerNormOp : Lm_Op<"layer_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * weight (+ bias), per row";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, F32Attr:$eps);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $weight (`,` $bias^ `:` type($bias))? attr-dict `:` type($x) `,` type($weight)";
   let hasVerifier = 1;
 }
 

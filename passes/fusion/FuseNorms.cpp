@@ -14,17 +14,17 @@ using namespace ingot::lm;
 namespace {
 struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
   void runOnOperation() override {
-    SmallVector<RmsNormOp> norms;
-    getOperation().walk([&](RmsNormOp op) {
-      if (op.getHeads() == 1 && !isa<FusedOp>(op->getParentOp()))
+    SmallVector<Operation *> norms;
+    getOperation().walk([&](Operation *op) {
+      if (isRowNorm(op) && !isa<FusedOp>(op->getParentOp()))
         norms.push_back(op);
     });
-    for (RmsNormOp norm : norms) {
+    for (Operation *norm : norms) {
       if (isa<FusedOp>(norm->getParentOp()))
         continue; // taken by an earlier group
       OpGroup group;
       // the last norm reads only the rows whose logits are asked for
-      if (auto select = onlyUsedHere<SelectRowsOp>(norm.getX(), norm)) {
+      if (auto select = onlyUsedHere<SelectRowsOp>(norm->getOperand(0), norm)) {
         group.insert_range(ArrayRef<Operation *>{select, norm});
         fuse(group, "select_norm");
         continue;
@@ -35,9 +35,8 @@ struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
         continue;
       group.insert_range(ArrayRef<Operation *>{norm, sum});
       for (Operation *user : sum->getUsers())
-        if (auto next = dyn_cast<RmsNormOp>(user);
-            next && next.getHeads() == 1 && next->getBlock() == sum->getBlock())
-          group.insert(next);
+        if (isRowNorm(user) && user->getBlock() == sum->getBlock())
+          group.insert(user);
       if (!isConvex(group)) {
         remarkMissed(sum, "norm_residual", "the residual depends on the norm");
         continue;

@@ -29,10 +29,6 @@ namespace {
 bool isElementwise(Operation *op) {
   return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp>(op);
 }
-bool isRowNorm(Operation *op) {
-  auto norm = dyn_cast<RmsNormOp>(op);
-  return norm && norm.getHeads() == 1;
-}
 
 /// Immediate post-dominators of the ops of a block in its data flow.
 class PostDominators {

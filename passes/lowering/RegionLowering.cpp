@@ -17,6 +17,7 @@ struct Scalar {
     return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(v)));
   }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
   Value exp(Value x) { return math::ExpOp::create(b, x); }
@@ -75,6 +76,15 @@ void ingot::lowerToScalar(ImplicitLocOpBuilder &b, Operation *op, IRMapping &sca
             return s.mul(c, math::TanhOp::create(b, s.div(at(cap.getX()), c)));
           })
           .Case([&](lm::SelectRowsOp select) { return at(select.getX()); })
+          .Case([&](lm::LayerNormOp norm) { // (x - mean) / sqrt(mean((x - mean)^2) + eps) * w + b
+            Value mean = kernel::RowStatOp::create(b, at(norm.getX()));
+            Value centred = s.sub(at(norm.getX()), mean);
+            Value variance = kernel::RowStatOp::create(b, s.mul(centred, centred));
+            Value root = math::SqrtOp::create(
+                b, s.add(variance, s.constant(norm.getEps().convertToFloat())));
+            Value y = s.mul(s.mul(centred, s.div(s.constant(1), root)), at(norm.getWeight()));
+            return norm.getBias() ? s.add(y, at(norm.getBias())) : y;
+          })
           .Case([&](lm::RmsNormOp norm) { // x / sqrt(mean(x^2) + eps) * (w + offset)
             Value x = at(norm.getX()), w = at(norm.getWeight());
             Value mean = kernel::RowStatOp::create(b, s.mul(x, x));

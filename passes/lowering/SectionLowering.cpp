@@ -207,6 +207,7 @@ LogicalResult SectionLowering::lower(Operation *op) {
               "of heads is lowered only where keys enter the cache (pattern rope_append)");
         return lowerRowwise(op, {op}, "norm");
       })
+      .Case([&](lm::LayerNormOp) { return lowerRowwise(op, {op}, "norm"); })
       .Case<lm::AddOp, lm::MulOp, lm::ScaleOp, lm::ActivationOp, lm::SoftcapOp, lm::SelectRowsOp>(
           [&](Operation *) { return lowerRowwise(op, {op}, op->getName().stripDialect()); })
       .Default([](Operation *other) { return other->emitOpError("has no kernel"); });

@@ -5,7 +5,8 @@ EMULATOR = "cuda-emulator:sm_90a"
 QUANTIZED = ("int8", "int4-g32", "int4-g64", "int4-g128", "fp8")
 GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")
 FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
-          "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed")  # models with float matrices
+          "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed", "gptneox-old-config",
+          "gptneox-sequential-tied")  # models with float matrices
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Case:
 
 def cpu():
     for model in ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
-                  "llama-gguf-mixed", "gemma3-gguf-mixed"):
+                  "llama-gguf-mixed", "gemma3-gguf-mixed", "gptneox-old-config", "gptneox-sequential-tied", "gptneox-gguf-mixed"):
         yield Case(model)
         yield Case(model, ("--precision", "exact"))
     for model in ("llama", "gemma3-shape"):
@@ -43,6 +44,7 @@ def cpu():
         yield Case("llama-odd", ("--quantize", kind, "--precision", "exact"), long=kind == "int8")
     yield Case("mistral", ("--quantize", "int8"))
     yield Case("mistral", ("--quantize", "int8", "--kv", "int8"))
+    yield Case("gptneox-old-config", ("--quantize", "int8"))
     yield Case("llama-seed", ("--quantize", "int4-g64"))
     for kind in GGUF:
         yield Case(f"gguf-{kind}")
@@ -70,6 +72,7 @@ def emulator():
 
     yield on("llama3-tied")
     yield on("llama", "--quantize", "int8", "--kv", "fp8")
+    yield on("gptneox-old-config")
 
 
 def cases():

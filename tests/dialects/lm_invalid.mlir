@@ -50,6 +50,62 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
+// weight_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects 32 rows, its source has 24}}
+  lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b" from 2 [3 by 9, 8]>}
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rows_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects the name of a tensor}}
+  lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b" from -2 [32]>}
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rows_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects loops of counts and strides from 1 on}}
+  lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b" [32 by 0]>}
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// rows_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects rows that are not one whole tensor}}
+  lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b">}
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
 // layer_kind_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects arguments (tensor<?xHxf32>, !lm.kv, !lm.batch, weights}}
@@ -138,6 +194,42 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
                    %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
     // expected-error @+1 {{expects the weight to be a float vector of 32 values}}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32, heads = 2 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_norm_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects the weight to be a float vector of 64 values}}
+    %0 = lm.layer_norm %x, %f {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<32, f32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layer_norm_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+    // expected-error @+1 {{expects the bias to be a float vector of 64 values}}
+    %0 = lm.layer_norm %x, %n, %f : !lm.weight<32, f32> {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {

@@ -12,7 +12,12 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   // CHECK: values = array<f32: 1.000000e+00, 5.000000e-01>
   lm.weight @freqs : !lm.weight<2, f32> {values = array<f32: 1.0, 0.5>}
   lm.weight @wq : !lm.weight<64x64, q4_1> {source = "q"}
-  lm.weight @wk : !lm.weight<32x64, q6_k> {source = "k"}
+  // CHECK: lm.weight @wk : !lm.weight<32x64, q6_k> {source = #lm.rows<"qkv" from 16 [2 by 48, 16]>}
+  lm.weight @wk : !lm.weight<32x64, q6_k> {source = #lm.rows<"qkv" from 16 [2 by 48, 16 by 1]>}
+  // CHECK: lm.weight @expert : !lm.weight<40x64, q6_k> {source = #lm.rows<"experts" matrix 5 from 1 [40 by 2]>}
+  lm.weight @expert : !lm.weight<40x64, q6_k> {source = #lm.rows<"experts" matrix 5 from 1 [40 by 2]>}
+  // CHECK: lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\22" from 32>}
+  lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\"" from 32>}
   lm.weight @bias : !lm.weight<64, f32> {source = "b"}
 
   // CHECK-LABEL: lm.layer_kind @local
@@ -23,6 +28,10 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
       -> (tensor<?x64xf32>, !lm.kv) {
     // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    // CHECK: lm.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> {eps = 9.99999974E-6 : f32} : tensor<?x64xf32>, <64, f32>
+    %ln = lm.layer_norm %0, %n, %bias : !lm.weight<64, f32> {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
+    // CHECK: lm.layer_norm %{{.*}}, %{{.*}} {eps
+    %ln2 = lm.layer_norm %ln, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, <64x64, q4_1> -> tensor<?x64xf32>
     %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     // CHECK: lm.linear
@@ -171,6 +180,8 @@ kernel.func @draw_ids(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>, %s: 
 
 // CHECK-LABEL: plan.program @tiny_plan
 plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i64, max_positions = 128 : i64} {
+  // CHECK: plan.weight @part : !lm.weight<2, f32> {source = #lm.rows<"norm" from 3 [2]>}
+  plan.weight @part : !lm.weight<2, f32> {source = #lm.rows<"norm" from 3 [2]>}
   // CHECK: plan.weight @w : !lm.weight<64, f32> {source = "norm"}
   plan.weight @w : !lm.weight<64, f32> {source = "norm"}
   // CHECK: plan.buffer @x per_token 256 at 0 persistent

@@ -315,3 +315,64 @@ TEST(FamilyErrors, AConfigurationAloneImportsForRandomWeights) {
   auto embedding = mlir::SymbolTable(model).lookup<lm::WeightOp>("token_embd");
   EXPECT_EQ(embedding.getType().getFormat(), WeightFormat::F16); // its dtype
 }
+
+namespace {
+
+Checkpoint hfGptNeox(int64_t packedRows = 24) {
+  Checkpoint c;
+  c.container = import::Container::Safetensors;
+  c.architecture = "GPTNeoXForCausalLM";
+  c.metadata = {{"hidden_size", int64_t(8)},         {"num_hidden_layers", int64_t(1)},
+                {"num_attention_heads", int64_t(2)}, {"intermediate_size", int64_t(12)},
+                {"vocab_size", int64_t(16)},         {"rotary_pct", 0.5}};
+  addTensor(c, "gpt_neox.embed_in.weight", {16, 8});
+  addTensor(c, "embed_out.weight", {16, 8});
+  std::string layer = "gpt_neox.layers.0.";
+  auto addBoth = [&](const std::string &name, std::vector<int64_t> shape) {
+    addTensor(c, name + ".bias", {shape.front()});
+    addTensor(c, name + ".weight", std::move(shape));
+  };
+  addBoth("gpt_neox.final_layer_norm", {8});
+  addBoth(layer + "input_layernorm", {8});
+  addBoth(layer + "post_attention_layernorm", {8});
+  addBoth(layer + "attention.query_key_value", {packedRows, 8});
+  addBoth(layer + "attention.dense", {8, 8});
+  addBoth(layer + "mlp.dense_h_to_4h", {12, 8});
+  addBoth(layer + "mlp.dense_4h_to_h", {8, 12});
+  return c;
+}
+
+} // namespace
+
+TEST(FamilyErrors, APackedTensorOfAnotherSize) {
+  expectImport(hfGptNeox());
+  expectRefusal(hfGptNeox(20), "E0297",
+                "found 20x8, the configuration gives 8x8, from rows 8 to 23 of it");
+  expectRefusal(hfGptNeox(30), "E0850",
+                "'gpt_neox.layers.0.attention.query_key_value.bias' is used in part");
+  Checkpoint c = hfGptNeox();
+  removeTensor(c, "gpt_neox.layers.0.attention.query_key_value.weight");
+  expectRefusal(c, "E0295", "'gpt_neox.layers.0.attention.query_key_value.weight'");
+}
+
+TEST(FamilyErrors, MasksOfOldFilesAreKnownToGptNeoxAlone) {
+  Checkpoint c = hfGptNeox();
+  c.unread = {{"gpt_neox.layers.0.attention.bias", "BOOL"}};
+  addTensor(c, "gpt_neox.layers.0.attention.masked_bias", {1});
+  expectImport(c);
+  c.unread.push_back({"gpt_neox.mask", "U8"});
+  expectRefusal(c, "E0218", "'gpt_neox.mask' has the type U8");
+  Checkpoint llama = hfLlama();
+  llama.unread = {{"model.layers.0.self_attn.q_proj.weight", "U8"}};
+  removeTensor(llama, "model.layers.0.self_attn.q_proj.weight");
+  expectRefusal(llama, "E0218", "'model.layers.0.self_attn.q_proj.weight' has the type U8");
+}
+
+TEST(FamilyErrors, HeadsOfGptNeoxFillTheHiddenRows) {
+  Checkpoint c = hfGptNeox();
+  c.metadata["num_attention_heads"] = int64_t(3);
+  expectRefusal(c, "E0298", "multiples of the 3 heads");
+  c = hfGptNeox();
+  c.metadata["rotary_pct"] = 0.25; // of 4: one number
+  expectRefusal(c, "E0298", "even sizes");
+}

@@ -72,7 +72,8 @@ TEST(LayerKinds, VectorsAreF32) {
   ASSERT_TRUE(norm);
   EXPECT_EQ(norm.getType().getFormat(), WeightFormat::F32);
   EXPECT_EQ(norm.getStored()->getId(), WeightFormat::BF16);
-  EXPECT_EQ(norm.getSource(), "model.layers.1.input_layernorm.weight");
+  EXPECT_EQ(lm::rowsOf(*norm.getSource()),
+            std::vector<TensorRows>{{"model.layers.1.input_layernorm.weight"}});
 }
 
 TEST(LayerKinds, TiedHeadsReadTheEmbedding) {

@@ -120,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(All, TinyCheckpoints,
                          ::testing::Values("llama3-tied", "llama-biases-sharded",
                                            "llama-old-config", "mistral-window", "llama-gguf-mixed",
                                            "gemma3-layer-types", "gemma3-old-config",
-                                           "gemma3-gguf-mixed"),
+                                           "gemma3-gguf-mixed", "gptneox-old-config",
+                                           "gptneox-sequential-tied", "gptneox-gguf-mixed"),
                          [](const auto &info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

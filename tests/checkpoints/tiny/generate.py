@@ -14,12 +14,13 @@ import shutil
 import sys
 
 import numpy as np
+import safetensors.torch
 import torch
 import transformers
-from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM,
-                          MistralConfig, MistralForCausalLM)
+from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GPTNeoXConfig, GPTNeoXForCausalLM,
+                          LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM)
 
-from write_gguf import write_gemma3, write_llama
+from write_gguf import write_gemma3, write_gptneox, write_llama
 
 PROMPT = 45
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 4.0, "low_freq_factor": 1.0,
@@ -161,6 +162,49 @@ def gemmas(out):
          write_gemma3, 8)
 
 
+def gptneoxes(out):
+    # As Pythia's files are: config.json of transformers 4, masks and frequencies beside the weights.
+    hf(out, "gptneox-old-config", GPTNeoXForCausalLM,
+       GPTNeoXConfig(vocab_size=107, hidden_size=72, intermediate_size=100, num_hidden_layers=2,
+                     num_attention_heads=3, max_position_embeddings=128, layer_norm_eps=1e-5,
+                     hidden_act="gelu", rope_parameters={
+                         "rope_type": "default", "rope_theta": 7000.0, "partial_rotary_factor": 0.25}),
+       torch.float16, 9,
+       {"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "classifier_dropout": 0.1,
+        "eos_token_id": 0, "hidden_act": "gelu", "hidden_size": 72, "initializer_range": 0.02,
+        "intermediate_size": 100, "layer_norm_eps": 1e-05, "max_position_embeddings": 128,
+        "model_type": "gpt_neox", "num_attention_heads": 3, "num_hidden_layers": 2,
+        "rope_scaling": None, "rotary_emb_base": 7000, "rotary_pct": 0.25,
+        "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.24.0",
+        "use_cache": True, "use_parallel_residual": True, "vocab_size": 107})
+    add_masks(out / "gptneox-old-config" / "model.safetensors", 2, 128, 3)
+    # As transformers 5 writes them; the residual in turns, no biases of attention, a tied head.
+    hf(out, "gptneox-sequential-tied", GPTNeoXForCausalLM,
+       GPTNeoXConfig(vocab_size=89, hidden_size=56, intermediate_size=75, num_hidden_layers=2,
+                     num_attention_heads=4, max_position_embeddings=128, layer_norm_eps=2e-5,
+                     hidden_act="gelu_fast", attention_bias=False, use_parallel_residual=False,
+                     tie_word_embeddings=True, rope_parameters={
+                         "rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5,
+                         "partial_rotary_factor": 1.0}), torch.bfloat16, 10)
+    gguf(out, "gptneox-gguf-mixed", GPTNeoXForCausalLM,
+         GPTNeoXConfig(vocab_size=97, hidden_size=256, intermediate_size=96, num_hidden_layers=2,
+                       num_attention_heads=4, max_position_embeddings=128, layer_norm_eps=1e-5,
+                       hidden_act="gelu", rope_parameters={
+                           "rope_type": "default", "rope_theta": 10000.0,
+                           "partial_rotary_factor": 0.25}), write_gptneox, 11)
+
+
+def add_masks(file, layers, context, frequencies):
+    """What files of transformers before 4.40 hold beside the weights of each layer."""
+    tensors = safetensors.torch.load_file(file)
+    for i in range(layers):
+        attention = f"gpt_neox.layers.{i}.attention."
+        tensors[attention + "bias"] = torch.tril(torch.ones(context, context, dtype=torch.bool))[None, None]
+        tensors[attention + "masked_bias"] = torch.tensor(-1e4)
+        tensors[attention + "rotary_emb.inv_freq"] = torch.ones(frequencies)
+    safetensors.torch.save_file(tensors, file, {"format": "pt"})
+
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     target = target if target.is_dir() else target.parent
@@ -168,3 +212,4 @@ if __name__ == "__main__":
     print("torch", torch.__version__, "transformers", transformers.__version__)
     llamas(target)
     gemmas(target)
+    gptneoxes(target)

@@ -17,6 +17,9 @@ GEMMA3 = [("attn_norm", "input_layernorm"), ("attn_q", "self_attn.q_proj"),
           ("ffn_norm", "pre_feedforward_layernorm"), ("ffn_gate", "mlp.gate_proj"),
           ("ffn_up", "mlp.up_proj"), ("ffn_down", "mlp.down_proj"),
           ("post_ffw_norm", "post_feedforward_layernorm")]
+GPTNEOX = [("attn_norm", "input_layernorm"), ("attn_qkv", "attention.query_key_value"),
+           ("attn_output", "attention.dense"), ("ffn_norm", "post_attention_layernorm"),
+           ("ffn_up", "mlp.dense_h_to_4h"), ("ffn_down", "mlp.dense_4h_to_h")]
 FLOATS = {Q.F32: np.float32, Q.F16: np.float16}
 
 
@@ -147,3 +150,37 @@ def write_gemma3(path, config, state, seed):
     stored = w.close()
     stored["lm_head.weight"] = stored["model.embed_tokens.weight"]
     return stored
+
+
+def unpack_heads(heads):
+    """Rows from [head][q, k, v] to [q, k, v][head], as convert_hf_to_gguf.py writes them, and back."""
+    def turn(outer, inner):
+        return lambda w: w.reshape(outer, inner, -1, *w.shape[1:]).swapaxes(0, 1).reshape(w.shape)
+    return {"forward": turn(heads, 3), "back": turn(3, heads)}
+
+
+def write_gptneox(path, config, state, seed):
+    w = Writer(path, "gptneox", state, seed)
+    w.file.add_name("tiny")
+    w.file.add_context_length(config.max_position_embeddings)
+    w.file.add_embedding_length(config.hidden_size)
+    w.file.add_block_count(config.num_hidden_layers)
+    w.file.add_feed_forward_length(config.intermediate_size)
+    size = config.hidden_size // config.num_attention_heads
+    w.file.add_rope_dimension_count(int(config.rope_parameters["partial_rotary_factor"] * size))
+    w.file.add_head_count(config.num_attention_heads)
+    w.file.add_parallel_residual(config.use_parallel_residual)
+    w.file.add_layer_norm_eps(config.layer_norm_eps)
+    w.add("token_embd.weight", "gpt_neox.embed_in.weight", Q.Q8_0)
+    for part in (".weight", ".bias"):
+        w.add("output_norm" + part, "gpt_neox.final_layer_norm" + part)
+    w.add("output.weight", "lm_head.weight", Q.Q6_K)
+    mixes = [{"attn_qkv": Q.Q4_K, "attn_output": Q.Q5_1, "ffn_up": Q.Q4_0, "ffn_down": Q.Q8_0},
+             {"attn_qkv": Q.Q6_K, "attn_output": Q.Q4_1, "ffn_up": Q.Q5_K, "ffn_down": Q.Q5_0}]
+    for i in range(config.num_hidden_layers):
+        for ours, theirs in GPTNEOX:
+            arrange = unpack_heads(config.num_attention_heads) if ours == "attn_qkv" else {}
+            source = f"gpt_neox.layers.{i}.{theirs}"
+            w.add(f"blk.{i}.{ours}.weight", source + ".weight", mixes[i].get(ours, Q.F32), **arrange)
+            w.add(f"blk.{i}.{ours}.bias", source + ".bias", **arrange)
+    return w.close()

@@ -55,4 +55,23 @@ TEST(Safetensors, DataNeedsNoAlignment) {
   EXPECT_EQ(read, value);
 }
 
+// Checkpoints of transformers before 4.40 hold masks: their bytes are placed, and a family must know them.
+TEST(Safetensors, MasksAreKeptByName) {
+  SafetensorsImage image;
+  image.header = R"({"m":{"dtype":"BOOL","shape":[1,1,2,2],"data_offsets":[0,4]},)"
+                 R"("h":{"dtype":"F16","shape":[1],"data_offsets":[4,6]}})";
+  image.data = std::string(6, '\0');
+  std::string bytes = image.bytes();
+  CheckpointBuilder builder(Container::Safetensors);
+  auto names = readSafetensors(std::as_bytes(std::span(bytes)), "m", builder);
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names->size(), 2u); // an index lists both
+  auto checkpoint = builder.finish("");
+  ASSERT_EQ(checkpoint->tensors.size(), 1u);
+  EXPECT_EQ(checkpoint->find("m"), nullptr);
+  ASSERT_NE(checkpoint->findUnread("m"), nullptr);
+  EXPECT_EQ(checkpoint->findUnread("m")->type, "BOOL");
+  EXPECT_EQ(checkpoint->findUnread("h"), nullptr);
+}
+
 } // namespace

@@ -35,6 +35,14 @@ TEST(Arithmetic, RmsNormOfHeads) {
   expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), weight, 0, 2, 0), {3 / a, 8 / a, 6 / b, 16 / b});
 }
 
+TEST(Arithmetic, LayerNorm) {
+  std::vector<float> weight = {1, 2, 1, 2}, bias = {10, 20, 30, 40};
+  Matrix x = rowsOf(4, {1, 5, 3, 7}); // mean 4, variance 5
+  double r = std::sqrt(5.25);
+  expectValues(layerNorm(x, weight, {}, 0.25f), {-3 / r, 2 / r, -1 / r, 6 / r});
+  expectValues(layerNorm(x, weight, bias, 0.25f), {10 - 3 / r, 20 + 2 / r, 30 - 1 / r, 40 + 6 / r});
+}
+
 TEST(Arithmetic, RopeTurnsPairsOfBothStyles) {
   Batch batch{{0}, {3}, {}};
   std::vector<float> f = {0.5f, 0.1f};

@@ -1,0 +1,120 @@
+//===- RowSource.cpp - See RowSource.h ------------------------------------===//
+#include "compiler/import/RowSource.h"
+#include "compiler/import/Dequantize.h"
+#include "compiler/import/ImportErrors.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ingot::import {
+
+namespace {
+
+int64_t columnsOf(const Tensor &tensor) {
+  return tensor.shape.size() == 1 ? 1 : tensor.shape.back();
+}
+
+Error notHeld(const TensorRows &rows, const std::string &why) {
+  return refuse(cause::rowsMissing,
+                line("the checkpoint does not hold rows of ", inQuotes(rows.tensor)), why,
+                "use the checkpoint that was imported");
+}
+
+} // namespace
+
+int64_t rowsOf(const Tensor &tensor) { return tensor.elements() / columnsOf(tensor); }
+
+RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
+  total = rowsOf(tensor);
+  parts.push_back({&tensor, {}, total, 0, total});
+}
+
+Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
+  const bool stack = rows.matrix >= 0;
+  if (tensor.shape.size() > (stack ? 3u : 2u) || (stack && tensor.shape.size() != 3))
+    return notHeld(rows, line("it has ", tensor.shape.size(), " dimensions"));
+  if (stack && rows.matrix >= tensor.shape.front())
+    return notHeld(rows, line("matrix ", rows.matrix, " of ", tensor.shape.front()));
+  const int64_t limit = stack ? tensor.shape[1] : rowsOf(tensor);
+  const int64_t count = rows.order.count(limit);
+  if (count < 1 || rows.order.last(limit) >= limit)
+    return notHeld(rows,
+                   line("it has ", limit, " rows, the reference goes to ", rows.order.last(limit)));
+  if (!parts.empty() && (columnsOf(tensor) != width || tensor.format != format()))
+    return notHeld(rows, line(columnsOf(tensor), " columns of ", numericFormat(tensor.format).name,
+                              " follow ", width, " of ", numericFormat(format()).name));
+  width = columnsOf(tensor);
+  total += count;
+  parts.push_back({&tensor, rows.order, count, stack ? rows.matrix * limit : 0, limit});
+  return {};
+}
+
+Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const TensorRows> parts) {
+  RowSource source;
+  for (const TensorRows &rows : parts) {
+    const Tensor *tensor = checkpoint.find(rows.tensor);
+    if (!tensor)
+      return notHeld(rows, "there is no such tensor");
+    if (Result<void> added = source.add(*tensor, rows); !added)
+      return added.error();
+  }
+  assert(!source.parts.empty() && "a reference has a part");
+  return source;
+}
+
+StoredRow RowSource::at(int64_t n) const {
+  assert(n >= 0 && n < total);
+  auto part = parts.begin();
+  for (; n >= part->rows; ++part)
+    n -= part->rows;
+  return {part->tensor, part->stack + part->order.at(n)};
+}
+
+template <typename F>
+Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
+  assert(first >= 0 && first + count <= total);
+  auto part = parts.begin();
+  for (; part != parts.end() && first >= part->rows; ++part)
+    first -= part->rows;
+  for (; count > 0; ++part, first = 0)
+    for (int64_t n = first; n < part->rows && count > 0;) {
+      int64_t run = std::min(count, part->order.run(n, part->limit));
+      Result<void> done = call(*part->tensor, part->stack + part->order.at(n), run);
+      if (!done)
+        return done;
+      n += run;
+      count -= run;
+    }
+  return {};
+}
+
+Result<void> RowSource::read(int64_t first, std::span<float> out) const {
+  const auto rowSize = static_cast<size_t>(width);
+  assert(out.size() % rowSize == 0);
+  return forEachRun(
+      first, static_cast<int64_t>(out.size() / rowSize),
+      [&](const Tensor &tensor, int64_t row, int64_t count) -> Result<void> {
+        if (tensor.shape.size() == 1) {
+          // Numbers of a vector: one row of as many values.
+          const int64_t size = storedBlockBytes(tensor.format);
+          Result<void> done = dequantizeRow(tensor.format,
+                                            tensor.data.subspan(static_cast<size_t>(row * size),
+                                                                static_cast<size_t>(count * size)),
+                                            out.first(static_cast<size_t>(count)));
+          out = out.subspan(static_cast<size_t>(count));
+          return done;
+        }
+        for (int64_t i = 0; i < count; ++i, out = out.subspan(rowSize))
+          if (Result<void> done = dequantizeRow(tensor, row + i, out.first(rowSize)); !done)
+            return done;
+        return {};
+      });
+}
+
+Result<void> RowSource::checkFinite() const {
+  return forEachRun(0, total, [](const Tensor &tensor, int64_t row, int64_t count) {
+    return import::checkFinite(tensor, row, count);
+  });
+}
+
+} // namespace ingot::import

@@ -1,0 +1,64 @@
+//===- RowSource.h - A weight's rows, wherever the checkpoint has them -----===//
+//
+// The one place that turns a reference (RowOrder.h) into rows. Packers, the interpreter, the check
+// of scales and dequantising read through it, so a weight that is a part of a packed tensor is one
+// like any other to them. Two ways to read, since a quantised row keeps its codes:
+//
+//   at(n)              where row n is stored, to be copied as it is
+//   read(first, out)   some rows as f32; readers ask for blocks of 32 or so
+//
+// What is computed from the stored numbers (a transposed matrix, folded scales) can only come the second
+// way, a block of rows at a time; such a source has no `at`.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/Checkpoint.h"
+#include "runtime/formats/RowOrder.h"
+
+namespace ingot::import {
+
+/// A row as the file has it: `index` counts as tensorRow does.
+struct StoredRow {
+  const Tensor *tensor;
+  int64_t index;
+};
+
+class RowSource {
+public:
+  /// All rows of a tensor. It must outlive the source.
+  RowSource(const Tensor &tensor);
+  /// The rows of a weight, which the checkpoint must hold in one format and one width (E0852 if it does not).
+  /// A vector's numbers are rows of one column. The checkpoint must outlive the source.
+  static Result<RowSource> find(const Checkpoint &checkpoint, std::span<const TensorRows> parts);
+
+  WeightFormat format() const { return parts.front().tensor->format; }
+  int64_t rows() const { return total; }
+  int64_t columns() const { return width; }
+
+  StoredRow at(int64_t n) const;
+  /// Rows `first`, first + 1, … as f32: as many as fill `out`.
+  Result<void> read(int64_t first, std::span<float> out) const;
+  /// As checkFinite of a tensor, of these rows alone.
+  Result<void> checkFinite() const;
+
+private:
+  struct Part {
+    const Tensor *tensor;
+    RowOrder order;
+    int64_t rows;  ///< of this part
+    int64_t stack; ///< rows of the tensor before its matrix
+    int64_t limit; ///< rows of the matrix
+  };
+  RowSource() = default;
+  Result<void> add(const Tensor &tensor, const TensorRows &rows);
+  /// Calls with each stretch of rows that follow each other in a tensor: (tensor, its row, how many).
+  template <typename F> Result<void> forEachRun(int64_t first, int64_t count, F call) const;
+
+  std::vector<Part> parts;
+  int64_t total = 0, width = 0;
+};
+
+/// Rows of a tensor, as references count them: the numbers of a vector, else all but the last dimension.
+int64_t rowsOf(const Tensor &tensor);
+
+} // namespace ingot::import

@@ -1,0 +1,173 @@
+//===- RowSourceTest.cpp - Rows of packed, joined and stacked tensors ------===//
+#include "compiler/import/RowSource.h"
+#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/Dequantize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <random>
+
+namespace ingot::import {
+namespace {
+
+/// A checkpoint in memory, and the bytes under it.
+struct Made {
+  std::deque<std::vector<std::byte>> bytes;
+  std::shared_ptr<Checkpoint> checkpoint;
+  CheckpointBuilder builder{Container::Safetensors};
+
+  /// Any codes, with scales that are numbers.
+  Made &add(const std::string &name, WeightFormat format, std::vector<int64_t> shape) {
+    Tensor tensor{name, format, std::move(shape), {}};
+    const int64_t block = storedBlockBytes(format);
+    std::vector<std::byte> &data = bytes.emplace_back(
+        static_cast<size_t>(tensor.elements() / storedBlockValues(format) * block));
+    std::minstd_rand random(static_cast<unsigned>(bytes.size()));
+    for (std::byte &byte : data)
+      byte = static_cast<std::byte>(random() % 0x3C); // no exponent of an infinity
+    tensor.data = data;
+    builder.addTensor(std::move(tensor));
+    return *this;
+  }
+  const Checkpoint &done() {
+    if (!checkpoint)
+      checkpoint = builder.finish("");
+    return *checkpoint;
+  }
+  RowSource find(const std::vector<TensorRows> &parts) {
+    auto found = RowSource::find(done(), parts);
+    EXPECT_TRUE(found) << found.error().format();
+    return std::move(*found);
+  }
+  std::string refusal(const std::vector<TensorRows> &parts) {
+    auto found = RowSource::find(done(), parts);
+    if (found)
+      return "found";
+    EXPECT_EQ(found.error().code, "E0852");
+    return found.error().format();
+  }
+};
+
+std::vector<float> rowOf(const Tensor &tensor, int64_t index) {
+  std::vector<float> row(static_cast<size_t>(tensor.shape.back()));
+  EXPECT_TRUE(dequantizeRow(tensor, index, row));
+  return row;
+}
+
+/// The source's rows, read in blocks of several sizes and one by one, are those of the list.
+void expectRows(const RowSource &source, const std::vector<StoredRow> &expected) {
+  ASSERT_EQ(source.rows(), static_cast<int64_t>(expected.size()));
+  std::vector<float> all;
+  for (size_t n = 0; n < expected.size(); ++n) {
+    StoredRow found = source.at(static_cast<int64_t>(n));
+    EXPECT_EQ(found.tensor, expected[n].tensor) << n;
+    EXPECT_EQ(found.index, expected[n].index) << n;
+    std::vector<float> row = rowOf(*expected[n].tensor, expected[n].index);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  const auto width = static_cast<size_t>(source.columns());
+  for (size_t block : {size_t(1), size_t(5), expected.size()})
+    for (size_t n = 0; n < expected.size(); n += block) {
+      std::vector<float> some(std::min(block, expected.size() - n) * width);
+      ASSERT_TRUE(source.read(static_cast<int64_t>(n), some));
+      EXPECT_EQ(std::memcmp(some.data(), all.data() + n * width, some.size() * sizeof(float)), 0)
+          << "rows from " << n << " in blocks of " << block;
+    }
+}
+
+TEST(RowOrder, LoopsCountLikeDigits) {
+  RowOrder k = RowOrder::ofHeads(2, 3, 2, 6);
+  EXPECT_EQ(k.count(18), 6);
+  std::vector<int64_t> rows;
+  for (int64_t n = 0; n < 6; ++n)
+    rows.push_back(k.at(n));
+  EXPECT_EQ(rows, (std::vector<int64_t>{2, 3, 8, 9, 14, 15}));
+  EXPECT_EQ(k.last(18), 15);
+  EXPECT_EQ(k.run(0, 18), 2);
+  EXPECT_EQ(k.run(3, 18), 1);
+  // Rope's halves as pairs: two heads of four rows.
+  RowOrder pairs{0, {{2, 4}, {2, 1}, {2, 2}}};
+  rows.clear();
+  for (int64_t n = 0; n < 8; ++n)
+    rows.push_back(pairs.at(n));
+  EXPECT_EQ(rows, (std::vector<int64_t>{0, 2, 1, 3, 4, 6, 5, 7}));
+  EXPECT_EQ(RowOrder{3}.count(10), 7);
+}
+
+TEST(RowSource, HeadsOfAPackedTensorInEveryFormat) {
+  for (WeightFormat format :
+       {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16, WeightFormat::Q4_0,
+        WeightFormat::Q4_1, WeightFormat::Q5_0, WeightFormat::Q5_1, WeightFormat::Q8_0,
+        WeightFormat::Q4_K, WeightFormat::Q5_K, WeightFormat::Q6_K}) {
+    SCOPED_TRACE(numericFormat(format).name);
+    Made made;
+    made.add("qkv", format, {18, 256});
+    RowSource k = made.find({{"qkv", -1, RowOrder::ofHeads(2, 3, 2, 6)}});
+    EXPECT_EQ(k.format(), format);
+    const Tensor *qkv = made.done().find("qkv");
+    expectRows(k, {{qkv, 2}, {qkv, 3}, {qkv, 8}, {qkv, 9}, {qkv, 14}, {qkv, 15}});
+  }
+}
+
+TEST(RowSource, PartsFollowEachOther) {
+  Made made;
+  made.add("a", WeightFormat::Q8_0, {3, 64}).add("b", WeightFormat::Q8_0, {4, 64});
+  const Tensor *a = made.done().find("a"), *b = made.done().find("b");
+  expectRows(made.find({{"b", -1, RowOrder::range(1, 2)}, {"a"}}),
+             {{b, 1}, {b, 2}, {a, 0}, {a, 1}, {a, 2}});
+}
+
+TEST(RowSource, OneMatrixOfAStack) {
+  Made made;
+  made.add("experts", WeightFormat::F16, {4, 6, 8});
+  const Tensor *experts = made.done().find("experts");
+  // gate and up in turns: up of the third expert
+  expectRows(made.find({{"experts", 2, {1, {{3, 2}}}}}),
+             {{experts, 13}, {experts, 15}, {experts, 17}});
+  EXPECT_EQ(made.find({{"experts", 3}}).rows(), 6);
+}
+
+TEST(RowSource, NumbersOfAVectorAreRows) {
+  Made made;
+  made.add("bias", WeightFormat::BF16, {18});
+  RowSource v = made.find({{"bias", -1, RowOrder::ofHeads(4, 3, 2, 6)}});
+  std::vector<float> whole = rowOf(*made.done().find("bias"), 0), part(6);
+  ASSERT_EQ(v.columns(), 1);
+  ASSERT_TRUE(v.read(0, part));
+  EXPECT_EQ(part,
+            (std::vector<float>{whole[4], whole[5], whole[10], whole[11], whole[16], whole[17]}));
+  EXPECT_EQ(RowSource(*made.done().find("bias")).rows(), 18);
+}
+
+TEST(RowSource, OnlyItsOwnRowsMustBeFinite) {
+  Made made;
+  made.add("qkv", WeightFormat::F32, {6, 4});
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(made.bytes[0].data() + (3 * 4 + 2) * sizeof bad, &bad, sizeof bad);
+  EXPECT_TRUE(made.find({{"qkv", -1, RowOrder::range(0, 3)}}).checkFinite());
+  auto checked = made.find({{"qkv", -1, {1, {{3, 2}}}}}).checkFinite(); // 1, 3, 5
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, "E0208");
+  EXPECT_TRUE(checked.error().why.starts_with("first at row 3, column 2 of 6 x 4"))
+      << checked.error().why;
+}
+
+TEST(RowSource, WhatTheCheckpointDoesNotHold) {
+  Made made;
+  made.add("a", WeightFormat::F16, {6, 8}).add("b", WeightFormat::F32, {6, 8});
+  made.add("c", WeightFormat::F16, {6, 9}).add("stack", WeightFormat::F16, {2, 6, 8});
+  EXPECT_NE(made.refusal({{"none"}}).find("'none'"), std::string::npos);
+  EXPECT_NE(made.refusal({{"a", -1, RowOrder::range(4, 3)}}).find("6 rows"), std::string::npos);
+  EXPECT_NE(made.refusal({{"a"}, {"b"}}).find("of f32 follow"), std::string::npos);
+  EXPECT_NE(made.refusal({{"a"}, {"c"}}).find("9 columns"), std::string::npos);
+  EXPECT_NE(made.refusal({{"stack"}}).find("3 dimensions"), std::string::npos);
+  EXPECT_NE(made.refusal({{"stack", 2}}).find("matrix 2 of 2"), std::string::npos);
+  EXPECT_NE(made.refusal({{"a", 0}}).find("2 dimensions"), std::string::npos);
+}
+
+} // namespace
+} // namespace ingot::import
