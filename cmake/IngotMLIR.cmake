@@ -22,7 +22,8 @@ endfunction()
 ingot_headers(ingot-compiler-headers
   OPTIONS -fno-exceptions -Wno-unused-parameter
   INCLUDES ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS}
-  HEADERS <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/Vector/IR/VectorOps.h>
+  HEADERS <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/LLVMIR/LLVMDialect.h> <mlir/Dialect/Math/IR/Math.h>
+          <mlir/Dialect/Vector/IR/VectorOps.h>
           <mlir/IR/BuiltinOps.h> <mlir/IR/DialectImplementation.h> <mlir/IR/IRMapping.h> <mlir/IR/ImplicitLocOpBuilder.h> <mlir/IR/PatternMatch.h>
           <mlir/IR/Remarks.h> <mlir/Pass/PassManager.h> <mlir/Transforms/GreedyPatternRewriteDriver.h>
           <llvm/ADT/MapVector.h> <llvm/ADT/StringExtras.h> <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h> <llvm/Support/MemoryBuffer.h>
