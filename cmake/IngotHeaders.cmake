@@ -1,13 +1,14 @@
-# Precompiled headers: what most sources of a group include, and what takes long to parse. They are headers of libraries
-# alone, never our own, so that nothing is compiled again when ours change. Another compiler than Clang goes without.
+# Precompiled headers: what most sources of a group include, and what takes long to parse. They are headers of libraries,
+# not our own, so that nothing is compiled again when ours change; but for the engine's table (SCHEMA), which takes a
+# file a second and a half and changes with the format alone. Another compiler than Clang goes without.
 #
-#   ingot_headers(NAME [PROGRAMS] LIBS library… HEADERS <header>…)   compiles them once, for libraries or for programs
+#   ingot_headers(NAME [PROGRAMS] [SCHEMA] LIBS library… HEADERS <header>…)   compiles them once, for libraries or programs
 #   ingot_use_headers(NAME target…)                                  targets with the same compile options
 function(ingot_headers name)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     return()
   endif()
-  cmake_parse_arguments(ARG "PROGRAMS" "" "LIBS;INCLUDES;OPTIONS;HEADERS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAMS;SCHEMA" "" "LIBS;INCLUDES;OPTIONS;HEADERS" ${ARGN})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/headers/${name}.cpp CONTENT "// ${name}: its precompiled header is what counts.\n")
   add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/headers/${name}.cpp)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
@@ -17,6 +18,10 @@ function(ingot_headers name)
     list(APPEND ARG_OPTIONS -fPIE)
   endif()
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+  if(ARG_SCHEMA)
+    list(APPEND ARG_HEADERS ${CMAKE_BINARY_DIR}/runtime/schema/engine_generated.h)
+    add_dependencies(${name} ingot-schema)
+  endif()
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 

@@ -19,7 +19,7 @@ function(ingot_tablegen target td)
   add_public_tablegen_target(${target})
 endfunction()
 
-ingot_headers(ingot-compiler-headers
+ingot_headers(ingot-compiler-headers SCHEMA
   OPTIONS -fno-exceptions -Wno-unused-parameter
   INCLUDES ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS}
   HEADERS <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/LLVMIR/LLVMDialect.h> <mlir/Dialect/Math/IR/Math.h>
