@@ -6,8 +6,8 @@
 using namespace ingot;
 
 TEST(KvFormat, NamesFindTheirRows) {
-  for (KvFormat format :
-       {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8, KvFormat::FP8}) {
+  for (KvFormat format : {KvFormat::F32, KvFormat::BF16, KvFormat::F16, KvFormat::Int8,
+                          KvFormat::FP8, KvFormat::Int4}) {
     const KvFormatInfo &info = kvFormat(format);
     EXPECT_EQ(info.id, format) << info.name;
     EXPECT_EQ(kvFormatNamed(info.name), format);
@@ -22,14 +22,14 @@ TEST(KvFormat, BytesOfAVector) {
   EXPECT_EQ(kvFormat(KvFormat::F16).vectorBytes(80), 160);
   EXPECT_EQ(kvFormat(KvFormat::Int8).vectorBytes(64), 64 + 4);
   // Codes of 4 bits with a scale of 16 bits for each 32, the last group not whole.
-  const KvFormatInfo narrow{KvFormat::Int8, "narrow", 4, 32, 16, true, false};
+  const KvFormatInfo &narrow = kvFormat(KvFormat::Int4);
   EXPECT_EQ(narrow.scalesOf(65), 3);
   EXPECT_EQ(narrow.valueBytes(65), 33);
   EXPECT_EQ(narrow.vectorBytes(65), 33 + 6);
 }
 
 TEST(KvFormat, ListsAreRowsInOrder) {
-  EXPECT_EQ(kvFormatNames(isOfCpus, "and"), "f32, bf16, f16 and int8");
+  EXPECT_EQ(kvFormatNames(isOfCpus, "and"), "f32, bf16, f16, int8 and int4");
   EXPECT_EQ(kvFormatNames(isOfGpus, "or"), "bf16 or fp8");
   EXPECT_EQ(
       kvFormatNames([](const KvFormatInfo &format) { return format.id == KvFormat::F16; }, "or"),
