@@ -22,7 +22,7 @@ namespace ingot {
 /// What the main pipeline is told.
 struct PipelineOptions {
   bool exact = false;
-  std::string kv = "f16";          ///< f32, bf16, f16 or int8; of GPU code bf16 or fp8
+  std::string kv = "f16";          ///< runtime/formats/KvFormat.h
   std::string quantize;            ///< a numeric format for floating matrices; empty: as stored
   std::vector<std::string> recipe; ///< "GLOB:FORMAT" over weight symbols, before `quantize`
   std::vector<std::string>

@@ -95,7 +95,7 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
     `cuda` every projection reads bf16 rows, and the pool is bf16 (docs/gpu.md).
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
-                 Option<"kv", "kv", "std::string", "\"bf16\"", "f32, bf16, f16, int8 or fp8">,
+                 Option<"kv", "kv", "std::string", "\"bf16\"", "a name of runtime/formats/KvFormat.h">,
                  Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">,
                  Option<"fp8Rows", "fp8-rows", "bool", "false", "for cuda: projections of fp8 weights get fp8 rows as well">];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
