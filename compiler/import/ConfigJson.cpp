@@ -113,13 +113,15 @@ Result<void> Flattener::value(const std::string &key, element found) {
                   line(key.size(), " bytes, at most ", kMaxKey, ": ", inQuotes(key)),
                   "download it again: this is no model's configuration");
   switch (found.type()) {
-  case element_type::OBJECT:
-    for (auto [name, member] : found.get_object().value_unsafe()) {
+  case element_type::OBJECT: {
+    const simdjson::dom::object members = found.get_object().value_unsafe(); // outlives the loop
+    for (auto [name, member] : members) {
       std::string full = key.empty() ? std::string(name) : key + '.' + std::string(name);
       if (Result<void> added = value(full, member); !added)
         return added;
     }
     return {};
+  }
   case element_type::ARRAY:
     return array(key, found.get_array().value_unsafe());
   case element_type::UINT64:

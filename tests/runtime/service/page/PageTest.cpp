@@ -48,7 +48,8 @@ Sent ask(const std::string &path, http::Headers headers = {},
   request.path = path;
   request.headers = std::move(headers);
   Sent sent;
-  EXPECT_EQ(answer(request, sent, from), sent.status != 0);
+  const bool answered = answer(request, sent, from); // first: `sent` is filled by it
+  EXPECT_EQ(answered, sent.status != 0);
   return sent;
 }
 
