@@ -130,12 +130,7 @@ float floatOf(uint32_t bits) { return readAs<float>(reinterpret_cast<const char 
 
 std::vector<float> transformed(const float *x, int64_t n) {
   std::vector<float> y(x, x + n);
-  for (int64_t step = 1; step < kvInt8Block(n); step *= 2)
-    for (int64_t i = 0; i < n; ++i)
-      if (!(i & step)) {
-        float a = y[i], b = y[i + step];
-        y[i] = a + b, y[i + step] = a - b;
-      }
+  transformHadamard(y.data(), n);
   return y;
 }
 

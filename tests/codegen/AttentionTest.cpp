@@ -2,7 +2,6 @@
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt4.h"
-#include "runtime/formats/KvInt8.h"
 
 #include <algorithm>
 #include <chrono>
@@ -135,12 +134,8 @@ private:
           of[at + d] = float(codes.back().back()) * scaleOf(d);
         }
         const bool ofK = at / size_t(n) / size_t(shape.kvHeads) % 2 == 0;
-        for (int64_t step = 1; ofK && step < kvInt8Block(n); step *= 2)
-          for (int64_t i = 0; i < n; ++i)
-            if (!(i & step)) {
-              const float a = of[at + i], b = of[at + i + step];
-              of[at + i] = a + b, of[at + i + step] = a - b;
-            }
+        if (ofK)
+          transformHadamard(&of[at], n);
       }
     }
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "KernelRunner.h"
+#include "runtime/formats/KvInt8.h"
 #include "runtime/formats/PanelLayout.h"
 #include "tests/codegen/Bf16.h"
 
@@ -241,6 +242,16 @@ inline float exactProduct(const RandomWeight &w, int64_t row, const float *x) {
   for (int64_t k = 0; k < w.layout.k; ++k)
     acc = std::fma(w.value(row, k), x[k], acc);
   return acc;
+}
+
+/// The transform of K and q before they become int8 or int4 (KvInt8.h), without a factor.
+inline void transformHadamard(float *x, int64_t n) {
+  for (int64_t step = 1; step < kvInt8Block(n); step *= 2)
+    for (int64_t i = 0; i < n; ++i)
+      if (!(i & step)) {
+        const float a = x[i], b = x[i + step];
+        x[i] = a + b, x[i + step] = a - b;
+      }
 }
 
 } // namespace ingot::cpu::test

@@ -2,7 +2,6 @@
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt4.h"
-#include "runtime/formats/KvInt8.h"
 
 #include <chrono>
 #include <cstdio>
@@ -142,16 +141,6 @@ void putInt8(std::vector<float> x, char *scaleAt, int bias,
     *at(int64_t(d)) = char((small ? 0 : int(std::nearbyint(x[d] * (127 / amax)))) + bias);
 }
 
-void transform(std::vector<float> &x) {
-  int64_t n = int64_t(x.size());
-  for (int64_t step = 1; step < kvInt8Block(n); step *= 2)
-    for (int64_t i = 0; i < n; ++i)
-      if (!(i & step)) {
-        float a = x[i], b = x[i + step];
-        x[i] = a + b, x[i + step] = a - b;
-      }
-}
-
 /// A vector of int4 (KvInt4.h) into a page: the byte of element d is at(d), the scale of group g at
 /// scaleAt(g).
 void putInt4(std::vector<float> x, const std::function<char *(int64_t)> &scaleAt,
@@ -230,7 +219,7 @@ TEST(RopeAppend, EqualsReference) {
         if (int8) {
           char *to = wantPool.data() + page, *codes = to + h * p.headDim * 32,
                *scales = to + 2 * p.kvHeads * p.headDim * 32;
-          transform(x);
+          transformHadamard(x.data(), p.headDim);
           putInt8(x, scales + (h * 32 + slot) * 4, 128,
                   [&](int64_t d) { return codes + (d / 4 * 32 + slot) * 4 + d % 4; });
           codes += p.kvHeads * p.headDim * 32;
@@ -243,7 +232,7 @@ TEST(RopeAppend, EqualsReference) {
           const int64_t groups = p.headDim / 32, lines = p.headDim / 2;
           char *keys = wantPool.data() + page, *values = keys + p.kvHeads * lines * 32,
                *scales = values + p.kvHeads * lines * 32;
-          transform(x);
+          transformHadamard(x.data(), p.headDim);
           for (float &value : x)
             value /= float(kvInt8Block(p.headDim));
           putInt4(
