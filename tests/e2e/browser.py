@@ -161,6 +161,16 @@ class Page:
         if self.evaluate("location.protocol.startsWith('http')"):
             self.wait("fetch('health?caught').then(answer => answer.text()).then(text => text === 'caught')")
 
+    def hold_answer(self, text):
+        """The next answer of a conversation begins with this text, and does not end before it is stopped."""
+        self.evaluate(f"""(real => {{ window.fetch = (url, more) => {{
+            if (!/chat.completions/.test(url)) return real(url, more)
+            window.fetch = real
+            const body = new ReadableStream({{start(stream) {{
+                stream.enqueue(new TextEncoder().encode({json.dumps(text)}))
+                more.signal.addEventListener('abort', () => stream.error(more.signal.reason)) }} }})
+            return Promise.resolve(new Response(body, {{headers: {{'Content-Type': 'text/event-stream'}}}})) }} }})(window.fetch)""")
+
     def no_more_instead(self):
         self.answers = {}
         self.command("Fetch.disable")
