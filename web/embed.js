@@ -35,7 +35,7 @@ const under = folder =>
   })
 const files = under('').sort()
 
-let code = '// Made by web/embed.js.\n#include "runtime/service/page/Assets.h"\n\nnamespace ingot::page {\n\nnamespace {\n\n'
+let code = '// Made by web/embed.js.\n#include "runtime/server/page/Assets.h"\n\nnamespace ingot::page {\n\nnamespace {\n\n'
 let rows = ''
 let sent = 0
 files.forEach((file, i) => {

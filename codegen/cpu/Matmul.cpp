@@ -16,7 +16,7 @@
 #include "codegen/cpu/MatmulScreen.h"
 #include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/Quantize.h"
-#include "codegen/schedule/MatmulSchedule.h"
+#include "codegen/cpu/schedule/MatmulSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

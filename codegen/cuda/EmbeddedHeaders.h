@@ -13,7 +13,7 @@ struct EmbeddedHeader {
 /// codegen/cuda/device/*.cuh, by file name.
 std::span<const EmbeddedHeader> deviceHeaders();
 /// What host compilation needs besides, by path from the root of the sources:
-/// codegen/cuda/emulator/*.cuh and the entries of the emulator.
+/// emulator/kernel/*.cuh and the entries of the emulator.
 std::span<const EmbeddedHeader> emulatorHeaders();
 
 } // namespace ingot::cuda

@@ -153,7 +153,7 @@ private:
     if (features)
       flags.push_back("-DDEVICE_ARCH_FEATURES");
     if (options.checked) // our own hooks answer the sanitizer's calls: see
-                         // runtime/device/cuda_emulator
+                         // emulator/host
       llvm::append_range(flags,
                          std::vector<std::string>{"-O1", "-fsanitize=thread", "-fno-vectorize",
                                                   "-fno-slp-vectorize", "-mllvm",

@@ -1,6 +1,6 @@
 //===- EngineText.cpp -----------------------------------------------------===//
 #include "compiler/driver/EngineText.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <fstream>
 #include <simdjson.h>

@@ -1,7 +1,7 @@
 //===- HostCpu.h - Which CPU this is, as tuning rows name it --------------===//
 #pragma once
 
-#include "codegen/schedule/TuningRows.h"
+#include "codegen/cpu/schedule/TuningRows.h"
 
 namespace ingot::compiler {
 

@@ -1,6 +1,6 @@
 //===- Schedules.cpp - See Schedules.h ------------------------------------===//
 #include "compiler/driver/Schedules.h"
-#include "codegen/schedule/MatmulSchedule.h"
+#include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "compiler/driver/HostCpu.h"
 #include "compiler/driver/KernelWork.h"
 

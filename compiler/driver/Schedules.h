@@ -2,12 +2,12 @@
 //
 // For each level: rows of `--tuning FILE`, else those shipped for the CPU of `--tune-for`, else the
 // cost model. Without --tune-for rows are those of the machine that the level's model
-// describes (codegen/schedule/Machine.h), so that the same input gives the same engine on every host.
+// describes (codegen/cpu/schedule/Machine.h), so that the same input gives the same engine on every host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/schedule/MatmulCost.h"
-#include "codegen/schedule/TuningRows.h"
+#include "codegen/cpu/schedule/MatmulCost.h"
+#include "codegen/cpu/schedule/TuningRows.h"
 #include "compiler/driver/Options.h"
 #include "runtime/schema/engine_generated.h"
 

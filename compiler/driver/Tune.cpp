@@ -1,9 +1,9 @@
 //===- Tune.cpp - See Tune.h ----------------------------------------------===//
 #include "compiler/driver/Tune.h"
 #include "codegen/cpu/CpuCodegen.h"
-#include "codegen/schedule/MatmulCost.h"
-#include "codegen/schedule/MatmulSchedule.h"
-#include "codegen/schedule/TuningRows.h"
+#include "codegen/cpu/schedule/MatmulCost.h"
+#include "codegen/cpu/schedule/MatmulSchedule.h"
+#include "codegen/cpu/schedule/TuningRows.h"
 #include "compiler/driver/HostCpu.h"
 #include "compiler/driver/OutputPlace.h"
 #include "runtime/device/cpu/KernelAbi.h"

@@ -1,6 +1,6 @@
 //===- AbiText.cpp - ingot.h: tokenizer and chat template --------------------===//
 #include "runtime/embed/Abi.h"
-#include "runtime/service/SessionErrors.h"
+#include "runtime/session/SessionErrors.h"
 
 #include <cstdlib>
 

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/service/api/ServedModel.h"
+#include "runtime/service/ServedModel.h"
 
 #include <chrono>
 #include <condition_variable>

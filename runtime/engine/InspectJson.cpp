@@ -1,6 +1,6 @@
 //===- InspectJson.cpp - `ingot inspect --json`: everything, stable keys --===//
 #include "runtime/engine/Inspect.h"
-#include "runtime/engine/JsonText.h"
+#include "runtime/json/JsonText.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/WeightSummary.h"
 

@@ -1,7 +1,7 @@
 //===- Statement.cpp - The memory statement of Inspect.h ------------------===//
 #include "runtime/device/Batch.h"
 #include "runtime/engine/Inspect.h"
-#include "runtime/engine/JsonText.h"
+#include "runtime/json/JsonText.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/formats/PanelLayout.h"
 #include "runtime/kv/KvGroup.h"

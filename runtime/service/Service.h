@@ -21,8 +21,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/service/Session.h"
-#include "runtime/service/metrics/Metrics.h"
+#include "runtime/session/Session.h"
+#include "runtime/service/Metrics.h"
 
 #include <atomic>
 #include <condition_variable>

@@ -1,7 +1,7 @@
 //===- TestEngine.cpp - The fake engine with text ----------------------------===//
 #include "tests/embed/TestEngine.h"
 
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 #include "tests/runtime/device/FakeEngine.h"
 
 #include <cstdio>

@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/engine/JsonText.h"
+#include "runtime/json/JsonText.h"
 #include "runtime/formats/E4M3.h"
 #include "runtime/formats/FragmentLayout.h"
 #include "tests/gpu/KernelUnderTest.h"

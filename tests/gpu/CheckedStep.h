@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/device/Batch.h"
-#include "tests/codegen/Bf16.h"
+#include "tests/codegen/cpu/Bf16.h"
 #include "tests/gpu/reference_generated.h"
 
 #include <algorithm>

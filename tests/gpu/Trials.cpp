@@ -8,7 +8,7 @@
 //   !4 …       an error, after which the child ends with that code; its lines, separated by \x1f
 //===----------------------------------------------------------------------===//
 #include "tests/gpu/Trials.h"
-#include "runtime/engine/JsonText.h"
+#include "runtime/json/JsonText.h"
 
 #include <cerrno>
 #include <chrono>

@@ -7,7 +7,7 @@
 //   this thread: next line -> Api::handle -> reading threads -> engine's thread
 //                line of the results <- … <- what they post to the loop below
 //===----------------------------------------------------------------------===//
-#include "runtime/service/api/Api.h"
+#include "runtime/server/api/Api.h"
 #include "tools/ingot/BatchFile.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/Console.h"

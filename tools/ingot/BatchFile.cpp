@@ -1,8 +1,8 @@
 //===- BatchFile.cpp - Reading requests, writing results --------------------===//
 #include "tools/ingot/BatchFile.h"
 
-#include "runtime/service/api/AnswerStream.h"
-#include "runtime/service/api/Fields.h"
+#include "runtime/server/api/AnswerStream.h"
+#include "runtime/server/api/Fields.h"
 #include "tools/ingot/Json.h"
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 //===- ChatPrompt.h - From messages to prompt ids --------------------------===//
 #pragma once
 
-#include "runtime/service/Session.h"
+#include "runtime/session/Session.h"
 #include "runtime/text/Text.h"
 #include "tools/ingot/Json.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/service/Session.h"
+#include "runtime/session/Session.h"
 #include "tools/ingot/EngineCache.h"
 #include "tools/options/CommandLine.h"
 

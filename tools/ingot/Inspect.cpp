@@ -6,7 +6,7 @@
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Files.h"
 #include "tools/ingot/Json.h"
-#include "tools/ingot/Roofline.h"
+#include "tools/ingot/measure/Roofline.h"
 
 #include <thread>
 

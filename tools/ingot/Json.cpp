@@ -1,6 +1,6 @@
 #include "tools/ingot/Json.h"
 
-#include "runtime/engine/JsonText.h"
+#include "runtime/json/JsonText.h"
 
 #include <simdjson.h>
 

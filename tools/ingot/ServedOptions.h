@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/service/api/ServedModel.h"
+#include "runtime/service/ServedModel.h"
 #include "tools/ingot/EngineOptions.h"
 
 namespace ingot::cli {

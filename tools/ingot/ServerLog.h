@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/service/observe/RequestLog.h"
-#include "runtime/service/observe/SpanExporter.h"
+#include "runtime/server/observe/RequestLog.h"
+#include "runtime/server/observe/SpanExporter.h"
 #include "tools/options/CommandLine.h"
 
 namespace ingot::cli {

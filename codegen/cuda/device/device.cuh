@@ -3,7 +3,7 @@
 // A kernel includes this header and nothing else, holds no asm, and compiles in two worlds:
 //
 //   NVRTC   device code; the words below are inline PTX                    (codegen/cuda/device)
-//   clang   host code; the same words are calls of the emulator            (codegen/cuda/emulator)
+//   clang   host code; the same words are calls of the emulator            (emulator/kernel)
 //
 // so its numbers and its synchronisation are tested without a GPU, and the text that was tested
 // is the text that runs. Words that are arithmetic alone (math.cuh, fp8.cuh) are one
@@ -48,7 +48,7 @@
 #include "matrix.cuh"
 #include "wgmma.cuh"
 #else
-#include "codegen/cuda/emulator/emulator.cuh"
+#include "emulator/kernel/emulator.cuh"
 #endif
 
 #include "fp8.cuh"

@@ -1,7 +1,7 @@
 //===- math.cuh - Functions with the same bits on GPU and host --------------===//
 //
 // One formula in C++, explicit fma, so a kernel's numbers on the emulator are the GPU's. The errors
-// are measured by tests/codegen/cuda_emulator/WordsTest.cpp. Where speed counts more (softmax),
+// are measured by tests/emulator/WordsTest.cpp. Where speed counts more (softmax),
 // exp2_fast is the word; its bits differ between the two worlds.
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -4,7 +4,7 @@
 // so it runs on the emulator as it does on a GPU.
 //
 //   LibcudaDriver    libcuda.so.1, opened at run time
-//   EmulatorDriver   the same kernels as host code, on runtime/device/cuda_emulator
+//   EmulatorDriver   the same kernels as host code, on emulator/host
 //
 // A driver has one device and one queue. What is put into the queue (copies, launches,
 // graphs, events) happens in order, after the call has returned; `wait` waits for all of it.

@@ -3,7 +3,7 @@
 
 #include "runtime/device/Trace.h"
 #include "runtime/device/cpu/HostMemory.h"
-#include "runtime/device/cuda_emulator/Emulator.h"
+#include "emulator/host/Emulator.h"
 
 #include <cerrno>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 
 #include "codegen/cuda/CudaCodegen.h"
 #include "runtime/formats/FragmentLayout.h"
-#include "tests/codegen/KernelModule.h"
+#include "tests/codegen/cpu/KernelModule.h"
 
 namespace ingot::cuda::test {
 

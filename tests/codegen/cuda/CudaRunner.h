@@ -8,8 +8,8 @@
 #include "CudaKernels.h"
 #include "LaunchRecorder.h"
 #include "runtime/device/cpu/KernelAbi.h"
-#include "runtime/device/cuda_emulator/Emulator.h"
-#include "tests/codegen/Bf16.h"
+#include "emulator/host/Emulator.h"
+#include "tests/codegen/cpu/Bf16.h"
 
 #include <dlfcn.h>
 #include <map>

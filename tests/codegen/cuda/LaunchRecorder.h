@@ -13,7 +13,7 @@
 
 #include "codegen/cuda/CudaCodegen.h"
 #include "runtime/device/Batch.h"
-#include "runtime/device/cuda_emulator/Emulator.h"
+#include "emulator/host/Emulator.h"
 #include "tests/gpu/launches_generated.h"
 
 #include <cstdlib>

@@ -1,10 +1,10 @@
 // Any bytes of a client: requests and then perhaps a refusal, within the limits, with nothing in
 // them that could begin a line of a log or of another header; and the same ones however the bytes
 // are cut. The first byte says where they are cut. What lies behind the reader (connections,
-// responses) is under the mutated requests of tests/runtime/service/http.
+// responses) is under the mutated requests of tests/runtime/server/http.
 
-#include "runtime/service/http/HeaderRules.h"
-#include "runtime/service/http/RequestReader.h"
+#include "runtime/server/http/HeaderRules.h"
+#include "runtime/server/http/RequestReader.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // A tokenizer segment with damage: opened in place, so every table is untrusted. The input
 // patches a valid segment (24 bits of offset, 8 of value, up to 64 times); the rest is the text.
 
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <algorithm>
 #include <cstdlib>

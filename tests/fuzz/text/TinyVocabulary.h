@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/text/Grammar.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <cstdlib>
 #include <vector>

@@ -2,7 +2,7 @@
 #include "SyntheticEngine.h"
 
 #include "runtime/engine/Inspect.h"
-#include "runtime/engine/JsonText.h"
+#include "runtime/json/JsonText.h"
 
 #include <gtest/gtest.h>
 #include <limits>

@@ -5,8 +5,8 @@
 // what it says so far being right; nothing is taken from then on; a new session answers again.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/Service.h"
-#include "tests/runtime/service/ExecutorAround.h"
-#include "tests/runtime/service/FakeSession.h"
+#include "tests/runtime/session/ExecutorAround.h"
+#include "tests/runtime/session/FakeSession.h"
 
 #include <condition_variable>
 #include <csignal>

@@ -6,7 +6,7 @@
 // Prints what is wrong and last "N passed, N failed"; one is a conversation with a template.
 
 #include "Goldens.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <algorithm>
 #include <iostream>

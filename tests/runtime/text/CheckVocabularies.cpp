@@ -10,7 +10,7 @@
 // refused (E0620), is named and not counted.
 
 #include "compiler/import/Checkpoint.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <filesystem>
 #include <fstream>

@@ -3,7 +3,7 @@
 // is at work, since a content ends like the beginning of a control token.
 
 #include "Goldens.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // special ids, and what is refused.
 
 #include "Goldens.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <gtest/gtest.h>
 

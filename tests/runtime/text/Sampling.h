@@ -3,7 +3,7 @@
 
 #include "Goldens.h"
 #include "runtime/text/Grammar.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <gtest/gtest.h>
 #include <random>

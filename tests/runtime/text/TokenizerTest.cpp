@@ -2,7 +2,7 @@
 // (make_tiny_tokenizers.py), and damaged segments.
 
 #include "Goldens.h"
-#include "runtime/text/TextBuild.h"
+#include "compiler/text/TextBuild.h"
 
 #include <algorithm>
 #include <cstdio>

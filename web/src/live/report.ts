@@ -1,4 +1,4 @@
-// What /live.json says (runtime/service/api/Live.cpp), and what follows from two of them.
+// What /live.json says (runtime/server/api/Live.cpp), and what follows from two of them.
 
 export type HistogramReport = { bounds: number[]; counts: number[]; count: number; sum: number; p50: number; p99: number }
 

@@ -3,7 +3,7 @@
 // The fake library has the name that drivers have. Once it is loaded, whoever opens
 // libcuda.so.1 gets it.
 //===----------------------------------------------------------------------===//
-#include "runtime/service/Session.h"
+#include "runtime/session/Session.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "tests/runtime/device/cuda/FakeGpuProgram.h"

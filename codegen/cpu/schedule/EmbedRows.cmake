@@ -1,0 +1,10 @@
+# cmake "-DROWS=a;b" -DOUT=file -P EmbedRows.cmake: files of tuning rows as strings of C++.
+set(text "// Made by EmbedRows.cmake.\n#include \"codegen/cpu/schedule/TuningRows.h\"\n\nusing ingot::cpu::ShippedRows;\n")
+string(APPEND text "static const ShippedRows kFiles[] = {\n")
+foreach(file ${ROWS})
+  file(READ ${file} content)
+  get_filename_component(name ${file} NAME_WE)
+  string(APPEND text "{\"${name}\", R\"rows(${content})rows\"},\n")
+endforeach()
+string(APPEND text "};\nllvm::ArrayRef<ShippedRows> ingot::cpu::shippedRows() { return kFiles; }\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,215 @@
+//===- MatmulCost.cpp - See MatmulCost.h ----------------------------------===//
+#include "codegen/cpu/schedule/MatmulCost.h"
+#include "codegen/cpu/schedule/MatmulSchedule.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cpu;
+using kernel::RowKind;
+
+namespace {
+
+/// Counts per group of 32 k and register of rows; those of tokens per token.
+struct GroupCounts {
+  double multiply = 0; ///< per token
+  double others = 0;   ///< per token
+  double unpack = 0;
+  double loads = 0;      ///< of codes and scales
+  double broadcasts = 0; ///< per token; shared by the registers of a tile
+};
+
+constexpr double kEpilogue = 40; ///< cycles of a tile beside its loop, per token and panel: a guess
+constexpr double kImperfect = 1.0 / 8;
+constexpr double kL2Share =
+    3.0 / 8; ///< for rows of x; the rest for panels, outputs and prefetching
+
+double overlap(double a, double b) { return std::max(a, b) + kImperfect * std::min(a, b); }
+
+NumericFormat formatOf(kernel::MatmulOp op, size_t weight) {
+  return cast<lm::WeightType>(op.getWeights()[weight].getType()).numeric();
+}
+
+bool isQuantised(RowKind kind) { return kind == RowKind::Q8 || kind == RowKind::Q8x2; }
+
+GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
+  GroupCounts counts;
+  counts.multiply = 2 + format.hasMin + 2 * (format.group == 16); // scale, fma; m; two 16-dots
+  counts.others = 1;                                              // conversion of the dot
+  counts.loads = (format.bits == 8 ? 8 : format.bits == 6 ? 6 : format.bits == 5 ? 5 : 4) + 1;
+  counts.broadcasts = 8 + 2 + format.hasMin;
+  counts.unpack = 2 + 4 * (format.superGroup != 0) +
+                  (format.bits == 8   ? 0
+                   : format.bits == 4 ? 12
+                                      : 28); // nibbles; high bits besides
+  if (isa.dot == DotKind::Vpdpbusd) {
+    counts.multiply += 8;
+    return counts;
+  }
+  double widened = format.bits == 4 ? 1 : format.bits == 5 ? 2 : format.bits == 6 ? 4 : 8;
+  counts.multiply += 8 + widened;
+  counts.others += 8 + (format.bits == 8 ? 8 : 0); // sums; 8 bits: x takes the sign of w
+  counts.unpack += format.bits == 8 ? 16 : 0;
+  return counts;
+}
+
+GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa &isa) {
+  if (isQuantised(op.getX().getType().getKind())) {
+    GroupCounts counts = countsOfDots(format, isa);
+    if (op.getX().getType().getKind() != RowKind::Q8x2)
+      return counts;
+    if (format.group == 16) { // each plane has its fma
+      counts.multiply *= 2, counts.others *= 2, counts.broadcasts *= 2;
+      return counts;
+    }
+    GroupCounts dots = countsOfDots(format, isa);
+    counts.multiply += dots.multiply - 2 - format.hasMin; // the dots alone
+    counts.others += dots.others - 1 + 2;                 // a shift and the second zero point
+    counts.broadcasts += 9;
+    return counts;
+  }
+  if (format.isFloat() && arithmeticOf(op, isa) == Arithmetic::Bf16)
+    return {16, 0, 0, 16, 16};
+  // One fma per k; codes are made f32 one by one.
+  double unpack = format.isFloat()         ? (format.bits == 32 ? 0 : 32)
+                  : format.isScaledFloat() ? 160
+                                           : 96;
+  double loads = format.isFloat() ? 32 : format.bits;
+  return {32, 0, unpack, loads, 32};
+}
+
+/// Cycles of all panels of one weight for a block of so many tokens.
+double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr schedule,
+                     const Isa &isa, const Machine &machine, int64_t tokens) {
+  auto type = cast<lm::WeightType>(op.getWeights()[weight].getType());
+  PanelLayout layout = panelLayout(type.getFormat(), type.rows(), type.columns());
+  GroupCounts counts = countsOf(op, formatOf(op, weight), isa);
+  double groups = double(roundUp(type.columns(), kGroupK)) / kGroupK;
+  double registers = double(kPanelRows) / isa.lanes, cycles = 0;
+  double panelFromL2 = layout.panelBytes() > machine.l1Bytes * 3 / 4 ? layout.panelBytes() : 0;
+  for (int64_t tile : schedule.getTokenTiles()) {
+    double tiles = double(tokens / tile), t = double(tile);
+    tokens %= tile;
+    double passes = registers / tileVectors(isa, tile);
+    double multiply = registers * t * counts.multiply;
+    double vector = multiply + registers * (t * counts.others + counts.unpack);
+    double loads = t * passes * counts.broadcasts + registers * counts.loads;
+    double core = groups * std::max({multiply / machine.multiplyPipes + machine.groupLatency,
+                                     vector / machine.vectorPipes, loads / machine.loadsPerCycle,
+                                     (vector + loads) / machine.issuedPerCycle}) +
+                  kEpilogue + registers * t * 4;
+    double l2 = (panelFromL2 + t * op.getX().getType().rowBytes()) / machine.l2BytesPerCycle;
+    cycles += tiles * overlap(core, l2);
+  }
+  return cycles * layout.panels;
+}
+
+double reachedRate(int64_t prefetch, const Machine &machine) {
+  double wanted = machine.memoryLatencyNs * machine.readGbPerS; // ns * GB/s: bytes
+  double part =
+      machine.prefetchless + (1 - machine.prefetchless) * std::min(1.0, double(prefetch) / wanted);
+  if (prefetch > machine.l1Bytes / 8)
+    part *= 0.98;
+  return machine.readGbPerS * part;
+}
+
+/// Q6_K multiplies its two half-group sums by their scales.
+bool needsProducts(kernel::MatmulOp op) {
+  return isQuantised(op.getX().getType().getKind()) &&
+         llvm::any_of(llvm::seq(op.getWeights().size()),
+                      [&](size_t i) { return formatOf(op, i).group == 16; });
+}
+
+/// De-quantising in f32 unrolls to long code: few tiles, and compiling takes half the time.
+bool dequantises(kernel::MatmulOp op) {
+  return !isQuantised(op.getX().getType().getKind()) &&
+         llvm::any_of(llvm::seq(op.getWeights().size()),
+                      [&](size_t i) { return formatOf(op, i).hasIntegerCodes(); });
+}
+
+} // namespace
+
+Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
+  if (isQuantised(op.getX().getType().getKind()))
+    return Arithmetic::Int8;
+  bool bf16 = llvm::any_of(op.getWeights().getTypes(), [](Type type) {
+    return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16;
+  });
+  return op.getFastFloat() && isa.bf16Dot && bf16 ? Arithmetic::Bf16 : Arithmetic::F32;
+}
+
+int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
+  int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
+  if (!isQuantised(op.getX().getType().getKind()))
+    return sums + vectors + 2; // and a broadcast, and what unpacking holds
+  // f32 sums and the dots of a group; Q6_K also the first half's. Then codes, and three more: the
+  // nibble mask, a broadcast and a scale; where the dot is more than one instruction, the ones, a
+  // product and what waits to be widened. Calibrated by the spills that `matmul-bench --spills`
+  // counts.
+  int64_t kinds = needsProducts(op) ? 3 : 2;
+  return sums * kinds + vectors + (isa.dot == DotKind::Pmaddubsw ? 6 : 3);
+}
+
+SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulOp op,
+                                                                 const Isa &isa) {
+  SmallVector<kernel::ScheduleAttr> candidates;
+  int64_t longest = dequantises(op) ? (isa.registers == 32 ? 4 : 2) : 8;
+  for (int64_t front = 1; front <= longest; ++front) {
+    if (front > 1 && tileRegisters(op, isa, front) > isa.registers)
+      continue; // one token there must be
+    SmallVector<int64_t> tiles{front};
+    for (int64_t next : {4, 2, 1})
+      if (next < front && !(next > 1 && dequantises(op)))
+        tiles.push_back(next);
+    // Longer blocks than L2 holds were measured to lose: 4 % with twice as much, 7 % with four
+    // times.
+    int64_t fits = int64_t(kL2Share * machineOf(isa).l2Bytes) / op.getX().getType().rowBytes();
+    for (int64_t most : {120, 60, 30, 12}) {
+      int64_t block = std::max(std::min(most, fits) / front * front, front);
+      for (int64_t prefetch : {4096, 2048, 0, 8192})
+        candidates.push_back(kernel::ScheduleAttr::get(op.getContext(), tiles, block, prefetch));
+    }
+  }
+  return candidates;
+}
+
+MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
+                                  const Isa &isa, const Machine &machine, int64_t tokens) {
+  MatmulCost cost;
+  const int64_t block = std::min(schedule.getTokenBlock(), tokens);
+  const int64_t blocks = (tokens + block - 1) / block, last = tokens - (blocks - 1) * block;
+  const double kept = kL2Share * double(machine.l2Bytes);
+  const double x = double(block) * double(op.getX().getType().rowBytes());
+  double cycles = 0, weights = 0, panels = 0;
+  for (size_t i = 0; i < op.getWeights().size(); ++i) {
+    auto type = cast<lm::WeightType>(op.getWeights()[i].getType());
+    weights += double(kernel::packedBytes(type));
+    panels += double((type.rows() + kPanelRows - 1) / kPanelRows);
+    cycles += cyclesOfBlock(op, i, schedule, isa, machine, last);
+    if (blocks > 1)
+      cycles += double(blocks - 1) * cyclesOfBlock(op, i, schedule, isa, machine, block);
+  }
+  cost.coreSeconds = cycles / machine.gigahertz / 1e9;
+  cost.memoryBytes = double(blocks) * (weights + std::max(0.0, x - kept) * panels);
+  double memory = cost.memoryBytes / reachedRate(schedule.getPrefetch(), machine) / 1e9;
+  cost.seconds = overlap(cost.coreSeconds, memory);
+
+  double perInstruction = arithmeticOf(op, isa) == Arithmetic::Int8   ? 8 * isa.lanes
+                          : arithmeticOf(op, isa) == Arithmetic::Bf16 ? 4 * isa.lanes
+                                                                      : 2 * isa.lanes;
+  double rate = perInstruction * machine.multiplyPipes * machine.gigahertz * 1e9;
+  cost.boundSeconds = std::max(double(op.operationsPerUnit()) * double(tokens) / rate,
+                               weights / machine.readGbPerS / 1e9);
+  return cost;
+}
+
+double ingot::cpu::matmulSlowness(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
+                                  const Isa &isa, const Machine &machine) {
+  double sum = 0;
+  for (int64_t tokens : kModelTokens) {
+    MatmulCost cost = matmulCost(op, schedule, isa, machine, tokens);
+    sum += cost.seconds / cost.boundSeconds;
+  }
+  return sum / double(std::size(kModelTokens));
+}

@@ -1,0 +1,436 @@
+//===- GgufVocabulary.cpp - A GGUF vocabulary as a tokenizer.json --------===//
+//
+// GGUF keeps tokens, scores, types and merges, but of the rest of a tokenizer only a name.
+// This file writes the tokenizer.json that these stand for: the one that the model was trained
+// with, as far as the names tell (llama.cpp's llama-vocab.cpp lists what they mean):
+//
+//   model "gpt2"   byte-level BPE; `pre` names the regular expression that cuts text into words
+//   model "llama"  SentencePiece BPE with byte fallback; merges come from the scores, or for
+//                  Gemma, whose scores do not follow its merge order, from the ids. Where
+//                  add_space_prefix says so, and by default, a space comes before every piece of
+//                  text, also before one that begins with a space
+//
+// Hugging Face transformers' reader of GGUF files is no reference here: it drops the step that
+// cuts digits off first ("smollm" and its like) and puts no second space before a text.
+//===----------------------------------------------------------------------===//
+
+#include "compiler/text/GgufVocabulary.h"
+#include "runtime/text/Json.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+namespace ingot::text {
+
+using import::Checkpoint;
+
+Error damagedVocabulary(std::string why) {
+  return {ExitCode::File, "E0621", "the checkpoint's tokenizer is damaged", std::move(why),
+          "get the checkpoint again, or remove its tokenizer to compile an engine that takes ids"};
+}
+
+namespace {
+
+/// `more` is another way on than the one that there always is.
+Error unsupported(const std::string &what, const std::string &name, const std::string &known,
+                  const std::string &more = "") {
+  return {ExitCode::File, "E0620", what + " '" + name + "' is not supported", "supported: " + known,
+          "compile the model's safetensors folder, whose tokenizer.json says all" + more};
+}
+
+// tokenizer.ggml.token_type
+enum TokenType : int64_t {
+  Normal = 1,
+  Unknown = 2,
+  Control = 3,
+  UserDefined = 4,
+  Unused = 5,
+  Byte = 6
+};
+
+struct Vocabulary {
+  std::vector<std::string> tokens;
+  std::vector<int64_t> types; ///< as many as tokens, or none
+  std::vector<double> scores; ///< as many as tokens, or none
+  std::vector<std::string> merges;
+  bool hasMerges = false;
+
+  int64_t type(size_t id) const { return types.empty() ? int64_t(Normal) : types[id]; }
+};
+
+struct Added {
+  size_t id;
+  std::string_view content;
+  bool special;
+};
+
+/// What differs between the kinds, as JSON text.
+struct Shape {
+  std::string normalizer = "null", preTokenizer = "null", decoder = "null", unknown = "null";
+  bool fuseUnknown = false, byteFallback = false, ignoreMerges = false;
+};
+
+constexpr std::string_view kLlama3Words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2Words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kTekkenWords =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kGpt4oWords =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+/// A pre-tokenizer name; empty words: GPT-2's own, which ByteLevel brings along.
+struct PreTokenizer {
+  std::string_view name, words;
+  bool wholeWordsFirst = false; ///< a word that is a token needs no merges (tiktoken's rule)
+  bool digitsFirst = false;     ///< every digit is a word, whatever space comes before it
+};
+constexpr PreTokenizer kPreTokenizers[] = {
+    {"default", ""},
+    {"gpt-2", ""},
+    {"phi-2", ""},
+    {"mpt", ""},
+    {"olmo", ""},
+    {"jais", ""},
+    {"exaone4", ""},
+    {"trillion", ""},
+    {"smollm", "", false, true},
+    {"starcoder", "", false, true},
+    {"refact", "", false, true},
+    {"command-r", "", false, true},
+    {"codeshell", "", false, true},
+    {"exaone", "", false, true},
+    {"minerva-7b", "", false, true},
+    {"mellum2", "", false, true},
+    {"llama-bpe", kLlama3Words, true},
+    {"llama3", kLlama3Words, true},
+    {"llama-v3", kLlama3Words, true},
+    {"falcon3", kLlama3Words},
+    {"pixtral", kLlama3Words},
+    {"lfm2", kLlama3Words},
+    {"dbrx", kLlama3Words},
+    {"smaug-bpe", kLlama3Words},
+    {"qwen2", kQwen2Words},
+    {"deepseek-r1-qwen", kQwen2Words},
+    {"megrez", kQwen2Words},
+    {"tekken", kTekkenWords, true},
+    {"gpt-4o", kGpt4oWords},
+    {"llama4", kGpt4oWords},
+};
+
+void appendUtf8(std::string &out, unsigned c) { // up to U+07FF is all that is needed
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+    return;
+  }
+  out += static_cast<char>(0xC0 | c >> 6);
+  out += static_cast<char>(0x80 | (c & 0x3F));
+}
+
+/// GPT-2's way to write bytes as visible characters.
+const std::array<std::string, 256> &byteSpelling() {
+  static const std::array<std::string, 256> spelling = [] {
+    std::array<std::string, 256> table;
+    unsigned shifted = 0x100;
+    for (unsigned b = 0; b < 256; ++b) {
+      bool visible = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+      appendUtf8(table[b], visible ? b : shifted++);
+    }
+    return table;
+  }();
+  return spelling;
+}
+
+size_t characterSize(unsigned char lead) {
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+bool isByteSpelled(std::string_view token) {
+  static const std::set<std::string_view> alphabet(byteSpelling().begin(), byteSpelling().end());
+  for (size_t at = 0; at < token.size();) {
+    size_t size = characterSize(static_cast<unsigned char>(token[at]));
+    if (!alphabet.contains(token.substr(at, size)))
+      return false;
+    at += size;
+  }
+  return true;
+}
+
+Result<Vocabulary> readVocabulary(const Checkpoint &checkpoint) {
+  Vocabulary v;
+  auto read = [&](const char *key, auto &into) -> Result<bool> {
+    using Vector = std::remove_reference_t<decltype(into)>;
+    if (!checkpoint.has(key))
+      return false;
+    const import::MetaArray *array = checkpoint.array(key);
+    const auto *values = array ? std::get_if<Vector>(array) : nullptr;
+    if (!values)
+      return damagedVocabulary(std::string(key) + " is not an array of the right type");
+    into = *values;
+    return true;
+  };
+  if (auto r = read("tokenizer.ggml.tokens", v.tokens); !r)
+    return r.error();
+  if (auto r = read("tokenizer.ggml.token_type", v.types); !r)
+    return r.error();
+  if (auto r = read("tokenizer.ggml.scores", v.scores); !r)
+    return r.error();
+  auto merges = read("tokenizer.ggml.merges", v.merges);
+  if (!merges)
+    return merges.error();
+  v.hasMerges = *merges;
+
+  auto count = [&](const char *key, size_t n) -> Result<void> {
+    if (n != 0 && n != v.tokens.size())
+      return damagedVocabulary(std::string(key) + " has " + std::to_string(n) + " entries for " +
+                               std::to_string(v.tokens.size()) + " tokens");
+    return {};
+  };
+  if (auto r = count("tokenizer.ggml.token_type", v.types.size()); !r)
+    return r.error();
+  if (auto r = count("tokenizer.ggml.scores", v.scores.size()); !r)
+    return r.error();
+  for (size_t id = 0; id < v.tokens.size(); ++id)
+    if (replaceInvalidUtf8(v.tokens[id]) != v.tokens[id])
+      return damagedVocabulary("token " + std::to_string(id) + " is not UTF-8");
+  return v;
+}
+
+using Ids = std::unordered_map<std::string_view, size_t>;
+using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// The merges that a SentencePiece vocabulary implies: every way to cut a token into two
+/// tokens. `rank(id)`: smaller merges first; ties by longer left, then longer right side, then
+/// lower id.
+template <typename Rank>
+Merges impliedMerges(const std::vector<std::string> &tokens, const Ids &ids, Rank rank) {
+  struct Entry {
+    double rank;
+    size_t id, leftChars, rightChars;
+    std::string_view left, right;
+  };
+  std::vector<Entry> entries;
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    std::string_view token = tokens[id];
+    if (ids.at(token) != id)
+      continue; // a token that is listed twice counts once
+    size_t chars = 0;
+    for (size_t at = 0; at < token.size();
+         at += characterSize(static_cast<unsigned char>(token[at])))
+      ++chars;
+    size_t leftChars = 0;
+    for (size_t at = 0; at < token.size();) {
+      at += characterSize(static_cast<unsigned char>(token[at]));
+      ++leftChars;
+      std::string_view left = token.substr(0, at), right = token.substr(at);
+      if (!right.empty() && ids.contains(left) && ids.contains(right))
+        entries.push_back({rank(id), id, leftChars, chars - leftChars, left, right});
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
+    return std::tuple(a.rank, b.leftChars, b.rightChars, a.id) <
+           std::tuple(b.rank, a.leftChars, a.rightChars, b.id);
+  });
+  Merges merges;
+  for (const Entry &entry : entries)
+    merges.emplace_back(entry.left, entry.right);
+  return merges;
+}
+
+Result<Merges> listedMerges(const std::vector<std::string> &lines) {
+  Merges merges;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string_view line = lines[i];
+    size_t space = line.find(' ');
+    if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
+      return damagedVocabulary("merge " + std::to_string(i) +
+                               " is not two tokens with a space between");
+    merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+  }
+  return merges;
+}
+
+std::string writeJson(const std::vector<std::string> &tokens, const Ids &ids, const Merges &merges,
+                      const std::vector<Added> &added, const Shape &shape) {
+  std::string json = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)";
+  std::string_view comma = "";
+  for (const Added &token : added) {
+    json.append(comma).append("{\"id\":").append(std::to_string(token.id)).append(",\"content\":");
+    appendJsonString(json, token.content);
+    json += R"(,"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":)";
+    json += token.special ? "true}" : "false}";
+    comma = ",";
+  }
+  auto flag = [](bool on) { return on ? "true" : "false"; };
+  json += "],\"normalizer\":" + shape.normalizer + ",\"pre_tokenizer\":" + shape.preTokenizer +
+          ",\"post_processor\":null,\"decoder\":" + shape.decoder +
+          R"(,"model":{"type":"BPE","dropout":null,"unk_token":)" + shape.unknown +
+          R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)" +
+          flag(shape.fuseUnknown) + ",\"byte_fallback\":" + flag(shape.byteFallback) +
+          ",\"ignore_merges\":" + flag(shape.ignoreMerges) + ",\"vocab\":{";
+  comma = "";
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    if (ids.at(tokens[id]) != id)
+      continue;
+    json += comma;
+    appendJsonString(json, tokens[id]);
+    json.append(":").append(std::to_string(id));
+    comma = ",";
+  }
+  json += "},\"merges\":[";
+  comma = "";
+  for (const auto &[left, right] : merges) {
+    json.append(comma).append("[");
+    appendJsonString(json, left);
+    json += ',';
+    appendJsonString(json, right);
+    json += ']';
+    comma = ",";
+  }
+  return json + "]}}";
+}
+
+/// Tokens by their text; the last of equal ones counts.
+Ids byText(const std::vector<std::string> &tokens) {
+  Ids ids;
+  ids.reserve(tokens.size());
+  for (size_t id = 0; id < tokens.size(); ++id)
+    ids[tokens[id]] = id;
+  return ids;
+}
+
+Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
+  auto pre = checkpoint.has("tokenizer.ggml.pre") ? checkpoint.string("tokenizer.ggml.pre")
+                                                  : std::string("default");
+  if (!pre)
+    return pre.error();
+  const auto *known = std::ranges::find(kPreTokenizers, *pre, &PreTokenizer::name);
+  if (known == std::end(kPreTokenizers)) {
+    std::string names;
+    for (const PreTokenizer &p : kPreTokenizers)
+      names += (names.empty() ? "" : ", ") + std::string(p.name);
+    return unsupported("the GGUF pre-tokenizer", *pre, names,
+                       "; or, if one of these cuts text alike: gguf-new-metadata (pip install "
+                       "gguf) IN.gguf OUT.gguf --pre-tokenizer NAME");
+  }
+  Shape shape{
+      .decoder =
+          R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})",
+      .ignoreMerges = known->wholeWordsFirst};
+  shape.preTokenizer =
+      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
+  if (known->digitsFirst)
+    shape.preTokenizer =
+        R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)" +
+        shape.preTokenizer + "]}";
+  else if (!known->words.empty())
+    shape.preTokenizer =
+        R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)" +
+        jsonString(known->words) +
+        R"(},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
+        R"("trim_offsets":true,"use_regex":false}]})";
+
+  // Added tokens are plain text (GPT-NeoX has runs of spaces among them). Others that are not
+  // written in the byte alphabet get that spelling, and can only be reached through merges.
+  std::vector<std::string> tokens = v.tokens;
+  std::vector<Added> added;
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    if (v.type(id) == Control || v.type(id) == UserDefined) {
+      added.push_back({id, v.tokens[id], v.type(id) == Control});
+    } else if (!isByteSpelled(v.tokens[id])) {
+      tokens[id].clear();
+      for (char c : v.tokens[id])
+        tokens[id] += byteSpelling()[static_cast<unsigned char>(c)];
+    }
+  }
+  auto merges = listedMerges(v.merges);
+  if (!merges)
+    return merges.error();
+  return writeJson(tokens, byText(tokens), *merges, added, shape);
+}
+
+Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v) {
+  bool gemma = checkpoint.architecture.starts_with("gemma");
+  auto prefix = checkpoint.booleanOr("tokenizer.ggml.add_space_prefix", !gemma);
+  if (!prefix)
+    return prefix.error();
+  if (!v.hasMerges && !gemma && v.scores.empty())
+    return damagedVocabulary("there are neither merges nor scores");
+
+  std::vector<std::string> tokens = v.tokens;
+  if (gemma) // runs of spaces are stored as such, but looked up after spaces became U+2581
+    for (std::string &token : tokens)
+      if (token.find(' ') != std::string::npos &&
+          token.find_first_not_of(' ') == std::string::npos) {
+        size_t spaces = token.size();
+        token.clear();
+        for (size_t i = 0; i < spaces; ++i)
+          token += "▁";
+      }
+  Ids ids = byText(tokens);
+
+  std::vector<Added> added;
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    bool special = v.type(id) == Control || v.type(id) == Unknown;
+    if (special || (v.type(id) == UserDefined && ids.contains(v.tokens[id])))
+      added.push_back({id, v.tokens[id], special});
+  }
+
+  Merges merges;
+  if (v.hasMerges) {
+    auto listed = listedMerges(v.merges);
+    if (!listed)
+      return listed.error();
+    merges = std::move(*listed);
+  } else if (gemma) {
+    merges = impliedMerges(tokens, ids, [](size_t id) { return static_cast<double>(id); });
+  } else {
+    merges = impliedMerges(tokens, ids, [&](size_t id) { return -v.scores[id]; });
+  }
+
+  Shape shape{.fuseUnknown = true, .byteFallback = true};
+  std::string decoders =
+      R"({"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"})";
+  if (*prefix)
+    decoders += R"(,{"type":"Strip","content":" ","start":1,"stop":0})";
+  shape.decoder = R"({"type":"Sequence","decoders":[)" + decoders + "]}";
+  if (gemma) {
+    shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
+    shape.preTokenizer =
+        R"({"type":"Split","pattern":{"String":" "},"behavior":"MergedWithPrevious","invert":false})";
+    for (size_t id = 0; id < tokens.size(); ++id)
+      if (tokens[id] == "<unk>")
+        shape.unknown = "\"<unk>\"";
+  } else { // as Llama 2's own tokenizer.json; the text between two special tokens is a piece
+    shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
+    if (*prefix)
+      shape.normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)" +
+                         shape.normalizer + "]}";
+  }
+  return writeJson(tokens, ids, merges, added, shape);
+}
+
+} // namespace
+
+Result<std::string> ggufToTokenizerJson(const Checkpoint &checkpoint) {
+  auto model = checkpoint.string("tokenizer.ggml.model");
+  if (!model)
+    return model.error();
+  auto vocabulary = readVocabulary(checkpoint);
+  if (!vocabulary)
+    return vocabulary.error();
+  if (*model == "gpt2")
+    return byteLevelJson(checkpoint, std::move(*vocabulary));
+  if (*model == "llama")
+    return sentencePieceJson(checkpoint, std::move(*vocabulary));
+  return unsupported("the GGUF vocabulary", *model, "gpt2, llama");
+}
+
+} // namespace ingot::text

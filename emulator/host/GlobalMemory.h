@@ -1,0 +1,46 @@
+//===- GlobalMemory.h - Buffers with names, and who wrote what -------------===//
+#pragma once
+
+#include "emulator/host/LazyArray.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace ingot::emulator {
+
+struct Buffer {
+  char *base;
+  size_t bytes;
+  std::string name;
+  bool constant;
+  LazyArray<char> memory;
+  /// Of each two bytes: the launch and block that wrote them last; 0: nobody. Kept if checked.
+  LazyArray<uint64_t> owner;
+
+  static uint64_t ownerOf(uint32_t launch, uint32_t block) {
+    return uint64_t(launch) << 32 | (uint64_t(block) + 1);
+  }
+  static uint32_t launchOf(uint64_t owner) { return uint32_t(owner >> 32); }
+  static uint32_t blockOf(uint64_t owner) { return uint32_t(owner) - 1; }
+};
+
+class GlobalMemory {
+public:
+  explicit GlobalMemory(bool checked) : checked(checked) {}
+
+  void *allocate(size_t bytes, const std::string &name, bool constant); ///< null: no memory
+  void free(void *address);
+  /// The buffer that begins at or before p, or null: the caller looks whether p is inside.
+  Buffer *before(const void *p);
+  void wroteFromHost(void *to, size_t bytes);
+
+  /// The last launch that was not programmatic: what was written before it is complete.
+  uint32_t completeBefore = 0;
+
+private:
+  bool checked;
+  std::map<char *, Buffer> buffers;
+};
+
+} // namespace ingot::emulator

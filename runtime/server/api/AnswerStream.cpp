@@ -1,0 +1,304 @@
+//===- AnswerStream.cpp - Jobs of a response, and its common parts ---------===//
+#include "runtime/server/api/AnswerStream.h"
+
+#include "runtime/json/JsonText.h"
+
+#include <cassert>
+#include <ctime>
+#include <random>
+
+namespace ingot::api {
+
+/// The choices of one prompt, numbered after those of the prompts before it.
+class AnswerStream::PromptJob final : public service::Job {
+public:
+  PromptJob(std::shared_ptr<AnswerStream> stream, int32_t firstChoice)
+      : stream(std::move(stream)), firstChoice(firstChoice),
+        open(this->stream->generation.choices) {}
+  void take(service::Output &output) override {
+    output.choice += firstChoice;
+    const bool last = output.kind == service::Output::Kind::End && --open == 0;
+    // The stream holds the model, and a failed engine what it had under way: this job.
+    const std::shared_ptr<AnswerStream> to = last ? std::move(stream) : stream;
+    to->take(output);
+  }
+
+private:
+  std::shared_ptr<AnswerStream> stream;
+  int32_t firstChoice, open;
+};
+
+AnswerStream::AnswerStream(Generation given, std::shared_ptr<http::Responder> answers)
+    : generation(std::move(given)), responder(std::move(answers)) {}
+
+std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> stream,
+                                             std::vector<std::vector<int32_t>> prompts,
+                                             service::Reservation first, const Post &post,
+                                             bool inTurns) {
+  const Generation &asked = stream->generation;
+  service::Service &service = asked.model->service();
+  runtime::Request checked = asked.request;
+  for (std::vector<int32_t> &prompt : prompts) {
+    stream->usage.prompt += int64_t(prompt.size());
+    checked.promptIds.swap(prompt);
+    auto fine = service.session().validate(checked);
+    checked.promptIds.swap(prompt);
+    if (!fine)
+      return apiError(fine.error(), fine.error().code == "E0510" ? ""
+                                    : asked.request.contrastive && (fine.error().code == "E0522" ||
+                                                                    fine.error().code == "E0534")
+                                        ? "penalty_alpha"
+                                        : "prompt");
+  }
+  std::vector<service::Reservation> places;
+  places.push_back(std::move(first));
+  const size_t atOnce = inTurns ? std::min(prompts.size(), kMostAtOnce) : prompts.size();
+  while (places.size() < atOnce) {
+    auto place = service.reserve(!inTurns);
+    if (!place && inTurns)
+      break;
+    if (!place)
+      return apiError(place.error());
+    places.push_back(std::move(*place));
+  }
+  assert(!inTurns || asked.choices == 1);
+  stream->noteAsked();
+  stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
+  stream->later.assign(std::make_move_iterator(prompts.rbegin()),
+                       std::make_move_iterator(prompts.rend() - std::ptrdiff_t(places.size())));
+
+  // All jobs stand before the first is queued: outputs may come at once, on the server's thread.
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
+    job->name = asked.requestId;
+    job->owner = asked.apiKey;
+    stream->jobs.push_back(std::move(job));
+  }
+  const auto jobs = stream->jobs;
+  for (size_t i = 0; i < places.size(); ++i) {
+    runtime::Request request = asked.request;
+    request.promptIds = std::move(prompts[i]);
+    service::Reservation place = std::move(places[i]);
+    if (inTurns && i) // those of one request are not refused one by one
+      place = service.resume();
+    auto queued = service.submit(std::move(request), asked.choices, jobs[i], std::move(place));
+    if (queued)
+      continue;
+    ApiError error = apiError(queued.error());
+    if (error.status == 429)
+      error.retryAfter = service.retryAfter();
+    if (i == 0) {
+      stream->jobs.clear(); // each holds the stream
+      return error;
+    }
+    post([stream, error] { stream->abort(error); }); // others may be writing there already
+    return std::nullopt;
+  }
+  post([stream] { stream->start(); });
+  return std::nullopt;
+}
+
+/// A prompt has been answered: the next takes its place.
+void AnswerStream::next() {
+  if (later.empty() || broken)
+    return;
+  service::Service &service = generation.model->service();
+  runtime::Request request = generation.request;
+  request.promptIds = std::move(later.back());
+  later.pop_back();
+  auto &job = jobs[jobs.size() - later.size() - 1];
+  if (auto queued = service.submit(std::move(request), generation.choices, job, service.resume());
+      !queued)
+    abort(apiError(queued.error()));
+}
+
+void AnswerStream::start() {
+  if (begun || broken)
+    return;
+  begun = true;
+  // Jobs hold the stream, and it the responder: a callback that held either would hold itself.
+  responder->onGone([weak = weak_from_this()] {
+    if (auto stream = weak.lock())
+      stream->cancelJobs();
+  });
+  if (!generation.stream)
+    return;
+  responder->begin(200, contentType(), {{"Cache-Control", "no-cache"}});
+  begin();
+}
+
+void AnswerStream::cancelJobs() {
+  open -= int32_t(later.size()) * generation.choices;
+  later.clear();
+  for (const auto &job : jobs)
+    generation.model->service().cancel(*job);
+}
+
+void AnswerStream::close() {
+  responder->onGone({});
+  jobs.clear();
+  later.clear();
+}
+
+void AnswerStream::abort(const ApiError &error) {
+  if (broken || (begun && open == 0))
+    return;
+  broken = true;
+  cancelJobs();
+  if (generation.record)
+    generation.record->errorCode = error.code;
+  if (begun && generation.stream) {
+    failed(error);
+  } else {
+    http::Headers headers;
+    if (error.retryAfter)
+      headers.emplace_back("Retry-After", std::to_string(error.retryAfter));
+    responder->send(error.status, "application/json", errorText(error), std::move(headers));
+  }
+  close();
+}
+
+void AnswerStream::take(service::Output &output) {
+  if (broken)
+    return;
+  start();
+  if (output.kind == service::Output::Kind::Token) {
+    told += output.id >= 0;
+    token(output);
+    return;
+  }
+  if (output.kind == service::Output::Kind::Prompt)
+    return prompt(output);
+  noteEnd(output);
+  if (output.error)
+    return abort(apiError(*output.error));
+  usage.completion += output.newTokens;
+  if (output.choice % generation.choices == 0)
+    usage.cached += output.cachedTokens;
+  ended(output);
+  next();
+  if (--open == 0) {
+    finished();
+    close();
+  }
+}
+
+/// What is known before the engine has seen it.
+void AnswerStream::noteAsked() const {
+  if (!generation.record)
+    return;
+  observe::RequestRecord &record = *generation.record;
+  const runtime::Request &request = generation.request;
+  record.promptTokens = usage.prompt;
+  record.choices = generation.choices;
+  record.stream = generation.stream;
+  record.maxTokens = request.maxTokens;
+  record.temperature = double(request.sampling.temperature);
+  record.topP = double(request.sampling.topP);
+  record.topK = request.sampling.topK;
+}
+
+/// Adds the end of a choice; a response's times are the earliest and the latest of its jobs.
+void AnswerStream::noteEnd(const service::Output &output) const {
+  if (!generation.record)
+    return;
+  observe::RequestRecord &record = *generation.record;
+  auto earliest = [](uint64_t &kept, uint64_t time) {
+    if (time && (!kept || time < kept))
+      kept = time;
+  };
+  earliest(record.scheduled, output.times.scheduled);
+  earliest(record.firstToken, output.times.firstToken);
+  record.lastToken = std::max(record.lastToken, output.times.lastToken);
+  record.newTokens += output.newTokens;
+  if (output.choice % generation.choices == 0)
+    record.cachedTokens += output.cachedTokens;
+  if (output.error)
+    record.errorCode = output.error->code;
+  else
+    record.finishReasons.push_back(output.reason == runtime::FinishReason::Cancelled
+                                       ? "cancelled"
+                                       : finishReason(output.reason));
+}
+
+void AnswerStream::failed(const ApiError &error) {
+  event(errorText(error));
+  responder->finish();
+}
+
+std::string AnswerStream::listHead(std::string_view idPrefix, std::string_view object) const {
+  runtime::JsonText json;
+  json.open('{').key("id").value(newId(idPrefix)).key("object").value(object);
+  json.key("created").value(int64_t(std::time(nullptr)));
+  json.key("model").value(generation.model->name());
+  json.key("system_fingerprint").value(generation.model->fingerprint()).key("choices");
+  return json.text();
+}
+
+std::string AnswerStream::chunkEnd() const {
+  if (!generation.includeUsage)
+    return "}";
+  if (!generation.continuousUsage)
+    return ",\"usage\":null}";
+  Usage now = usage;
+  now.completion = told;
+  return ",\"usage\":" + usageJson(now) + "}";
+}
+
+void AnswerStream::finishList(const std::string &head, std::string_view choices) {
+  if (!generation.stream) {
+    std::string body = head;
+    body.append(choices)
+        .append(moreMembers)
+        .append(",\"usage\":")
+        .append(usageJson(usage))
+        .append("}");
+    return responder->send(200, "application/json", std::move(body));
+  }
+  if (generation.includeUsage)
+    event(head + "[],\"usage\":" + usageJson(usage) + "}");
+  event("[DONE]");
+  responder->finish();
+}
+
+void AnswerStream::event(std::string_view data, std::string_view name) {
+  std::string text;
+  text.reserve(data.size() + name.size() + 24);
+  if (!name.empty())
+    text.append("event: ").append(name).append("\n");
+  text.append("data: ").append(data).append("\n\n");
+  responder->write(std::move(text));
+}
+
+const char *finishReason(runtime::FinishReason reason) {
+  return reason == runtime::FinishReason::Length ? "length" : "stop";
+}
+
+std::string newId(std::string_view prefix) {
+  thread_local std::mt19937_64 generator{std::random_device{}()};
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string id(prefix);
+  for (int word = 0; word < 2; ++word) {
+    uint64_t bits = generator();
+    for (int i = 0; i < 12; ++i, bits >>= 4)
+      id += kDigits[bits & 15];
+  }
+  return id;
+}
+
+std::string usageJson(const Usage &usage) {
+  runtime::JsonText json;
+  json.open('{').key("prompt_tokens").value(usage.prompt);
+  json.key("completion_tokens").value(usage.completion);
+  json.key("total_tokens").value(usage.prompt + usage.completion);
+  json.key("prompt_tokens_details").open('{').key("cached_tokens").value(usage.cached).close();
+  if (usage.reasoning)
+    json.key("completion_tokens_details")
+        .open('{')
+        .key("reasoning_tokens")
+        .value(usage.reasoning)
+        .close();
+  return json.close().text();
+}
+
+} // namespace ingot::api

@@ -1,0 +1,57 @@
+//===- Api.h - The routes of a server --------------------------------------===//
+//
+//   transport --handle()--> GETs: answered at once
+//                           POSTs: a place in the queue, or 429 -> reading threads -> engine's
+//                           thread
+//
+// Reading (JSON, templates, tokenizing, compiling grammars) takes milliseconds at worst seconds, so
+// it is done by threads of its own; the server's thread only moves bytes. What is too much is
+// refused before it is read.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/server/api/RouteTable.h"
+#include "runtime/service/WorkQueue.h"
+#include "runtime/server/observe/RouteCounts.h"
+
+namespace ingot::api {
+
+struct ApiOptions {
+  int readers = 2;                   ///< threads that read requests
+  std::string version = "";          ///< of this program
+  observe::Observers observers = {}; ///< hear of every request
+  bool trace = false;                ///< give every request a span (somebody exports them)
+  bool keepBodies = false;           ///< requests' bodies go into their records
+  /// More families for /metrics, in the exposition format; any thread.
+  std::function<std::string()> moreMetrics = {};
+};
+
+class Api {
+public:
+  /// `post` runs work on the server's thread; models' dispatch must be the same.
+  Api(std::shared_ptr<ModelRegistry> models, ApiOptions options, Post post);
+
+  /// What http::Server calls.
+  void handle(http::Request request, std::shared_ptr<http::Responder> responder);
+  /// Tells the observers of what the transport answered itself. On the server's thread.
+  void refused(const http::RefusedRequest &request) const;
+  /// /health answers 503 from now on.
+  void setDraining() { draining = true; }
+
+private:
+  void get(const http::Request &request, http::Responder &responder);
+  void health(http::Responder &responder);
+  void metrics(const http::Request &request, http::Responder &responder);
+  std::shared_ptr<observe::RequestRecord> record(const http::Request &request) const;
+
+  std::shared_ptr<ModelRegistry> models;
+  ApiOptions options;
+  Post post;
+  std::atomic<bool> draining = false;
+  std::atomic<int> unplaced = 0; ///< requests under way that take no place in the queue
+  std::shared_ptr<observe::RouteCounts> counts = std::make_shared<observe::RouteCounts>();
+  std::shared_ptr<const observe::Observers> observers; ///< those given, and the counts
+  WorkQueue readers;                                   ///< last: its threads use the rest
+};
+
+} // namespace ingot::api

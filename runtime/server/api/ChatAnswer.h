@@ -1,0 +1,73 @@
+//===- ChatAnswer.h - A chat's answer as content, reasoning and calls ------===//
+//
+// What /v1/chat/completions, /v1/responses and /v1/messages share: messages become a prompt, and
+// the text that comes back becomes pieces (text/ChatOutput.h). How pieces are written is the
+// route's.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/server/api/AnswerStream.h"
+#include "runtime/server/api/ChatMessages.h"
+#include "runtime/server/api/Routes.h"
+
+namespace ingot::api {
+
+/// What goes into a chat's prompt.
+struct ChatInput {
+  std::string ownTemplate; ///< of the request; "": the model's
+  std::string messages;    ///< JSON array
+  Tools tools;
+  std::string templateVariables; ///< a JSON object of more variables, or ""
+  bool toolMessages = false;     ///< the messages hold calls of tools, or their results
+  bool generationPrompt = true;
+  bool continueLast = false;           ///< the last message is the assistant's, to be gone on with
+  std::optional<AskedGrammar> grammar; ///< of the answer
+};
+
+/// chat_template, chat_template_kwargs, documents, add_generation_prompt, continue_final_message.
+void readTemplateFields(const Fields &body, const ServedModel &model, ChatInput &input);
+
+/// The prompt as text. E0521 if the model has no chat template.
+Result<std::string> renderChat(const ServedModel &model, const ChatInput &input);
+/// And as ids. Control tokens that messages hold are text, unless the server trusts them. `toFit`:
+/// E0505 where they are more than the context, which shows early (Session::encodeToFit).
+Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input,
+                                               bool toFit);
+
+/// A chat that is ready to be answered.
+struct ChatPrompt {
+  std::vector<int32_t> ids;
+  text::OutputFormat format;
+  std::vector<std::string> tools; ///< that may be called
+};
+/// Renders and tokenizes, and sets what tools and reasoning ask of the generation.
+Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input);
+/// Hands the stream to the engine. `field`: what errors of the prompt's length name.
+std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
+                                   std::shared_ptr<AnswerStream> stream, const char *field);
+
+class ChatAnswer : public AnswerStream {
+protected:
+  ChatAnswer(Generation generation, std::shared_ptr<http::Responder> responder,
+             const ChatPrompt &prompt);
+
+  /// `output` is what the piece came with: its id and log-probabilities belong to the first piece
+  /// of an output. Null at the end.
+  virtual void piece(int32_t choice, const text::OutputPiece &piece,
+                     const service::Output *output) = 0;
+  /// An output that gave no piece (held back, or part of a mark).
+  virtual void silent(int32_t choice, const service::Output &output) {}
+  /// After the last piece. `toolCalls`: calls that the answer holds.
+  virtual void choiceEnded(int32_t choice, const service::Output &output, int32_t toolCalls) = 0;
+
+private:
+  void token(const service::Output &output) final;
+  void ended(const service::Output &output) final;
+  text::ChatOutputParser &parserOf(int32_t choice);
+
+  text::OutputFormat format;
+  std::vector<std::string> tools;
+  std::vector<std::unique_ptr<text::ChatOutputParser>> parsers;
+};
+
+} // namespace ingot::api

@@ -1,0 +1,381 @@
+//===- GenerationFields.cpp - Reading what generating routes share ---------===//
+#include "runtime/server/api/GenerationFields.h"
+
+#include "runtime/engine/Hash.h"
+#include "runtime/json/JsonText.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+namespace ingot::api {
+
+namespace dom = simdjson::dom;
+
+ApiError unknownModel(const ModelRegistry &models) {
+  std::string list;
+  for (const auto &one : models.all())
+    list += (list.empty() ? "" : ", ") + one->name();
+  return {404, "there is no model of that name; there is " + list, "model", "model_not_found"};
+}
+
+std::optional<std::shared_ptr<ServedModel>> readModel(const Fields &body,
+                                                      const ModelRegistry &models,
+                                                      std::optional<ApiError> &notFound,
+                                                      std::string_view field) {
+  auto name = body.text(field, 1 << 10);
+  auto model = models.find(name.value_or(""));
+  constexpr std::string_view kTag = ":latest"; // Ollama's clients put it behind every name
+  if (!model && name && name->ends_with(kTag))
+    model = models.find(name->substr(0, name->size() - kTag.size()));
+  if (model)
+    return model;
+  notFound = unknownModel(models);
+  return std::nullopt;
+}
+
+void refuseUnsupported(const Fields &body, std::string_view name, std::string_view why,
+                       std::initializer_list<std::string_view> harmless) {
+  if (!body.has(name))
+    return;
+  std::string value = body.json(name);
+  for (std::string_view one : harmless)
+    if (value == one)
+      return;
+  body.fail(name, std::string(why));
+}
+
+static void readBias(const Fields &body, Generation &out) {
+  auto bias = body.object("logit_bias");
+  if (!bias)
+    return;
+  const int64_t vocab = out.model->session().vocab();
+  auto members = bias->members();
+  if (members.size() > kMostBias)
+    return body.fail("logit_bias", "has " + std::to_string(members.size()) +
+                                       " members; allowed: " + std::to_string(kMostBias));
+  for (auto [key, value] : members) {
+    int32_t id = 0;
+    auto read = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (read.ec != std::errc() || read.ptr != key.data() + key.size() || id < 0 || id >= vocab)
+      return bias->fail(key.substr(0, 32),
+                        "is no token id; allowed: 0 to " + std::to_string(vocab - 1));
+    if (auto amount = bias->number(key, -100, 100))
+      out.request.sampling.logitBias.emplace_back(id, float(*amount));
+    else if (value.is_null())
+      return bias->fail(key, "must be a number, not null");
+    else
+      return;
+  }
+}
+
+/// Ids that may and may not come: vLLM's allowed_token_ids, bad_words, min_tokens.
+static void readIdRules(const Fields &body, Generation &out) {
+  runtime::IdRules &rules = out.request.ids;
+  const int64_t vocab = out.model->session().vocab();
+  for (int64_t id : body.integers("allowed_token_ids", size_t(vocab), 0, vocab - 1))
+    rules.allowed.push_back(int32_t(id));
+  if (body.has("allowed_token_ids") && rules.allowed.empty())
+    body.fail("allowed_token_ids", "is empty, so that nothing could be answered");
+  const text::Tokenizer *tokenizer = out.model->tokenizer();
+  for (const std::string &word : body.texts("bad_words", kMostBadWords, kMostStopBytes)) {
+    if (!tokenizer)
+      return body.fail("bad_words", "this engine has no tokenizer");
+    const size_t begin = word.find_first_not_of(' ');
+    if (begin == std::string::npos)
+      return body.fail("bad_words", "has a word without a letter");
+    // Within a text and at its beginning a word has other ids.
+    for (const char *before : {"", " "}) {
+      auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
+      if (ids && !ids->empty() && (rules.forbidden.empty() || rules.forbidden.back() != *ids))
+        rules.forbidden.push_back(std::move(*ids));
+    }
+  }
+  rules.minTokens = body.integer("min_tokens", 0, 1 << 30).value_or(0);
+  const int64_t most = out.request.promptOnly ? 0 : out.request.maxTokens;
+  if (most >= 0 && rules.minTokens > most)
+    body.fail("min_tokens", "is " + std::to_string(rules.minTokens) + ", and at most " +
+                                std::to_string(most) + " may come");
+}
+
+/// Other servers' fields that would change the answer here, if they were known. What is harmless
+/// is what the field's own server does without it.
+static void refuseForeign(const Fields &body) {
+  struct Foreign {
+    const char *name;
+    std::initializer_list<std::string_view> harmless;
+  };
+  static const Foreign kForeign[] = {
+      // OpenAI's
+      {"best_of", {"1"}},
+      {"web_search_options", {}},
+      // vLLM's
+      {"guided_whitespace_pattern", {}},
+      {"structural_tag", {}},
+      {"logits_processors", {"[]"}},
+      {"kv_transfer_params", {"{}"}},
+      {"vllm_xargs", {"{}"}},
+      {"mm_processor_kwargs", {"{}"}},
+      {"return_tokens_as_token_ids", {"false"}},
+      // llama.cpp's
+      {"mirostat", {"0"}},
+      {"dry_multiplier", {"0", "0.0"}},
+      {"xtc_probability", {"0", "0.0"}},
+      {"dynatemp_range", {"0", "0.0"}},
+      {"top_n_sigma", {"-1", "-1.0"}},
+      {"samplers", {}},
+      {"n_probs", {"0"}},
+      {"post_sampling_probs", {"false"}},
+      {"timings_per_token", {"false"}},
+      {"return_progress", {"false"}},
+      {"t_max_predict_ms", {"0", "-1"}},
+      {"n_indent", {"0"}},
+      {"lora", {"[]"}},
+  };
+  for (const Foreign &one : kForeign)
+    refuseUnsupported(body, one.name, "is not supported", one.harmless);
+}
+
+/// A number that only this process can work out, so that nobody finds a text that makes another's.
+static uint64_t hidden(std::string_view purpose, int apiKey, std::string_view text) {
+  static const std::string secret = [] {
+    std::random_device device;
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) {
+      const uint32_t word = device();
+      bytes.append(reinterpret_cast<const char *>(&word), sizeof word);
+    }
+    return bytes;
+  }();
+  std::string all = secret + std::string(purpose) + std::to_string(apiKey) + ":";
+  all += text;
+  return runtime::hash128(std::as_bytes(std::span(all))).low;
+}
+
+void readGeneration(const Fields &body, Generation &out,
+                    std::initializer_list<std::string_view> maxTokens) {
+  runtime::SamplingParams &p = out.request.sampling;
+  p = out.model->session().defaultSampling();
+  const bool greedyByDefault = p.greedy();
+  auto set = [](auto &to, const auto &from) {
+    if (from)
+      to = std::remove_reference_t<decltype(to)>(*from);
+  };
+  const bool filtered = body.has("top_p") || body.has("top_k") || body.has("min_p");
+  if (auto topP = body.number("top_p", 0, 1)) // 0, for some clients: the likeliest alone
+    p.topP = std::max(float(*topP), 1e-9f);
+  if (auto k = body.integer("top_k", -1, INT32_MAX))
+    p.topK = *k < 0 ? 0 : int32_t(*k);
+  set(p.minP, body.number("min_p", 0, 1));
+  set(p.typicalP, body.number("typical_p", 1e-9, 1));
+  set(p.repetitionPenalty, body.number("repetition_penalty", 1e-3, 100));
+  if (auto penalty = body.number("repeat_penalty", 1e-3, 100)) { // llama.cpp's name
+    if (body.has("repetition_penalty"))
+      body.fail("repeat_penalty", "cannot be given together with repetition_penalty");
+    p.repetitionPenalty = float(*penalty);
+  }
+  set(p.penaltyWindow, body.integer("repeat_last_n", -1, 1 << 30)); // likewise
+  set(p.presencePenalty, body.number("presence_penalty", -2, 2));
+  set(p.frequencyPenalty, body.number("frequency_penalty", -2, 2));
+  if (filtered && greedyByDefault)
+    p.temperature = 1;
+  set(p.temperature, body.number("temperature", 0, 2));
+  if (auto seed = body.integer("seed", INT64_MIN, INT64_MAX))
+    p.seed = uint64_t(*seed);
+  else if (!p.greedy())
+    p.seed = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
+  readBias(body, out);
+
+  out.request.stopStrings = body.texts("stop", kMostStops, kMostStopBytes);
+  if (std::ranges::any_of(out.request.stopStrings, &std::string::empty))
+    body.fail("stop", "an empty text ends nothing");
+  if (!out.request.stopStrings.empty() && !out.model->tokenizer())
+    body.fail("stop", "this engine has no tokenizer");
+  const int64_t vocab = out.model->session().vocab();
+  for (int64_t id : body.integers("stop_token_ids", kMostStops, 0, vocab - 1))
+    out.request.stopIds.push_back(int32_t(id));
+  set(out.request.ignoreEos, body.boolean("ignore_eos"));
+  set(out.choices, body.integer("n", 1, out.model->rules().mostChoices));
+  set(out.stream, body.boolean("stream"));
+  if (auto options = body.object("stream_options")) {
+    if (!out.stream)
+      body.fail("stream_options", "is only allowed where stream is true");
+    set(out.includeUsage, options->boolean("include_usage"));
+    set(out.continuousUsage, options->boolean("continuous_usage_stats"));
+    out.continuousUsage &= out.includeUsage; // as in vLLM
+  }
+  for (std::string_view name : maxTokens)
+    if (auto most = body.integer(name, 0, 1 << 30))
+      out.request.maxTokens = *most;
+  if (auto most = body.integer("n_predict", -1, 1 << 30)) // llama.cpp's name
+    out.request.maxTokens = *most;
+  out.request.promptOnly = out.request.maxTokens == 0;
+  readIdRules(body, out);
+  set(out.request.showStop, body.boolean("include_stop_str_in_output"));
+  if (auto skip = body.boolean("skip_special_tokens"))
+    out.request.showSpecial = !*skip;
+  set(out.returnIds, body.boolean("return_token_ids"));
+  if (out.returnIds)
+    out.request.tellStop = true; // as in vLLM, it is among the ids
+  if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
+    if (*kept == 0)
+      body.fail("truncate_prompt_tokens", "is 0: nothing of the prompt would be left");
+    out.keepPrompt = *kept < 0
+                         ? std::max<int64_t>(1, out.model->session().context() -
+                                                    std::max<int64_t>(1, out.request.maxTokens))
+                         : *kept;
+  }
+  set(out.request.cachePrefix, body.boolean("cache_prompt")); // llama.cpp's name
+  set(out.request.priority, body.integer("priority", INT32_MIN, INT32_MAX));
+  // Prefixes are shared among requests of one key with one salt; shares are counted by key and
+  // user.
+  out.request.cacheSalt = hidden("salt", out.apiKey, body.text("cache_salt", 1 << 10).value_or(""));
+  out.request.user = int64_t(hidden("user", out.apiKey, body.text("user", 1 << 10).value_or("")));
+  refuseForeign(body);
+}
+
+void readPromptLogprobs(const Fields &body, Generation &out) {
+  auto top = body.integer("prompt_logprobs", 0, runtime::kMaxTopLogprobs);
+  if (!top)
+    return;
+  if (out.stream)
+    body.fail("prompt_logprobs", "is not there where stream is true");
+  out.request.promptLogprobs = int32_t(*top);
+}
+
+std::string promptLogprobsJson(const ServedModel &model,
+                               const std::vector<runtime::PromptScore> &scores) {
+  runtime::JsonText json;
+  json.open('[').raw("null");
+  for (const runtime::PromptScore &score : scores) {
+    json.open('{');
+    for (size_t i = 0; i < score.logprobs.size(); ++i) {
+      const runtime::TokenLogprob &one = score.logprobs[i];
+      if (i && one.id == score.logprobs[0].id)
+        continue;
+      json.key(std::to_string(one.id)).open('{').key("logprob").value(double(one.logprob));
+      // Of the likeliest the n-th is the n-th.
+      json.key("rank").value(i ? int32_t(i) : score.rank).key("decoded_token");
+      json.value(model.tokenizer() ? text::replaceInvalidUtf8(model.tokenizer()->tokenBytes(one.id))
+                                   : std::to_string(one.id));
+      json.close();
+    }
+    json.close();
+  }
+  return json.close().text();
+}
+
+void takeWhatFits(Generation &generation, size_t promptIds) {
+  int64_t &most = generation.request.maxTokens;
+  most = std::min(most, generation.model->session().mostNewIds(int64_t(promptIds)));
+}
+
+void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids) {
+  if (generation.keepPrompt >= 0 && int64_t(ids.size()) > generation.keepPrompt)
+    ids.erase(ids.begin(), ids.end() - generation.keepPrompt);
+}
+
+/// vLLM's structured_outputs: one of several kinds.
+template <typename Ask> static void readStructured(const Fields &wanted, Ask &&ask) {
+  using text::GrammarKind;
+  if (auto schema = wanted.element("json"))
+    ask(wanted.path("json"), GrammarKind::JsonSchema,
+        schema->is_string() ? std::string(schema->get_string().value_unsafe())
+                            : wanted.json("json"));
+  if (auto text = wanted.text("regex", 64 << 10))
+    ask(wanted.path("regex"), GrammarKind::Regex, std::string(*text));
+  if (auto text = wanted.text("grammar", 64 << 10))
+    ask(wanted.path("grammar"), GrammarKind::Lark, std::string(*text));
+  if (wanted.has("choice") && !wanted.texts("choice", 4096, 4096).empty())
+    ask(wanted.path("choice"), GrammarKind::Choice, wanted.json("choice"));
+  if (wanted.boolean("json_object").value_or(false))
+    ask(wanted.path("json_object"), GrammarKind::JsonObject, "");
+  for (const char *name : {"structural_tag", "whitespace_pattern"})
+    refuseUnsupported(wanted, name, "is not supported");
+  for (const char *name : {"disable_any_whitespace", "disable_additional_properties"})
+    refuseUnsupported(wanted, name, "is not supported", {"false"});
+}
+
+std::optional<AskedGrammar> readGrammar(const Fields &body) {
+  using text::GrammarKind;
+  std::optional<AskedGrammar> asked;
+  auto ask = [&](std::string name, GrammarKind wanted, std::string text) {
+    if (asked)
+      return body.fail(name, "cannot be given together with " + asked->field);
+    asked = {wanted, std::move(text), std::move(name)};
+  };
+  if (auto format = body.object("response_format")) {
+    format->require("type");
+    auto type = format->oneOf("type", {"text", "json_object", "json_schema", "regex", "grammar"});
+    if (type == "json_object" && format->object("schema")) { // llama.cpp's shape
+      ask("response_format.schema", GrammarKind::JsonSchema, format->json("schema"));
+    } else if (type == "json_object") {
+      ask("response_format", GrammarKind::JsonObject, "");
+    } else if (type == "json_schema") {
+      format->require("json_schema");
+      if (auto holder = format->object("json_schema")) {
+        (void)holder->text("name", 64);
+        (void)holder->boolean("strict");
+        holder->require("schema");
+        if (holder->object("schema"))
+          ask("response_format.json_schema.schema", GrammarKind::JsonSchema,
+              holder->json("schema"));
+      }
+    } else if (type == "regex") {
+      format->require("regex");
+      if (auto text = format->text("regex", 64 << 10))
+        ask("response_format.regex", GrammarKind::Regex, std::string(*text));
+    } else if (type == "grammar") {
+      format->require("grammar");
+      if (auto text = format->text("grammar", 64 << 10))
+        ask("response_format.grammar", GrammarKind::Lark, std::string(*text));
+    }
+  }
+  if (auto wanted = body.object("structured_outputs")) { // vLLM's
+    readStructured(*wanted, ask);
+    if (!asked)
+      body.fail("structured_outputs", "asks for nothing: one of json, regex, choice, grammar and "
+                                      "json_object is needed");
+  }
+  // vLLM's older names.
+  if (auto guided = body.element("guided_json"))
+    ask("guided_json", GrammarKind::JsonSchema,
+        guided->is_string() ? std::string(guided->get_string().value_unsafe())
+                            : body.json("guided_json"));
+  if (auto text = body.text("guided_regex", 64 << 10))
+    ask("guided_regex", GrammarKind::Regex, std::string(*text));
+  if (auto text = body.text("guided_grammar", 64 << 10))
+    ask("guided_grammar", GrammarKind::Lark, std::string(*text));
+  if (auto text = body.text("grammar", 64 << 10)) // llama.cpp's name
+    ask("grammar", GrammarKind::Gbnf, std::string(*text));
+  if (body.object("json_schema")) // llama.cpp's
+    ask("json_schema", GrammarKind::JsonSchema, body.json("json_schema"));
+  if (body.has("guided_choice"))
+    if (auto choices = body.texts("guided_choice", 4096, 4096); !choices.empty())
+      ask("guided_choice", GrammarKind::Choice, body.json("guided_choice"));
+  return asked;
+}
+
+std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
+                                    Generation &generation) {
+  if (!asked)
+    return std::nullopt;
+  auto compiled = compileGrammar(*generation.model, *asked);
+  if (!compiled)
+    return compiled.error();
+  generation.request.grammar = std::move(*compiled);
+  return std::nullopt;
+}
+
+Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
+                                                             const AskedGrammar &asked) {
+  auto grammar = model.grammar(asked.kind, asked.source);
+  if (grammar)
+    return *grammar;
+  const Error &why = grammar.error();
+  ApiError error = apiError(why, asked.field);
+  error.message = asked.field + ": " + why.what + (why.why.empty() ? "" : ": " + why.why);
+  return error;
+}
+
+} // namespace ingot::api

@@ -1,0 +1,80 @@
+//===- GenerationFields.h - What the routes that generate have in common ---===//
+//
+// Sampling, stops, limits and how the answer is wanted: the same names mean the same on all of
+// OpenAI's routes, with vLLM's extras (top_k, min_p, repetition_penalty, ignore_eos, …).
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/server/api/Fields.h"
+#include "runtime/service/ServedModel.h"
+#include "runtime/server/observe/RequestRecord.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ingot::api {
+
+constexpr size_t kMostStops = 64, // editors give the marks of their templates
+    kMostStopBytes = 256, kMostBias = 1024, kMostBadWords = 1024;
+
+/// One request, read and checked but for the length of its prompt.
+struct Generation {
+  std::shared_ptr<ServedModel> model;
+  runtime::Request request;
+  int32_t choices = 1;
+  bool stream = false;
+  bool includeUsage = false;    ///< stream_options.include_usage
+  bool continuousUsage = false; ///< and in every chunk
+  bool returnIds = false;       ///< return_token_ids: of prompt and answer
+  int64_t keepPrompt = -1;      ///< ids of the prompt that are kept, its last ones; -1: all
+  int apiKey = -1;              ///< http::Request::apiKey
+  std::string requestId;        ///< X-Request-Id
+  std::shared_ptr<observe::RequestRecord> record; ///< to be filled; null: nobody looks
+};
+
+/// 404 that lists the models.
+ApiError unknownModel(const ModelRegistry &models);
+/// The model that "model" names, or the field that does. 404 if there is none.
+std::optional<std::shared_ptr<ServedModel>> readModel(const Fields &body,
+                                                      const ModelRegistry &models,
+                                                      std::optional<ApiError> &notFound,
+                                                      std::string_view field = "model");
+
+/// temperature … logit_bias, stop, seed, n, max_tokens, stream; defaults are the engine's own.
+/// `maxTokens`: the names that may hold the most new tokens.
+void readGeneration(const Fields &body, Generation &out,
+                    std::initializer_list<std::string_view> maxTokens);
+
+/// "prompt_logprobs", of the routes that write them (promptLogprobsJson).
+void readPromptLogprobs(const Fields &body, Generation &out);
+/// vLLM's list of them: null, then {"ID":{"logprob","rank","decoded_token"}} for each id.
+std::string promptLogprobsJson(const ServedModel &model,
+                               const std::vector<runtime::PromptScore> &scores);
+/// The most new tokens as Ollama and llama.cpp have it: no more than the context leaves.
+void takeWhatFits(Generation &generation, size_t promptIds);
+/// truncate_prompt_tokens: what is kept of a prompt.
+void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids);
+
+/// Refuses fields that ask for what is not there, so that nobody believes they had an effect:
+/// a value other than `harmless` (JSON texts) is an error.
+void refuseUnsupported(const Fields &body, std::string_view name, std::string_view why,
+                       std::initializer_list<std::string_view> harmless = {});
+
+/// What an answer must match, as a request says it.
+struct AskedGrammar {
+  text::GrammarKind kind;
+  std::string source;
+  std::string field; ///< that said it, as a path
+};
+/// response_format of chat, structured_outputs, the guided_* fields, grammar and json_schema;
+/// nullopt: any text may be given.
+std::optional<AskedGrammar> readGrammar(const Fields &body);
+/// Has the request's answers match what was asked for, if anything was; errors name the field.
+std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
+                                    Generation &generation);
+/// Compiles it; errors name the field.
+Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
+                                                             const AskedGrammar &asked);
+
+} // namespace ingot::api

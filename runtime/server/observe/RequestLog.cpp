@@ -1,0 +1,354 @@
+//===- RequestLog.cpp - The thread that writes, and how lines look ----------===//
+#include "runtime/server/observe/RequestLog.h"
+
+#include "runtime/device/Trace.h"
+#include "runtime/json/JsonText.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace ingot::observe {
+
+using runtime::JsonText;
+
+namespace {
+
+int64_t wallNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int openFile(const std::string &path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+double milliseconds(uint64_t from, uint64_t to) {
+  // Two digits after the point are what the clock and the reader care for.
+  return from && to > from ? double((to - from) / 10'000) / 100.0 : 0.0;
+}
+
+/// A JSON string. Beyond what JSON asks for, the control characters U+0080 to U+009F are escaped:
+/// some terminals obey them.
+std::string quoted(std::string_view text) {
+  std::string out = JsonText().value(text).text();
+  for (size_t at = 0; (at = out.find('\xC2', at)) != std::string::npos; ++at)
+    if (const auto next = static_cast<unsigned char>(out[at + 1]); next >= 0x80 && next < 0xA0) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", next);
+      out.replace(at, 2, escape);
+    }
+  return out;
+}
+
+/// Whatever a client sent, as part of a line of text, with JSON's escapes.
+std::string plain(std::string_view text) {
+  const std::string out = quoted(text);
+  return out.substr(1, out.size() - 2);
+}
+
+std::string finishReasons(const RequestRecord &record) {
+  std::string text;
+  for (const char *reason : record.finishReasons)
+    if (text.find(reason) == std::string::npos)
+      text += (text.empty() ? "" : ",") + std::string(reason);
+  return text;
+}
+
+std::string jsonLine(const RequestRecord &r, int64_t time) {
+  JsonText json;
+  json.open('{').key("time").value(timeText(time)).key("event").value("request");
+  json.key("id").raw(quoted(r.id));
+  if (!r.method.empty())
+    json.key("method").value(r.method);
+  json.key("route").value(r.route);
+  if (r.route == "other")
+    json.key("path").raw(quoted(r.path));
+  json.key("status").value(r.status).key("client").value(r.client);
+  if (!r.model.empty())
+    json.key("model").value(r.model);
+  if (r.generates) {
+    json.key("stream").value(r.stream).key("prompt_tokens").value(r.promptTokens);
+    json.key("cached_tokens").value(r.cachedTokens).key("new_tokens").value(r.newTokens);
+    if (r.scheduled)
+      json.key("queue_ms").value(milliseconds(r.begin, r.scheduled));
+    if (r.firstToken)
+      json.key("ttft_ms").value(milliseconds(r.begin, r.firstToken));
+  }
+  json.key("total_ms").value(milliseconds(r.begin, r.end));
+  if (!r.finishReasons.empty())
+    json.key("finish_reason").value(finishReasons(r));
+  if (!r.errorCode.empty())
+    json.key("error").value(r.errorCode);
+  if (r.gone)
+    json.key("client_left").value(true);
+  if (!r.trace.traceId.empty())
+    json.key("trace_id").value(r.trace.traceId);
+  if (!r.body.empty())
+    json.key("body").raw(quoted(r.body));
+  return json.close().text();
+}
+
+std::string textLine(const RequestRecord &r, int64_t time) {
+  char number[64];
+  std::string line = timeText(time) + " " + plain(r.id) + " " + plain(r.client) + " " +
+                     (r.method.empty() ? "-" : r.method) + " " +
+                     (r.route == "other" ? plain(r.path) : r.route) + " " +
+                     std::to_string(r.status);
+  auto add = [&](const char *format, double value) {
+    std::snprintf(number, sizeof number, format, value);
+    line += number;
+  };
+  if (!r.model.empty())
+    line += " " + plain(r.model);
+  if (r.generates && r.promptTokens) {
+    line += " prompt=" + std::to_string(r.promptTokens) +
+            " cached=" + std::to_string(r.cachedTokens) + " new=" + std::to_string(r.newTokens);
+    if (r.scheduled)
+      add(" queue=%.1fms", milliseconds(r.begin, r.scheduled));
+    if (r.firstToken)
+      add(" ttft=%.1fms", milliseconds(r.begin, r.firstToken));
+  }
+  add(" total=%.1fms", milliseconds(r.begin, r.end));
+  if (!r.finishReasons.empty())
+    line += " " + finishReasons(r);
+  if (!r.errorCode.empty())
+    line += " " + plain(r.errorCode);
+  if (r.gone)
+    line += " client-left";
+  if (!r.body.empty())
+    line += " body=\"" + plain(r.body) + "\"";
+  return line;
+}
+
+std::string eventLine(const std::string &name, const RequestLog::Fields &fields, int64_t time,
+                      LogFormat format) {
+  if (format == LogFormat::Json) {
+    JsonText json;
+    json.open('{').key("time").value(timeText(time)).key("event").value(name);
+    for (const auto &[key, value] : fields)
+      json.key(key).raw(quoted(value));
+    return json.close().text();
+  }
+  std::string line = timeText(time) + " " + name;
+  for (const auto &[key, value] : fields)
+    line += " " + key + "=" + plain(value);
+  return line;
+}
+
+} // namespace
+
+std::string timeText(int64_t nanoseconds) {
+  const time_t seconds = nanoseconds / 1'000'000'000;
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const size_t used = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + used, sizeof text - used, ".%03dZ", int(nanoseconds / 1'000'000 % 1000));
+  return text;
+}
+
+std::string requestLine(const RequestRecord &record, int64_t time, LogFormat format) {
+  return format == LogFormat::Json ? jsonLine(record, time) : textLine(record, time);
+}
+
+Result<std::shared_ptr<RequestLog>> RequestLog::open(const LogOptions &options) {
+  std::shared_ptr<RequestLog> log(new RequestLog(options));
+  log->descriptor = options.descriptor >= 0 ? options.descriptor : STDERR_FILENO;
+  if (!options.file.empty() && (log->descriptor = openFile(options.file)) < 0)
+    return Error{ExitCode::File, "E0580", "the log cannot be written: " + options.file,
+                 std::strerror(errno), "give a file in a folder that exists: --log-file F"};
+  log->thread = std::thread([raw = log.get()] { raw->run(); });
+  return log;
+}
+
+RequestLog::~RequestLog() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+    stopBy = runtime::nowNanoseconds() + 1'000'000'000;
+  }
+  wake.notify_one();
+  if (thread.joinable())
+    thread.join();
+  if (!options.file.empty() && descriptor >= 0)
+    ::close(descriptor);
+}
+
+void RequestLog::ended(const std::shared_ptr<const RequestRecord> &record) {
+  // Whoever asks for these, asks often.
+  if (record->status < 400 &&
+      (record->route == "/health" || record->route == "/metrics" || record->route == "/ping"))
+    return;
+  if (record->route == "none" && counted(*record))
+    return;
+  put({wallNow(), record, {}, {}});
+}
+
+/// Between two lines of one client's refusals.
+constexpr uint64_t kRefusalPeriod = 1'000'000'000;
+/// Clients that are told apart; those beyond are told together.
+constexpr size_t kMostRefused = 1024;
+
+bool RequestLog::counted(const RequestRecord &record) {
+  std::lock_guard lock(mutex);
+  Refused who{record.client, std::to_string(record.status), record.errorCode};
+  auto found = refusals.find(who);
+  if (found == refusals.end()) {
+    const bool tooMany = refusals.size() >= kMostRefused;
+    if (tooMany)
+      who[0] = "others";
+    const auto [added, first] =
+        refusals.try_emplace(who, Refusals{0, runtime::nowNanoseconds() + kRefusalPeriod});
+    if (!tooMany)
+      return false;
+    found = added;
+  }
+  ++found->second.requests;
+  return true;
+}
+
+std::string RequestLog::tellRefusals(bool all) {
+  std::string text;
+  const uint64_t now = runtime::nowNanoseconds();
+  std::lock_guard lock(mutex);
+  for (auto one = refusals.begin(); one != refusals.end();) {
+    auto &[who, sum] = *one;
+    if (!all && now < sum.tellAt) {
+      ++one;
+    } else if (sum.requests == 0) { // it has gone
+      one = refusals.erase(one);
+    } else {
+      text += eventLine("refusals",
+                        {{"client", who[0]},
+                         {"status", who[1]},
+                         {"code", who[2]},
+                         {"requests", std::to_string(sum.requests)}},
+                        wallNow(), options.format) +
+              "\n";
+      sum = {0, now + kRefusalPeriod};
+      ++one;
+    }
+  }
+  return text;
+}
+
+void RequestLog::event(std::string name, Fields fields) {
+  put({wallNow(), nullptr, std::move(name), std::move(fields)});
+}
+
+void RequestLog::put(Entry entry) {
+  bool first = false;
+  {
+    std::lock_guard lock(mutex);
+    if (waiting.size() >= options.queue) {
+      ++lost;
+      return;
+    }
+    first = waiting.empty();
+    waiting.push_back(std::move(entry));
+  }
+  if (first)
+    wake.notify_one();
+}
+
+void RequestLog::reopen() {
+  std::lock_guard lock(mutex);
+  reopening = true;
+  wake.notify_one();
+}
+
+uint64_t RequestLog::dropped() const {
+  std::lock_guard lock(mutex);
+  return lost;
+}
+
+void RequestLog::run() {
+  std::deque<Entry> taken;
+  while (true) {
+    uint64_t missing = 0;
+    bool leaving, anew;
+    {
+      std::unique_lock lock(mutex);
+      auto work = [&] { return stopping || reopening || !waiting.empty(); };
+      if (refusals.empty())
+        wake.wait(lock, work);
+      else
+        wake.wait_for(lock, std::chrono::nanoseconds(kRefusalPeriod / 4), work);
+      leaving = stopping;
+      anew = std::exchange(reopening, false);
+      // Few at a time: what is taken is no longer bounded by the queue.
+      for (size_t i = 0; i < 64 && !waiting.empty(); ++i) {
+        taken.push_back(std::move(waiting.front()));
+        waiting.pop_front();
+      }
+      if (leaving && taken.empty() && refusals.empty())
+        return;
+      missing = lost - told;
+    }
+    if (anew && !options.file.empty())
+      if (const int fresh = openFile(options.file); fresh >= 0) {
+        ::close(descriptor);
+        descriptor = fresh;
+      }
+    std::string text = tellRefusals(leaving);
+    for (const Entry &entry : taken)
+      text += (entry.request ? requestLine(*entry.request, entry.time, options.format)
+                             : eventLine(entry.name, entry.fields, entry.time, options.format)) +
+              "\n";
+    if (missing)
+      text += eventLine("log_lines_dropped", {{"lines", std::to_string(missing)}}, wallNow(),
+                        options.format) +
+              "\n";
+    taken.clear();
+    if (text.empty())
+      continue;
+    uint64_t missed = 0;
+    const bool goesOn = write(text, missed);
+    {
+      std::lock_guard lock(mutex);
+      if (missed == 0)
+        told += missing;
+      else // the line that told of those before may be among these
+        lost += missed - (missing ? 1 : 0);
+    }
+    if (!goesOn)
+      return;
+  }
+}
+
+/// A pipe that poll() calls ready takes PIPE_BUF bytes without blocking, so that even one that
+/// nobody reads cannot keep the process from ending. False: time is up.
+bool RequestLog::write(std::string_view text, uint64_t &missed) {
+  const std::string whole = cut ? "\n" + std::string(text) : std::string();
+  if (cut) // what was begun stays apart from what comes now
+    text = whole;
+  while (!text.empty()) {
+    pollfd ready{descriptor, POLLOUT, 0};
+    if (poll(&ready, 1, 100) == 0) {
+      std::lock_guard lock(mutex);
+      if (stopping && runtime::nowNanoseconds() > stopBy)
+        return false;
+      continue;
+    }
+    const ssize_t done = ::write(descriptor, text.data(), std::min<size_t>(text.size(), 4096));
+    if (done < 0 && errno != EINTR && errno != EAGAIN) {
+      // A full disk, a reader that left: these lines are lost, the next may do better.
+      missed = uint64_t(std::ranges::count(text, '\n')) - (cut && text.size() == whole.size());
+      return true;
+    }
+    if (done > 0) {
+      cut = text[size_t(done) - 1] != '\n';
+      text.remove_prefix(size_t(done));
+    }
+  }
+  return true;
+}
+
+} // namespace ingot::observe

@@ -1,0 +1,70 @@
+//===- SpanExporter.h - Traces to an OpenTelemetry collector ---------------===//
+//
+// OTLP over HTTP, in JSON (no SDK): POST <url>/v1/traces. A thread of its own sends what has come
+// together since the last time, at most kMostBatch requests or kInterval apart. A collector that is
+// slow, away or full (429, 502, 503, 504) is asked again, later and later; what it does not take in
+// kMostTries, and what finds the queue full, is dropped and counted. Nothing here makes a request
+// wait.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/server/http/client/Client.h"
+#include "runtime/server/observe/RequestRecord.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace ingot::observe {
+
+struct ExportOptions {
+  std::string url; ///< of the collector, as "http://127.0.0.1:4318"; "/v1/traces" is added
+  std::string version;
+  size_t queue = 4096;
+  size_t batch = 256;
+  int tries = 5;
+  std::chrono::milliseconds interval{1000}, timeout{5000}, firstPause{1000}, longestPause{30'000};
+  /// Called once when sending begins to fail, with why, and once ("") when it works again. From the
+  /// exporter's thread.
+  std::function<void(const std::string &)> onTrouble;
+};
+
+struct ExportCounts {
+  uint64_t sent = 0, dropped = 0; ///< requests
+};
+
+class SpanExporter final : public RequestObserver {
+public:
+  /// E0582 if the URL cannot be read. That nothing answers there is no error: it may come.
+  static Result<std::shared_ptr<SpanExporter>> create(ExportOptions options);
+  /// Sends what waits, once, for two seconds at most.
+  ~SpanExporter() override;
+
+  void ended(const std::shared_ptr<const RequestRecord> &record) override;
+  ExportCounts counts() const;
+
+private:
+  using Batch = std::vector<std::shared_ptr<const RequestRecord>>;
+  SpanExporter(ExportOptions options, http::ServerUrl url)
+      : options(std::move(options)), url(std::move(url)) {}
+  void run();
+  void deliver(const Batch &batch);
+  enum class Sent { Taken, Refused, Later };
+  Sent send(const std::string &body, std::string &why, bool last);
+  void tell(const std::string &trouble);
+
+  const ExportOptions options;
+  const http::ServerUrl url;
+
+  mutable std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<std::shared_ptr<const RequestRecord>> waiting;
+  ExportCounts counted;
+  bool stopping = false;
+  bool troubled = false; ///< the thread's own
+  std::thread thread;
+};
+
+} // namespace ingot::observe

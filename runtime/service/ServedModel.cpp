@@ -1,0 +1,168 @@
+//===- ServedModel.cpp - Opening a model to serve, and finding it by name --===//
+#include "runtime/service/ServedModel.h"
+
+#include "runtime/engine/EngineFile.h"
+#include "runtime/engine/Header.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+namespace ingot::api {
+
+/// What decides the bits of answers: the engine's table (which holds hashes of all segments) and
+/// the code that runs.
+static std::string fingerprintOf(const runtime::Session &session) {
+  const runtime::EngineHeader &header = session.engine().header();
+  std::string target(session.target());
+  uint64_t mixed = header.tableHash.low;
+  for (char c : target)
+    mixed = (mixed ^ uint64_t(static_cast<unsigned char>(c))) * 0x100000001b3ull;
+  char text[24];
+  std::snprintf(text, sizeof text, "fp_%012llx", static_cast<unsigned long long>(mixed >> 16));
+  return text;
+}
+
+Result<std::shared_ptr<ServedModel>> ServedModel::create(std::unique_ptr<runtime::Session> opened,
+                                                         ModelOptions options) {
+  auto model = std::make_shared<ServedModel>();
+  model->serving = service::Service::create(std::move(opened), options.service);
+  const runtime::Session &session = model->session();
+  if (options.name.empty())
+    options.name = session.engine().table().model()->name()->str();
+  model->source = options.chatTemplate.empty() ? std::string(session.engine().chatTemplate())
+                                               : options.chatTemplate;
+  if (!model->source.empty() && session.tokenizer()) {
+    auto parsed = text::ChatTemplate::parse(model->source);
+    if (!parsed)
+      return parsed.error();
+    model->templated = std::move(*parsed);
+    model->format = text::detectOutputFormat(model->source);
+  }
+  auto known = text::toolFormatNames();
+  if (!options.toolFormat.empty() && std::ranges::find(known, options.toolFormat) == known.end()) {
+    std::string list;
+    for (std::string_view one : known)
+      list += (list.empty() ? "" : ", ") + std::string(one);
+    return Error{ExitCode::Usage, "E0630", "unknown tool format: " + options.toolFormat,
+                 "known: " + list, "give one of them, or none to let the chat template say"};
+  }
+  if (!options.toolFormat.empty())
+    model->format.tools = options.toolFormat;
+  if (!options.reasoningFormat.empty())
+    model->format.reasoning = options.reasoningFormat == "none" ? "" : options.reasoningFormat;
+
+  if (const auto *meta = session.engine().table().text();
+      meta && meta->special() && session.tokenizer()) {
+    auto spelled = [&](int32_t id) {
+      return id < 0 ? "" : std::string(session.tokenizer()->tokenBytes(id));
+    };
+    model->tokens.bosToken = spelled(meta->special()->bos());
+    if (const auto *eos = meta->special()->eos(); eos && eos->size())
+      model->tokens.eosToken = spelled(eos->Get(0));
+  }
+  model->print = fingerprintOf(session);
+  model->since = std::time(nullptr);
+  model->options = std::move(options);
+  return model;
+}
+
+ServedModel::~ServedModel() {
+  if (preparing.joinable())
+    preparing.join();             // it asks the engine
+  if (serving && serving->hung()) // its thread uses it, and would be waited for
+    (void)serving.release();
+}
+
+Result<const text::Vocabulary *> ServedModel::vocabulary() {
+  std::lock_guard lock(mutex);
+  if (!words) {
+    if (!tokenizer())
+      return Error{ExitCode::Usage, "E0520", "this engine has no tokenizer",
+                   "a grammar needs the text of tokens", "ask for plain answers"};
+    std::vector<int32_t> eos;
+    if (const auto *meta = session().engine().table().text();
+        meta && meta->special() && meta->special()->eos())
+      eos.assign(meta->special()->eos()->begin(), meta->special()->eos()->end());
+    auto made = text::Vocabulary::create(*tokenizer(), int32_t(session().vocab()), eos);
+    if (!made)
+      return made.error();
+    words = std::move(*made);
+  }
+  return words.get();
+}
+
+Result<std::shared_ptr<const text::Grammar>> ServedModel::grammar(text::GrammarKind kind,
+                                                                  std::string_view source) {
+  auto known = vocabulary();
+  if (!known)
+    return known.error();
+  return text::Grammar::compile(**known, kind, source);
+}
+
+void ServedModel::prepareGrammars() {
+  if (!tokenizer())
+    return;
+  preparing = std::jthread([this] {
+    try {
+      (void)vocabulary();              // the first request that needs it is told what is wrong
+    } catch (const std::exception &) { // of memory: that request tries again
+    }
+  });
+}
+
+void ModelRegistry::add(std::shared_ptr<ServedModel> given) {
+  ServedModel *const raw = given.get();
+  std::shared_ptr<ServedModel> model(
+      raw, [given, to = ends](ServedModel *) mutable { to->push([last = std::move(given)] {}); });
+  given.reset();
+  std::shared_ptr<ServedModel> old; // ends outside the lock
+  std::unique_lock lock(mutex);
+  for (auto &one : models)
+    if (one->name() == model->name()) {
+      old = std::exchange(one, std::move(model));
+      std::erase_if(replaced, [](const auto &gone) { return gone.expired(); });
+      replaced.push_back(old);
+      return;
+    }
+  models.push_back(std::move(model));
+}
+
+std::shared_ptr<const Error> ModelRegistry::failure() const {
+  for (const auto &model : all())
+    if (auto failed = model->service().failure())
+      return failed;
+  return nullptr;
+}
+
+bool ModelRegistry::stopAll() {
+  std::vector<std::shared_ptr<ServedModel>> running = all();
+  {
+    std::shared_lock lock(mutex);
+    for (const auto &one : replaced)
+      if (auto model = one.lock())
+        running.push_back(std::move(model));
+  }
+  bool ended = true;
+  for (const auto &model : running) // the step that is under way may be a long one
+    ended &= model->service().stop(kStopSeconds + 2 * model->session().longestStep());
+  return ended;
+}
+
+std::shared_ptr<ServedModel> ModelRegistry::find(std::string_view name) const {
+  std::shared_lock lock(mutex);
+  for (const auto &one : models)
+    if (name.empty() || one->name() == name)
+      return one;
+  auto called = [&](const auto &one) { return one->alias() == name; };
+  if (std::ranges::count_if(models, called) == 1)
+    return *std::ranges::find_if(models, called);
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<ServedModel>> ModelRegistry::all() const {
+  std::shared_lock lock(mutex);
+  return models;
+}
+
+} // namespace ingot::api

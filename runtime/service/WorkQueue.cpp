@@ -1,0 +1,80 @@
+//===- WorkQueue.cpp - Threads over two lines -------------------------------===//
+#include "runtime/service/WorkQueue.h"
+
+#include <exception>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace ingot::api {
+
+namespace {
+
+/// The allocator keeps what was freed, in as many arenas as there were threads.
+void giveMemoryBack() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+constexpr size_t kMuch = 256 << 10; ///< bytes of a body that took some hundred times as much
+
+} // namespace
+
+WorkQueue::WorkQueue(int count) {
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([this, shortOnly = i == 0 && count > 1] { run(shortOnly); });
+}
+
+WorkQueue::~WorkQueue() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+    shortWork.clear();
+    longWork.clear();
+  }
+  wake.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void WorkQueue::push(std::function<void()> work, size_t bytes) {
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now() - begin;
+  {
+    std::lock_guard lock(mutex);
+    (bytes <= kShort ? shortWork : longWork)
+        .emplace(now.count() + double(bytes) / kBytesPerSecond, Work{std::move(work), bytes});
+  }
+  wake.notify_all(); // one alone might be the one that leaves it
+}
+
+/// The line whose first is to be taken; null: there is none for this thread.
+WorkQueue::Line *WorkQueue::next(bool shortOnly) {
+  if (longWork.empty() || shortOnly)
+    return shortWork.empty() ? nullptr : &shortWork;
+  return shortWork.empty() || longWork.begin()->first < shortWork.begin()->first ? &longWork
+                                                                                 : &shortWork;
+}
+
+void WorkQueue::run(bool shortOnly) {
+  while (true) {
+    std::unique_lock lock(mutex);
+    Line *line = nullptr;
+    wake.wait(lock, [&] { return (line = next(shortOnly)) || stopping; });
+    if (!line)
+      return;
+    Work work = std::move(line->begin()->second);
+    line->erase(line->begin());
+    lock.unlock();
+    try {
+      work.run();
+    } catch (const std::exception &) {
+      // There was no memory for it: what it held goes, and answers by going (Responder).
+    }
+    work.run = nullptr;
+    if (work.bytes >= kMuch)
+      giveMemoryBack();
+  }
+}
+
+} // namespace ingot::api

@@ -1,0 +1,192 @@
+//===- Answer.cpp - Stop conditions, text, timings ------------------------===//
+#include "runtime/session/Answer.h"
+
+#include "runtime/device/Trace.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ingot::runtime {
+
+std::string_view finishReasonName(FinishReason reason) {
+  switch (reason) {
+  case FinishReason::Stop:
+    return "stop";
+  case FinishReason::Length:
+    return "length";
+  case FinishReason::Cancelled:
+    break;
+  }
+  return "cancelled";
+}
+
+Answer::Answer(Request given, int64_t most, std::span<const int32_t> eos,
+               const text::Tokenizer *tokenizer, int64_t vocab)
+    : request(std::move(given)), maxTokens(most), stopIds(request.stopIds),
+      submitted(nowNanoseconds()) {
+  if (!request.ignoreEos)
+    stopIds.insert(stopIds.end(), eos.begin(), eos.end());
+  if (request.sampling.needsHistory())
+    seen.emplace(request.promptIds, maxTokens, request.sampling.penaltyWindow);
+  if (tokenizer)
+    decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
+  if (!request.stopStrings.empty())
+    stops.emplace(request.stopStrings);
+  if (request.grammar)
+    constraint.emplace(request.grammar->start());
+  if (request.ids.any())
+    mask.emplace(std::move(request.ids), stopIds, vocab);
+  minTokens = mask ? mask->minTokens() : 0;
+  completion.ids.reserve(size_t(maxTokens));
+  completion.promptIds = std::move(request.promptIds);
+}
+
+void Answer::start(int64_t cachedTokens) {
+  begun = nowNanoseconds();
+  completion.cachedTokens = cachedTokens;
+}
+
+bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
+  lastId = nowNanoseconds();
+  if (sampled++ == 0)
+    firstId = lastId;
+  if (std::find(stopIds.begin(), stopIds.end(), id) != stopIds.end()) {
+    stopAt(id, logprobs);
+    return false;
+  }
+  bool complete = false;
+  if (constraint) {
+    if (auto taken = constraint->accept(id); !taken) {
+      fail(taken.error());
+      return false;
+    }
+    complete = constraint->complete();
+  }
+  completion.ids.push_back(id);
+  if (request.sampling.topLogprobs >= 0)
+    completion.logprobs.emplace_back(logprobs.begin(), logprobs.end());
+  if (seen)
+    seen->add(id);
+  std::string piece = decoder ? shown(decoder->push(id)) : std::string();
+  give(id, piece, logprobs);
+  if (complete || (stops && stops->stopped()))
+    end(FinishReason::Stop);
+  else if (int64_t(completion.ids.size()) == maxTokens)
+    end(FinishReason::Length);
+  return !done;
+}
+
+/// An id that ends the answer is none of its ids; it is told of where that is asked for.
+void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
+  if (request.tellStop || request.showStop) {
+    std::string piece = decoder && request.showStop ? shown(decoder->push(id)) : std::string();
+    give(id, piece, logprobs);
+  }
+  end(FinishReason::Stop);
+}
+
+void Answer::tellPrompt() {
+  if (promptTold || !wantsPrompt())
+    return;
+  promptTold = true;
+  if (request.onPrompt)
+    request.onPrompt(std::move(scores));
+}
+
+void Answer::cancel() { end(FinishReason::Cancelled); }
+
+bool Answer::pool(std::span<const float> hidden, int64_t position) {
+  lastId = nowNanoseconds();
+  firstId = firstId ? firstId : lastId;
+  if (position < pooledPositions) // computed again after a preemption
+    return true;
+  pooledPositions = position + 1;
+  pooledSum.resize(hidden.size());
+  for (size_t i = 0; i < hidden.size(); ++i)
+    pooledSum[i] += double(hidden[i]);
+  if (position + 1 < int64_t(completion.promptIds.size()))
+    return true;
+  // The mean's divisor goes with the length.
+  double square = 0;
+  for (double value : pooledSum)
+    square += value * value;
+  const double scale = square > 0 ? 1 / std::sqrt(square) : 0;
+  completion.embedding.reserve(pooledSum.size());
+  for (double value : pooledSum)
+    completion.embedding.push_back(float(value * scale));
+  end(FinishReason::Stop);
+  return false;
+}
+
+void Answer::fail(Error error) {
+  completion.failure = std::move(error);
+  end(FinishReason::Cancelled);
+}
+
+std::optional<std::span<const uint32_t>> Answer::allowed() {
+  std::span<const uint32_t> bits;
+  if (constraint) {
+    auto given = constraint->allowed();
+    if (!given) {
+      fail(given.error());
+      return std::nullopt;
+    }
+    bits = *given;
+  }
+  if (!mask)
+    return bits;
+  bits = mask->after(completion.ids, bits);
+  if (!bits.empty())
+    return bits;
+  end(FinishReason::Stop);
+  return std::nullopt;
+}
+
+std::string Answer::shown(std::string piece) {
+  if (!stops || piece.empty() || int64_t(completion.ids.size()) <= minTokens)
+    return piece;
+  piece = stops->push(piece);
+  return request.showStop && stops->stopped() ? piece + stops->match() : piece;
+}
+
+void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs) {
+  completion.text += text;
+  if (request.onToken)
+    request.onToken({id, text, logprobs, request.sampling.choice});
+}
+
+void Answer::end(FinishReason reason) {
+  if (decoder && !(stops && stops->stopped())) {
+    std::string rest = shown(decoder->flush());
+    if (stops)
+      rest += stops->flush();
+    if (!rest.empty())
+      give(-1, rest, {});
+    if (stops && stops->stopped()) // the held-back bytes completed a stop string
+      reason = FinishReason::Stop;
+  }
+  completion.finishReason = reason;
+  done = true;
+}
+
+Completion Answer::result(double loadMs) {
+  Timings &timings = completion.timings;
+  timings.loadMs = loadMs;
+  if (sampled > 0) {
+    timings.ttftMs = double(firstId - submitted) * 1e-6;
+    double promptSeconds = double(firstId - begun) * 1e-9;
+    if (promptSeconds > 0)
+      timings.promptTps =
+          double(int64_t(completion.promptIds.size()) - completion.cachedTokens) / promptSeconds;
+  }
+  if (begun)
+    timings.queueMs = double(begun - submitted) * 1e-6;
+  if (sampled > 1 && lastId > firstId)
+    timings.decodeTps = double(sampled - 1) / (double(lastId - firstId) * 1e-9);
+  completion.drawn = sampled;
+  if (stops && stops->stopped())
+    completion.stopString = stops->match();
+  return std::move(completion);
+}
+
+} // namespace ingot::runtime

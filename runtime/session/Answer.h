@@ -1,0 +1,100 @@
+//===- Answer.h - One request under way: from sampled ids to an answer ----===//
+//
+// The text of an answer goes through three stages, each of which may hold some
+// back:
+//
+//   id -> StreamDecoder (unfinished UTF-8) -> StopMatcher (start of a stop string)
+//      -> Completion.text and onToken
+//
+// What has left the last stage is final; nothing shown is ever taken back.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/sample/TokenHistory.h"
+#include "runtime/session/Session.h"
+#include "runtime/text/Grammar.h"
+#include "runtime/text/Text.h"
+
+#include <optional>
+
+namespace ingot::runtime {
+
+class Answer {
+public:
+  /// `eos` are the engine's. `tokenizer` may be null.
+  Answer(Request request, int64_t maxTokens, std::span<const int32_t> eos,
+         const text::Tokenizer *tokenizer, int64_t vocab);
+
+  const SamplingParams &sampling() const { return request.sampling; }
+  /// Whether the request wants to see a row before an id is drawn from it.
+  bool editsLogits() const { return bool(request.onLogits); }
+  void editLogits(std::span<float> row) const {
+    request.onLogits({request.sampling.choice, completion.ids, row});
+  }
+  const TokenHistory *history() const { return seen ? &*seen : nullptr; }
+  bool pooled() const { return request.pooling != Pooling::None; }
+  /// Takes the hidden state of a prompt token. False: it was the last, and the embedding is there.
+  bool pool(std::span<const float> hidden, int64_t position);
+  bool constrained() const { return constraint.has_value() || mask.has_value(); }
+  /// What the model says of the prompt is wanted; `position` is of the row that says it.
+  bool wantsPrompt() const { return request.promptLogprobs >= 0; }
+  bool wantsScore(int64_t position) const { return position == int64_t(scores.size()); }
+  int32_t promptTop() const { return request.promptLogprobs; }
+  int64_t promptSize() const { return int64_t(completion.promptIds.size()); }
+  int32_t promptId(int64_t position) const { return completion.promptIds[size_t(position)]; }
+  void addScore(PromptScore score) { scores.push_back(std::move(score)); }
+  void tellPrompt(); ///< once, before the first id
+  bool promptOnly() const { return request.promptOnly; }
+  /// The ids that may come next (Sampler::choose); empty: all. Null: the constraint has given up,
+  /// and the answer has ended with its error, or no id is left, and it has ended.
+  std::optional<std::span<const uint32_t>> allowed();
+  bool cancelled() const {
+    return request.cancel && request.cancel->load(std::memory_order_relaxed);
+  }
+
+  /// Whether an id may follow the one that is taken next.
+  bool mayGoOn() const { return !done && sampled + 1 < maxTokens; }
+  /// Takes the next id. True: it is to be fed to the model; false: the answer is finished.
+  bool take(int32_t id, std::span<const TokenLogprob> logprobs);
+  /// Ends it before its time: what was held back is given out.
+  void cancel();
+
+  /// Ends it for its own reason, or by a failure that is not the device's.
+  void end(FinishReason reason);
+  void fail(Error error);
+
+  bool finished() const { return done; }
+  Completion result(double loadMs);
+
+  bool started() const { return begun != 0; }
+  /// Its first step begins, of which so much is there already.
+  void start(int64_t cachedTokens);
+
+  /// Whether the scheduler knows it: further choices are forked from the first one's prompt.
+  bool scheduled = true;
+
+private:
+  std::string shown(std::string piece); ///< what of a decoded piece may be shown now
+  void stopAt(int32_t id, std::span<const TokenLogprob> logprobs);
+  void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs);
+
+  Request request;
+  int64_t maxTokens;
+  std::vector<int32_t> stopIds;
+  std::optional<TokenHistory> seen;
+  std::optional<text::StreamDecoder> decoder;
+  std::optional<text::StopMatcher> stops;
+  std::optional<text::Constraint> constraint;
+  std::optional<IdMask> mask;
+  std::vector<PromptScore> scores; ///< of the prompt
+  bool promptTold = false;
+  Completion completion;
+  std::vector<double> pooledSum; ///< of hidden states
+  int64_t pooledPositions = 0;   ///< below this they are in it
+  bool done = false;
+  int64_t sampled = 0, minTokens = 0;
+  uint64_t submitted, firstId = 0, lastId = 0; ///< ns
+  uint64_t begun = 0;
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,90 @@
+//===- SessionImpl.h - The parts of a session -----------------------------===//
+#pragma once
+
+#include "runtime/device/Executor.h"
+#include "runtime/device/cpu/HostMemory.h"
+#include "runtime/kv/SequenceMemory.h"
+#include "runtime/sample/Sampler.h"
+#include "runtime/schedule/Scheduler.h"
+#include "runtime/session/Answer.h"
+#include "runtime/session/Session.h"
+#include "runtime/session/SessionErrors.h"
+#include "runtime/session/search/Search.h"
+#include "runtime/session/search/StateMemory.h"
+
+#include <optional>
+#include <unordered_map>
+
+namespace ingot::runtime {
+
+struct Session::Impl {
+  std::shared_ptr<EngineFile> file;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  cpu::HostMemory swap; ///< KV pages of what was preempted
+  std::unique_ptr<SequenceMemory> memory;
+  std::unique_ptr<Scheduler> scheduler;
+  std::unique_ptr<Sampler> sampler;
+  std::vector<int32_t> eos;
+  RequestLimits limits{};
+  double loadMs = 0, longestStep = 0;
+  int64_t kvSaturated = 0; ///< of the last logits()
+  std::string traceFile;   ///< empty once written
+
+  /// Sequences and requests go by the same number.
+  std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
+  /// Further choices of a request whose prompt is not through: they begin with its first logits.
+  std::unordered_map<RequestId, std::vector<RequestId>> choicesOf;
+
+  std::optional<RowRanking> ranking; ///< once there was a search
+  std::unordered_map<SequenceId, Search *> searchOf;
+  std::vector<std::unique_ptr<Search>> searches;
+  std::unique_ptr<StateMemory> states;
+
+  std::optional<Error> failure; ///< of the device
+
+  /// Owners of the rows of a step that has begun and whose ids the device draws. Some may have
+  /// finished since.
+  using Rows = std::vector<Scheduler::Row>;
+  struct Begun {
+    Rows rows;
+    StepWork work;
+    double at; ///< seconds
+  };
+  std::optional<Begun> underWay;
+  double lastEnd = 0;                ///< of a step
+  std::vector<float> hidden;         ///< of one row
+  std::vector<RowSampling> sampling; ///< of the rows of the step that is planned
+  std::vector<float> editedRow;      ///< [vocab] once a request has asked to change its logits
+
+  static double now() { return double(nowNanoseconds()) * 1e-9; }
+  /// The next batch; those that are in one for the first time have started.
+  const BatchView *plan();
+  void cancel(RequestId id, Answer &answer);
+  void endCancelled();
+  /// The rows of the step that has ended: who goes on, who forks and who ends is decided here.
+  void takeRows();
+  void drawRow(const Scheduler::Row &row, int64_t index);
+  void scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index);
+  void endPrompt(const Scheduler::Row &row);
+  void poolRow(const Scheduler::Row &row, Answer &answer, int64_t index);
+  void startSearch(SequenceId first, Request request, int64_t maxTokens,
+                   std::vector<Answer *> answers);
+  /// Ends what is left of searches whose answers have all ended.
+  void endSearches();
+  /// Puts the outcome of a step down as `failure` if it is one, and ends all requests; false then.
+  bool succeeded(const Result<void> &ran);
+  /// Runs the planned batch for its logits, to the end.
+  bool runStep(const BatchView &batch);
+  /// Whether the device draws the ids of all rows of the planned batch; `sampling` says then how.
+  bool deviceDraws();
+  std::optional<Begun> beginSampled(const BatchView &planned);
+  std::optional<Begun> runAhead(const Rows &rows);
+  bool finishSampled();
+  /// The logits that an answer draws from: the row itself, or a copy that its request has changed.
+  const float *drawnFrom(const float *row, const Answer &answer);
+  /// The answer that a row is for, unless it has finished.
+  Answer *answerOf(const Scheduler::Row &row);
+};
+
+} // namespace ingot::runtime

@@ -1,0 +1,260 @@
+//===- SessionOpen.cpp - From a path and limits to a session --------------===//
+#include "runtime/session/EngineCost.h"
+#include "runtime/session/SessionImpl.h"
+
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cuda/EmulatorDriver.h"
+#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/LibcudaDriver.h"
+
+#include <algorithm>
+#include <new>
+
+namespace ingot::runtime {
+
+namespace {
+
+constexpr int64_t kLeastDefaultContext = 256;
+
+Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table) {
+  int64_t modelContext = table.model()->context();
+  if (options.context < 0 || options.context > modelContext)
+    return badLimit("the context is out of range",
+                    "--context " + std::to_string(options.context) +
+                        "; the model was made for 1 to " + std::to_string(modelContext) +
+                        " positions",
+                    "give --context " + std::to_string(modelContext) + " or less");
+  constexpr int64_t kMost = int64_t(1) << 20;
+  struct {
+    const char *flag;
+    int64_t value, least;
+  } const ranges[] = {{"--max-seqs", options.maxSeqs, 1},
+                      {"--max-batch-tokens", options.maxBatchTokens, 0},
+                      {"logits rows", options.logitsRows, 0},
+                      {"--threads", options.threads, 0},
+                      {"prefill chunk", options.prefillChunk, 0}};
+  for (auto [what, seconds] : {std::pair("the ITL target", options.targetItl),
+                               std::pair("the TTFT target", options.targetTtft)})
+    if (!(seconds >= 0))
+      return badLimit("a target is out of range",
+                      std::string(what) + " is " + std::to_string(seconds) + " seconds",
+                      "give 0 for none, or seconds");
+  for (const auto &range : ranges)
+    if (range.value < range.least || range.value > kMost)
+      return badLimit("a limit is out of range",
+                      std::string(range.flag) + " is " + std::to_string(range.value) +
+                          ", allowed: " + std::to_string(range.least) + " to " +
+                          std::to_string(kMost),
+                      std::string("give another value for ") + range.flag);
+  if (!options.device.empty() && options.device != "cpu" && options.device != "cuda" &&
+      options.device != "cuda-emulator")
+    return badLimit("unknown device", "--device " + options.device,
+                    "give --device cpu, cuda or cuda-emulator");
+  if (!options.isa.empty() && !isaNamed(options.isa))
+    return badLimit("unknown instruction set level", "--isa " + options.isa,
+                    "give --isa avx2 or --isa avx512");
+  return {};
+}
+
+MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table) {
+  MemoryLimits limits;
+  limits.maxSeqs = uint64_t(options.maxSeqs);
+  limits.maxBatchTokens =
+      uint64_t(options.maxBatchTokens ? options.maxBatchTokens : kDefaultBatchTokens);
+  limits.maxBatchTokens = std::max(limits.maxBatchTokens, limits.maxSeqs);
+  limits.logitsRows = uint64_t(std::max(options.logitsRows, options.maxSeqs));
+  limits.threads = uint64_t(options.threads ? options.threads : cpu::usableProcessors());
+  if (options.kvMemoryBytes)
+    limits.kvBytes = options.kvMemoryBytes;
+  limits.swapBytes = options.swapBytes;
+  limits.context = uint64_t(options.context);
+  if (options.context == 0)
+    limits.context = std::min<uint64_t>(table.model()->context(), kDefaultContext);
+  return limits;
+}
+
+/// Halves a context that nobody asked for until it fits.
+void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits &limits,
+                uint64_t available) {
+  while (available && limits.context > uint64_t(kLeastDefaultContext)) {
+    auto statement = memoryStatement(file, limits, program);
+    if (!statement || statement->needed() <= available)
+      return;
+    limits.context /= 2;
+  }
+}
+
+/// What nobody asked for, of a GPU with so much memory free: tokens of a step, KV pages of what all
+/// else leaves, a context that fits.
+Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
+                          const SessionOptions &options, MemoryLimits &limits, uint64_t available) {
+  if (options.maxBatchTokens == 0) {
+    uint64_t tokens = kDefaultGpuBatchTokens;
+    while (tokens > kDefaultBatchTokens && program.bytes_per_token() > available / 16 / tokens)
+      tokens /= 2;
+    limits.maxBatchTokens = std::max(tokens, limits.maxSeqs);
+  }
+  if (options.kvShare > 0 && !limits.kvBytes) {
+    auto statement = memoryStatement(file, limits, program);
+    if (!statement)
+      return statement.error();
+    const uint64_t others = statement->needed() - statement->kv;
+    if (others < available) // else E0715 says what is too much
+      limits.kvBytes = uint64_t(double(available - others) * options.kvShare);
+  }
+  if (options.context == 0)
+    fitContext(file, program, limits, available);
+  return {};
+}
+
+} // namespace
+
+/// What the user asked for, or else the CPU if there is code for it.
+std::string deviceOf(const SessionOptions &options, const fb::Engine &engine) {
+  if (!options.device.empty())
+    return options.device;
+  const fb::Program &first = *engine.programs()->Get(0);
+  if (deviceKind(first) == DeviceKind::Cpu)
+    return "cpu";
+  for (const fb::CodeObject *code : *first.code())
+    if (gpuTargetNamed(code->target()->string_view())->kind != GpuTarget::Kind::Emulator)
+      return "cuda";
+  return "cuda-emulator";
+}
+
+Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) {
+  auto file = EngineFile::open(path);
+  if (!file)
+    return file.error();
+  const fb::Engine &table = (*file)->table();
+  if (auto checked = checkOptions(options, table); !checked)
+    return checked.error();
+  if (deviceOf(options, table) != "cpu")
+    return uint64_t(0);
+  MemoryLimits limits = memoryLimits(options, table);
+  limits.kvBytes.reset();
+  auto statement = memoryStatement(**file, limits, *table.programs()->Get(0));
+  if (!statement)
+    return statement.error();
+  return statement->kv;
+}
+
+namespace {
+
+Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
+                                              const SessionOptions &options, MemoryLimits &limits) {
+  if (options.kvShare > 0 && !limits.kvBytes)
+    limits.kvBytes = uint64_t(double(cpu::availableMemory()) * options.kvShare);
+  if (options.context == 0)
+    fitContext(*file, *file->table().programs()->Get(0), limits, cpu::availableMemory());
+  std::optional<IsaLevel> isa;
+  if (!options.isa.empty())
+    isa = isaNamed(options.isa);
+  auto executor = cpu::Executor::create(std::move(file), limits, isa);
+  if (!executor)
+    return executor.error();
+  return std::unique_ptr<Executor>(std::move(*executor));
+}
+
+Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
+                                              const SessionOptions &options, MemoryLimits &limits,
+                                              bool emulated) {
+  cuda::EmulatorSetup setup;
+  setup.workers = int(limits.threads);
+  auto driver = emulated ? cuda::openEmulator(setup) : cuda::openLibcuda();
+  if (!driver)
+    return driver.error();
+  auto picked = cuda::pickGpuCode(file->table(), (*driver)->device(), emulated);
+  if (!picked)
+    return picked.error();
+  auto available = (*driver)->freeMemory();
+  if (!available)
+    return available.error();
+  limits.reserved = (*driver)->device().reserved;
+  if (auto fits = fitGpuLimits(*file, *picked->program, options, limits, *available); !fits)
+    return fits.error();
+  auto executor = cuda::Executor::create(std::move(*driver), std::move(file), limits,
+                                         {.emulated = emulated, .gpu = options.gpu});
+  if (!executor)
+    return executor.error();
+  return std::unique_ptr<Executor>(std::move(*executor));
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const std::string &path,
+                                               const SessionOptions &options) try {
+  uint64_t begin = nowNanoseconds();
+  auto impl = std::make_unique<Impl>();
+  auto file = EngineFile::open(path, options.verify ? VerifyLevel::Everything : VerifyLevel::Table);
+  if (!file)
+    return file.error();
+  impl->file = *file;
+  const fb::Engine &table = impl->file->table();
+  if (auto checked = checkOptions(options, table); !checked)
+    return checked.error();
+
+  MemoryLimits limits = memoryLimits(options, table);
+  std::string device = deviceOf(options, table);
+  auto executor = device == "cpu" ? cpuExecutor(impl->file, options, limits)
+                                  : gpuExecutor(impl->file, options, limits,
+                                                /*emulated=*/device == "cuda-emulator");
+  if (!executor)
+    return executor.error();
+  impl->executor = options.around ? options.around(std::move(*executor)) : std::move(*executor);
+
+  const fb::Text *text = table.text();
+  if (options.loadTokenizer && text && text->tokenizer_segment() >= 0) {
+    auto tokenizer = text::Tokenizer::fromBytes(
+        text->tokenizer_kind() ? text->tokenizer_kind()->string_view() : std::string_view(),
+        impl->file->tokenizer());
+    if (!tokenizer)
+      return tokenizer.error();
+    impl->tokenizer = std::move(*tokenizer);
+  }
+  if (text && text->special() && text->special()->eos())
+    impl->eos.assign(text->special()->eos()->begin(), text->special()->eos()->end());
+
+  int64_t budget = int64_t(limits.maxBatchTokens);
+  int64_t chunk = options.prefillChunk ? std::min(options.prefillChunk, budget) : budget;
+  std::vector<KvGroup> groups;
+  for (const KvPages &group : impl->executor->memory().groups)
+    groups.push_back({int64_t(group.pages), int64_t(group.window)});
+  impl->limits = {
+      int64_t(table.model()->vocab()),  int64_t(limits.context), groups, kPageTokens, budget,
+      int64_t(table.model()->context())};
+  auto swap = cpu::HostMemory::allocate(options.swapBytes, "swapped KV pages", false);
+  if (!swap)
+    return swap.error();
+  impl->swap = std::move(*swap);
+  impl->memory = std::make_unique<SequenceMemory>(
+      MemoryShape{groups, options.maxSeqs, int64_t(limits.context), kPageTokens, budget},
+      impl->executor->pageMover(), std::span(impl->swap.data(), impl->swap.size()));
+  SchedulePolicy policy;
+  policy.order = options.fair ? QueueOrder::Fair : QueueOrder::Priority;
+  policy.chunks.rule = options.balance ? ChunkRule::Balanced : ChunkRule::Whole;
+  policy.chunks.loneStep = options.balance && limits.maxSeqs > 1 ? kLoneStep : 0;
+  policy.chunks.targetItl = options.targetItl;
+  policy.chunks.targetTtft = options.targetTtft;
+  policy.prefixCache = options.prefixCache;
+  const StepCostTable cost = engineCost(impl->executor->program(), impl->executor->target(),
+                                        impl->executor->threads(), budget);
+  if (!cost.points.empty())
+    impl->longestStep =
+        cost.seconds({budget, int64_t(limits.logitsRows), budget * int64_t(limits.context),
+                      int64_t(limits.maxSeqs * limits.context)});
+  impl->scheduler = std::make_unique<Scheduler>(
+      *impl->memory, ScheduleLimits{budget, int64_t(limits.logitsRows), chunk}, policy, cost);
+  impl->sampler = std::make_unique<Sampler>(impl->limits.vocab);
+  impl->states = std::make_unique<StateMemory>(options.stateBytes);
+  impl->sampling.reserve(size_t(limits.logitsRows));
+  impl->traceFile = options.traceFile;
+  if (!options.traceFile.empty())
+    impl->executor->startTrace(/*keepEvents=*/true);
+  impl->loadMs = double(nowNanoseconds() - begin) * 1e-6;
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+} catch (const std::bad_alloc &) {
+  return outOfMemory("loading " + path);
+}
+
+} // namespace ingot::runtime

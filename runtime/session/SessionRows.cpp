@@ -1,0 +1,166 @@
+//===- SessionRows.cpp - What becomes of the rows of a step ---------------===//
+//
+// After a step each row belongs to a sequence: of an answer that draws its next id from it, of
+// several choices that begin with it, of an embedding, or of a search, which waits for the rows of
+// its others. Who goes on, who forks and who ends is decided here (and, of a search, in search/).
+//===----------------------------------------------------------------------===//
+#include "runtime/session/SessionImpl.h"
+#include "runtime/session/search/BeamSearch.h"
+#include "runtime/session/search/ContrastiveSearch.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+bool Session::Impl::deviceDraws() {
+  sampling.clear();
+  if (int64_t(scheduler->rows().size()) > executor->mostDrawnRows())
+    return false;
+  for (const Scheduler::Row &row : scheduler->rows()) {
+    if (!choicesOf.empty() && choicesOf.contains(row.sequence))
+      return false; // several ids of one row
+    if (!searchOf.empty() && searchOf.contains(row.sequence))
+      return false; // log-probabilities
+    const Answer &answer = *answers.at(row.sequence);
+    const SamplingParams &params = answer.sampling();
+    sampling.push_back(rowSampling(params));
+    if (answer.pooled() || answer.constrained() || answer.wantsPrompt() || answer.promptOnly() ||
+        answer.editsLogits() || !params.drawnFromLogits() || !executor->draws(sampling.back()))
+      return false;
+  }
+  return !sampling.empty() || executor->draws({});
+}
+
+const float *Session::Impl::drawnFrom(const float *row, const Answer &answer) {
+  if (!answer.editsLogits())
+    return row;
+  std::copy_n(row, editedRow.size(), editedRow.begin());
+  answer.editLogits(editedRow);
+  return editedRow.data();
+}
+
+Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
+  auto found = answers.find(row.sequence);
+  return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
+}
+
+/// A row of the prompt, which says how likely the id behind it was.
+void Session::Impl::scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index) {
+  const float *maxima =
+      executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
+  if (answer.wantsScore(row.position))
+    answer.addScore(sampler->score(executor->logits() + index * executor->logitsStride(),
+                                   answer.promptId(row.position + 1), answer.promptTop(), maxima));
+}
+
+/// Nothing is drawn: the answers end with their prompt.
+void Session::Impl::endPrompt(const Scheduler::Row &row) {
+  if (auto others = choicesOf.extract(row.sequence))
+    for (RequestId other : others.mapped())
+      if (Answer &one = *answers.at(other); !one.finished())
+        one.end(FinishReason::Length);
+  answers.at(row.sequence)->end(FinishReason::Length);
+  scheduler->finish(row.sequence);
+}
+
+/// The first logits of a request are those of all its choices.
+void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
+  const float *logits = executor->logits() + index * executor->logitsStride();
+  const float *maxima =
+      executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
+  auto draw = [&](Answer &answer) { // -1: it has ended
+    auto allowed = answer.allowed();
+    if (!allowed)
+      return -1;
+    const float *drawn = drawnFrom(logits, answer);
+    Sampler::Choice choice =
+        sampler->choose(drawn, answer.sampling(), answer.history(), uint64_t(row.position) + 1,
+                        drawn == logits ? maxima : nullptr, *allowed); // an edited row has others
+    return answer.take(choice.id, choice.logprobs) ? choice.id : -1;
+  };
+  if (auto others = choicesOf.find(row.sequence); others != choicesOf.end()) {
+    for (RequestId other : others->second) {
+      Answer &answer = *answers.at(other);
+      int32_t id = answer.finished() ? -1 : draw(answer);
+      if (id < 0)
+        continue;
+      answer.scheduled = true;
+      scheduler->fork(row.sequence, other);
+      scheduler->append(other, id);
+    }
+    choicesOf.erase(others);
+  }
+  int32_t id = draw(*answers.at(row.sequence));
+  if (id >= 0)
+    scheduler->append(row.sequence, id);
+  else
+    scheduler->finish(row.sequence);
+}
+
+void Session::Impl::cancel(RequestId id, Answer &answer) {
+  answer.cancel();
+  if (answer.scheduled)
+    scheduler->finish(id);
+  answer.scheduled = false;
+  if (auto others = choicesOf.extract(id))
+    for (RequestId other : others.mapped()) // they have the same flag, or the same failure
+      if (Answer &one = *answers.at(other); !one.finished())
+        cancel(other, one);
+}
+
+void Session::Impl::endCancelled() {
+  for (auto &[id, answer] : answers)
+    if (!answer->finished() && answer->cancelled())
+      cancel(id, *answer);
+  endSearches();
+}
+
+void Session::Impl::endSearches() {
+  std::erase_if(searches, [](const std::unique_ptr<Search> &search) {
+    if (!search->over())
+      return false;
+    search->release();
+    return true;
+  });
+}
+
+void Session::Impl::startSearch(SequenceId first, Request request, int64_t maxTokens,
+                                std::vector<Answer *> found) {
+  if (!ranking)
+    ranking.emplace(limits.vocab);
+  const Search::Surroundings around{*scheduler, *executor, *ranking,
+                                    searchOf,   eos,       tokenizer.get()};
+  if (request.beams)
+    searches.push_back(std::make_unique<BeamSearch>(around, first, std::move(found),
+                                                    std::move(request), maxTokens));
+  else
+    searches.push_back(std::make_unique<ContrastiveSearch>(around, first, found.front(),
+                                                           std::move(request), maxTokens));
+}
+
+void Session::Impl::poolRow(const Scheduler::Row &row, Answer &answer, int64_t index) {
+  hidden.resize(size_t(executor->hiddenSize()));
+  executor->hiddenState(index, hidden.data());
+  if (!answer.pool(hidden, row.position))
+    scheduler->finish(row.sequence);
+}
+
+void Session::Impl::takeRows() {
+  const auto rows = scheduler->rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Scheduler::Row &row = rows[i];
+    if (auto search = searchOf.find(row.sequence); search != searchOf.end())
+      search->second->takeRow(row, int64_t(i));
+    else if (Answer &answer = *answers.at(row.sequence); answer.pooled())
+      poolRow(row, answer, int64_t(i));
+    else if (answer.wantsPrompt() && row.position + 1 < answer.promptSize())
+      scoreRow(row, answer, int64_t(i));
+    else {
+      answer.tellPrompt();
+      answer.promptOnly() ? endPrompt(row) : drawRow(row, int64_t(i));
+    }
+  }
+  endSearches();
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,234 @@
+//===- SessionSubmit.cpp - What is refused, what is queued ----------------===//
+#include "runtime/session/SessionImpl.h"
+#include "runtime/session/search/ContrastiveSearch.h"
+
+#include <algorithm>
+
+namespace ingot::runtime {
+
+/// BOS before a plain prompt, where the engine says so.
+static void addBos(const fb::Engine &table, std::vector<int32_t> &ids) {
+  const fb::SpecialTokens *special = table.text() ? table.text()->special() : nullptr;
+  if (special && special->add_bos() && special->bos() >= 0 &&
+      (ids.empty() || ids.front() != special->bos()))
+    ids.insert(ids.begin(), special->bos());
+}
+
+Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const {
+  if (!impl->tokenizer)
+    return noTokenizer("a text prompt");
+  auto ids = impl->tokenizer->encode(text);
+  if (ids)
+    addBos(impl->file->table(), *ids);
+  return ids;
+}
+
+Error Session::tooLong(size_t bytes) const { return longerThanContext(bytes, impl->limits); }
+
+Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptText kind) const {
+  constexpr size_t kShort = 64 << 10; // encoded whole: then it is told how many ids there are
+  if (!impl->tokenizer)
+    return noTokenizer("a text prompt");
+  auto ids = impl->tokenizer->encodeWithin(
+      text, text.size() <= kShort ? SIZE_MAX : size_t(context()), kind != PromptText::Literal);
+  if (!ids)
+    return ids.error();
+  if (!*ids)
+    return tooLong(text.size());
+  if (kind == PromptText::Plain)
+    addBos(impl->file->table(), **ids);
+  return std::move(**ids);
+}
+
+/// What a request runs side by side.
+static SequencesAsked sequencesOf(const Request &request) {
+  return {request.beams         ? int64_t(request.beams->width)
+          : request.contrastive ? int64_t(request.contrastive->topK)
+                                : 1,
+          int64_t(request.promptIds.size()), request.contrastive.has_value()};
+}
+
+static Error noHiddenStates() {
+  return {ExitCode::Usage, "E0522", "this engine does not tell hidden states",
+          "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
+}
+
+/// The most new ids of a request; its own number, or as many as context and pool leave (the last
+/// one takes no position).
+static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
+  if (request.pooling != Pooling::None)
+    return 1; // its positions are the prompt's
+  if (request.promptOnly)
+    return 0;
+  if (request.maxTokens >=
+      0) // far beyond every context is as good as more: sums shall not overflow
+    return std::min(request.maxTokens, int64_t(1) << 40);
+  const SequencesAsked asked = sequencesOf(request);
+  return std::max<int64_t>(1, limits.mostPositions(asked) - asked.prompt + !asked.feedsAll);
+}
+
+static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hidden) {
+  if (!request.beams && !request.contrastive)
+    return {};
+  if ((request.beams && request.contrastive) || request.pooling != Pooling::None)
+    return Error{ExitCode::Usage, "E0532", "a request can have one search",
+                 "beam search, contrastive search and embeddings exclude each other",
+                 "ask for one of them"};
+  auto checked = request.beams ? request.beams->check() : request.contrastive->check();
+  if (!checked)
+    return checked;
+  if (const int64_t width = sequencesOf(request).count; width > rows)
+    return Error{ExitCode::Usage, "E0533", "the search is wider than what runs at once",
+                 "it has " + std::to_string(width) + " sequences, and " + std::to_string(rows) +
+                     (rows == 1 ? " runs" : " run") + " in one step",
+                 "ask for fewer, or open with --max-seqs " + std::to_string(width)};
+  if (request.contrastive && hidden == 0)
+    return noHiddenStates();
+  return {};
+}
+
+/// Of the hidden states that a request keeps.
+static uint64_t stateBytesOf(const Request &request, const RequestLimits &limits, int64_t hidden) {
+  if (!request.contrastive)
+    return 0;
+  return ContrastiveSearch::stateBytes(int64_t(request.promptIds.size()),
+                                       mostTokens(request, limits), *request.contrastive, hidden);
+}
+
+Result<void> Session::validate(const Request &request) const {
+  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = request.sampling.check(vocab()); !checked)
+    return checked.error();
+  if (!request.stopStrings.empty() && !impl->tokenizer)
+    return noTokenizer("a stop string");
+  if (request.pooling != Pooling::None && !impl->executor->hiddenSize())
+    return noHiddenStates();
+  if (request.grammar && !impl->tokenizer)
+    return noTokenizer("a grammar");
+  if (auto checked = checkIds(request.ids.allowed, 0, impl->limits); !checked)
+    return checked.error();
+  if (request.promptLogprobs > kMaxTopLogprobs)
+    return badLimit("too many log-probabilities of the prompt",
+                    "asked for " + std::to_string(request.promptLogprobs) +
+                        ", allowed: " + std::to_string(kMaxTopLogprobs),
+                    "ask for fewer");
+  if (!request.promptOnly && (request.maxTokens == 0 || request.maxTokens < -1))
+    return badLimit("the number of new tokens is out of range",
+                    "asked for " + std::to_string(request.maxTokens) +
+                        ", allowed: 1 or more, or -1",
+                    "give -n 1 or more, or -n -1 for as many as the context leaves");
+  const int64_t hidden = impl->executor->hiddenSize();
+  if (auto checked = checkSearch(request, maxSeqs(), hidden); !checked)
+    return checked.error();
+  if (auto checked =
+          checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
+                      impl->limits, sequencesOf(request));
+      !checked)
+    return checked.error();
+  const uint64_t bytes = stateBytesOf(request, impl->limits, hidden);
+  if (bytes > impl->states->limit())
+    return Error{ExitCode::Usage, "E0534",
+                 "the search keeps more hidden states than there is memory for",
+                 "it takes " + humanBytes(bytes) + ", of " + humanBytes(impl->states->limit()),
+                 "ask for fewer new tokens, or give a shorter prompt"};
+  return {};
+}
+
+Result<void> Session::validateTogether(const Request &request,
+                                       std::span<const std::vector<int32_t>> prompts) const {
+  Request one = request;
+  uint64_t bytes = 0;
+  for (const std::vector<int32_t> &prompt : prompts) {
+    one.promptIds = prompt;
+    if (auto checked = validate(one); !checked)
+      return checked;
+    bytes += stateBytesOf(one, impl->limits, impl->executor->hiddenSize());
+  }
+  if (bytes > impl->states->limit())
+    return Error{ExitCode::Usage, "E0534",
+                 "the searches keep more hidden states than there is memory for",
+                 std::to_string(prompts.size()) + " prompts take " + humanBytes(bytes) + ", of " +
+                     humanBytes(impl->states->limit()),
+                 "give fewer prompts at once, or ask for fewer new tokens"};
+  return {};
+}
+
+Result<void> Session::prepare(Request &request) const {
+  if (auto checked = validate(request); !checked)
+    return checked.error();
+  if (!request.contrastive || request.stateMemory)
+    return {};
+  const uint64_t bytes = stateBytesOf(request, impl->limits, impl->executor->hiddenSize());
+  request.stateMemory = impl->states->take(bytes);
+  if (!request.stateMemory)
+    return Error{ExitCode::Device, "E0560", "there is no room for the search's hidden states now",
+                 "it takes " + humanBytes(bytes) + ", and of " + humanBytes(impl->states->limit()) +
+                     " others have " + humanBytes(impl->states->inUse()),
+                 "try again later"};
+  return {};
+}
+
+Result<RequestId> Session::submit(Request request) {
+  auto ids = submit(std::move(request), 1);
+  if (!ids)
+    return ids.error();
+  return ids->front();
+}
+
+Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices) {
+  if (impl->failure)
+    return *impl->failure;
+  if (auto prepared = prepare(request); !prepared)
+    return prepared.error();
+  if (choices < 1 || choices > kMostChoices)
+    return badLimit("the number of choices is out of range",
+                    "asked for " + std::to_string(choices) + ", allowed: 1 to " +
+                        std::to_string(kMostChoices),
+                    "ask for fewer");
+  const SequencesAsked asked = sequencesOf(request);
+  const bool searches = request.beams || request.contrastive;
+  if (searches && choices > (request.beams ? request.beams->width : 1))
+    return Error{ExitCode::Usage, "E0530", "the search has fewer answers than were asked for",
+                 "asked for " + std::to_string(choices) + ", it has " +
+                     std::to_string(request.beams ? request.beams->width : 1),
+                 "ask for fewer, or for a wider beam search"};
+  const int64_t maxTokens = mostTokens(request, impl->limits);
+  if (request.onLogits)
+    impl->editedRow.resize(size_t(vocab())); // here, since a step must not run out of memory
+  SequenceOptions options;
+  options.maxNew = maxTokens + asked.feedsAll;
+  options.seats = asked.count;
+  options.priority = request.priority;
+  options.user = request.user;
+  options.cachePrefix = request.cachePrefix;
+  options.cacheSalt = request.cacheSalt;
+  options.everyPosition =
+      request.pooling == Pooling::Mean || request.contrastive || request.promptLogprobs >= 0;
+  options.arrival = Impl::now();
+  const SequenceId first = impl->scheduler->add(request.promptIds, options);
+  // Sequences and plain answers go by the same number; those of a search are others.
+  std::vector<RequestId> ids{searches ? impl->scheduler->reserveId() : first};
+  while (int64_t(ids.size()) < choices)
+    ids.push_back(impl->scheduler->reserveId());
+  std::vector<Answer *> answers;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    Request own = request;
+    own.stateMemory.reset(); // the search's
+    own.sampling.choice += uint32_t(i);
+    auto answer = std::make_unique<Answer>(std::move(own), maxTokens, impl->eos,
+                                           impl->tokenizer.get(), vocab());
+    answer->scheduled = ids[i] == first;
+    answers.push_back(answer.get());
+    impl->answers.emplace(ids[i], std::move(answer));
+  }
+  if (searches)
+    impl->startSearch(first, std::move(request), maxTokens, std::move(answers));
+  else if (choices > 1)
+    impl->choicesOf.emplace(first, std::vector(ids.begin() + 1, ids.end()));
+  return ids;
+}
+
+} // namespace ingot::runtime

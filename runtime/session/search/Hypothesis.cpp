@@ -1,0 +1,61 @@
+//===- Hypothesis.cpp - See Hypothesis.h -----------------------------------===//
+#include "runtime/session/search/Hypothesis.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ingot::runtime {
+
+Hypothesis::Hypothesis(const Request &request, std::span<const int32_t> eos,
+                       const text::Tokenizer *tokenizer)
+    : ends(request.stopIds) {
+  if (!request.ignoreEos)
+    ends.insert(ends.end(), eos.begin(), eos.end());
+  std::ranges::sort(ends);
+  ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  if (!request.stopStrings.empty()) {
+    decoder.emplace(*tokenizer, /*skipSpecial=*/!request.showSpecial, /*continuation=*/true);
+    stops.emplace(request.stopStrings);
+  }
+  if (request.grammar)
+    constraint.emplace(request.grammar->start());
+}
+
+Hypothesis::Hypothesis(const Hypothesis &other)
+    : ends(other.ends), decoder(other.decoder), stops(other.stops), said(other.said),
+      perId(other.perId), likely(other.likely), over(other.over) {
+  if (other.constraint)
+    constraint.emplace(other.constraint->clone());
+}
+
+Result<std::span<const uint32_t>> Hypothesis::allowed() {
+  if (!constraint)
+    return std::span<const uint32_t>();
+  return constraint->allowed();
+}
+
+Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs) {
+  assert(said.empty() || perId == logprobs.size());
+  said.push_back(id);
+  perId = logprobs.size();
+  likely.insert(likely.end(), logprobs.begin(), logprobs.end());
+  if (std::ranges::binary_search(ends, id))
+    return over = true;
+  if (constraint) {
+    if (auto taken = constraint->accept(id); !taken)
+      return taken.error();
+    over = constraint->complete();
+  }
+  if (stops) {
+    if (std::string piece = decoder->push(id); !piece.empty())
+      (void)stops->push(piece);
+    over |= stops->stopped();
+  }
+  return over;
+}
+
+std::span<const TokenLogprob> Hypothesis::logprobs(size_t index) const {
+  return std::span(likely).subspan(index * perId, perId);
+}
+
+} // namespace ingot::runtime

@@ -1,0 +1,217 @@
+//===- MatmulScheduleTest.cpp - The cost model and files of rows ----------===//
+#include "codegen/cpu/schedule/MatmulSchedule.h"
+#include "KernelModule.h"
+#include "codegen/cpu/schedule/MatmulCost.h"
+#include "codegen/cpu/schedule/TuningRows.h"
+
+using namespace ingot;
+using namespace ingot::cpu;
+using ingot::test::KernelModule;
+
+namespace {
+
+/// A matmul without aux operands, as text.
+std::string kernelText(const std::string &format, int64_t n, int64_t k,
+                       const std::string &kind = "q8", const std::string &more = "") {
+  std::string x = "!kernel.rows<" + std::to_string(k) + ", " + kind + ">";
+  std::string y = "!kernel.rows<" + std::to_string(n) + ", f32>";
+  std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " + format + ">";
+  return "kernel.func @f(%x: " + x + ", %w: " + w + ", %y: " + y + ") { kernel.matmul %x : " + x +
+         " weights(%w : " + w + ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" + more +
+         "} {\n^bb0(%acc: f32): kernel.yield %acc : f32 } kernel.return }";
+}
+
+struct Problem {
+  KernelModule module;
+  kernel::MatmulOp op;
+  explicit Problem(const std::string &text)
+      : module(text), op(mlir::cast<kernel::MatmulOp>(module.kernels[0].structuredOp())) {}
+  kernel::ScheduleAttr schedule(std::vector<int64_t> tiles, int64_t block, int64_t prefetch) {
+    return kernel::ScheduleAttr::get(op.getContext(), tiles, block, prefetch);
+  }
+  MatmulCost cost(kernel::ScheduleAttr schedule, int64_t tokens) {
+    return matmulCost(op, schedule, kAvx512, kZen5, tokens);
+  }
+};
+
+std::string chosen(const std::string &text, const Isa &isa) {
+  Problem problem(text);
+  std::string out;
+  llvm::raw_string_ostream(out) << mlir::Attribute(matmulSchedule(problem.op, isa));
+  return out.substr(out.find("tiles"));
+}
+
+// What was measured to be best or as good as any (docs/tuning.md): a change of the model that moves
+// these wants new measurements.
+TEST(MatmulCost, ChoosesWhatWasMeasured) {
+  for (const char *format : {"q4_0", "q4_1", "q5_0"}) {
+    EXPECT_EQ(chosen(kernelText(format, 576, 576), kAvx512),
+              "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096>")
+        << format;
+    EXPECT_EQ(chosen(kernelText(format, 2048, 2048), kAvx512),
+              "tiles = [6, 4, 2, 1], block = 114, prefetch = 4096>")
+        << format;
+    EXPECT_EQ(chosen(kernelText(format, 2048, 8192), kAvx512),
+              "tiles = [6, 4, 2, 1], block = 24, prefetch = 4096>")
+        << format;
+  }
+  EXPECT_EQ(chosen(kernelText("q4_0", 2048, 2048), kAvx2),
+            "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
+  EXPECT_EQ(chosen(kernelText("q6_k", 640, 2048), kAvx512),
+            "tiles = [4, 2, 1], block = 116, prefetch = 4096>");
+  EXPECT_EQ(chosen(kernelText("q8_0", 49152, 576, "q8x2"), kAvx512),
+            "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096>");
+  EXPECT_EQ(chosen(kernelText("q4_0", 576, 576, "f32"), kAvx512),
+            "tiles = [4, 1], block = 120, prefetch = 4096>");
+  EXPECT_EQ(chosen(kernelText("q4_0", 576, 576, "f32"), kAvx2),
+            "tiles = [2, 1], block = 120, prefetch = 4096>");
+  EXPECT_EQ(chosen(kernelText("bf16", 576, 576, "f32", ", fast_float"), kAvx512),
+            "tiles = [8, 4, 2, 1], block = 120, prefetch = 4096>");
+}
+
+TEST(MatmulCost, CountsPipes) {
+  // 8 dots, a multiplication and an fma per register of 16 rows and token; two a cycle. The rest of
+  // a tile of 6 fits beside them, so a long launch is bound by them.
+  Problem problem(kernelText("q4_0", 1024, 1024));
+  double groups = 1024 / 32, registers = 1024 / 16, tokens = 480;
+  double least = groups * registers * tokens * 10 / 2 / (kZen5.gigahertz * 1e9);
+  MatmulCost cost = problem.cost(problem.schedule({6, 4, 2, 1}, 120, 4096), 480);
+  EXPECT_GT(cost.coreSeconds, least);
+  EXPECT_LT(cost.coreSeconds, 1.25 * least);
+  // Weights come once a block of 120.
+  EXPECT_DOUBLE_EQ(cost.memoryBytes, 4.0 * 1024 * 1024 * 18 / 32);
+  // Minimums cost one instruction more of ten.
+  Problem minimums(kernelText("q4_1", 1024, 1024));
+  double ratio =
+      minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 4096), 480).coreSeconds / cost.coreSeconds;
+  EXPECT_GT(ratio, 1.05);
+  EXPECT_LT(ratio, 1.15);
+}
+
+TEST(MatmulCost, OneTokenWaitsForMemory) {
+  Problem problem(kernelText("q4_0", 4096, 4096));
+  auto schedule = problem.schedule({6, 4, 2, 1}, 36, 4096);
+  MatmulCost cost = problem.cost(schedule, 1);
+  EXPECT_GT(cost.memoryBytes / kZen5.readGbPerS / 1e9, cost.coreSeconds);
+  EXPECT_LT(cost.seconds, 1.15 * cost.boundSeconds);
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 36, 0), 1).seconds, cost.seconds);
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 36, 1024), 1).seconds, cost.seconds);
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 36, 16384), 1).seconds, cost.seconds);
+}
+
+TEST(MatmulCost, BlocksAndTilesHaveAPrice) {
+  Problem problem(kernelText("q4_0", 2048, 2048));
+  double chosen = problem.cost(problem.schedule({6, 4, 2, 1}, 114, 4096), 512).seconds;
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 6, 4096), 512).seconds,
+            chosen); // weights again
+  EXPECT_GT(problem.cost(problem.schedule({6, 4, 2, 1}, 480, 4096), 512).seconds,
+            chosen); // x leaves L2
+  EXPECT_GT(problem.cost(problem.schedule({1}, 114, 4096), 512).seconds,
+            1.2 * chosen); // unpacked for each token
+}
+
+TEST(MatmulCost, NoCandidateSpills) {
+  for (const char *format : {"q4_0", "q4_1", "q5_0", "q6_k", "q8_0"})
+    for (const Isa *isa : {&kAvx2, &kAvx512}) {
+      Problem problem(kernelText(format, 512, 512));
+      auto candidates = scheduleCandidates(problem.op, *isa);
+      EXPECT_GE(candidates.size(), 12u);
+      for (kernel::ScheduleAttr candidate : candidates) {
+        int64_t front = candidate.getTokenTiles().front();
+        EXPECT_TRUE(front == 1 || tileRegisters(problem.op, *isa, front) <= isa->registers);
+        EXPECT_EQ(candidate.getTokenTiles().back(), 1);
+        EXPECT_EQ(candidate.getTokenBlock() % candidate.getTokenTiles().front(), 0);
+      }
+    }
+  // Both at once still have a tile on sixteen registers.
+  Problem most(kernelText("q6_k", 512, 512, "q8x2"));
+  EXPECT_EQ(matmulSchedule(most.op, kAvx2).getTokenTiles(), llvm::ArrayRef<int64_t>({3, 2, 1}));
+  Problem problem(kernelText("q4_0", 512, 512)); // 2 x 8 sums and as many dots: measured to spill
+  EXPECT_GT(tileRegisters(problem.op, kAvx512, 8), kAvx512.registers);
+}
+
+//===--- Rows -------------------------------------------------------------===//
+
+std::string rowText(const std::string &schedule, const std::string &more = "") {
+  return R"({"cpu": {"name": "x", "vendor": "AuthenticAMD", "family": 26, "model": 2}, "rows": [
+    {"level": "avx512", "x": "q8", "weights": ["q4_0 576x576"], "pair": false, )" +
+         schedule + more + "}]}";
+}
+const std::string kGood = R"("tiles": [2, 1], "block": 8, "prefetch": 0)";
+
+std::string codeOf(const std::string &text) {
+  auto table = parseTuningRows(text, "rows.json");
+  return table ? "" : table.error().code;
+}
+
+TEST(TuningRows, FindTheirMatmul) {
+  auto table = parseTuningRows(rowText(kGood, R"(, "measured_us": {"512": 20.5, "1": 2})"),
+                               "some/rows.json");
+  ASSERT_TRUE(table) << table.error().format();
+  EXPECT_EQ(table->origin, "rows.json");
+  Problem problem(kernelText("q4_0", 576, 576)), other(kernelText("q4_0", 576, 608)),
+      exact(kernelText("q4_0", 576, 576, "f32"));
+  EXPECT_EQ(shapeOf(problem.op).text(), "q8 x q4_0 576x576");
+  const TuningRow *row = table->find(shapeOf(problem.op), kAvx512);
+  ASSERT_TRUE(row);
+  EXPECT_EQ(scheduleOf(*row, problem.op.getContext()), problem.schedule({2, 1}, 8, 0));
+  EXPECT_EQ(row->measured, (std::vector<std::pair<int64_t, double>>{{1, 2}, {512, 20.5}}));
+  EXPECT_FALSE(table->find(shapeOf(problem.op), kAvx2));
+  EXPECT_FALSE(table->find(shapeOf(other.op), kAvx512));
+  EXPECT_FALSE(table->find(shapeOf(exact.op), kAvx512));
+  auto again = parseTuningRows(table->text(), "again");
+  ASSERT_TRUE(again) << again.error().format();
+  EXPECT_EQ(again->text(), table->text());
+}
+
+TEST(TuningRows, AreRefused) {
+  EXPECT_EQ(codeOf(rowText(kGood)), "");
+  EXPECT_EQ(codeOf("{"), "E0440");
+  EXPECT_EQ(codeOf("[]"), "E0440");
+  EXPECT_EQ(codeOf(R"({"rows": []})"), "E0441");
+  EXPECT_EQ(codeOf(R"({"cpu": {"name": "", "vendor": "", "family": "26"}, "rows": []})"), "E0441");
+  EXPECT_EQ(codeOf(rowText(kGood, R"(, "stages": 3)")), "E0441");
+  EXPECT_EQ(codeOf(rowText(kGood, R"(, "measured_us": {"many": 3})")), "E0441");
+  EXPECT_EQ(codeOf(rowText(kGood, R"(, "measured_us": {"1": -3})")), "E0441");
+  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 1)")), "E0441");
+  EXPECT_EQ(codeOf(rowText(R"("tiles": [1.5, 1], "block": 1, "prefetch": 0)")), "E0441");
+  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": "1", "prefetch": 0)")), "E0441");
+  for (const char *tiles :
+       {"[]", "[2]", "[1, 2, 1]", "[2, 2, 1]", "[17, 1]", "[0, 1]", "[1, -1, 1]"})
+    EXPECT_EQ(
+        codeOf(rowText("\"tiles\": " + std::string(tiles) + R"(, "block": 8, "prefetch": 0)")),
+        "E0442")
+        << tiles;
+  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 0, "prefetch": 0)")), "E0442");
+  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 100000, "prefetch": 0)")), "E0442");
+  EXPECT_EQ(codeOf(rowText(R"("tiles": [1], "block": 1, "prefetch": -64)")), "E0442");
+  std::string one = rowText(kGood),
+              row = one.substr(one.find("{\"level\""), one.rfind("]}") - one.find("{\"level\""));
+  EXPECT_EQ(codeOf(one.substr(0, one.rfind("]}")) + ", " + row + "]}"), "E0443");
+  std::string level = one;
+  level.replace(level.find("avx512"), 6, "avx1024");
+  EXPECT_EQ(codeOf(level), "E0441");
+}
+
+TEST(TuningRows, ShippedOnesAreRight) {
+  ASSERT_FALSE(shippedRows().empty());
+  bool any = false;
+  for (const ShippedRows &rows : shippedRows()) {
+    auto table = parseTuningRows(rows.text, rows.name);
+    EXPECT_TRUE(table) << rows.name << ": " << table.error().format();
+    any |= rows.name == kZen5.name;
+  }
+  EXPECT_TRUE(any); // what the level avx512 looks into by default
+}
+
+TEST(TuningRows, CpusAreCovered) {
+  CpuName family{"", "AuthenticAMD", 26, {}}, model{"", "AuthenticAMD", 26, 2},
+      other{"", "AuthenticAMD", 26, 3};
+  EXPECT_TRUE(family.covers(model));
+  EXPECT_TRUE(model.covers(model));
+  EXPECT_FALSE(model.covers(other));
+  EXPECT_FALSE(family.covers({"", "GenuineIntel", 26, 2}));
+}
+
+} // namespace

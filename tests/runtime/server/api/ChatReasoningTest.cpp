@@ -1,0 +1,174 @@
+//===- ChatReasoningTest.cpp - A schema binds what comes after reasoning ---===//
+//
+// The device is told what to say: after each position of the answer the id of the script has the
+// largest logit. Where a grammar forbids it another comes, which is what is looked at.
+//===----------------------------------------------------------------------===//
+#include "tests/runtime/server/api/ApiTest.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+constexpr const char *kTemplate =
+    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[assistant]"
+    "{% if open %}<think>{% endif %}{# <think></think> #}";
+constexpr const char *kSchema =
+    R"({"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"],"additionalProperties":false})";
+
+/// Says the script, whose first character follows the last position of the prompt.
+class Scripted final : public ExecutorAround {
+public:
+  Scripted(std::unique_ptr<runtime::Executor> device, const std::string &script)
+      : ExecutorAround(std::move(device)), script(script) {}
+  bool draws(const RowSampling &) const override { return false; }
+  const float *maxima() const override { return nullptr; }
+  int64_t logitsStride() const override { return kFakeVocab; }
+  const float *logits() const override { return rows.data(); }
+  Result<void> step(const BatchView &batch) override {
+    rows.assign(size_t(batch.rows * kFakeVocab), 0);
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const int32_t position = batch.positions[batch.rowTokens[row]];
+      if (last < 0)
+        last = position;
+      const auto at = size_t(position - last);
+      const int32_t id = at >= script.size() ? kFakeEos : script[at] == ' ' ? 94 : script[at] - '!';
+      rows[size_t(row * kFakeVocab + id)] = 10;
+    }
+    return inner->step(batch);
+  }
+
+private:
+  const std::string &script;
+  std::vector<float> rows;
+  int32_t last = -1; ///< position of the prompt
+};
+
+class ChatReasoning : public ApiTest {
+protected:
+  void say(std::string text) {
+    script = std::move(text);
+    runtime::SessionOptions session;
+    session.prefixCache = false;
+    session.around = [this](std::unique_ptr<runtime::Executor> device) {
+      return std::make_unique<Scripted>(std::move(device), script);
+    };
+    serve(session, kTemplate);
+  }
+  static std::string body(const std::string &more) {
+    return R"({"messages":[{"role":"user","content":"hm"}],"temperature":0,"max_tokens":120)" +
+           more + "}";
+  }
+  static std::string schema() {
+    return std::string(
+               R"(,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":)") +
+           kSchema + "}}";
+  }
+  std::string script;
+};
+
+constexpr const char *kContent = "/choices/0/message/content";
+constexpr const char *kReasoning = "/choices/0/message/reasoning_content";
+
+} // namespace
+
+TEST_F(ChatReasoning, thenTheSchema) {
+  say("<think>let me { see</think>{\"a\":true}");
+  auto answer = ask("/v1/chat/completions", body(schema()));
+  EXPECT_EQ(at(answer, kReasoning), "let me { see");
+  EXPECT_EQ(at(answer, kContent), "{\"a\":true}");
+  EXPECT_EQ(at(answer, "/choices/0/finish_reason"), "stop");
+}
+
+TEST_F(ChatReasoning, theSchemaBindsWhatFollows) {
+  say("<think>hm</think>yes, {\"b\":1}");
+  auto answer = ask("/v1/chat/completions", body(schema()));
+  EXPECT_EQ(at(answer, kReasoning), "hm");
+  std::string content = at(answer, kContent);
+  EXPECT_TRUE(content.starts_with("{") && content.find("yes") == std::string::npos) << content;
+  EXPECT_EQ(content.find("\"b\""), std::string::npos) << content;
+}
+
+TEST_F(ChatReasoning, mayBeLeftOut) {
+  say("{\"a\":false}");
+  auto answer = ask("/v1/chat/completions", body(schema()));
+  EXPECT_EQ(at(answer, kReasoning), "(none)");
+  EXPECT_EQ(at(answer, kContent), "{\"a\":false}");
+}
+
+TEST_F(ChatReasoning, thatTheTemplateOpened) {
+  say("so it is</think>{\"a\":true}");
+  auto answer =
+      ask("/v1/chat/completions", body(schema() + R"(,"chat_template_kwargs":{"open":true})"));
+  EXPECT_EQ(at(answer, kReasoning), "so it is");
+  EXPECT_EQ(at(answer, kContent), "{\"a\":true}");
+}
+
+TEST_F(ChatReasoning, streams) {
+  say("<think>let me</think>{\"a\":true}");
+  auto response = begin("/v1/chat/completions", body(schema() + R"(,"stream":true)"));
+  ASSERT_TRUE(response->wait());
+  std::string content, reasoning;
+  size_t from = 0;
+  for (size_t begin; (begin = response->body.find("data: {", from)) != std::string::npos;) {
+    from = response->body.find("\n\n", begin);
+    simdjson::dom::element event;
+    ASSERT_FALSE(parser.parse(response->body.substr(begin + 6, from - begin - 6)).get(event));
+    auto add = [&](std::string &to, const char *pointer) {
+      if (std::string text = at(event, pointer); text != "(none)")
+        to += text;
+    };
+    add(content, "/choices/0/delta/content");
+    add(reasoning, "/choices/0/delta/reasoning_content");
+  }
+  EXPECT_EQ(reasoning, "let me");
+  EXPECT_EQ(content, "{\"a\":true}");
+}
+
+TEST_F(ChatReasoning, anyObject) {
+  say("<think>x</think>{\"q\":1}");
+  auto answer = ask("/v1/chat/completions", body(R"(,"response_format":{"type":"json_object"})"));
+  EXPECT_EQ(at(answer, kReasoning), "x");
+  EXPECT_EQ(at(answer, kContent), "{\"q\":1}");
+}
+
+TEST_F(ChatReasoning, hasNoPlaceInARegex) {
+  say("<think>x</think>");
+  auto answer = ask("/v1/chat/completions", body(R"(,"guided_regex":"[a-z]{3}")"));
+  EXPECT_EQ(at(answer, kReasoning), "(none)");
+  EXPECT_EQ(at(answer, kContent).size(), 3u);
+}
+
+TEST_F(ChatReasoning, aSchemaThatIsNoneIsNamed) {
+  say("x");
+  auto answer = ask(
+      "/v1/chat/completions",
+      body(
+          R"(,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"wat"}}})"),
+      400);
+  EXPECT_EQ(at(answer, "/error/param"), "response_format.json_schema.schema");
+  EXPECT_EQ(at(answer, "/error/code"), "E0625");
+}
+
+TEST_F(ChatReasoning, inResponsesToo) {
+  say("<think>hm</think>{\"a\":true}");
+  auto answer = ask(
+      "/v1/responses",
+      std::string(
+          R"({"input":"hm","temperature":0,"max_output_tokens":120,"text":{"format":{"type":"json_schema","name":"x","schema":)") +
+          kSchema + "}}}");
+  simdjson::dom::element output;
+  ASSERT_FALSE(answer.at_key("output").get(output));
+  EXPECT_NE(simdjson::minify(output).find(R"({\"a\":true})"), std::string::npos)
+      << simdjson::minify(output);
+}
+
+/// What bounds a schema bounds it behind reasoning too.
+TEST_F(ChatReasoning, aSchemaThatIsTooLongIsRefused) {
+  say("x");
+  const std::string schema =
+      R"({"type":"object","description":")" + std::string(70'000, 'x') + "\"}";
+  auto answer = ask("/v1/chat/completions", body(R"(,"guided_json":)" + schema), 400);
+  EXPECT_EQ(at(answer, "/error/param"), "guided_json");
+  EXPECT_EQ(at(answer, "/error/code"), "E0622");
+}

@@ -1,0 +1,75 @@
+//===- OversizeTest.cpp - Texts that are refused before they are ids --------===//
+#include "tests/runtime/server/api/ApiTest.h"
+
+#include <ctime>
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+class ApiOversize : public ApiTest {
+protected:
+  void SetUp() override {
+    ApiTest::SetUp();
+    serve({}, "{% for m in messages %}{{ m.content }}{% endfor %}");
+  }
+  static std::string words(size_t bytes) {
+    std::string text;
+    while (text.size() < bytes)
+      text += "some words ";
+    return text;
+  }
+  /// Seconds of processor time until it was refused with E0505 and the field's name.
+  double refused(const std::string &path, const std::string &body, const std::string &field) {
+    const std::clock_t begin = std::clock();
+    auto json = ask(path, body, 400);
+    EXPECT_EQ(at(json, "/error/code"), "E0505") << path;
+    EXPECT_EQ(at(json, "/error/param"), field) << path;
+    return double(std::clock() - begin) / CLOCKS_PER_SEC;
+  }
+};
+
+} // namespace
+
+/// Encoded whole they would take seconds, and a gigabyte.
+TEST_F(ApiOversize, LongTextsAreRefusedAtOnce) {
+  const std::string text = words(7'800'000);
+  EXPECT_LT(refused("/v1/completions", R"({"prompt":")" + text + R"("})", "prompt"), 2);
+  EXPECT_LT(refused("/v1/completions", R"({"prompt":["a",")" + text + R"("]})", "prompt"), 2);
+  EXPECT_LT(refused("/v1/embeddings", R"({"input":")" + text + R"("})", "input"), 2);
+  EXPECT_LT(refused("/v1/chat/completions",
+                    R"({"messages":[{"role":"user","content":")" + words(3'000'000) + R"("}]})",
+                    "messages"),
+            2);
+}
+
+TEST_F(ApiOversize, ShortOnesAreToldTheirNumbers) {
+  auto json = ask("/v1/completions", R"({"prompt":")" + words(4000) + R"("})", 400);
+  EXPECT_NE(at(json, "/error/message").find(" prompt ids"), std::string::npos)
+      << at(json, "/error/message");
+}
+
+TEST_F(ApiOversize, TextsThatAreToldAsIdsHaveABound) {
+  const std::string text = words(1 << 20); // and some bytes
+  EXPECT_EQ(at(ask("/tokenize", R"({"prompt":")" + text + R"("})", 400), "/error/message"),
+            "prompt: has " + std::to_string(text.size()) + " bytes; allowed: 1048576");
+  const std::string chat =
+      R"({"messages":[{"role":"user","content":")" + text + R"("}],"max_tokens":1})";
+  EXPECT_EQ(at(ask("/tokenize", chat, 400), "/error/param"), "messages");
+  EXPECT_EQ(at(ask("/v1/messages/count_tokens", chat, 400), "/error/message"),
+            "messages: are " + std::to_string(text.size()) + " bytes of text; allowed: 1048576");
+}
+
+TEST_F(ApiOversize, CodedBodiesAreRefusedByName) {
+  auto response = std::make_shared<KeptResponse>();
+  http::Request request;
+  request.method = "POST";
+  request.path = "/v1/completions";
+  request.body = "\x1f\x8b";
+  request.headers = {{"content-encoding", "gzip"}};
+  thread.push([&] { routes->handle(request, response); });
+  ASSERT_TRUE(response->wait());
+  EXPECT_EQ(response->status, 415);
+  EXPECT_NE(response->body.find("Content-Encoding: is gzip"), std::string::npos) << response->body;
+}

@@ -1,0 +1,85 @@
+//===- WorkQueueTest.cpp - Who is read before whom ---------------------------===//
+#include "runtime/service/WorkQueue.h"
+
+#include <future>
+#include <string>
+
+#include <gtest/gtest.h>
+
+using namespace ingot::api;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr size_t kMega = 1 << 20;
+
+/// Work that goes on until it is let go.
+struct Gate {
+  std::promise<void> begun, open;
+  std::function<void()> work() {
+    return [this] {
+      begun.set_value();
+      open.get_future().wait();
+    };
+  }
+};
+
+} // namespace
+
+TEST(WorkQueue, shortWorkPassesLongWork) {
+  std::string order;
+  {
+    WorkQueue queue(1);
+    Gate gate;
+    queue.push(gate.work());
+    gate.begun.get_future().wait();
+    std::promise<void> last;
+    queue.push(
+        [&] {
+          order += "8";
+          last.set_value();
+        },
+        8 * kMega);
+    queue.push([&] { order += "1"; }, kMega);
+    queue.push([&] { order += "a"; }, 100);
+    queue.push([&] { order += "b"; }, 100);
+    gate.open.set_value();
+    last.get_future().wait();
+  }
+  EXPECT_EQ(order, "ab18");
+}
+
+/// 2 MB are passed by what comes within their second, and by nothing that comes later.
+TEST(WorkQueue, nothingWaitsForEver) {
+  std::string order;
+  WorkQueue queue(1);
+  Gate gate;
+  queue.push(gate.work());
+  gate.begun.get_future().wait();
+  std::promise<void> last;
+  queue.push([&] { order += "2"; }, size_t(0.3 * WorkQueue::kBytesPerSecond));
+  std::this_thread::sleep_for(400ms);
+  queue.push(
+      [&] {
+        order += "a";
+        last.set_value();
+      },
+      100);
+  gate.open.set_value();
+  last.get_future().wait();
+  EXPECT_EQ(order, "2a");
+}
+
+TEST(WorkQueue, aThreadIsKeptForShortWork) {
+  WorkQueue queue(2);
+  Gate first, second;
+  queue.push(first.work(), 8 * kMega);
+  queue.push(second.work(), 8 * kMega);
+  first.begun.get_future().wait();
+  std::promise<void> read;
+  queue.push([&] { read.set_value(); }, WorkQueue::kShort);
+  EXPECT_EQ(read.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(second.begun.get_future().wait_for(50ms), std::future_status::timeout);
+  first.open.set_value();
+  second.open.set_value();
+}

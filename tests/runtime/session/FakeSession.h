@@ -1,0 +1,80 @@
+//===- FakeSession.h - A session on the fake engine, for the tests --------===//
+#pragma once
+
+#include "runtime/session/Session.h"
+#include "compiler/text/TextBuild.h"
+#include "tests/runtime/device/FakeEngine.h"
+
+#include <bit>
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+namespace ingot::test {
+
+/// Owns the file of an engine for the length of a test.
+class FakeSessionTest : public testing::Test {
+protected:
+  void SetUp() override { path = writeFakeEngine("session.ingot", options()); }
+  void TearDown() override { std::remove(path.c_str()); }
+  virtual FakeOptions options() { return {}; }
+  /// For tests that link ingot-text-build.
+  static FakeOptions withTokenizer() {
+    auto made = text::compileTokenizerJson(fakeTokenizerJson());
+    EXPECT_TRUE(made) << made.error().format();
+    FakeOptions options;
+    options.tokenizerKind = made->kind;
+    options.tokenizerBytes = made->bytes;
+    return options;
+  }
+
+  std::unique_ptr<runtime::Session> open(const runtime::SessionOptions &options = {}) {
+    auto session = runtime::Session::open(path, options);
+    EXPECT_TRUE(session) << session.error().format();
+    return std::move(*session);
+  }
+
+  static runtime::Request request(std::vector<int32_t> prompt, int64_t maxTokens) {
+    runtime::Request request;
+    request.promptIds = std::move(prompt);
+    request.maxTokens = maxTokens;
+    return request;
+  }
+
+  /// Submits, runs and takes one request.
+  static runtime::Completion answer(runtime::Session &session, runtime::Request request) {
+    auto id = session.submit(std::move(request));
+    EXPECT_TRUE(id) << id.error().format();
+    session.runUntilDone();
+    EXPECT_TRUE(session.finished(*id));
+    return session.take(*id);
+  }
+
+  /// The same ids, text, end, and bits of log-probabilities.
+  static void expectEqual(const runtime::Completion &a, const runtime::Completion &b) {
+    EXPECT_EQ(a.ids, b.ids);
+    EXPECT_EQ(a.text, b.text);
+    EXPECT_EQ(a.finishReason, b.finishReason);
+    ASSERT_EQ(a.logprobs.size(), b.logprobs.size());
+    for (size_t i = 0; i < a.logprobs.size(); ++i)
+      for (size_t k = 0; k < a.logprobs[i].size(); ++k) {
+        EXPECT_EQ(a.logprobs[i][k].id, b.logprobs[i][k].id);
+        EXPECT_EQ(std::bit_cast<uint32_t>(a.logprobs[i][k].logprob),
+                  std::bit_cast<uint32_t>(b.logprobs[i][k].logprob));
+      }
+  }
+
+  /// A prompt whose greedy answer meets eos as token `from` … `to`.
+  static std::vector<int32_t> promptThatStops(int64_t from, int64_t to) {
+    for (int seed = 0;; ++seed) {
+      std::vector<int32_t> prompt = fakePrompt(9, seed);
+      int64_t length = int64_t(fakeGreedy(prompt, to + 1, true).size());
+      if (length >= from && length <= to)
+        return prompt;
+    }
+  }
+
+  std::string path;
+};
+
+} // namespace ingot::test

@@ -1,0 +1,84 @@
+//===- KernelWork.cpp - See KernelWork.h -----------------------------------===//
+#include "tools/ingot/measure/KernelWork.h"
+
+#include "runtime/session/EngineCost.h"
+
+#include <algorithm>
+
+namespace ingot::cli {
+
+namespace {
+
+bool gathers(const fb::Program &program, const fb::Launch &launch) {
+  const auto *family = program.kernels()->Get(launch.kernel())->family();
+  return family && family->string_view() == "gather";
+}
+
+/// The state that the launch reads or writes; null: none.
+const fb::State *stateOf(const fb::Program &program, const fb::Launch &launch,
+                         const fb::Step &step) {
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i)
+    if (launch.args()->Get(i)->kind() == fb::ArgKind::State)
+      return program.states()->Get(step.states()->Get(launch.args()->Get(i)->index()));
+  return nullptr;
+}
+
+/// Pairs of a token and a position that it meets, of one sequence: at position p they are
+/// min(p + 1, window).
+double pairsOf(const StepLoad &load, double window) {
+  const double first = load.positions - load.tokens + 1,
+               whole = std::max(0.0, load.positions - std::max(first, window));
+  const double partly = load.tokens - whole;
+  return whole * window + partly * (first + std::min(load.positions, first + partly - 1)) / 2;
+}
+
+} // namespace
+
+const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view target) {
+  for (const fb::CodeObject *code : *program.code())
+    if (code->target()->string_view() == target)
+      return code->costs() && code->costs()->size() ? code : nullptr;
+  return nullptr;
+}
+
+double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step) {
+  double bytes = 0;
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
+    const fb::Arg *arg = launch.args()->Get(i);
+    const fb::Weight *weight = nullptr;
+    if (arg->kind() == fb::ArgKind::Weight)
+      weight = program.weights()->Get(arg->index());
+    else if (arg->kind() == fb::ArgKind::LayerWeight)
+      weight = program.weights()->Get(step.weights()->Get(arg->index()));
+    if (weight) // a gather reads the row of its token
+      bytes += static_cast<double>(
+          gathers(program, launch) ? weight->size() / weight->shape()->Get(0) : weight->size());
+  }
+  return bytes;
+}
+
+void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
+               const fb::KernelCost *cost, const StepLoad &load, KernelWork &work) {
+  // The costs of a gather count its row.
+  const double weights =
+      cost && gathers(program, launch) ? 0 : weightBytesOf(program, launch, step);
+  work.bytes += weights;
+  if (!cost) {
+    work.memoryBytes += weights;
+    return;
+  }
+  const fb::State *state = stateOf(program, launch, step);
+  const double window = state && state->window() ? state->window() : load.positions;
+  const double units = cost->per_row() ? load.rows : load.sequences * load.tokens;
+  const double kv = load.sequences * std::min(load.positions, window + load.tokens) *
+                    static_cast<double>(cost->bytes_per_position());
+  work.bytes += units * static_cast<double>(cost->bytes_per_unit()) + kv;
+  work.operations +=
+      units * static_cast<double>(cost->operations_per_unit()) +
+      load.sequences * pairsOf(load, window) * static_cast<double>(cost->operations_per_position());
+  const runtime::Foretold foretold = runtime::foretold(*cost, units);
+  work.coreSeconds += foretold.coreSeconds;
+  work.memoryBytes += foretold.bytes > 0 ? foretold.bytes : weights + kv;
+}
+
+} // namespace ingot::cli

@@ -1,0 +1,221 @@
+//===- MachineLimits.cpp - See MachineLimits.h ----------------------------===//
+//
+// Intrinsics are right here: a probe measures instructions, it is no kernel of ours.
+//===----------------------------------------------------------------------===//
+#include "tools/ingot/measure/MachineLimits.h"
+
+#include "tools/ingot/Console.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <immintrin.h>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16")))
+
+namespace ingot::cli {
+
+namespace {
+
+constexpr size_t kMappedBytes = size_t(192) << 20,
+                 kBlock = 576; // a block of 32 rows x 32 k of int4
+constexpr int kChains = 16, kRepeats = 5;
+constexpr long kSteps = 400000;
+
+/// What keeps the compiler from leaving the work out.
+volatile long long sink;
+
+AVX512 void readAvx512(const char *p, size_t bytes) {
+  __m512i sums[4] = {}, mask = _mm512_set1_epi8(15), x = _mm512_set1_epi32(0x01020304);
+  for (size_t i = 0; i + kBlock <= bytes; i += kBlock) {
+    for (int line = 0; line < 9; ++line)
+      _mm_prefetch(p + i + 4096 + 64 * line, _MM_HINT_T0);
+    for (int line = 0; line < 8; ++line) {
+      __m512i codes = _mm512_loadu_si512(p + i + 64 * line);
+      sums[line % 4] = _mm512_dpbusd_epi32(sums[line % 4], _mm512_and_si512(codes, mask), x);
+      sums[(line + 2) % 4] = _mm512_dpbusd_epi32(
+          sums[(line + 2) % 4], _mm512_and_si512(_mm512_srli_epi16(codes, 4), mask), x);
+    }
+    sums[0] = _mm512_add_epi32(sums[0], _mm512_loadu_si512(p + i + 512));
+  }
+  sink = _mm512_reduce_add_epi32(
+      _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3])));
+}
+
+AVX2 void readAvx2(const char *p, size_t bytes) {
+  __m256i sums[4] = {};
+  for (size_t i = 0; i + kBlock <= bytes; i += kBlock) {
+    for (int line = 0; line < 9; ++line)
+      _mm_prefetch(p + i + 4096 + 64 * line, _MM_HINT_T0);
+    for (int part = 0; part < 18; ++part)
+      sums[part % 4] = _mm256_add_epi64(
+          sums[part % 4], _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + i + 32 * part)));
+  }
+  __m256i sum =
+      _mm256_add_epi64(_mm256_add_epi64(sums[0], sums[1]), _mm256_add_epi64(sums[2], sums[3]));
+  sink = _mm256_extract_epi64(sum, 0) + _mm256_extract_epi64(sum, 3);
+}
+
+AVX512 void int8Avx512() {
+  __m512i sums[kChains] = {}, x = _mm512_set1_epi32(3), y = _mm512_set1_epi32(7);
+  for (long step = 0; step < kSteps; ++step) {
+    for (__m512i &sum : sums)
+      sum = _mm512_dpbusd_epi32(sum, x, y);
+    asm volatile("" : "+v"(x)); // no product may be taken out of the loop
+  }
+  long long all = 0;
+  for (__m512i sum : sums)
+    all += _mm512_reduce_add_epi32(sum);
+  sink = all;
+}
+AVX512 void bf16Avx512() {
+  __m512 sums[kChains] = {};
+  __m512i x = _mm512_set1_epi32(0x3f803f80), y = x;
+  for (long step = 0; step < kSteps; ++step) {
+    for (__m512 &sum : sums)
+      sum = _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)y);
+    asm volatile("" : "+v"(x));
+  }
+  float all = 0;
+  for (__m512 sum : sums)
+    all += _mm512_reduce_add_ps(sum);
+  sink = static_cast<long long>(all);
+}
+AVX512 void f32Avx512() {
+  __m512 sums[kChains] = {}, x = _mm512_set1_ps(1), y = _mm512_set1_ps(1);
+  for (long step = 0; step < kSteps; ++step) {
+    for (__m512 &sum : sums)
+      sum = _mm512_fmadd_ps(x, y, sum);
+    asm volatile("" : "+v"(x));
+  }
+  float all = 0;
+  for (__m512 sum : sums)
+    all += _mm512_reduce_add_ps(sum);
+  sink = static_cast<long long>(all);
+}
+
+// Sixteen registers: twelve chains leave room for the operands. A chain of int8 adds its products
+// in int16, as the kernels do.
+constexpr int kChainsAvx2 = 12;
+AVX2 void int8Avx2() {
+  __m256i sums[kChainsAvx2] = {}, x = _mm256_set1_epi8(1), y = _mm256_set1_epi8(1);
+  for (long step = 0; step < kSteps; ++step) {
+    for (__m256i &sum : sums) {
+      sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(x, y));
+      asm volatile("" : "+x"(x));
+    }
+  }
+  for (__m256i sum : sums)
+    sink = sink + _mm256_extract_epi64(sum, 1);
+}
+AVX2 void f32Avx2() {
+  __m256 sums[kChainsAvx2] = {}, x = _mm256_set1_ps(1), y = _mm256_set1_ps(1);
+  for (long step = 0; step < kSteps; ++step) {
+    for (__m256 &sum : sums)
+      sum = _mm256_fmadd_ps(x, y, sum);
+    asm volatile("" : "+x"(x));
+  }
+  for (__m256 sum : sums)
+    sink = sink + static_cast<long long>(_mm256_cvtss_f32(sum));
+}
+
+/// Seconds of each repeat of work(thread) on all threads, falling apart only at its ends.
+std::vector<double> timesOf(int threads, const std::function<void(int)> &work) {
+  std::vector<double> times;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> others;
+    for (int t = 1; t < threads; ++t)
+      others.emplace_back(work, t);
+    work(0);
+    for (std::thread &other : others)
+      other.join();
+    times.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+double readRate(runtime::IsaLevel level, int threads) {
+  const int file = memfd_create("ingot-limits", MFD_CLOEXEC);
+  if (file < 0)
+    return 0;
+  void *memory =
+      ftruncate(file, kMappedBytes) == 0
+          ? mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0)
+          : MAP_FAILED;
+  close(file);
+  if (memory == MAP_FAILED)
+    return 0;
+  std::memset(memory, 1, kMappedBytes);
+  const size_t part = kMappedBytes / static_cast<size_t>(threads) / kBlock * kBlock;
+  auto times = timesOf(threads, [&](int t) {
+    const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
+    // The last prefetches would leave the mapping; they fault nowhere.
+    level == runtime::IsaLevel::Avx512 ? readAvx512(from, part) : readAvx2(from, part);
+  });
+  munmap(memory, kMappedBytes);
+  return static_cast<double>(part) * threads / times[kRepeats / 2] / 1e9;
+}
+
+double rate(int threads, void (*work)(), double operationsPerStep) {
+  auto times = timesOf(threads, [&](int) { work(); });
+  return operationsPerStep * static_cast<double>(kSteps) * threads / times[0] / 1e9;
+}
+
+} // namespace
+
+MachineLimits measureLimits(runtime::IsaLevel level, int threads) {
+  MachineLimits limits;
+  limits.readGbPerS = readRate(level, threads);
+  if (level == runtime::IsaLevel::Avx512) {
+    limits.int8Gops = rate(threads, int8Avx512, 128 * kChains);
+    limits.bf16Gflops = rate(threads, bf16Avx512, 64 * kChains);
+    limits.f32Gflops = rate(threads, f32Avx512, 32 * kChains);
+  } else {
+    limits.int8Gops = rate(threads, int8Avx2, 64 * kChainsAvx2);
+    limits.f32Gflops = limits.bf16Gflops = rate(threads, f32Avx2, 16 * kChainsAvx2);
+  }
+  return limits;
+}
+
+MachineLimits higher(const MachineLimits &before, const MachineLimits &after) {
+  return {std::max(before.readGbPerS, after.readGbPerS), std::max(before.int8Gops, after.int8Gops),
+          std::max(before.bf16Gflops, after.bf16Gflops),
+          std::max(before.f32Gflops, after.f32Gflops)};
+}
+
+double loadAverage() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+std::string busyNote(const MachineLimits &before, const MachineLimits &after, double load) {
+  constexpr double kSteady = 0.75;
+  auto apart = [](double a, double b) { return std::min(a, b) < kSteady * std::max(a, b); };
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  std::string why;
+  if (apart(before.readGbPerS, after.readGbPerS))
+    why = formatted("mapped read %.1f GB/s before and %.1f after", before.readGbPerS,
+                    after.readGbPerS);
+  else if (apart(before.int8Gops, after.int8Gops))
+    why = formatted("%.2f int8 TOPS before and %.2f after", before.int8Gops / 1e3,
+                    after.int8Gops / 1e3);
+  if (load > 0.5 * processors)
+    why +=
+        (why.empty() ? "" : ", ") + formatted("a load of %.1f on %u processors", load, processors);
+  return why.empty()
+             ? ""
+             : "the machine is busy (" + why + "): times and shares are of what others left of it";
+}
+
+} // namespace ingot::cli

@@ -1,0 +1,109 @@
+//===- SimulationFiles.cpp - See SimulationFiles.h -------------------------===//
+#include "tools/ingot/measure/SimulationFiles.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <simdjson.h>
+
+namespace ingot::cli {
+
+namespace {
+
+namespace dom = simdjson::dom;
+
+Error bad(const std::string &where, std::string why) {
+  return {ExitCode::File, "E0142", "cannot be read: " + where, std::move(why),
+          "docs/scheduling.md shows the form"};
+}
+
+/// The number of a key, if it is there; false if it is no number from `least` to `most`.
+bool read(const dom::object &object, const char *key, double least, double most, double &value) {
+  dom::element element;
+  if (object[key].get(element))
+    return true;
+  return !element.get(value) && value >= least && value <= most;
+}
+
+} // namespace
+
+Result<runtime::StepCostTable> parseCost(std::string_view json, const std::string &where) {
+  dom::parser parser;
+  dom::object object;
+  simdjson::padded_string padded(json);
+  if (auto error = parser.parse(padded).get(object))
+    return bad(where, std::string("no JSON object: ") + simdjson::error_message(error));
+  runtime::StepCostTable table;
+  dom::array points;
+  if (object["points"].get(points))
+    return bad(where, "it has no \"points\": [[tokens, seconds], ...]");
+  for (dom::element element : points) {
+    dom::array pair;
+    double tokens = 0, seconds = 0;
+    if (element.get(pair) || pair.size() != 2 || pair.at(0).get(tokens) ||
+        pair.at(1).get(seconds) || !(tokens >= 1 && tokens <= 1e9) || !(seconds > 0))
+      return bad(where, "point " + std::to_string(table.points.size() + 1) +
+                            " is no pair of tokens and seconds above 0");
+    const auto whole = static_cast<int64_t>(tokens);
+    if (!table.points.empty() &&
+        (table.points.back().tokens >= whole || table.points.back().seconds > seconds))
+      return bad(where, "point " + std::to_string(table.points.size() + 1) +
+                            " does not rise: tokens have to, and seconds must not fall");
+    table.points.push_back({whole, seconds});
+  }
+  if (table.points.empty())
+    return bad(where, "it has no points");
+  if (!read(object, "per_row", 0, 1e6, table.perRow) ||
+      !read(object, "per_position", 0, 1e6, table.perPosition))
+    return bad(where, "\"per_row\" and \"per_position\" are seconds, 0 or more");
+  return table;
+}
+
+Result<std::vector<runtime::SimulatedRequest>> parseTrace(std::string_view lines,
+                                                          const std::string &where) {
+  std::vector<runtime::SimulatedRequest> requests;
+  dom::parser parser;
+  size_t number = 0;
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    const std::string here = where + " line " + std::to_string(++number);
+    if (line.find_first_not_of(" \t\r") == line.npos)
+      continue;
+    dom::object object;
+    simdjson::padded_string padded(line);
+    if (auto error = parser.parse(padded).get(object))
+      return bad(here, std::string("no JSON object: ") + simdjson::error_message(error));
+    double arrival = -1, prompt = -1, output = -1, priority = 0, user = 0, prefix = -1,
+           prefixTokens = 0;
+    if (!read(object, "arrival_s", 0, 1e9, arrival) || arrival < 0)
+      return bad(here, "\"arrival_s\" is seconds, 0 or more");
+    if (!read(object, "prompt_tokens", 1, 1e7, prompt) || prompt < 1 ||
+        !read(object, "output_tokens", 1, 1e7, output) || output < 1)
+      return bad(here, "\"prompt_tokens\" and \"output_tokens\" are 1 or more");
+    if (!read(object, "priority", -1e9, 1e9, priority) || !read(object, "user", 0, 1e15, user) ||
+        !read(object, "prefix_id", 0, 1e9, prefix) ||
+        !read(object, "prefix_tokens", 0, prompt, prefixTokens))
+      return bad(here, "\"priority\", \"user\", \"prefix_id\" and \"prefix_tokens\" are whole "
+                       "numbers; a prefix is no longer than its prompt");
+    bool isLong = false;
+    if (dom::element given; !object["long"].get(given) && given.get(isLong))
+      return bad(here, "\"long\" is true or false");
+    requests.push_back({arrival, static_cast<int64_t>(prompt), static_cast<int64_t>(output),
+                        static_cast<int32_t>(priority), static_cast<int64_t>(user),
+                        static_cast<int64_t>(prefix), static_cast<int64_t>(prefixTokens), isLong});
+  }
+  if (requests.empty())
+    return bad(where, "it holds no request");
+  std::vector<std::pair<double, size_t>> order; // equals stay as they were
+  for (const runtime::SimulatedRequest &one : requests)
+    order.emplace_back(one.arrival, order.size());
+  std::ranges::sort(order);
+  std::vector<runtime::SimulatedRequest> sorted;
+  for (auto [arrival, index] : order)
+    sorted.push_back(requests[index]);
+  return sorted;
+}
+
+} // namespace ingot::cli
