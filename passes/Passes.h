@@ -27,8 +27,9 @@ struct PipelineOptions {
   std::vector<std::string> recipe; ///< "GLOB:FORMAT" over weight symbols, before `quantize`
   std::vector<std::string>
       disabled;               ///< arguments of optional passes to leave out ("lm-fuse-gate-up")
-  std::string device = "cpu"; ///< cpu or cuda
-  bool fp8Rows = false;       ///< cuda: projections of fp8 weights may multiply in fp8
+  std::string device = "cpu"; ///< the name of a target (passes/Target.h)
+  bool fp8Rows =
+      false; ///< projections of fp8 weights may multiply in fp8, where it has kernels for it
 };
 
 /// Arguments of the passes that may be disabled: fusion only saves launches and traffic.

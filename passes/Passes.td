@@ -96,7 +96,7 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
                  Option<"kv", "kv", "std::string", "\"bf16\"", "a name of runtime/formats/KvFormat.h">,
-                 Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">,
+                 Option<"device", "device", "std::string", "\"cpu\"", "a target: cpu or cuda">,
                  Option<"fp8Rows", "fp8-rows", "bool", "false", "for cuda: projections of fp8 weights get fp8 rows as well">];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -139,6 +139,7 @@ def AddWorkspacesPass : Pass<"plan-add-workspaces", "::mlir::ModuleOp"> {
     Kernels whose code wants a workspace get it as their last operand, and the program one buffer `workspace` of the class
     `fixed` that is large enough for each of them.
   }];
+  let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
   let summary = "GPUs: a section behind the logits that finds or draws the ids of their rows";
@@ -146,6 +147,7 @@ def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
     The section `ids` has a case for steps that want the largest logit's id, one for steps that draw, and an empty one. The
     entry gets a step of it, the output `ids`, and the modes greedy and drawn.
   }];
+  let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose kernels draw (passes/Target.h)">];
 }
 def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
   let summary = "give every buffer an offset in the arena of its class";

@@ -1,7 +1,5 @@
 //===- Pipelines.cpp - The compiler, as prose -----------------------------===//
-#include "passes/Passes.h"
-
-#include "runtime/device/Batch.h"
+#include "passes/Target.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -33,12 +31,17 @@ static constexpr llvm::StringLiteral kOptionalPasses[] = {
 
 ArrayRef<llvm::StringLiteral> ingot::optionalPasses() { return kOptionalPasses; }
 
+/// Adds a pass, unless it is an optional one that the user has disabled.
+static auto addUnlessDisabled(OpPassManager &pm, const PipelineOptions &options) {
+  return [&](std::unique_ptr<Pass> pass) {
+    if (!llvm::is_contained(options.disabled, pass->getArgument()))
+      pm.addPass(std::move(pass));
+  };
+}
+
 void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &model = pm.nest<lm::ModelOp>();
-  auto add = [&](std::unique_ptr<Pass> pass) {
-    if (!llvm::is_contained(options.disabled, pass->getArgument()))
-      model.addPass(std::move(pass));
-  };
+  auto add = addUnlessDisabled(model, options);
   // Gate and up before q, k, v: both are projections of one input, and the pair is worth more.
   add(createFuseGateUpPass());
   add(createFuseProjectionsPass());
@@ -51,32 +54,23 @@ void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &option
   add(createGroupElementwisePass());
 }
 
+static const Target &targetOf(const PipelineOptions &options) {
+  const Target *target = targetNamed(options.device);
+  assert(target && "no target of that name is registered");
+  return *target;
+}
+
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
   // Every region becomes a kernel, every function a list of launches.
   pm.addPass(createLowerToPlanPass(
       {options.exact ? "exact" : "fast", options.kv, options.device, options.fp8Rows}));
-  auto add = [&](std::unique_ptr<Pass> pass) {
-    if (!llvm::is_contained(options.disabled, pass->getArgument()))
-      pm.addPass(std::move(pass));
-  };
-  if (options.device != "cuda") {
-    add(createFoldArgmaxPass({kGreedyRows, /*maxima=*/true}));
-    return;
-  }
-  // A launch costs more than recomputing what it does, as long as tokens are few.
-  add(createNormProloguesPass());
-  add(createAppendEpiloguesPass());
-  // Who has the logits at hand looks for the largest.
-  add(createFoldArgmaxPass());
+  // Which launches become one is the device's to say.
+  targetOf(options).addLoweringPasses(addUnlessDisabled(pm, options));
 }
 
 void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &options) {
-  if (options.device == "cuda") {
-    // All memory of a step is the plan's to place.
-    pm.addPass(createAddWorkspacesPass());
-    // Ids are found where the logits are.
-    pm.addPass(createFindIdsPass());
-  }
+  // Memory and launches that the device's kernels need beside the model's.
+  targetOf(options).addPlanningPasses(addUnlessDisabled(pm, options));
   OpPassManager &program = pm.nest<plan::ProgramOp>();
   // Launches that do not depend on each other need no barrier between them.
   program.addPass(createElideBarriersPass());

@@ -5,7 +5,7 @@
 // the LLVM dialect, for exact alignment and immediate offsets; target instructions as
 // llvm.call_intrinsic. Whatever is constant is unrolled here, not by LLVM.
 //
-// Every kernel has the C signature of runtime/device/cpu/KernelAbi.h. The builder
+// Every kernel has the C signature of runtime/abi/KernelAbi.h. The builder
 // loads the operands' addresses once, at the entry:
 //
 //   forEachItem([&](Value row) {
@@ -20,7 +20,7 @@
 
 #include "codegen/cpu/Isa.h"
 #include "dialects/kernel/KernelDialect.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/abi/KernelAbi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

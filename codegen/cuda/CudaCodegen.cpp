@@ -4,7 +4,7 @@
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/KernelText.h"
 
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/abi/KernelAbi.h"
 #include "runtime/formats/SeedWeights.h"
 
 #include "llvm/ADT/STLExtras.h"

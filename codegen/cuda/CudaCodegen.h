@@ -23,7 +23,7 @@ namespace ingot::cuda {
 
 /// ceil(base * multiply / divide) of the step's batch; base 1 for Constant. Multiply 0: nothing is
 /// launched. A kernel with a variant over Shares has one over PromptTiles as well, and a step
-/// launches both (runtime/device/Batch.h).
+/// launches both (runtime/abi/Batch.h).
 struct LaunchExtent {
   enum Base : uint8_t { Constant, Tokens, Rows, Tiles, Shares, PromptTiles } base = Constant;
   int64_t multiply = 1, divide = 1;

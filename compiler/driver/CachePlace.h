@@ -1,7 +1,7 @@
 //===- CachePlace.h - Where --cache keeps an engine -----------------------===//
 #pragma once
 
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 
 namespace ingot::compiler {
 

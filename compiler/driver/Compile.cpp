@@ -1,28 +1,23 @@
 //===- Compile.cpp - The phases of a compilation --------------------------===//
 #include "compiler/driver/Compile.h"
-#include "codegen/cpu/CpuCodegen.h"
+#include "compiler/console/OutputPlace.h"
+#include "compiler/console/Progress.h"
 #include "compiler/driver/BriefText.h"
 #include "compiler/driver/CachePlace.h"
 #include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/CrashWords.h"
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/EngineText.h"
-#include "compiler/driver/GpuCode.h"
-#include "compiler/driver/OutputPlace.h"
 #include "compiler/driver/PassChecks.h"
-#include "compiler/driver/Progress.h"
 #include "compiler/driver/Provenance.h"
 #include "compiler/driver/ScaleRange.h"
-#include "compiler/driver/Schedules.h"
 #include "compiler/driver/Summary.h"
-#include "compiler/driver/Tune.h"
 #include "compiler/driver/VerifyOnWeights.h"
-#include "compiler/engine/CodeCache.h"
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
+#include "compiler/targets/CodeTarget.h"
 #include "models/Family.h"
 #include "passes/Passes.h"
-#include "runtime/device/Batch.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/error/Suggest.h"
 #include "runtime/formats/KvFormat.h"
@@ -138,17 +133,12 @@ private:
   /// Adds what the user wants to run at this point.
   LogicalResult insertAt(StringRef point, OpPassManager &pm);
   Result<void> lowerToFused();
-  Result<void> lowerToPlan(const char *phase);
-  Result<void> checkKvElement();
-  Result<void> generateCode();
-  /// From the fused module to one more program of the engine.
-  Result<void> buildGpuProgram();
+  Result<void> lowerToPlan(const CodeTarget &target);
+  Result<void> checkKvElement(const std::string &kv);
+  /// From the fused module to one more program of the engine. True: what was asked for is printed.
+  Result<bool> buildProgram(const CodeTarget &target, CodeJob &job);
   std::unique_ptr<fb::ModelT> describeModel(plan::ProgramOp program,
                                             const fb::ProgramT &table) const;
-  /// The code of all kernels for a level: from the cache, if it is there.
-  FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
-  /// How many of these objects the cache had, since it was last asked; empty without a cache.
-  std::string cacheNote(size_t objects);
   Result<void> write();
 
   bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
@@ -191,9 +181,16 @@ private:
   PipelineOptions pipeline;
   std::vector<std::pair<std::string, FrozenRewritePatternSet>> patterns; ///< of each file
   std::vector<llvm::GlobPattern> globs;                                  ///< of the recipe
-  std::vector<RowsOfLevel> rows;                                         ///< of each CPU target
   std::optional<CodeCache> cache;
-  int foundBefore = 0, damagedBefore = 0; ///< in the cache, when it was last told of
+  CodeContext codeContext{options,
+                          threads,
+                          progress,
+                          cache,
+                          compilerIdentity(),
+                          [this](const std::string &line) { warn(line); },
+                          [this](std::string what) { return compilerError(std::move(what)); }};
+  /// The targets that were asked for, at work.
+  std::vector<std::pair<const CodeTarget *, std::unique_ptr<CodeJob>>> jobs;
   std::shared_ptr<import::Checkpoint> checkpoint;
   OwningOpRef<ModuleOp> module;
   std::vector<PassEvidence> evidence;
@@ -394,6 +391,7 @@ Result<void> Compilation::noteInserted(const std::string &point, const std::stri
 
 /// All that the user brings is looked at before the checkpoint is.
 Result<void> Compilation::loadExtensions() {
+  registerTargets();
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
   for (const std::string &path : options.plugins) {
@@ -413,11 +411,13 @@ Result<void> Compilation::loadExtensions() {
                    "see the passes and their order: ingot passes"};
   if (auto ok = checkRecipe(); !ok)
     return ok;
-  for (const std::string &level : options.targets) {
-    auto read = rowsFor(options, *cpu::isaNamed(level));
-    if (!read)
-      return read.error();
-    rows.push_back(std::move(*read));
+  for (const CodeTarget *target : codeTargets()) {
+    if (!target->isWanted(options))
+      continue;
+    auto begun = target->begin(codeContext);
+    if (!begun)
+      return begun.error();
+    jobs.emplace_back(target, std::move(*begun));
   }
   for (const std::string &path : options.patterns) {
     auto read = extend::readPatterns(context, path);
@@ -498,8 +498,11 @@ Result<void> Compilation::lowerToFused() {
   return {};
 }
 
-Result<void> Compilation::lowerToPlan(const char *phase) {
-  progress.phase(phase);
+Result<void> Compilation::lowerToPlan(const CodeTarget &target) {
+  progress.phase(target.phases().first);
+  pipeline.device = target.name();
+  pipeline.kv = target.kv(options);
+  target.choosePasses(options, pipeline);
   if (auto ok = runPasses(/*check=*/false,
                           [&](OpPassManager &pm) {
                             buildLoweringPipeline(pm, pipeline);
@@ -509,100 +512,6 @@ Result<void> Compilation::lowerToPlan(const char *phase) {
                           });
       !ok)
     return ok;
-  return {};
-}
-
-FailureOr<std::string> Compilation::codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
-  CodeCache::Key key{};
-  if (cache) {
-    key = CodeCache::keyOf(
-        std::vector<std::string>{compilerIdentity(), cpu::objectSource(kernels, isa)});
-    if (auto known = cache->lookup(key))
-      return *known;
-  }
-  auto object = cpu::compileKernels(kernels, isa, {static_cast<unsigned>(threads)});
-  if (failed(object))
-    return failure();
-  std::string code(object->begin(), object->end());
-  if (cache)
-    (void)cache->store(key, code); // a full disk costs the next run time, not this one its engine
-  return code;
-}
-
-std::string Compilation::cacheNote(size_t objects) {
-  if (!cache)
-    return "";
-  int found = cache->found() - std::exchange(foundBefore, cache->found());
-  int damaged = cache->damaged() - std::exchange(damagedBefore, cache->damaged());
-  std::string note =
-      ", " + std::to_string(found) + " of " + std::to_string(objects) + " from the cache";
-  return damaged ? note + " (" + std::to_string(damaged) + " damaged there)" : note;
-}
-
-Result<void> Compilation::generateCode() {
-  progress.phase("kernels");
-  plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
-  SmallVector<kernel::FuncOp> kernels;
-  auto built = std::make_unique<fb::ProgramT>();
-  uint64_t weightBytes =
-      planToTable(program, *built, {.seeded = options.weights == WeightOrigin::Seed}, kernels);
-  if (options.emit == Emit::Rows)
-    return tune(kernels, options, threads, progress);
-  if (options.emit == Emit::Llvm || options.emit == Emit::Asm) {
-    if (auto ok = chooseKernel(kernels, options.kernel); !ok)
-      return ok;
-    const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
-    ScheduledKernels scheduled(kernels, isa, rows.back());
-    std::string all;
-    for (kernel::FuncOp fn : scheduled.kernels()) {
-      auto printed = cpu::printKernel(
-          fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
-      if (failed(printed))
-        return compilerError("kernel " + fn.getSymName().str() + " has no code");
-      all += *printed;
-    }
-    return writeText(all, options.output);
-  }
-
-  SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed)
-                                 : weightJobs(program, *built, *checkpoint);
-  if (weightBytes != 0)
-    segments.push_back(std::move(weights));
-  size_t codeBytes = 0;
-  std::string tuned;
-  for (auto [level, rowsOfLevel] : llvm::zip_equal(options.targets, rows)) {
-    const cpu::Isa &isa = *cpu::isaNamed(level);
-    ScheduledKernels scheduled(kernels, isa, rowsOfLevel);
-    if (size_t used = scheduled.rowsUsed())
-      tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) +
-               " matmuls by rows at " + level;
-    auto code = codeFor(scheduled.kernels(), isa);
-    if (failed(code))
-      return compilerError("code generation for cpu:" + level + " failed");
-    codeBytes += code->size();
-    auto entry = std::make_unique<fb::CodeObjectT>();
-    entry->costs = scheduled.costs();
-    for (auto [kernel, fn] :
-         llvm::zip_equal(built->kernels, scheduled.kernels())) // rows may want more than the model
-      kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
-    entry->target = "cpu:" + level;
-    entry->segment = segments.size();
-    for (kernel::FuncOp fn : kernels)
-      entry->kernel_symbols.push_back(fn.getSymName().str());
-    built->code.push_back(std::move(entry));
-    segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
-  }
-  writeOriginOfProgram(options.kv, program, *built);
-  table.programs.push_back(std::move(built));
-  progress.note(std::to_string(kernels.size()) + " kernels for " +
-                std::to_string(options.targets.size()) + " targets, " +
-                std::to_string(codeBytes / 1000) + " kB" + tuned +
-                cacheNote(options.targets.size()));
-  if (!options.tuning.empty() && tuned.empty())
-    warn("no row of " + options.tuning + " is for a matmul of this model");
-  if (options.tuneFor == "native" && tuned.empty())
-    warn("no shipped row is for this CPU and a matmul of this model: ingot tune measures some");
   return {};
 }
 
@@ -623,13 +532,12 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program,
   return model;
 }
 
-Result<void> Compilation::checkKvElement() {
+Result<void> Compilation::checkKvElement(const std::string &kv) {
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>()) {
     const KvFormatInfo &format = kvFormat(*kvFormatNamed(slot.getElement()));
     if (slot.getHeadDim() % format.step != 0)
-      return Error{ExitCode::Usage, "E0467",
-                   "a KV cache of " + std::string(format.name) + " does not fit this model",
+      return Error{ExitCode::Usage, "E0467", "a KV cache of " + kv + " does not fit this model",
                    "its heads have " + std::to_string(slot.getHeadDim()) +
                        " elements, no multiple of " + std::to_string(format.step),
                    "--kv f16"};
@@ -637,53 +545,40 @@ Result<void> Compilation::checkKvElement() {
   return {};
 }
 
-Result<void> Compilation::buildGpuProgram() {
-  pipeline.device = "cuda";
-  pipeline.kv = options.gpuKv;
-  // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
-  // bits.
-  pipeline.fp8Rows =
-      !options.batchInvariant && llvm::any_of(options.gpuTargets, [](const std::string &target) {
-        return StringRef(target).ends_with(":sm_90a");
-      });
-  if (auto ok = lowerToPlan("gpu plan"); !ok)
-    return ok;
-  if (options.targets.empty())
-    if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
-      return stopped ? Result<void>() : stopped.error();
-  progress.phase("gpu");
+Result<bool> Compilation::buildProgram(const CodeTarget &target, CodeJob &job) {
+  if (auto ok = lowerToPlan(target); !ok)
+    return ok.error();
+  if (auto ok = checkKvElement(target.kv(options)); !ok)
+    return ok.error();
+  if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
+    return stopped;
+  progress.phase(target.phases().second);
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
   SmallVector<kernel::FuncOp> kernels;
   auto built = std::make_unique<fb::ProgramT>();
-  TableChoices choices{fb::WeightLayout::Fragment16, options.weights == WeightOrigin::Seed,
-                       static_cast<uint32_t>(segments.size())};
-  uint64_t weightBytes = planToTable(program, *built, choices, kernels);
-  if (options.emit == Emit::Cuda) {
+  const bool seeded = options.weights == WeightOrigin::Seed;
+  const uint64_t weightBytes =
+      planToTable(program, *built,
+                  {target.weightLayout(), seeded, static_cast<uint32_t>(segments.size())}, kernels);
+  if (target.emits(options.emit)) {
     if (auto ok = chooseKernel(kernels, options.kernel); !ok)
-      return ok;
-    auto printed = printCuda(kernels, options.gpuTargets, options.batchInvariant);
-    if (!printed)
-      return printed.error();
-    return writeText(*printed, options.output);
+      return ok.error();
+    if (auto ok = job.emit(kernels); !ok)
+      return ok.error();
+    return true;
   }
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
   weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed)
                                  : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
-  GpuCodeOptions how{options.gpuTargets, options.batchInvariant, threads,
-                     cache ? &*cache : nullptr};
-  auto code = addGpuCode(kernels, how, *built, segments);
-  if (!code)
-    return code.error();
-  progress.note(std::to_string(code->programs) + " kernels for " +
-                std::to_string(options.gpuTargets.size()) + " targets, " +
-                std::to_string(code->bytes / 1000) + " kB" +
-                cacheNote(code->programs * options.gpuTargets.size()) + "; " +
-                std::to_string(weightBytes / 1000000) + " MB of weights");
-  writeOriginOfProgram(options.gpuKv, program, *built);
+  auto note = job.addCode(kernels, *built, segments);
+  if (!note)
+    return note.error();
+  progress.note(*note);
+  writeOriginOfProgram(target.kv(options), program, *built);
   table.programs.push_back(std::move(built));
-  return {};
+  return false;
 }
 
 Result<void> Compilation::write() {
@@ -729,26 +624,15 @@ Result<void> Compilation::run() {
     return ok;
   if (auto stopped = stopAt(Emit::Fused); !stopped || *stopped)
     return stopped ? Result<void>() : stopped.error();
-  OwningOpRef<ModuleOp> fused; // lowered once more, for GPUs
-  if (!options.targets.empty()) {
-    if (!options.gpuTargets.empty())
-      fused = module->clone();
-    if (auto ok = lowerToPlan("plan"); !ok)
-      return ok;
-    if (auto ok = checkKvElement(); !ok)
-      return ok;
-    if (auto stopped = stopAtKernelOrPlan(); !stopped || *stopped)
-      return stopped ? Result<void>() : stopped.error();
-    if (options.emit != Emit::Cuda)
-      if (auto ok = generateCode(); !ok || options.emit == Emit::Llvm ||
-                                    options.emit == Emit::Asm || options.emit == Emit::Rows)
-        return ok;
-    if (fused)
-      module = std::move(fused);
+  // What one target prints, others are not asked for.
+  if (options.emit != Emit::Engine && options.emit != Emit::Kernel && options.emit != Emit::Plan)
+    llvm::erase_if(jobs, [&](const auto &job) { return !job.first->emits(options.emit); });
+  OwningOpRef<ModuleOp> fused = std::move(module);
+  for (auto &[target, job] : jobs) {
+    module = fused->clone();
+    if (auto done = buildProgram(*target, *job); !done || *done)
+      return done ? Result<void>() : done.error();
   }
-  if (!options.gpuTargets.empty())
-    if (auto ok = buildGpuProgram(); !ok || options.emit != Emit::Engine)
-      return ok;
   return write();
 }
 

@@ -1,7 +1,7 @@
 //===- Compile.h - From a checkpoint to an engine, phase by phase ---------===//
 #pragma once
 
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 
 namespace ingot::compiler {
 

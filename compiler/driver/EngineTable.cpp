@@ -1,7 +1,7 @@
 //===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
 #include "compiler/driver/EngineTable.h"
 #include "codegen/cpu/CpuCodegen.h"
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/formats/FragmentLayout.h"
 #include "runtime/kv/KvGroup.h"
 

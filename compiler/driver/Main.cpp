@@ -2,7 +2,7 @@
 #include "compiler/driver/Compile.h"
 #include "compiler/driver/CrashWords.h"
 #include "compiler/engine/TemporaryFile.h"
-#include "passes/Passes.h"
+#include "compiler/targets/CodeTarget.h"
 #include "runtime/error/OutOfMemory.h"
 #include "runtime/text/Text.h"
 
@@ -73,31 +73,37 @@ static void prepareForTheEnd() {
 }
 
 std::vector<std::string> compiler::pipelinePasses() {
-  mlir::MLIRContext context;
-  mlir::PassManager pm(&context);
-  PipelineOptions options;
-  options.quantize = "int8";
-  options.device = "cuda"; // has all that CPUs have, and more
-  buildImportPipeline(pm, options);
-  buildFusionPipeline(pm, options);
-  buildLoweringPipeline(pm, options);
-  buildPlanningPipeline(pm, options);
-  std::string pipeline;
-  llvm::raw_string_ostream stream(pipeline);
-  pm.printAsTextualPipeline(stream);
+  std::vector<std::string> longest; // one target's have all that the others have
+  for (const Target *target : knownTargets()) {
+    mlir::MLIRContext context;
+    mlir::PassManager pm(&context);
+    PipelineOptions options;
+    options.quantize = "int8";
+    options.device = target->name();
+    buildImportPipeline(pm, options);
+    buildFusionPipeline(pm, options);
+    buildLoweringPipeline(pm, options);
+    buildPlanningPipeline(pm, options);
+    std::string pipeline;
+    llvm::raw_string_ostream stream(pipeline);
+    pm.printAsTextualPipeline(stream);
 
-  // The textual pipeline names the passes in order, options in braces behind them.
-  llvm::SmallVector<llvm::StringRef> words;
-  llvm::SplitString(pipeline, words, "(),{} ");
-  std::vector<std::string> passes;
-  for (llvm::StringRef word : words)
-    if (mlir::PassInfo::lookup(word))
-      passes.push_back(word.str());
-  return passes;
+    // The textual pipeline names the passes in order, options in braces behind them.
+    llvm::SmallVector<llvm::StringRef> words;
+    llvm::SplitString(pipeline, words, "(),{} ");
+    std::vector<std::string> passes;
+    for (llvm::StringRef word : words)
+      if (mlir::PassInfo::lookup(word))
+        passes.push_back(word.str());
+    if (passes.size() > longest.size())
+      longest = std::move(passes);
+  }
+  return longest;
 }
 
 /// `ingot passes [--json]`: the pipeline in order, with what each pass does.
 static int listPasses(bool json) {
+  registerTargets();
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
   bool first = true;

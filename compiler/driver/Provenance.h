@@ -1,7 +1,7 @@
 //===- Provenance.h - What an engine says of how it was made --------------===//
 #pragma once
 
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 #include "compiler/driver/PassChecks.h"
 #include "compiler/import/Checkpoint.h"
 #include "dialects/plan/PlanDialect.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 #include "compiler/import/Checkpoint.h"
 #include "dialects/lm/LmDialect.h"
 

@@ -1,8 +1,8 @@
 //===- Summary.h - What was made, where time went, what memory it needs ----===//
 #pragma once
 
-#include "compiler/driver/Options.h"
-#include "compiler/driver/Progress.h"
+#include "compiler/console/Options.h"
+#include "compiler/console/Progress.h"
 
 namespace ingot::compiler {
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include <xxhash.h>
 
@@ -91,6 +92,14 @@ std::optional<std::string> CodeCache::lookup(const Key &key) {
   }
   ++hits;
   return bytes;
+}
+
+std::string CodeCache::note(size_t objects) {
+  const int found = hits - std::exchange(notedHits, hits);
+  const int damaged = bad - std::exchange(notedBad, bad);
+  std::string text =
+      ", " + std::to_string(found) + " of " + std::to_string(objects) + " from the cache";
+  return damaged ? text + " (" + std::to_string(damaged) + " damaged there)" : text;
 }
 
 bool CodeCache::store(const Key &key, std::string_view bytes) {

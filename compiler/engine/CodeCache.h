@@ -42,6 +42,9 @@ public:
   /// False if they cannot be kept (a full disk): the next compilation generates them again.
   bool store(const Key &key, std::string_view bytes);
 
+  /// ", 3 of 5 from the cache": how many of these objects it had since it was last asked this.
+  std::string note(size_t objects);
+
   int found() const { return hits; }
   int damaged() const { return bad; } ///< files seen by lookup that did not have their hash
 
@@ -51,6 +54,7 @@ private:
 
   std::string folder;
   int hits = 0, bad = 0;
+  int notedHits = 0, notedBad = 0;
 };
 
 } // namespace ingot::compiler

@@ -1,6 +1,6 @@
 //===- KernelDialect.cpp - Attributes and types of the kernel dialect -----===//
 #include "dialects/kernel/KernelDialect.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/abi/KernelAbi.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "mlir/IR/DialectImplementation.h"

@@ -4,7 +4,7 @@
 // compute.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/KernelDialect.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/abi/KernelAbi.h"
 
 using namespace mlir;
 using namespace ingot;

@@ -5,7 +5,7 @@
 
 namespace ingot::kernel {
 
-/// How many work items a launch has: base * factor (runtime/device/cpu/KernelAbi.h).
+/// How many work items a launch has: base * factor (runtime/abi/KernelAbi.h).
 struct WorkItems {
   enum Base { Constant, Tokens, Rows, Tiles } base;
   int64_t factor;

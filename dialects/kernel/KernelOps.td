@@ -3,7 +3,7 @@
 // A kernel.func is one launch: it holds one structured op, whose family has a
 // generator per target. Operands are memory: rows of activations, packed weights,
 // the KV pool. Layouts are those of runtime/formats/PanelLayout.h, work items those of
-// runtime/device/cpu/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
+// runtime/abi/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
 // that a shared walker renders for each target.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_KERNELOPS_TD

@@ -5,7 +5,7 @@
 // each op (a fused region, or an op alone) is one launch. SectionLowering does that;
 // here are the parts that belong to the whole program: weights, slots, steps.
 //===----------------------------------------------------------------------===//
-#include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/lowering/SectionLowering.h"
 
 namespace ingot {
@@ -24,25 +24,26 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
   void runOnOperation() override {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
     std::optional<KvFormat> format = kvFormatNamed(kv);
-    if (models.size() != 1 || !format || (precision != "fast" && precision != "exact") ||
-        (device != "cpu" && device != "cuda")) {
-      getOperation().emitError("expects one lm.model, precision fast or exact, kv ")
-          << kvFormatNames(isOfAny, "or") << ", and device cpu or cuda";
+    const Target *target = targetNamed(device);
+    if (models.size() != 1 || !format || (precision != "fast" && precision != "exact") || !target) {
+      InFlightDiagnostic error =
+          getOperation().emitError("expects one lm.model, precision fast or exact, kv ");
+      error << kvFormatNames(isOfAny, "or") << ", and as device a target of";
+      for (const Target *one : knownTargets())
+        error << " " << one->name();
       return signalPassFailure();
     }
-    bool cuda = device == "cuda";
-    if (cuda && (precision == "exact" || !kvFormat(*format).gpu)) {
-      getOperation().emitError("expects precision fast and kv ")
-          << kvFormatNames(isOfGpus, "or") << " for cuda, got " << precision << " and " << kv;
+    if (precision == "exact" && !target->hasExact()) {
+      getOperation().emitError("expects precision fast for ") << device;
       return signalPassFailure();
     }
-    if (!cuda && !kvFormat(*format).cpu) {
+    if (!target->kvFormats()(kvFormat(*format))) {
       getOperation().emitError("expects kv ")
-          << kvFormatNames(isOfCpus, "or") << " for cpu, got " << kv;
+          << kvFormatNames(target->kvFormats(), "or") << " for " << device << ", got " << kv;
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
-    if (failed(lower(model, {precision == "exact", *format, cuda, cuda && fp8Rows})))
+    if (failed(lower(model, {precision == "exact", *format, target->readsBf16Rows(), fp8Rows})))
       return signalPassFailure();
     model.erase();
   }

@@ -23,7 +23,7 @@ class SectionLowering {
 public:
   SectionLowering(ProgramBuilder &program, plan::SectionOp section, Block &block)
       : program(program), section(section), block(block),
-        roundedKind(program.choices.cuda                    ? RowKind::BF16
+        roundedKind(program.choices.bf16Rows                ? RowKind::BF16
                     : isa<lm::EntryOp>(block.getParentOp()) ? RowKind::Q8x2
                                                             : RowKind::Q8) {}
 
@@ -63,7 +63,7 @@ private:
   bool readsRounded(OpOperand &use) const {
     auto linear = dyn_cast<lm::LinearOp>(use.getOwner());
     return linear && use.getOperandNumber() == 0 && !program.choices.exact &&
-           (program.choices.cuda || linear.getWeight().getType().numeric().hasIntegerCodes());
+           (program.choices.bf16Rows || linear.getWeight().getType().numeric().hasIntegerCodes());
   }
   bool needsRounded(Value value) const {
     return llvm::any_of(value.getUses(), [&](OpOperand &use) { return readsRounded(use); });
@@ -319,7 +319,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   if (fp8)
     operands.push_back(fp8Operand(x));
 
-  bool fastFloat = !program.choices.exact && !program.choices.cuda &&
+  bool fastFloat = !program.choices.exact && !program.choices.bf16Rows &&
                    llvm::all_of(linears, [](lm::LinearOp linear) {
                      return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
                    });
@@ -515,11 +515,11 @@ LogicalResult SectionLowering::lowerAttention(lm::AttentionOp op) {
   shape.window = op.getWindow();
   Value result = op.getResult();
   bool direct = needsRounded(result) && !needsF32(result) &&
-                (program.choices.cuda || shape.type.getHeadDim() % kGroupK == 0);
+                (program.choices.bf16Rows || shape.type.getHeadDim() % kGroupK == 0);
   LaunchOperand y = newRows("attention", result,
-                            !direct                ? RowKind::F32
-                            : program.choices.cuda ? RowKind::BF16
-                                                   : RowKind::Q8,
+                            !direct                    ? RowKind::F32
+                            : program.choices.bf16Rows ? RowKind::BF16
+                                                       : RowKind::Q8,
                             Extent::Tokens);
   launch("attention", {f32Operand(op.getQ()), {shape.type, plan::KvRefAttr::get(context())}, y},
          [&](ImplicitLocOpBuilder &b, ValueRange args) {

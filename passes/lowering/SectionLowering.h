@@ -14,8 +14,8 @@ constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
 struct LoweringChoices {
   bool exact;
   KvFormat kv;
-  bool cuda = false;    ///< projections read bf16 rows
-  bool fp8Rows = false; ///< those of fp8 weights alone get fp8 rows as well
+  bool bf16Rows = false; ///< projections read them, whatever their weights' format
+  bool fp8Rows = false;  ///< those of fp8 weights alone get fp8 rows as well
 };
 
 struct KvShape {

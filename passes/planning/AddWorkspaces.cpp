@@ -3,8 +3,7 @@
 // Attention over long contexts is shared among blocks, which hand on what they found (docs/gpu.md). One buffer
 // does for all launches of a program: each both reads and writes it, so that a barrier stands between any two.
 //===----------------------------------------------------------------------===//
-#include "codegen/cuda/CudaCodegen.h"
-#include "passes/Passes.h"
+#include "passes/Target.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -21,11 +20,18 @@ namespace {
 constexpr StringLiteral kWorkspace = "workspace";
 
 struct AddWorkspaces : ingot::impl::AddWorkspacesPassBase<AddWorkspaces> {
+  using AddWorkspacesPassBase::AddWorkspacesPassBase;
+
   void runOnOperation() override {
+    const Target *target = targetNamed(device);
+    if (!target) {
+      getOperation().emitError("expects a target as device, got ") << device;
+      return signalPassFailure();
+    }
     int64_t bytes = 0;
     llvm::StringSet<> asked;
     for (auto fn : getOperation().getOps<kernel::FuncOp>())
-      if (int64_t own = cuda::addWorkspace(fn)) {
+      if (int64_t own = target->addWorkspace(fn)) {
         bytes = std::max(bytes, own);
         asked.insert(fn.getSymName());
       }

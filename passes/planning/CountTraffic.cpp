@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/planning/KernelEffects.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/abi/KernelAbi.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_COUNTTRAFFICPASS

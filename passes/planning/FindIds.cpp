@@ -7,8 +7,7 @@
 // The last step of the entry. Keys and sums are 0 between steps, whoever reads them last sets them back; ids stay
 // for the step after, which may begin with them. So all three outlive the step.
 //===----------------------------------------------------------------------===//
-#include "codegen/cuda/CudaCodegen.h"
-#include "passes/Passes.h"
+#include "passes/Target.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -33,9 +32,10 @@ struct RowBuffer {
 /// The section of one entry under construction.
 class IdSection {
 public:
-  IdSection(plan::ProgramOp program, plan::EntryOp entry)
-      : program(program), entry(entry), module(program->getParentOfType<ModuleOp>()),
-        context(program.getContext()), loc(program.getLoc()) {}
+  IdSection(const Target &target, plan::ProgramOp program, plan::EntryOp entry)
+      : target(target), program(program), entry(entry),
+        module(program->getParentOfType<ModuleOp>()), context(program.getContext()),
+        loc(program.getLoc()) {}
 
   void build() {
     const int64_t vocabulary = program.getVocab();
@@ -48,7 +48,7 @@ public:
       keys = buffer("greedy_keys", keys.type);
     const RowBuffer ids = buffer("greedy_ids", RowsType::get(context, 1, RowKind::I32)),
                     sums =
-                        buffer("draw_sums", RowsType::get(context, cuda::drawSumsBytes(vocabulary),
+                        buffer("draw_sums", RowsType::get(context, target.drawSumsBytes(vocabulary),
                                                           RowKind::Bytes));
     IntegerAttr folded = rowsRaised(keys);
 
@@ -137,6 +137,7 @@ private:
     plan::LaunchOp::create(b, loc, name, b.getArrayAttr(passed), /*no_barrier=*/false);
   }
 
+  const Target &target;
   plan::ProgramOp program;
   plan::EntryOp entry;
   ModuleOp module;
@@ -145,12 +146,19 @@ private:
 };
 
 struct FindIds : ingot::impl::FindIdsPassBase<FindIds> {
+  using FindIdsPassBase::FindIdsPassBase;
+
   void runOnOperation() override {
+    const Target *target = targetNamed(device);
+    if (!target) {
+      getOperation().emitError("expects a target as device, got ") << device;
+      return signalPassFailure();
+    }
     for (auto program : getOperation().getOps<plan::ProgramOp>())
       if (plan::EntryOp entry = program.generateEntry(); entry &&
                                                          entry.outputOf(plan::OutputRole::Logits) &&
                                                          !entry.outputOf(plan::OutputRole::Ids))
-        IdSection(program, entry).build();
+        IdSection(*target, program, entry).build();
   }
 };
 } // namespace

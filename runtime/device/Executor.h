@@ -17,7 +17,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/Trace.h"
 #include "runtime/engine/Inspect.h"

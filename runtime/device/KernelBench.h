@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/error/Error.h"
 
 #include <optional>

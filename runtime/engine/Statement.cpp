@@ -1,9 +1,9 @@
 //===- Statement.cpp - The memory statement of Inspect.h ------------------===//
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/engine/Inspect.h"
-#include "runtime/json/JsonText.h"
 #include "runtime/engine/Memory.h"
 #include "runtime/formats/PanelLayout.h"
+#include "runtime/json/JsonText.h"
 #include "runtime/kv/KvGroup.h"
 
 #include <algorithm>

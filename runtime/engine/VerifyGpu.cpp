@@ -4,7 +4,7 @@
 // computes with: where modules lie, that each is of the kind its target says and names its
 // functions, and that every step finds a variant with a grid that can be launched.
 //===----------------------------------------------------------------------===//
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Verify.h"
 #include "runtime/formats/NumericFormat.h"

@@ -1,5 +1,5 @@
 //===- VerifyParts.cpp - Kernels, code, buffers, weights, states -----------===//
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/engine/ElfImage.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/engine/Isa.h"

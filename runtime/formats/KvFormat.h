@@ -2,7 +2,7 @@
 //
 // A stream of a state holds vectors: of one position, one head's keys or values. A format says how many
 // bits a value takes and how many values share a scale. Where they lie in a page is the kernels' own matter
-// and differs from target to target (cpu/KernelAbi.h, codegen/cuda/device/kv_page.cuh).
+// and differs from target to target (abi/KernelAbi.h, codegen/cuda/device/kv_page.cuh).
 //
 // A new format is a row of the table; what else it takes is in docs/extending.md.
 //===----------------------------------------------------------------------===//

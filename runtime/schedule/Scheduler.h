@@ -46,7 +46,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/ChunkBudget.h"
 #include "runtime/schedule/ScheduleStats.h"

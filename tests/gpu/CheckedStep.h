@@ -1,7 +1,7 @@
 //===- CheckedStep.h - Random rows and steps, and how far results are off ---===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "tests/codegen/cpu/Bf16.h"
 #include "tests/gpu/reference_generated.h"
 

@@ -1,5 +1,5 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
-#include "passes/Passes.h"
+#include "compiler/targets/CodeTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -10,6 +10,7 @@ int main(int argc, char **argv) {
   ingot::registerDialects(registry);
   registry.insert<mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
+  ingot::compiler::registerTargets();
   ingot::registerPassesAndPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));

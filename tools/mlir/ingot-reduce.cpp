@@ -3,7 +3,7 @@
 // mlir-reduce with Ingot's dialects and passes: it leaves out what a script does not need to find a
 // program interesting (docs/debugging.md).
 //===----------------------------------------------------------------------===//
-#include "passes/Passes.h"
+#include "compiler/targets/CodeTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -15,6 +15,7 @@ int main(int argc, char **argv) {
   ingot::registerDialects(registry);
   registry.insert<mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
+  ingot::compiler::registerTargets();
   ingot::registerPassesAndPipelines();
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));

@@ -1,6 +1,6 @@
 //===- batch.cuh - What a step works on, as kernels see it ------------------===//
 //
-// runtime/device/Batch.h is the definition (CudaCodegen.cpp asserts that the layouts are
+// runtime/abi/Batch.h is the definition (CudaCodegen.cpp asserts that the layouts are
 // one); here pointers are addresses of the device. Rows of bf16 are padded with zeros to a multiple
 // of 64 values, rows of f32 to a multiple of 32.
 //===----------------------------------------------------------------------===//

@@ -20,9 +20,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/abi/KernelAbi.h"
 #include "runtime/device/Executor.h"
 #include "runtime/device/cpu/HostMemory.h"
-#include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cpu/StepLoop.h"
 #include "runtime/engine/CodeImage.h"
 #include "runtime/engine/EngineFile.h"

@@ -31,8 +31,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/abi/KernelAbi.h"
 #include "runtime/device/Trace.h"
-#include "runtime/device/cpu/KernelAbi.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/schema/engine_generated.h"
 

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/device/cuda/AttentionShares.h"
 #include "runtime/device/cuda/Driver.h"
 #include "runtime/schema/engine_generated.h"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "codegen/cpu/CpuCodegen.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "runtime/abi/KernelAbi.h"
 
 #include "KernelModule.h"
 

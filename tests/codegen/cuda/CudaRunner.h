@@ -7,8 +7,8 @@
 
 #include "CudaKernels.h"
 #include "LaunchRecorder.h"
-#include "runtime/device/cpu/KernelAbi.h"
 #include "emulator/host/Emulator.h"
+#include "runtime/abi/KernelAbi.h"
 #include "tests/codegen/cpu/Bf16.h"
 
 #include <dlfcn.h>

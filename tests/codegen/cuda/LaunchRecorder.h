@@ -12,8 +12,8 @@
 #pragma once
 
 #include "codegen/cuda/CudaCodegen.h"
-#include "runtime/device/Batch.h"
 #include "emulator/host/Emulator.h"
+#include "runtime/abi/Batch.h"
 #include "tests/gpu/launches_generated.h"
 
 #include <cstdlib>

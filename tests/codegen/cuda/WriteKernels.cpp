@@ -9,7 +9,7 @@
 // the scripts.
 //===----------------------------------------------------------------------===//
 #include "ModelKernels.h"
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"

@@ -73,7 +73,7 @@
 // 2 * 2 heads * 32 positions * (16 codes + 4 bytes of scale)
 // KV8: plan.kv_slot heads 2 dim 16 of "fp8" window 32 page 2560
 // KV8-CPU: error: expects kv f32, bf16, f16, int8 or int4 for cpu, got fp8
-// KV: error: expects precision fast and kv bf16 or fp8 for cuda, got fast and f16
+// KV: error: expects kv bf16 or fp8 for cuda, got f16
 
 // EXACT-NOT: q8
 // EXACT: plan.kv_slot heads 2 dim 16 of "f32"

@@ -1,7 +1,7 @@
 //===- FakeEngine.cpp - Table, weights and reference of the fake model ----===//
 #include "tests/runtime/device/FakeEngine.h"
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 
 #include <algorithm>
 #include <cstring>

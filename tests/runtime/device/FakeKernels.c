@@ -1,6 +1,6 @@
 /*===- FakeKernels.c - A model whose logits are known by arithmetic ---------===
  *
- * Kernels of the real ABI (runtime/device/cpu/KernelAbi.h) for a "language model" of
+ * Kernels of the real ABI (runtime/abi/KernelAbi.h) for a "language model" of
  * whole numbers below 8191, exact in f32. It goes through everything a real one
  * does (embedding, KV pages written and read through the block table, attention
  * tiles, layer weights, rows of logits), so that a mistake in scheduling, paging,

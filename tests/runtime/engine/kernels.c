@@ -1,4 +1,4 @@
-// Stand-ins for generated kernels: the ABI of runtime/device/cpu/KernelAbi.h, no
+// Stand-ins for generated kernels: the ABI of runtime/abi/KernelAbi.h, no
 // libraries, no relocations. The macros make objects that a loader must refuse.
 typedef struct Batch {
   long long tokens;

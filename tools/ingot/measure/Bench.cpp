@@ -11,7 +11,7 @@
 // before what is timed (a depth), that is the warm-up. Ids are random but the same in
 // every run. `samples` holds every measurement.
 //===----------------------------------------------------------------------===//
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
 #include "tools/ingot/Command.h"

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/device/Executor.h"
 #include "tools/ingot/measure/KernelWork.h"
 

@@ -4,7 +4,7 @@
 // or those of a file, and compares policies on the same requests. Nothing is computed: it answers
 // in moments what a service would show in hours.
 //===----------------------------------------------------------------------===//
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/schedule/simulate/Simulator.h"

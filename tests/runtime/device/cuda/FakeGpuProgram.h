@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/device/cuda/Driver.h"
 #include "tests/runtime/device/FakeEngine.h"
 #include "tests/runtime/device/cuda/FakeLibcuda.h"

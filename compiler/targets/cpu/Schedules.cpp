@@ -1,8 +1,8 @@
 //===- Schedules.cpp - See Schedules.h ------------------------------------===//
-#include "compiler/driver/Schedules.h"
+#include "compiler/targets/cpu/Schedules.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
-#include "compiler/driver/HostCpu.h"
-#include "compiler/driver/KernelWork.h"
+#include "compiler/targets/KernelWork.h"
+#include "compiler/targets/cpu/HostCpu.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -1,5 +1,5 @@
 //===- TuneOptions.cpp - The command line of `ingot tune` -----------------===//
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 #include "runtime/engine/Isa.h"
 #include "tools/options/CommandLine.h"
 

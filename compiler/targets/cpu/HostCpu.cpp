@@ -1,5 +1,5 @@
 //===- HostCpu.cpp - See HostCpu.h ----------------------------------------===//
-#include "compiler/driver/HostCpu.h"
+#include "compiler/targets/cpu/HostCpu.h"
 #include "runtime/engine/Isa.h"
 
 #include <cpuid.h>

@@ -1,5 +1,5 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 #include "runtime/error/Suggest.h"
 #include "runtime/formats/KvFormat.h"
 #include "tools/options/CommandLine.h"

@@ -1,5 +1,5 @@
 //===- OutputPlace.cpp - See OutputPlace.h --------------------------------===//
-#include "compiler/driver/OutputPlace.h"
+#include "compiler/console/OutputPlace.h"
 #include "compiler/engine/TemporaryFile.h"
 #include "runtime/engine/Header.h"
 

@@ -1,7 +1,7 @@
 //===- OutputPlace.h - Where results may be written -----------------------===//
 #pragma once
 
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 
 namespace ingot::compiler {
 

@@ -18,6 +18,7 @@ struct GpuCodeOptions {
   int threads = 1;
   CodeCache *cache =
       nullptr; ///< holds programs one by one, so that another model finds those it shares; may be null
+  std::string identity; ///< which build of the compiler asks the cache
 };
 
 /// What was added.

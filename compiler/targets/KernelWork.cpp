@@ -1,7 +1,7 @@
 //===- KernelWork.cpp - See KernelWork.h ----------------------------------===//
-#include "compiler/driver/KernelWork.h"
+#include "compiler/targets/KernelWork.h"
 #include "passes/planning/KernelEffects.h"
-#include "runtime/device/Batch.h"
+#include "runtime/abi/Batch.h"
 #include "runtime/formats/FragmentLayout.h"
 #include "runtime/formats/PanelLayout.h"
 

@@ -1,12 +1,12 @@
 //===- Tune.cpp - See Tune.h ----------------------------------------------===//
-#include "compiler/driver/Tune.h"
+#include "compiler/targets/cpu/Tune.h"
 #include "codegen/cpu/CpuCodegen.h"
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "codegen/cpu/schedule/TuningRows.h"
-#include "compiler/driver/HostCpu.h"
-#include "compiler/driver/OutputPlace.h"
-#include "runtime/device/cpu/KernelAbi.h"
+#include "compiler/console/OutputPlace.h"
+#include "compiler/targets/cpu/HostCpu.h"
+#include "runtime/abi/KernelAbi.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/formats/SeedWeights.h"
 

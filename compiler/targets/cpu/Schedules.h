@@ -8,7 +8,7 @@
 
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/TuningRows.h"
-#include "compiler/driver/Options.h"
+#include "compiler/console/Options.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <vector>

@@ -1,6 +1,6 @@
 //===- GpuCosts.cpp - See GpuCosts.h --------------------------------------===//
-#include "compiler/driver/GpuCosts.h"
-#include "compiler/driver/KernelWork.h"
+#include "compiler/targets/cuda/GpuCosts.h"
+#include "compiler/targets/KernelWork.h"
 #include "runtime/engine/GpuMachine.h"
 
 using namespace mlir;

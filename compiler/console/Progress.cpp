@@ -1,5 +1,5 @@
 //===- Progress.cpp -------------------------------------------------------===//
-#include "compiler/driver/Progress.h"
+#include "compiler/console/Progress.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/driver/Options.h"
-#include "compiler/driver/Progress.h"
+#include "compiler/console/Options.h"
+#include "compiler/console/Progress.h"
 #include "dialects/kernel/KernelDialect.h"
 
 namespace ingot::compiler {

@@ -1,8 +1,7 @@
 //===- GpuCode.cpp --------------------------------------------------------===//
-#include "compiler/driver/GpuCode.h"
+#include "compiler/targets/cuda/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
-#include "compiler/driver/CompilerIdentity.h"
-#include "compiler/driver/GpuCosts.h"
+#include "compiler/targets/cuda/GpuCosts.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/formats/PanelLayout.h"
 
@@ -37,7 +36,7 @@ namespace {
 /// The cache as code generators see it: they say what decides the code, this adds which build of Ingot asks.
 class Cached : public cuda::KeptCode {
 public:
-  explicit Cached(CodeCache &cache) : cache(cache), identity(compilerIdentity()) {}
+  Cached(CodeCache &cache, std::string identity) : cache(cache), identity(std::move(identity)) {}
 
   std::optional<std::string> lookup(ArrayRef<std::string> texts) override {
     return cache.lookup(keyOf(texts));
@@ -187,7 +186,9 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
       architectures.push_back(target.substr(target.find(':') + 1));
     }
   std::string problem;
-  std::unique_ptr<Cached> kept = options.cache ? std::make_unique<Cached>(*options.cache) : nullptr;
+  std::unique_ptr<Cached> kept;
+  if (options.cache)
+    kept = std::make_unique<Cached>(*options.cache, options.identity);
   if (!architectures.empty()) {
     auto compiled =
         cuda::compilePrograms(programs->all, architectures, options.threads, problem, kept.get());

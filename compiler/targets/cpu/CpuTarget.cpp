@@ -1,0 +1,132 @@
+//===- CpuTarget.cpp - CPUs: one shared object per level ------------------===//
+#include "codegen/cpu/CpuCodegen.h"
+#include "compiler/console/OutputPlace.h"
+#include "compiler/targets/CodeTarget.h"
+#include "compiler/targets/cpu/Schedules.h"
+#include "compiler/targets/cpu/Tune.h"
+#include "runtime/abi/Batch.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+class CpuJob : public CodeJob {
+public:
+  CpuJob(const CodeContext &context, std::vector<RowsOfLevel> rows)
+      : context(context), options(context.options), rows(std::move(rows)) {}
+
+  Result<void> emit(ArrayRef<kernel::FuncOp> kernels) override {
+    if (options.emit == Emit::Rows)
+      return tune(kernels, options, context.threads, context.progress);
+    const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
+    ScheduledKernels scheduled(kernels, isa, rows.back());
+    std::string all;
+    for (kernel::FuncOp fn : scheduled.kernels()) {
+      auto printed = cpu::printKernel(
+          fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
+      if (failed(printed))
+        return context.compilerError("kernel " + fn.getSymName().str() + " has no code");
+      all += *printed;
+    }
+    return writeText(all, options.output);
+  }
+
+  Result<std::string> addCode(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
+                              std::vector<SegmentSource> &segments) override {
+    size_t codeBytes = 0;
+    std::string tuned;
+    for (auto [level, rowsOfLevel] : llvm::zip_equal(options.targets, rows)) {
+      const cpu::Isa &isa = *cpu::isaNamed(level);
+      ScheduledKernels scheduled(kernels, isa, rowsOfLevel);
+      if (size_t used = scheduled.rowsUsed())
+        tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) +
+                 " matmuls by rows at " + level;
+      auto code = codeFor(scheduled.kernels(), isa);
+      if (failed(code))
+        return context.compilerError("code generation for cpu:" + level + " failed");
+      codeBytes += code->size();
+      auto entry = std::make_unique<fb::CodeObjectT>();
+      entry->costs = scheduled.costs();
+      for (auto [kernel, fn] :
+           llvm::zip_equal(table.kernels, scheduled.kernels())) // rows may want more than the model
+        kernel->scratch_bytes = std::max<uint64_t>(kernel->scratch_bytes, cpu::scratchBytes(fn));
+      entry->target = "cpu:" + level;
+      entry->segment = segments.size();
+      for (kernel::FuncOp fn : kernels)
+        entry->kernel_symbols.push_back(fn.getSymName().str());
+      table.code.push_back(std::move(entry));
+      segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
+    }
+    if (!options.tuning.empty() && tuned.empty())
+      context.warn("no row of " + options.tuning + " is for a matmul of this model");
+    if (options.tuneFor == "native" && tuned.empty())
+      context.warn(
+          "no shipped row is for this CPU and a matmul of this model: ingot tune measures some");
+    return std::to_string(kernels.size()) + " kernels for " +
+           std::to_string(options.targets.size()) + " targets, " +
+           std::to_string(codeBytes / 1000) + " kB" + tuned +
+           (context.cache ? context.cache->note(options.targets.size()) : "");
+  }
+
+private:
+  /// The code of all kernels for a level: from the cache, if it is there.
+  FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
+    CodeCache::Key key{};
+    if (context.cache) {
+      key = CodeCache::keyOf(
+          std::vector<std::string>{context.identity, cpu::objectSource(kernels, isa)});
+      if (auto known = context.cache->lookup(key))
+        return *known;
+    }
+    auto object = cpu::compileKernels(kernels, isa, {static_cast<unsigned>(context.threads)});
+    if (failed(object))
+      return failure();
+    std::string code(object->begin(), object->end());
+    if (context.cache) // a full disk costs the next run time, not this one its engine
+      (void)context.cache->store(key, code);
+    return code;
+  }
+
+  const CodeContext &context;
+  const CompileOptions &options;
+  std::vector<RowsOfLevel> rows; ///< of each level
+};
+
+class CpuTarget : public CodeTarget {
+public:
+  StringRef name() const override { return "cpu"; }
+  bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfCpus; }
+  bool hasExact() const override { return true; }
+  bool readsBf16Rows() const override { return false; }
+  void addLoweringPasses(AddPass add) const override {
+    add(createFoldArgmaxPass({kGreedyRows, /*maxima=*/true}));
+  }
+  void addPlanningPasses(AddPass) const override {}
+
+  bool isWanted(const CompileOptions &options) const override { return !options.targets.empty(); }
+  bool emits(Emit stage) const override {
+    return stage == Emit::Llvm || stage == Emit::Asm || stage == Emit::Rows;
+  }
+  fb::WeightLayout weightLayout() const override { return fb::WeightLayout::Panel32; }
+  const std::string &kv(const CompileOptions &options) const override { return options.kv; }
+  std::pair<const char *, const char *> phases() const override { return {"plan", "kernels"}; }
+  Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
+    std::vector<RowsOfLevel> rows;
+    for (const std::string &level : context.options.targets) {
+      auto read = rowsFor(context.options, *cpu::isaNamed(level));
+      if (!read)
+        return read.error();
+      rows.push_back(std::move(*read));
+    }
+    return std::unique_ptr<CodeJob>(std::make_unique<CpuJob>(context, std::move(rows)));
+  }
+};
+
+} // namespace
+
+const CodeTarget &compiler::cpuTarget() {
+  static const CpuTarget target;
+  return target;
+}

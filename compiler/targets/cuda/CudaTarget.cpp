@@ -1,0 +1,98 @@
+//===- CudaTarget.cpp - GPUs, and the emulator of them --------------------===//
+#include "codegen/cuda/CudaCodegen.h"
+#include "compiler/console/OutputPlace.h"
+#include "compiler/targets/CodeTarget.h"
+#include "compiler/targets/cuda/GpuCode.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+class CudaJob : public CodeJob {
+public:
+  explicit CudaJob(const CodeContext &context) : context(context), options(context.options) {}
+
+  Result<void> emit(ArrayRef<kernel::FuncOp> kernels) override {
+    auto printed = printCuda(kernels, options.gpuTargets, options.batchInvariant);
+    if (!printed)
+      return printed.error();
+    return writeText(*printed, options.output);
+  }
+
+  Result<std::string> addCode(ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
+                              std::vector<SegmentSource> &segments) override {
+    CodeCache *cache = context.cache ? &*context.cache : nullptr;
+    auto code = addGpuCode(
+        kernels,
+        {options.gpuTargets, options.batchInvariant, context.threads, cache, context.identity},
+        table, segments);
+    if (!code)
+      return code.error();
+    uint64_t weightBytes = 0;
+    for (const auto &weight : table.weights)
+      if (weight->source == fb::WeightSource::Stored)
+        weightBytes += weight->size;
+    return std::to_string(code->programs) + " kernels for " +
+           std::to_string(options.gpuTargets.size()) + " targets, " +
+           std::to_string(code->bytes / 1000) + " kB" +
+           (cache ? cache->note(code->programs * options.gpuTargets.size()) : "") + "; " +
+           std::to_string(weightBytes / 1000000) + " MB of weights";
+  }
+
+private:
+  const CodeContext &context;
+  const CompileOptions &options;
+};
+
+class CudaTarget : public CodeTarget {
+public:
+  StringRef name() const override { return "cuda"; }
+  bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfGpus; }
+  bool hasExact() const override { return false; }
+  bool readsBf16Rows() const override { return true; }
+  void addLoweringPasses(AddPass add) const override {
+    // A launch costs more than recomputing what it does, as long as tokens are few.
+    add(createNormProloguesPass());
+    add(createAppendEpiloguesPass());
+    // Who has the logits at hand looks for the largest.
+    add(createFoldArgmaxPass());
+  }
+  void addPlanningPasses(AddPass add) const override {
+    // All memory of a step is the plan's to place.
+    add(createAddWorkspacesPass({name().str()}));
+    // Ids are found where the logits are.
+    add(createFindIdsPass({name().str()}));
+  }
+  int64_t addWorkspace(kernel::FuncOp fn) const override { return cuda::addWorkspace(fn); }
+  int64_t drawSumsBytes(int64_t vocabulary) const override {
+    return cuda::drawSumsBytes(vocabulary);
+  }
+
+  bool isWanted(const CompileOptions &options) const override {
+    return !options.gpuTargets.empty();
+  }
+  bool emits(Emit stage) const override { return stage == Emit::Cuda; }
+  fb::WeightLayout weightLayout() const override { return fb::WeightLayout::Fragment16; }
+  const std::string &kv(const CompileOptions &options) const override { return options.gpuKv; }
+  void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
+    // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
+    // bits.
+    passes.fp8Rows =
+        !options.batchInvariant && llvm::any_of(options.gpuTargets, [](const std::string &target) {
+          return StringRef(target).ends_with(":sm_90a");
+        });
+  }
+  std::pair<const char *, const char *> phases() const override { return {"gpu plan", "gpu"}; }
+  Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
+    return std::unique_ptr<CodeJob>(std::make_unique<CudaJob>(context));
+  }
+};
+
+} // namespace
+
+const CodeTarget &compiler::cudaTarget() {
+  static const CudaTarget target;
+  return target;
+}
