@@ -1,6 +1,5 @@
 //===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
 #include "compiler/driver/EngineTable.h"
-#include "codegen/cpu/CpuCodegen.h"
 #include "runtime/abi/Batch.h"
 #include "runtime/formats/FragmentLayout.h"
 #include "runtime/kv/KvGroup.h"
@@ -167,7 +166,6 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
     kernel->grid = gridOf(items);
     kernel->partition = items.cyclic ? fb::Partition::Cyclic : fb::Partition::Contiguous;
     kernel->args = fn.getNumArguments();
-    kernel->scratch_bytes = choices.layout == fb::WeightLayout::Panel32 ? cpu::scratchBytes(fn) : 0;
     table.kernels.push_back(std::move(kernel));
   }
   for (Operation &op : program.getBody().front()) {

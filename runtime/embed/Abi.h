@@ -117,11 +117,11 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
                             RequestId id);
 
 /// The prompt that messages become. E0520, E0521, E061x.
-Result<std::string> renderChat(const api::ServedModel &model, const char *messages,
+Result<std::string> renderChat(const service::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt);
 /// Its ids, where the assistant begins. Control tokens in contents are text unless they are
 /// trusted.
-Result<std::vector<int32_t>> encodeChat(const api::ServedModel &model, const char *messages,
+Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const char *messages,
                                         const char *variables, bool trustContent);
 
 /// Memory that ingot_free takes, with a 0 behind; null if there is none.

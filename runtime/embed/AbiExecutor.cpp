@@ -267,7 +267,7 @@ ingot_status ingot_stats_get(ingot_executor *executor, ingot_stats *stats) {
 ingot_status ingot_metrics(ingot_executor *executor, char **text, size_t *size,
                            ingot_error **error) {
   return guarded(error, [&]() -> Result<ingot_status> {
-    api::ServedModel &model = executor->impl->model();
+    service::ServedModel &model = executor->impl->model();
     const std::pair<std::string, service::Measurements> one{model.name(),
                                                             model.service().metrics().read()};
     const std::string written = service::exposition({&one, 1});
@@ -280,7 +280,7 @@ ingot_status ingot_metrics(ingot_executor *executor, char **text, size_t *size,
 }
 
 ingot_status ingot_model_get(ingot_executor *executor, ingot_model *model) {
-  const api::ServedModel &served = executor->impl->model();
+  const service::ServedModel &served = executor->impl->model();
   const runtime::Session &session = served.session();
   const runtime::MemoryStatement &memory = session.memory();
   ingot_model out{};

@@ -28,7 +28,8 @@ ingot_request defaultRequest() {
   return request;
 }
 
-Result<std::vector<int32_t>> promptOf(const api::ServedModel &model, const ingot_request &given) {
+Result<std::vector<int32_t>> promptOf(const service::ServedModel &model,
+                                      const ingot_request &given) {
   const int ways =
       (given.prompt_ids != nullptr) + (given.prompt != nullptr) + (given.messages != nullptr);
   if (ways > 1)
@@ -70,7 +71,7 @@ runtime::SamplingParams samplingOf(const runtime::Session &session, const ingot_
   return params;
 }
 
-Result<std::shared_ptr<const text::Grammar>> grammarOf(api::ServedModel &model,
+Result<std::shared_ptr<const text::Grammar>> grammarOf(service::ServedModel &model,
                                                        const ingot_request &given) {
   static constexpr text::GrammarKind kKinds[] = {
       text::GrammarKind::JsonObject, text::GrammarKind::JsonSchema, text::GrammarKind::Regex,
@@ -149,7 +150,7 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
                  "asked for " + std::to_string(given.choices) + ", allowed: 1 to " +
                      std::to_string(kMostChoices),
                  "give another number, or more requests with other seeds"};
-  api::ServedModel &model = executor.impl->model();
+  service::ServedModel &model = executor.impl->model();
   Request request;
   runtime::Request &what = request.what;
   auto prompt = promptOf(model, given);

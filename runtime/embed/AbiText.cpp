@@ -10,7 +10,7 @@ using namespace ingot::embed;
 namespace ingot::embed {
 
 static Result<text::ChatTemplate::Options>
-optionsOf(const api::ServedModel &model, const char *variables, bool addGenerationPrompt) {
+optionsOf(const service::ServedModel &model, const char *variables, bool addGenerationPrompt) {
   if (!model.tokenizer())
     return runtime::noTokenizer("a chat");
   if (!model.chatTemplate())
@@ -23,13 +23,13 @@ optionsOf(const api::ServedModel &model, const char *variables, bool addGenerati
   return options;
 }
 
-Result<std::string> renderChat(const api::ServedModel &model, const char *messages,
+Result<std::string> renderChat(const service::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt) {
   auto options = optionsOf(model, variables, addGenerationPrompt);
   return options ? model.chatTemplate()->render(messages, *options) : options.error();
 }
 
-Result<std::vector<int32_t>> encodeChat(const api::ServedModel &model, const char *messages,
+Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const char *messages,
                                         const char *variables, bool trustContent) {
   auto options = optionsOf(model, variables, /*addGenerationPrompt=*/true);
   if (!options)

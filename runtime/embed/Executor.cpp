@@ -123,7 +123,7 @@ Result<std::unique_ptr<Executor>> Executor::open(const std::string &path, Option
   auto session = runtime::Session::open(path, options.session);
   if (!session)
     return session.error();
-  auto model = api::ServedModel::create(std::move(*session), std::move(options.model));
+  auto model = service::ServedModel::create(std::move(*session), std::move(options.model));
   if (!model)
     return model.error();
   std::unique_ptr<Executor> executor(new Executor);

@@ -58,7 +58,7 @@ class Executor {
 public:
   struct Options {
     runtime::SessionOptions session;
-    api::ModelOptions model; ///< service.dispatch must be empty
+    service::ModelOptions model; ///< service.dispatch must be empty
   };
   /// Errors: those of Session::open and ServedModel::create.
   static Result<std::unique_ptr<Executor>> open(const std::string &path, Options options);
@@ -67,7 +67,7 @@ public:
   Executor(const Executor &) = delete;
   Executor &operator=(const Executor &) = delete;
 
-  api::ServedModel &model() const { return *served; }
+  service::ServedModel &model() const { return *served; }
   const runtime::Session &session() const { return served->session(); }
 
   /// A number for the next request: hooks can be told before it is queued.
@@ -93,7 +93,7 @@ private:
   void ended();
   void runCallbacks();
 
-  std::shared_ptr<api::ServedModel> served;
+  std::shared_ptr<service::ServedModel> served;
   std::atomic<RequestId> nextId = 1;
   /// The engine's, while it is in a hook. Shared with hooks: the thread of a step that was given up
   /// goes on when the executor has gone.

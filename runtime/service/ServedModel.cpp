@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <ctime>
 
-namespace ingot::api {
+namespace ingot::service {
 
 /// What decides the bits of answers: the engine's table (which holds hashes of all segments) and
 /// the code that runs.
@@ -165,4 +165,4 @@ std::vector<std::shared_ptr<ServedModel>> ModelRegistry::all() const {
   return models;
 }
 
-} // namespace ingot::api
+} // namespace ingot::service

@@ -12,7 +12,7 @@
 #include <shared_mutex>
 #include <thread>
 
-namespace ingot::api {
+namespace ingot::service {
 
 /// What requests to a model may ask for.
 struct RequestRules {
@@ -27,7 +27,7 @@ struct ModelOptions {
   std::string alias; ///< a second name, where no other model has it
   std::string chatTemplate;                ///< source; empty: the engine's
   std::string toolFormat, reasoningFormat; ///< empty: what the template says
-  service::ServiceOptions service;
+  ServiceOptions service;
   RequestRules rules;
 };
 
@@ -45,7 +45,7 @@ public:
   const RequestRules &rules() const { return options.rules; }
   int64_t created() const { return since; }                ///< seconds of the epoch
   const std::string &fingerprint() const { return print; } ///< of engine and code: "fp_…"
-  service::Service &service() { return *serving; }
+  Service &service() { return *serving; }
   const runtime::Session &session() const { return serving->session(); }
   const text::Tokenizer *tokenizer() const { return session().tokenizer(); }
   const text::ChatTemplate *chatTemplate() const { return templated.get(); }
@@ -64,7 +64,7 @@ private:
   Result<const text::Vocabulary *> vocabulary();
 
   ModelOptions options;
-  std::unique_ptr<service::Service> serving;
+  std::unique_ptr<Service> serving;
   std::unique_ptr<text::ChatTemplate> templated;
   text::ChatTemplate::Options tokens;
   text::OutputFormat format;
@@ -101,4 +101,4 @@ private:
   std::shared_ptr<WorkQueue> ends;
 };
 
-} // namespace ingot::api
+} // namespace ingot::service

@@ -6,7 +6,7 @@
 #include <malloc.h>
 #endif
 
-namespace ingot::api {
+namespace ingot::service {
 
 namespace {
 
@@ -77,4 +77,4 @@ void WorkQueue::run(bool shortOnly) {
   }
 }
 
-} // namespace ingot::api
+} // namespace ingot::service

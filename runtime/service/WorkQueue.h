@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-namespace ingot::api {
+namespace ingot::service {
 
 class WorkQueue {
 public:
@@ -51,4 +51,4 @@ private:
   std::vector<std::thread> threads;
 };
 
-} // namespace ingot::api
+} // namespace ingot::service

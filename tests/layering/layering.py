@@ -1,6 +1,7 @@
 """The hard lines of the design (docs/working-agreement.md, "Borders"), looked at in sources and binaries.
 
-  layering.py --source FOLDER               includes of runtime/, compiler/import/ and tools/ingot/
+  layering.py --source FOLDER               what each room includes, and that CONTRIBUTING.md tells of all rooms
+  layering.py --table                       the table of rooms, as CONTRIBUTING.md has it
   layering.py --runtime-binary build/bin/ingot    links no LLVM, is small, and (--stripped) has no symbols
   layering.py --compiler-library libingot-compiler.so    links the shared MLIR and LLVM, holds no second copy
   layering.py --self-test                   every rule finds what it is for
@@ -15,24 +16,95 @@ import tempfile
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 LLVM = re.compile(r"^(llvm|llvm-c|mlir|mlir-c|lld|clang)/")
 
-# What each room must not include. compiler/import is a parser that needs no LLVM: it counts as
-# part of the runtime side.
-RULES = [
-    ("runtime", re.compile(r"^(dialects|passes|codegen|models|tools)/|^compiler/(?!import/)")),
-    ("compiler/import", re.compile(r"^(dialects|passes|codegen|models|tools)/|^compiler/(?!import/)")),
-    ("tools/ingot", re.compile(r"^(dialects|passes|codegen|models)/|^compiler/(?!import/)")),
+# Each room: what it holds, and which others its files may include, whose sub-rooms are meant as well. The first five are
+# for everybody. A room stands below all that it may include, so that there are no circles. MLIR and LLVM are for rooms
+# that say so.
+ROOMS = [
+    ("runtime/error", "how anything fails", ""),
+    ("runtime/schema", "the table of an engine file", ""),
+    ("runtime/formats", "numbers of weights and caches, and where they lie", ""),
+    ("runtime/abi", "what kernels and whoever calls them agree on", ""),
+    ("runtime/json", "JSON, written", ""),
+    ("runtime/kv", "what sequences keep from step to step", ""),
+    ("runtime/engine", "engine files: loading, verifying, inspecting", "runtime/kv"),
+    ("runtime/schedule", "which tokens a step has; the simulator", "runtime/kv"),
+    ("runtime/sample", "from logits to an id", ""),
+    ("runtime/text", "tokenizer, templates, grammars, readers of what a model writes", ""),
+    ("emulator", "CUDA kernels as host code: what they are compiled with, what runs them", ""),
+    ("runtime/device", "executors: CPUs, CUDA", "emulator runtime/engine runtime/kv"),
+    ("runtime/session", "one engine, loaded, for one thread",
+     "runtime/device runtime/engine runtime/kv runtime/sample runtime/schedule runtime/text"),
+    ("runtime/service", "a session for many callers, and its model's text",
+     "runtime/device runtime/engine runtime/session runtime/text"),
+    ("runtime/server", "HTTP, the protocols, logs and traces, the page",
+     "runtime/device runtime/engine runtime/service runtime/text"),
+    ("runtime/embed", "libingot: the C ABI", "runtime/engine runtime/service runtime/session runtime/text"),
+    ("dialects", "`lm`, `kernel`, `plan`: ops, types, verifiers, SPEC.md", "MLIR"),
+    ("passes", "one pass a file; `Pipelines.cpp` reads as prose", "MLIR dialects"),
+    ("codegen", "kernels to code; schedules", "MLIR dialects emulator"),
+    ("tools/options", "command lines", ""),
+    ("compiler/import", "GGUF and safetensors, weights as rows", ""),
+    ("compiler/text", "an engine's text, out of a checkpoint", "compiler/import runtime/text"),
+    ("models", "one small file per family of models", "MLIR compiler/import dialects"),
+    ("compiler/reference", "what `lm` means, in plain arithmetic", "MLIR compiler/import dialects"),
+    ("compiler/pack", "rows into the layouts of devices", "compiler/import"),
+    ("compiler/engine", "writes engine files; the cache of code", "runtime/engine"),
+    ("compiler/extend", "patterns and plugins of users", "MLIR passes"),
+    ("compiler/console", "what a compilation is told, and shows", "compiler/engine runtime/engine tools/options"),
+    ("compiler/targets", "devices: passes and code",
+     "MLIR codegen compiler/console compiler/engine dialects passes runtime/engine"),
+    ("compiler/driver", "a compilation, phase by phase",
+     "MLIR compiler dialects models passes runtime"),
+    ("tools/ingot", "`ingot`: thin mains; `measure/` has what measures", "compiler/import runtime tools/options"),
+    ("tools/mlir", "`ingot-opt` and MLIR's other tools", "MLIR compiler/targets dialects passes"),
 ]
+FOR_ALL = {"runtime/error", "runtime/schema", "runtime/formats", "runtime/abi", "runtime/json"}
+LIBRARIES = {"MLIR"}
 LARGEST_RUNTIME = 20_000_000  # bytes
 
 
+def inside(path, allowed):
+    return any(path.startswith(name + "/") for name in allowed)
+
+
+def wrong_rooms():
+    """The table itself: a room may include what stands above it, so that there are no circles."""
+    above = set()
+    for name, _, allowed in ROOMS:
+        for other in set(allowed.split()) - LIBRARIES:
+            if not any(known == other or known.startswith(other + "/") for known in above):
+                yield f"{name} may include {other}, which does not stand above it"
+        above.add(name)
+
+
 def wrong_includes(root):
-    for room, forbidden in RULES:
-        for path in sorted((root / room).rglob("*")):
-            if path.suffix not in (".h", ".cpp", ".inc") or not path.is_file():
+    rooms = {name: allowed.split() for name, _, allowed in ROOMS}
+    tops = {name.split("/")[0] for name in rooms}
+    for name, allowed in rooms.items():
+        free = FOR_ALL if name not in FOR_ALL else ()
+        for path in sorted((root / name).rglob("*")):
+            if path.suffix not in (".h", ".cpp", ".inc", ".cuh") or not path.is_file():
                 continue
-            for name in INCLUDE.findall(path.read_text(errors="replace")):
-                if LLVM.match(name) or forbidden.match(name):
-                    yield f"{path.relative_to(root)} includes {name}"
+            own = str(path.relative_to(root))
+            for included in INCLUDE.findall(path.read_text(errors="replace")):
+                if LLVM.match(included):
+                    if "MLIR" not in allowed:
+                        yield f"{own} includes {included}"
+                elif included.split("/")[0] in tops and "/" in included and not inside(included, [name, *allowed, *free]):
+                    yield f"{own} includes {included}"
+
+
+def table():
+    rows = ["| folder | holds | may include |", "|---|---|---|"]
+    for name, holds, allowed in ROOMS:
+        own = name.split("/")[0] + "/"
+        rows.append(f"| `{name}/` | {holds} | {', '.join(other.removeprefix(own) for other in allowed.split())} |")
+    return "\n".join(rows)
+
+
+def wrong_table(root):
+    if table() not in (root / "CONTRIBUTING.md").read_text():
+        yield "CONTRIBUTING.md has another table of rooms than `python3 tests/layering/layering.py --table` prints"
 
 
 def output(*command):
@@ -76,14 +148,16 @@ def self_test(compiler):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         plants = {
-            "runtime/a/A.h": '#include "llvm/ADT/SmallVector.h"\n',
-            "runtime/b/B.cpp": "  #  include <mlir/IR/Value.h>\n",
-            "runtime/c/C.cpp": '#include "compiler/engine/EngineWriter.h"\n',
+            "runtime/kv/A.h": '#include "llvm/ADT/SmallVector.h"\n',
+            "runtime/json/B.cpp": "  #  include <mlir/IR/Value.h>\n",
+            "runtime/engine/C.cpp": '#include "compiler/engine/EngineWriter.h"\n',
+            "passes/H.cpp": '#include "codegen/cuda/CudaCodegen.h"\n',
+            "runtime/session/I.h": '#include "runtime/server/api/Api.h"\n',
             "compiler/import/D.cpp": '#include "dialects/lm/LmOps.h"\n',
             "tools/ingot/E.cpp": '#include "passes/Passes.h"\n',
         }
         fine = {
-            "runtime/text/F.h": '#include "compiler/import/Checkpoint.h"\n#include <vector>\n// #include "llvm.h"\n',
+            "compiler/text/F.h": '#include "compiler/import/Checkpoint.h"\n#include <vector>\n// #include "llvm.h"\n',
             "passes/G.cpp": '#include "mlir/Pass/Pass.h"\n',
         }
         for name, text in {**plants, **fine}.items():
@@ -92,6 +166,7 @@ def self_test(compiler):
             path.write_text(text)
         found = [line.split()[0] for line in wrong_includes(root)]
         assert sorted(found) == sorted(plants), found
+        assert not list(wrong_rooms()), list(wrong_rooms())
 
         def build(name, source, *flags):
             path = root / name
@@ -118,12 +193,16 @@ def main():
     parser.add_argument("--compiler-library")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--compiler", default="c++", help="C++ compiler of the self-test")
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
+    if options.table:
+        print(table())
+        return 0
     wrong = []
     if options.self_test:
         self_test(options.compiler)
     if options.source:
-        wrong += wrong_includes(options.source)
+        wrong += [*wrong_rooms(), *wrong_includes(options.source), *wrong_table(options.source)]
     if options.runtime_binary:
         wrong += wrong_in_runtime(options.runtime_binary, options.stripped)
     if options.compiler_library:

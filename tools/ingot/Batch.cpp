@@ -132,8 +132,8 @@ private:
   Done done;
 };
 
-Result<std::shared_ptr<api::ServedModel>> openModel(const BatchOptions &options,
-                                                    const api::Post &post) {
+Result<std::shared_ptr<service::ServedModel>> openModel(const BatchOptions &options,
+                                                        const api::Post &post) {
   service::ServiceOptions service;
   // Who is too many is decided here, not there.
   service.queueRequests = service.queueTokens = int64_t(1) << 40;
@@ -159,7 +159,7 @@ private:
   BatchInput input;
   BatchOutput output;
   Loop loop;
-  std::shared_ptr<api::ServedModel> model;
+  std::shared_ptr<service::ServedModel> model;
   std::unique_ptr<api::Api> routes; ///< its threads end before the rest
   int64_t underWay = 0, mostUnderWay = 0;
   int64_t done = 0, failures = 0, skipped = 0;
@@ -174,7 +174,7 @@ Result<int> Batch::run() {
   if (!opened)
     return opened.error();
   model = std::move(*opened);
-  auto models = std::make_shared<api::ModelRegistry>();
+  auto models = std::make_shared<service::ModelRegistry>();
   models->add(model);
   routes = std::make_unique<api::Api>(models, api::ApiOptions{.version = INGOT_VERSION}, post);
   mostUnderWay = model->session().maxSeqs() + kReadAhead;

@@ -81,7 +81,7 @@ Result<std::vector<std::string>> readKeys(const ServeOptions &options) {
   return keys;
 }
 
-Result<std::shared_ptr<api::ServedModel>>
+Result<std::shared_ptr<service::ServedModel>>
 openModel(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
   EngineOptions engine = options.engine;
   engine.model = source.path;
@@ -131,7 +131,7 @@ Result<void> shareKv(const ServeOptions &options, std::vector<ModelSource> &sour
 }
 
 /// E0557 where what all models take does not fit what was free before; says the sum.
-Result<void> checkSum(const ServeOptions &options, const api::ModelRegistry &models,
+Result<void> checkSum(const ServeOptions &options, const service::ModelRegistry &models,
                       uint64_t available) {
   if (models.all().size() < 2)
     return {};
@@ -157,7 +157,7 @@ Result<void> checkSum(const ServeOptions &options, const api::ModelRegistry &mod
 }
 
 /// The next of the signals, or 0 as soon as a model has failed.
-int nextSignal(const sigset_t &signals, const api::ModelRegistry &models,
+int nextSignal(const sigset_t &signals, const service::ModelRegistry &models,
                std::shared_ptr<const Error> &failure) {
   constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 250'000'000};
   while (true) {
@@ -188,7 +188,7 @@ std::string connectionMetrics(const http::ServerStats &stats) {
 
 /// A model of a file whose every byte is as it was written. Weights are not looked at when an
 /// engine is opened; here there is time for that, since the old one serves meanwhile.
-Result<std::shared_ptr<api::ServedModel>>
+Result<std::shared_ptr<service::ServedModel>>
 openVerified(const ServeOptions &options, const ModelSource &source, const api::Post &post) {
   EngineOptions engine = options.engine;
   engine.model = source.path;
@@ -220,7 +220,7 @@ void renewAccess(const ServeOptions &options, const std::vector<std::string> &gi
 
 /// Opens what the files hold now; a file that cannot be opened leaves the old engine in place.
 void reload(const ServeOptions &options, const std::vector<ModelSource> &sources,
-            api::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
+            service::ModelRegistry &models, const api::Post &post, const ServerLog &log) {
   for (const ModelSource &source : sources) {
     auto model = openVerified(options, source, post);
     if (!model) {
@@ -267,7 +267,7 @@ Result<int> serve(ServeOptions options) {
   if (!server)
     return server.error();
   api::Post post = [&server](std::function<void()> work) { (*server)->post(std::move(work)); };
-  auto models = std::make_shared<api::ModelRegistry>();
+  auto models = std::make_shared<service::ModelRegistry>();
   const uint64_t available = cpu::availableMemory();
   if (auto shared = shareKv(options, sources); !shared)
     return shared.error();

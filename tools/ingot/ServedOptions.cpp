@@ -52,7 +52,7 @@ std::string fileStem(const std::string &path) {
   return (given.has_filename() ? given : given.parent_path()).stem().string();
 }
 
-Result<std::shared_ptr<api::ServedModel>>
+Result<std::shared_ptr<service::ServedModel>>
 ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOptions session,
                     service::ServiceOptions service) const {
   auto path = engine.enginePath();
@@ -61,7 +61,7 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
   auto opened = engine.open(*path, defaults(std::move(session)));
   if (!opened)
     return opened.error();
-  api::ModelOptions model;
+  service::ModelOptions model;
   model.name = std::move(name);
   model.alias = fileStem(engine.model);
   model.toolFormat = toolFormat;
@@ -74,7 +74,7 @@ ServedOptions::open(EngineOptions engine, std::string name, runtime::SessionOpti
   }
   model.rules = rules;
   model.service = std::move(service);
-  return api::ServedModel::create(std::move(*opened), std::move(model));
+  return service::ServedModel::create(std::move(*opened), std::move(model));
 }
 
 } // namespace ingot::cli

@@ -12,16 +12,16 @@ namespace ingot::cli {
 struct ServedOptions {
   std::string chatTemplate; ///< a file
   std::string toolFormat, reasoningFormat;
-  api::RequestRules rules;
+  service::RequestRules rules;
 
   void define(CommandLine &command, const char *group);
   /// Sequences, KV and swap memory of a server on top of `session`.
   static runtime::SessionOptions defaults(runtime::SessionOptions session);
   /// The model at engine.model. `session` and `service` hold what the command wants; sequences, KV
   /// and swap memory are filled in where the user gave none.
-  Result<std::shared_ptr<api::ServedModel>> open(EngineOptions engine, std::string name,
-                                                 runtime::SessionOptions session,
-                                                 service::ServiceOptions service) const;
+  Result<std::shared_ptr<service::ServedModel>> open(EngineOptions engine, std::string name,
+                                                     runtime::SessionOptions session,
+                                                     service::ServiceOptions service) const;
 };
 
 /// What a model's file is called, without what says its kind: "smollm2".

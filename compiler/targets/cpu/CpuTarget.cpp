@@ -37,6 +37,8 @@ public:
                               std::vector<SegmentSource> &segments) override {
     size_t codeBytes = 0;
     std::string tuned;
+    for (auto [kernel, fn] : llvm::zip_equal(table.kernels, kernels))
+      kernel->scratch_bytes = cpu::scratchBytes(fn);
     for (auto [level, rowsOfLevel] : llvm::zip_equal(options.targets, rows)) {
       const cpu::Isa &isa = *cpu::isaNamed(level);
       ScheduledKernels scheduled(kernels, isa, rowsOfLevel);

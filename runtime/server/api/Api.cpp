@@ -64,7 +64,7 @@ const char *methodName(std::string_view method) {
 
 } // namespace
 
-Api::Api(std::shared_ptr<ModelRegistry> served, ApiOptions given, Post runs)
+Api::Api(std::shared_ptr<service::ModelRegistry> served, ApiOptions given, Post runs)
     : models(std::move(served)), options(std::move(given)), post(std::move(runs)),
       readers(options.readers) {
   options.observers.push_back(counts);

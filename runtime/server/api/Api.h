@@ -11,8 +11,8 @@
 #pragma once
 
 #include "runtime/server/api/RouteTable.h"
-#include "runtime/service/WorkQueue.h"
 #include "runtime/server/observe/RouteCounts.h"
+#include "runtime/service/WorkQueue.h"
 
 namespace ingot::api {
 
@@ -29,7 +29,7 @@ struct ApiOptions {
 class Api {
 public:
   /// `post` runs work on the server's thread; models' dispatch must be the same.
-  Api(std::shared_ptr<ModelRegistry> models, ApiOptions options, Post post);
+  Api(std::shared_ptr<service::ModelRegistry> models, ApiOptions options, Post post);
 
   /// What http::Server calls.
   void handle(http::Request request, std::shared_ptr<http::Responder> responder);
@@ -44,14 +44,14 @@ private:
   void metrics(const http::Request &request, http::Responder &responder);
   std::shared_ptr<observe::RequestRecord> record(const http::Request &request) const;
 
-  std::shared_ptr<ModelRegistry> models;
+  std::shared_ptr<service::ModelRegistry> models;
   ApiOptions options;
   Post post;
   std::atomic<bool> draining = false;
   std::atomic<int> unplaced = 0; ///< requests under way that take no place in the queue
   std::shared_ptr<observe::RouteCounts> counts = std::make_shared<observe::RouteCounts>();
   std::shared_ptr<const observe::Observers> observers; ///< those given, and the counts
-  WorkQueue readers;                                   ///< last: its threads use the rest
+  service::WorkQueue readers;                          ///< last: its threads use the rest
 };
 
 } // namespace ingot::api

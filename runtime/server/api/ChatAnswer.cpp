@@ -5,7 +5,7 @@
 
 namespace ingot::api {
 
-void readTemplateFields(const Fields &body, const ServedModel &model, ChatInput &input) {
+void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input) {
   if (body.object("chat_template_kwargs"))
     input.templateVariables = body.json("chat_template_kwargs");
   if (body.has("documents") && !body.objects("documents", 0, kMostMessages).empty()) { // as vLLM
@@ -25,8 +25,8 @@ void readTemplateFields(const Fields &body, const ServedModel &model, ChatInput 
 }
 
 /// The template of a chat: the request's own, or the model's.
-static Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const ServedModel &model,
-                                                                    const ChatInput &input) {
+static Result<std::shared_ptr<const text::ChatTemplate>>
+templateOf(const service::ServedModel &model, const ChatInput &input) {
   if (!input.ownTemplate.empty()) {
     auto parsed = text::ChatTemplate::parse(input.ownTemplate);
     if (!parsed)
@@ -56,7 +56,7 @@ struct Rendering {
 };
 } // namespace
 
-static Result<Rendering> renderingOf(const ServedModel &model, const ChatInput &input) {
+static Result<Rendering> renderingOf(const service::ServedModel &model, const ChatInput &input) {
   auto found = templateOf(model, input);
   if (!found)
     return found.error();
@@ -76,15 +76,15 @@ static Result<Rendering> renderingOf(const ServedModel &model, const ChatInput &
   return made;
 }
 
-Result<std::string> renderChat(const ServedModel &model, const ChatInput &input) {
+Result<std::string> renderChat(const service::ServedModel &model, const ChatInput &input) {
   auto made = renderingOf(model, input);
   if (!made)
     return made.error();
   return made->own->render(made->messages, made->options);
 }
 
-Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input,
-                                               bool toFit) {
+Result<text::ChatTemplate::Encoded> encodeChat(const service::ServedModel &model,
+                                               const ChatInput &input, bool toFit) {
   auto made = renderingOf(model, input);
   if (!made)
     return made.error();
@@ -108,7 +108,7 @@ Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const C
 /// The grammar that a request asks for. JSON may come after reasoning, if the model reasons; the
 /// other kinds are of the whole answer, and leave no room for it.
 static Outcome<std::shared_ptr<const text::Grammar>>
-grammarOf(ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
+grammarOf(service::ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
   using text::GrammarKind;
   const bool json = asked.kind == GrammarKind::JsonObject || asked.kind == GrammarKind::JsonSchema;
   if (json && !format.reasoning.empty()) {
@@ -122,7 +122,7 @@ grammarOf(ServedModel &model, AskedGrammar asked, text::OutputFormat &format) {
 }
 
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input) {
-  ServedModel &model = *generation.model;
+  service::ServedModel &model = *generation.model;
   auto encoded = encodeChat(model, input, /*toFit=*/generation.keepPrompt < 0);
   if (!encoded)
     return apiError(encoded.error(), "messages");

@@ -25,14 +25,14 @@ struct ChatInput {
 };
 
 /// chat_template, chat_template_kwargs, documents, add_generation_prompt, continue_final_message.
-void readTemplateFields(const Fields &body, const ServedModel &model, ChatInput &input);
+void readTemplateFields(const Fields &body, const service::ServedModel &model, ChatInput &input);
 
 /// The prompt as text. E0521 if the model has no chat template.
-Result<std::string> renderChat(const ServedModel &model, const ChatInput &input);
+Result<std::string> renderChat(const service::ServedModel &model, const ChatInput &input);
 /// And as ids. Control tokens that messages hold are text, unless the server trusts them. `toFit`:
 /// E0505 where they are more than the context, which shows early (Session::encodeToFit).
-Result<text::ChatTemplate::Encoded> encodeChat(const ServedModel &model, const ChatInput &input,
-                                               bool toFit);
+Result<text::ChatTemplate::Encoded> encodeChat(const service::ServedModel &model,
+                                               const ChatInput &input, bool toFit);
 
 /// A chat that is ready to be answered.
 struct ChatPrompt {

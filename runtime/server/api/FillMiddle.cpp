@@ -22,7 +22,7 @@ constexpr MiddleMarks kMiddleMarks[] = {
 
 } // namespace
 
-bool fillsMiddle(const ServedModel &model) {
+bool fillsMiddle(const service::ServedModel &model) {
   const text::Tokenizer *tokenizer = model.tokenizer();
   return tokenizer && std::ranges::any_of(kMiddleMarks, [&](const MiddleMarks &marks) {
            return tokenizer->idOf(marks.prefix) && tokenizer->idOf(marks.suffix) &&
@@ -30,8 +30,8 @@ bool fillsMiddle(const ServedModel &model) {
          });
 }
 
-Result<std::vector<int32_t>> fillInTheMiddle(const ServedModel &model, std::string_view prefix,
-                                             std::string_view suffix) {
+Result<std::vector<int32_t>> fillInTheMiddle(const service::ServedModel &model,
+                                             std::string_view prefix, std::string_view suffix) {
   const text::Tokenizer &tokenizer = *model.tokenizer();
   for (const MiddleMarks &marks : kMiddleMarks) {
     auto before = tokenizer.idOf(marks.prefix), after = tokenizer.idOf(marks.suffix),

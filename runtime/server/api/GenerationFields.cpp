@@ -12,17 +12,17 @@ namespace ingot::api {
 
 namespace dom = simdjson::dom;
 
-ApiError unknownModel(const ModelRegistry &models) {
+ApiError unknownModel(const service::ModelRegistry &models) {
   std::string list;
   for (const auto &one : models.all())
     list += (list.empty() ? "" : ", ") + one->name();
   return {404, "there is no model of that name; there is " + list, "model", "model_not_found"};
 }
 
-std::optional<std::shared_ptr<ServedModel>> readModel(const Fields &body,
-                                                      const ModelRegistry &models,
-                                                      std::optional<ApiError> &notFound,
-                                                      std::string_view field) {
+std::optional<std::shared_ptr<service::ServedModel>> readModel(const Fields &body,
+                                                               const service::ModelRegistry &models,
+                                                               std::optional<ApiError> &notFound,
+                                                               std::string_view field) {
   auto name = body.text(field, 1 << 10);
   auto model = models.find(name.value_or(""));
   constexpr std::string_view kTag = ":latest"; // Ollama's clients put it behind every name
@@ -243,7 +243,7 @@ void readPromptLogprobs(const Fields &body, Generation &out) {
   out.request.promptLogprobs = int32_t(*top);
 }
 
-std::string promptLogprobsJson(const ServedModel &model,
+std::string promptLogprobsJson(const service::ServedModel &model,
                                const std::vector<runtime::PromptScore> &scores) {
   runtime::JsonText json;
   json.open('[').raw("null");
@@ -367,7 +367,7 @@ std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
   return std::nullopt;
 }
 
-Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
+Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(service::ServedModel &model,
                                                              const AskedGrammar &asked) {
   auto grammar = model.grammar(asked.kind, asked.source);
   if (grammar)

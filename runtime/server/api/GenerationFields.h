@@ -6,8 +6,8 @@
 #pragma once
 
 #include "runtime/server/api/Fields.h"
-#include "runtime/service/ServedModel.h"
 #include "runtime/server/observe/RequestRecord.h"
+#include "runtime/service/ServedModel.h"
 
 #include <memory>
 #include <optional>
@@ -20,7 +20,7 @@ constexpr size_t kMostStops = 64, // editors give the marks of their templates
 
 /// One request, read and checked but for the length of its prompt.
 struct Generation {
-  std::shared_ptr<ServedModel> model;
+  std::shared_ptr<service::ServedModel> model;
   runtime::Request request;
   int32_t choices = 1;
   bool stream = false;
@@ -34,12 +34,12 @@ struct Generation {
 };
 
 /// 404 that lists the models.
-ApiError unknownModel(const ModelRegistry &models);
+ApiError unknownModel(const service::ModelRegistry &models);
 /// The model that "model" names, or the field that does. 404 if there is none.
-std::optional<std::shared_ptr<ServedModel>> readModel(const Fields &body,
-                                                      const ModelRegistry &models,
-                                                      std::optional<ApiError> &notFound,
-                                                      std::string_view field = "model");
+std::optional<std::shared_ptr<service::ServedModel>> readModel(const Fields &body,
+                                                               const service::ModelRegistry &models,
+                                                               std::optional<ApiError> &notFound,
+                                                               std::string_view field = "model");
 
 /// temperature … logit_bias, stop, seed, n, max_tokens, stream; defaults are the engine's own.
 /// `maxTokens`: the names that may hold the most new tokens.
@@ -49,7 +49,7 @@ void readGeneration(const Fields &body, Generation &out,
 /// "prompt_logprobs", of the routes that write them (promptLogprobsJson).
 void readPromptLogprobs(const Fields &body, Generation &out);
 /// vLLM's list of them: null, then {"ID":{"logprob","rank","decoded_token"}} for each id.
-std::string promptLogprobsJson(const ServedModel &model,
+std::string promptLogprobsJson(const service::ServedModel &model,
                                const std::vector<runtime::PromptScore> &scores);
 /// The most new tokens as Ollama and llama.cpp have it: no more than the context leaves.
 void takeWhatFits(Generation &generation, size_t promptIds);
@@ -74,7 +74,7 @@ std::optional<AskedGrammar> readGrammar(const Fields &body);
 std::optional<ApiError> takeGrammar(const std::optional<AskedGrammar> &asked,
                                     Generation &generation);
 /// Compiles it; errors name the field.
-Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(ServedModel &model,
+Outcome<std::shared_ptr<const text::Grammar>> compileGrammar(service::ServedModel &model,
                                                              const AskedGrammar &asked);
 
 } // namespace ingot::api

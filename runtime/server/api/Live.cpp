@@ -52,7 +52,7 @@ void requests(JsonText &json, const std::vector<RequestView> &all) {
   json.close().key("requests_left_out").value(all.size() - shown);
 }
 
-void modelReport(JsonText &json, ServedModel &model) {
+void modelReport(JsonText &json, service::ServedModel &model) {
   const runtime::Session &session = model.session();
   const service::Measurements now = model.service().metrics().read();
   json.open('{').key("name").value(model.name());
@@ -94,7 +94,8 @@ std::optional<ApiError> cancelRequest(Call &call) {
   return std::nullopt;
 }
 
-std::string liveReport(const ModelRegistry &models, std::string_view version, bool draining) {
+std::string liveReport(const service::ModelRegistry &models, std::string_view version,
+                       bool draining) {
   JsonText json;
   json.open('{').key("version").value(version);
   json.key("clock_s").value(double(runtime::nowNanoseconds()) * 1e-9);

@@ -23,7 +23,7 @@ std::string timeText(int64_t seconds) {
   return text;
 }
 
-static void modelJson(JsonText &json, const ServedModel &model, bool anthropic) {
+static void modelJson(JsonText &json, const service::ServedModel &model, bool anthropic) {
   json.open('{');
   if (anthropic) {
     json.key("type").value("model").key("id").value(model.name());

@@ -26,7 +26,7 @@ using Kind = text::OutputPiece::Kind;
 
 constexpr size_t kMostInputs = 2048;
 
-JsonText headOf(const ServedModel &model) {
+JsonText headOf(const service::ServedModel &model) {
   JsonText json;
   json.open('{')
       .key("model")
@@ -188,7 +188,7 @@ bool isNothing(const Fields &body, std::string_view name) {
   return !value || (!value->get(list) && list.size() == 0) || (!value->get(text) && text.empty());
 }
 
-void details(JsonText &json, const ServedModel &model) {
+void details(JsonText &json, const service::ServedModel &model) {
   const auto *table = model.session().engine().table().model();
   json.key("details").open('{').key("parent_model").value("").key("format").value("ingot");
   json.key("family").value(table->family()->str()).key("families").open('[');
@@ -198,7 +198,7 @@ void details(JsonText &json, const ServedModel &model) {
   json.key("parameter_size").value(size).key("quantization_level").value("").close();
 }
 
-void entry(JsonText &json, const ServedModel &model) {
+void entry(JsonText &json, const service::ServedModel &model) {
   const uint64_t bytes = model.session().engine().fileBytes();
   json.open('{').key("name").value(model.name()).key("model").value(model.name());
   json.key("modified_at").value(timeText(model.created())).key("size").value(bytes);
@@ -268,7 +268,7 @@ std::optional<ApiError> ollamaGenerate(Call &call) {
   if (!call.document.error() && isNothing(body, "prompt"))
     return loaded(call, "response", R"("")");
   Generation &generation = call.generation;
-  ServedModel &model = *generation.model;
+  service::ServedModel &model = *generation.model;
   ChatInput input;
   readOptions(body, generation, input);
   const std::string text(body.text("prompt", kMostContentBytes).value_or(""));
@@ -341,7 +341,7 @@ std::optional<ApiError> ollamaEmbed(Call &call) {
 std::optional<ApiError> ollamaShow(Call &call) {
   if (call.document.error())
     return call.document.error();
-  const ServedModel &model = *call.generation.model;
+  const service::ServedModel &model = *call.generation.model;
   const auto *table = model.session().engine().table().model();
   const std::string family = table->family()->str();
   JsonText json;

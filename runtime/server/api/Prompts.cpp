@@ -3,7 +3,7 @@
 
 namespace ingot::api {
 
-bool readPrompts(const Fields &body, std::string_view name, const ServedModel &model,
+bool readPrompts(const Fields &body, std::string_view name, const service::ServedModel &model,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
                  size_t most) {
   body.require(name);

@@ -11,7 +11,7 @@ constexpr size_t kMostCountedBytes = 1 << 20; ///< that are told as ids, or coun
 
 /// A field that holds a text or a list of ids, or a list of up to `most` of either. One of
 /// `prompts` and `texts` is filled; false: neither, and the document has the error.
-bool readPrompts(const Fields &body, std::string_view name, const ServedModel &model,
+bool readPrompts(const Fields &body, std::string_view name, const service::ServedModel &model,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
                  size_t most);
 

@@ -33,7 +33,7 @@ std::span<const PostRoute> postRoutes();
 /// What a GET may look at.
 struct Looked {
   const http::Request &request;
-  ModelRegistry &models;
+  service::ModelRegistry &models;
   const std::string &version;
 };
 /// A route that is answered at once, on the server's thread.

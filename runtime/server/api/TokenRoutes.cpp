@@ -8,13 +8,13 @@ namespace ingot::api {
 
 using runtime::JsonText;
 
-static std::optional<ApiError> needTokenizer(const ServedModel &model) {
+static std::optional<ApiError> needTokenizer(const service::ServedModel &model) {
   if (model.tokenizer())
     return std::nullopt;
   return ApiError{400, "this engine has no tokenizer", "model", "E0520"};
 }
 
-static ChatInput readChat(const Fields &body, const ServedModel &model) {
+static ChatInput readChat(const Fields &body, const service::ServedModel &model) {
   ChatInput input;
   input.messages = readMessages(body, input.toolMessages);
   input.tools = readTools(body);
@@ -26,7 +26,7 @@ static ChatInput readChat(const Fields &body, const ServedModel &model) {
 /// "content" is taken for "prompt".
 std::optional<ApiError> tokenize(Call &call) {
   const Fields &body = *call.body;
-  const ServedModel &model = *call.generation.model;
+  const service::ServedModel &model = *call.generation.model;
   if (auto error = needTokenizer(model))
     return error;
   Result<std::string> text = std::string();
@@ -77,7 +77,7 @@ std::optional<ApiError> tokenize(Call &call) {
 }
 
 std::optional<ApiError> detokenize(Call &call) {
-  const ServedModel &model = *call.generation.model;
+  const service::ServedModel &model = *call.generation.model;
   if (auto error = needTokenizer(model))
     return error;
   call.body->require("tokens");

@@ -60,12 +60,12 @@ protected:
   /// Serves one model, "m".
   void serve(const runtime::SessionOptions &session, const std::string &chatTemplate,
              double stepLimit = 0) {
-    api::ModelOptions model;
+    service::ModelOptions model;
     model.name = "m";
     model.chatTemplate = chatTemplate;
     model.service.dispatch = [this](std::function<void()> work) { thread.push(std::move(work)); };
     model.service.stepLimit = stepLimit;
-    auto made = api::ServedModel::create(open(session), model);
+    auto made = service::ServedModel::create(open(session), model);
     ASSERT_TRUE(made) << made.error().format();
     (*made)->prepareGrammars();
     models->add(std::move(*made));
@@ -108,8 +108,8 @@ protected:
                              : simdjson::minify(found);
   }
 
-  std::shared_ptr<api::ModelRegistry> models = std::make_shared<api::ModelRegistry>();
-  api::WorkQueue thread{1};
+  std::shared_ptr<service::ModelRegistry> models = std::make_shared<service::ModelRegistry>();
+  service::WorkQueue thread{1};
   std::unique_ptr<api::Api> routes;
   simdjson::dom::parser parser;
 };

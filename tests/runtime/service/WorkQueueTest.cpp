@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-using namespace ingot::api;
+using namespace ingot::service;
 using namespace std::chrono_literals;
 
 namespace {
