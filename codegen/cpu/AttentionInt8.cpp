@@ -299,8 +299,7 @@ private:
   }
   Value dot(Value sum, const Bytes &unsignedBytes, const Bytes &signedBytes) {
     if (k.isa.dot == DotKind::Vpdpbusd)
-      return k.intrinsic("llvm.x86.avx512.vpdpbusd.512", k.i32s,
-                         {sum, unsignedBytes.all, signedBytes.all});
+      return k.dotU8S8(sum, unsignedBytes.all, signedBytes.all);
     for (auto [a, b] : {std::pair{unsignedBytes.even, signedBytes.even},
                         std::pair{unsignedBytes.odd, signedBytes.odd}})
       sum = k.add(sum, k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {a, b}));

@@ -3,8 +3,13 @@
 
 using namespace ingot::cpu;
 
+std::span<const Isa *const> ingot::cpu::allIsas() {
+  static constexpr const Isa *all[] = {&kAvx2, &kAvxVnni, &kAvx512Vnni, &kAvx512};
+  return all;
+}
+
 const Isa *ingot::cpu::isaNamed(std::string_view name) {
-  for (const Isa *isa : {&kAvx2, &kAvx512})
+  for (const Isa *isa : allIsas())
     if (isa->name == name)
       return isa;
   return nullptr;

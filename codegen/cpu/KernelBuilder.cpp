@@ -10,6 +10,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
@@ -244,6 +246,59 @@ KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values
       [&](OpBuilder &, Location) { scf::YieldOp::create(b, no()); });
   return Values(op.getResults());
 }
+Value KernelBuilder::dotU8S8(Value sum, Value unsignedBytes, Value signedBytes) {
+  assert(isa.dot == DotKind::Vpdpbusd);
+  if (!isa.writtenOut)
+    return intrinsic(lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256",
+                     i32s, {sum, unsignedBytes, signedBytes});
+  for (int64_t byte = 0; byte < 4; ++byte) {
+    llvm::SmallVector<int64_t> each;
+    for (int64_t i = 0; i < lanes; ++i)
+      each.push_back(4 * i + byte);
+    Value u = vector::ShuffleOp::create(b, unsignedBytes, unsignedBytes, each);
+    Value s = vector::ShuffleOp::create(b, signedBytes, signedBytes, each);
+    sum = add(sum, mul(widenUnsigned(u, i32s), widen(s, i32s)));
+  }
+  return sum;
+}
+
+Value KernelBuilder::toNearestInts(Value v) {
+  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is there
+    llvm::SmallVector<int64_t> all(lanes);
+    std::iota(all.begin(), all.end(), 0);
+    Value halves[2];
+    for (int half : {0, 1})
+      halves[half] = intrinsic("llvm.x86.avx.cvt.ps2dq.256", vec(i32, 8), slice(v, 8 * half, 8));
+    return vector::ShuffleOp::create(b, halves[0], halves[1], all);
+  }
+  if (lanes == 8)
+    return intrinsic("llvm.x86.avx.cvt.ps2dq.256", i32s, v);
+  Value zeros = splatInt(i32s, 0), every = integer(i16, -1), nearest = integer(i32, 8);
+  return intrinsic("llvm.x86.avx512.mask.cvtps2dq.512", i32s, {v, zeros, every, nearest});
+}
+
+Value KernelBuilder::packToBytes(ValueRange four) {
+  assert(four.size() == 4 && "a register of bytes");
+  if (isa.writtenOut && lanes == 16) {
+    llvm::SmallVector<int64_t> pairs(2 * lanes), order;
+    std::iota(pairs.begin(), pairs.end(), 0);
+    for (int64_t lane = 0; lane < lanes; lane += 4)
+      for (int64_t part = 0; part < 4; ++part)
+        for (int64_t i = 0; i < 4; ++i)
+          order.push_back(part * lanes + lane + i);
+    Value low = vector::ShuffleOp::create(b, four[0], four[1], pairs);
+    Value high = vector::ShuffleOp::create(b, four[2], four[3], pairs);
+    return narrow(vector::ShuffleOp::create(b, low, high, order), vec(i8, 4 * lanes));
+  }
+  llvm::StringRef toHalves =
+                      lanes == 16 ? "llvm.x86.avx512.packusdw.512" : "llvm.x86.avx2.packusdw",
+                  toBytes = lanes == 16 ? "llvm.x86.avx512.packuswb.512" : "llvm.x86.avx2.packuswb";
+  VectorType halves = vec(i16, 2 * lanes), bytes = vec(i8, 4 * lanes);
+  return intrinsic(toBytes, bytes,
+                   {intrinsic(toHalves, halves, {four[0], four[1]}),
+                    intrinsic(toHalves, halves, {four[2], four[3]})});
+}
+
 Value KernelBuilder::intrinsic(StringRef name, Type result, ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
 }

@@ -114,6 +114,18 @@ public:
   Value lane(Value v, int64_t index);
   Value slice(Value v, int64_t from, int64_t count);
 
+  //===--- Instructions of a level -------------------------------------------===//
+  //
+  // Written out in plain arithmetic where isa.writtenOut asks for it: the same bits.
+
+  /// Lane by lane: sum + the products of four u8 with four s8 (vpdpbusd).
+  Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
+  /// f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
+  Value toNearestInts(Value v);
+  /// Four registers of integers from 0 to 255 to one of bytes, each 16 bytes from the same lanes of
+  /// the four in turn (vpackusdw, vpackuswb).
+  Value packToBytes(mlir::ValueRange four);
+
   //===--- Memory -----------------------------------------------------------===//
 
   Value at(Value base, Value byte);

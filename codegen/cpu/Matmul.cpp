@@ -70,7 +70,10 @@ int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
     return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
            MatmulKeys::scratchBytes(op) + PlaneScreen::scratchBytes(op);
   };
-  return std::max(at(kAvx2), at(kAvx512));
+  int64_t most = 0;
+  for (const Isa *isa : allIsas())
+    most = std::max(most, at(*isa));
+  return most;
 }
 
 namespace {

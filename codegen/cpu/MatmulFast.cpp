@@ -237,10 +237,7 @@ private:
 
   void addProducts(Dot &dot, const StepCodes &q, Value x) {
     if (k.isa.dot == DotKind::Vpdpbusd) {
-      StringRef name =
-          k.lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256";
-      dot.total =
-          k.intrinsic(name, k.i32s, {dot.total ? dot.total : k.splatInt(k.i32s, 0), q.bytes, x});
+      dot.total = k.dotU8S8(dot.total ? dot.total : k.splatInt(k.i32s, 0), q.bytes, x);
       return;
     }
     if (q.sign)

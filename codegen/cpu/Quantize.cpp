@@ -52,14 +52,6 @@ static Value largestOfEach(KernelBuilder &k, SmallVector<Value> vectors) {
   return vectors[0];
 }
 
-/// To the nearest integer, ties to even: vcvtps2dq in the default rounding mode.
-static Value roundToInts(KernelBuilder &k, Value v) {
-  if (k.lanes == 8)
-    return k.intrinsic("llvm.x86.avx.cvt.ps2dq.256", k.i32s, v);
-  Value zeros = k.splatInt(k.i32s, 0), all = k.integer(k.i16, -1), nearest = k.integer(k.i32, 8);
-  return k.intrinsic("llvm.x86.avx512.mask.cvtps2dq.512", k.i32s, {v, zeros, all, nearest});
-}
-
 static Value concatenate(KernelBuilder &k, SmallVector<Value> parts) {
   while (parts.size() > 1) {
     SmallVector<Value> joined;
@@ -108,7 +100,7 @@ std::pair<Value, Value> scalesOf(KernelBuilder &k, Value amax, double most = 127
 Group quantize(KernelBuilder &k, ArrayRef<Value> values, Value scale, Value factor) {
   Group group{{}, scale, factor};
   for (Value v : values)
-    group.codes.push_back(roundToInts(k, k.fmul(v, factor)));
+    group.codes.push_back(k.toNearestInts(k.fmul(v, factor)));
   return group;
 }
 
@@ -124,7 +116,7 @@ KernelBuilder::Values quantizeRest(KernelBuilder &k, ArrayRef<Value> values, con
   KernelBuilder::Values codes;
   for (auto [v, high] : llvm::zip_equal(values, group.codes)) {
     Value rest = k.fmul(k.fma(k.toFloat(high), negScale, v), group.factor); // within +-1/2
-    Value rounded = roundToInts(k, k.fmul(rest, k.splat(256)));
+    Value rounded = k.toNearestInts(k.fmul(rest, k.splat(256)));
     Value bounded =
         k.minSigned(k.maxSigned(rounded, k.splatInt(k.i32s, -127)), k.splatInt(k.i32s, 127));
     // Beside an infinity all is NaN here: 0, as the first plane has it.
@@ -193,7 +185,7 @@ void ingot::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value 
 Value ingot::cpu::roundToIntegers(KernelBuilder &k, Value sixteen) {
   SmallVector<Value> rounded;
   for (Value v : registersOf(k, sixteen))
-    rounded.push_back(roundToInts(k, v));
+    rounded.push_back(k.toNearestInts(v));
   return concatenate(k, std::move(rounded));
 }
 
@@ -216,7 +208,7 @@ QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> six
   Value factor = k.broadcast(k.f32s, inverse);
   KernelBuilder::Values rounded;
   for (Value v : registers)
-    rounded.push_back(roundToInts(k, k.fmul(v, factor)));
+    rounded.push_back(k.toNearestInts(k.fmul(v, factor)));
   for (size_t at = 0, step = kRowLanes / k.lanes; at < rounded.size(); at += step)
     result.codes.push_back(
         concatenate(k, SmallVector<Value>(rounded.begin() + at, rounded.begin() + at + step)));
@@ -226,12 +218,6 @@ QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> six
 Value ingot::cpu::roundToBytes(KernelBuilder &k, ArrayRef<Value> sixteens) {
   KernelBuilder::Values words;
   for (Value v : registersOf(k, sixteens))
-    words.push_back(roundToInts(k, v));
-  StringRef toHalves = k.lanes == 16 ? "llvm.x86.avx512.packusdw.512" : "llvm.x86.avx2.packusdw",
-            toBytes = k.lanes == 16 ? "llvm.x86.avx512.packuswb.512" : "llvm.x86.avx2.packuswb";
-  VectorType halves = k.vec(k.i16, 2 * k.lanes), bytes = k.vec(k.i8, 4 * k.lanes);
-  assert(words.size() == 4 && "a register of bytes");
-  return k.intrinsic(toBytes, bytes,
-                     {k.intrinsic(toHalves, halves, {words[0], words[1]}),
-                      k.intrinsic(toHalves, halves, {words[2], words[3]})});
+    words.push_back(k.toNearestInts(v));
+  return k.packToBytes(words);
 }

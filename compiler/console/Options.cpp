@@ -1,5 +1,7 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/console/Options.h"
+#include "runtime/engine/GpuTarget.h"
+#include "runtime/engine/Isa.h"
 #include "runtime/error/Suggest.h"
 #include "runtime/formats/KvFormat.h"
 #include "tools/options/CommandLine.h"
@@ -16,34 +18,48 @@ static Error usage(std::string code, std::string what, std::string why, std::str
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
 }
 
-constexpr const char *kGpuArchitectures[] = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+/// "cpu": the levels of an engine that goes to many machines, of which each runs one of the two.
+constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512};
 
-/// "cpu" is both levels, "cuda" every architecture and PTX for those that are not known yet.
+/// "cuda:sm_80, sm_89, …", with what separates them.
+static std::string architectureNames(const char *separator) {
+  std::string names;
+  for (const runtime::GpuArch &arch : runtime::gpuArchitectures())
+    names += (names.empty() ? "" : separator) + std::string(arch.name);
+  return names;
+}
+
+/// "cpu:avx2, cpu:avxvnni, …"
+static std::string levelTargets() {
+  std::string names;
+  for (runtime::IsaLevel level : runtime::isaLevels())
+    names += (names.empty() ? "" : ", ") + std::string(isaTarget(level));
+  return names;
+}
+
+/// "cuda" is every architecture and PTX for those that are not known yet.
 static Result<void> addTarget(const std::string &target, CompileOptions &options) {
   std::vector<std::string> levels, gpus;
-  bool known = true;
   if (target == "cpu")
-    levels = {"avx2", "avx512"};
-  else if (target == "cpu:avx2" || target == "cpu:avx512")
-    levels = {target.substr(4)};
-  else if (target == "cuda:compute_80")
-    gpus = {target};
-  else
-    known = false;
-  for (std::string architecture : kGpuArchitectures) {
-    if (target == "cuda" || target == "cuda:" + architecture)
-      gpus.push_back("cuda:" + architecture);
-    if (target == "cuda-emulator:" + architecture)
+    for (runtime::IsaLevel level : kPortable)
+      levels.emplace_back(isaName(level));
+  for (runtime::IsaLevel level : runtime::isaLevels())
+    if (target == isaTarget(level))
+      levels.emplace_back(isaName(level));
+  for (const runtime::GpuArch &arch : runtime::gpuArchitectures()) {
+    const std::string name = "cuda:" + std::string(arch.name);
+    if (target == "cuda" || target == name)
+      gpus.push_back(name);
+    if (target == "cuda-emulator:" + std::string(arch.name))
       gpus.push_back(target);
   }
-  if (target == "cuda")
-    gpus.push_back("cuda:compute_80");
-  if (!known && gpus.empty())
-    return usage(
-        "E0402", "unknown target '" + target + "'",
-        "targets are cpu, cpu:avx2, cpu:avx512; cuda, cuda:sm_80, sm_89, sm_90a, sm_100a, sm_120a, compute_80 (PTX); "
-        "cuda-emulator:sm_90a",
-        "--target cpu");
+  if (target == "cuda" || target == runtime::kPtxTarget)
+    gpus.emplace_back(runtime::kPtxTarget);
+  if (levels.empty() && gpus.empty())
+    return usage("E0402", "unknown target '" + target + "'",
+                 "targets are cpu, " + levelTargets() + "; cuda, cuda:" + architectureNames(", ") +
+                     ", compute_80 (PTX); cuda-emulator:sm_90a",
+                 "--target cpu");
   auto add = [](std::vector<std::string> &to, const std::vector<std::string> &from) {
     to.insert(to.end(), from.begin(), from.end());
     std::sort(to.begin(), to.end()); // the same engine, whatever the order of flags
@@ -160,10 +176,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
       .required();
   command.option("-o,--output", o.output, "the engine to write");
   command
-      .option(
-          "--target", targets,
-          "cpu (both levels), cpu:avx2, cpu:avx512, cuda:sm_80|sm_89|sm_90a|sm_100a|sm_120a, cuda (all of them), "
-          "cuda-emulator:sm_90a; may be repeated")
+      .option("--target", targets,
+              "cpu (avx2 and avx512), " + levelTargets() + "; cuda:" + architectureNames("|") +
+                  ", cuda (all of them); cuda-emulator:sm_90a; may be repeated")
       .typeName("T");
   command.option("--quantize", quantize,
                  "floating weights become int8, int4-g32, int4-g64, int4-g128 or fp8");

@@ -26,7 +26,9 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc,
       .required();
   command.option("-o,--output", o.output, "the file of rows to write (default: standard output)");
   command.option("--isa", isa, "the level to tune (default: the best of this machine)")
-      .oneOf({"avx2", "avx512"});
+      .check([](const std::string &level) {
+        return runtime::isaNamed(level) ? "" : "levels are " + runtime::isaNames("and");
+      });
   command.option("--seconds", o.tuneSeconds, "how long to measure, about (default: 60)")
       .range(0.1, 86400.0);
   command
@@ -48,7 +50,8 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc,
   o.quantize = quantize;
   o.exact = precision == "exact";
   o.kv = o.exact ? "f32" : "f16";
-  o.targets = {!isa.empty() ? isa : runtime::hostCpu().avx512 ? "avx512" : "avx2"};
+  const auto best = runtime::hostCpu().best().value_or(runtime::IsaLevel::Avx2);
+  o.targets = {!isa.empty() ? isa : std::string(isaName(best))};
   for (WeightOrigin origin : {WeightOrigin::Random, WeightOrigin::Seed})
     if (weights == weightOriginName(origin))
       o.weights = origin;

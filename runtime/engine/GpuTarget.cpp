@@ -12,6 +12,20 @@ static bool take(std::string_view &text, std::string_view prefix) {
   return true;
 }
 
+static constexpr GpuArch kArchitectures[] = {
+    {"sm_80", false}, {"sm_89", false}, {"sm_90a", true}, {"sm_100a", false}, {"sm_120a", false},
+};
+
+std::span<const GpuArch> gpuArchitectures() { return kArchitectures; }
+
+const GpuArch *gpuArchOf(std::string_view target) {
+  for (const GpuArch &arch : kArchitectures)
+    if (target.ends_with(arch.name) && target.size() > arch.name.size() &&
+        target[target.size() - arch.name.size() - 1] == ':')
+      return &arch;
+  return nullptr;
+}
+
 std::optional<GpuTarget> gpuTargetNamed(std::string_view name) {
   GpuTarget target{};
   if (take(name, "cuda:sm_"))

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,19 @@ struct GpuTarget {
   /// A GPU of capability `gpu` can run it. The emulator runs anywhere.
   bool runsOn(ComputeCapability gpu) const;
 };
+
+/// An architecture that kernels are compiled for.
+struct GpuArch {
+  std::string_view name; ///< "sm_90a"
+  bool wgmma;            ///< has the products of warp groups
+};
+
+/// All of them, by age. A new one is a row here and one in GpuMachine.cpp.
+std::span<const GpuArch> gpuArchitectures();
+/// PTX of this is for those that are not in the list.
+constexpr std::string_view kPtxTarget = "cuda:compute_80";
+/// Of "cuda:sm_90a" and "cuda-emulator:sm_90a" alike; null for PTX and for what is not in the list.
+const GpuArch *gpuArchOf(std::string_view target);
 
 /// Nothing for other names, "cpu:avx2" among them.
 std::optional<GpuTarget> gpuTargetNamed(std::string_view name);

@@ -3,20 +3,95 @@
 
 #include <cpuid.h>
 #include <cstring>
+#include <vector>
 
 namespace ingot::runtime {
 
-std::string_view isaTarget(IsaLevel level) {
-  return level == IsaLevel::Avx2 ? "cpu:avx2" : "cpu:avx512";
+namespace {
+
+bool hasV3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
+         __builtin_cpu_supports("movbe");
 }
+
+bool hasV4() {
+  return hasV3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+struct Level {
+  IsaLevel id;
+  std::string_view target;
+  bool (*here)(); ///< whether this CPU, with its operating system, has it
+};
+
+constexpr Level kLevels[kIsaLevelCount] = {
+    {IsaLevel::Avx2, "cpu:avx2", hasV3},
+    {IsaLevel::AvxVnni, "cpu:avxvnni",
+     [] { return hasV3() && __builtin_cpu_supports("avxvnni") != 0; }},
+    {IsaLevel::Avx512Vnni, "cpu:avx512vnni",
+     [] { return hasV4() && __builtin_cpu_supports("avx512vnni") != 0; }},
+    {IsaLevel::Avx512, "cpu:avx512",
+     [] {
+       return hasV4() && __builtin_cpu_supports("avx512vnni") &&
+              __builtin_cpu_supports("avx512bf16");
+     }},
+};
+
+std::string listed(const std::vector<std::string_view> &names, std::string_view word) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i != 0)
+      text += i + 1 == names.size() ? " " + std::string(word) + " " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+} // namespace
+
+std::span<const IsaLevel> isaLevels() {
+  static constexpr IsaLevel all[] = {IsaLevel::Avx2, IsaLevel::AvxVnni, IsaLevel::Avx512Vnni,
+                                     IsaLevel::Avx512};
+  static_assert(std::size(all) == kIsaLevelCount);
+  return all;
+}
+
+std::string_view isaTarget(IsaLevel level) { return kLevels[int(level)].target; }
 
 std::string_view isaName(IsaLevel level) { return isaTarget(level).substr(4); }
 
 std::optional<IsaLevel> isaNamed(std::string_view name) {
-  for (IsaLevel level : {IsaLevel::Avx2, IsaLevel::Avx512})
+  for (IsaLevel level : isaLevels())
     if (name == isaTarget(level) || name == isaName(level))
       return level;
   return std::nullopt;
+}
+
+std::string isaNames(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (IsaLevel level : isaLevels())
+    names.push_back(isaName(level));
+  return listed(names, word);
+}
+
+std::optional<IsaLevel> CpuFeatures::best() const {
+  std::optional<IsaLevel> best;
+  for (IsaLevel level : isaLevels())
+    if (has(level))
+      best = level;
+  return best;
+}
+
+std::string CpuFeatures::names() const {
+  std::vector<std::string_view> names;
+  for (IsaLevel level : isaLevels())
+    if (has(level))
+      names.push_back(isaName(level));
+  return names.empty() ? "no level" : listed(names, "and");
 }
 
 static std::string brand() {
@@ -37,14 +112,8 @@ CpuFeatures hostCpu() {
   __builtin_cpu_init();
   CpuFeatures cpu;
   cpu.name = brand();
-  cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-             __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
-             __builtin_cpu_supports("movbe");
-  cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") &&
-               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+  for (const Level &level : kLevels)
+    cpu.levels[int(level.id)] = level.here();
   return cpu;
 }
 
@@ -55,12 +124,7 @@ static std::string builtFor(const fb::Program &program) {
   return list;
 }
 
-static std::string runs(const CpuFeatures &cpu) {
-  std::string levels = cpu.avx512 ? "cpu:avx512 and cpu:avx2"
-                       : cpu.avx2 ? "cpu:avx2"
-                                  : "neither level";
-  return cpu.name + " runs " + levels;
-}
+static std::string runs(const CpuFeatures &cpu) { return cpu.name + " runs " + cpu.names(); }
 
 Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
                         std::optional<IsaLevel> wanted) {
@@ -71,7 +135,7 @@ Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
   if (wanted && !cpu.has(*wanted))
     return Error{ExitCode::File, "E0383",
                  "this CPU cannot run --isa " + std::string(isaName(*wanted)), facts,
-                 cpu.avx2 ? "leave --isa out" : "ingot needs a CPU with AVX2"};
+                 cpu.best() ? "leave --isa out" : "ingot needs a CPU with AVX2"};
   std::optional<size_t> best;
   std::optional<IsaLevel> bestLevel;
   for (size_t i = 0; i < program.code()->size(); ++i) {
@@ -86,7 +150,7 @@ Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
                  "the engine has no code for --isa " + std::string(isaName(*wanted)), facts,
                  rebuild(isaTarget(*wanted))};
   return Error{ExitCode::File, "E0381", "the engine does not fit this CPU", facts,
-               cpu.avx2 ? rebuild("cpu:avx2") : "ingot needs a CPU with AVX2"};
+               cpu.best() ? rebuild("cpu:avx2") : "ingot needs a CPU with AVX2"};
 }
 
 } // namespace ingot::runtime

@@ -1,10 +1,13 @@
 //===- Isa.h - CPU levels and which code object fits this machine ---------===//
 //
-//   cpu:avx2     x86-64-v3
-//   cpu:avx512   x86-64-v4 with AVX512-VNNI and AVX512-BF16
+//   cpu:avx2         x86-64-v3
+//   cpu:avxvnni      x86-64-v3 with AVX-VNNI (Alder Lake and later)
+//   cpu:avx512vnni   x86-64-v4 with AVX512-VNNI (Cascade Lake, Ice Lake)
+//   cpu:avx512       x86-64-v4 with AVX512-VNNI and AVX512-BF16 (Zen 4, Sapphire Rapids)
 //
 // An engine carries one code object per level it was built for. Each level reads
-// the same weights; results are bit-equal within a level (`--isa` pins one).
+// the same weights; results are bit-equal within a level (`--isa` pins one). A new level is a row
+// of the table in Isa.cpp and one in codegen/cpu/Isa.cpp (docs/extending.md).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,13 +15,17 @@
 #include "runtime/schema/engine_generated.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace ingot::runtime {
 
-enum class IsaLevel : uint8_t { Avx2, Avx512 }; ///< the later, the better
-constexpr int kIsaLevelCount = 2;
+enum class IsaLevel : uint8_t { Avx2, AvxVnni, Avx512Vnni, Avx512 }; ///< the later, the better
+constexpr int kIsaLevelCount = 4;
+
+/// All levels, the worst first.
+std::span<const IsaLevel> isaLevels();
 
 /// "cpu:avx2", as in the table and after --target.
 std::string_view isaTarget(IsaLevel level);
@@ -26,13 +33,19 @@ std::string_view isaTarget(IsaLevel level);
 std::string_view isaName(IsaLevel level);
 /// The level of "avx2", "cpu:avx2", …
 std::optional<IsaLevel> isaNamed(std::string_view name);
+/// "avx2, avxvnni, avx512vnni and avx512"; of other words before the last.
+std::string isaNames(std::string_view word);
 
 /// What a CPU, with its operating system, can run.
 struct CpuFeatures {
-  bool avx2 = false, avx512 = false; ///< whole levels, not single extensions
-  std::string name;                  ///< "AMD EPYC 9355"; for messages
+  bool levels[kIsaLevelCount] = {}; ///< whole levels, not single extensions
+  std::string name;                 ///< "AMD EPYC 9355"; for messages
 
-  bool has(IsaLevel level) const { return level == IsaLevel::Avx2 ? avx2 : avx512; }
+  bool has(IsaLevel level) const { return levels[int(level)]; }
+  /// Nothing: it has not even AVX2.
+  std::optional<IsaLevel> best() const;
+  /// "avx2 and avx512"; "no level" where there is none.
+  std::string names() const;
 };
 CpuFeatures hostCpu();
 

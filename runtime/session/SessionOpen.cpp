@@ -52,7 +52,7 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
                     "give --device cpu, cuda or cuda-emulator");
   if (!options.isa.empty() && !isaNamed(options.isa))
     return badLimit("unknown instruction set level", "--isa " + options.isa,
-                    "give --isa avx2 or --isa avx512");
+                    "levels are " + isaNames("and"));
   return {};
 }
 

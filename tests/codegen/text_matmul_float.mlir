@@ -4,6 +4,7 @@
 // DEFINE: %{llvm} = ingot compile %{tiny}/mistral-window --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s --check-prefix=AVX512
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s --check-prefix=AVX2
+// RUN: %{llvm} --target cpu:avx512vnni | FileCheck %s --check-prefix=VNNI
 // RUN: ingot compile %{tiny}/llama3-tied --emit llvm --target cpu:avx512 --precision exact | FileCheck %s --check-prefix=F32
 // RUN: ingot compile %{tiny}/llama-old-config --emit llvm --target cpu:avx2 --precision exact | FileCheck %s --check-prefix=F16
 
@@ -31,6 +32,14 @@
 // AVX2:         call <8 x float> @llvm.fma.v8f32({{.*}}, <8 x float> [[ACC]])
 // AVX2-NOT:     bfloat
 // AVX2-LABEL: define void @rope_append_0(
+
+// A level of 512 bits without vdpbf16ps does what avx2 does, 16 lanes at a time.
+// VNNI-LABEL: define void @projections_0(
+// VNNI-NOT:     bfloat
+// VNNI:         [[SUM:%.+]] = call <16 x float> @llvm.fma.v16f32(
+// VNNI:         call <16 x float> @llvm.fma.v16f32({{.*}}, <16 x float> [[SUM]])
+// VNNI-NOT:     bfloat
+// VNNI-LABEL: define void @rope_append_0(
 
 // F32-LABEL: define void @projections_0(
 // F32-NOT:     bfloat

@@ -28,10 +28,8 @@ struct Check {
 Check checkCpu() {
   const runtime::CpuFeatures cpu = runtime::hostCpu();
   const std::string name = cpu.name.empty() ? "this CPU" : cpu.name;
-  if (cpu.avx512)
-    return {"cpu", "ok", name + ": runs avx2 and avx512 engines", ""};
-  if (cpu.avx2)
-    return {"cpu", "ok", name + ": runs avx2 engines (no AVX-512 with VNNI and BF16)", ""};
+  if (cpu.best())
+    return {"cpu", "ok", name + ": runs code for " + cpu.names(), ""};
   return {"cpu", "error", name + " has no AVX2: engines cannot run here",
           "engines can still be compiled for other machines"};
 }

@@ -3,6 +3,7 @@
 #include "compiler/import/Checkpoint.h"
 #include "runtime/engine/CacheName.h"
 #include "runtime/engine/Header.h"
+#include "runtime/engine/Isa.h"
 #include "runtime/formats/KvFormat.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
@@ -27,7 +28,7 @@ std::string seedProblem(const std::string &text) {
 
 void CompileOptions::define(CommandLine &command) {
   const char *group = "Where MODEL is a checkpoint (see ingot compile --help)";
-  command.option("--target", targets, "cpu, cpu:avx2, cpu:avx512 (repeatable)")
+  command.option("--target", targets, "as ingot compile has them: cpu, cpu:avx2 (repeatable)")
       .takesOne()
       .group(group);
   command
@@ -150,7 +151,13 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     return Error{ExitCode::File, "E0132", "there is no place for the compiled engine",
                  "neither XDG_CACHE_HOME nor HOME is set",
                  "give --cache DIR, or: ingot compile " + model + " -o E"};
-  auto name = cacheName(model, options);
+  // It stays on this machine, whose own level may be none of those that an engine for all has.
+  CompileOptions wanted = options;
+  if (const auto best = runtime::hostCpu().best();
+      wanted.targets.empty() &&
+      (best == runtime::IsaLevel::AvxVnni || best == runtime::IsaLevel::Avx512Vnni))
+    wanted.targets = {"cpu", std::string(isaTarget(*best))};
+  auto name = cacheName(model, wanted);
   if (!name)
     return name.error();
   const fs::path engine = cache / *name;
@@ -167,7 +174,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     note("compiling " + model + "; kept in " + engine.string());
   // Models of one shape differ in weights alone: their code is generated once.
   std::vector<std::string> arguments = {model, "-o", engine.string(), "--cache", cache.string()};
-  for (std::string &argument : options.arguments())
+  for (std::string &argument : wanted.arguments())
     arguments.push_back(std::move(argument));
   if (quiet)
     arguments.push_back("--quiet");

@@ -2,6 +2,7 @@
 
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/engine/Isa.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/Files.h"
 
@@ -19,8 +20,12 @@ void CommonOptions::define(CommandLine &command) {
       .oneOf({"cpu", "cuda", "cuda-emulator"})
       .group(group);
   command
-      .option("--isa", isa, "pin the CPU level: avx2 or avx512 (default: the best of this machine)")
-      .oneOf({"avx2", "avx512"})
+      .option("--isa", isa,
+              "pin the CPU level: " + runtime::isaNames("or") +
+                  " (default: the best of this machine)")
+      .check([](const std::string &level) {
+        return runtime::isaNamed(level) ? "" : "levels are " + runtime::isaNames("and");
+      })
       .group(group);
   command.option("--threads", threads, "threads (default: every processor)")
       .range(1, 1024)

@@ -97,9 +97,7 @@ int dispatch(int argc, const char *const *argv) {
     const runtime::CpuFeatures cpu = runtime::hostCpu();
     std::printf("ingot %s, engine format %d.%d, this machine runs %s\n", INGOT_VERSION,
                 runtime::kFormatMajor, runtime::kFormatMinor,
-                cpu.avx512 ? "avx2 and avx512"
-                : cpu.avx2 ? "avx2"
-                           : "no engine (it has no AVX2)");
+                cpu.best() ? cpu.names().c_str() : "no engine (it has no AVX2)");
     return 0;
   }
   if (!std::strcmp(argv[1], "help")) {

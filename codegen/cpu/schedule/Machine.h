@@ -8,7 +8,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/cpu/Isa.h"
+#include <cstdint>
+#include <string_view>
 
 namespace ingot::cpu {
 
@@ -39,7 +40,9 @@ inline constexpr Machine kZen5{"amd-zen5", 3.5, 40, 100, 0.87, 48 << 10, 1 << 20
 /// two loads and four instructions a cycle. Rates of memory are assumed, not measured.
 inline constexpr Machine kV3{"x86-64-v3", 3.5, 20, 90, 0.87, 32 << 10, 1 << 20, 32, 2, 3, 2, 4, 4};
 
-/// The machine that schedules of a level are chosen for.
-constexpr const Machine &machineOf(const Isa &isa) { return isa.registers == 32 ? kZen5 : kV3; }
+/// Intel's Ice Lake server core: two ports of 512 bits, 48 KiB and 1.25 MiB of caches. Rates of memory
+/// are assumed, not measured.
+inline constexpr Machine kIceLake{
+    "intel-icelake", 2.8, 14, 100, 0.87, 48 << 10, 5 << 18, 48, 2, 3, 2, 4, 5};
 
 } // namespace ingot::cpu

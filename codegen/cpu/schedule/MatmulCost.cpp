@@ -164,7 +164,7 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
         tiles.push_back(next);
     // Longer blocks than L2 holds were measured to lose: 4 % with twice as much, 7 % with four
     // times.
-    int64_t fits = int64_t(kL2Share * machineOf(isa).l2Bytes) / op.getX().getType().rowBytes();
+    int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.getX().getType().rowBytes();
     for (int64_t most : {120, 60, 30, 12}) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);
       for (int64_t prefetch : {4096, 2048, 0, 8192})

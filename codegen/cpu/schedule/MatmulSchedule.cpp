@@ -26,7 +26,7 @@ kernel::ScheduleAttr ingot::cpu::matmulSchedule(kernel::MatmulOp op, const Isa &
   kernel::ScheduleAttr best;
   double least = 0;
   for (kernel::ScheduleAttr candidate : scheduleCandidates(op, isa)) {
-    double slowness = matmulSlowness(op, candidate, isa, machineOf(isa));
+    double slowness = matmulSlowness(op, candidate, isa, *isa.machine);
     if (!best || slowness < least)
       best = candidate, least = slowness;
   }

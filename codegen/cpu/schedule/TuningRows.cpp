@@ -62,6 +62,14 @@ kernel::ScheduleAttr ingot::cpu::scheduleOf(const TuningRow &row, MLIRContext *c
 // Reading
 //===----------------------------------------------------------------------===//
 
+/// "avx2, avxvnni, …"
+static std::string levelNames() {
+  std::vector<StringRef> names;
+  for (const Isa *isa : allIsas())
+    names.push_back(isa->name);
+  return llvm::join(names, ", ");
+}
+
 namespace {
 
 /// The members of one object, each to be taken once; what is left over is unknown.
@@ -206,7 +214,7 @@ Result<TuningRow> readRow(const json::Object &object, const std::string &where) 
     return *error;
   if (!isaNamed(row.level))
     return Error{ExitCode::File, "E0441", where + ": there is no level '" + row.level + "'",
-                 "levels are avx2 and avx512", "\"level\": \"avx512\""};
+                 "levels are " + levelNames(), "\"level\": \"avx512\""};
   if (auto error = scheduleError(row, where))
     return *error;
   return row;

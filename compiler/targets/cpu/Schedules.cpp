@@ -48,7 +48,7 @@ Result<RowsOfLevel> compiler::rowsFor(const CompileOptions &options, const cpu::
     return RowsOfLevel();
   }
   if (options.tuneFor.empty()) {
-    const cpu::ShippedRows *rows = shipped(cpu::machineOf(isa).name);
+    const cpu::ShippedRows *rows = shipped(isa.machine->name);
     return rows ? parseShipped(*rows) : RowsOfLevel();
   }
   if (const cpu::ShippedRows *rows = shipped(options.tuneFor))
@@ -112,7 +112,7 @@ static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT 
   cost.arithmetic = arithmeticOf(cpu::arithmeticOf(op, isa));
   for (int64_t tokens : cpu::kModelTokens) {
     cpu::MatmulCost predicted =
-        cpu::matmulCost(op, op.getScheduleAttr(), isa, cpu::machineOf(isa), tokens);
+        cpu::matmulCost(op, op.getScheduleAttr(), isa, *isa.machine, tokens);
     cost.predicted.push_back({static_cast<uint64_t>(tokens),
                               static_cast<uint64_t>(predicted.coreSeconds * 1e9),
                               static_cast<uint64_t>(predicted.memoryBytes)});

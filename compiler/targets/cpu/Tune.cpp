@@ -369,7 +369,7 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
   runtime::CpuFeatures host = runtime::hostCpu();
   if (!host.has(*runtime::isaNamed(isa.name)))
     return Error{ExitCode::File, "E0446", "this machine cannot run " + std::string(isa.name),
-                 host.name + " has " + (host.avx2 ? "avx2" : "neither level"),
+                 host.name + " has " + host.names(),
                  "tune where the engine will run, or give --isa avx2"};
   cpu::TuningTable table;
   table.cpu = hostCpuName();

@@ -79,10 +79,9 @@ public:
   void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
     // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same
     // bits.
-    passes.fp8Rows =
-        !options.batchInvariant && llvm::any_of(options.gpuTargets, [](const std::string &target) {
-          return StringRef(target).ends_with(":sm_90a");
-        });
+    passes.fp8Rows = llvm::any_of(options.gpuTargets, [&](const std::string &target) {
+      return usesWgmma(target, options.batchInvariant);
+    });
   }
   std::pair<const char *, const char *> phases() const override { return {"gpu plan", "gpu"}; }
   Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {

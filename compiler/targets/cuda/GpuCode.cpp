@@ -11,10 +11,14 @@ using namespace ingot::compiler;
 
 using runtime::GpuTarget;
 
-/// wgmma exists on sm_90a alone, and its bits may differ from mma.sync's.
+bool compiler::usesWgmma(StringRef target, bool batchInvariant) {
+  const runtime::GpuArch *arch = runtime::gpuArchOf(target);
+  return arch && arch->wgmma && !batchInvariant;
+}
+
 static cuda::EmitOptions optionsFor(StringRef target, bool batchInvariant) {
   cuda::EmitOptions options;
-  options.wgmma = !batchInvariant && target.ends_with(":sm_90a");
+  options.wgmma = usesWgmma(target, batchInvariant);
   return options;
 }
 

@@ -12,6 +12,9 @@
 
 namespace ingot::compiler {
 
+/// Whether code for that target has variants with wgmma, whose bits may differ from mma.sync's.
+bool usesWgmma(llvm::StringRef target, bool batchInvariant);
+
 struct GpuCodeOptions {
   llvm::ArrayRef<std::string> targets;
   bool batchInvariant = false; ///< no variant whose bits may differ from another's

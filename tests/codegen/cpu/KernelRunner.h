@@ -10,6 +10,7 @@
 
 #include "KernelModule.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <functional>
 #include <string>
@@ -20,17 +21,34 @@
 namespace ingot::cpu::test {
 
 inline bool hostRuns(const Isa &isa) {
-  if (&isa == &kAvx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("f16c");
+  if (isa.writtenOut || &isa == &kAvx2)
+    return v3;
+  if (&isa == &kAvxVnni)
+    return v3 && __builtin_cpu_supports("avxvnni");
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni") &&
-         __builtin_cpu_supports("avx512bf16");
+         (!isa.bf16Dot || __builtin_cpu_supports("avx512bf16"));
 }
 
-/// The levels that this machine can run: a test of numbers goes over these.
+/// The level's code as it is, but for the instructions that x86-64-v3 lacks.
+inline Isa writtenOut(Isa isa) {
+  isa.cpu = kAvx2.cpu, isa.features = kAvx2.features;
+  isa.writtenOut = true;
+  return isa;
+}
+
+/// What a test of numbers goes over: avx2, and avx512 where it is here. With INGOT_OTHER_LEVELS it is
+/// the others, written out where this machine cannot run them.
 inline std::vector<const Isa *> hostIsas() {
+  static const Isa written[] = {writtenOut(kAvxVnni), writtenOut(kAvx512Vnni)};
   std::vector<const Isa *> isas;
+  if (std::getenv("INGOT_OTHER_LEVELS")) {
+    isas.push_back(hostRuns(kAvxVnni) ? &kAvxVnni : &written[0]);
+    isas.push_back(hostRuns(kAvx512Vnni) ? &kAvx512Vnni : &written[1]);
+    return isas;
+  }
   for (const Isa *isa : {&kAvx2, &kAvx512})
     if (hostRuns(*isa))
       isas.push_back(isa);

@@ -113,7 +113,7 @@ TEST(MatmulCost, BlocksAndTilesHaveAPrice) {
 
 TEST(MatmulCost, NoCandidateSpills) {
   for (const char *format : {"q4_0", "q4_1", "q5_0", "q6_k", "q8_0"})
-    for (const Isa *isa : {&kAvx2, &kAvx512}) {
+    for (const Isa *isa : allIsas()) {
       Problem problem(kernelText(format, 512, 512));
       auto candidates = scheduleCandidates(problem.op, *isa);
       EXPECT_GE(candidates.size(), 12u);

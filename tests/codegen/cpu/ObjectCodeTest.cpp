@@ -35,7 +35,7 @@ std::string severalKernels() {
 
 TEST(ObjectCode, NeedsNothingFromOutside) {
   KernelModule module(severalKernels());
-  for (const Isa *isa : {&kAvx2, &kAvx512}) { // both are built on any machine
+  for (const Isa *isa : allIsas()) { // all are built on any machine
     auto image = compileKernels(module.kernels, *isa);
     ASSERT_TRUE(succeeded(image));
     auto elf = Elf::create(llvm::StringRef(image->data(), image->size()));
@@ -110,6 +110,14 @@ TEST(ObjectCode, PrintsEveryForm) {
   EXPECT_NE(text(CodeText::Assembly, kAvx512).find("vpdpbusd"), std::string::npos);
   EXPECT_NE(text(CodeText::Assembly, kAvx2).find("vpmaddubsw"), std::string::npos);
   EXPECT_EQ(text(CodeText::Assembly, kAvx2).find("%zmm"), std::string::npos);
+  // 256 bits with a VEX prefix: CPUs with AVX-VNNI have no EVEX.
+  std::string vnni = text(CodeText::Assembly, kAvxVnni);
+  EXPECT_NE(vnni.find("{vex}\tvpdpbusd"), std::string::npos) << vnni;
+  EXPECT_EQ(vnni.find("%zmm"), std::string::npos);
+  EXPECT_EQ(vnni.find("vpmaddubsw"), std::string::npos);
+  std::string wide = text(CodeText::Assembly, kAvx512Vnni);
+  EXPECT_NE(wide.find("vpdpbusd"), std::string::npos);
+  EXPECT_NE(wide.find("%zmm"), std::string::npos);
 }
 
 /// The tiles were chosen so that accumulators stay in registers.

@@ -19,7 +19,9 @@
 #include <vector>
 
 #define AVX2 __attribute__((target("avx2,fma")))
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512bf16")))
+#define AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 namespace ingot::cli {
 
@@ -76,7 +78,7 @@ AVX512 void int8Avx512() {
     all += _mm512_reduce_add_epi32(sum);
   sink = all;
 }
-AVX512 void bf16Avx512() {
+AVX512_BF16 void bf16Avx512() {
   __m512 sums[kChains] = {};
   __m512i x = _mm512_set1_epi32(0x3f803f80), y = x;
   for (long step = 0; step < kSteps; ++step) {
@@ -112,6 +114,16 @@ AVX2 void int8Avx2() {
       sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(x, y));
       asm volatile("" : "+x"(x));
     }
+  }
+  for (__m256i sum : sums)
+    sink = sink + _mm256_extract_epi64(sum, 1);
+}
+AVX_VNNI void int8AvxVnni() {
+  __m256i sums[kChainsAvx2] = {}, x = _mm256_set1_epi8(1), y = _mm256_set1_epi8(1);
+  for (long step = 0; step < kSteps; ++step) {
+    for (__m256i &sum : sums)
+      sum = _mm256_dpbusd_avx_epi32(sum, x, y);
+    asm volatile("" : "+x"(x));
   }
   for (__m256i sum : sums)
     sink = sink + _mm256_extract_epi64(sum, 1);
@@ -161,7 +173,7 @@ double readRate(runtime::IsaLevel level, int threads) {
   auto times = timesOf(threads, [&](int t) {
     const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
     // The last prefetches would leave the mapping; they fault nowhere.
-    level == runtime::IsaLevel::Avx512 ? readAvx512(from, part) : readAvx2(from, part);
+    level >= runtime::IsaLevel::Avx512Vnni ? readAvx512(from, part) : readAvx2(from, part);
   });
   munmap(memory, kMappedBytes);
   return static_cast<double>(part) * threads / times[kRepeats / 2] / 1e9;
@@ -177,14 +189,16 @@ double rate(int threads, void (*work)(), double operationsPerStep) {
 MachineLimits measureLimits(runtime::IsaLevel level, int threads) {
   MachineLimits limits;
   limits.readGbPerS = readRate(level, threads);
-  if (level == runtime::IsaLevel::Avx512) {
+  if (level >= runtime::IsaLevel::Avx512Vnni) {
     limits.int8Gops = rate(threads, int8Avx512, 128 * kChains);
-    limits.bf16Gflops = rate(threads, bf16Avx512, 64 * kChains);
     limits.f32Gflops = rate(threads, f32Avx512, 32 * kChains);
   } else {
-    limits.int8Gops = rate(threads, int8Avx2, 64 * kChainsAvx2);
-    limits.f32Gflops = limits.bf16Gflops = rate(threads, f32Avx2, 16 * kChainsAvx2);
+    limits.int8Gops = rate(threads, level == runtime::IsaLevel::AvxVnni ? int8AvxVnni : int8Avx2,
+                           64 * kChainsAvx2);
+    limits.f32Gflops = rate(threads, f32Avx2, 16 * kChainsAvx2);
   }
+  limits.bf16Gflops = level == runtime::IsaLevel::Avx512 ? rate(threads, bf16Avx512, 64 * kChains)
+                                                         : limits.f32Gflops;
   return limits;
 }
 
