@@ -146,7 +146,7 @@ static Result<void> chooseKv(CompileOptions &o) {
 static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
   for (const char *name :
        {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
-        "--disable", "--insert", "--tune-for", "--batch-invariant", "--no-tuning", "--verify"})
+        "--disable", "--insert", "--batch-invariant", "--verify"})
     for (const std::string &value : command.find(name).values())
       o.identity.insert(o.identity.end(), {name, value});
   for (const char *name : {"--recipe", "--patterns", "--plugin", "--chat-template", "--tuning"})
@@ -242,19 +242,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
           "keep generated code in DIR/code, and take from there what was generated before; without -o the engine stays "
           "in DIR, and its path is printed")
       .typeName("DIR");
-  cli::Option tuning = command
-                           .option("--tuning", o.tuning,
-                                   "take schedules from this file of rows (ingot tune writes them)")
-                           .typeName("F");
-  cli::Option tuneFor =
-      command
-          .option("--tune-for", o.tuneFor,
-                  "rows that are shipped for a CPU: amd-zen5, or native for this one")
-          .typeName("CPU")
-          .excludes(tuning);
-  command.flag("--no-tuning", o.noTuning, "schedules by the cost model alone")
-      .excludes(tuning)
-      .excludes(tuneFor);
+  command
+      .option("--tuning", o.tuning,
+              "take schedules from this file of rows (ingot tune writes them)")
+      .typeName("F");
   command.option("-j,--jobs", o.threads, "threads (default: all)").range(1, 256);
   command
       .option(

@@ -50,9 +50,7 @@ struct CompileOptions {
   Emit emit = Emit::Engine;
   std::string kernel;      ///< alone, of what is emitted; or empty
   bool brief = false;      ///< IR is emitted for reading (BriefText.h)
-  std::string tuneFor;     ///< rows of this CPU, "native", or empty: of each level's machine
-  std::string tuning;      ///< file of rows, instead of those that are shipped
-  bool noTuning = false;   ///< the cost model alone
+  std::string tuning;      ///< file of rows
   double tuneSeconds = 60; ///< Emit::Rows: how long to measure, about
   int threads = 0;         ///< 0: as many as the machine has
   bool quiet = false, json = false;

@@ -447,7 +447,7 @@ def sweep(chosen):
 
 
 def best_rows(rows, device):
-    """As models/tuning has them: for a machine, what is best for a key, and what it is better than."""
+    """As `ingot tune` writes them: for a machine, what is best for a key, and what it is better than."""
     best = []
     for own in rows:
         measured = [row for row in own if row["us"] is not None]

@@ -11,13 +11,12 @@ namespace ingot::cli {
 
 Action defineCompile(CommandLine &command) {
   for (const char *flag :
-       {"--target",     "--quantize", "--kv",         "--precision", "--weights", "--seed",
-        "--cache",      "--recipe",   "--patterns",   "--plugin",    "--insert",  "--disable",
-        "--dump-after", "--emit",     "--remarks",    "-o",          "-j",        "--chat-template",
-        "--tune-for",   "--tuning",   "--ignore-key", "--kernel"})
+       {"--target",     "--quantize",   "--kv",       "--precision", "--weights", "--seed",
+        "--cache",      "--recipe",     "--patterns", "--plugin",    "--insert",  "--disable",
+        "--dump-after", "--emit",       "--remarks",  "-o",          "-j",        "--chat-template",
+        "--tuning",     "--ignore-key", "--kernel"})
     command.option(flag);
-  for (const char *flag :
-       {"--verify", "--quiet", "--json", "--batch-invariant", "--no-tuning", "--brief"})
+  for (const char *flag : {"--verify", "--quiet", "--json", "--batch-invariant", "--brief"})
     command.flag(flag);
   return nullptr;
 }

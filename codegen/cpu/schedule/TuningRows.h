@@ -1,7 +1,7 @@
 //===- TuningRows.h - Schedules that were measured ------------------------===//
 //
 // A row says which schedule was fastest for one shape of matmul on one CPU; it takes the place of
-// the model's choice (MatmulCost.h). `ingot tune` writes files of rows, models/tuning ships some:
+// the model's choice (MatmulCost.h). `ingot tune` writes files of rows, `ingot compile --tuning` reads them:
 //
 //   {"cpu": {"name": "AMD Zen 5", "vendor": "AuthenticAMD", "family": 26},
 //    "rows": [
@@ -42,11 +42,6 @@ struct CpuName {
   std::string name, vendor;
   int64_t family = 0;
   std::optional<int64_t> model; ///< absent: all of the family
-
-  /// Are rows of this CPU meant for that one?
-  bool covers(const CpuName &other) const {
-    return vendor == other.vendor && family == other.family && (!model || model == other.model);
-  }
 };
 
 struct TuningRow {
@@ -74,11 +69,5 @@ Result<TuningTable> parseTuningRows(llvm::StringRef text, const std::string &pat
 
 /// The row as the attribute that generators read.
 kernel::ScheduleAttr scheduleOf(const TuningRow &row, mlir::MLIRContext *context);
-
-/// A file of models/tuning, built in: `name` without folder and ending ("amd-zen5").
-struct ShippedRows {
-  const char *name, *text;
-};
-llvm::ArrayRef<ShippedRows> shippedRows();
 
 } // namespace ingot::cpu

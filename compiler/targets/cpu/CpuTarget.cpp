@@ -14,14 +14,14 @@ namespace {
 
 class CpuJob : public CodeJob {
 public:
-  CpuJob(const CodeContext &context, std::vector<RowsOfLevel> rows)
+  CpuJob(const CodeContext &context, Rows rows)
       : context(context), options(context.options), rows(std::move(rows)) {}
 
   Result<void> emit(ArrayRef<kernel::FuncOp> kernels) override {
     if (options.emit == Emit::Rows)
       return tune(kernels, options, context.threads, context.progress);
     const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
-    ScheduledKernels scheduled(kernels, isa, rows.back());
+    ScheduledKernels scheduled(kernels, isa, rows);
     std::string all;
     for (kernel::FuncOp fn : scheduled.kernels()) {
       auto printed = cpu::printKernel(
@@ -39,9 +39,9 @@ public:
     std::string tuned;
     for (auto [kernel, fn] : llvm::zip_equal(table.kernels, kernels))
       kernel->scratch_bytes = cpu::scratchBytes(fn);
-    for (auto [level, rowsOfLevel] : llvm::zip_equal(options.targets, rows)) {
+    for (const std::string &level : options.targets) {
       const cpu::Isa &isa = *cpu::isaNamed(level);
-      ScheduledKernels scheduled(kernels, isa, rowsOfLevel);
+      ScheduledKernels scheduled(kernels, isa, rows);
       if (size_t used = scheduled.rowsUsed())
         tuned += ", " + std::to_string(used) + " of " + std::to_string(scheduled.matmuls()) +
                  " matmuls by rows at " + level;
@@ -63,9 +63,6 @@ public:
     }
     if (!options.tuning.empty() && tuned.empty())
       context.warn("no row of " + options.tuning + " is for a matmul of this model");
-    if (options.tuneFor == "native" && tuned.empty())
-      context.warn(
-          "no shipped row is for this CPU and a matmul of this model: ingot tune measures some");
     return std::to_string(kernels.size()) + " kernels for " +
            std::to_string(options.targets.size()) + " targets, " +
            std::to_string(codeBytes / 1000) + " kB" + tuned +
@@ -93,7 +90,7 @@ private:
 
   const CodeContext &context;
   const CompileOptions &options;
-  std::vector<RowsOfLevel> rows; ///< of each level
+  Rows rows;
 };
 
 class CpuTarget : public CodeTarget {
@@ -115,14 +112,10 @@ public:
   const std::string &kv(const CompileOptions &options) const override { return options.kv; }
   std::pair<const char *, const char *> phases() const override { return {"plan", "kernels"}; }
   Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {
-    std::vector<RowsOfLevel> rows;
-    for (const std::string &level : context.options.targets) {
-      auto read = rowsFor(context.options, *cpu::isaNamed(level));
-      if (!read)
-        return read.error();
-      rows.push_back(std::move(*read));
-    }
-    return std::unique_ptr<CodeJob>(std::make_unique<CpuJob>(context, std::move(rows)));
+    auto rows = rowsFor(context.options);
+    if (!rows)
+      return rows.error();
+    return std::unique_ptr<CodeJob>(std::make_unique<CpuJob>(context, std::move(*rows)));
   }
 };
 

@@ -2,7 +2,6 @@
 #include "compiler/targets/cpu/Schedules.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "compiler/targets/KernelWork.h"
-#include "compiler/targets/cpu/HostCpu.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -12,56 +11,22 @@ using namespace ingot::compiler;
 
 static constexpr const char *kModel = "model", *kGiven = "given";
 
-/// The file of that name among those built in; shipped files are ours to keep right.
-static const cpu::ShippedRows *shipped(StringRef name) {
-  for (const cpu::ShippedRows &rows : cpu::shippedRows())
-    if (name == rows.name)
-      return &rows;
-  return nullptr;
-}
-
-static RowsOfLevel parseShipped(const cpu::ShippedRows &rows) {
-  auto table = cpu::parseTuningRows(rows.text, rows.name);
-  assert(table && "a shipped file of rows is wrong"); // TuningRowsTest reads them all
-  return std::move(*table);
-}
-
-Result<RowsOfLevel> compiler::rowsFor(const CompileOptions &options, const cpu::Isa &isa) {
-  if (options.noTuning)
-    return RowsOfLevel();
-  if (!options.tuning.empty()) {
-    auto file = llvm::MemoryBuffer::getFile(options.tuning, /*IsText=*/true);
-    if (!file)
-      return Error{ExitCode::File, "E0444", "cannot read the tuning rows",
-                   options.tuning + ": " + file.getError().message(),
-                   "write them with: ingot tune MODEL -o rows.json"};
-    auto table = cpu::parseTuningRows((*file)->getBuffer(), options.tuning);
-    if (!table)
-      return table.error();
-    return RowsOfLevel(std::move(*table));
-  }
-  if (options.tuneFor == "native") {
-    cpu::CpuName host = hostCpuName();
-    for (const cpu::ShippedRows &rows : cpu::shippedRows())
-      if (RowsOfLevel table = parseShipped(rows); table->cpu.covers(host))
-        return table;
-    return RowsOfLevel();
-  }
-  if (options.tuneFor.empty()) {
-    const cpu::ShippedRows *rows = shipped(isa.machine->name);
-    return rows ? parseShipped(*rows) : RowsOfLevel();
-  }
-  if (const cpu::ShippedRows *rows = shipped(options.tuneFor))
-    return parseShipped(*rows);
-  std::string names;
-  for (const cpu::ShippedRows &rows : cpu::shippedRows())
-    names += std::string(", ") + rows.name;
-  return Error{ExitCode::Usage, "E0445", "there are no tuning rows for '" + options.tuneFor + "'",
-               "there are: native" + names, "--tune-for native, or your own: --tuning rows.json"};
+Result<Rows> compiler::rowsFor(const CompileOptions &options) {
+  if (options.tuning.empty())
+    return Rows();
+  auto file = llvm::MemoryBuffer::getFile(options.tuning, /*IsText=*/true);
+  if (!file)
+    return Error{ExitCode::File, "E0444", "cannot read the tuning rows",
+                 options.tuning + ": " + file.getError().message(),
+                 "write them with: ingot tune MODEL -o rows.json"};
+  auto table = cpu::parseTuningRows((*file)->getBuffer(), options.tuning);
+  if (!table)
+    return table.error();
+  return Rows(std::move(*table));
 }
 
 ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa,
-                                   const RowsOfLevel &rows)
+                                   const Rows &rows)
     : isa(isa) {
   for (kernel::FuncOp original : kernels) {
     kernel::FuncOp copy = original.clone();

@@ -1,8 +1,7 @@
 //===- Schedules.h - Which schedule each kernel of a level gets -----------===//
 //
-// For each level: rows of `--tuning FILE`, else those shipped for the CPU of `--tune-for`, else the
-// cost model. Without --tune-for rows are those of the machine that the level's model
-// describes (codegen/cpu/schedule/Machine.h), so that the same input gives the same engine on every host.
+// Rows of `--tuning FILE`, else the cost model for the machine that a level is compiled for
+// (codegen/cpu/schedule/Machine.h), so that the same input gives the same engine on every host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,17 +14,16 @@
 
 namespace ingot::compiler {
 
-/// Rows that matmuls of one level look into.
-using RowsOfLevel = std::optional<cpu::TuningTable>;
+/// Rows that matmuls look into, if there are any.
+using Rows = std::optional<cpu::TuningTable>;
 
-/// Errors: E0440 … E0443 of the file, E0444 it cannot be read, E0445 there are no rows of that name.
-Result<RowsOfLevel> rowsFor(const CompileOptions &options, const cpu::Isa &isa);
+/// Errors: E0440 … E0443 of the file, E0444 it cannot be read.
+Result<Rows> rowsFor(const CompileOptions &options);
 
 /// The kernels of a program as one level compiles them: copies whose matmuls say their schedule.
 class ScheduledKernels {
 public:
-  ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa,
-                   const RowsOfLevel &rows);
+  ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa, const Rows &rows);
 
   llvm::ArrayRef<kernel::FuncOp> kernels() const { return functions; }
   /// What the engine keeps of each: how it was cut and why, and what a launch costs.

@@ -194,24 +194,4 @@ TEST(TuningRows, AreRefused) {
   EXPECT_EQ(codeOf(level), "E0441");
 }
 
-TEST(TuningRows, ShippedOnesAreRight) {
-  ASSERT_FALSE(shippedRows().empty());
-  bool any = false;
-  for (const ShippedRows &rows : shippedRows()) {
-    auto table = parseTuningRows(rows.text, rows.name);
-    EXPECT_TRUE(table) << rows.name << ": " << table.error().format();
-    any |= rows.name == kZen5.name;
-  }
-  EXPECT_TRUE(any); // what the level avx512 looks into by default
-}
-
-TEST(TuningRows, CpusAreCovered) {
-  CpuName family{"", "AuthenticAMD", 26, {}}, model{"", "AuthenticAMD", 26, 2},
-      other{"", "AuthenticAMD", 26, 3};
-  EXPECT_TRUE(family.covers(model));
-  EXPECT_TRUE(model.covers(model));
-  EXPECT_FALSE(model.covers(other));
-  EXPECT_FALSE(family.covers({"", "GenuineIntel", 26, 2}));
-}
-
 } // namespace
