@@ -32,7 +32,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/cpu/schedule/Machine.h"
+#include "codegen/cpu/Isa.h"
 #include "dialects/kernel/KernelDialect.h"
 
 namespace ingot::cpu {
