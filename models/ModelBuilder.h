@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/import/RowSource.h"
 #include "models/Config.h"
 #include "models/Family.h"
 
@@ -127,6 +128,10 @@ public:
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {});
   void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                  Bias bias = Bias::None);
+  /// The taps of a convolution of each channel alone, oldest first, as a vector [taps][channels]; tensors have
+  /// [channels][taps], with or without a dimension of 1 in between.
+  void addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t channels,
+               int64_t taps, Bias bias = Bias::None);
   /// A vector that is no tensor of the checkpoint.
   lm::WeightOp values(llvm::StringRef symbol, llvm::ArrayRef<float> numbers);
   /// Takes a float vector's numbers, to compute something from them.
@@ -155,7 +160,7 @@ private:
   /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
-  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor);
+  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
   lm::LayerKindOp emitKind(llvm::StringRef name, const LayerWeights &weights,
                            llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
   void emitEntry(const EntryWeights &entry);
