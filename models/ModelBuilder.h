@@ -87,7 +87,10 @@ public:
   mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
   /// Appends k and v to a paged state of the layer, then attends.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
+  /// Each channel over its own past, which becomes a state of the layer; adds "<role>_bias" as well.
+  mlir::Value causalConv(mlir::Value value, llvm::StringRef role);
   mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value multiply(mlir::Value a, mlir::Value b);
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
   /// down(activation(up(value))) with roles ffn_up, ffn_down.
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);

@@ -67,7 +67,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     if (!layers)
       return entry.emitOpError("expects an lm.layers");
 
-    ProgramBuilder builder(program, choices);
+    ProgramBuilder builder(program, model, choices);
     if (failed(builder.addTables(layers)))
       return failure();
     if (failed(builder.lowerBegin(entry, layers)))

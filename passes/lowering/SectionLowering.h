@@ -33,7 +33,8 @@ struct LaunchOperand {
 /// The program under construction: kernels (shared where they are the same), buffers, sections.
 class ProgramBuilder {
 public:
-  ProgramBuilder(plan::ProgramOp program, LoweringChoices choices);
+  /// `model` is what the program will compute: buffers take no name that it has.
+  ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices);
 
   /// A buffer of cos and sin for each frequency vector that layers rotate with.
   mlir::LogicalResult addTables(lm::LayersOp layers);
