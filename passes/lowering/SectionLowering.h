@@ -35,6 +35,8 @@ class ProgramBuilder {
 public:
   ProgramBuilder(plan::ProgramOp program, LoweringChoices choices);
 
+  /// No buffer gets the name of a section to come: a program has one table of symbols.
+  void keepForSection(llvm::StringRef name) { ++counters[name]; }
   /// A buffer of cos and sin for each frequency vector that layers rotate with.
   mlir::LogicalResult addTables(lm::LayersOp layers);
   mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);
