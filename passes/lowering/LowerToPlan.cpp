@@ -67,7 +67,9 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     if (!layers)
       return entry.emitOpError("expects an lm.layers");
 
-    ProgramBuilder builder(program, model, choices);
+    ProgramBuilder builder(program, choices);
+    for (lm::LayerKindOp kind : model.getBody().getOps<lm::LayerKindOp>())
+      builder.keepForSection(kind.getSymName());
     if (failed(builder.addTables(layers)))
       return failure();
     if (failed(builder.lowerBegin(entry, layers)))

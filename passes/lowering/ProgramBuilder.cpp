@@ -6,12 +6,8 @@ using namespace ingot;
 using kernel::RowKind;
 using kernel::RowsType;
 
-ProgramBuilder::ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices)
+ProgramBuilder::ProgramBuilder(plan::ProgramOp program, LoweringChoices choices)
     : program(program), module(program->getParentOfType<ModuleOp>()), choices(choices) {
-  // Sections have the names of layer kinds ("conv"), buffers those of what makes them.
-  for (Operation &op : model.getBody().front())
-    if (auto name = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
-      counters[name.getValue()] = 1;
   // The hidden state between layers.
   addBuffer("x", RowsType::get(program.getContext(), program.getHidden(), RowKind::F32),
             kernel::Extent::Tokens, true);

@@ -33,9 +33,10 @@ struct LaunchOperand {
 /// The program under construction: kernels (shared where they are the same), buffers, sections.
 class ProgramBuilder {
 public:
-  /// `model` is what the program will compute: buffers take no name that it has.
-  ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices);
+  ProgramBuilder(plan::ProgramOp program, LoweringChoices choices);
 
+  /// No buffer gets the name of a section to come: a program has one table of symbols.
+  void keepForSection(llvm::StringRef name) { ++counters[name]; }
   /// A buffer of cos and sin for each frequency vector that layers rotate with.
   mlir::LogicalResult addTables(lm::LayersOp layers);
   mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);

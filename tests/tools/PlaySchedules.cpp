@@ -57,7 +57,8 @@ private:
 
   const char *path;
   const bool emulated;
-  const int64_t context = 128;
+  int64_t context =
+      128; ///< on CPUs more, where the model has it: prefixes of more than eight pages
   std::mt19937 random{11};
   uint64_t preemptions = 0, swaps = 0, hits = 0, steps = 0;
 };
@@ -73,7 +74,7 @@ std::unique_ptr<Session> Player::open(SessionOptions options) const {
 /// ids are found there, with a step begun before those of the last are known.
 Asked Player::ask(int number, int64_t vocab) {
   Asked asked{{}, 1, {}};
-  const int alike = 1 + below(emulated ? 40 : 80), own = below(2) * below(20);
+  const int alike = 1 + below(int(context) * (emulated ? 1 : 2) / 3), own = below(2) * below(20);
   for (int i = 0; i < alike + own; ++i)
     asked.request.promptIds.push_back(
         int32_t((i * 7 + (i < alike ? 0 : number * 5 + i * i)) % vocab));
@@ -96,7 +97,8 @@ bool Player::playRound(const std::vector<Asked> &asked, uint64_t pageBytes) {
   SessionOptions options;
   options.maxSeqs = 3 + below(4);
   options.maxBatchTokens = std::max<int64_t>(options.maxSeqs, 4 + below(60));
-  options.kvMemoryBytes = uint64_t(7 + below(8)) * pageBytes;
+  const int pages = int(context) / 32; // of a sequence at most
+  options.kvMemoryBytes = uint64_t(pages + 3 + below(2 * pages)) * pageBytes;
   options.swapBytes = uint64_t(below(2)) * (uint64_t(1) << 24);
   options.threads = 1 + below(2);
   auto session = open(options);
@@ -118,6 +120,8 @@ bool Player::playRound(const std::vector<Asked> &asked, uint64_t pageBytes) {
 }
 
 int Player::play() {
+  if (!emulated)
+    context = std::min<int64_t>(512, open({})->engine().table().model()->context());
   auto alone = open({.maxSeqs = 3, .prefixCache = false});
   const MemoryStatement &memory = alone->memory();
   const uint64_t pageBytes = memory.kv / memory.pages;
