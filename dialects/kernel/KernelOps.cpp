@@ -43,8 +43,8 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<RowsType, KvPoolType, WeightType, WorkspaceType>(type)) // func_c3
-      return emitOpError("expects operands to be rows, weights, a workspace or a KV pool, got ")
+    if (!isa<RowsType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(type)) // func_c3
+      return emitOpError("expects operands to be rows, weights, a workspace or states, got ")
              << type;
   return success();
 }
@@ -265,6 +265,25 @@ LogicalResult AttentionOp::verify() {
       (output == RowKind::Q8 && kv.getHeadDim() % kGroupK)) // attention_c3
     return emitOpError(
         "expects head_dim to be a multiple of 32 to quantise the output, and the output to be f32, q8 or bf16");
+  return success();
+}
+
+LogicalResult CausalConvOp::verify() {
+  const int64_t channels = getX().getType().getN();
+  auto streams = getState().getType().getLayout().getStreams();
+  if (getX().getType().getKind() != RowKind::F32 ||
+      getOutput().getType() != getX().getType()) // causal_conv_c1
+    return emitOpError("expects f32 rows of one width");
+  if (streams.size() != 1 || streams.front().getWidth() != channels) // causal_conv_c2
+    return emitOpError("expects a state of earlier rows of ")
+           << channels << " values, got " << getState().getType();
+  auto isVector = [](Value value, int64_t n) {
+    return !value || cast<WeightType>(value.getType()).getShape() == ArrayRef<int64_t>(n);
+  };
+  if (!isVector(getWeight(), (historyRows() + 1) * channels) ||
+      !isVector(getBias(), channels)) // causal_conv_c3
+    return emitOpError("expects vectors of ")
+           << historyRows() + 1 << " x " << channels << " taps and of " << channels << " biases";
   return success();
 }
 

@@ -2,7 +2,7 @@
 //
 // A kernel.func is one launch: it holds one structured op, whose family has a
 // generator per target. Operands are memory: rows of activations, packed weights,
-// the KV pool. Layouts are those of runtime/formats/PanelLayout.h, work items those of
+// states. Layouts are those of runtime/formats/PanelLayout.h, work items those of
 // runtime/abi/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
 // that a shared walker renders for each target.
 //===----------------------------------------------------------------------===//
@@ -57,6 +57,18 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
     int64_t elementBytes() const { return info().bits / 8; }
     int64_t pageBytes() const;
   }];
+}
+def Kernel_FixedStateType : TypeDef<Kernel_Dialect, "FixedState"> {
+  let mnemonic = "fixed_state";
+  let summary = "all versions of the fixed state of a layer: `!kernel.fixed_state<#lm.fixed<[x: 2x1024 x f32]>>`";
+  let description = [{
+    Slot i begins `i * slotBytes` bytes behind the base, with its streams as runtime/formats/FixedState.h says. What a step does is
+    in the batch (Batch.h): for each sequence that has tokens, the slot of the version that it begins with, and the slots that
+    versions behind some of its tokens go to, which may be the one it read.
+  }];
+  let parameters = (ins "::ingot::lm::FixedAttr":$layout);
+  let assemblyFormat = "`<` qualified($layout) `>`";
+  let extraClassDeclaration = "int64_t slotBytes() const { return getLayout().slotBytes(); }";
 }
 def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
   let mnemonic = "workspace";
@@ -265,6 +277,25 @@ def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsP
   let assemblyFormat = [{ $q `,` $kv `:` type($q) `,` type($kv) `outs` `(` $output `:` type($output) `)`
                           (`workspace` $workspace^ `:` type($workspace))? attr-dict }];
   let hasVerifier = 1;
+}
+
+def Kernel_CausalConvOp : Kernel_LaunchOp<"causal_conv", ["workItems", "operationsPerUnit"]> {
+  let summary = "y[t][c] = sum_j w[j][c] x[t - taps + 1 + j][c] (+ bias[c]), over the rows of a sequence";
+  let description = [{
+    As lm.causal_conv. The state holds the taps - 1 rows before; the batch says of each span (Batch.h) which slot it begins with
+    and behind which tokens versions are written. Products are rounded and added one by one, the oldest first, on every target.
+    Work items: spans x blocks of kConvChannels channels.
+  }];
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Lm_WeightType>:$weight,
+                   Kernel_Read<Optional<Lm_WeightType>>:$bias, Kernel_Update<Kernel_FixedStateType>:$state,
+                   Kernel_Write<Kernel_RowsType>:$output);
+  let assemblyFormat = [{ $x `,` $weight (`bias` $bias^ `:` type($bias))? `over` $state `:` type($x) `,` type($weight) `,`
+                          type($state) `outs` `(` $output `:` type($output) `)` attr-dict }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many rows before a token its own depends on.
+    int64_t historyRows() { return getState().getType().getLayout().getStreams().front().getRows(); }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
