@@ -74,14 +74,14 @@ std::unique_ptr<Session> Player::open(SessionOptions options) const {
 /// ids are found there, with a step begun before those of the last are known.
 Asked Player::ask(int number, int64_t vocab) {
   Asked asked{{}, 1, {}};
-  const int alike = 1 + below(int(context) * (emulated ? 1 : 2) / 3), own = below(2) * below(20);
+  const int alike = 1 + below(int(context) * 2 / 3), own = below(2) * below(20);
   for (int i = 0; i < alike + own; ++i)
     asked.request.promptIds.push_back(
         int32_t((i * 7 + (i < alike ? 0 : number * 5 + i * i)) % vocab));
-  asked.request.maxTokens = 1 + below(emulated ? 6 : 24);
+  asked.request.maxTokens = 1 + below(emulated ? 8 : 24);
   asked.request.ignoreEos = true;
   asked.request.priority = below(2);
-  asked.request.sampling.topLogprobs = number % 3 ? 3 : -1;
+  asked.request.sampling.topLogprobs = number % (emulated ? 2 : 3) ? 3 : -1;
   if (number % 4 == 1) {
     asked.request.sampling.temperature = 0.9F;
     asked.request.sampling.seed = uint64_t(number);
@@ -98,7 +98,7 @@ bool Player::playRound(const std::vector<Asked> &asked, uint64_t pageBytes) {
   options.maxSeqs = 3 + below(4);
   options.maxBatchTokens = std::max<int64_t>(options.maxSeqs, 4 + below(60));
   const int pages = int(context) / 32; // of a sequence at most
-  options.kvMemoryBytes = uint64_t(pages + 3 + below(2 * pages)) * pageBytes;
+  options.kvMemoryBytes = uint64_t(pages + 1 + below(2 * pages)) * pageBytes;
   options.swapBytes = uint64_t(below(2)) * (uint64_t(1) << 24);
   options.threads = 1 + below(2);
   auto session = open(options);
@@ -126,7 +126,7 @@ int Player::play() {
   const MemoryStatement &memory = alone->memory();
   const uint64_t pageBytes = memory.kv / memory.pages;
   std::vector<Asked> asked;
-  for (int i = 0; i < (emulated ? 6 : 16); ++i) {
+  for (int i = 0; i < (emulated ? 8 : 16); ++i) {
     asked.push_back(ask(i, alone->engine().table().model()->vocab()));
     for (int32_t choice = 0; choice < asked.back().choices; ++choice) {
       Request single = asked.back().request;
