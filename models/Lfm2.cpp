@@ -139,7 +139,7 @@ static Lfm2 readHf(Config &config) {
   m.attends = readLayerTypes(config, m.layers);
   m.taps = checkTaps(config, "conv_L_cache", config.countOr("conv_L_cache", 3));
   const char *scope = config.hasScope("rope_parameters.") ? "rope_parameters." : "rope_scaling.";
-  const char *base = config.has("theta") ? "theta" : "rope_theta";
+  const char *base = config.has("theta") && !config.has("rope_theta") ? "theta" : "rope_theta";
   m.rope = readRope(config, scope, base, 1000000, m.context);
   m.tied = config.flagOr("tie_embedding", config.flagOr("tie_word_embeddings", true));
   m.activation = lm::ActivationKind::Silu;
@@ -147,7 +147,7 @@ static Lfm2 readHf(Config &config) {
   // Of the training program, and what HF has under other names or as the only way.
   config.harmless({"block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale",
                    "block_use_swiglu", "block_use_xavier_init", "conv_dim", "conv_dim_out",
-                   "conv_use_xavier_init", "num_heads", "use_pos_enc"});
+                   "conv_use_xavier_init", "num_heads", "theta", "use_pos_enc"});
   return m;
 }
 

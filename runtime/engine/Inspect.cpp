@@ -150,6 +150,7 @@ void programText(std::string &out, const fb::Program &e) {
           kernel->grid()->base() == fb::GridBase::Constant ? "launch"
           : kernel->grid()->base() == fb::GridBase::Tokens ? "token"
           : kernel->grid()->base() == fb::GridBase::Rows   ? "logits row"
+          : kernel->grid()->base() == fb::GridBase::Spans  ? "sequence"
                                                            : "attention tile");
   }
 }

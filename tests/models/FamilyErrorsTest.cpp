@@ -427,6 +427,48 @@ TEST(FamilyErrors, AConvolutionOfAnotherShape) {
   expectRefusal(c, "E0298", "found 1, supported: 2");
 }
 
+namespace {
+
+/// A GGUF of one layer, a convolution; `kvHeads` may say otherwise.
+Checkpoint ggufLfm2(std::vector<int64_t> kvHeads, const std::string &outputNorm) {
+  Checkpoint c;
+  c.container = import::Container::Gguf;
+  c.architecture = "lfm2";
+  c.metadata = {{"lfm2.block_count", int64_t(1)},
+                {"lfm2.context_length", int64_t(32)},
+                {"lfm2.embedding_length", int64_t(8)},
+                {"lfm2.feed_forward_length", int64_t(12)},
+                {"lfm2.attention.head_count", int64_t(2)},
+                {"lfm2.attention.head_count_kv", import::MetaArray(std::move(kvHeads))},
+                {"lfm2.attention.layer_norm_rms_epsilon", 1e-5},
+                {"lfm2.shortconv.l_cache", int64_t(3)}};
+  addTensor(c, "token_embd.weight", {16, 8});
+  addTensor(c, outputNorm, {8});
+  const std::string layer = "blk.0.";
+  addTensor(c, layer + "attn_norm.weight", {8});
+  addTensor(c, layer + "ffn_norm.weight", {8});
+  addTensor(c, layer + "shortconv.in_proj.weight", {24, 8});
+  addTensor(c, layer + "shortconv.conv.weight", {8, 3});
+  addTensor(c, layer + "shortconv.out_proj.weight", {8, 8});
+  addTensor(c, layer + "ffn_gate.weight", {12, 8});
+  addTensor(c, layer + "ffn_up.weight", {12, 8});
+  addTensor(c, layer + "ffn_down.weight", {8, 12});
+  return c;
+}
+
+} // namespace
+
+TEST(FamilyErrors, KvHeadsOfLfm2InAGguf) {
+  expectImport(ggufLfm2({0}, "token_embd_norm.weight"));
+  expectImport(ggufLfm2({0}, "output_norm.weight")); // ollama's
+  expectRefusal(ggufLfm2({0, 1}, "token_embd_norm.weight"), "E0298",
+                "found 2 layers, supported: a list of 1");
+  expectRefusal(ggufLfm2({1}, "token_embd_norm.weight"), "E0295", "'blk.0.attn_q.weight'");
+  Checkpoint c = ggufLfm2({0, 1, 2}, "token_embd_norm.weight");
+  c.metadata["lfm2.block_count"] = int64_t(3);
+  expectRefusal(c, "E0298", "found 1 and 2, supported: one number, or 0");
+}
+
 TEST(FamilyErrors, LayersOfLfm2) {
   Checkpoint c = hfLfm2();
   c.metadata["layer_types"] = import::MetaArray(std::vector<std::string>{"conv", "mamba"});
@@ -439,5 +481,7 @@ TEST(FamilyErrors, LayersOfLfm2) {
   c.metadata["block_auto_adjust_ff_dim"] = false;
   expectRefusal(c, "E0297", "the configuration gives 18x8");
   c.metadata["intermediate_size"] = int64_t(16);
+  expectImport(c);
+  c.metadata["theta"] = c.metadata["rope_theta"] = 1e6;
   expectImport(c);
 }
