@@ -1,4 +1,5 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
+#include "compiler/reference/machine/CheckPlan.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,6 +12,7 @@ int main(int argc, char **argv) {
   registry.insert<mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
   ingot::registerPassesAndPipelines();
+  ingot::reference::machine::registerSlowCheckPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));
 }

@@ -1,0 +1,88 @@
+//===- PoolMemory.cpp - See PoolMemory.h ----------------------------------===//
+#include "compiler/reference/machine/PoolMemory.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+
+PoolMemory::PoolMemory(plan::ProgramOp program, bool rounds, Timeline &timeline, Findings &findings)
+    : slots(program.getBody().getOps<plan::KvSlotOp>().begin(),
+            program.getBody().getOps<plan::KvSlotOp>().end()),
+      rounds(rounds), timeline(timeline), findings(findings) {}
+
+void PoolMemory::pretendPast(int64_t sequence, int64_t length, uint64_t seed) {
+  pasts[sequence] = {length, seed};
+}
+
+bool PoolMemory::fits(int64_t slot, kernel::KvPoolType type) {
+  plan::KvSlotOp op = slots[size_t(slot)];
+  if (int64_t(op.getKvHeads()) == type.getKvHeads() &&
+      int64_t(op.getHeadDim()) == type.getHeadDim() &&
+      op.getElement() == llvm::StringRef(type.info().name) &&
+      int64_t(op.getPageBytes()) == type.pageBytes())
+    return true;
+  std::string why;
+  llvm::raw_string_ostream(why) << "slot " << slot << " has " << op.getKvHeads() << " heads of "
+                                << op.getHeadDim() << " in " << op.getElement() << ", "
+                                << op.getPageBytes() << " bytes a page; the kernel's is " << type
+                                << ", " << type.pageBytes() << " bytes a page";
+  findings.add("E0886", timeline.current() + " takes the pool of its slot for another", why);
+  return false;
+}
+
+KvState &PoolMemory::stateOf(int64_t slot, KvFormat format) {
+  auto [state, isNew] = states.try_emplace(slot, rounds ? format : KvFormat::F32);
+  if (isNew)
+    for (auto [sequence, past] : pasts)
+      state->second.pretendPast(sequence, past.length, past.seed);
+  return state->second;
+}
+
+void PoolMemory::note(Unit &unit, bool writes, int64_t item, int64_t slot, int64_t sequence,
+                      int64_t position) {
+  const std::string where = "the pool of slot " + std::to_string(slot) + ", position " +
+                            std::to_string(position) + " of sequence " + std::to_string(sequence);
+  if (auto met = timeline.note(unit, writes, item))
+    findings.add(
+        "E0881",
+        "no barrier stands between " + timeline.nameOf(*met) + " and " + timeline.current(), where);
+}
+
+void PoolMemory::append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
+                        std::span<const float> k, std::span<const float> v, int64_t item) {
+  std::vector<Unit> &own = units[{slot, sequence}];
+  if (own.size() <= size_t(position))
+    own.resize(size_t(position) + 1);
+  note(own[size_t(position)], /*writes=*/true, item, slot, sequence, position);
+  stateOf(slot, type.getFormat()).append(slot, sequence, position, k, v, type.getKvHeads());
+}
+
+Matrix PoolMemory::attend(int64_t slot, const Matrix &q, const Batch &batch,
+                          const AttentionParameters &parameters) {
+  std::map<int32_t, int64_t> lengths;
+  auto state = states.find(slot);
+  for (int64_t t = 0; t < q.rows; ++t) {
+    const int32_t sequence = batch.sequences[size_t(t)];
+    const KvState::Rows *rows =
+        state == states.end() ? nullptr : state->second.find(slot, sequence);
+    const int64_t position = batch.positions[size_t(t)], held = rows ? rows->length : 0;
+    lengths[sequence] = held;
+    if (held <= position) {
+      findings.add("E0882", timeline.current() + " reads what nobody has written",
+                   "the pool of slot " + std::to_string(slot) + " holds " + std::to_string(held) +
+                       " positions of sequence " + std::to_string(sequence) + ", position " +
+                       std::to_string(position) + " is looked at");
+      continue;
+    }
+    std::vector<Unit> &own = units[{slot, sequence}];
+    const int64_t from =
+        parameters.window > 0 ? std::max<int64_t>(0, position + 1 - parameters.window) : 0;
+    for (int64_t p = from; p <= position && p < int64_t(own.size()); ++p)
+      note(own[size_t(p)], /*writes=*/false, t, slot, sequence, p);
+  }
+  if (state == states.end())
+    return Matrix(q.rows, q.columns);
+  return attention(q, state->second, slot, lengths, batch, parameters);
+}

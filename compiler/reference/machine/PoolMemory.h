@@ -1,0 +1,49 @@
+//===- PoolMemory.h - What sequences keep, as the slow machine sees it ------===//
+//
+// All that the machine knows of states stands here: the pool of a slot holds what KvState holds, rounded as the
+// pool's format says when it is written. Positions are observed as bytes of arenas are (Memory.h): who reads one that a
+// launch without a barrier in between writes is named, and so is who reads one that nobody has written.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Arithmetic.h"
+#include "compiler/reference/machine/Memory.h"
+
+namespace ingot::reference::machine {
+
+class PoolMemory {
+public:
+  /// Without `rounds`, pools keep f32 whatever their format is.
+  PoolMemory(plan::ProgramOp program, bool rounds, Timeline &timeline, Findings &findings);
+
+  /// As KvState::pretendPast, in all pools.
+  void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
+
+  /// Whether the slot of the plan is of that type, as the launch under way takes it to be (E0886).
+  bool fits(int64_t slot, kernel::KvPoolType type);
+  /// Writes one position; `item` is the launch's work item.
+  void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
+              std::span<const float> k, std::span<const float> v, int64_t item);
+  Matrix attend(int64_t slot, const Matrix &q, const Batch &batch,
+                const AttentionParameters &parameters);
+
+private:
+  KvState &stateOf(int64_t slot, KvFormat format);
+  void note(Unit &unit, bool writes, int64_t item, int64_t slot, int64_t sequence,
+            int64_t position);
+
+  struct Past {
+    int64_t length;
+    uint64_t seed;
+  };
+  std::vector<plan::KvSlotOp> slots;
+  bool rounds;
+  Timeline &timeline;
+  Findings &findings;
+  std::map<int64_t, KvState> states; ///< by slot
+  std::map<int64_t, Past> pasts;     ///< by sequence
+  std::map<std::pair<int64_t, int64_t>, std::vector<Unit>>
+      units; ///< by slot and sequence: of positions
+};
+
+} // namespace ingot::reference::machine
