@@ -52,13 +52,13 @@ static void encodeQ8(std::span<const float> values, std::byte *row, bool twice) 
       group[i] = values[size_t(g * kGroupK + i)];
       largest = std::max(largest, std::abs(group[i]));
     }
-    const float inverse = largest == 0 ? 0 : 127 / largest, scale = largest / 127;
+    const float scale = largest / 127, inverse = std::isfinite(127 / largest) ? 127 / largest : 0;
     int8_t codes[kGroupK], rest[kGroupK];
     int64_t sum = 0;
     for (int64_t i = 0; i < kGroupK; ++i) {
       codes[i] = static_cast<int8_t>(std::nearbyint(group[i] * inverse));
       sum += codes[i];
-      const float left = (group[i] - static_cast<float>(codes[i]) * scale) * inverse * 256;
+      const float left = std::fma(static_cast<float>(codes[i]), -scale, group[i]) * inverse * 256;
       rest[i] = static_cast<int8_t>(std::min(127.0f, std::max(-127.0f, std::nearbyint(left))));
     }
     putGroup(layout, row, g, codes, scale, 0);

@@ -135,12 +135,19 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
   machine.timeline.begin(name);
   machine.trace.push_back({name, 0});
   Launch launch(machine, op, fn, step, batch, ids, mode);
-  return llvm::TypeSwitch<Operation *, Result<void>>(fn.structuredOp())
-      .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
-            kernel::RopeTableOp, kernel::RopeAppendOp, kernel::AttentionOp, kernel::ArgmaxOp,
-            kernel::ArgmaxFinishOp, kernel::DrawWeighOp, kernel::DrawIdsOp>(
-          [&](auto known) { return run(launch, known); })
-      .Default([](Operation *other) { return notInterpreted(other); });
+  LaunchObserver *observer = machine.options.observer;
+  if (observer)
+    observer->before(op, step, batch, mode, *machine.memory);
+  auto done =
+      llvm::TypeSwitch<Operation *, Result<void>>(fn.structuredOp())
+          .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
+                kernel::RopeTableOp, kernel::RopeAppendOp, kernel::AttentionOp, kernel::ArgmaxOp,
+                kernel::ArgmaxFinishOp, kernel::DrawWeighOp, kernel::DrawIdsOp>(
+              [&](auto known) { return run(launch, known); })
+          .Default([](Operation *other) { return notInterpreted(other); });
+  if (observer && done)
+    observer->behind(op, step, batch, mode, *machine.memory);
+  return done;
 }
 
 Result<void> PlanMachine::runStep(plan::StepOp step, const Batch &batch,

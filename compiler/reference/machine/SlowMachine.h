@@ -31,6 +31,16 @@ struct Effect {
 using Effects = std::function<std::vector<Effect>(kernel::FuncOp)>;
 std::vector<Effect> declaredEffects(kernel::FuncOp kernel);
 
+/// Sees a launch before and behind the machine's own run of it, with the arenas as they are then.
+class LaunchObserver {
+public:
+  virtual ~LaunchObserver() = default;
+  virtual void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+                      Memory &memory) = 0;
+  virtual void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+                      Memory &memory) = 0;
+};
+
 struct MachineOptions {
   int64_t tokens = 16, rows = 8; ///< most of a step
   /// Without it rows and pools keep f32 whatever their form is: what is left is what launches are wired to compute.
@@ -38,6 +48,7 @@ struct MachineOptions {
   /// Layers whose steps run, by their number; empty: all.
   std::vector<int64_t> layers;
   Effects effects = declaredEffects;
+  LaunchObserver *observer = nullptr; ///< outlives the machine
 };
 
 /// What one launch wrote, to be held against another program's.
