@@ -51,11 +51,13 @@ static Slice sliceOf(ModuleOp module, uint64_t seed) {
                       {past, 0, 1, 2, shortPast, shortPast + 1},
                       {0, 3, 5}},
                  Step{{id(6), id(7), id(8)}, {0, 1, 2}, {past + 1, 3, shortPast + 2}, {0, 1, 2}}};
-  // Beyond the counts up to which launches of GPUs do the work of others; so many logits rows only where they are short.
-  constexpr int64_t kMany = 40, kFewRows = 6, kShortVocabulary = 4096;
+  // Beyond the counts up to which launches of GPUs do the work of others: 8 tokens, and 32 logits rows, where those are
+  // short.
+  constexpr int64_t kShortVocabulary = 4096;
+  const bool isShort = int64_t(program.getVocab()) <= kShortVocabulary;
+  const int64_t tokens = isShort ? 40 : 12, rows = isShort ? 40 : 6;
   slice.many = slice.steps.front();
-  const int64_t rows = int64_t(program.getVocab()) <= kShortVocabulary ? kMany : kFewRows;
-  for (int64_t p = 0; int64_t(slice.many.ids.size()) < kMany; ++p) {
+  for (int64_t p = 0; int64_t(slice.many.ids.size()) < tokens; ++p) {
     slice.many.sequences.push_back(3);
     slice.many.positions.push_back(p % int64_t(program.getMaxPositions()));
     if (int64_t(slice.many.logitsRows.size()) < rows)
