@@ -46,13 +46,28 @@ Value LayerEmitter::rope(Value value, StringRef role, int64_t heads, lm::RopeSty
                             lm::RopeStyleAttr::get(builder.getContext(), style), f32(builder, 1));
 }
 
+Value &LayerEmitter::addState(StringRef name, ArrayRef<StateStream> streams, bool fixed) {
+  MLIRContext *context = builder.getContext();
+  SmallVector<lm::StreamAttr> list;
+  for (const StateStream &stream : streams)
+    list.push_back(lm::StreamAttr::get(context, builder.getStringAttr(stream.name), stream.rows,
+                                       stream.width));
+  Attribute layout = fixed ? Attribute(lm::FixedAttr::get(context, list))
+                           : Attribute(lm::PagedAttr::get(context, list));
+  states.push_back(
+      {name.str(), body.insertArgument(1 + states.size(), lm::StateType::get(context, layout),
+                                       body.getParentOp()->getLoc())});
+  return states.back().second;
+}
+
 Value LayerEmitter::attention(Value q, Value k, Value v, const AttentionShape &shape) {
-  kv = lm::KvAppendOp::create(builder, at("kv_append"), kv.getType(), k, v, kv, batch,
-                              builder.getI64IntegerAttr(shape.kvHeads));
-  return lm::AttentionOp::create(
-      builder, at("attention"), q.getType(), q, kv, batch, builder.getI64IntegerAttr(shape.heads),
-      builder.getI64IntegerAttr(shape.kvHeads), f32(builder, shape.scale),
-      builder.getI64IntegerAttr(shape.window), f32(builder, shape.softcap));
+  const int64_t width = lm::widthOf(k) / shape.kvHeads;
+  Value &kv = addState("kv", {{"k", shape.kvHeads, width}, {"v", shape.kvHeads, width}}, false);
+  kv = lm::KvAppendOp::create(builder, at("kv_append"), k, v, kv, batch);
+  return lm::AttentionOp::create(builder, at("attention"), q.getType(), q, kv, batch,
+                                 builder.getI64IntegerAttr(shape.heads), f32(builder, shape.scale),
+                                 builder.getI64IntegerAttr(shape.window),
+                                 f32(builder, shape.softcap));
 }
 
 Value LayerEmitter::add(Value a, Value b) {

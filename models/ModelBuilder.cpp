@@ -341,33 +341,31 @@ void ModelBuilder::refuseHalfUsed(const import::Tensor &tensor, const llvm::BitV
 // Layers and entry
 //===----------------------------------------------------------------------===//
 
-lm::LayerKindOp ModelBuilder::emitKind(StringRef name, const LayerWeights &weights,
-                                       function_ref<Value(LayerEmitter &)> emit) {
+ModelBuilder::Kind ModelBuilder::emitKind(StringRef name, const LayerWeights &weights,
+                                          function_ref<Value(LayerEmitter &)> emit) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&model.getBody().front());
   auto hiddenType = lm::rowsType(&context, shape.hidden);
-  auto kvType = lm::KvType::get(&context);
-  SmallVector<Type> inputs = {hiddenType, kvType, lm::BatchType::get(&context)};
-  for (auto [role, weight] : weights.list)
-    inputs.push_back(weight.getType());
   Location location = NameLoc::get(builder.getStringAttr(name));
-  auto kind = lm::LayerKindOp::create(builder, location, name,
-                                      builder.getFunctionType(inputs, {hiddenType, kvType}));
+  auto kind = lm::LayerKindOp::create(builder, location, name, builder.getFunctionType({}, {}));
   Block &body = kind.getBody().emplaceBlock();
-  for (Type input : inputs)
-    body.addArgument(input, location);
 
   LayerEmitter layer(OpBuilder::atBlockEnd(&body), body);
-  layer.x = body.getArgument(0);
-  layer.kv = body.getArgument(1);
-  layer.batch = body.getArgument(2);
-  for (auto [i, entry] : llvm::enumerate(weights.list)) {
-    kind.setArgAttr(i + 3, lm::kRoleAttr, builder.getStringAttr(entry.first));
-    layer.arguments[entry.first] = body.getArgument(i + 3);
+  layer.x = body.addArgument(hiddenType, location);
+  layer.batch = body.addArgument(lm::BatchType::get(&context), location);
+  for (auto [role, weight] : weights.list)
+    layer.arguments[role] = body.addArgument(weight.getType(), location);
+  SmallVector<Value> results = {emit(layer)}; // which adds arguments: states
+  Kind made{kind, {}};
+  for (auto &[state, value] : layer.states) {
+    made.states.push_back(state);
+    results.push_back(value);
   }
-  Value result = emit(layer);
-  lm::ReturnOp::create(layer.builder, location, ValueRange{result, layer.kv});
-  return kind;
+  lm::ReturnOp::create(layer.builder, location, results);
+  kind.setType(builder.getFunctionType(body.getArgumentTypes(), ValueRange(results).getTypes()));
+  for (auto [i, entry] : llvm::enumerate(weights.list))
+    kind.setArgAttr(kind.firstWeight() + i, lm::kRoleAttr, builder.getStringAttr(entry.first));
+  return made;
 }
 
 void ModelBuilder::layer(StringRef name, const LayerWeights &weights,
@@ -382,13 +380,13 @@ void ModelBuilder::layer(StringRef name, const LayerWeights &weights,
     stream << '|' << role << ':' << weight.getType();
     symbols.push_back(FlatSymbolRefAttr::get(weight.getSymNameAttr()));
   }
-  lm::LayerKindOp &kind = kinds[key];
-  if (!kind) {
+  Kind &kind = kinds[key];
+  if (!kind.op) {
     kind = emitKind(name, weights, emit);
     if (!firstKind)
-      firstKind = kind;
+      firstKind = kind.op;
   }
-  layerKinds.push_back(kind);
+  layerKinds.push_back(&kind);
   layerWeights.push_back(builder.getArrayAttr(symbols));
 }
 
@@ -403,23 +401,43 @@ void ModelBuilder::nameKinds() {
         kind.setSymName(name + std::to_string(i));
 }
 
+/// States of all layers, in order. Returns the list of each layer.
+SmallVector<Attribute> ModelBuilder::emitStates() {
+  OpBuilder::InsertionGuard guard(builder);
+  if (firstKind)
+    builder.setInsertionPoint(firstKind);
+  SmallVector<Attribute> lists;
+  for (auto [layer, kind] : llvm::enumerate(layerKinds)) {
+    SmallVector<Attribute> own;
+    lm::LayerKindOp op = kind->op;
+    for (auto [name, type] : llvm::zip(kind->states, op.stateTypes())) {
+      std::string symbol = line(name, '.', layer);
+      lm::StateOp::create(builder, NameLoc::get(builder.getStringAttr(symbol)), symbol,
+                          cast<lm::StateType>(type).getLayout());
+      own.push_back(FlatSymbolRefAttr::get(&context, symbol));
+    }
+    lists.push_back(builder.getArrayAttr(own));
+  }
+  return lists;
+}
+
 void ModelBuilder::emitEntry(const EntryWeights &entry) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&model.getBody().front());
   auto named = [&](StringRef name) { return NameLoc::get(builder.getStringAttr(name)); };
   auto f32 = [&](double value) { return builder.getF32FloatAttr(static_cast<float>(value)); };
   auto idsType = RankedTensorType::get({ShapedType::kDynamic}, builder.getI32Type());
-  auto kvType = lm::KvType::get(&context);
+  auto statesType = lm::StatesType::get(&context);
   auto batchType = lm::BatchType::get(&context);
   auto hiddenType = lm::rowsType(&context, shape.hidden);
   auto logitsType = lm::rowsType(&context, shape.vocab);
   auto function = lm::EntryOp::create(
       builder, named("step"), "step",
-      builder.getFunctionType({idsType, kvType, batchType}, {logitsType, kvType}));
+      builder.getFunctionType({idsType, statesType, batchType}, {logitsType, statesType}));
   Block &body = function.getBody().emplaceBlock();
   for (Type input : function.getArgumentTypes())
     body.addArgument(input, function.getLoc());
-  Value ids = body.getArgument(0), kv = body.getArgument(1), batch = body.getArgument(2);
+  Value ids = body.getArgument(0), states = body.getArgument(1), batch = body.getArgument(2);
 
   builder.setInsertionPointToEnd(&body);
   auto get = [&](lm::WeightOp weight) -> Value {
@@ -428,14 +446,14 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
   Value x = lm::EmbedOp::create(builder, named("token_embd"), hiddenType, ids, get(entry.embedding),
                                 f32(entry.embeddingScale));
   SmallVector<Attribute> kindSymbols;
-  SmallVector<int64_t> slots;
-  for (auto [i, kind] : llvm::enumerate(layerKinds)) {
-    kindSymbols.push_back(FlatSymbolRefAttr::get(kind.getSymNameAttr()));
-    slots.push_back(int64_t(i));
+  for (const Kind *kind : layerKinds) {
+    lm::LayerKindOp op = kind->op;
+    kindSymbols.push_back(FlatSymbolRefAttr::get(op.getSymNameAttr()));
   }
-  auto layers = lm::LayersOp::create(
-      builder, named("layers"), hiddenType, kvType, x, kv, batch, builder.getArrayAttr(kindSymbols),
-      builder.getArrayAttr(layerWeights), builder.getDenseI64ArrayAttr(slots));
+  auto layers =
+      lm::LayersOp::create(builder, named("layers"), hiddenType, statesType, x, states, batch,
+                           builder.getArrayAttr(kindSymbols), builder.getArrayAttr(emitStates()),
+                           builder.getArrayAttr(layerWeights));
   x = lm::SelectRowsOp::create(builder, named("select_rows"), hiddenType, layers.getY(), batch);
   if (entry.norm == Norm::Layer)
     x = lm::LayerNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
@@ -450,7 +468,7 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
   if (entry.softcap > 0)
     logits =
         lm::SoftcapOp::create(builder, named("softcap"), logitsType, logits, f32(entry.softcap));
-  lm::ReturnOp::create(builder, function.getLoc(), ValueRange{logits, layers.getKvOut()});
+  lm::ReturnOp::create(builder, function.getLoc(), ValueRange{logits, layers.getAfter()});
 }
 
 ImportedModel ModelBuilder::finish(const EntryWeights &entry, Error &why) {

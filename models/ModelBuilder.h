@@ -62,6 +62,12 @@ struct AttentionShape {
   double softcap = 0; ///< 0: none
 };
 
+/// A stream of a state: `rows` vectors of `width` values, of each position where it is paged.
+struct StateStream {
+  llvm::StringRef name;
+  int64_t rows, width;
+};
+
 /// Emits the ops of one layer kind. Each op's location is its weight's role, or its name.
 class LayerEmitter {
 public:
@@ -76,7 +82,9 @@ public:
   mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps);
   mlir::Value linear(mlir::Value value, llvm::StringRef role);
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style);
-  /// Appends k and v, then attends.
+  /// A state that each layer of the kind keeps: @<name>.<layer>. An op that takes it assigns the next.
+  mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
+  /// Appends k and v to a paged state of the layer, then attends.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
@@ -92,7 +100,8 @@ private:
 
   mlir::OpBuilder builder;
   mlir::Block &body;
-  mlir::Value kv, batch;
+  mlir::Value batch;
+  std::vector<std::pair<std::string, mlir::Value>> states; ///< as they are behind the ops so far
   llvm::StringMap<mlir::Value> arguments;
 };
 
@@ -156,8 +165,13 @@ private:
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
   int64_t markTaken(const TensorRows &part, const import::Tensor &tensor);
-  lm::LayerKindOp emitKind(llvm::StringRef name, const LayerWeights &weights,
-                           llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
+  struct Kind {
+    lm::LayerKindOp op;
+    llvm::SmallVector<std::string> states; ///< their names, without the layer
+  };
+  Kind emitKind(llvm::StringRef name, const LayerWeights &weights,
+                llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
+  llvm::SmallVector<mlir::Attribute> emitStates();
   void emitEntry(const EntryWeights &entry);
   void nameKinds();
   bool isOfCutLayer(llvm::StringRef tensor) const;
@@ -174,9 +188,9 @@ private:
   lm::ModelOp model;
   mlir::OpBuilder builder;
   mlir::Operation *firstKind = nullptr; ///< weights stand before it
-  std::map<std::string, lm::LayerKindOp> kinds;
+  std::map<std::string, Kind> kinds;    ///< by name and weights
   llvm::SmallVector<mlir::Attribute> layerWeights;
-  llvm::SmallVector<lm::LayerKindOp> layerKinds;
+  llvm::SmallVector<const Kind *> layerKinds;
   llvm::StringMap<llvm::BitVector> taken; ///< by tensor: its rows
   llvm::StringSet<> needless;             ///< of the checkpoint's unread tensors
   std::optional<Error> first;

@@ -25,12 +25,12 @@ namespace ingot::cuda {
 /// launched. A kernel with a variant over Shares has one over PromptTiles as well, and a step
 /// launches both (runtime/device/Batch.h).
 struct LaunchExtent {
-  enum Base : uint8_t { Constant, Tokens, Rows, Tiles, Shares, PromptTiles } base = Constant;
+  enum Base : uint8_t { Constant, Tokens, Rows, Tiles, Shares, PromptTiles, Spans } base = Constant;
   int64_t multiply = 1, divide = 1;
 
   int64_t operator()(int64_t tokens, int64_t rows, int64_t tiles, int64_t shares = 0,
-                     int64_t promptTiles = 0) const {
-    const int64_t counts[] = {1, tokens, rows, tiles, shares, promptTiles};
+                     int64_t promptTiles = 0, int64_t spans = 0) const {
+    const int64_t counts[] = {1, tokens, rows, tiles, shares, promptTiles, spans};
     return (counts[base] * multiply + divide - 1) / divide;
   }
   bool operator==(const LaunchExtent &) const = default;

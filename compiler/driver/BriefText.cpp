@@ -15,8 +15,8 @@ std::string compiler::briefly(llvm::StringRef ir) {
   auto declared =
       [](llvm::StringRef line) { // "lm.weight" of "    lm.weight @w : …"; empty for what computes
         llvm::StringRef name = line.ltrim().split(' ').first;
-        return name == "lm.weight" || name == "plan.weight" || name == "plan.step" ||
-                       name == "plan.kv_slot"
+        return name == "lm.weight" || name == "lm.state" || name == "plan.weight" ||
+                       name == "plan.step" || name == "plan.state"
                    ? name
                    : "";
       };

@@ -640,12 +640,15 @@ std::unique_ptr<fb::ModelT> Compilation::describeModel(plan::ProgramOp program,
 
 Result<void> Compilation::checkKvElement() {
   plan::ProgramOp program = *module->getOps<plan::ProgramOp>().begin();
-  for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>()) {
-    const KvFormatInfo &format = kvFormat(*kvFormatNamed(slot.getElement()));
-    if (slot.getHeadDim() % format.step != 0)
+  for (plan::StateOp state : program.getBody().getOps<plan::StateOp>()) {
+    auto pool = dyn_cast<kernel::KvPoolType>(state.memoryType());
+    if (!pool)
+      continue;
+    const KvFormatInfo &format = pool.info();
+    if (pool.getHeadDim() % format.step != 0)
       return Error{ExitCode::Usage, "E0467",
                    "a KV cache of " + std::string(format.name) + " does not fit this model",
-                   "its heads have " + std::to_string(slot.getHeadDim()) +
+                   "its heads have " + std::to_string(pool.getHeadDim()) +
                        " elements, no multiple of " + std::to_string(format.step),
                    "--kv f16"};
   }

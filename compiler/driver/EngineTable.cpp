@@ -27,7 +27,7 @@ static fb::BufferClass classOf(plan::BufferClass kind) {
 static std::unique_ptr<fb::GridT> gridOf(kernel::WorkItems items) {
   auto grid = std::make_unique<fb::GridT>();
   constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens,
-                                    fb::GridBase::Rows, fb::GridBase::Tiles};
+                                    fb::GridBase::Rows, fb::GridBase::Tiles, fb::GridBase::Spans};
   grid->base = bases[items.base];
   grid->factor = items.factor;
   return grid;
@@ -47,7 +47,7 @@ namespace {
 using Numbers = llvm::StringMap<uint32_t>;
 
 struct Lists {
-  Numbers kernels, buffers, weights, sections;
+  Numbers kernels, buffers, weights, states, sections;
 
   fb::Arg argOf(Attribute operand) const {
     if (auto ref = dyn_cast<plan::BufferRefAttr>(operand))
@@ -56,7 +56,8 @@ struct Lists {
       return {fb::ArgKind::Weight, weights.lookup(ref.getSymbol().getValue())};
     if (auto ref = dyn_cast<plan::LayerWeightRefAttr>(operand))
       return {fb::ArgKind::LayerWeight, static_cast<uint32_t>(ref.getIndex())};
-    return {fb::ArgKind::State, 0}; // a step brings one
+    return {fb::ArgKind::State,
+            static_cast<uint32_t>(cast<plan::StateRefAttr>(operand).getIndex())};
   }
 };
 } // namespace
@@ -81,20 +82,22 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   return weight;
 }
 
-/// A page of the state holds k and v of the slot's heads.
-static std::unique_ptr<fb::StateT> stateOf(plan::KvSlotOp slot, size_t number) {
+static std::unique_ptr<fb::StateT> stateOf(plan::StateOp from) {
   auto state = std::make_unique<fb::StateT>();
-  state->name = "kv." + std::to_string(number);
-  for (const char *name : {"k", "v"}) {
+  state->name = from.getSymName().str();
+  auto fixed = dyn_cast<lm::FixedAttr>(from.getLayout());
+  state->kind = fixed ? fb::StateKind::Fixed : fb::StateKind::Paged;
+  for (lm::StreamAttr own :
+       fixed ? fixed.getStreams() : cast<lm::PagedAttr>(from.getLayout()).getStreams()) {
     auto stream = std::make_unique<fb::StreamT>();
-    stream->name = name;
-    stream->heads = slot.getKvHeads();
-    stream->width = slot.getHeadDim();
-    stream->format = slot.getElement().str();
+    stream->name = own.getName().str();
+    stream->heads = own.getRows();
+    stream->width = own.getWidth();
+    stream->format = fixed ? "f32" : from.getElement()->str();
     state->streams.push_back(std::move(stream));
   }
-  state->window = slot.getWindow();
-  state->page_bytes = slot.getPageBytes();
+  state->window = from.getWindow().value_or(0);
+  (fixed ? state->slot_bytes : state->page_bytes) = from.getBytes();
   return state;
 }
 
@@ -128,8 +131,9 @@ static std::unique_ptr<fb::EntryT> entryOf(plan::EntryOp from, const Lists &list
     if (op.getWeights())
       for (auto ref : op.getWeights()->getAsRange<FlatSymbolRefAttr>())
         step->weights.push_back(lists.weights.lookup(ref.getValue()));
-    if (op.getKvSlot())
-      step->states.push_back(*op.getKvSlot());
+    if (op.getStates())
+      for (auto ref : op.getStates()->getAsRange<FlatSymbolRefAttr>())
+        step->states.push_back(lists.states.lookup(ref.getValue()));
     step->layer = op.getLayer() ? int32_t(*op.getLayer()) : -1;
     to->steps.push_back(std::move(step));
   }
@@ -184,8 +188,9 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
       entry->per_unit = buffer.getBytes();
       entry->offset = buffer.getOffset().value_or(0);
       table.buffers.push_back(std::move(entry));
-    } else if (auto slot = dyn_cast<plan::KvSlotOp>(op)) {
-      table.states.push_back(stateOf(slot, table.states.size()));
+    } else if (auto state = dyn_cast<plan::StateOp>(op)) {
+      lists.states[state.getSymName()] = table.states.size();
+      table.states.push_back(stateOf(state));
     }
   }
   table.abi = abiOf(choices);

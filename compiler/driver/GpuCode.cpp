@@ -72,9 +72,9 @@ static Error problemError(const char *code, const std::string &problem) {
 }
 
 static std::unique_ptr<fb::Extent> extentOf(const cuda::LaunchExtent &extent) {
-  constexpr fb::GridBase bases[] = {fb::GridBase::Constant, fb::GridBase::Tokens,
-                                    fb::GridBase::Rows,     fb::GridBase::Tiles,
-                                    fb::GridBase::Shares,   fb::GridBase::PromptTiles};
+  constexpr fb::GridBase bases[] = {
+      fb::GridBase::Constant, fb::GridBase::Tokens,      fb::GridBase::Rows, fb::GridBase::Tiles,
+      fb::GridBase::Shares,   fb::GridBase::PromptTiles, fb::GridBase::Spans};
   return std::make_unique<fb::Extent>(bases[extent.base], extent.multiply, extent.divide);
 }
 

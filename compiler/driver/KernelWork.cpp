@@ -29,6 +29,8 @@ static int64_t bytesPerUnit(kernel::FuncOp fn, fb::WeightLayout layout) {
       bytes += (effect.reads + effect.writes) * rows.rowBytes();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(argument.getType()))
       bytes += effect.writes * pool.pageBytes() / kPageTokens;
+    else if (auto state = dyn_cast<kernel::FixedStateType>(argument.getType()))
+      bytes += (effect.reads + effect.writes) * state.slotBytes(); // of a sequence that decodes
     else if (auto weight = dyn_cast<lm::WeightType>(argument.getType());
              weight && op.gathersWeights())
       bytes += rowBytes(weight, layout);

@@ -87,6 +87,7 @@ Result<void> completeProgram(fb::ProgramT &table, const fb::Program &packed) {
   table.bytes_per_row = memory->perRow;
   table.bytes_fixed = memory->fixed;
   table.bytes_per_page = memory->perPage;
+  table.bytes_per_slot = memory->perSlot;
   table.seed_bytes = runtime::seedBytes(packed).value_or(0);
   for (size_t i = 0; i < table.entries.size(); ++i)
     table.entries[i]->launches = static_cast<uint32_t>(

@@ -12,17 +12,18 @@ using namespace ingot::reference;
 
 namespace {
 
-/// `!lm.kv`: of one slot inside a layer kind, of all slots (-1) in the entry.
-struct KvValue {
-  int64_t slot;
-  std::map<int32_t, int64_t> lengths; ///< by sequence, when the value was made
+/// A state inside a layer kind, when the value was made.
+struct StateValue {
+  int64_t slot = -1;                  ///< the number of its lm.state; -1: all of them, in the entry
+  std::map<int32_t, int64_t> lengths; ///< paged: by sequence
+  std::map<int32_t, std::vector<float>> values; ///< fixed: by sequence of this step
 };
 
 /// What an SSA value stands for. Batch and ids are the step's own.
 struct Content {
   std::shared_ptr<const Matrix> rows;
   lm::WeightOp weight;
-  KvValue kv;
+  StateValue state = {};
 };
 
 /// One step through the program.
@@ -30,7 +31,10 @@ class Run {
 public:
   Run(lm::ModelOp model, WeightProvider &weights, ArrayRef<int64_t> layers, const Step &step,
       const Batch &batch, KvState &kv)
-      : symbols(model), weights(weights), layers(layers), step(step), batch(batch), state(kv) {}
+      : symbols(model), weights(weights), layers(layers), step(step), batch(batch), state(kv) {
+    for (auto [i, op] : llvm::enumerate(model.getBody().getOps<lm::StateOp>()))
+      slots[op.getSymNameAttr()] = static_cast<int64_t>(i);
+  }
 
   /// Runs a block whose arguments are bound; returns the terminator's operands.
   Result<SmallVector<Content>> runBlock(Block &block);
@@ -44,6 +48,8 @@ private:
   Result<void> runFused(lm::FusedOp op);
   Result<void> runLayers(lm::LayersOp op);
   Result<Content> runLayer(lm::LayersOp op, int64_t index, Content x);
+  StateValue stateBefore(int64_t slot, Value argument);
+  void keep(const StateValue &left);
   void append(lm::KvAppendOp op);
   Result<std::vector<float>> vectorOf(Value weight);
 
@@ -55,6 +61,7 @@ private:
   const Step &step;
   const Batch &batch;
   KvState &state;
+  DenseMap<Attribute, int64_t> slots; ///< by symbol
   DenseMap<Value, Content> contents;
 };
 
@@ -77,7 +84,7 @@ Result<SmallVector<Content>> Run::runBlock(Block &block) {
 
 Result<void> Run::runOp(Operation *op) {
   if (auto get = dyn_cast<lm::GetWeightOp>(op)) {
-    bind(get.getResult(), {nullptr, symbols.lookup<lm::WeightOp>(get.getWeight()), {}});
+    bind(get.getResult(), {nullptr, symbols.lookup<lm::WeightOp>(get.getWeight())});
     return {};
   }
   if (auto layersOp = dyn_cast<lm::LayersOp>(op))
@@ -91,7 +98,7 @@ Result<void> Run::runOp(Operation *op) {
   auto result = compute(op);
   if (!result)
     return std::move(result.error());
-  bind(op->getResult(0), {std::make_shared<Matrix>(std::move(*result)), {}, {}});
+  bind(op->getResult(0), {std::make_shared<Matrix>(std::move(*result)), {}});
   return {};
 }
 
@@ -124,8 +131,8 @@ Result<Matrix> Run::compute(Operation *op) {
                     o.getAttentionFactor().convertToFloat());
       })
       .Case([&](lm::AttentionOp o) -> Result<Matrix> {
-        Content kv = contents.lookup(o.getKv());
-        return attention(rows(o.getQ()), state, kv.kv.slot, kv.kv.lengths, batch,
+        const StateValue kv = contents.lookup(o.getKv()).state;
+        return attention(rows(o.getQ()), state, kv.slot, kv.lengths, batch,
                          {static_cast<int64_t>(o.getHeads()), static_cast<int64_t>(o.getKvHeads()),
                           o.getScale().convertToFloat(), static_cast<int64_t>(o.getWindow()),
                           o.getSoftcap().convertToFloat()});
@@ -194,7 +201,7 @@ Result<void> Run::runFused(lm::FusedOp op) {
 }
 
 void Run::append(lm::KvAppendOp op) {
-  KvValue kv = contents.lookup(op.getKv()).kv;
+  StateValue kv = contents.lookup(op.getKv()).state;
   const Matrix &k = rows(op.getK()), &v = rows(op.getV());
   for (int64_t t = 0; t < k.rows; ++t) {
     int32_t sequence = batch.sequences[t];
@@ -205,23 +212,53 @@ void Run::append(lm::KvAppendOp op) {
   bind(op.getResult(), {nullptr, {}, std::move(kv)});
 }
 
+/// What a layer finds in a state.
+StateValue Run::stateBefore(int64_t slot, Value argument) {
+  StateValue found{slot, {}, {}};
+  lm::FixedAttr fixed = cast<lm::StateType>(argument.getType()).fixed();
+  size_t size = 0;
+  if (fixed)
+    for (lm::StreamAttr stream : fixed.getStreams())
+      size += static_cast<size_t>(stream.values());
+  for (auto [sequence, position] : llvm::zip(batch.sequences, batch.positions)) {
+    if (fixed && !found.values.contains(sequence)) // its first token of this step
+      found.values[sequence] = state.fixedAt(slot, sequence, position, size);
+    else if (const KvState::Rows *held = fixed ? nullptr : state.find(slot, sequence))
+      found.lengths[sequence] = held->length;
+  }
+  return found;
+}
+
+/// What a layer leaves of a state. Appending has kept what is paged.
+void Run::keep(const StateValue &left) {
+  for (auto &[sequence, values] : left.values) {
+    int64_t behind = 0;
+    for (auto [of, position] : llvm::zip(batch.sequences, batch.positions))
+      if (of == sequence)
+        behind = position + 1;
+    state.keepFixed(left.slot, sequence, behind, values);
+  }
+}
+
 Result<Content> Run::runLayer(lm::LayersOp op, int64_t index, Content x) {
   auto kind =
       symbols.lookup<lm::LayerKindOp>(cast<FlatSymbolRefAttr>(op.getKinds()[index]).getAttr());
-  int64_t slot = op.getKvSlots()[index];
-  std::map<int32_t, int64_t> lengths;
-  for (int32_t sequence : batch.sequences)
-    if (const KvState::Rows *held = state.find(slot, sequence))
-      lengths[sequence] = held->length;
   Block &body = kind.getBody().front();
   bind(body.getArgument(0), std::move(x));
-  bind(body.getArgument(1), {nullptr, {}, {slot, std::move(lengths)}});
+  auto states = cast<ArrayAttr>(op.getStates()[index]).getAsRange<FlatSymbolRefAttr>();
+  for (auto [i, symbol] : llvm::enumerate(states)) {
+    Value argument = body.getArgument(1 + i);
+    bind(argument, {nullptr, {}, stateBefore(slots.lookup(symbol.getAttr()), argument)});
+  }
   auto symbolsOfLayer = cast<ArrayAttr>(op.getWeights()[index]).getAsRange<FlatSymbolRefAttr>();
   for (auto [i, symbol] : llvm::enumerate(symbolsOfLayer))
-    bind(body.getArgument(3 + i), {nullptr, symbols.lookup<lm::WeightOp>(symbol.getAttr()), {}});
+    bind(body.getArgument(kind.firstWeight() + i),
+         {nullptr, symbols.lookup<lm::WeightOp>(symbol.getAttr())});
   auto results = runBlock(body);
   if (!results)
     return std::move(results.error());
+  for (const Content &content : llvm::drop_begin(*results))
+    keep(content.state);
   return std::move(results->front());
 }
 
@@ -236,7 +273,7 @@ Result<void> Run::runLayers(lm::LayersOp op) {
     x = std::move(*y);
   }
   bind(op.getY(), std::move(x));
-  bind(op.getKvOut(), contents.lookup(op.getKv()));
+  bind(op.getAfter(), contents.lookup(op.getBefore()));
   return {};
 }
 
@@ -271,7 +308,7 @@ Result<Matrix> Interpreter::step(const Step &step, KvState &kv) {
   Run run(root, weights, layers, step, batch, kv);
   auto entry = *root.getBody().getOps<lm::EntryOp>().begin();
   Block &body = entry.getBody().front();
-  run.bind(body.getArgument(1), {nullptr, {}, {-1, {}}});
+  run.bind(body.getArgument(1), {});
   auto results = run.runBlock(body);
   if (!results)
     return std::move(results.error());

@@ -1,4 +1,4 @@
-//===- KvState.cpp - Keys and values that the interpreter has seen --------===//
+//===- KvState.cpp - What the interpreter keeps of sequences --------------===//
 #include "compiler/reference/KvState.h"
 
 #include "compiler/reference/Rounding.h"
@@ -96,11 +96,38 @@ const KvState::Rows *KvState::find(int64_t slot, int64_t sequence) const {
   return found == rows.end() ? nullptr : &found->second;
 }
 
+std::vector<float> KvState::fixedAt(int64_t slot, int64_t sequence, int64_t position,
+                                    size_t size) const {
+  std::vector<float> values(size, 0.0f);
+  auto own = fixed.find({slot, sequence});
+  if (position == 0)
+    return values;
+  if (own != fixed.end())
+    if (auto kept = own->second.find(position); kept != own->second.end())
+      return kept->second;
+  auto past = pasts.find(sequence);
+  assert(past != pasts.end() && position <= past->second.length &&
+         "positions of a sequence come in order");
+  uint64_t key = past->second.seed * 1000003u + static_cast<uint64_t>(slot);
+  for (size_t i = 0; i < size; ++i)
+    values[i] = 4 * uniform(key, static_cast<uint64_t>(position) * size + i) - 2;
+  return values;
+}
+
+void KvState::keepFixed(int64_t slot, int64_t sequence, int64_t position,
+                        std::vector<float> values) {
+  auto &own = fixed[{slot, sequence}];
+  own.erase(own.lower_bound(position), own.end());
+  own[position] = std::move(values);
+}
+
 void KvState::pretendPast(int64_t sequence, int64_t length, uint64_t seed) {
   pasts[sequence] = {length, seed};
 }
 
 void KvState::forget(int64_t sequence) {
   pasts.erase(sequence);
-  std::erase_if(rows, [&](const auto &entry) { return entry.first.second == sequence; });
+  auto isIts = [&](const auto &entry) { return entry.first.second == sequence; };
+  std::erase_if(rows, isIts);
+  std::erase_if(fixed, isIts);
 }

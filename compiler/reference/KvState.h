@@ -1,11 +1,13 @@
-//===- KvState.h - Keys and values that the interpreter has seen ----------===//
+//===- KvState.h - What the interpreter keeps of sequences -----------------===//
 //
-//   slot (a layer's) ── sequence ── position ── k row, v row
+//   slot (a state's number) ── sequence ── position ── k row, v row     (paged)
+//                                      └── position ── all its values   (fixed)
 //
 // Rows are rounded to the cache's type when they are appended, so that everybody who
-// reads them reads the same numbers (design.md part 5). `!lm.kv` is a value: a step that
-// reads the state before its append must not see the append. So a value carries how
-// long each sequence was when it was made, and rows beyond that are not its own.
+// reads them reads the same numbers (design.md part 5). A state is a value in lm: a step that
+// reads one before its append must not see the append. So a value of a paged state carries how
+// long each sequence was when it was made, and rows beyond that are not its own. Of a fixed
+// state, which each token replaces, a value carries the numbers themselves.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -36,6 +38,12 @@ public:
 
   const Rows *find(int64_t slot, int64_t sequence) const;
 
+  /// The fixed state of a sequence behind the tokens before `position`, `size` values: zeros at 0;
+  /// what was kept there; numbers made of the seed inside a made-up past.
+  std::vector<float> fixedAt(int64_t slot, int64_t sequence, int64_t position, size_t size) const;
+  /// Keeps the one behind the tokens before `position`. Those of later positions are forgotten.
+  void keepFixed(int64_t slot, int64_t sequence, int64_t position, std::vector<float> values);
+
   /// Positions below `length` of a sequence hold numbers made of the seed, as if a prompt had
   /// been there: windows and long contexts can be checked without computing one.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
@@ -49,6 +57,7 @@ private:
     uint64_t seed;
   };
   std::map<std::pair<int64_t, int64_t>, Rows> rows;
+  std::map<std::pair<int64_t, int64_t>, std::map<int64_t, std::vector<float>>> fixed;
   std::map<int64_t, Past> pasts;
 };
 

@@ -29,7 +29,7 @@ def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
                     "operationsPerUnit", (ins), "", [{ return 0; }]>,
     InterfaceMethod<"Operations of a token for each position that it looks at.", "int64_t", "operationsPerPosition", (ins), "",
                     [{ return 0; }]>,
-    InterfaceMethod<"Bytes of the KV pool that are read of each position.", "int64_t", "bytesPerPosition", (ins), "",
+    InterfaceMethod<"Bytes of a paged state that are read of each position.", "int64_t", "bytesPerPosition", (ins), "",
                     [{ return 0; }]>,
   ];
 }

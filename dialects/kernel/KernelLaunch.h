@@ -7,7 +7,7 @@ namespace ingot::kernel {
 
 /// How many work items a launch has: base * factor (runtime/device/cpu/KernelAbi.h).
 struct WorkItems {
-  enum Base { Constant, Tokens, Rows, Tiles } base;
+  enum Base { Constant, Tokens, Rows, Tiles, Spans } base;
   int64_t factor;
   bool cyclic; ///< items cost unequally: threads take every n-th
 };

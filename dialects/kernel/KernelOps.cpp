@@ -43,8 +43,8 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<RowsType, KvPoolType, WeightType, WorkspaceType>(type)) // func_c3
-      return emitOpError("expects operands to be rows, weights, a workspace or a KV pool, got ")
+    if (!isa<RowsType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(type)) // func_c3
+      return emitOpError("expects operands to be rows, weights, a workspace or states, got ")
              << type;
   return success();
 }

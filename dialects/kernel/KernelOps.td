@@ -2,7 +2,7 @@
 //
 // A kernel.func is one launch: it holds one structured op, whose family has a
 // generator per target. Operands are memory: rows of activations, packed weights,
-// the KV pool. Layouts are those of runtime/formats/PanelLayout.h, work items those of
+// states. Layouts are those of runtime/formats/PanelLayout.h, work items those of
 // runtime/device/cpu/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
 // that a shared walker renders for each target.
 //===----------------------------------------------------------------------===//
@@ -57,6 +57,18 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
     int64_t elementBytes() const { return info().bits / 8; }
     int64_t pageBytes() const;
   }];
+}
+def Kernel_FixedStateType : TypeDef<Kernel_Dialect, "FixedState"> {
+  let mnemonic = "fixed_state";
+  let summary = "all versions of the fixed state of a layer: `!kernel.fixed_state<#lm.fixed<[x: 2x1024 x f32]>>`";
+  let description = [{
+    Slot i begins `i * slotBytes` bytes behind the base, with its streams as runtime/formats/FixedState.h says. What a step does is
+    in the batch (Batch.h): for each sequence that has tokens, the slot of the version that it begins with, and the slots that
+    versions behind some of its tokens go to, which may be the one it read.
+  }];
+  let parameters = (ins "::ingot::lm::FixedAttr":$layout);
+  let assemblyFormat = "`<` qualified($layout) `>`";
+  let extraClassDeclaration = "int64_t slotBytes() const { return getLayout().slotBytes(); }";
 }
 def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
   let mnemonic = "workspace";

@@ -1,5 +1,6 @@
 //===- LmDialect.cpp - Attributes and types of the lm dialect -------------===//
 #include "dialects/lm/LmDialect.h"
+#include "runtime/formats/FixedState.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -141,6 +142,105 @@ Attribute lm::sourceOf(MLIRContext *context, ArrayRef<TensorRows> parts) {
   for (const TensorRows &rows : parts)
     list.push_back(PartAttr::get(context, rows));
   return RowsAttr::get(context, list);
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+LogicalResult StreamAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr name,
+                                 int64_t rows, int64_t width) {
+  if (name.empty() || rows < 1 || width < 1) // stream_c1
+    return emitError() << "expects a stream to have a name and rows of values";
+  return success();
+}
+
+static LogicalResult verifyStreams(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<StreamAttr> streams) {
+  llvm::SmallDenseSet<StringAttr, 4> names;
+  for (StreamAttr stream : streams)
+    names.insert(stream.getName());
+  if (streams.empty() || names.size() != streams.size()) // layout_c1
+    return emitError() << "expects a state of one stream or more, each with a name of its own";
+  return success();
+}
+LogicalResult PagedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<StreamAttr> streams) {
+  return verifyStreams(emitError, streams);
+}
+LogicalResult FixedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<StreamAttr> streams) {
+  return verifyStreams(emitError, streams);
+}
+LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError, Attribute layout) {
+  if (!isa<PagedAttr, FixedAttr>(layout)) // layout_c2
+    return emitError() << "expects a paged or a fixed layout, got " << layout;
+  return success();
+}
+
+int64_t FixedAttr::offsetOf(size_t stream) const {
+  int64_t bytes = 0;
+  for (StreamAttr before : getStreams().take_front(stream))
+    bytes += fixedStreamBytes(before.getRows(), before.getWidth());
+  return bytes;
+}
+int64_t FixedAttr::slotBytes() const { return offsetOf(getStreams().size()); }
+
+/// `name: 2x1024`, in a fixed state with ` x f32` behind it. Null, with an error, if there is none.
+static StreamAttr parseStream(AsmParser &parser, bool fixed) {
+  std::string name;
+  SmallVector<int64_t> shape;
+  SMLoc at = parser.getCurrentLocation();
+  Type element;
+  if (parser.parseKeywordOrString(&name) || parser.parseColon() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false, /*withTrailingX=*/fixed) ||
+      (fixed && parser.parseType(element)))
+    return {};
+  if (shape.size() != 2 || (fixed && !element.isF32())) {
+    parser.emitError(at) << "expects rows x width" << (fixed ? " x f32" : "");
+    return {};
+  }
+  MLIRContext *context = parser.getContext();
+  return StreamAttr::getChecked([&] { return parser.emitError(at); }, context,
+                                StringAttr::get(context, name), shape[0], shape[1]);
+}
+
+template <typename Layout> static Attribute parseLayout(AsmParser &parser, bool fixed) {
+  SMLoc at = parser.getCurrentLocation();
+  SmallVector<StreamAttr> streams;
+  auto one = [&] { return success(bool(streams.emplace_back(parseStream(parser, fixed)))); };
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one) ||
+      parser.parseGreater())
+    return {};
+  return Layout::getChecked([&] { return parser.emitError(at); }, parser.getContext(), streams);
+}
+static void printStreams(AsmPrinter &printer, ArrayRef<StreamAttr> streams, StringRef element) {
+  printer << "<[";
+  llvm::interleaveComma(streams, printer, [&](StreamAttr stream) {
+    printer.printKeywordOrString(stream.getName());
+    printer << ": " << stream.getRows() << 'x' << stream.getWidth() << element;
+  });
+  printer << "]>";
+}
+Attribute PagedAttr::parse(AsmParser &parser, Type) {
+  return parseLayout<PagedAttr>(parser, /*fixed=*/false);
+}
+void PagedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), ""); }
+Attribute FixedAttr::parse(AsmParser &parser, Type) {
+  return parseLayout<FixedAttr>(parser, /*fixed=*/true);
+}
+void FixedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), " x f32"); }
+
+BlockArgument lm::stateArgumentOf(Value state) {
+  while (auto result = dyn_cast<OpResult>(state)) {
+    Operation *op = result.getOwner();
+    if (auto fused = dyn_cast<FusedOp>(op))
+      state = fused.getBody().front().getTerminator()->getOperand(result.getResultNumber());
+    else
+      state = *llvm::find_if(op->getOperands(),
+                             [](Value operand) { return isa<StateType>(operand.getType()); });
+  }
+  return cast<BlockArgument>(state);
 }
 
 //===----------------------------------------------------------------------===//

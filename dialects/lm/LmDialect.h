@@ -25,6 +25,14 @@
 #include "dialects/lm/LmAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/lm/LmTypes.h.inc"
+
+namespace ingot::lm {
+/// Heads of keys of a paged state of keys and values.
+inline int64_t kvHeadsOf(mlir::Value state) {
+  return mlir::cast<StateType>(state.getType()).paged().getStreams().front().getRows();
+}
+} // namespace ingot::lm
+
 #define GET_OP_CLASSES
 #include "dialects/lm/LmOps.h.inc"
 
@@ -42,6 +50,8 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
 std::vector<TensorRows> rowsOf(mlir::Attribute source);
 /// The `source` of a weight made of these parts.
 mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);
+/// The argument of the layer kind that a value of a state in it goes back to: ops take a state and give the next.
+mlir::BlockArgument stateArgumentOf(mlir::Value state);
 /// A norm of whole rows (not of heads), of whatever kind: one operand of rows, then vectors.
 bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").

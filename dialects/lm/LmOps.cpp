@@ -99,34 +99,38 @@ void EntryOp::build(OpBuilder &b, OperationState &state, StringRef name, Functio
   buildFunctionLike<EntryOp>(b, state, name, type);
 }
 
+unsigned LayerKindOp::stateCount() {
+  auto behind = getArgumentTypes().drop_front();
+  return llvm::find_if_not(behind, llvm::IsaPred<StateType>) - behind.begin();
+}
+
 LogicalResult LayerKindOp::verify() {
   FunctionType type = getFunctionType();
   auto in = type.getInputs();
-  if (in.size() < 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) ||
-      !isa<BatchType>(in[2])) // layer_kind_c1
-    return emitOpError("expects arguments (tensor<?xHxf32>, !lm.kv, !lm.batch, weights…)");
-  for (auto [i, argument] : llvm::enumerate(in.drop_front(3))) {
-    if (!isa<WeightType>(argument)) // layer_kind_c2
-      return emitOpError("expects argument #") << i + 3 << " to be a weight, got " << argument;
-    if (!getArgAttrOfType<StringAttr>(i + 3, kRoleAttr)) // layer_kind_c3
-      return emitOpError("expects argument #")
-             << i + 3 << " to carry its role (" << kRoleAttr << ")";
+  if (in.empty() || !isa<RankedTensorType>(in[0]) || in.size() < firstWeight() ||
+      !isa<BatchType>(in[firstWeight() - 1])) // layer_kind_c1
+    return emitOpError("expects arguments (tensor<?xHxf32>, states…, !lm.batch, weights…)");
+  for (unsigned i = firstWeight(); i < in.size(); ++i) {
+    if (!isa<WeightType>(in[i])) // layer_kind_c2
+      return emitOpError("expects argument #") << i << " to be a weight, got " << in[i];
+    if (!getArgAttrOfType<StringAttr>(i, kRoleAttr)) // layer_kind_c3
+      return emitOpError("expects argument #") << i << " to carry its role (" << kRoleAttr << ")";
   }
-  if (type.getNumResults() != 2 || type.getResult(0) != in[0] ||
-      !isa<KvType>(type.getResult(1))) // layer_kind_c4
-    return emitOpError("expects results (") << in[0] << ", !lm.kv)";
+  if (type.getResults() != in.take_front(1 + stateCount())) // layer_kind_c4
+    return emitOpError("expects results (")
+           << in.take_front(1 + stateCount()) << "), the types of x and of its states";
   return success();
 }
 
 LogicalResult EntryOp::verify() {
   FunctionType type = getFunctionType();
   auto in = type.getInputs();
-  if (in.size() != 3 || !isa<RankedTensorType>(in[0]) || !isa<KvType>(in[1]) ||
+  if (in.size() != 3 || !isa<RankedTensorType>(in[0]) || !isa<StatesType>(in[1]) ||
       !isa<BatchType>(in[2])) // entry_c1
-    return emitOpError("expects arguments (tensor<?xi32>, !lm.kv, !lm.batch)");
+    return emitOpError("expects arguments (tensor<?xi32>, !lm.states, !lm.batch)");
   if (type.getNumResults() != 2 || !isa<RankedTensorType>(type.getResult(0)) ||
-      !isa<KvType>(type.getResult(1))) // entry_c2
-    return emitOpError("expects results (tensor<?xVxf32>, !lm.kv)");
+      !isa<StatesType>(type.getResult(1))) // entry_c2
+    return emitOpError("expects results (tensor<?xVxf32>, !lm.states)");
   return success();
 }
 
@@ -139,26 +143,32 @@ LogicalResult ReturnOp::verify() {
 
 LogicalResult LayersOp::verify() {
   size_t n = getKinds().size();
-  if (getWeights().size() != n || getKvSlots().size() != n) // layers_c1
-    return emitOpError("expects a kind, a list of weights and a KV slot for each layer, got ")
-           << n << ", " << getWeights().size() << " and " << getKvSlots().size();
-  for (Attribute list : getWeights())
-    if (!isa<ArrayAttr>(list) ||
-        !llvm::all_of(cast<ArrayAttr>(list), llvm::IsaPred<FlatSymbolRefAttr>)) // layers_c2
-      return emitOpError("expects lists of weight symbols");
+  if (getWeights().size() != n || getStates().size() != n) // layers_c1
+    return emitOpError("expects a kind, a list of states and one of weights for each layer, got ")
+           << n << ", " << getStates().size() << " and " << getWeights().size();
+  for (ArrayAttr lists : {getWeights(), getStates()})
+    for (Attribute list : lists)
+      if (!isa<ArrayAttr>(list) ||
+          !llvm::all_of(cast<ArrayAttr>(list), llvm::IsaPred<FlatSymbolRefAttr>)) // layers_c2
+        return emitOpError("expects lists of weight and state symbols");
+  llvm::SmallDenseSet<Attribute> owned;
+  for (Attribute list : getStates())
+    for (Attribute state : cast<ArrayAttr>(list))
+      if (!owned.insert(state).second) // layers_c7
+        return emitOpError("passes ") << state << " twice: a state is of one layer";
   return success();
 }
 
 LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (auto [layer, kind, list] :
-       llvm::enumerate(getKinds().getAsRange<FlatSymbolRefAttr>(), getWeights())) {
+  for (auto [layer, kind, list, states] :
+       llvm::enumerate(getKinds().getAsRange<FlatSymbolRefAttr>(), getWeights(), getStates())) {
     auto fn = symbols.lookupNearestSymbolFrom<LayerKindOp>(*this, kind);
     if (!fn) // layers_c3
       return emitOpError("names no layer kind: ") << kind;
     if (fn.getArgumentTypes()[0] != getX().getType()) // layers_c4
       return emitOpError("expects ") << kind << " to take " << getX().getType();
     auto weights = cast<ArrayAttr>(list).getAsRange<FlatSymbolRefAttr>();
-    auto expected = fn.getArgumentTypes().drop_front(3);
+    auto expected = fn.weightTypes();
     if (cast<ArrayAttr>(list).size() != expected.size()) // layers_c5
       return emitOpError("layer ") << layer << " passes " << cast<ArrayAttr>(list).size()
                                    << " weights, " << kind << " takes " << expected.size();
@@ -168,6 +178,14 @@ LogicalResult LayersOp::verifySymbolUses(SymbolTableCollection &symbols) {
         return emitOpError("layer ")
                << layer << " expects " << ref << " to be a weight of type " << type;
     }
+    SmallVector<Type> passed;
+    for (auto ref : cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>()) {
+      auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, ref);
+      passed.push_back(state ? StateType::get(getContext(), state.getLayout()) : Type());
+    }
+    if (ArrayRef<Type>(passed) != fn.stateTypes()) // layers_c8
+      return emitOpError("layer ") << layer << " passes states " << states << ", " << kind
+                                   << " takes (" << fn.stateTypes() << ")";
   }
   return success();
 }
@@ -237,19 +255,39 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
+/// A paged state of keys and values, of one shape.
+static LogicalResult expectKeysAndValues(Operation *op, TypedValue<StateType> state) {
+  PagedAttr paged = state.getType().paged();
+  auto streams = paged ? paged.getStreams() : ArrayRef<StreamAttr>();
+  if (streams.size() != 2 || streams[0].getRows() != streams[1].getRows() ||
+      streams[0].getWidth() != streams[1].getWidth())
+    return op->emitOpError("expects a paged state of keys and values of one shape, got ")
+           << state.getType();
+  return success();
+}
+
 LogicalResult KvAppendOp::verify() {
-  if (getKvHeads() < 1 || widthOf(getK()) % getKvHeads() ||
-      getK().getType() != getV().getType()) // kv_append_c1
-    return emitOpError("expects k and v of one type whose width kv_heads divides");
+  if (failed(expectKeysAndValues(*this, getKv()))) // kv_append_c1
+    return failure();
+  StreamAttr keys = getKv().getType().paged().getStreams().front();
+  if (widthOf(getK()) != keys.values() || getK().getType() != getV().getType()) // kv_append_c2
+    return emitOpError("expects k and v of ")
+           << keys.values() << " values for " << getKv().getType();
   return success();
 }
 
 LogicalResult AttentionOp::verify() {
-  int64_t heads = getHeads(), kvHeads = getKvHeads();
-  if (heads < 1 || kvHeads < 1 || heads % kvHeads) // attention_c1
-    return emitOpError("expects kv_heads to divide heads, got ") << kvHeads << " and " << heads;
-  if (widthOf(getQ()) % heads || getQ().getType() != getResult().getType()) // attention_c2
-    return emitOpError("expects heads to divide the width of q, and a result of its type");
+  if (failed(expectKeysAndValues(*this, getKv()))) // attention_c4
+    return failure();
+  int64_t heads = getHeads();
+  StreamAttr keys = getKv().getType().paged().getStreams().front();
+  if (heads < 1 || heads % keys.getRows()) // attention_c1
+    return emitOpError("expects the KV heads to divide heads, got ")
+           << keys.getRows() << " and " << heads;
+  if (widthOf(getQ()) != heads * keys.getWidth() ||
+      getQ().getType() != getResult().getType()) // attention_c2
+    return emitOpError("expects q of ")
+           << heads << " heads of " << keys.getWidth() << " values, and a result of its type";
   if (int64_t(getWindow()) < 0) // attention_c3
     return emitOpError("expects a window of 0 (all positions) or more");
   return success();

@@ -2,7 +2,7 @@
 //
 // File organisation
 //   (dialect, attributes and types: LmTypes.td; enumerations: LmEnums.td)
-//   structure: model, weight, layer_kind, entry, layers, get_weight, return
+//   structure: model, weight, state, layer_kind, entry, layers, get_weight, return
 //   layers of a transformer: embed … attention
 //   elementwise
 //   fusion regions
@@ -29,7 +29,7 @@ class Lm_Op<string mnemonic, list<Trait> traits = []> : Op<Lm_Dialect, mnemonic,
 //===----------------------------------------------------------------------===//
 
 def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "a whole model: weights, layer kinds and one entry";
+  let summary = "a whole model: weights, states, layer kinds and one entry";
   let description = [{
     Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
     `max_positions`.
@@ -55,6 +55,19 @@ def Lm_WeightOp : Lm_Op<"weight", [Symbol, HasParent<"ModelOp">]> {
   let hasVerifier = 1;
 }
 
+def Lm_StateOp : Lm_Op<"state", [Symbol, HasParent<"ModelOp">]> {
+  let summary = "what a layer keeps of each sequence from step to step";
+  let description = [{
+    ```mlir
+    lm.state @kv.0 : #lm.paged<[k: 8x128, v: 8x128]>      // vectors of every position
+    lm.state @conv.1 : #lm.fixed<[x: 2x1024 x f32]>       // replaced by each token
+    ```
+    A state belongs to the layer that passes it to its kind (lm.layers).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout);
+  let assemblyFormat = "$sym_name `:` $layout attr-dict";
+}
+
 class Lm_FunctionLike<string mnemonic> : Lm_Op<mnemonic,
     [HasParent<"ModelOp">, IsolatedFromAbove, FunctionOpInterface]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
@@ -64,24 +77,36 @@ class Lm_FunctionLike<string mnemonic> : Lm_Op<mnemonic,
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
-  let extraClassDeclaration = [{
+  code functionDeclaration = [{
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
   }];
+  let extraClassDeclaration = functionDeclaration;
 }
 
 def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
   let summary = "one kind of layer: structure, tuple of weight formats, window";
   let description = [{
-    Arguments: the hidden state `tensor<?xHxf32>`, `!lm.kv`, `!lm.batch`, then the weights. Each weight
-    argument carries its role as the argument attribute `lm.role` ("attn_q"). Returns hidden state and `!lm.kv`.
+    Arguments: the hidden state `tensor<?xHxf32>`, the layer's states (none, one or several), `!lm.batch`, then the
+    weights. Each weight argument carries its role as the argument attribute `lm.role` ("attn_q"). Returns the hidden
+    state and the states as they are behind this step.
+  }];
+  let extraClassDeclaration = functionDeclaration # [{
+    /// How many states it takes; they begin at argument 1, and the batch comes behind them.
+    unsigned stateCount();
+    /// The number of its first weight argument.
+    unsigned firstWeight() { return stateCount() + 2; }
+    ::llvm::ArrayRef<::mlir::Type> stateTypes() { return getArgumentTypes().slice(1, stateCount()); }
+    ::llvm::ArrayRef<::mlir::Type> weightTypes() { return getArgumentTypes().drop_front(firstWeight()); }
   }];
 }
 
 def Lm_EntryOp : Lm_FunctionLike<"entry"> {
   let summary = "a step: token ids in, logits of the asked rows out";
-  let description = "Arguments: `tensor<?xi32>`, `!lm.kv`, `!lm.batch`. Returns logits `tensor<?xVxf32>` and `!lm.kv`.";
+  let description = [{
+    Arguments: `tensor<?xi32>`, `!lm.states`, `!lm.batch`. Returns logits `tensor<?xVxf32>` and `!lm.states`.
+  }];
 }
 
 def Lm_ReturnOp : Lm_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["LayerKindOp", "EntryOp"]>]> {
@@ -93,18 +118,18 @@ def Lm_ReturnOp : Lm_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["L
 }
 
 def Lm_LayersOp : Lm_Op<"layers", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "runs layers in order: kind, weights and KV slot of each";
+  let summary = "runs layers in order: kind, states and weights of each";
   let description = [{
-    `weights[i]` lists the weight symbols that layer i passes to the weight arguments of `kinds[i]`.
+    `states[i]` and `weights[i]` list the symbols that layer i passes to the state and weight arguments of `kinds[i]`.
     ```mlir
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@global, @local], kv_slots = array<i64: 0, 1>,
-                 weights = [[@blk.0.attn_norm, …], […]]} : tensor<?x576xf32>
+    %y, %s1 = lm.layers %x, %s, %b {kinds = [@attention, @conv], states = [[@kv.0], [@conv.1]],
+                weights = [[@blk.0.attn_norm, …], […]]} : tensor<?x576xf32>
     ```
   }];
-  let arguments = (ins Lm_Activations:$x, Lm_KvType:$kv, Lm_BatchType:$batch,
-                   FlatSymbolRefArrayAttr:$kinds, ArrayAttr:$weights, DenseI64ArrayAttr:$kv_slots);
-  let results = (outs Lm_Activations:$y, Lm_KvType:$kv_out);
-  let assemblyFormat = "$x `,` $kv `,` $batch attr-dict `:` type($x) `->` type($y)";
+  let arguments = (ins Lm_Activations:$x, Lm_StatesType:$before, Lm_BatchType:$batch,
+                   FlatSymbolRefArrayAttr:$kinds, ArrayAttr:$states, ArrayAttr:$weights);
+  let results = (outs Lm_Activations:$y, Lm_StatesType:$after);
+  let assemblyFormat = "$x `,` $before `,` $batch attr-dict `:` type($x) `->` type($y)";
   let hasVerifier = 1;
 }
 
@@ -167,26 +192,28 @@ def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let hasVerifier = 1;
 }
 
-def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure]> {
-  let summary = "the KV state with this step's keys and values added";
-  let arguments = (ins Lm_Activations:$k, Lm_Activations:$v, Lm_KvType:$kv, Lm_BatchType:$batch, I64Attr:$kv_heads);
-  let results = (outs Lm_KvType:$result);
-  let assemblyFormat = "$k `,` $v `,` $kv `at` $batch attr-dict `:` type($k) `,` type($v)";
+def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure, AllTypesMatch<["kv", "result"]>]> {
+  let summary = "the paged state with this step's keys and values added";
+  let arguments = (ins Lm_Activations:$k, Lm_Activations:$v, Lm_StateType:$kv, Lm_BatchType:$batch);
+  let results = (outs Lm_StateType:$result);
+  let assemblyFormat = "$k `,` $v `,` $kv `at` $batch attr-dict `:` type($k) `,` type($v) `,` type($kv)";
   let hasVerifier = 1;
+  let extraClassDeclaration = "int64_t getKvHeads() { return ::ingot::lm::kvHeadsOf(getKv()); }";
 }
 
 def Lm_AttentionOp : Lm_Op<"attention", [Pure]> {
-  let summary = "causal grouped-query attention of this step's tokens over the KV state";
+  let summary = "causal grouped-query attention of this step's tokens over keys and values";
   let description = [{
-    Query head h reads KV head h * kv_heads / heads. score = scale * q.k, then cap * tanh(score / cap) if
+    Query head h reads KV head h * kv_heads / heads; the state's stream of keys says how many KV heads there are. score = scale * q.k, then cap * tanh(score / cap) if
     `softcap` > 0; position j counts for a token at position p if j <= p and (window = 0 or j > p - window).
   }];
-  let arguments = (ins Lm_Activations:$q, Lm_KvType:$kv, Lm_BatchType:$batch, I64Attr:$heads, I64Attr:$kv_heads,
+  let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, I64Attr:$heads,
                    F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
                    DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Lm_Activations:$result);
-  let assemblyFormat = "$q `,` $kv `,` $batch attr-dict `:` type($q) `->` type($result)";
+  let assemblyFormat = "$q `,` $kv `,` $batch attr-dict `:` type($q) `,` type($kv) `->` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = "int64_t getKvHeads() { return ::ingot::lm::kvHeadsOf(getKv()); }";
 }
 
 def Lm_SelectRowsOp : Lm_Op<"select_rows", [Pure]> {

@@ -79,9 +79,55 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   }];
 }
 
-def Lm_KvType : TypeDef<Lm_Dialect, "Kv"> {
-  let mnemonic = "kv";
-  let summary = "the KV cache state: of one layer slot inside a layer kind, of all slots in the entry";
+/// No mnemonic: it is printed as part of a state's layout.
+def Lm_StreamAttr : AttrDef<Lm_Dialect, "Stream"> {
+  let attrName = "lm.stream";
+  let summary = "a stream of a state: `rows` vectors of `width` values";
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$rows, "int64_t":$width);
+  let extraClassDeclaration = "int64_t values() const { return getRows() * getWidth(); }";
+  let genVerifyDecl = 1;
+}
+
+class Lm_LayoutAttr<string name, string mnemonic_> : AttrDef<Lm_Dialect, name> {
+  let mnemonic = mnemonic_;
+  let parameters = (ins ArrayRefParameter<"::ingot::lm::StreamAttr">:$streams);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+def Lm_PagedAttr : Lm_LayoutAttr<"Paged", "paged"> {
+  let summary = "a state that keeps vectors of every position: `#lm.paged<[k: 8x128, v: 8x128]>`";
+  let description = "What the numbers are, the pass says that `--kv` drives: they are the same in all paged states.";
+}
+def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
+  let summary = "a state as large for one position as for a thousand: `#lm.fixed<[x: 2x1024 x f32]>`";
+  let description = [{
+    Each token replaces it. A sequence begins with zeros. Streams lie one after the other, row by row, as
+    runtime/formats/FixedState.h says.
+  }];
+  let extraClassDeclaration = [{
+    /// What a version of it takes.
+    int64_t slotBytes() const;
+    /// Where the stream begins in it.
+    int64_t offsetOf(size_t stream) const;
+  }];
+}
+def Lm_StateLayout : AnyAttrOf<[Lm_PagedAttr, Lm_FixedAttr], "the layout of a state">;
+
+def Lm_StateType : TypeDef<Lm_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "what a layer keeps of each sequence: `!lm.state<#lm.fixed<[x: 2x1024 x f32]>>`";
+  let parameters = (ins "::mlir::Attribute":$layout);
+  let assemblyFormat = "`<` $layout `>`";
+  let extraClassDeclaration = [{
+    /// Its layout, or null if it is of the other kind.
+    ::ingot::lm::PagedAttr paged() const { return ::llvm::dyn_cast<::ingot::lm::PagedAttr>(getLayout()); }
+    ::ingot::lm::FixedAttr fixed() const { return ::llvm::dyn_cast<::ingot::lm::FixedAttr>(getLayout()); }
+  }];
+  let genVerifyDecl = 1;
+}
+def Lm_StatesType : TypeDef<Lm_Dialect, "States"> {
+  let mnemonic = "states";
+  let summary = "all states of the model, in the entry";
 }
 
 def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {

@@ -21,6 +21,30 @@ LogicalResult BufferOp::verify() {
   return success();
 }
 
+Type StateOp::memoryType() {
+  if (auto fixed = dyn_cast<lm::FixedAttr>(getLayout()))
+    return kernel::FixedStateType::get(getContext(), fixed);
+  auto streams = cast<lm::PagedAttr>(getLayout()).getStreams();
+  std::optional<KvFormat> format = kvFormatNamed(getElement().value_or(""));
+  if (!format || streams.size() != 2)
+    return {};
+  return kernel::KvPoolType::get(getContext(), streams[0].getRows(), streams[0].getWidth(),
+                                 *format);
+}
+
+LogicalResult StateOp::verify() {
+  const bool paged = isa<lm::PagedAttr>(getLayout());
+  if (paged != bool(getElement()) || paged != bool(getWindow()) || !memoryType()) // state_c1
+    return emitOpError("expects keys and values of a format and a window if it is paged, and "
+                       "neither if it is fixed");
+  auto pool = dyn_cast<kernel::KvPoolType>(memoryType());
+  const int64_t bytes =
+      pool ? pool.pageBytes() : cast<kernel::FixedStateType>(memoryType()).slotBytes();
+  if (int64_t(getBytes()) != bytes) // state_c2
+    return emitOpError("takes ") << bytes << " bytes, got " << getBytes();
+  return success();
+}
+
 void ProgramOp::build(OpBuilder &b, OperationState &state, StringRef name, StringRef family,
                       int64_t vocab, int64_t hidden, int64_t maxPositions) {
   state.addAttribute(getSymNameAttrName(state.name), b.getStringAttr(name));
@@ -97,12 +121,16 @@ void EntryOp::addOutput(OutputRole role, Encoding encoding, FlatSymbolRefAttr bu
 }
 
 /// A step brings what the launches of its section read.
-static LogicalResult verifyStep(StepOp step, SectionOp section, int64_t slots) {
+static LogicalResult verifyStep(StepOp step, SectionOp section,
+                                const llvm::DenseMap<Attribute, Operation *> &named) {
   if (!section) // step_c1
     return step.emitOpError("names no section: ") << step.getSectionAttr();
-  if (step.getKvSlot() &&
-      (int64_t(*step.getKvSlot()) < 0 || int64_t(*step.getKvSlot()) >= slots)) // step_c2
-    return step.emitOpError("expects a KV slot below ") << slots << ", got " << *step.getKvSlot();
+  ArrayAttr states = step.getStatesAttr();
+  for (Attribute state : states ? states.getValue() : ArrayRef<Attribute>()) {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(state);
+    if (!symbol || !isa_and_nonnull<StateOp>(named.lookup(symbol.getAttr()))) // step_c2
+      return step.emitOpError("names no state: ") << state;
+  }
   int64_t weights = step.getWeights() ? step.getWeights()->size() : 0;
   for (const Case &one : section.cases())
     for (LaunchOp launch : one.launches())
@@ -112,20 +140,42 @@ static LogicalResult verifyStep(StepOp step, SectionOp section, int64_t slots) {
           return step.emitOpError("has ")
                  << weights << " weights, but a launch of " << step.getSectionAttr()
                  << " reads weight " << ref.getIndex();
-        if (isa<KvRefAttr>(operand) && !step.getKvSlot()) // step_c4
-          return step.emitOpError("expects a KV slot: ")
-                 << step.getSectionAttr() << " reads the KV pool";
+        auto state = dyn_cast<StateRefAttr>(operand);
+        if (state && state.getIndex() >= int64_t(states ? states.size() : 0)) // step_c4
+          return step.emitOpError("has ")
+                 << (states ? states.size() : 0) << " states, but a launch of "
+                 << step.getSectionAttr() << " reads state " << state.getIndex();
+      }
+  return success();
+}
+
+/// The states of a step are of the types that the kernels of its section take.
+static LogicalResult verifyStates(StepOp step, SectionOp section,
+                                  const llvm::DenseMap<Attribute, Operation *> &named) {
+  auto module = step->getParentOfType<ModuleOp>();
+  for (const Case &one : section.cases())
+    for (LaunchOp launch : one.launches())
+      for (auto [i, operand] : llvm::enumerate(launch.getArgsAttr())) {
+        auto ref = dyn_cast<StateRefAttr>(operand);
+        auto fn = ref && module ? module.lookupSymbol<kernel::FuncOp>(launch.getKernel())
+                                : kernel::FuncOp();
+        if (!fn || i >= fn.getNumArguments())
+          continue; // launch_c1, launch_c2
+        auto symbol = cast<FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]);
+        auto state = cast<StateOp>(named.lookup(symbol.getAttr()));
+        if (state.memoryType() != fn.getArgumentTypes()[i]) // step_c5
+          return step.emitOpError("expects ")
+                 << symbol << " to be of type " << fn.getArgumentTypes()[i];
       }
   return success();
 }
 
 LogicalResult EntryOp::verify() {
   auto program = (*this)->getParentOfType<ProgramOp>();
-  auto slots = program.getBody().getOps<KvSlotOp>();
   // Look-ups would walk all weights, once per layer.
   llvm::DenseMap<Attribute, Operation *> named;
   for (Operation &op : program.getBody().front())
-    if (isa<SectionOp, BufferOp>(op))
+    if (isa<SectionOp, BufferOp, StateOp>(op))
       named[SymbolTable::getSymbolName(&op)] = &op;
   llvm::SmallSet<OutputRole, 8> roles;
   for (Operation &op : getBody().front()) {
@@ -137,7 +187,7 @@ LogicalResult EntryOp::verify() {
         return output.emitOpError("is the second ") << stringifyOutputRole(output.getRole());
     } else if (auto step = dyn_cast<StepOp>(op)) {
       auto section = dyn_cast_or_null<SectionOp>(named.lookup(step.getSectionAttr().getAttr()));
-      if (failed(verifyStep(step, section, std::distance(slots.begin(), slots.end()))))
+      if (failed(verifyStep(step, section, named)) || failed(verifyStates(step, section, named)))
         return failure();
     } else { // entry_c1
       return op.emitOpError("is neither a step nor an output of ") << getSymNameAttr();
@@ -173,9 +223,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                                   << " takes " << fn.getNumArguments();
   auto program = (*this)->getParentOfType<ProgramOp>();
   for (auto [type, operand] : llvm::zip(fn.getArgumentTypes(), getArgsAttr())) {
-    bool fits = isa<kernel::KvPoolType>(type) ? isa<KvRefAttr>(operand)
-                : bufferBytes(type)           ? isa<BufferRefAttr>(operand)
-                                              : isa<WeightRefAttr, LayerWeightRefAttr>(operand);
+    bool fits = isa<kernel::KvPoolType, kernel::FixedStateType>(type) ? isa<StateRefAttr>(operand)
+                : bufferBytes(type) ? isa<BufferRefAttr>(operand)
+                                    : isa<WeightRefAttr, LayerWeightRefAttr>(operand);
     if (!fits) // launch_c3
       return emitOpError("passes ") << operand << " for an operand of type " << type;
     if (auto ref = dyn_cast<BufferRefAttr>(operand)) {

@@ -4,7 +4,7 @@
 // (runtime/schema/engine.fbs): buffers with their sizes as coefficients, sections as
 // flat launch lists in cases, and entries: the order in which sections run, and where
 // results lie. No SSA values: operands of launches are attributes that name buffers,
-// weights and the KV pool.
+// weights and states.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_PLAN_PLANOPS_TD
 #define INGOT_DIALECTS_PLAN_PLANOPS_TD
@@ -42,9 +42,11 @@ def Plan_LayerWeightRef : AttrDef<Plan_Dialect, "LayerWeightRef"> {
   let parameters = (ins "int64_t":$index);
   let assemblyFormat = "`<` $index `>`";
 }
-def Plan_KvRef : AttrDef<Plan_Dialect, "KvRef"> {
-  let mnemonic = "kv";
-  let summary = "operand: the KV pool of the step's slot";
+def Plan_StateRef : AttrDef<Plan_Dialect, "StateRef"> {
+  let mnemonic = "state";
+  let summary = "operand: the n-th state of the step that runs the section";
+  let parameters = (ins "int64_t":$index);
+  let assemblyFormat = "`<` $index `>`";
 }
 
 def Plan_Modes : AttrDef<Plan_Dialect, "Modes"> {
@@ -100,10 +102,23 @@ def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
-def Plan_KvSlotOp : Plan_Op<"kv_slot", [HasParent<"ProgramOp">]> {
-  let summary = "the KV pool of one layer; slots are numbered in order";
-  let arguments = (ins I64Attr:$kv_heads, I64Attr:$head_dim, StrAttr:$element, I64Attr:$window, I64Attr:$page_bytes);
-  let assemblyFormat = "`heads` $kv_heads `dim` $head_dim `of` $element `window` $window `page` $page_bytes attr-dict";
+def Plan_StateOp : Plan_Op<"state", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "what a layer keeps of all sequences; as lm.state";
+  let description = [{
+    ```mlir
+    plan.state @kv.0 : #lm.paged<[k: 3x64, v: 3x64]> of "f16" window 0 bytes 24576    // of a page
+    plan.state @conv.1 : #lm.fixed<[x: 2x1024 x f32]> bytes 8192                      // of a slot
+    ```
+    A paged one has its numeric format (runtime/formats/KvFormat.h) and how far back its readers look, 0 being all the way.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout, OptionalAttr<StrAttr>:$element,
+                   OptionalAttr<I64Attr>:$window, I64Attr:$bytes);
+  let assemblyFormat = "$sym_name `:` $layout (`of` $element^)? (`window` $window^)? `bytes` $bytes attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What a kernel sees of it; null: its element is of no format.
+    ::mlir::Type memoryType();
+  }];
 }
 
 def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
@@ -150,10 +165,10 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, HasParent<"ProgramOp">, NoTerminato
 }
 
 def Plan_StepOp : Plan_Op<"step", [HasParent<"EntryOp">]> {
-  let summary = "runs a section with the weights and the KV slot of a layer";
-  let arguments = (ins FlatSymbolRefAttr:$section, OptionalAttr<ArrayAttr>:$weights, OptionalAttr<I64Attr>:$kv_slot,
+  let summary = "runs a section with the weights and the states of a layer";
+  let arguments = (ins FlatSymbolRefAttr:$section, OptionalAttr<ArrayAttr>:$weights, OptionalAttr<ArrayAttr>:$states,
                    OptionalAttr<I64Attr>:$layer);
-  let assemblyFormat = "$section (`layer` $layer^)? (`kv` $kv_slot^)? (`weights` $weights^)? attr-dict";
+  let assemblyFormat = "$section (`layer` $layer^)? (`states` $states^)? (`weights` $weights^)? attr-dict";
 }
 
 def Plan_OutputOp : Plan_Op<"output", [HasParent<"EntryOp">]> {

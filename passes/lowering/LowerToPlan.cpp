@@ -3,7 +3,7 @@
 // The entry is cut at lm.layers: what comes before is the section `begin`, each
 // layer kind is a section, what comes after is `end`. A section is lowered op by op;
 // each op (a fused region, or an op alone) is one launch. SectionLowering does that;
-// here are the parts that belong to the whole program: weights, slots, steps.
+// here are the parts that belong to the whole program: weights, states, steps.
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/lowering/SectionLowering.h"
@@ -68,6 +68,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return entry.emitOpError("expects an lm.layers");
 
     ProgramBuilder builder(program, choices);
+    for (lm::LayerKindOp kind : model.getBody().getOps<lm::LayerKindOp>())
+      builder.keepForSection(kind.getSymName());
     if (failed(builder.addTables(layers)))
       return failure();
     if (failed(builder.lowerBegin(entry, layers)))
@@ -82,35 +84,34 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
 
   LogicalResult addEntry(plan::ProgramOp program, lm::LayersOp layers, ProgramBuilder &builder) {
     auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
-    // One slot per number, described by the kind of a layer that owns it.
-    llvm::MapVector<int64_t, StringRef> slots;
-    for (auto [kind, slot] :
-         llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getKvSlots()))
-      slots.insert({slot, kind.getValue()});
-    for (int64_t slot = 0; slot < int64_t(slots.size()); ++slot) {
-      if (!slots.contains(slot))
-        return layers.emitOpError("expects KV slots to be numbered from 0 without gaps; misses ")
-               << slot;
-      KvShape shape = builder.kvShapeOf(slots[slot]);
-      if (!shape.type)
-        return layers.emitOpError("layer kind ")
-               << slots[slot] << " appends nothing to its KV slot";
-      plan::KvSlotOp::create(b, shape.type.getKvHeads(), shape.type.getHeadDim(),
-                             StringRef(shape.type.info().name), shape.window,
-                             shape.type.pageBytes());
+    auto model = layers->getParentOfType<lm::ModelOp>();
+    // The argument of a layer kind that each state is passed for.
+    llvm::DenseMap<Attribute, Value> arguments;
+    for (auto [kind, states] :
+         llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getStates())) {
+      Block &body = model.lookupSymbol<lm::LayerKindOp>(kind.getAttr()).getBody().front();
+      for (auto [i, state] :
+           llvm::enumerate(cast<ArrayAttr>(states).getAsRange<FlatSymbolRefAttr>()))
+        arguments[state.getAttr()] = body.getArgument(1 + i);
     }
+    for (lm::StateOp state : model.getBody().getOps<lm::StateOp>())
+      if (Value argument = arguments.lookup(state.getSymNameAttr()))
+        if (mlir::failed(builder.addState(state, argument)))
+          return failure();
     auto modes = plan::ModesAttr::get(b.getContext(), {plan::Mode::Logits});
     auto entry = plan::EntryOp::create(b, "generate", modes);
     b.setInsertionPointToStart(&entry.getBody().emplaceBlock());
     plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kBeginSection), ArrayAttr(),
-                         IntegerAttr(), IntegerAttr());
+                         ArrayAttr(), IntegerAttr());
     int64_t layer = 0;
-    for (auto [kind, weights, slot] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(),
-                                                layers.getWeights(), layers.getKvSlots()))
-      plan::StepOp::create(b, kind, cast<ArrayAttr>(weights), b.getI64IntegerAttr(slot),
+    for (auto [kind, weights, states] : llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(),
+                                                  layers.getWeights(), layers.getStates())) {
+      auto own = cast<ArrayAttr>(states);
+      plan::StepOp::create(b, kind, cast<ArrayAttr>(weights), own.empty() ? ArrayAttr() : own,
                            b.getI64IntegerAttr(layer++));
+    }
     plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kEndSection), ArrayAttr(),
-                         IntegerAttr(), IntegerAttr());
+                         ArrayAttr(), IntegerAttr());
     auto logits = FlatSymbolRefAttr::get(b.getContext(), builder.logitsBuffer());
     entry.addOutput(plan::OutputRole::Logits, plan::Encoding::F32, logits);
     addHidden(program, entry, logits);

@@ -60,6 +60,23 @@ ProgramBuilder::kernelFor(StringRef hint, ArrayRef<LaunchOperand> operands,
   return known;
 }
 
+LogicalResult ProgramBuilder::addState(lm::StateOp state, Value argument) {
+  const StateUse &use = stateUses[argument];
+  if (!use.memory)
+    return state.emitOpError("is kept, but its layer neither reads nor writes it");
+  auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
+  if (auto fixed = dyn_cast<kernel::FixedStateType>(use.memory)) {
+    plan::StateOp::create(b, state.getSymNameAttr(), state.getLayout(), StringAttr(), IntegerAttr(),
+                          b.getI64IntegerAttr(fixed.slotBytes()));
+    return success();
+  }
+  auto pool = cast<kernel::KvPoolType>(use.memory);
+  plan::StateOp::create(b, state.getSymNameAttr(), state.getLayout(),
+                        b.getStringAttr(pool.info().name), b.getI64IntegerAttr(use.window),
+                        b.getI64IntegerAttr(pool.pageBytes()));
+  return success();
+}
+
 LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
   auto model = layers->getParentOfType<lm::ModelOp>();
   LogicalResult result = success();
@@ -77,8 +94,9 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
          llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
       if (name.getValue() != kind.getSymName())
         continue;
-      StringRef passed =
-          cast<FlatSymbolRefAttr>(cast<ArrayAttr>(weights)[argument.getArgNumber() - 3]).getValue();
+      StringRef passed = cast<FlatSymbolRefAttr>(
+                             cast<ArrayAttr>(weights)[argument.getArgNumber() - kind.firstWeight()])
+                             .getValue();
       if (!symbol.empty() && passed != symbol) {
         rope.emitOpError("expects layers of kind ")
             << kind.getSymName() << " to share their frequencies";

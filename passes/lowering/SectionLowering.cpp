@@ -91,6 +91,21 @@ private:
   LaunchOperand roundedOperand(Value value) {
     return {rows(lm::widthOf(value), roundedKind), bufferRef(forms[value].rounded)};
   }
+  /// The memory of a state, as a value of it names it.
+  LaunchOperand stateOperand(Value value) {
+    BlockArgument argument = lm::stateArgumentOf(value);
+    lm::StateType type = cast<lm::StateType>(value.getType());
+    Type memory;
+    if (lm::FixedAttr fixed = type.fixed()) {
+      memory = kernel::FixedStateType::get(context(), fixed);
+    } else {
+      lm::StreamAttr keys = type.paged().getStreams().front();
+      memory =
+          kernel::KvPoolType::get(context(), keys.getRows(), keys.getWidth(), program.choices.kv);
+    }
+    program.stateUses[argument].memory = memory;
+    return {memory, plan::StateRefAttr::get(context(), argument.getArgNumber() - 1)};
+  }
   LaunchOperand weightOperand(Value value) { return {value.getType(), weights.lookup(value)}; }
   LaunchOperand newRows(StringRef hint, Value value, RowKind kind, Extent extent) {
     RowsType type = rows(lm::widthOf(value), kind);
@@ -472,11 +487,8 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
       (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset()))
     return append.emitOpError("expects norms of one epsilon and one weight offset");
 
-  int64_t kvHeads = append.getKvHeads(), headDim = lm::widthOf(append.getK()) / kvHeads;
-  auto pool = kernel::KvPoolType::get(context(), kvHeads, headDim, program.choices.kv);
-  auto kind = dyn_cast<lm::LayerKindOp>(block.getParentOp());
-  KvShape &shape = program.kvShapes[kind.getSymName()];
-  shape.type = pool;
+  LaunchOperand pool = stateOperand(append.getKv());
+  int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();
   const ProgramBuilder::Table *table = k.rope ? program.tableFor(k.rope) : nullptr;
 
   // q is written in place: forget other readers of the unrotated rows, which the op order rules out.
@@ -490,7 +502,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     operands.push_back(weightOperand(q.norm.getWeight()));
   if (k.norm)
     operands.push_back(weightOperand(k.norm.getWeight()));
-  operands.push_back({pool, plan::KvRefAttr::get(context())});
+  operands.push_back(pool);
   launch("rope_append", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     size_t at = 3;
     Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(),
@@ -508,20 +520,21 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
 }
 
 LogicalResult SectionLowering::lowerAttention(lm::AttentionOp op) {
-  auto kind = cast<lm::LayerKindOp>(block.getParentOp());
-  KvShape &shape = program.kvShapes[kind.getSymName()];
-  if (!shape.type)
+  StateUse &use = program.stateUses[lm::stateArgumentOf(op.getKv())];
+  if (!use.memory)
     return op.emitOpError("expects keys to be appended before it");
-  shape.window = op.getWindow();
+  use.window = op.getWindow();
+  LaunchOperand pool = stateOperand(op.getKv());
   Value result = op.getResult();
-  bool direct = needsRounded(result) && !needsF32(result) &&
-                (program.choices.cuda || shape.type.getHeadDim() % kGroupK == 0);
+  bool direct =
+      needsRounded(result) && !needsF32(result) &&
+      (program.choices.cuda || cast<kernel::KvPoolType>(pool.type).getHeadDim() % kGroupK == 0);
   LaunchOperand y = newRows("attention", result,
                             !direct                ? RowKind::F32
                             : program.choices.cuda ? RowKind::BF16
                                                    : RowKind::Q8,
                             Extent::Tokens);
-  launch("attention", {f32Operand(op.getQ()), {shape.type, plan::KvRefAttr::get(context())}, y},
+  launch("attention", {f32Operand(op.getQ()), pool, y},
          [&](ImplicitLocOpBuilder &b, ValueRange args) {
            kernel::AttentionOp::create(b, args[0], args[1], args[2], /*workspace=*/Value(),
                                        op.getHeadsAttr(), op.getScaleAttr(), op.getWindowAttr(),
@@ -551,7 +564,7 @@ LogicalResult ProgramBuilder::lowerKind(lm::LayerKindOp kind) {
   Block &block = kind.getBody().front();
   SectionLowering lowering(*this, addSection(kind.getSymName()), block);
   lowering.bind(block.getArgument(0), "x", Extent::Tokens);
-  for (auto [i, argument] : llvm::enumerate(block.getArguments().drop_front(3)))
+  for (auto [i, argument] : llvm::enumerate(block.getArguments().drop_front(kind.firstWeight())))
     lowering.bindWeight(argument, plan::LayerWeightRefAttr::get(kind.getContext(), i));
   if (failed(lowering.lowerRange(block.begin(), std::prev(block.end()))))
     return failure();

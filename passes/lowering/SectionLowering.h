@@ -18,8 +18,9 @@ struct LoweringChoices {
   bool fp8Rows = false; ///< those of fp8 weights alone get fp8 rows as well
 };
 
-struct KvShape {
-  kernel::KvPoolType type;
+/// How kernels use a state of a layer kind.
+struct StateUse {
+  mlir::Type memory; ///< what they see of it; null: none does
   int64_t window = 0;
 };
 
@@ -34,12 +35,15 @@ class ProgramBuilder {
 public:
   ProgramBuilder(plan::ProgramOp program, LoweringChoices choices);
 
+  /// No buffer gets the name of a section to come: a program has one table of symbols.
+  void keepForSection(llvm::StringRef name) { ++counters[name]; }
   /// A buffer of cos and sin for each frequency vector that layers rotate with.
   mlir::LogicalResult addTables(lm::LayersOp layers);
   mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);
   mlir::LogicalResult lowerKind(lm::LayerKindOp kind);
   mlir::LogicalResult lowerEnd(lm::EntryOp entry, lm::LayersOp layers);
-  KvShape kvShapeOf(llvm::StringRef kind) const { return kvShapes.lookup(kind); }
+  /// The plan.state of an argument of a layer kind. Its kind is lowered.
+  mlir::LogicalResult addState(lm::StateOp state, mlir::Value argument);
   /// Where the result of the entry is, once its end is lowered.
   const std::string &logitsBuffer() const { return logits; }
 
@@ -70,7 +74,7 @@ private:
   llvm::StringMap<int> counters;
   std::vector<Table> tables;
   llvm::DenseMap<mlir::Operation *, size_t> tableOfRope;
-  llvm::StringMap<KvShape> kvShapes;
+  llvm::DenseMap<mlir::Value, StateUse> stateUses; ///< by argument of a layer kind
   std::string logits;
 };
 

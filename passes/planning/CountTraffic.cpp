@@ -45,6 +45,8 @@ Traffic trafficOf(kernel::FuncOp fn) {
       perItem += (effect.reads + effect.writes) * rows.rowBytes();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(type))
       perItem += effect.writes * pool.pageBytes() / cpu::kPageTokens;
+    else if (auto state = dyn_cast<kernel::FixedStateType>(type))
+      perItem += (effect.reads + effect.writes) * state.slotBytes(); // of a sequence that decodes
     else if (auto weight = cast<lm::WeightType>(type); op.gathersWeights())
       perItem +=
           kernel::packedBytes(weight) / roundUp(weight.rows(), kPanelRows); // the row of its token

@@ -78,7 +78,7 @@ public:
     for (plan::StepOp step : entry.getBody().getOps<plan::StepOp>())
       behind.setInsertionPointAfter(step);
     plan::StepOp::create(behind, loc, FlatSymbolRefAttr::get(section.getSymNameAttr()), ArrayAttr(),
-                         IntegerAttr(), IntegerAttr());
+                         ArrayAttr(), IntegerAttr());
     entry.addOutput(plan::OutputRole::Ids, plan::Encoding::I32, ids.symbol);
     entry.addMode(plan::Mode::Greedy);
     entry.addMode(plan::Mode::Drawn);

@@ -11,7 +11,7 @@ using namespace ingot;
 using namespace ingot::lm;
 
 static void retype(LayerKindOp kind, ArrayRef<Type> weights) {
-  SmallVector<Type> inputs(kind.getArgumentTypes().take_front(3));
+  SmallVector<Type> inputs(kind.getArgumentTypes().take_front(kind.firstWeight()));
   inputs.append(weights.begin(), weights.end());
   for (auto [argument, type] : llvm::zip(kind.getBody().getArguments(), inputs))
     argument.setType(type);

@@ -60,6 +60,20 @@ struct RowSampling {
   uint32_t zero;   // 36
 };
 
+/// What a sequence with tokens in the step does with its fixed states: reads the version in slot `from` and
+/// writes versions behind some of its tokens. Slots are those of all fixed states alike.
+struct StateSpan {
+  int32_t firstToken, tokens; ///< rows of the batch
+  int32_t from;               ///< slot; -1: it begins with zeros
+  int32_t firstWrite, writes; ///< of BatchView::stateWrites, rising in token
+  int32_t zero;
+};
+/// A version that a step writes. Its slot may be the one that its own span reads, of no other.
+struct StateWrite {
+  int32_t token; ///< row of the batch: the version is the one behind it
+  int32_t slot;
+};
+
 /// What one step works on.
 struct BatchView {
   int64_t tokens;                      // 0   T: rows of activations
@@ -90,11 +104,18 @@ struct BatchView {
   const AttentionShare *shares = nullptr; // 120 [shareCount] of the tiles that decode
   int64_t shareCount = 0;                 // 128
   int64_t promptTiles = 0;                // 136
+  // For kernels of fixed states: one for each sequence that has tokens here, in order of its tokens. Null where the
+  // engine has none.
+  const StateSpan *stateSpans = nullptr;   // 144 [spanCount]
+  int64_t spanCount = 0;                   // 152
+  const StateWrite *stateWrites = nullptr; // 160
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
               offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, sampling) == 96 &&
               offsetof(BatchView, greedy) == 104 && offsetof(BatchView, shares) == 120 &&
-              sizeof(BatchView) == 144 && sizeof(AttentionTile) == 16 &&
+              offsetof(BatchView, stateSpans) == 144 && offsetof(BatchView, spanCount) == 152 &&
+              offsetof(BatchView, stateWrites) == 160 && sizeof(BatchView) == 168 &&
+              sizeof(StateSpan) == 24 && sizeof(StateWrite) == 8 && sizeof(AttentionTile) == 16 &&
               sizeof(AttentionShare) == 32 && offsetof(RowSampling, least) == 16 &&
               offsetof(RowSampling, topK) == 28 && sizeof(RowSampling) == 40);
 

@@ -174,10 +174,13 @@ void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &
   print(
       out,
       "\nmemory: %llu bytes fixed + %llu per token of a step + %llu per logits row + %llu per KV page of "
-      "%u positions\n",
+      "%u positions%s\n",
       (unsigned long long)e.bytes_fixed(), (unsigned long long)e.bytes_per_token(),
       (unsigned long long)e.bytes_per_row(), (unsigned long long)e.bytes_per_page(),
-      e.abi()->page_tokens());
+      e.abi()->page_tokens(),
+      e.bytes_per_slot()
+          ? (" + " + std::to_string(e.bytes_per_slot()) + " per slot of fixed states").c_str()
+          : "");
   if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     out += statement->text();
   else

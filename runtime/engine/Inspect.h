@@ -8,6 +8,7 @@
 //                                       or as many as fit --kv-memory
 //             the same for each group of layers with a window of its own, whose pages are those
 //             of a window and a step (KvGroup.h); --kv-memory is split in that proportion
+//   state   = bytes_per_slot * slots, of engines with fixed states (slotsFor)
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
 //   swap    = host memory for KV pages of requests that were preempted, if wanted
@@ -61,6 +62,13 @@ struct KvPages {
   uint64_t pageBytes = 0;
 };
 
+/// Of fixed states, every so many pages of a prompt a version is left to the prefix cache.
+constexpr uint64_t kSnapshotPages = 8;
+/// Slots for versions of fixed states: one for each of `sequences` and one to write while all are held; beside
+/// them, for drafts and the prefix cache, one for each kSnapshotPages of the `pages` that it can keep, but of a
+/// quarter of the pages' `kvBytes` at most.
+uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes);
+
 /// What a process has besides, about: code, libraries, the tables of its allocator.
 constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
 
@@ -74,12 +82,14 @@ struct MemoryStatement {
   uint64_t uploaded = 0, staging = 0; ///< of a GPU
   uint64_t pages = 0, pageTokens = 0; ///< pages: of the first group
   std::vector<KvPages> groups;
-  std::vector<uint32_t> groupOf; ///< of each state
+  std::vector<uint32_t> groupOf; ///< of each state; of fixed ones groups.size(), as in PageMover
+  uint64_t slots = 0, slotBytes = 0; ///< of fixed states, if there are any
+  uint64_t states = 0;               ///< bytes of all slots
 
   /// What competes for the device's memory: all but the mapped file, and what a GPU has on the
   /// host.
   uint64_t taken() const {
-    return uploaded + seeded + arena + kv + scratch + batch +
+    return uploaded + seeded + arena + kv + states + scratch + batch +
            (kind == DeviceKind::Cpu ? limits.swapBytes : 0);
   }
   /// What must be free on the device.

@@ -241,6 +241,8 @@ void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limi
       .value(e.bytes_per_page())
       .key("page_tokens")
       .value(e.abi()->page_tokens());
+  if (e.bytes_per_slot())
+    j.key("bytes_per_slot").value(e.bytes_per_slot());
   j.close();
   if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
     j.key("statement").raw(statement->json());
@@ -248,7 +250,11 @@ void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limi
   for (const fb::State *state : *e.states()) {
     j.open('{').key("name").value(view(state->name()));
     j.key("kind").value(fb::EnumNameStateKind(state->kind())).key("window").value(state->window());
-    j.key("page_bytes").value(state->page_bytes()).key("streams").open('[');
+    if (state->kind() == fb::StateKind::Fixed)
+      j.key("slot_bytes").value(state->slot_bytes());
+    else
+      j.key("page_bytes").value(state->page_bytes());
+    j.key("streams").open('[');
     for (const fb::Stream *stream : *state->streams()) {
       j.open('{').key("name").value(view(stream->name())).key("heads").value(stream->heads());
       j.key("width").value(stream->width()).key("format").value(view(stream->format())).close();

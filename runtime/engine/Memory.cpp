@@ -3,6 +3,7 @@
 
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Program.h"
+#include "runtime/formats/FixedState.h"
 #include "runtime/formats/KvFormat.h"
 
 #include <algorithm>
@@ -51,6 +52,19 @@ std::optional<uint64_t> pageBytes(const fb::State &state, uint64_t pageTokens) {
   return pageBytes(streams, pageTokens);
 }
 
+std::optional<uint64_t> slotBytes(const fb::State &state) {
+  std::optional<uint64_t> sum = 0;
+  for (const fb::Stream *stream : *state.streams()) {
+    const uint64_t values = uint64_t(stream->heads()) * stream->width(); // of 32 bits each
+    if (values == 0 || values > kMost / 8 || stream->format()->string_view() != "f32")
+      return std::nullopt;
+    sum = checkedAdd(*sum, uint64_t(fixedStreamBytes(stream->heads(), stream->width())));
+    if (!sum)
+      return std::nullopt;
+  }
+  return sum;
+}
+
 std::optional<MemoryCoefficients> memoryCoefficients(const fb::Program &program) {
   MemoryCoefficients sums;
   for (const fb::Buffer *buffer : *program.buffers()) {
@@ -72,11 +86,13 @@ std::optional<MemoryCoefficients> memoryCoefficients(const fb::Program &program)
     *most = std::max(*most, *end);
   }
   for (const fb::State *state : *program.states()) {
-    auto page = pageBytes(*state, program.abi()->page_tokens());
-    auto sum = page ? checkedAdd(sums.perPage, *page) : std::nullopt;
+    const bool fixed = state->kind() == fb::StateKind::Fixed;
+    auto bytes = fixed ? slotBytes(*state) : pageBytes(*state, program.abi()->page_tokens());
+    uint64_t &all = fixed ? sums.perSlot : sums.perPage;
+    auto sum = bytes ? checkedAdd(all, *bytes) : std::nullopt;
     if (!sum)
       return std::nullopt;
-    sums.perPage = *sum;
+    all = *sum;
   }
   return sums;
 }

@@ -1,6 +1,6 @@
 //===- Memory.h - The memory coefficients of an engine --------------------===//
 //
-// What a token, a logits row, a KV page and the engine as such cost, computed from
+// What a token, a logits row, a KV page, a slot of fixed states and the engine as such cost, computed from
 // the buffers and states of a program. The writer stores the result, the
 // verifier recomputes it, so neither is trusted. All arithmetic is checked.
 //===----------------------------------------------------------------------===//
@@ -30,9 +30,14 @@ struct StreamShape {
 std::optional<uint64_t> pageBytes(std::span<const StreamShape> streams, uint64_t pageTokens);
 std::optional<uint64_t> pageBytes(const fb::State &state, uint64_t pageTokens);
 
+/// Bytes of a slot of a fixed state (formats/FixedState.h). Nothing if a stream is not of f32 or empty, or
+/// the sum overflows.
+std::optional<uint64_t> slotBytes(const fb::State &state);
+
 struct MemoryCoefficients {
   uint64_t perToken = 0, perRow = 0, fixed = 0; ///< arena: highest end of a buffer of the class
-  uint64_t perPage = 0;                         ///< one page of every state
+  uint64_t perPage = 0;                         ///< one page of every paged state
+  uint64_t perSlot = 0;                         ///< one slot of every fixed state
 };
 
 /// Recomputed; nothing if a sum overflows or a class or type is unknown.

@@ -43,8 +43,10 @@ uint64_t pagesHeld(const MemoryStatement &s, uint64_t window) {
 /// States by their windows. A GPU's kernels have one block table for all.
 void formGroups(const fb::Program &program, DeviceKind kind, MemoryStatement &s) {
   const uint64_t whole = pagesHeld(s, 0);
-  std::vector<uint64_t> windows;
+  std::vector<uint64_t> windows; // of paged states
   for (const fb::State *state : *program.states()) {
+    if (state->kind() == fb::StateKind::Fixed)
+      continue;
     uint64_t window = kind == DeviceKind::Cpu ? state->window() : 0;
     windows.push_back(pagesHeld(s, window) < whole ? window : 0);
   }
@@ -55,14 +57,23 @@ void formGroups(const fb::Program &program, DeviceKind kind, MemoryStatement &s)
     distinct.push_back(0);
   for (uint64_t window : distinct)
     s.groups.push_back({window, 0, 0});
-  for (size_t state = 0; state < windows.size(); ++state) {
-    auto group = size_t(std::ranges::find(distinct, windows[state]) - distinct.begin());
+  size_t paged = 0;
+  for (const fb::State *state : *program.states()) {
+    if (state->kind() == fb::StateKind::Fixed) {
+      s.groupOf.push_back(uint32_t(s.groups.size()));
+      continue;
+    }
+    auto group = size_t(std::ranges::find(distinct, windows[paged++]) - distinct.begin());
     s.groupOf.push_back(uint32_t(group));
-    s.groups[group].pageBytes += program.states()->Get(flatbuffers::uoffset_t(state))->page_bytes();
+    s.groups[group].pageBytes += state->page_bytes();
   }
 }
 
 } // namespace
+
+uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes) {
+  return sequences + 1 + std::min(pages / kSnapshotPages, kvBytes / 4 / slotBytes);
+}
 
 std::string humanBytes(uint64_t bytes) {
   static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -125,6 +136,12 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
                      std::to_string(program.bytes_per_page()),
                  "give more: --kv-memory BYTES"};
 
+  Sum states;
+  s.slotBytes = program.bytes_per_slot();
+  if (s.slotBytes != 0) {
+    s.slots = slotsFor(s.limits.maxSeqs, s.groups.front().pages, kv.total.value_or(0), s.slotBytes);
+    states.add(s.slots, s.slotBytes);
+  }
   uint64_t scratch = 0;
   for (const fb::Kernel *kernel : *program.kernels())
     if (kind == DeviceKind::Cpu)
@@ -140,19 +157,24 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
       .add(sizeof(AttentionTile), s.limits.maxSeqs)
       .add(4 * s.groups.size(),
            checkedMul(s.limits.maxSeqs, pagesPerSequence).value_or(UINT64_MAX));
+  constexpr uint64_t kHead = offsetof(BatchView, stateSpans); // and what only fixed states need
+  if (s.slotBytes != 0) // a version may stand behind each token
+    batch.add(sizeof(StateSpan), s.limits.maxSeqs)
+        .add(sizeof(StateWrite), s.limits.maxBatchTokens)
+        .add(kind == DeviceKind::Cuda ? sizeof(BatchView) - kHead + uint64_t(2) * 256 : 0);
   if (kind == DeviceKind::Cuda) {
     for (uint32_t segment : weightSegments(program))
       upload.add(roundUp(int64_t(engine.table().segments()->Get(segment)->size()), 256));
     batch.add(sizeof(RowSampling), s.limits.logitsRows)
         .add(sizeof(AttentionShare), s.limits.maxSeqs)
         .add(sizeof(AttentionShare), program.attention_shares())
-        .add(sizeof(BatchView) + 9 * 256); // each list starts on a line of its own
+        .add(kHead + 9 * 256); // each list starts on a line of its own
     staging.add(kUploadPieces, kUploadPiece)
         .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
         .add(2 * sizeof(int32_t), s.limits.logitsRows)
         .add(program.bytes_per_row(), s.limits.logitsRows);
   }
-  for (const Sum *part : {&arena, &kv, &threads, &batch, &upload, &staging})
+  for (const Sum *part : {&arena, &kv, &states, &threads, &batch, &upload, &staging})
     all.add(part->total.value_or(UINT64_MAX));
   all.add(s.mapped).add(s.seeded).add(limits.swapBytes).add(limits.reserved);
   if (!all.total)
@@ -164,6 +186,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   s.pages = s.groups.front().pages;
   s.arena = *arena.total;
   s.kv = *kv.total;
+  s.states = *states.total;
   s.scratch = *threads.total;
   s.batch = *batch.total;
   s.uploaded = *upload.total;
@@ -199,6 +222,10 @@ std::string MemoryStatement::text() const {
          line("KV cache", kv,
               number(pages) + " pages of " + number(pageTokens) + " positions: " +
                   number(limits.maxSeqs) + " x " + number(limits.context) + windowsText(groups)) +
+         (slots ? line("state", states,
+                       number(slots) + " slots of " + humanBytes(slotBytes) +
+                           ": one a sequence, drafts, prefix cache")
+                : "") +
          (gpu ? line("staging", staging, "page-locked memory of the host")
               : line("scratch", scratch, number(limits.threads) + " threads")) +
          (limits.swapBytes
@@ -228,6 +255,8 @@ std::string MemoryStatement::json() const {
   j.key("allocated").value(allocated()).key("total").value(total());
   j.key("program").value(kProgramBytes);
   j.key("pages").value(pages).key("page_tokens").value(pageTokens);
+  if (slots)
+    j.key("state").value(states).key("slots").value(slots).key("slot_bytes").value(slotBytes);
   j.key("limits").open('{').key("context").value(limits.context);
   j.key("max_seqs").value(limits.maxSeqs).key("max_batch_tokens").value(limits.maxBatchTokens);
   j.key("logits_rows").value(limits.logitsRows).key("threads").value(limits.threads);

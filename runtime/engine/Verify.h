@@ -24,6 +24,7 @@
 //            E0351 size  E0352 outside  E0353 overlap  E0354 named twice
 //            E0380 source  E0387 memory of seeded weights
 //   States   E0355 streams  E0356 page bytes  E0357 sum of page bytes
+//            E0860 streams of fixed ones  E0861 slot bytes and their sum
 //   Program  E0358 empty  E0359 kernel  E0360 operand count  E0361 operand kind
 //            E0362 buffer  E0363 weight  E0364 layer weight  E0365 state that no step brings
 //            E0366 section  E0367 step weight  E0368 step state  E0369 layer
@@ -79,7 +80,7 @@ Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &eng
 /// E0375 … E0378.
 Result<void> verifyModel(const fb::Engine &engine, const std::string &name);
 /// VerifyParts.cpp: the parts of one program over the segments of the engine. E0324 … E0357, E0379,
-/// E0801.
+/// E0801, E0860, E0861.
 Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
                          const fb::Program &program, const std::string &name);
 /// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809,

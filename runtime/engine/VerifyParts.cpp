@@ -92,8 +92,8 @@ Result<void> PartsVerifier::kernels() {
     std::string kernel = "kernel '" + k->name()->str() + "': ";
     if (!isSymbolName(k->name()->string_view()) || !names.insert(k->name()->string_view()).second)
       return bad("E0326", kernel + "its name is no symbol or not its own");
-    if (k->grid()->base() > fb::GridBase::Tiles || k->grid()->factor() == 0 ||
-        k->grid()->factor() > (uint64_t(1) << 40))
+    if ((k->grid()->base() > fb::GridBase::Tiles && k->grid()->base() != fb::GridBase::Spans) ||
+        k->grid()->factor() == 0 || k->grid()->factor() > (uint64_t(1) << 40))
       return bad("E0327", kernel + "grid of base " + to_string(int(k->grid()->base())) + " times " +
                               to_string(k->grid()->factor()));
     if (k->partition() > fb::Partition::MAX)
@@ -259,10 +259,20 @@ Result<void> PartsVerifier::states() {
     for (const fb::Stream *stream : *state->streams())
       shapes += ", " + stream->name()->str() + " " + to_string(stream->heads()) + " x " +
                 to_string(stream->width()) + " " + stream->format()->str();
+    if (state->kind() == fb::StateKind::Fixed) {
+      std::optional<uint64_t> slot = slotBytes(*state);
+      if (!slot || state->window() != 0 || state->page_bytes() != 0)
+        return bad("E0860",
+                   label + "no slot can hold" + shapes.substr(1) + ", or it has a window or pages");
+      if (state->slot_bytes() != *slot)
+        return bad("E0861", label + "a slot of " + to_string(state->slot_bytes()) +
+                                " bytes, its streams make " + to_string(*slot));
+      continue;
+    }
     std::optional<uint64_t> bytes = pageBytes(*state, program.abi()->page_tokens());
     if (!bytes || *bytes % 64 != 0)
       return bad("E0355", label + "no page can hold" + shapes.substr(1));
-    if (state->page_bytes() != *bytes)
+    if (state->page_bytes() != *bytes || state->slot_bytes() != 0)
       return bad("E0356", label + "a page of " + to_string(state->page_bytes()) +
                               " bytes, its streams make " + to_string(*bytes));
   }
@@ -276,6 +286,9 @@ Result<void> PartsVerifier::states() {
   if (program.bytes_per_page() != sums->perPage)
     return bad("E0357", "its states' pages make " + to_string(sums->perPage) + " bytes, not " +
                             to_string(program.bytes_per_page()));
+  if (program.bytes_per_slot() != sums->perSlot)
+    return bad("E0861", "its states' slots make " + to_string(sums->perSlot) + " bytes, not " +
+                            to_string(program.bytes_per_slot()));
   return {};
 }
 

@@ -69,7 +69,7 @@ void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t
   const StateVersions &versions = *memory.versions();
   const auto writes = versions.writes(sequence.held.seat);
   spans.push_back({int32_t(firstToken), int32_t(count), versions.from(sequence.held.seat),
-                   int32_t(versionWrites.size()), int32_t(writes.size())});
+                   int32_t(versionWrites.size()), int32_t(writes.size()), 0});
   for (const VersionWrite &write : writes)
     versionWrites.push_back(
         {int32_t(firstToken + write.position - 1 - sequence.computed()), write.slot});
@@ -186,6 +186,11 @@ const BatchView *Scheduler::plan(double now) {
   batch.blockTable = memory.tables().front();
   batch.blockTableStride = memory.tableStride();
   batch.groupTables = memory.tables().data();
+  if (memory.versions()) {
+    batch.stateSpans = spans.data();
+    batch.spanCount = int64_t(spans.size());
+    batch.stateWrites = versionWrites.data();
+  }
   return &batch;
 }
 

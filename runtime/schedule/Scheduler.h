@@ -145,22 +145,6 @@ public:
   /// What each sequence has in the batch, drafts among it.
   std::span<const Share> shares() const { return planned; }
 
-  /// What a sequence of the batch does with its fixed state: reads the version in slot `from` (-1:
-  /// zeros) and writes so many.
-  struct StateSpan {
-    int32_t firstToken, tokens; ///< rows of the batch
-    int32_t from;
-    int32_t firstWrite, writes; ///< of stateWrites()
-  };
-  struct StateWrite {
-    int32_t token; ///< row of the batch: the version is the one behind it
-    int32_t slot;
-  };
-  /// One for each share, in order; none where the engine has no fixed state. Kernels are told by
-  /// the batch, from the first that reads it on.
-  std::span<const StateSpan> stateSpans() const { return spans; }
-  std::span<const StateWrite> stateWrites() const { return versionWrites; }
-
   /// Prompt tokens of the sequence that were found in the prefix cache.
   int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
   int64_t running() const { return int64_t(active.size()); }

@@ -19,7 +19,8 @@ KvSaturation::KvSaturation(Executor &executor) : mover(executor.pageMover()) {
   groups.resize(memory.groups.size());
   begun.assign(groups.size(), -1);
   for (uint32_t i = 0; i < states.size(); ++i)
-    groups[memory.groupOf[i]].push_back({states[i]->page_bytes(), isF16(states[i])});
+    if (states[i]->kind() == fb::StateKind::Paged)
+      groups[memory.groupOf[i]].push_back({states[i]->page_bytes(), isF16(states[i])});
 }
 
 void KvSaturation::afterStep(const BatchView &batch) {

@@ -99,8 +99,12 @@ Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
     if (!statement)
       return statement.error();
     const uint64_t others = statement->needed() - statement->kv;
-    if (others < available) // else E0715 says what is too much
-      limits.kvBytes = uint64_t(double(available - others) * options.kvShare);
+    if (others < available) { // else E0715 says what is too much
+      uint64_t most = available - others;
+      if (statement->slots) // whose number follows that of pages (slotsFor)
+        most = most / 5 * 4;
+      limits.kvBytes = uint64_t(double(most) * options.kvShare);
+    }
   }
   if (options.context == 0)
     fitContext(file, program, limits, available);
@@ -227,8 +231,9 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
   if (!swap)
     return swap.error();
   impl->swap = std::move(*swap);
+  const FixedState fixed{int64_t(impl->executor->memory().slots), int64_t(kSnapshotPages)};
   impl->memory = std::make_unique<SequenceMemory>(
-      MemoryShape{groups, options.maxSeqs, int64_t(limits.context), kPageTokens, budget},
+      MemoryShape{groups, options.maxSeqs, int64_t(limits.context), kPageTokens, budget, fixed},
       impl->executor->pageMover(), std::span(impl->swap.data(), impl->swap.size()));
   SchedulePolicy policy;
   policy.order = options.fair ? QueueOrder::Fair : QueueOrder::Priority;

@@ -10,7 +10,7 @@ kernel.func @k(%x: !kernel.rows<64, f32>) {
 // -----
 
 // func_c3
-// expected-error @+1 {{expects operands to be rows, weights, a workspace or a KV pool, got 'f32'}}
+// expected-error @+1 {{expects operands to be rows, weights, a workspace or states, got 'f32'}}
 kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.rows<8, f32>) {
   kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<8, f32>) {factor = 1.0 : f32}
   kernel.return

@@ -12,10 +12,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects values to fill a f32 vector of 2 values}}
   lm.weight @bad : !lm.weight<2, f32> {values = array<f32: 1.0>}
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -26,10 +26,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects a source tensor or values}}
   lm.weight @bad : !lm.weight<2, f32>
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -40,10 +40,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects a vector to be of a float format}}
   lm.weight @bad : !lm.weight<32, q4_0> {source = "b"}
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -54,10 +54,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects 32 rows, its source has 24}}
   lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b" from 2 [3 by 9, 8]>}
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -68,10 +68,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects the name of a tensor}}
   lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b" from -2 [32]>}
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -82,10 +82,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects loops of counts and strides from 1 on}}
   lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b" [32 by 0]>}
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -96,10 +96,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   // expected-error @+1 {{expects rows that are not one whole tensor}}
   lm.weight @bad : !lm.weight<32x64, q4_0> {source = #lm.rows<"b">}
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -108,14 +108,14 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layer_kind_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{expects arguments (tensor<?xHxf32>, !lm.kv, !lm.batch, weights}}
-  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  // expected-error @+1 {{expects arguments (tensor<?xHxf32>, states…, !lm.batch, weights}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -124,14 +124,14 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layer_kind_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{expects argument #3 to be a weight, got 'f32'}}
-  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: f32) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  // expected-error @+1 {{expects argument #2 to be a weight, got 'f32'}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %b: !lm.batch, %w: f32) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -140,14 +140,14 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layer_kind_c3
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{expects argument #3 to carry its role}}
-  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: !lm.weight<64, f32>) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  // expected-error @+1 {{expects argument #2 to carry its role}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %b: !lm.batch, %w: !lm.weight<64, f32>) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -156,14 +156,14 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layer_kind_c4
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  // expected-error @+1 {{expects results ('tensor<?x64xf32>', !lm.kv)}}
-  lm.layer_kind @bad(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch) -> (!lm.kv, tensor<?x64xf32>) {
-    lm.return %kv, %x : !lm.kv, tensor<?x64xf32>
+  // expected-error @+1 {{expects results ('tensor<?x64xf32>'), the types of x and of its states}}
+  lm.layer_kind @bad(%x: tensor<?x64xf32>, %b: !lm.batch) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+    lm.return %x, %x : tensor<?x64xf32>, tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -172,16 +172,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // rms_norm_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects heads to divide the width 64, got 3}}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32, heads = 3 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -190,16 +190,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // rms_norm_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects the weight to be a float vector of 32 values}}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32, heads = 2 : i64} : tensor<?x64xf32>, !lm.weight<64, f32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -208,16 +208,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layer_norm_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects the weight to be a float vector of 64 values}}
     %0 = lm.layer_norm %x, %f {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<32, f32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -226,16 +226,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layer_norm_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects the bias to be a float vector of 64 values}}
     %0 = lm.layer_norm %x, %n, %f : !lm.weight<32, f32> {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -244,17 +244,17 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // linear_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     %h = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<32x64, q4_0> -> tensor<?x32xf32>
     // expected-error @+1 {{expects x of 64 values}}
     %0 = lm.linear %h, %w : tensor<?x32xf32>, !lm.weight<32x64, q4_0> -> tensor<?x32xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -263,16 +263,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // linear_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects a result of 32 values}}
     %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<32x64, q4_0> -> tensor<?x64xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -281,16 +281,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // linear_c3
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects the bias to be a float vector of 32 values}}
     %0 = lm.linear %x, %w, %n : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<32x64, q4_0> -> tensor<?x32xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -299,16 +299,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // rope_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects heads to divide the width 64, got 5}}
     %0 = lm.rope %x, %f, %b {heads = 5 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<64, f32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -317,16 +317,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // rope_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects at most 32 frequencies}}
     %0 = lm.rope %x, %f, %b {heads = 1 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<64, f32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -335,16 +335,34 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // kv_append_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
-    // expected-error @+1 {{expects k and v of one type whose width kv_heads divides}}
-    %0 = lm.kv_append %x, %x, %kv at %b {kv_heads = 3 : i64} : tensor<?x64xf32>, tensor<?x64xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>) {
+    // expected-error @+1 {{expects a paged state of keys and values of one shape}}
+    %0 = lm.kv_append %x, %x, %kv at %b : tensor<?x64xf32>, tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// kv_append_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 3x21, v: 3x21]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x21, v: 3x21]>>) {
+    // expected-error @+1 {{expects k and v of 63 values}}
+    %0 = lm.kv_append %x, %x, %kv at %b : tensor<?x64xf32>, tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x21, v: 3x21]>>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x21, v: 3x21]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -353,16 +371,34 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // attention_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
-    // expected-error @+1 {{expects kv_heads to divide heads, got 3 and 4}}
-    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, kv_heads = 3 : i64, scale = 1.0 : f32} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 3x16, v: 3x16]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x16, v: 3x16]>>) {
+    // expected-error @+1 {{expects the KV heads to divide heads, got 3 and 4}}
+    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, scale = 1.0 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x16, v: 3x16]>> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x16, v: 3x16]>>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// attention_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x32]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x32]>>) {
+    // expected-error @+1 {{expects a paged state of keys and values of one shape}}
+    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, scale = 1.0 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x32]>> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -371,16 +407,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // attention_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
-    // expected-error @+1 {{expects heads to divide the width of q}}
-    %0 = lm.attention %x, %kv, %b {heads = 3 : i64, kv_heads = 3 : i64, scale = 1.0 : f32} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 3x16, v: 3x16]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x16, v: 3x16]>>) {
+    // expected-error @+1 {{expects q of 3 heads of 16 values}}
+    %0 = lm.attention %x, %kv, %b {heads = 3 : i64, scale = 1.0 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x16, v: 3x16]>> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 3x16, v: 3x16]>>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -389,16 +425,16 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // attention_c3
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
     // expected-error @+1 {{expects a window of 0 (all positions) or more}}
-    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, kv_heads = 2 : i64, scale = 1.0 : f32, window = -1 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    %0 = lm.attention %x, %kv, %b {heads = 4 : i64, scale = 1.0 : f32, window = -1 : i64} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
+    lm.return %x, %kv : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -407,18 +443,18 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // fused_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
-                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},
+                   %w: !lm.weight<32x64, q4_0> {lm.role = "w"}, %f: !lm.weight<64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects its region to yield the types of its results}}
     %0 = lm.fused "g" -> tensor<?x32xf32> {
       lm.yield %x : tensor<?x64xf32>
     }
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -427,15 +463,15 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layers_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    // expected-error @+1 {{expects a kind, a list of weights and a KV slot for each layer, got 1, 1 and 2}}
-    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0, 1>, weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+    // expected-error @+1 {{expects a kind, a list of states and one of weights for each layer, got 1, 2 and 1}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[], []], weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -444,15 +480,15 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layers_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
-    // expected-error @+1 {{expects lists of weight symbols}}
-    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0>, weights = [@v]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+    // expected-error @+1 {{expects lists of weight and state symbols}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[]], weights = [@v]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -461,15 +497,15 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layers_c3
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
     // expected-error @+1 {{names no layer kind: @nobody}}
-    %y, %k1 = lm.layers %x, %k, %b {kinds = [@nobody], kv_slots = array<i64: 0>, weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@nobody], states = [[]], weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -478,15 +514,15 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layers_c5
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
     // expected-error @+1 {{layer 0 passes 2 weights, @k takes 1}}
-    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0>, weights = [[@v, @v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[]], weights = [[@v, @v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -495,15 +531,51 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // layers_c6
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
-    lm.return %x, %kv : tensor<?x64xf32>, !lm.kv
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x64, f32>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
     // expected-error @+1 {{layer 0 expects @v to be a weight of type}}
-    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], kv_slots = array<i64: 0>, weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %y, %k1 : tensor<?x64xf32>, !lm.kv
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[]], weights = [[@v]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c7
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.state @s : #lm.fixed<[x: 2x64 x f32]>
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>) {
+    lm.return %x, %s : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{passes @s twice: a state is of one layer}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k, @k], states = [[@s], [@s]], weights = [[], []]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// layers_c8
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.state @s : #lm.fixed<[x: 2x32 x f32]>
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>) {
+    lm.return %x, %s : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    // expected-error @+1 {{layer 0 passes states [@s], @k takes}}
+    %y, %k1 = lm.layers %x, %k, %b {kinds = [@k], states = [[@s]], weights = [[]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %k1 : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -512,11 +584,11 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // get_weight_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     // expected-error @+1 {{expects @v to be a weight of type}}
     %w = lm.get_weight @v : !lm.weight<8x64, q8_0>
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, q8_0> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
@@ -525,14 +597,41 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // embed_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  lm.entry @e(%i: tensor<?xi32>, %k: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %w = lm.get_weight @v : !lm.weight<8x32, f32>
     // expected-error @+1 {{expects rows of 32 values}}
     %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x32, f32> -> tensor<?x64xf32>
-    lm.return %x, %k : tensor<?x64xf32>, !lm.kv
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
   }
   lm.weight @v : !lm.weight<8x32, f32> {source = "v"}
 }
+
+// -----
+
+// stream_c1
+// expected-error @+2 {{expects a stream to have a name and rows of values}}
+// expected-error @+1 {{failed to parse Lm_StateType parameter}}
+func.func private @f(!lm.state<#lm.paged<[k: 0x16, v: 2x16]>>)
+
+// -----
+
+// layout_c1
+// expected-error @+2 {{expects a state of one stream or more}}
+// expected-error @+1 {{failed to parse Lm_StateType parameter}}
+func.func private @f(!lm.state<#lm.paged<[k: 2x16, k: 2x16]>>)
+
+// -----
+
+// layout_c2
+// expected-error @+1 {{expects a paged or a fixed layout}}
+func.func private @f(!lm.state<#lm.format<f32>>)
+
+// -----
+
+// a fixed state of another type
+// expected-error @+2 {{expects rows x width x f32}}
+// expected-error @+1 {{failed to parse Lm_StateType parameter}}
+func.func private @f(!lm.state<#lm.fixed<[x: 2x64 x f64]>>)
 
 // -----
 

@@ -20,12 +20,17 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\"" from 32>}
   lm.weight @bias : !lm.weight<64, f32> {source = "b"}
 
+  // CHECK: lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
+  lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
+  // CHECK: lm.state @conv.1 : #lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]>
+  lm.state @conv.1 : #lm.fixed<[x: 2x64xf32, s: 4x8 x f32]>
+
   // CHECK-LABEL: lm.layer_kind @local
   // CHECK-SAME:    !lm.weight<64, f32> {lm.role = "norm"}
-  lm.layer_kind @local(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "norm"},
+  lm.layer_kind @local(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "norm"},
                        %wq: !lm.weight<64x64, q4_1> {lm.role = "attn_q"}, %wk: !lm.weight<32x64, q6_k> {lm.role = "attn_k"},
                        %bias: !lm.weight<64, f32> {lm.role = "attn_q_bias"}, %f: !lm.weight<2, f32> {lm.role = "rope"})
-      -> (tensor<?x64xf32>, !lm.kv) {
+      -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
     // CHECK: lm.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32}
     %0 = lm.rms_norm %x, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.layer_norm %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> {eps = 9.99999974E-6 : f32} : tensor<?x64xf32>, <64, f32>
@@ -38,10 +43,10 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %k = lm.linear %0, %wk : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
     // CHECK: lm.rope {{.*}} style = #lm.rope_style<interleaved>
     %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = #lm.rope_style<interleaved>} : tensor<?x64xf32>, !lm.weight<2, f32>
-    // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} {kv_heads = 2 : i64}
-    %kv1 = lm.kv_append %k, %k, %kv at %b {kv_heads = 2 : i64} : tensor<?x32xf32>, tensor<?x32xf32>
+    // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} : tensor<?x32xf32>, tensor<?x32xf32>, <#lm.paged<[k: 2x16, v: 2x16]>>
+    %kv1 = lm.kv_append %k, %k, %kv at %b : tensor<?x32xf32>, tensor<?x32xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
     // CHECK: lm.attention {{.*}} window = 512 : i64
-    %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, kv_heads = 2 : i64, scale = 0.25 : f32, window = 512 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, scale = 0.25 : f32, window = 512 : i64} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
     // CHECK: %[[F:.*]] = lm.fused "group" -> tensor<?x64xf32>
     %y = lm.fused "group" -> tensor<?x64xf32> {
       // CHECK: lm.activation silu
@@ -55,19 +60,30 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     // CHECK: lm.add %{{.*}}, %[[F]]
     %z = lm.add %x, %y : tensor<?x64xf32>
     // CHECK: lm.return
-    lm.return %z, %kv1 : tensor<?x64xf32>, !lm.kv
+    lm.return %z, %kv1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+  }
+  // Two states of two kinds, and none.
+  // CHECK: lm.state @kv.1
+  // CHECK: lm.layer_kind @keeps(%{{.*}}: tensor<?x64xf32>, %{{.*}}: !lm.state<#lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]>>, %{{.*}}: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %{{.*}}: !lm.batch)
+  lm.state @kv.1 : #lm.paged<[k: 2x16, v: 2x16]>
+  lm.layer_kind @keeps(%x: tensor<?x64xf32>, %s: !lm.state<#lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]>>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch)
+      -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]>>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
+    lm.return %x, %s, %kv : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]>>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+  }
+  lm.layer_kind @forgets(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
   }
   // CHECK-LABEL: lm.entry @step
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x100xf32>, !lm.kv) {
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x100xf32>, !lm.states) {
     %e = lm.get_weight @embd : !lm.weight<100x64, q8_0>
     // CHECK: lm.embed {{.*}}scale = 8.000000e+00
     %x = lm.embed %ids, %e {scale = 8.0 : f32} : tensor<?xi32>, !lm.weight<100x64, q8_0> -> tensor<?x64xf32>
-    // CHECK: lm.layers
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local], kv_slots = array<i64: 0>, weights = [[@norm, @wq, @wk, @bias, @freqs]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    // CHECK: lm.layers %{{.*}}, %{{.*}}, %{{.*}} {kinds = [@local, @keeps, @forgets], states = {{\[\[}}@kv.0], [@conv.1, @kv.1], []],
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@local, @keeps, @forgets], states = [[@kv.0], [@conv.1, @kv.1], []], weights = [[@norm, @wq, @wk, @bias, @freqs], [], []]} : tensor<?x64xf32> -> tensor<?x64xf32>
     // CHECK: lm.select_rows
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<100x64, q8_0> -> tensor<?x100xf32>
-    lm.return %l, %kv1 : tensor<?x100xf32>, !lm.kv
+    lm.return %l, %kv1 : tensor<?x100xf32>, !lm.states
   }
 }
 
@@ -188,13 +204,15 @@ plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden 
   plan.buffer @x per_token 256 at 0 persistent
   // CHECK: plan.buffer @y per_row 256
   plan.buffer @y per_row 256
-  // CHECK: plan.kv_slot heads 2 dim 16 of "bf16" window 0 page 4096
-  plan.kv_slot heads 2 dim 16 of "bf16" window 0 page 4096
+  // CHECK: plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "bf16" window 0 bytes 4096
+  plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "bf16" window 0 bytes 4096
+  // CHECK: plan.state @conv.1 : #lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]> bytes 640
+  plan.state @conv.1 : #lm.fixed<[x: 2x64 x f32, s: 4x8 x f32]> bytes 640
   plan.section @s {
     // CHECK: plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
     plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
-    // CHECK: plan.launch @attention_0 [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>] no_barrier
-    plan.launch @attention_0 [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>] no_barrier
+    // CHECK: plan.launch @attention_0 [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@y>] no_barrier
+    plan.launch @attention_0 [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@y>] no_barrier
   }
   // CHECK: plan.buffer @work fixed 4096 persistent
   plan.buffer @work fixed 4096 persistent
@@ -207,15 +225,15 @@ plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden 
     plan.case when [mode = greedy] {
     }
     plan.case {
-      plan.launch @shared [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>, #plan.buffer<@work>]
+      plan.launch @shared [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@y>, #plan.buffer<@work>]
     }
   }
   // CHECK: plan.entry @generate modes [logits, greedy] {
   plan.entry @generate modes [logits, greedy] {
-    // CHECK-NEXT: plan.step @s layer 0 kv 0 weights [@w]
-    plan.step @s layer 0 kv 0 weights [@w]
-    // CHECK-NEXT: plan.step @cases kv 0
-    plan.step @cases kv 0
+    // CHECK-NEXT: plan.step @s layer 0 states [@kv.0] weights [@w]
+    plan.step @s layer 0 states [@kv.0] weights [@w]
+    // CHECK-NEXT: plan.step @cases states [@kv.0]
+    plan.step @cases states [@kv.0]
     // CHECK-NEXT: plan.output logits f32 @y
     plan.output logits f32 @y
   }

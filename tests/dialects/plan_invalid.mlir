@@ -81,8 +81,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   plan.weight @w : !lm.weight<64, f32> {source = "w"}
   plan.buffer @x per_token 256
   plan.section @s {
-    // expected-error @+1 {{passes #plan.kv for an operand of type}}
-    plan.launch @copy [#plan.kv, #plan.weight<@w>, #plan.buffer<@x>]
+    // expected-error @+1 {{passes #plan.state<0> for an operand of type}}
+    plan.launch @copy [#plan.state<0>, #plan.weight<@w>, #plan.buffer<@x>]
   }
 }
 
@@ -155,8 +155,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   plan.section @s {
   }
   plan.entry @generate modes [logits] {
-    // expected-error @+1 {{expects a KV slot below 0, got 2}}
-    plan.step @s kv 2
+    // expected-error @+1 {{names no state: @kv.2}}
+    plan.step @s states [@kv.2]
   }
 }
 
@@ -194,7 +194,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   plan.buffer @w fixed 2048
   plan.section @s {
     // expected-error @+1 {{to be a buffer of at least 4096 bytes a row}}
-    plan.launch @attend [#plan.buffer<@x>, #plan.kv, #plan.buffer<@x>, #plan.buffer<@w>]
+    plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@x>, #plan.buffer<@w>]
   }
 }
 
@@ -210,7 +210,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   plan.buffer @w per_row 4096
   plan.section @s {
     // expected-error @+1 {{to be of class fixed as a workspace}}
-    plan.launch @attend [#plan.buffer<@x>, #plan.kv, #plan.buffer<@x>, #plan.buffer<@w>]
+    plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@x>, #plan.buffer<@w>]
   }
 }
 
@@ -316,5 +316,66 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
     plan.output logits f32 @x
     // expected-error @+1 {{is the second logits}}
     plan.output logits f32 @x
+  }
+}
+
+// -----
+
+// step_c4
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.section @s {
+    plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@x>]
+  }
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{has 0 states, but a launch of @s reads state 0}}
+    plan.step @s
+  }
+}
+
+// -----
+
+// state_c1
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects keys and values of a format and a window if it is paged}}
+  plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> bytes 4096
+}
+
+// -----
+
+// state_c1 of a fixed one
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects keys and values of a format and a window if it is paged, and neither if it is fixed}}
+  plan.state @conv.0 : #lm.fixed<[x: 2x64 x f32]> window 3 bytes 512
+}
+
+// -----
+
+// state_c2
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{takes 512 bytes, got 500}}
+  plan.state @conv.0 : #lm.fixed<[x: 2x64 x f32]> bytes 500
+}
+
+// -----
+
+// step_c5
+kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
+  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.state @conv.0 : #lm.fixed<[x: 2x64 x f32]> bytes 512
+  plan.section @s {
+    plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@x>]
+  }
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{expects @conv.0 to be of type '!kernel.kv_pool<1, 64, bf16>'}}
+    plan.step @s states [@conv.0]
   }
 }

@@ -49,7 +49,12 @@ class Player {
 public:
   Player(Executor &executor, Drafter drafter)
       : executor(executor), drafter(std::move(drafter)),
-        memory({{{executor.pages(), 0}}, kSeats, kContext, kPageTokens, kTokens},
+        memory({{{executor.pages(), 0}},
+                kSeats,
+                kContext,
+                kPageTokens,
+                kTokens,
+                {int64_t(executor.memory().slots), int64_t(kSnapshotPages)}},
                executor.pageMover()),
         scheduler(memory, {kTokens, kRows, kTokens}) {}
 

@@ -4,6 +4,7 @@
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
 #   %play-drafts    an engine's answers with drafts of several kinds (PlayDrafts.cpp)
+#   %play-schedules an engine's answers in random companies (PlaySchedules.cpp)
 #   %plugins   the folder of ingot-sample-plugin.so, ingot-bad-plugin.so and ingot-old-plugin.so (tests/plugins)
 import os
 import subprocess
@@ -30,6 +31,7 @@ if os.path.exists(config.compiler_library):
 config.substitutions += [
     ("%ingot", config.ingot),
     ("%play-drafts", os.path.join(os.path.dirname(config.ingot), "play-drafts")),
+    ("%play-schedules", os.path.join(os.path.dirname(config.ingot), "play-schedules")),
     ("%exits", f"{config.python} {config.test_source_root}/exits.py"),
     ("%python", config.python),
     ("%plugins", os.path.dirname(config.compiler_library)),

@@ -106,6 +106,7 @@ bool KernelBatch::fits(const BenchStep &step) const {
 
 const BatchView &KernelBatch::fill(const BenchStep &step) {
   ids.clear(), positions.clear(), sequenceOf.clear(), rowTokens.clear(), tiles.clear();
+  spans.clear(), writes.clear();
   std::mt19937 random{0};
   std::uniform_int_distribution<int32_t> any(0, static_cast<int32_t>(vocab) - 1);
   const auto first = static_cast<int32_t>(step.context - step.tokens);
@@ -120,6 +121,10 @@ const BatchView &KernelBatch::fill(const BenchStep &step) {
       tiles.push_back(
           {row + i, static_cast<int32_t>(std::min(kAttentionTile, step.tokens - i)), s, first + i});
     rowTokens.push_back(static_cast<int32_t>(ids.size()) - 1);
+    if (memory.slots) {
+      spans.push_back({row, static_cast<int32_t>(step.tokens), s, s, 1, 0});
+      writes.push_back({static_cast<int32_t>(ids.size()) - 1, s});
+    }
   }
   const int64_t stride = pagesFor(step.context);
   tables.assign(memory.groups.size(), {});
@@ -144,6 +149,11 @@ const BatchView &KernelBatch::fill(const BenchStep &step) {
   view.blockTable = tableOf.front();
   view.blockTableStride = stride;
   view.groupTables = tableOf.data();
+  if (memory.slots) {
+    view.stateSpans = spans.data();
+    view.spanCount = step.sequences;
+    view.stateWrites = writes.data();
+  }
   return view;
 }
 

@@ -51,6 +51,8 @@ private:
   std::vector<AttentionTile> tiles;
   std::vector<std::vector<int32_t>> tables; ///< of each group
   std::vector<const int32_t *> tableOf;
+  std::vector<StateSpan> spans;   ///< where the engine has fixed states: each sequence
+  std::vector<StateWrite> writes; ///< replaces its version
   BatchView view{};
 };
 

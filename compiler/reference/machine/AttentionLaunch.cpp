@@ -38,7 +38,7 @@ static void normHeads(std::span<float> row, const std::vector<float> &weight, fl
 Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
   const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();
   kernel::KvPoolType type = op.getKv().getType();
-  std::optional<int64_t> slot = launch.slot(op.getKv(), /*reads=*/false, /*writes=*/true);
+  const int64_t state = launch.state(op.getKv(), /*reads=*/false, /*writes=*/true);
   for (int64_t t = 0; t < launch.units(/*perRow=*/false); ++t) {
     const Items item = Items::one(t);
     std::vector<float> q = launch.read(op.getQ(), t, item), k = launch.read(op.getK(), t, item);
@@ -57,9 +57,8 @@ Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
       rotate(k, type.getHeadDim(), table, op.getStyle());
     }
     launch.write(op.getQ(), t, q, item);
-    if (slot)
-      launch.machine.pools->append(*slot, type, launch.batch.sequences[size_t(t)],
-                                   launch.batch.positions[size_t(t)], k, v, t);
+    launch.machine.pools->append(state, type, launch.batch.sequences[size_t(t)],
+                                 launch.batch.positions[size_t(t)], k, v, t);
   }
   return {};
 }
@@ -71,11 +70,9 @@ Result<void> machine::run(Launch &launch, kernel::AttentionOp op) {
     std::ranges::copy(launch.read(op.getQ(), t, Items::one(t)), q.row(t).begin());
   if (op.getWorkspace())
     launch.touchWorkspace(op.getWorkspace());
-  std::optional<int64_t> slot = launch.slot(op.getKv(), /*reads=*/true, /*writes=*/false);
-  if (!slot)
-    return {};
+  const int64_t state = launch.state(op.getKv(), /*reads=*/true, /*writes=*/false);
   const Matrix y = launch.machine.pools->attend(
-      *slot, q, launch.batch,
+      state, q, launch.batch,
       {int64_t(op.getHeads()), op.getKv().getType().getKvHeads(), op.getScale().convertToFloat(),
        int64_t(op.getWindow()), op.getSoftcap().convertToFloat()});
   for (int64_t t = 0; t < tokens; ++t)

@@ -25,6 +25,8 @@ struct Slice {
   uint64_t seed;
   std::vector<Step> steps;
   Step many; ///< the first step among many tokens, whose logits rows come first
+  std::map<std::string, int64_t>
+      states; ///< of the model, by symbol; empty: as the plan numbers them
 };
 
 plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::ProgramOp>().begin(); }
@@ -33,15 +35,15 @@ plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::Program
 
 static Slice sliceOf(ModuleOp module, uint64_t seed) {
   plan::ProgramOp program = programOf(module);
-  Slice slice{{}, 19, seed, {}, {}};
+  Slice slice{{}, 19, seed, {}, {}, {}};
   llvm::DenseSet<Attribute> seen;
   for (plan::StepOp step : program.generateEntry().getBody().getOps<plan::StepOp>())
     if (step.getLayer() && seen.insert(step.getSectionAttr()).second)
       slice.layers.push_back(int64_t(*step.getLayer()));
   // A past that is longer than the windows, where that is cheap to make up.
-  for (plan::KvSlotOp slot : program.getBody().getOps<plan::KvSlotOp>())
-    if (constexpr int64_t kLongest = 1024; int64_t(slot.getWindow()) <= kLongest)
-      slice.past = std::max(slice.past, int64_t(slot.getWindow()) + 3);
+  for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
+    if (constexpr int64_t kLongest = 1024; int64_t(state.getWindow().value_or(0)) <= kLongest)
+      slice.past = std::max(slice.past, int64_t(state.getWindow().value_or(0)) + 3);
   slice.past = std::min(slice.past, int64_t(program.getMaxPositions()) / 2);
   const auto vocabulary = static_cast<float>(program.getVocab());
   auto id = [&](uint64_t i) { return static_cast<int32_t>(uniform(seed, i) * (vocabulary - 1)); };
@@ -82,6 +84,7 @@ static Result<std::unique_ptr<SlowMachine>> machineFor(ModuleOp plan, WeightProv
   how.rounds = rounds;
   how.layers = slice.layers;
   how.effects = options.effects;
+  how.states = slice.states;
   auto machine = SlowMachine::create(plan, weights, std::move(how));
   if (machine)
     pretendPasts(**machine, slice);
@@ -279,13 +282,25 @@ static lm::LayersOp layersOf(ModuleOp module) {
   return found;
 }
 
-/// Steps outside of the slice run no launch here. Each takes weights of its layer in the places where the step of its
-/// section that the slice has takes them.
-static Result<void> checkSteps(ModuleOp model, ModuleOp plan, ArrayRef<int64_t> layers) {
+/// Whether a step takes its layer's symbols (of `ofModel`, by layer) in the places where the step of `known`'s layer takes
+/// that layer's; else which one does not.
+static std::optional<size_t> firstStranger(ArrayAttr own, ArrayAttr known, ArrayAttr layer,
+                                           ArrayAttr knownLayer) {
+  for (size_t i = 0; own && i < own.size(); ++i) {
+    bool fits = false;
+    for (size_t j = 0; j < layer.size() && j < knownLayer.size(); ++j)
+      fits |= known && i < known.size() && knownLayer[j] == known[i] && layer[j] == own[i];
+    if (!fits)
+      return i;
+  }
+  return std::nullopt;
+}
+
+/// Steps outside of the slice run no launch here. Each takes weights and states of its layer in the places where the step
+/// of its section that the slice has takes them.
+static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
   lm::LayersOp op = layersOf(model);
   llvm::DenseMap<Attribute, plan::StepOp> inSlice;
-  llvm::DenseMap<int64_t, int64_t> slots; ///< of the plan, by the model's
-  auto weightsOf = [&](int64_t layer) { return cast<ArrayAttr>(op.getWeights()[layer]); };
   auto wrong = [](plan::StepOp step, const std::string &why) {
     std::string what;
     llvm::raw_string_ostream(what) << "the step of layer " << *step.getLayer() << " (@"
@@ -298,32 +313,19 @@ static Result<void> checkSteps(ModuleOp model, ModuleOp plan, ArrayRef<int64_t> 
     const auto layer = int64_t(*step.getLayer());
     if (layer >= int64_t(op.getKinds().size()))
       return wrong(step, "the model has " + std::to_string(op.getKinds().size()) + " layers");
-    if (step.getKvSlot()) {
-      auto [slot, isNew] = slots.try_emplace(op.getKvSlots()[layer], int64_t(*step.getKvSlot()));
-      if (slot->second != int64_t(*step.getKvSlot()))
-        return wrong(step, "its slot is " + std::to_string(*step.getKvSlot()) + ", not " +
-                               std::to_string(slot->second));
-    }
     plan::StepOp known = inSlice.try_emplace(step.getSectionAttr(), step).first->second;
     const auto first = int64_t(*known.getLayer());
-    ArrayAttr own = step.getWeightsAttr(), others = known.getWeightsAttr();
-    for (size_t i = 0; own && i < own.size(); ++i) {
-      bool fits = false;
-      for (size_t j = 0; j < weightsOf(first).size() && j < weightsOf(layer).size(); ++j)
-        fits |= weightsOf(first)[j] == others[i] && weightsOf(layer)[j] == own[i];
-      if (fits)
-        continue;
-      std::string why;
-      llvm::raw_string_ostream(why) << "weight " << i << " is " << own[i] << ", where layer "
-                                    << first << " takes " << others[i];
-      return wrong(step, why);
-    }
+    for (auto [word, own, others, lists] :
+         {std::tuple("weight", step.getWeightsAttr(), known.getWeightsAttr(), op.getWeights()),
+          std::tuple("state", step.getStatesAttr(), known.getStatesAttr(), op.getStates())})
+      if (std::optional<size_t> i = firstStranger(own, others, cast<ArrayAttr>(lists[layer]),
+                                                  cast<ArrayAttr>(lists[first]))) {
+        std::string why;
+        llvm::raw_string_ostream(why) << word << " " << *i << " is " << own[*i] << ", where layer "
+                                      << first << " takes " << others[*i];
+        return wrong(step, why);
+      }
   }
-  llvm::DenseSet<int64_t> used;
-  for (auto [ofModel, ofPlan] : slots)
-    if (!used.insert(ofPlan).second)
-      return Error{ExitCode::Internal, "E0887", "two slots of the model are one of the plan",
-                   "slot " + std::to_string(ofPlan), ""};
   return {};
 }
 
@@ -350,8 +352,11 @@ static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider
 
 Result<void> machine::checkLowering(ModuleOp model, ModuleOp plan, WeightProvider &weights,
                                     PlanEvidence &evidence, const CheckOptions &options) {
-  const Slice slice = sliceOf(plan, options.seed);
-  if (auto done = checkSteps(model, plan, slice.layers); !done)
+  Slice slice = sliceOf(plan, options.seed);
+  for (auto [i, state] :
+       llvm::enumerate((*model.getOps<lm::ModelOp>().begin()).getBody().getOps<lm::StateOp>()))
+    slice.states[state.getSymName().str()] = int64_t(i);
+  if (auto done = checkSteps(model, plan); !done)
     return done;
   auto expected = logitsOfModel(model, weights, slice, slice.layers);
   if (!expected)

@@ -131,12 +131,11 @@ Result<Matrix> Launch::multiply(const Matrix &x, Value operand) const {
   return machine.provider.multiply(weight(operand), x);
 }
 
-std::optional<int64_t> Launch::slot(Value pool, bool reads, bool writes) {
-  declares(pool, reads, writes);
-  const auto own = int64_t(*planStep.getKvSlot()); // step_c4
-  if (!machine.pools->fits(own, cast<kernel::KvPoolType>(pool.getType())))
-    return std::nullopt;
-  return own;
+int64_t Launch::state(Value operand, bool reads, bool writes) {
+  declares(operand, reads, writes);
+  const int64_t index = cast<plan::StateRefAttr>(op.getArgs()[numberOf(operand)]).getIndex();
+  return machine.options.states.at(
+      cast<FlatSymbolRefAttr>((*planStep.getStates())[index]).getValue().str());
 }
 
 Result<std::vector<float>> Launch::element(Value operand, int64_t row, Items items) {

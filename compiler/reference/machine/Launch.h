@@ -51,8 +51,8 @@ public:
   lm::WeightOp weight(mlir::Value operand) const;
   Result<std::vector<float>> vector(mlir::Value operand) const;
   Result<Matrix> multiply(const Matrix &x, mlir::Value weight) const;
-  /// The slot of the pool, if it has the type's form.
-  std::optional<int64_t> slot(mlir::Value pool, bool reads, bool writes);
+  /// The number of the state that is passed.
+  int64_t state(mlir::Value operand, bool reads, bool writes);
   /// An element operand of a region: a row, or a vector that all rows share.
   Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items);
 

@@ -160,17 +160,16 @@ void MatmulRun::storeLogits(const Matrix &y) {
 /// q rotated into its rows, k and v into the pool.
 Result<void> MatmulRun::append(std::vector<Matrix> &segments) {
   auto type = cast<kernel::KvPoolType>(op.getKv().getType());
-  std::optional<int64_t> slot = launch.slot(op.getKv(), /*reads=*/false, /*writes=*/true);
+  const int64_t state = launch.state(op.getKv(), /*reads=*/false, /*writes=*/true);
   for (int64_t t = 0; t < units; ++t) {
     if (op.getTable()) {
       const std::vector<float> table = launch.read(op.getTable(), t, all());
       rotate(segments[0].row(t), type.getHeadDim(), table, *op.getStyle());
       rotate(segments[1].row(t), type.getHeadDim(), table, *op.getStyle());
     }
-    if (slot)
-      launch.machine.pools->append(*slot, type, launch.batch.sequences[size_t(t)],
-                                   launch.batch.positions[size_t(t)], segments[1].row(t),
-                                   segments[2].row(t), t);
+    launch.machine.pools->append(state, type, launch.batch.sequences[size_t(t)],
+                                 launch.batch.positions[size_t(t)], segments[1].row(t),
+                                 segments[2].row(t), t);
   }
   store(0, segments[0]);
   return {};

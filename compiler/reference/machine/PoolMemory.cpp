@@ -1,35 +1,12 @@
 //===- PoolMemory.cpp - See PoolMemory.h ----------------------------------===//
 #include "compiler/reference/machine/PoolMemory.h"
 
-#include "llvm/Support/raw_ostream.h"
-
 using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::machine;
 
-PoolMemory::PoolMemory(plan::ProgramOp program, bool rounds, Timeline &timeline, Findings &findings)
-    : slots(program.getBody().getOps<plan::KvSlotOp>().begin(),
-            program.getBody().getOps<plan::KvSlotOp>().end()),
-      rounds(rounds), timeline(timeline), findings(findings) {}
-
 void PoolMemory::pretendPast(int64_t sequence, int64_t length, uint64_t seed) {
   pasts[sequence] = {length, seed};
-}
-
-bool PoolMemory::fits(int64_t slot, kernel::KvPoolType type) {
-  plan::KvSlotOp op = slots[size_t(slot)];
-  if (int64_t(op.getKvHeads()) == type.getKvHeads() &&
-      int64_t(op.getHeadDim()) == type.getHeadDim() &&
-      op.getElement() == llvm::StringRef(type.info().name) &&
-      int64_t(op.getPageBytes()) == type.pageBytes())
-    return true;
-  std::string why;
-  llvm::raw_string_ostream(why) << "slot " << slot << " has " << op.getKvHeads() << " heads of "
-                                << op.getHeadDim() << " in " << op.getElement() << ", "
-                                << op.getPageBytes() << " bytes a page; the kernel's is " << type
-                                << ", " << type.pageBytes() << " bytes a page";
-  findings.add("E0886", timeline.current() + " takes the pool of its slot for another", why);
-  return false;
 }
 
 KvState &PoolMemory::stateOf(int64_t slot, KvFormat format) {
@@ -42,7 +19,7 @@ KvState &PoolMemory::stateOf(int64_t slot, KvFormat format) {
 
 void PoolMemory::note(Unit &unit, bool writes, int64_t item, int64_t slot, int64_t sequence,
                       int64_t position) {
-  const std::string where = "the pool of slot " + std::to_string(slot) + ", position " +
+  const std::string where = "the pool of state " + std::to_string(slot) + ", position " +
                             std::to_string(position) + " of sequence " + std::to_string(sequence);
   if (auto met = timeline.note(unit, writes, item))
     findings.add(
@@ -71,7 +48,7 @@ Matrix PoolMemory::attend(int64_t slot, const Matrix &q, const Batch &batch,
     lengths[sequence] = held;
     if (held <= position) {
       findings.add("E0882", timeline.current() + " reads what nobody has written",
-                   "the pool of slot " + std::to_string(slot) + " holds " + std::to_string(held) +
+                   "the pool of state " + std::to_string(slot) + " holds " + std::to_string(held) +
                        " positions of sequence " + std::to_string(sequence) + ", position " +
                        std::to_string(position) + " is looked at");
       continue;

@@ -1,6 +1,6 @@
 //===- PoolMemory.h - What sequences keep, as the slow machine sees it ------===//
 //
-// All that the machine knows of states stands here: the pool of a slot holds what KvState holds, rounded as the
+// All that the machine knows of states stands here: the pool of a state holds what KvState holds, rounded as the
 // pool's format says when it is written. Positions are observed as bytes of arenas are (Memory.h): who reads one that a
 // launch without a barrier in between writes is named, and so is who reads one that nobody has written.
 //===----------------------------------------------------------------------===//
@@ -14,14 +14,13 @@ namespace ingot::reference::machine {
 class PoolMemory {
 public:
   /// Without `rounds`, pools keep f32 whatever their format is.
-  PoolMemory(plan::ProgramOp program, bool rounds, Timeline &timeline, Findings &findings);
+  PoolMemory(bool rounds, Timeline &timeline, Findings &findings)
+      : rounds(rounds), timeline(timeline), findings(findings) {}
 
   /// As KvState::pretendPast, in all pools.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
 
-  /// Whether the slot of the plan is of that type, as the launch under way takes it to be (E0886).
-  bool fits(int64_t slot, kernel::KvPoolType type);
-  /// Writes one position; `item` is the launch's work item.
+  /// Writes one position of the state with that number; `item` is the launch's work item.
   void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
               std::span<const float> k, std::span<const float> v, int64_t item);
   Matrix attend(int64_t slot, const Matrix &q, const Batch &batch,
@@ -36,7 +35,6 @@ private:
     int64_t length;
     uint64_t seed;
   };
-  std::vector<plan::KvSlotOp> slots;
   bool rounds;
   Timeline &timeline;
   Findings &findings;

@@ -72,8 +72,14 @@ PlanMachine::PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvide
         weight.getStoredAttr(), weight.getValuesAttr());
   machine.memory = std::make_unique<Memory>(program, machine.options.tokens, machine.options.rows,
                                             machine.timeline, machine.findings);
-  machine.pools = std::make_unique<PoolMemory>(program, machine.options.rounds, machine.timeline,
-                                               machine.findings);
+  machine.pools =
+      std::make_unique<PoolMemory>(machine.options.rounds, machine.timeline, machine.findings);
+  int64_t number = 0;
+  for (auto [name, known] : machine.options.states)
+    number = std::max(number, known + 1);
+  for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
+    if (machine.options.states.try_emplace(state.getSymName().str(), number).second)
+      ++number;
   for (kernel::FuncOp fn : module.getOps<kernel::FuncOp>()) {
     symbols[fn.getSymNameAttr()] = fn;
     for (Type type : fn.getArgumentTypes())

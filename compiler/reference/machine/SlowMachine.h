@@ -10,7 +10,7 @@
 // A step ends at the first thing that is wrong, with an error that names the launch and the buffer:
 //
 //   E0880  an access that the op does not declare          E0881  no barrier between two launches, or work items
-//   E0882  bytes that nobody wrote, or another buffer's     E0886  a pool of another form than the plan's
+//   E0882  bytes that nobody wrote, or another buffer's
 //   E0888  keys or sums that are not 0 behind a step        E0889  an op that the machine does not know
 //   E0457  a value that is no number
 //===----------------------------------------------------------------------===//
@@ -47,6 +47,8 @@ struct MachineOptions {
   bool rounds = true;
   /// Layers whose steps run, by their number; empty: all.
   std::vector<int64_t> layers;
+  /// The numbers of states, by symbol, where they are not those of their order in the plan: a past is made up of them.
+  std::map<std::string, int64_t> states;
   Effects effects = declaredEffects;
   LaunchObserver *observer = nullptr; ///< outlives the machine
 };

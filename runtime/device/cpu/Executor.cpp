@@ -34,9 +34,10 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
               std::to_string(limits.maxBatchTokens) + " tokens, " +
               std::to_string(limits.logitsRows) + " rows) + KV " +
               runtime::humanBytes(statement.kv) + " (" + std::to_string(statement.pages) +
-              " pages) + scratch and batch " +
-              runtime::humanBytes(statement.scratch + statement.batch) + "; allowed " +
-              runtime::humanBytes(allowed),
+              " pages)" +
+              (statement.slots ? " + state " + runtime::humanBytes(statement.states) : "") +
+              " + scratch and batch " + runtime::humanBytes(statement.scratch + statement.batch) +
+              "; allowed " + runtime::humanBytes(allowed),
           "lower --context (" + std::to_string(limits.context) + "), --max-seqs (" +
               std::to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
               std::to_string(limits.maxBatchTokens) + ") or --kv-memory"};
@@ -91,8 +92,13 @@ Result<void> Executor::allocate() {
     return {};
   };
   kvOffset.clear();
-  uint64_t kvBytes = 0, largestPool = 0;
+  uint64_t kvBytes = 0, slotBytes = 0, largestPool = 0;
   for (const fb::State *state : *plan->states()) {
+    if (state->kind() == fb::StateKind::Fixed) {
+      kvOffset.push_back(slotBytes);
+      slotBytes += state->slot_bytes() * statement.slots;
+      continue;
+    }
     uint64_t bytes =
         state->page_bytes() * statement.groups[statement.groupOf[kvOffset.size()]].pages;
     kvOffset.push_back(kvBytes);
@@ -113,6 +119,8 @@ Result<void> Executor::allocate() {
   if (auto r = take(rowArena, plan->bytes_per_row() * limits.logitsRows, "logits", true); !r)
     return r;
   if (auto r = take(kv, kvBytes, "KV pages", largestPool >= kHugeKvPool); !r)
+    return r;
+  if (auto r = take(slots, slotBytes, "fixed states", true); !r)
     return r;
   if (auto r = take(scratch, scratchStride * limits.threads, "kernel scratch", true); !r)
     return r;
@@ -148,7 +156,12 @@ std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) co
   case fb::ArgKind::State:
     break;
   }
-  return kv.data() + kvOffset[step.states()->Get(arg.index())];
+  return stateAddress(step.states()->Get(arg.index()));
+}
+
+std::byte *Executor::stateAddress(size_t state) const {
+  const bool fixed = plan->states()->Get(unsigned(state))->kind() == fb::StateKind::Fixed;
+  return (fixed ? slots : kv).data() + kvOffset[state];
 }
 
 /// Launches of one case follow each other; of the cases of a section a step runs one.
@@ -199,8 +212,11 @@ void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uin
   for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
     const fb::Arg &arg = *launch.args()->Get(i);
     operands.push_back(operandAddress(arg, step));
-    if (arg.kind() == fb::ArgKind::State)
-      view = statement.groupOf[step.states()->Get(arg.index())];
+    if (arg.kind() != fb::ArgKind::State)
+      continue;
+    if (uint32_t group = statement.groupOf[step.states()->Get(arg.index())];
+        group < statement.groups.size()) // fixed states are in none
+      view = group;
   }
   resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(), launch.kernel(),
                       step.layer(), kernel.grid()->base(), kernel.partition(), launch.barrier(),
@@ -214,6 +230,8 @@ bool Executor::takeKvMemory(std::span<const int64_t> pages) {
   uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
   for (size_t slot = 0; slot < kvTaken.size(); ++slot) {
     const uint64_t pageBytes = plan->states()->Get(unsigned(slot))->page_bytes();
+    if (pageBytes == 0) // a fixed state
+      continue;
     const uint64_t wanted = uint64_t(pages[statement.groupOf[slot]]) * pageBytes;
     if (kvTaken[slot] >= wanted || kvTaken[slot] / pageBytes >= fewest)
       continue;
@@ -263,32 +281,35 @@ Result<void> Executor::step(const BatchView &batch) {
   return {};
 }
 
-uint64_t Executor::pageBytes(size_t group) const { return statement.groups[group].pageBytes; }
+uint64_t Executor::pageBytes(size_t group) const {
+  return group < statement.groups.size() ? statement.groups[group].pageBytes : statement.slotBytes;
+}
 
-/// Calls move(address of the page, bytes) for each state of the group.
-template <typename Move> void Executor::forSlots(size_t group, int32_t page, Move move) const {
-  for (size_t slot = 0; slot < kvOffset.size(); ++slot)
-    if (statement.groupOf[slot] == group) {
-      uint64_t bytes = plan->states()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
-      move(kv.data() + kvOffset[slot] + bytes * uint64_t(page), bytes);
+/// Calls move(address of the page or slot, bytes) for each state of the group.
+template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) const {
+  for (size_t i = 0; i < kvOffset.size(); ++i)
+    if (statement.groupOf[i] == group) {
+      const fb::State &state = *plan->states()->Get(flatbuffers::uoffset_t(i));
+      const uint64_t bytes = state.page_bytes() + state.slot_bytes(); // one of them is 0
+      move(stateAddress(i) + bytes * uint64_t(page), bytes);
     }
 }
 
 void Executor::copy(size_t group, int32_t from, int32_t to) {
-  forSlots(group, from, [&](std::byte *at, uint64_t bytes) {
+  forStates(group, from, [&](std::byte *at, uint64_t bytes) {
     std::memcpy(at + (int64_t(to) - from) * int64_t(bytes), at, bytes);
   });
 }
 
 void Executor::save(size_t group, int32_t page, std::byte *to) {
-  forSlots(group, page, [&](const std::byte *at, uint64_t bytes) {
+  forStates(group, page, [&](const std::byte *at, uint64_t bytes) {
     std::memcpy(to, at, bytes);
     to += bytes;
   });
 }
 
 void Executor::load(size_t group, const std::byte *from, int32_t page) {
-  forSlots(group, page, [&](std::byte *at, uint64_t bytes) {
+  forStates(group, page, [&](std::byte *at, uint64_t bytes) {
     std::memcpy(at, from, bytes);
     from += bytes;
   });

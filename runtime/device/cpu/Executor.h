@@ -95,7 +95,8 @@ private:
   void copy(size_t group, int32_t from, int32_t to) override;
   void save(size_t group, int32_t page, std::byte *to) override;
   void load(size_t group, const std::byte *from, int32_t page) override;
-  template <typename Move> void forSlots(size_t group, int32_t page, Move move) const;
+  std::byte *stateAddress(size_t state) const;
+  template <typename Move> void forStates(size_t group, int32_t page, Move move) const;
 
   std::shared_ptr<runtime::EngineFile> file;
   const fb::Program *plan = nullptr;
@@ -104,8 +105,8 @@ private:
   runtime::MemoryStatement statement;
 
   HostMemory seeded; ///< weights made from the seed
-  HostMemory fixedArena, tokenArena, rowArena, kv, scratch;
-  std::vector<uint64_t> kvOffset; ///< of each state's pool
+  HostMemory fixedArena, tokenArena, rowArena, kv, slots, scratch;
+  std::vector<uint64_t> kvOffset; ///< of each state's pages in `kv`, or of its versions in `slots`
   std::vector<uint64_t> kvTaken;  ///< bytes at the start of each that the system has been asked for
   std::vector<BatchView> views;   ///< of the step, for each group of states
   uint64_t scratchStride = 0;     ///< bytes between the scratch of two threads

@@ -26,7 +26,7 @@ private:
   Result<void> take(const Choice &choice);
 
   Executor &executor;
-  uint64_t count[4] = {}; ///< of items of the batch, by fb::GridBase
+  ItemCounts count; ///< of the batch
   fb::Mode mode = fb::Mode::Logits;
   /// Of the last choice.
   std::optional<Choice> taken;
@@ -36,10 +36,7 @@ private:
 };
 
 Result<void> KernelBench::prepare(const BatchView &batch) {
-  count[size_t(fb::GridBase::Constant)] = 1;
-  count[size_t(fb::GridBase::Tokens)] = uint64_t(batch.tokens);
-  count[size_t(fb::GridBase::Rows)] = uint64_t(batch.rows);
-  count[size_t(fb::GridBase::Tiles)] = uint64_t(batch.tiles);
+  count = ItemCounts(batch);
   mode = executor.keys && batch.rows <= kGreedyRows ? fb::Mode::Greedy : fb::Mode::Logits;
   return mode == fb::Mode::Greedy ? executor.beginSampled(batch) : executor.step(batch);
 }
@@ -49,7 +46,7 @@ std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
     const bool runs = launch.modes >> unsigned(mode) & 1;
-    if (runs && choice.has(launch.kernel) && count[size_t(launch.base)] * launch.factor != 0)
+    if (runs && choice.has(launch.kernel) && count[launch.base] * launch.factor != 0)
       list.push_back(launch);
     else if (!list.empty())
       list.back().barrier |= launch.barrier;

@@ -40,10 +40,7 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
 void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull) {
   const BatchView &view = *views;
   Step step{};
-  step.count[size_t(fb::GridBase::Constant)] = view.tokens ? 1 : 0;
-  step.count[size_t(fb::GridBase::Tokens)] = uint64_t(view.tokens);
-  step.count[size_t(fb::GridBase::Rows)] = uint64_t(view.rows);
-  step.count[size_t(fb::GridBase::Tiles)] = uint64_t(view.tiles);
+  step.count = ItemCounts(view);
   step.batch = views;
   step.trace = traceOrNull;
   step.mode = view.greedy ? fb::Mode::Greedy : fb::Mode::Logits;
@@ -63,8 +60,8 @@ void StepLoop::publish(const Step &step) {
   // reads one new value sees the odd version as well.
   uint64_t before = version.load(std::memory_order_relaxed);
   version.store(before + 1, std::memory_order_release);
-  for (size_t base = 0; base < 4; ++base)
-    count[base].store(step.count[base], std::memory_order_release);
+  for (size_t i = 0; i < kItemCounts; ++i)
+    count[i].store(step.count.of[i], std::memory_order_release);
   batch.store(step.batch, std::memory_order_release);
   trace.store(step.trace, std::memory_order_release);
   firstGroup.store(step.firstGroup, std::memory_order_release);
@@ -74,8 +71,8 @@ void StepLoop::publish(const Step &step) {
 
 bool StepLoop::copyStep(Step &step) const {
   uint64_t before = version.load(std::memory_order_acquire);
-  for (size_t base = 0; base < 4; ++base)
-    step.count[base] = count[base].load(std::memory_order_acquire);
+  for (size_t i = 0; i < kItemCounts; ++i)
+    step.count.of[i] = count[i].load(std::memory_order_acquire);
   step.batch = batch.load(std::memory_order_acquire);
   step.trace = trace.load(std::memory_order_acquire);
   step.firstGroup = firstGroup.load(std::memory_order_acquire);
@@ -92,13 +89,12 @@ void StepLoop::work(int thread) {
 }
 
 uint64_t StepLoop::itemsOf(const Step &step, const ResolvedLaunch &launch) const {
-  return launch.modes >> unsigned(step.mode) & 1 ? step.count[size_t(launch.base)] * launch.factor
-                                                 : 0;
+  return launch.modes >> unsigned(step.mode) & 1 ? step.count[launch.base] * launch.factor : 0;
 }
 
 /// None is empty. Those of thread t are [n * t / threads, n * (t + 1) / threads).
 uint64_t StepLoop::partsOf(const Step &step, const ResolvedLaunch &launch) const {
-  uint64_t split = step.count[size_t(fb::GridBase::Tokens)] >= kLargeStep ? kSplit : 1;
+  uint64_t split = step.count[fb::GridBase::Tokens] >= kLargeStep ? kSplit : 1;
   return std::min(itemsOf(step, launch), uint64_t(threadCount) * split);
 }
 

@@ -42,6 +42,22 @@
 
 namespace ingot::cpu {
 
+/// Counts that launches of CPUs have items by, and which of them is a grid's.
+constexpr size_t kItemCounts = 5;
+constexpr size_t countOf(fb::GridBase base) {
+  return base == fb::GridBase::Spans ? 4 : static_cast<size_t>(base);
+}
+/// Those of a batch.
+struct ItemCounts {
+  uint64_t of[kItemCounts] = {};
+
+  ItemCounts() = default;
+  explicit ItemCounts(const BatchView &batch)
+      : of{batch.tokens ? 1u : 0u, uint64_t(batch.tokens), uint64_t(batch.rows),
+           uint64_t(batch.tiles), uint64_t(batch.spanCount)} {}
+  uint64_t operator[](fb::GridBase base) const { return of[countOf(base)]; }
+};
+
 /// A launch with its operands' addresses.
 struct ResolvedLaunch {
   KernelFn function;
@@ -73,7 +89,7 @@ public:
 private:
   /// All a thread needs to know of a step.
   struct Step {
-    uint64_t count[4]; ///< of items, by GridBase
+    ItemCounts count;
     const BatchView *batch;
     runtime::Trace *trace;
     uint64_t number;     ///< rises from step to step
@@ -109,7 +125,7 @@ private:
 
   // The step as published; odd versions: being written.
   alignas(64) std::atomic<uint64_t> version{0};
-  std::atomic<uint64_t> count[4] = {};
+  std::atomic<uint64_t> count[kItemCounts] = {};
   std::atomic<const BatchView *> batch{nullptr};
   std::atomic<runtime::Trace *> trace{nullptr};
   std::atomic<uint32_t> firstGroup{0};

@@ -12,6 +12,8 @@ static int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 AttentionSharing AttentionSharing::of(const fb::Program &program) {
   AttentionSharing sharing{program.attention_shares(), program.attention_slots(), 0};
   for (const fb::State *state : *program.states()) {
+    if (state->kind() != fb::StateKind::Paged)
+      continue;
     if (state->window() == 0) {
       sharing.window = 0;
       break;

@@ -91,6 +91,13 @@ uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Addr
   packTiles(batch, sharing, packer, view);
   if (batch.sampling)
     packer.copy(batch.sampling, batch.rows, view.sampling);
+  if (batch.stateSpans) {
+    packer.copy(batch.stateSpans, batch.spanCount, view.stateSpans);
+    int64_t writes = 0;
+    for (int64_t i = 0; i < batch.spanCount; ++i)
+      writes += batch.stateSpans[i].writes;
+    packer.copy(batch.stateWrites, writes, view.stateWrites);
+  }
   view.sequences = sequences;
   view.blockTableStride = pages;
   if (int32_t *table = packer.take(uint64_t(sequences * pages), view.blockTable))

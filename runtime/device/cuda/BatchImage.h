@@ -6,6 +6,8 @@
 //   +-----------+-----+-----------+------------+-----------+-------+--------+------------+-------+
 //   0           256 … each on a 256-byte line
 //
+// Of engines with fixed states the spans and their writes stand before the block table.
+//
 // Tiles of prompts come first, tiles that decode behind them, and the runs of those are dealt here.
 // One copy per step takes it over. Lists lie where this step's sizes put them, and the block
 // table is cut to the pages that the step's sequences have reached, so little is copied; its

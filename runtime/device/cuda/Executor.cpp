@@ -197,25 +197,30 @@ Result<std::span<const int32_t>> Executor::endSampled() {
   return std::span(reinterpret_cast<const int32_t *>(flight.ids.data()), flight.rows);
 }
 
-uint64_t Executor::pageBytes(size_t) const { return picked.program->bytes_per_page(); }
+uint64_t Executor::pageBytes(size_t group) const {
+  return group < statement.groups.size() ? picked.program->bytes_per_page() : statement.slotBytes;
+}
 
-template <typename Move> void Executor::forSlots(int32_t page, Move move) {
-  for (size_t slot = 0; slot < kvOffset.size() && !moveFailed; ++slot) {
-    uint64_t bytes = picked.program->states()->Get(flatbuffers::uoffset_t(slot))->page_bytes();
-    if (auto moved = move(kv.address() + kvOffset[slot] + bytes * uint64_t(page), bytes); !moved)
+template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) {
+  for (size_t i = 0; i < kvOffset.size() && !moveFailed; ++i) {
+    if (statement.groupOf[i] != group)
+      continue;
+    const fb::State &state = *picked.program->states()->Get(flatbuffers::uoffset_t(i));
+    const uint64_t bytes = state.page_bytes() + state.slot_bytes(); // one of them is 0
+    if (auto moved = move(stateAddress(i) + bytes * uint64_t(page), bytes); !moved)
       moveFailed = moved.error();
   }
 }
 
-void Executor::copy(size_t, int32_t from, int32_t to) {
+void Executor::copy(size_t group, int32_t from, int32_t to) {
   const auto distance = Address(int64_t(to) - int64_t(from));
-  forSlots(from, [&](Address at, uint64_t bytes) {
+  forStates(group, from, [&](Address at, uint64_t bytes) {
     return driver->copyOnDevice(at + distance * bytes, at, bytes);
   });
 }
 
-void Executor::save(size_t, int32_t page, std::byte *to) {
-  forSlots(page, [&](Address at, uint64_t bytes) {
+void Executor::save(size_t group, int32_t page, std::byte *to) {
+  forStates(group, page, [&](Address at, uint64_t bytes) {
     return driver->copyToHost(std::exchange(to, to + bytes), at, bytes);
   });
   // Who is preempted waits anyway, and whatever loads it again finds it whole.
@@ -223,8 +228,8 @@ void Executor::save(size_t, int32_t page, std::byte *to) {
     moveFailed = done.error();
 }
 
-void Executor::load(size_t, const std::byte *from, int32_t page) {
-  forSlots(page, [&](Address at, uint64_t bytes) {
+void Executor::load(size_t group, const std::byte *from, int32_t page) {
+  forStates(group, page, [&](Address at, uint64_t bytes) {
     return driver->copyToDevice(at, std::exchange(from, from + bytes), bytes);
   });
   if (auto done = driver->wait(); !done && !moveFailed) // the host's memory may be used again

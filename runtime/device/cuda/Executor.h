@@ -133,8 +133,9 @@ private:
   void copy(size_t group, int32_t from, int32_t to) override;
   void save(size_t group, int32_t page, std::byte *to) override;
   void load(size_t group, const std::byte *from, int32_t page) override;
-  /// Calls move(address of the page in a state's pool, bytes) for each state.
-  template <typename Move> void forSlots(int32_t page, Move move);
+  Address stateAddress(size_t state) const;
+  /// Calls move(address, bytes) for each paged state, or of the last group for each fixed one.
+  template <typename Move> void forStates(size_t group, int32_t page, Move move);
 
   Result<void> prepareKeys(Mode mode, uint64_t rows);
   Result<void> queueStep(const BatchView &batch, Mode mode, std::byte *image);
@@ -153,7 +154,7 @@ private:
 
   std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
   DeviceMemory seeded;                       ///< weights made from the seed
-  DeviceMemory fixedArena, tokenArena, rowArena, kv, batchMemory;
+  DeviceMemory fixedArena, tokenArena, rowArena, kv, slots, batchMemory;
   /// A step under way whose ids are wanted.
   struct Flight {
     PinnedMemory batch, ids;
@@ -165,7 +166,7 @@ private:
   PinnedMemory logitsRows;
   Flight flights[2];               ///< step() uses the first's batch
   size_t begun = 0, ended = 0;     ///< steps whose ids are wanted; step i is flights[i % 2]
-  std::vector<uint64_t> kvOffset;  ///< of each state's pool
+  std::vector<uint64_t> kvOffset;  ///< of each state's pages in `kv`, or of its versions in `slots`
   std::optional<Error> moveFailed; ///< the next step says so
 
   std::vector<std::vector<Kernel>> functions;     ///< [kernel][variant]

@@ -166,10 +166,11 @@ Result<void> Executor::allocate() {
     memory = std::move(*taken);
     return {};
   };
-  uint64_t kvBytes = 0;
+  uint64_t kvBytes = 0, slotBytes = 0;
   for (const fb::State *state : *program.states()) {
-    kvOffset.push_back(kvBytes);
+    kvOffset.push_back(state->kind() == fb::StateKind::Fixed ? slotBytes : kvBytes);
     kvBytes += state->page_bytes() * statement.pages;
+    slotBytes += state->slot_bytes() * statement.slots;
   }
   if (auto ok = take(fixedArena, program.bytes_fixed(), "fixed buffers"); !ok)
     return ok;
@@ -179,6 +180,8 @@ Result<void> Executor::allocate() {
   if (auto ok = take(rowArena, program.bytes_per_row() * limits.logitsRows, "logits"); !ok)
     return ok;
   if (auto ok = take(kv, kvBytes, "KV pages"); !ok)
+    return ok;
+  if (auto ok = take(slots, slotBytes, "fixed states"); !ok)
     return ok;
   if (auto ok = take(batchMemory, statement.batch, "the batch"); !ok)
     return ok;
@@ -299,7 +302,12 @@ Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const
   case fb::ArgKind::State:
     break;
   }
-  return kv.address() + kvOffset[step.states()->Get(arg.index())];
+  return stateAddress(step.states()->Get(arg.index()));
+}
+
+Address Executor::stateAddress(size_t state) const {
+  const bool fixed = picked.program->states()->Get(unsigned(state))->kind() == fb::StateKind::Fixed;
+  return (fixed ? slots : kv).address() + kvOffset[state];
 }
 
 /// Rows as far as the limits go: what lies behind a step's last token is old, or zero.

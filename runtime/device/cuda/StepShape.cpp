@@ -16,11 +16,12 @@ StepShape StepShape::of(const BatchView &batch, const AttentionSharing &sharing)
   }
   if (shape.promptTiles < shape.tiles)
     shape.shares = shape.tiles - shape.promptTiles + uint64_t(sharing.shares);
+  shape.spans = uint64_t(batch.spanCount);
   return shape;
 }
 
 StepShape StepShape::ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSharing &sharing) {
-  return {tokens, rows, tokens, 1, 0, tokens + uint64_t(sharing.shares)};
+  return {tokens, rows, tokens, 1, 0, tokens + uint64_t(sharing.shares), tokens};
 }
 
 uint64_t bucketOf(uint64_t tokens) {
@@ -52,7 +53,7 @@ ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &
 
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape) {
   const uint64_t bases[] = {1,           shape.tokens, shape.rows, // by GridBase
-                            shape.tiles, shape.shares, shape.promptTiles};
+                            shape.tiles, shape.shares, shape.promptTiles, shape.spans};
   auto product = runtime::checkedMul(bases[size_t(extent.base())], extent.multiply());
   if (!product)
     return std::nullopt;

@@ -24,6 +24,7 @@ struct StepShape {
   uint64_t tileTokens = 0;  ///< of the largest attention tile
   uint64_t promptTiles = 0; ///< that do not decode (AttentionShares.h)
   uint64_t shares = 0;      ///< as many as there may be, of the tiles that do
+  uint64_t spans = 0;       ///< sequences with tokens, if there are fixed states
 
   static StepShape of(const BatchView &batch, const AttentionSharing &sharing);
   /// Of a step in which each of so many sequences decodes.

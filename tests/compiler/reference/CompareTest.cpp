@@ -58,8 +58,8 @@ TEST(Compare, ReordersOnlyWhatIsCommutative) {
 
 TEST(Compare, ALostLayerIsAnError) {
   std::string fewer =
-      with(programOf(kLayer), "kinds = [@layer, @layer], kv_slots = array<i64: 0, 1>",
-           "kinds = [@layer], kv_slots = array<i64: 0>");
+      with(programOf(kLayer), "kinds = [@layer, @layer], states = [[@kv.0], [@kv.1]]",
+           "kinds = [@layer], states = [[@kv.0]]");
   fewer = with(fewer, "[[@norm, @q, @o, @f], [@norm, @q, @o, @f]]", "[[@norm, @q, @o, @f]]");
   auto change = compare(programOf(kLayer), fewer);
   ASSERT_FALSE(change);

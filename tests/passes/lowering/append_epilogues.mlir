@@ -10,8 +10,8 @@
 // CHECK:       plan.program @p attributes {
 // CHECK-SAME:    decode_launches = 1 : i64
 // CHECK-SAME:    launches = 2 : i64
-// CHECK:       plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.kv, #plan.buffer<@t>]
-// CHECK-NEXT:  plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+// CHECK:       plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.state<0>, #plan.buffer<@t>]
+// CHECK-NEXT:  plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
 
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
@@ -38,12 +38,12 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
   plan.buffer @q per_token 256
   plan.buffer @k per_token 256
   plan.buffer @v per_token 256
-  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "bf16" window 0 bytes 8192
   plan.section @layer {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
-    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
   }
   plan.entry @generate modes [logits] {
-    plan.step @layer kv 0
+    plan.step @layer states [@kv.0]
   }
 }

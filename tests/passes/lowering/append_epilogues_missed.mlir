@@ -34,13 +34,13 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
   plan.buffer @q per_token 256
   plan.buffer @k per_token 256
   plan.buffer @v per_token 256
-  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "bf16" window 0 bytes 8192
   plan.section @layer {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
-    plan.launch @normed [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.weight<@n>, #plan.kv]
+    plan.launch @normed [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.weight<@n>, #plan.state<0>]
   }
   plan.entry @generate modes [logits] {
-    plan.step @layer kv 0
+    plan.step @layer states [@kv.0]
   }
 }
 
@@ -71,13 +71,13 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
   plan.buffer @q per_token 256
   plan.buffer @k per_token 256
   plan.buffer @v per_token 256
-  plan.kv_slot heads 1 dim 64 of "f32" window 0 page 16384
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "f32" window 0 bytes 16384
   plan.section @layer {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
-    plan.launch @f32 [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+    plan.launch @f32 [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
   }
   plan.entry @generate modes [logits] {
-    plan.step @layer kv 0
+    plan.step @layer states [@kv.0]
   }
 }
 
@@ -109,13 +109,13 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
   plan.buffer @q per_token 256
   plan.buffer @k per_token 256
   plan.buffer @v per_token 256
-  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "bf16" window 0 bytes 8192
   plan.section @layer {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
-    plan.launch @partial [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+    plan.launch @partial [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
   }
   plan.entry @generate modes [logits] {
-    plan.step @layer kv 0
+    plan.step @layer states [@kv.0]
   }
 }
 
@@ -150,20 +150,20 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
   plan.buffer @q per_token 256
   plan.buffer @k per_token 256
   plan.buffer @v per_token 256
-  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "bf16" window 0 bytes 8192
   plan.section @swapped {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@v>, #plan.buffer<@k>]
-    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
   }
   plan.section @between {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
-    plan.launch @attend [#plan.buffer<@k>, #plan.kv, #plan.buffer<@x>]
-    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
+    plan.launch @attend [#plan.buffer<@k>, #plan.state<0>, #plan.buffer<@x>]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
   }
   plan.entry @generate modes [logits] {
-    plan.step @swapped kv 0
-    plan.step @between kv 0
+    plan.step @swapped states [@kv.0]
+    plan.step @between states [@kv.0]
   }
 }
 
@@ -198,13 +198,13 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
   plan.buffer @q per_token 256
   plan.buffer @k per_token 256
   plan.buffer @v per_token 256
-  plan.kv_slot heads 1 dim 64 of "bf16" window 0 page 8192
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "bf16" window 0 bytes 8192
   plan.section @layer {
     plan.launch @qkv [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>]
-    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.kv]
-    plan.launch @attend [#plan.buffer<@v>, #plan.kv, #plan.buffer<@x>]
+    plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
+    plan.launch @attend [#plan.buffer<@v>, #plan.state<0>, #plan.buffer<@x>]
   }
   plan.entry @generate modes [logits] {
-    plan.step @layer kv 0
+    plan.step @layer states [@kv.0]
   }
 }

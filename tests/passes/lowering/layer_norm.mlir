@@ -35,28 +35,29 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
   lm.weight @w : !lm.weight<64x64, q4_0> {source = #lm.rows<"w" from 64 [64]>}
   lm.weight @n : !lm.weight<64, f32> {source = "n"}
   lm.weight @b : !lm.weight<64, f32> {source = "b"}
-  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: !lm.weight<64x64, q4_0> {lm.role = "w"}, %n: !lm.weight<64, f32> {lm.role = "n"}, %nb: !lm.weight<64, f32> {lm.role = "nb"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.state @kv.0 : #lm.paged<[k: 4x16, v: 4x16]>
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 4x16, v: 4x16]>>, %b: !lm.batch, %w: !lm.weight<64x64, q4_0> {lm.role = "w"}, %n: !lm.weight<64, f32> {lm.role = "n"}, %nb: !lm.weight<64, f32> {lm.role = "nb"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 4x16, v: 4x16]>>) {
     %p = lm.layer_norm %x, %n, %nb : !lm.weight<64, f32> {eps = 1.0e-6 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     %m = lm.layer_norm %x, %nb, %n : !lm.weight<64, f32> {eps = 1.0e-6 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     %q = lm.linear %p, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
     %k = lm.linear %p, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
     %v = lm.linear %p, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
-    %kv1 = lm.kv_append %k, %v, %kv at %b {kv_heads = 4 : i64} : tensor<?x64xf32>, tensor<?x64xf32>
-    %a = lm.attention %q, %kv1, %b {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f32} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %kv1 = lm.kv_append %k, %v, %kv at %b : tensor<?x64xf32>, tensor<?x64xf32>, !lm.state<#lm.paged<[k: 4x16, v: 4x16]>>
+    %a = lm.attention %q, %kv1, %b {heads = 4 : i64, scale = 0.25 : f32} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 4x16, v: 4x16]>> -> tensor<?x64xf32>
     %o = lm.linear %a, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
     %h = lm.add %x, %o : tensor<?x64xf32>
     %d = lm.linear %m, %w : tensor<?x64xf32>, !lm.weight<64x64, q4_0> -> tensor<?x64xf32>
     %y = lm.add %h, %d : tensor<?x64xf32>
-    lm.return %y, %kv1 : tensor<?x64xf32>, !lm.kv
+    lm.return %y, %kv1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 4x16, v: 4x16]>>
   }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.kv) {
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
     %e = lm.get_weight @embd : !lm.weight<40x64, f16>
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], kv_slots = array<i64: 0>, weights = [[@w, @n, @b]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[@kv.0]], weights = [[@w, @n, @b]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %nw = lm.get_weight @n : !lm.weight<64, f32>
     %rn = lm.layer_norm %r, %nw {eps = 1.0e-6 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     %l = lm.linear %rn, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
-    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.kv
+    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }

@@ -36,7 +36,7 @@
 // CHECK:       plan.section @layer {
 // CHECK-NEXT:    plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@norm>]
 // CHECK-NEXT:    plan.launch @projections_0
-// CHECK-NEXT:    plan.launch @rope_append_0 {{.*}}#plan.buffer<@rope>, #plan.layer_weight<4>, #plan.layer_weight<4>, #plan.kv]
+// CHECK-NEXT:    plan.launch @rope_append_0 {{.*}}#plan.buffer<@rope>, #plan.layer_weight<4>, #plan.layer_weight<4>, #plan.state<0>]
 // CHECK-NEXT:    plan.launch @attention_0
 // CHECK-NEXT:    plan.launch @quantize_0
 // CHECK-NEXT:    plan.launch @residual_0 {{.*}}#plan.buffer<@x>, #plan.buffer<@x>]
@@ -48,10 +48,10 @@
 // CHECK-NEXT:    plan.launch @select_rows_0
 // CHECK-NEXT:    plan.launch @linear_0
 // CHECK-NEXT:  }
-// CHECK:       plan.kv_slot heads 2 dim 16 of "f16" window 32 page 4096
+// CHECK:       plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "f16" window 32 bytes 4096
 // CHECK-NEXT:  plan.entry @generate modes [logits] {
 // CHECK-NEXT:  plan.step @begin
-// CHECK-NEXT:  plan.step @layer layer 0 kv 0 weights [@n1, @wq,
+// CHECK-NEXT:  plan.step @layer layer 0 states [@kv.0] weights [@n1, @wq,
 // CHECK-NEXT:  plan.step @end
 // CHECK-NEXT:  plan.output logits f32 @
 // CHECK-NOT: lm.model
@@ -69,14 +69,14 @@
 // CUDA:         plan.section @layer {
 // CUDA-COUNT-8:   plan.launch
 // CUDA-NEXT:    }
-// CUDA:         plan.kv_slot heads 2 dim 16 of "bf16" window 32 page 4096
+// CUDA:         plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "bf16" window 32 bytes 4096
 // 2 * 2 heads * 32 positions * (16 codes + 4 bytes of scale)
-// KV8: plan.kv_slot heads 2 dim 16 of "fp8" window 32 page 2560
+// KV8: plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "fp8" window 32 bytes 2560
 // KV8-CPU: error: expects kv f32, bf16, f16, int8 or int4 for cpu, got fp8
 // KV: error: expects precision fast and kv bf16 or fp8 for cuda, got fast and f16
 
 // EXACT-NOT: q8
-// EXACT: plan.kv_slot heads 2 dim 16 of "f32"
+// EXACT: plan.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]> of "f32"
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
@@ -90,7 +90,8 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
   lm.weight @wg : !lm.weight<96x64, q4_0> {source = "wg"}
   lm.weight @wu : !lm.weight<96x64, q4_0> {source = "wu"}
   lm.weight @wd : !lm.weight<64x96, q4_0> {source = "wd"}
-  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %n1: !lm.weight<64, f32> {lm.role = "n1"}, %wq: !lm.weight<64x64, q4_1> {lm.role = "wq"}, %wk: !lm.weight<32x64, q4_1> {lm.role = "wk"}, %wv: !lm.weight<32x64, q6_k> {lm.role = "wv"}, %qnorm: !lm.weight<16, f32> {lm.role = "qnorm"}, %f: !lm.weight<8, f32> {lm.role = "f"}, %wo: !lm.weight<64x64, q4_1> {lm.role = "wo"}, %wg: !lm.weight<96x64, q4_0> {lm.role = "wg"}, %wu: !lm.weight<96x64, q4_0> {lm.role = "wu"}, %wd: !lm.weight<64x96, q4_0> {lm.role = "wd"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.state @kv.0 : #lm.paged<[k: 2x16, v: 2x16]>
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>, %b: !lm.batch, %n1: !lm.weight<64, f32> {lm.role = "n1"}, %wq: !lm.weight<64x64, q4_1> {lm.role = "wq"}, %wk: !lm.weight<32x64, q4_1> {lm.role = "wk"}, %wv: !lm.weight<32x64, q6_k> {lm.role = "wv"}, %qnorm: !lm.weight<16, f32> {lm.role = "qnorm"}, %f: !lm.weight<8, f32> {lm.role = "f"}, %wo: !lm.weight<64x64, q4_1> {lm.role = "wo"}, %wg: !lm.weight<96x64, q4_0> {lm.role = "wg"}, %wu: !lm.weight<96x64, q4_0> {lm.role = "wu"}, %wd: !lm.weight<64x96, q4_0> {lm.role = "wd"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>) {
     %n0 = lm.rms_norm %x, %n1 {eps = 1.0e-6 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     %q = lm.linear %n0, %wq : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     %k = lm.linear %n0, %wk : tensor<?x64xf32>, !lm.weight<32x64, q4_1> -> tensor<?x32xf32>
@@ -99,8 +100,8 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %kn = lm.rms_norm %k, %qnorm {eps = 1.0e-6 : f32, heads = 2 : i64} : tensor<?x32xf32>, !lm.weight<16, f32>
     %qr = lm.rope %qn, %f, %b {heads = 4 : i64, style = #lm.rope_style<half>} : tensor<?x64xf32>, !lm.weight<8, f32>
     %kr = lm.rope %kn, %f, %b {heads = 2 : i64, style = #lm.rope_style<half>} : tensor<?x32xf32>, !lm.weight<8, f32>
-    %kv1 = lm.kv_append %kr, %v, %kv at %b {kv_heads = 2 : i64} : tensor<?x32xf32>, tensor<?x32xf32>
-    %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, kv_heads = 2 : i64, scale = 0.25 : f32, window = 32 : i64} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %kv1 = lm.kv_append %kr, %v, %kv at %b : tensor<?x32xf32>, tensor<?x32xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
+    %a = lm.attention %qr, %kv1, %b {heads = 4 : i64, scale = 0.25 : f32, window = 32 : i64} : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>> -> tensor<?x64xf32>
     %o = lm.linear %a, %wo : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     %y = lm.add %x, %o : tensor<?x64xf32>
     %m = lm.rms_norm %y, %n1 {eps = 1.0e-6 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
@@ -110,14 +111,14 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %h = lm.mul %s, %u : tensor<?x96xf32>
     %d = lm.linear %h, %wd : tensor<?x96xf32>, !lm.weight<64x96, q4_0> -> tensor<?x64xf32>
     %z = lm.add %y, %d : tensor<?x64xf32>
-    lm.return %z, %kv1 : tensor<?x64xf32>, !lm.kv
+    lm.return %z, %kv1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
   }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.kv) {
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
     %e = lm.get_weight @embd : !lm.weight<40x64, f16>
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], kv_slots = array<i64: 0>, weights = [[@n1, @wq, @wk, @wv, @qnorm, @f, @wo, @wg, @wu, @wd]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[@kv.0]], weights = [[@n1, @wq, @wk, @wv, @qnorm, @f, @wo, @wg, @wu, @wd]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
-    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.kv
+    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }

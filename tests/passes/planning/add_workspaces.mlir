@@ -12,9 +12,9 @@
 // CHECK-LABEL: plan.program @p
 // CHECK-SAME:    peak = array<i64: {{[0-9]+}}, 0, 2166784>
 // CHECK:         plan.buffer @workspace fixed 2166784 at 0 persistent
-// CHECK:         plan.launch @large [#plan.buffer<@q>, #plan.kv, #plan.buffer<@a>, #plan.buffer<@workspace>]{{$}}
-// CHECK-NEXT:    plan.launch @small [#plan.buffer<@q>, #plan.kv, #plan.buffer<@b>, #plan.buffer<@workspace>] no_barrier
-// CHECK-NEXT:    plan.launch @near [#plan.buffer<@q>, #plan.kv, #plan.buffer<@c>]{{$}}
+// CHECK:         plan.launch @large [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@a>, #plan.buffer<@workspace>]{{$}}
+// CHECK-NEXT:    plan.launch @small [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@b>, #plan.buffer<@workspace>] no_barrier
+// CHECK-NEXT:    plan.launch @near [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@c>]{{$}}
 kernel.func @large(%q: !kernel.rows<128, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<128, bf16>) {
   kernel.attention %q, %kv : !kernel.rows<128, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<128, bf16>) {heads = 2 : i64, scale = 1.0 : f32}
   kernel.return
@@ -34,8 +34,8 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
   plan.buffer @b per_token 128
   plan.buffer @c per_token 128
   plan.section @s {
-    plan.launch @large [#plan.buffer<@q>, #plan.kv, #plan.buffer<@a>]
-    plan.launch @small [#plan.buffer<@q>, #plan.kv, #plan.buffer<@b>]
-    plan.launch @near [#plan.buffer<@q>, #plan.kv, #plan.buffer<@c>]
+    plan.launch @large [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@a>]
+    plan.launch @small [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@b>]
+    plan.launch @near [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@c>]
   }
 }

@@ -53,15 +53,15 @@ plan.program @p attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, m
     plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
   }
   plan.section @end {
-    plan.launch @append [#plan.buffer<@x>, #plan.buffer<@y>, #plan.buffer<@y>, #plan.buffer<@y>, #plan.kv]
-    plan.launch @attend [#plan.buffer<@x>, #plan.kv, #plan.buffer<@y>]
+    plan.launch @append [#plan.buffer<@x>, #plan.buffer<@y>, #plan.buffer<@y>, #plan.buffer<@y>, #plan.state<0>]
+    plan.launch @attend [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@y>]
     plan.launch @head [#plan.buffer<@y>, #plan.weight<@w>, #plan.buffer<@l>]
   }
-  plan.kv_slot heads 1 dim 64 of "f16" window 0 page 8192
+  plan.state @kv.0 : #lm.paged<[k: 1x64, v: 1x64]> of "f16" window 0 bytes 8192
   plan.entry @generate modes [logits] {
     plan.step @begin
     plan.step @layer weights [@n]
     plan.step @layer weights [@n]
-    plan.step @end kv 0
+    plan.step @end states [@kv.0]
   }
 }

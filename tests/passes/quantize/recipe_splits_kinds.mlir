@@ -12,14 +12,14 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
   lm.weight @w0 : !lm.weight<64x64, bf16> {source = "w0"}
   lm.weight @w1 : !lm.weight<64x64, bf16> {source = "w1"}
   lm.weight @w2 : !lm.weight<64x64, bf16> {source = "w2"}
-  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: !lm.weight<64x64, bf16> {lm.role = "w"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %b: !lm.batch, %w: !lm.weight<64x64, bf16> {lm.role = "w"}) -> tensor<?x64xf32> {
     %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<64x64, bf16> -> tensor<?x64xf32>
-    lm.return %0, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %0 : tensor<?x64xf32>
   }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
     %e = lm.get_weight @embd : !lm.weight<40x64, f16>
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer, @layer, @layer], kv_slots = array<i64: 0, 1, 2>, weights = [[@w0], [@w1], [@w2]]} : tensor<?x64xf32> -> tensor<?x64xf32>
-    lm.return %y, %kv1 : tensor<?x64xf32>, !lm.kv
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer, @layer, @layer], states = [[], [], []], weights = [[@w0], [@w1], [@w2]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    lm.return %y, %kv1 : tensor<?x64xf32>, !lm.states
   }
 }

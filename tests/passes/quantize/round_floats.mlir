@@ -9,17 +9,17 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
   lm.weight @w : !lm.weight<64x64, f32> {source = "w"}
   lm.weight @n : !lm.weight<64, f32> {source = "n"}
-  lm.layer_kind @layer(%x: tensor<?x64xf32>, %kv: !lm.kv, %b: !lm.batch, %w: !lm.weight<64x64, f32> {lm.role = "w"}, %n: !lm.weight<64, f32> {lm.role = "n"}) -> (tensor<?x64xf32>, !lm.kv) {
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %b: !lm.batch, %w: !lm.weight<64x64, f32> {lm.role = "w"}, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
     %0 = lm.linear %x, %w : tensor<?x64xf32>, !lm.weight<64x64, f32> -> tensor<?x64xf32>
     %2 = lm.rms_norm %0, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
-    lm.return %2, %kv : tensor<?x64xf32>, !lm.kv
+    lm.return %2 : tensor<?x64xf32>
   }
-  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.kv, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.kv) {
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
     %e = lm.get_weight @embd : !lm.weight<40x64, f16>
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
-    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], kv_slots = array<i64: 0>, weights = [[@w, @n]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[]], weights = [[@w, @n]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
-    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.kv
+    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }
 }

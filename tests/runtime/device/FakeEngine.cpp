@@ -129,6 +129,26 @@ void addMemory(fb::ProgramT &program) {
   }
 }
 
+/// A first launch of layers that goes on with a number of the sequence, which each token replaces.
+void addRecurrence(fb::ProgramT &program) {
+  const auto kernelIndex = uint32_t(program.kernels.size());
+  program.kernels.push_back(kernel("recur", fb::GridBase::Spans, 1, fb::Partition::Contiguous, 2));
+  auto &launches = program.sections[1]->cases[0]->launches;
+  launches.insert(launches.begin(),
+                  launch(kernelIndex, {{fb::ArgKind::Buffer, 0}, {fb::ArgKind::State, 1}}));
+  for (uint32_t layer = 0; layer < 2; ++layer) {
+    auto stream = std::make_unique<fb::StreamT>();
+    stream->name = "h", stream->heads = 1, stream->width = 9, stream->format = "f32";
+    auto state = std::make_unique<fb::StateT>();
+    state->name = "rec." + std::to_string(layer);
+    state->kind = fb::StateKind::Fixed;
+    state->slot_bytes = 64;
+    state->streams.push_back(std::move(stream));
+    program.entries[0]->steps[1 + layer]->states.push_back(uint32_t(program.states.size()));
+    program.states.push_back(std::move(state));
+  }
+}
+
 /// A last launch that leaves hidden states for the runtime.
 void addHidden(fb::ProgramT &program) {
   program.kernels.push_back(kernel("states", fb::GridBase::Rows, 1, fb::Partition::Contiguous, 2));
@@ -208,6 +228,8 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
   addMemory(program);
   if (options.states)
     addHidden(program);
+  if (options.recurrent)
+    addRecurrence(program);
 
   std::ifstream file(INGOT_FAKE_KERNELS, std::ios::binary);
   std::stringstream code;
@@ -243,9 +265,14 @@ std::string writeFakeEngine(const std::string &name, const FakeOptions &options)
 namespace {
 
 /// What the last of `ids` becomes in the layers.
-int64_t fakeHidden(std::span<const int32_t> ids) {
+int64_t fakeHidden(std::span<const int32_t> ids, bool recurrent = false) {
   std::vector<int64_t> hidden(ids.begin(), ids.end());
   for (float weight : kLayerWeights) {
+    int64_t r = 0;
+    for (size_t q = 0; recurrent && q < hidden.size(); ++q) {
+      r = (r * 29 + hidden[q] + 11) % kModulus;
+      hidden[q] = (hidden[q] + r) % kModulus;
+    }
     std::vector<int64_t> next(hidden.size());
     int64_t h = 0; // a fold over the past: causal
     for (size_t q = 0; q < hidden.size(); ++q) {
@@ -267,8 +294,8 @@ std::vector<float> fakeState(std::span<const int32_t> ids) {
   return state;
 }
 
-std::vector<float> fakeLogits(std::span<const int32_t> ids) {
-  const int64_t hidden = fakeHidden(ids);
+std::vector<float> fakeLogits(std::span<const int32_t> ids, bool recurrent) {
+  const int64_t hidden = fakeHidden(ids, recurrent);
   int64_t constants = 0;
   for (int64_t i = 0; i < 5; ++i)
     constants += i * 11 + 1;
@@ -278,10 +305,11 @@ std::vector<float> fakeLogits(std::span<const int32_t> ids) {
   return logits;
 }
 
-std::vector<int32_t> fakeGreedy(std::vector<int32_t> ids, int64_t count, bool stopAtEos) {
+std::vector<int32_t> fakeGreedy(std::vector<int32_t> ids, int64_t count, bool stopAtEos,
+                                bool recurrent) {
   std::vector<int32_t> answer;
   while (int64_t(answer.size()) < count) {
-    std::vector<float> logits = fakeLogits(ids);
+    std::vector<float> logits = fakeLogits(ids, recurrent);
     int32_t id = int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
     if (stopAtEos && id == kFakeEos)
       break;

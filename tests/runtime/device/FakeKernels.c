@@ -13,12 +13,23 @@ struct Tile {
   int32_t firstToken, tokens, sequence, firstPosition;
 };
 
+struct Span {
+  int32_t firstToken, tokens, from, firstWrite, writes, zero;
+};
+
+struct Write {
+  int32_t token, slot;
+};
+
 struct Batch {
   int64_t tokens, sequences, rows, tiles;
   const int32_t *ids, *positions, *sequenceOf, *rowTokens;
   const struct Tile *attentionTiles;
   const int32_t *blockTable;
-  int64_t blockTableStride;
+  int64_t blockTableStride, others[7];
+  const struct Span *stateSpans;
+  int64_t spanCount;
+  const struct Write *stateWrites;
 };
 
 enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16 /* floats per token row */ };
@@ -87,6 +98,23 @@ KERNEL residual(ARGS) {
   float *hidden = args[1];
   for (int64_t t = begin; t < end; t += step)
     hidden[t * LINE] = attended[t * LINE];
+}
+
+/* Spans. args: hidden, fixed state: a number, the first of a slot. */
+KERNEL recur(ARGS) {
+  float *hidden = args[0], *slots = args[1];
+  for (int64_t i = begin; i < end; i += step) {
+    const struct Span span = batch->stateSpans[i];
+    const struct Write *write = batch->stateWrites + span.firstWrite, *last = write + span.writes;
+    int64_t r = span.from < 0 ? 0 : (int64_t)slots[span.from * LINE];
+    for (int32_t t = span.firstToken; t < span.firstToken + span.tokens; ++t) {
+      int64_t h = (int64_t)hidden[t * LINE];
+      r = (r * 29 + h + 11) % MODULUS;
+      hidden[t * LINE] = (float)((h + r) % MODULUS);
+      if (write < last && write->token == t)
+        slots[write++->slot * LINE] = (float)r;
+    }
+  }
 }
 
 /* Rows. args: hidden, states: four values a row. */

@@ -217,7 +217,9 @@ std::vector<BadEngine> allBad() {
       {"kernel_named_twice", "E0326",
        [](Table &t) { cpuProgram(t).kernels[0]->name = cpuProgram(t).kernels[1]->name; }},
       {"grid_base", "E0327",
-       [](Table &t) { cpuProgram(t).kernels[0]->grid->base = fb::GridBase(4); }},
+       [](Table &t) { cpuProgram(t).kernels[0]->grid->base = fb::GridBase(7); }},
+      {"grid_of_shares", "E0327",
+       [](Table &t) { cpuProgram(t).kernels[0]->grid->base = fb::GridBase::PromptTiles; }},
       {"grid_zero", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->factor = 0; }},
       {"grid_huge", "E0327", [](Table &t) { cpuProgram(t).kernels[0]->grid->factor = -1; }},
       {"partition", "E0328",
@@ -333,7 +335,7 @@ std::vector<BadEngine> allBad() {
          cpuProgram(t).seed_bytes = uint64_t(1) << 62;
        }},
       // States.
-      {"state_kind", "E0355", [](Table &t) { cpuProgram(t).states[0]->kind = fb::StateKind(1); }},
+      {"state_kind", "E0355", [](Table &t) { cpuProgram(t).states[0]->kind = fb::StateKind(2); }},
       {"state_twice", "E0355", [](Table &t) { cpuProgram(t).states[1]->name = "kv.0"; }},
       {"state_without_streams", "E0355",
        [](Table &t) { cpuProgram(t).states[0]->streams.clear(); }},
@@ -347,6 +349,28 @@ std::vector<BadEngine> allBad() {
          for (auto &stream : cpuProgram(t).states[0]->streams)
            stream->format = "fp8";
          cpuProgram(t).states[0]->page_bytes /= 2;
+       }},
+      {"state_page_and_slot", "E0356", [](Table &t) { cpuProgram(t).states[0]->slot_bytes = 64; }},
+      {"fixed_state_window", "E0860", [](Table &t) { addFixedState(cpuProgram(t)).window = 8; }},
+      {"fixed_state_pages", "E0860",
+       [](Table &t) { addFixedState(cpuProgram(t)).page_bytes = 64; }},
+      {"fixed_state_format", "E0860",
+       [](Table &t) { addFixedState(cpuProgram(t)).streams[0]->format = "bf16"; }},
+      {"fixed_state_without_rows", "E0860",
+       [](Table &t) { addFixedState(cpuProgram(t)).streams[0]->heads = 0; }},
+      {"fixed_state_overflow", "E0860",
+       [](Table &t) {
+         auto &stream = *addFixedState(cpuProgram(t)).streams[0];
+         stream.heads = stream.width = 0xFFFFFFFF;
+       }},
+      {"fixed_state_slot_bytes", "E0861",
+       [](Table &t) { addFixedState(cpuProgram(t)).slot_bytes += 64; }},
+      {"fixed_state_sum", "E0861",
+       [](Table &t) { addFixedState(cpuProgram(t)), cpuProgram(t).bytes_per_slot = 64; }},
+      {"fixed_state_for_paged", "E0371",
+       [](Table &t) {
+         addFixedState(cpuProgram(t));
+         entryOf(cpuProgram(t)).steps[2]->states[0] = 2;
        }},
       {"state_page_sum", "E0357", [](Table &t) { cpuProgram(t).bytes_per_page += 64; }},
       // The program.
@@ -565,7 +589,7 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { *variant(t).y = {fb::GridBase::Tokens, 1, 0}; }},
       {"variant_grid_huge", "E0807",
        [](Table &t) { *variant(t).z = {fb::GridBase::Tokens, uint64_t(-1), 1}; }},
-      {"variant_grid_base", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase(6), 1, 1}; }},
+      {"variant_grid_base", "E0807", [](Table &t) { *variant(t).x = {fb::GridBase(7), 1, 1}; }},
       {"variant_shares_across", "E0807",
        [](Table &t) { *variant(t).y = {fb::GridBase::Shares, 1, 1}; }},
       {"two_of_a_kind", "E0809",

@@ -37,6 +37,26 @@ TEST(MemoryStatement, IsTheSumOfItsParts) {
   EXPECT_NE(s->text().find("12 pages of 32 positions: 3 x 100"), std::string::npos) << s->text();
 }
 
+TEST(MemoryStatement, FixedStatesHaveSlotsForSequencesAndTheCache) {
+  AlignedBytes bytes(assemble([](Table &t) { addFixedState(cpuProgram(t)); }));
+  auto engine = *EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  const fb::Program &program = *engine->table().programs()->Get(0);
+  EXPECT_EQ(program.bytes_per_slot(), 512u);
+  MemoryLimits limits{.context = 256, .maxSeqs = 3, .maxBatchTokens = 50, .logitsRows = 2};
+  auto s = memoryStatement(*engine, limits);
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->pages, 3u * 8);
+  EXPECT_EQ(s->slots, 3u + 1 + 24 / 8);
+  EXPECT_EQ(s->states, s->slots * 512);
+  EXPECT_EQ(s->groupOf, (std::vector<uint32_t>{0, 0, 1})) << "the slots are one group more";
+  EXPECT_EQ(s->total(), s->mapped + s->arena + s->kv + s->states + s->scratch + s->batch);
+  EXPECT_NE(s->text().find("7 slots of 512 B"), std::string::npos) << s->text();
+  EXPECT_NE(s->json().find("\"slots\":7"), std::string::npos) << s->json();
+  EXPECT_EQ(memoryStatement(*Opened().engine, limits)->states, 0u);
+  // The prefix cache has a quarter of what the pages take at most.
+  EXPECT_EQ(slotsFor(4, 1000, 1000 * 64, 512), 4u + 1 + 1000 * 64 / 4 / 512);
+}
+
 TEST(MemoryStatement, DefaultsComeFromTheModel) {
   Opened e;
   auto s = memoryStatement(*e.engine, {.maxSeqs = 2});

@@ -348,6 +348,19 @@ void withMaxima(Table &t) {
   entryOf(program).modes.push_back(fb::Mode::Greedy);
 }
 
+fb::StateT &addFixedState(Program &program) {
+  auto stream = std::make_unique<fb::StreamT>();
+  stream->name = "x", stream->heads = 2, stream->width = 64, stream->format = "f32";
+  auto state = std::make_unique<fb::StateT>();
+  state->name = "conv.0";
+  state->kind = fb::StateKind::Fixed;
+  state->slot_bytes = 512;
+  state->streams.push_back(std::move(stream));
+  program.states.push_back(std::move(state));
+  program.bytes_per_slot += 512;
+  return *program.states.back();
+}
+
 void withIds(Program &program) {
   const size_t ids = addRows(program, "ids", 64);
   auto found = section("ids", 0,

@@ -50,6 +50,8 @@ void withCluster(Table &table);
 void withShares(Table &table);
 /// Keys of greedy steps and maxima of logits, on CPUs.
 void withMaxima(Table &table);
+/// A state of fixed size, 512 bytes a slot, which nobody reads.
+fb::StateT &addFixedState(Program &program);
 /// A place for ids of greedy and drawn steps, and a section that finds them.
 void withIds(Program &program);
 

@@ -270,11 +270,11 @@ void FakeModel::check(const BatchView &batch) {
 }
 
 /// All versions are read, then all are written, the last sequence's first.
-void FakeModel::checkStates() {
-  const auto spans = scheduler.stateSpans();
-  const auto writes = scheduler.stateWrites();
+void FakeModel::checkStates(const BatchView &batch) {
+  const std::span spans(batch.stateSpans, size_t(batch.spanCount));
+  const StateWrite *const writes = batch.stateWrites;
   if (setup.fixed.slots == 0) {
-    ASSERT_TRUE(spans.empty() && writes.empty());
+    ASSERT_TRUE(!batch.stateSpans && spans.empty() && !writes);
     return;
   }
   const auto shares = scheduler.shares();
@@ -391,7 +391,7 @@ bool FakeModel::begin() {
   if (!batch)
     return false;
   check(*batch);
-  checkStates();
+  checkStates(*batch);
   scheduler.complete();
   underWay.assign(scheduler.rows().begin(), scheduler.rows().end());
   ++steps;

@@ -108,7 +108,7 @@ public:
 
 private:
   void check(const BatchView &batch);
-  void checkStates();
+  void checkStates(const BatchView &batch);
   bool begin();
   bool stepAhead();
   void propose();

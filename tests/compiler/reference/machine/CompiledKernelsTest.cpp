@@ -101,8 +101,9 @@ public:
     EXPECT_EQ(write(fd, image->data(), image->size()), ssize_t(image->size()));
     handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_TRUE(handle) << dlerror();
-    for (plan::KvSlotOp slot : model.program().getBody().getOps<plan::KvSlotOp>())
-      pools.push_back(std::make_unique<Buffer<char>>(size_t(slot.getPageBytes()) * kSequences));
+    for (plan::StateOp state : model.program().getBody().getOps<plan::StateOp>())
+      pools[state.getSymNameAttr()] =
+          std::make_unique<Buffer<char>>(size_t(state.getBytes()) * kSequences);
   }
 
   void before(plan::LaunchOp launch, plan::StepOp, const Batch &, plan::Mode,
@@ -135,7 +136,7 @@ private:
   PanelWeights &weights;
   const cpu::Isa &isa;
   void *handle = nullptr;
-  std::vector<std::unique_ptr<Buffer<char>>> pools;
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<Buffer<char>>> pools; ///< by state
   std::map<int64_t, std::unique_ptr<Buffer<char>>> copies;
 };
 
@@ -144,8 +145,9 @@ private:
 void *Lockstep::address(mlir::Attribute passed, plan::StepOp step, Memory &memory) {
   if (auto ref = llvm::dyn_cast<plan::BufferRefAttr>(passed))
     return copies[memory.find(ref.getSymbol().getValue())]->data();
-  if (llvm::isa<plan::KvRefAttr>(passed))
-    return pools[size_t(*step.getKvSlot())]->data();
+  if (auto ref = llvm::dyn_cast<plan::StateRefAttr>(passed))
+    return pools[llvm::cast<mlir::FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]).getAttr()]
+        ->data();
   auto layer = llvm::dyn_cast<plan::LayerWeightRefAttr>(passed);
   auto symbol = layer ? llvm::cast<mlir::FlatSymbolRefAttr>((*step.getWeights())[layer.getIndex()])
                       : llvm::cast<plan::WeightRefAttr>(passed).getSymbol();

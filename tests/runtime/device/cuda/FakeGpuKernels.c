@@ -23,6 +23,12 @@ struct Sampling {
   float topP;
   uint32_t zero;
 };
+struct Span {
+  int32_t firstToken, tokens, from, firstWrite, writes, zero;
+};
+struct Write {
+  int32_t token, slot;
+};
 struct Batch {
   int64_t tokens, sequences, rows, tiles;
   const int32_t *ids, *positions, *sequenceOf, *rowTokens;
@@ -35,6 +41,9 @@ struct Batch {
   const void *groupTables;
   const struct Share *shares;
   int64_t shareCount, promptTiles;
+  const struct Span *stateSpans;
+  int64_t spanCount;
+  const struct Write *stateWrites;
 };
 enum { PAGE = 32, HEAD_DIM = 16, MODULUS = 8191, LINE = 16, VOCAB = 97, STRIDE = 128 };
 
@@ -108,6 +117,24 @@ KERNEL attend_shares(ARGS) {
     const struct Share share = batch->shares[i];
     if (share.index == 0)
       attendTile(args, grid, (struct Tile){share.token, 1, share.sequence, share.position});
+  }
+}
+
+/* A block per sequence with tokens. */
+KERNEL recur(ARGS) {
+  float *hidden = POINTER(0), *slots = POINTER(1);
+  BATCH(2);
+  for (int64_t i = 0; i < grid[0] && i < batch->spanCount; ++i) {
+    const struct Span span = batch->stateSpans[i];
+    const struct Write *write = batch->stateWrites + span.firstWrite, *last = write + span.writes;
+    int64_t r = span.from < 0 ? 0 : (int64_t)slots[span.from * LINE];
+    for (int32_t t = span.firstToken; t < span.firstToken + span.tokens; ++t) {
+      int64_t h = (int64_t)hidden[t * LINE];
+      r = (r * 29 + h + 11) % MODULUS;
+      hidden[t * LINE] = (float)((h + r) % MODULUS);
+      if (write < last && write->token == t)
+        slots[write++->slot * LINE] = (float)r;
+    }
   }
 }
 

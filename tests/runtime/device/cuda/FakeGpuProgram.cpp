@@ -34,7 +34,7 @@ std::unique_ptr<fb::VariantT> variant(const char *symbol, fb::Extent x,
 }
 
 /// One list per kernel of FakeEngine.cpp, in its order.
-void addVariants(fb::CodeObjectT &code, bool greedy, bool draws) {
+void addVariants(fb::CodeObjectT &code, bool recurrent, bool greedy, bool draws) {
   auto list = [&]() -> std::vector<std::unique_ptr<fb::VariantT>> & {
     code.variants.push_back(std::make_unique<fb::KernelVariantsT>());
     return code.variants.back()->variants;
@@ -51,6 +51,8 @@ void addVariants(fb::CodeObjectT &code, bool greedy, bool draws) {
   attend.push_back(variant("attend_shares", fb::Extent(Base::Shares, 1, 1)));
   list().push_back(variant("residual", tokens));
   list().push_back(variant("head", fb::Extent(Base::Constant, 4, 1), fb::Extent(Base::Rows, 1, 1)));
+  if (recurrent)
+    list().push_back(variant("recur", fb::Extent(Base::Spans, 1, 1)));
   const fb::Extent rows(Base::Rows, 1, 1);
   if (greedy)
     for (const char *name : {"argmax", "argmax_finish"})
@@ -119,7 +121,7 @@ std::string moduleFor(const std::string &target) {
     std::string text = ".version 8.0\n// object " INGOT_FAKE_GPU_KERNELS "\n";
     for (const char *name :
          {"embed_4", "embed_any", "constants", "append", "attend_prompts", "attend_shares",
-          "residual", "head", "argmax", "argmax_finish", "draw_ids"})
+          "residual", "head", "recur", "argmax", "argmax_finish", "draw_ids"})
       text += std::string(".entry ") + name + "()\n";
     return text + '\0';
   }
@@ -135,6 +137,7 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool gr
   options.addCode = [=](fb::EngineT &engine, std::vector<compiler::SegmentSource> &sources) {
     auto program = std::make_unique<fb::ProgramT>(*engine.programs.front());
     program->code.clear();
+    const bool recurrent = program->kernels.back()->name == "recur";
     program->attention_shares = kFakeShares, program->attention_slots = 4 * kFakeShares;
     if (greedy)
       addIds(*program, draws);
@@ -145,7 +148,7 @@ FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone, bool gr
       std::string bytes = moduleFor(target);
       code->modules.push_back(std::make_unique<fb::ModuleT>());
       code->modules.back()->size = bytes.size();
-      addVariants(*code, greedy, draws);
+      addVariants(*code, recurrent, greedy, draws);
       sources.push_back(compiler::segmentOf(fb::SegmentKind::Code, std::move(bytes)));
       program->code.push_back(std::move(code));
     }

@@ -118,12 +118,14 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
 }
 
 /// Too few pages for all while steps are begun before the ids of those before are seen: pages are
-/// copied for choices, saved and loaded or computed again, in the device's order.
+/// copied for choices, saved and loaded or computed again, in the device's order. So are versions
+/// of a state of fixed size.
 TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
-  for (bool greedy : {true, false})
+  for (auto [greedy, recurrent] : {std::pair(true, false), {false, false}, {true, true}})
     for (uint64_t swapBytes : {0, 1 << 20}) {
-      std::string path = writeFakeEngine(
-          "tight.ingot", withGpuProgram({"cuda:sm_90a"}, true, greedy, /*draws=*/false));
+      FakeOptions made = withGpuProgram({"cuda:sm_90a"}, true, greedy, /*draws=*/false);
+      made.recurrent = recurrent;
+      std::string path = writeFakeEngine("tight.ingot", made);
       SessionOptions options;
       options.device = "cuda";
       options.maxSeqs = 5;
@@ -153,7 +155,7 @@ TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
       for (int seed = 0; seed < 8; ++seed)
         for (RequestId id : ids[size_t(seed)])
           ASSERT_EQ((*session)->take(id).ids,
-                    fakeGreedy(fakePrompt(20 + 9 * seed, seed), 70, false));
+                    fakeGreedy(fakePrompt(20 + 9 * seed, seed), 70, false, recurrent));
       ScheduleStats stats = (*session)->stats();
       EXPECT_GT(stats.preemptions, 2u);
       EXPECT_GT(stats.copiedPages, 0u); // fewer where the other holder made way instead

@@ -1,0 +1,21 @@
+//===- FixedState.h - Where the numbers of a fixed state lie ---------------===//
+//
+// A fixed state (of a short convolution, a recurrence) is as large for one token as for a thousand. Its
+// memory is an array of slots, each with one version of it (runtime/kv/StateVersions.h):
+//
+//   base + slot * bytes of a slot      [ stream 0: row 0, row 1, … | pad ][ stream 1: … | pad ]
+//
+// Values are f32. A stream takes whole lines of 64 bytes, so every slot and stream begins on one.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+
+namespace ingot {
+
+/// Bytes of a stream of `rows` rows of `width` values.
+constexpr int64_t fixedStreamBytes(int64_t rows, int64_t width) {
+  return (4 * rows * width + 63) / 64 * 64;
+}
+
+} // namespace ingot
