@@ -106,6 +106,16 @@ std::vector<bool> Config::flags(llvm::StringRef key) {
   return {};
 }
 
+std::vector<int64_t> Config::integers(llvm::StringRef key) {
+  const import::MetaArray *array = checkpoint.array(full(key));
+  const auto *found = array ? std::get_if<std::vector<int64_t>>(array) : nullptr;
+  if (found)
+    return *found;
+  if (has(key))
+    refuseValue(key, "something else", "an array of integers");
+  return {};
+}
+
 void Config::requireFlag(llvm::StringRef key, bool value) {
   if (flagOr(key, value) != value)
     refuseValue(key, value ? "false" : "true", value ? "true" : "false");

@@ -43,6 +43,7 @@ public:
   /// The elements of an array of strings; none if it is missing.
   std::vector<std::string> texts(llvm::StringRef key);
   std::vector<bool> flags(llvm::StringRef key);
+  std::vector<int64_t> integers(llvm::StringRef key);
 
   /// Reads keys whose only supported value is the given one.
   void requireFlag(llvm::StringRef key, bool value);

@@ -10,7 +10,9 @@ void models::readGgufSizes(Config &config, const import::Checkpoint &checkpoint,
   to.hidden = config.count("embedding_length");
   to.feedForward = config.count("feed_forward_length");
   to.heads = config.count("attention.head_count");
-  to.kvHeads = config.countOr("attention.head_count_kv", to.heads);
+  // Of each layer, where some have no attention: the family reads the list.
+  const char *kvHeads = "attention.head_count_kv";
+  to.kvHeads = config.hasArray(kvHeads) ? to.heads : config.countOr(kvHeads, to.heads);
   to.headDim = config.countOr("attention.key_length", to.hidden / to.heads);
   config.requireCount("attention.value_length", to.headDim);
   to.eps = config.positive(to.norm == Norm::Layer ? "attention.layer_norm_epsilon"
@@ -57,7 +59,7 @@ EntryWeights models::takeEmbedding(ModelBuilder &model, const Decoder &m, bool g
 }
 
 void models::takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m, bool gguf) {
-  const std::string norm = gguf ? "output_norm" : model.names().outputNorm.str();
+  const std::string norm = (gguf ? m.ggufOutputNorm : model.names().outputNorm).str();
   entry.outputNorm = model.weight("output_norm", norm + ".weight", {m.hidden});
   if (m.norm == Norm::Layer)
     entry.outputNormBias = model.weight("output_norm_bias", norm + ".bias", {m.hidden});

@@ -19,6 +19,7 @@ struct Decoder {
   lm::ActivationKind activation;
   Bias attentionBias, mlpBias;
   Norm norm = Norm::Rms; ///< of the output; set before readGgufSizes, whose eps follows it
+  llvm::StringLiteral ggufOutputNorm = "output_norm"; ///< its tensor
 };
 
 constexpr LayerTensor kAttnNorm = {"attn_norm", "attn_norm", "input_layernorm"};

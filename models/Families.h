@@ -9,6 +9,8 @@ ImportedModel importLlama(mlir::MLIRContext &context, const import::Checkpoint &
                           Error &why);
 ImportedModel importGptNeox(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                             Error &why);
+ImportedModel importLfm2(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
+                         Error &why);
 ImportedModel importGemma3(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                            Error &why);
 

@@ -16,10 +16,13 @@ static constexpr llvm::StringLiteral kGemma3[] = {"gemma3", "Gemma3ForCausalLM",
 
 static constexpr llvm::StringLiteral kGptNeox[] = {"gptneox", "GPTNeoXForCausalLM", "gpt_neox"};
 
+static constexpr llvm::StringLiteral kLfm2[] = {"lfm2", "Lfm2ForCausalLM", "LFM2ForCausalLM"};
+
 static constexpr Family kFamilies[] = {
     {"llama", kLlama, importLlama},
     {"gemma3", kGemma3, importGemma3},
     {"gptneox", kGptNeox, importGptNeox},
+    {"lfm2", kLfm2, importLfm2},
 };
 
 llvm::ArrayRef<Family> models::families() { return kFamilies; }

@@ -70,6 +70,21 @@ Value LayerEmitter::attention(Value q, Value k, Value v, const AttentionShape &s
                                  f32(builder, shape.softcap));
 }
 
+Value LayerEmitter::causalConv(Value value, StringRef role) {
+  std::string biasRole = (role + "_bias").str();
+  const int64_t channels = lm::widthOf(value),
+                taps = cast<lm::WeightType>(weight(role).getType()).rows() / channels;
+  Value &state = addState("conv", {{"x", taps - 1, channels}}, /*fixed=*/true);
+  auto op = lm::CausalConvOp::create(builder, at(role), value, weight(role), state, batch,
+                                     has(biasRole) ? weight(biasRole) : Value());
+  state = op.getAfter();
+  return op.getResult();
+}
+
+Value LayerEmitter::multiply(Value a, Value b) {
+  return lm::MulOp::create(builder, at("gated"), a.getType(), a, b);
+}
+
 Value LayerEmitter::add(Value a, Value b) {
   return lm::AddOp::create(builder, at("residual"), a.getType(), a, b);
 }
@@ -87,6 +102,5 @@ Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind kind) {
   Value gate = linear(value, "ffn_gate");
   Value up = linear(value, "ffn_up");
   Value active = activation(gate, kind);
-  Value product = lm::MulOp::create(builder, at("gated"), active.getType(), active, up);
-  return linear(product, "ffn_down");
+  return linear(multiply(active, up), "ffn_down");
 }

@@ -2,7 +2,6 @@
 #include "models/ModelBuilder.h"
 
 #include "compiler/import/ImportErrors.h"
-#include "compiler/import/RowSource.h"
 #include "models/ModelErrors.h"
 
 #include "mlir/IR/Verifier.h"
@@ -61,6 +60,11 @@ void ModelBuilder::refuse(Error error) {
 
 bool ModelBuilder::hasTensor(StringRef source) const { return checkpoint.find(source) != nullptr; }
 
+/// A vector's numbers may lie in a tensor of several dimensions.
+static import::Unit unitOf(ArrayRef<int64_t> shape) {
+  return shape.size() == 1 ? import::Unit::Numbers : import::Unit::Rows;
+}
+
 /// The tensor of one part of a weight of this shape, the whole of it if the part is `alone`.
 const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<int64_t> expected,
                                              bool alone) {
@@ -80,10 +84,12 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
   }
   const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0;
   ArrayRef<int64_t> found = tensor->shape;
-  const int64_t available = stack && found.size() == 3 ? found[1] : import::rowsOf(*tensor),
+  const int64_t available = stack && found.size() == 3 ? found[1]
+                                                       : import::rowsOf(*tensor, unitOf(expected)),
                 last = part.order.last(available);
-  const bool fits = found.size() == expected.size() + (stack ? 1 : 0) &&
-                    (expected.size() == 1 || found.back() == expected.back()) &&
+  const bool fits = (expected.size() == 1 ? !stack
+                                          : found.size() == expected.size() + (stack ? 1 : 0) &&
+                                                found.back() == expected.back()) &&
                     (!stack || part.matrix < found[0]) && last >= part.order.first &&
                     last < available;
   if (whole ? found != expected : !fits) {
@@ -105,10 +111,11 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
 }
 
 /// Notes that the rows of a part have their reader. Returns how many they are, 0 after an error.
-int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &tensor) {
+int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &tensor,
+                                import::Unit unit) {
   llvm::BitVector &rows = taken[tensor.name];
-  rows.resize(static_cast<unsigned>(import::rowsOf(tensor)));
-  const int64_t available = part.matrix >= 0 ? tensor.shape[1] : import::rowsOf(tensor),
+  rows.resize(static_cast<unsigned>(import::rowsOf(tensor, unit)));
+  const int64_t available = part.matrix >= 0 ? tensor.shape[1] : import::rowsOf(tensor, unit),
                 before = part.matrix >= 0 ? part.matrix * available : 0,
                 count = part.order.count(available);
   for (int64_t n = 0; n < count; ++n) {
@@ -131,7 +138,7 @@ const import::Tensor *ModelBuilder::takeRows(ArrayRef<TensorRows> parts,
   const import::Tensor *leading = nullptr;
   for (const TensorRows &part : parts) {
     const import::Tensor *tensor = findPart(part, expected, parts.size() == 1);
-    const int64_t count = tensor ? markTaken(part, *tensor) : 0;
+    const int64_t count = tensor ? markTaken(part, *tensor, unitOf(expected)) : 0;
     if (!count)
       return nullptr;
     rows += count;
@@ -228,6 +235,22 @@ void ModelBuilder::addVector(LayerWeights &weights, int64_t layer, const LayerTe
   weights.add(tensor.role,
               weight(symbolOf(layer, tensor.role), sourceOf(layer, tensor, ".weight"), {length}));
   addBias(weights, layer, tensor, length, bias, {});
+}
+
+void ModelBuilder::addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
+                           int64_t channels, int64_t taps, Bias bias) {
+  const std::string source = sourceOf(layer, tensor, ".weight");
+  const import::Tensor *stored = checkpoint.find(source);
+  const std::vector<int64_t> flat = {channels, taps}, deep = {channels, 1, taps};
+  if (stored && stored->shape != flat && stored->shape != deep)
+    return refuse(import::refuse(
+        cause::tensorShape, line("the tensor ", inQuotes(source), " has the wrong shape"),
+        line("found ", printed(stored->shape), ", the configuration gives ", printed(deep)),
+        "take configuration and tensors from the same checkpoint"));
+  const RowOrder byTap{0, {{taps}, {channels, taps}}};
+  weights.add(tensor.role, weight(symbolOf(layer, tensor.role), TensorRows{source, -1, byTap},
+                                  {taps * channels}));
+  addBias(weights, layer, tensor, channels, bias, {});
 }
 
 lm::WeightOp ModelBuilder::values(StringRef symbol, ArrayRef<float> numbers) {

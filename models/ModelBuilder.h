@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/import/RowSource.h"
 #include "models/Config.h"
 #include "models/Family.h"
 
@@ -86,7 +87,10 @@ public:
   mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
   /// Appends k and v to a paged state of the layer, then attends.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
+  /// Each channel over its own past, which becomes a state of the layer; adds "<role>_bias" as well.
+  mlir::Value causalConv(mlir::Value value, llvm::StringRef role);
   mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value multiply(mlir::Value a, mlir::Value b);
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
   /// down(activation(up(value))) with roles ffn_up, ffn_down.
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
@@ -136,6 +140,10 @@ public:
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {});
   void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                  Bias bias = Bias::None);
+  /// The taps of a convolution of each channel alone, oldest first, as a vector [taps][channels]; tensors have
+  /// [channels][taps], with or without a dimension of 1 in between.
+  void addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t channels,
+               int64_t taps, Bias bias = Bias::None);
   /// A vector that is no tensor of the checkpoint.
   lm::WeightOp values(llvm::StringRef symbol, llvm::ArrayRef<float> numbers);
   /// Takes a float vector's numbers, to compute something from them.
@@ -164,7 +172,7 @@ private:
   /// The first part's tensor; null, and an error is kept, if the parts do not make up a weight of that shape.
   const import::Tensor *takeRows(llvm::ArrayRef<TensorRows> parts, llvm::ArrayRef<int64_t> shape);
   const import::Tensor *findPart(const TensorRows &part, llvm::ArrayRef<int64_t> shape, bool alone);
-  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor);
+  int64_t markTaken(const TensorRows &part, const import::Tensor &tensor, import::Unit unit);
   struct Kind {
     lm::LayerKindOp op;
     llvm::SmallVector<std::string> states; ///< their names, without the layer

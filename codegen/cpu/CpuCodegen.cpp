@@ -26,6 +26,7 @@ static LogicalResult emitBody(KernelBuilder &k, kernel::FuncOp kernel) {
       .Case([&](kernel::RopeTableOp op) { return emitRopeTable(k, op); })
       .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
       .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
+      .Case([&](kernel::CausalConvOp op) { return emitCausalConv(k, op); })
       .Default([](Operation *op) { return op->emitOpError("has no CPU code generator"); });
 }
 
@@ -162,5 +163,6 @@ int64_t ingot::cpu::scratchBytes(kernel::FuncOp kernel) {
       .Case([](kernel::RowwiseOp op) { return rowwiseScratchBytes(op); })
       .Case([](kernel::RopeAppendOp op) { return ropeAppendScratchBytes(op); })
       .Case([](kernel::AttentionOp op) { return attentionScratchBytes(op); })
+      .Case([](kernel::CausalConvOp op) { return causalConvScratchBytes(op); })
       .Default([](Operation *) { return int64_t(0); });
 }

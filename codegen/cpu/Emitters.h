@@ -16,11 +16,13 @@ mlir::LogicalResult emitGather(KernelBuilder &k, kernel::GatherOp op);
 mlir::LogicalResult emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelBuilder &k, kernel::AttentionOp op);
+mlir::LogicalResult emitCausalConv(KernelBuilder &k, kernel::CausalConvOp op);
 
 /// Bytes of the thread's scratch memory that the emitted code uses, at either level.
 int64_t matmulScratchBytes(kernel::MatmulOp op);
 int64_t rowwiseScratchBytes(kernel::RowwiseOp op);
 int64_t ropeAppendScratchBytes(kernel::RopeAppendOp op);
 int64_t attentionScratchBytes(kernel::AttentionOp op);
+int64_t causalConvScratchBytes(kernel::CausalConvOp op);
 
 } // namespace ingot::cpu

@@ -25,7 +25,10 @@ static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               offsetof(cpu::BatchView, blockTable) == 72 &&
               offsetof(cpu::BatchView, earlierIds) == 88 &&
               offsetof(cpu::BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&
-              offsetof(RowSampling, least) == 16 && offsetof(RowSampling, topP) == 32);
+              offsetof(RowSampling, least) == 16 && offsetof(RowSampling, topP) == 32 &&
+              offsetof(cpu::BatchView, stateSpans) == 144 &&
+              offsetof(cpu::BatchView, stateWrites) == 160 && sizeof(StateSpan) == 24 &&
+              offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
   KernelText k(kernel);
@@ -38,6 +41,7 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
           .Case([&](kernel::Fp8RowsOp op) { return emitFp8Rows(k, op, options); })
           .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
           .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
+          .Case([&](kernel::CausalConvOp op) { return emitCausalConv(k, op); })
           .Case([&](kernel::ArgmaxOp op) { return emitArgmax(k, op); })
           .Case([&](kernel::ArgmaxFinishOp op) { return emitArgmaxFinish(k, op); })
           .Case([&](kernel::DrawWeighOp op) { return emitDrawWeigh(k, op); })

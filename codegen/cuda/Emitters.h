@@ -16,6 +16,7 @@ mlir::LogicalResult emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op, const EmitO
 mlir::LogicalResult emitRopeTable(KernelText &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelText &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelText &k, kernel::AttentionOp op);
+mlir::LogicalResult emitCausalConv(KernelText &k, kernel::CausalConvOp op);
 mlir::LogicalResult emitArgmax(KernelText &k, kernel::ArgmaxOp op);
 mlir::LogicalResult emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op);
 mlir::LogicalResult emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op);

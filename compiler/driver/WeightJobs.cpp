@@ -49,7 +49,9 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
       jobs.push_back(valuesJob(weight, op.getValuesAttr()));
       continue;
     }
-    auto found = import::RowSource::find(checkpoint, lm::rowsOf(*op.getSource()));
+    auto found = import::RowSource::find(checkpoint, lm::rowsOf(*op.getSource()),
+                                         op.getType().isVector() ? import::Unit::Numbers
+                                                                 : import::Unit::Rows);
     assert(found && "rows that the checkpoint does not hold were refused at import");
     // Shared by its jobs, which outlive this.
     auto source = std::make_shared<const import::RowSource>(std::move(*found));

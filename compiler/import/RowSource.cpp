@@ -22,7 +22,9 @@ Error notHeld(const TensorRows &rows, const std::string &why) {
 
 } // namespace
 
-int64_t rowsOf(const Tensor &tensor) { return tensor.elements() / columnsOf(tensor); }
+int64_t rowsOf(const Tensor &tensor, Unit unit) {
+  return tensor.elements() / (unit == Unit::Numbers ? 1 : columnsOf(tensor));
+}
 
 RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
   total = rowsOf(tensor);
@@ -49,12 +51,19 @@ Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   return {};
 }
 
-Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const TensorRows> parts) {
+Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const TensorRows> parts,
+                                  Unit unit) {
   RowSource source;
   for (const TensorRows &rows : parts) {
     const Tensor *tensor = checkpoint.find(rows.tensor);
     if (!tensor)
       return notHeld(rows, "there is no such tensor");
+    if (unit == Unit::Numbers && tensor->shape.size() > 1 &&
+        numericFormat(tensor->format).isFloat()) {
+      auto numbers = std::make_shared<Tensor>(*tensor);
+      numbers->shape = {tensor->elements()};
+      tensor = source.flat.emplace_back(std::move(numbers)).get();
+    }
     if (Result<void> added = source.add(*tensor, rows); !added)
       return added.error();
   }

@@ -15,7 +15,13 @@
 #include "compiler/import/Checkpoint.h"
 #include "runtime/formats/RowOrder.h"
 
+#include <memory>
+
 namespace ingot::import {
+
+/// What a reference counts: the rows of a tensor, or, where the weight is a vector, the numbers of one of any shape, in the
+/// order in which they are stored (the taps of a convolution [channels][taps] become [taps][channels] so).
+enum class Unit { Rows, Numbers };
 
 /// A row as the file has it: `index` counts as tensorRow does.
 struct StoredRow {
@@ -29,7 +35,8 @@ public:
   RowSource(const Tensor &tensor);
   /// The rows of a weight, which the checkpoint must hold in one format and one width (E0852 if it does not).
   /// A vector's numbers are rows of one column. The checkpoint must outlive the source.
-  static Result<RowSource> find(const Checkpoint &checkpoint, std::span<const TensorRows> parts);
+  static Result<RowSource> find(const Checkpoint &checkpoint, std::span<const TensorRows> parts,
+                                Unit unit = Unit::Rows);
 
   WeightFormat format() const { return parts.front().tensor->format; }
   int64_t rows() const { return total; }
@@ -55,10 +62,12 @@ private:
   template <typename F> Result<void> forEachRun(int64_t first, int64_t count, F call) const;
 
   std::vector<Part> parts;
+  std::vector<std::shared_ptr<const Tensor>>
+      flat; ///< tensors of several dimensions, as their numbers
   int64_t total = 0, width = 0;
 };
 
 /// Rows of a tensor, as references count them: the numbers of a vector, else all but the last dimension.
-int64_t rowsOf(const Tensor &tensor);
+int64_t rowsOf(const Tensor &tensor, Unit unit = Unit::Rows);
 
 } // namespace ingot::import

@@ -63,6 +63,22 @@ Matrix reference::layerNorm(const Matrix &x, std::span<const float> weight,
   return y;
 }
 
+void reference::causalConvRow(std::span<const float> x, std::span<const float> weight,
+                              std::span<const float> bias, std::span<float> history,
+                              std::span<float> y) {
+  const size_t channels = x.size(), before = history.size();
+  for (size_t c = 0; c < channels; ++c) {
+    float sum = 0;
+    for (size_t at = c; at < before; at += channels)
+      sum += weight[at] * history[at];
+    y[c] = sum + weight[before + c] * x[c];
+  }
+  for (size_t c = 0; c < bias.size(); ++c)
+    y[c] += bias[c];
+  std::ranges::copy(history.subspan(channels), history.begin());
+  std::ranges::copy(x, history.end() - static_cast<std::ptrdiff_t>(channels));
+}
+
 Matrix reference::rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch,
                        int64_t heads, lm::RopeStyle style, float attentionFactor) {
   Matrix y = x;

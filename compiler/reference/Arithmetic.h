@@ -26,6 +26,10 @@ Matrix layerNorm(const Matrix &x, std::span<const float> weight, std::span<const
                  float eps);
 Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch, int64_t heads,
             lm::RopeStyle style, float attentionFactor);
+/// One row of a convolution of each channel: sum_j weight[j][c] of the rows of `history` (taps - 1 of them, oldest first)
+/// and of x, in this order; `history` then ends with x. `bias` may be empty.
+void causalConvRow(std::span<const float> x, std::span<const float> weight,
+                   std::span<const float> bias, std::span<float> history, std::span<float> y);
 void addBias(Matrix &y, std::span<const float> bias);
 Matrix add(const Matrix &a, const Matrix &b);
 Matrix multiplyElements(const Matrix &a, const Matrix &b);

@@ -19,7 +19,9 @@ CheckpointWeights::~CheckpointWeights() = default;
 Result<import::RowSource> CheckpointWeights::sourceOf(lm::WeightOp weight) const {
   std::string why = "it has values of its own";
   if (weight.getSource()) {
-    auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()));
+    auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()),
+                                          weight.getType().isVector() ? import::Unit::Numbers
+                                                                      : import::Unit::Rows);
     if (source)
       return source;
     why = source.error().what + ": " + source.error().why;

@@ -51,6 +51,7 @@ private:
   StateValue stateBefore(int64_t slot, Value argument);
   void keep(const StateValue &left);
   void append(lm::KvAppendOp op);
+  Result<void> convolve(lm::CausalConvOp op);
   Result<std::vector<float>> vectorOf(Value weight);
 
   const Matrix &rows(Value value) { return *contents.lookup(value).rows; }
@@ -91,6 +92,8 @@ Result<void> Run::runOp(Operation *op) {
     return runLayers(layersOp);
   if (auto fused = dyn_cast<lm::FusedOp>(op))
     return runFused(fused);
+  if (auto conv = dyn_cast<lm::CausalConvOp>(op))
+    return convolve(conv);
   if (auto appendOp = dyn_cast<lm::KvAppendOp>(op)) {
     append(appendOp);
     return {};
@@ -210,6 +213,24 @@ void Run::append(lm::KvAppendOp op) {
     kv.lengths[sequence] = batch.positions[t] + 1;
   }
   bind(op.getResult(), {nullptr, {}, std::move(kv)});
+}
+
+Result<void> Run::convolve(lm::CausalConvOp op) {
+  auto weight = vectorOf(op.getWeight());
+  if (!weight)
+    return std::move(weight.error());
+  std::vector<float> none;
+  auto bias = op.getBias() ? vectorOf(op.getBias()) : Result<std::vector<float>>(none);
+  if (!bias)
+    return std::move(bias.error());
+  StateValue history = contents.lookup(op.getBefore()).state;
+  const Matrix &x = rows(op.getX());
+  auto y = std::make_shared<Matrix>(x.rows, x.columns);
+  for (int64_t t = 0; t < x.rows; ++t)
+    causalConvRow(x.row(t), *weight, *bias, history.values[batch.sequences[t]], y->row(t));
+  bind(op.getResult(), {std::move(y), {}});
+  bind(op.getAfter(), {nullptr, {}, std::move(history)});
+  return {};
 }
 
 /// What a layer finds in a state.

@@ -78,6 +78,17 @@ int64_t AttentionOp::operationsPerPosition() { // q k and p v
 int64_t AttentionOp::bytesPerPosition() { return getKv().getType().pageBytes() / cpu::kPageTokens; }
 
 //===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+WorkItems CausalConvOp::workItems() {
+  return {WorkItems::Spans, (getX().getType().getN() + kConvChannels - 1) / kConvChannels, false};
+}
+int64_t CausalConvOp::operationsPerUnit() {
+  return 2 * (historyRows() + 1) * getX().getType().getN();
+}
+
+//===----------------------------------------------------------------------===//
 // Ids
 //===----------------------------------------------------------------------===//
 

@@ -5,6 +5,9 @@
 
 namespace ingot::kernel {
 
+/// Channels of a work item of kernel.causal_conv; device/causal_conv.cuh has the same.
+constexpr int64_t kConvChannels = 128;
+
 /// How many work items a launch has: base * factor (runtime/device/cpu/KernelAbi.h).
 struct WorkItems {
   enum Base { Constant, Tokens, Rows, Tiles, Spans } base;

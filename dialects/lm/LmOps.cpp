@@ -276,6 +276,23 @@ LogicalResult KvAppendOp::verify() {
   return success();
 }
 
+LogicalResult CausalConvOp::verify() {
+  const int64_t channels = widthOf(getX());
+  FixedAttr fixed = getBefore().getType().fixed();
+  auto streams = fixed ? fixed.getStreams() : ArrayRef<StreamAttr>();
+  if (failed(expectRows(*this, getX(), "x")))
+    return failure();
+  if (streams.size() != 1 || streams.front().getWidth() != channels) // causal_conv_c1
+    return emitOpError("expects a fixed state of earlier rows of ")
+           << channels << " values, got " << getBefore().getType();
+  if (failed(expectVector(*this, getWeight().getType(), (streams.front().getRows() + 1) * channels,
+                          "the weight"))) // causal_conv_c2
+    return failure();
+  if (getBias()) // causal_conv_c3
+    return expectVector(*this, getBias().getType(), channels, "the bias");
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   if (failed(expectKeysAndValues(*this, getKv()))) // attention_c4
     return failure();

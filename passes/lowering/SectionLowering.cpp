@@ -58,6 +58,7 @@ private:
   LogicalResult lowerRowwise(Operation *top, ArrayRef<Operation *> ops, StringRef hint);
   LogicalResult lowerRopeAppend(Operation *top, ArrayRef<Operation *> ops);
   LogicalResult lowerAttention(lm::AttentionOp op);
+  LogicalResult lowerCausalConv(lm::CausalConvOp op);
 
   // What readers need of a value.
   bool readsRounded(OpOperand &use) const {
@@ -215,6 +216,7 @@ LogicalResult SectionLowering::lower(Operation *op) {
       .Case([&](lm::EmbedOp embed) { return lowerEmbed(embed); })
       .Case([&](lm::LinearOp) { return lowerMatmul(op, {op}, "linear"); })
       .Case([&](lm::AttentionOp attention) { return lowerAttention(attention); })
+      .Case([&](lm::CausalConvOp conv) { return lowerCausalConv(conv); })
       .Case([&](lm::KvAppendOp) { return lowerRopeAppend(op, {op}); })
       .Case([&](lm::RmsNormOp norm) -> LogicalResult {
         if (norm.getHeads() != 1)
@@ -541,6 +543,22 @@ LogicalResult SectionLowering::lowerAttention(lm::AttentionOp op) {
                                        op.getSoftcapAttr());
          });
   if (!direct && needsRounded(result))
+    addRounded(result);
+  return success();
+}
+
+LogicalResult SectionLowering::lowerCausalConv(lm::CausalConvOp op) {
+  Value result = op.getResult();
+  SmallVector<LaunchOperand> operands{f32Operand(op.getX()), weightOperand(op.getWeight())};
+  if (op.getBias())
+    operands.push_back(weightOperand(op.getBias()));
+  operands.push_back(stateOperand(op.getBefore()));
+  operands.push_back(newRows("conv", result, RowKind::F32, Extent::Tokens));
+  launch("conv", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    kernel::CausalConvOp::create(b, args[0], args[1], op.getBias() ? args[2] : Value(),
+                                 args.take_back(2)[0], args.back());
+  });
+  if (needsRounded(result))
     addRounded(result);
   return success();
 }

@@ -89,8 +89,9 @@ constexpr std::string_view kGpt4oWords =
 /// A pre-tokenizer name; empty words: GPT-2's own, which ByteLevel brings along.
 struct PreTokenizer {
   std::string_view name, words;
-  bool wholeWordsFirst = false; ///< a word that is a token needs no merges (tiktoken's rule)
-  bool digitsFirst = false;     ///< every digit is a word, whatever space comes before it
+  /// A word that is a token needs no merges (tiktoken's rule). Those of which llama.cpp says so begin with BOS too.
+  bool wholeWordsFirst = false;
+  bool digitsFirst = false; ///< every digit is a word, whatever space comes before it
 };
 constexpr PreTokenizer kPreTokenizers[] = {
     {"default", ""},
@@ -112,9 +113,12 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"llama-bpe", kLlama3Words, true},
     {"llama3", kLlama3Words, true},
     {"llama-v3", kLlama3Words, true},
-    {"falcon3", kLlama3Words},
-    {"pixtral", kLlama3Words},
-    {"lfm2", kLlama3Words},
+    {"falcon3", kLlama3Words, true},
+    {"falcon-h1", kLlama3Words, true},
+    {"pixtral", kLlama3Words, true},
+    {"midm-2.0", kLlama3Words, true},
+    {"lfm2", kLlama3Words, true},
+    {"jina-v5-nano", kLlama3Words, true},
     {"dbrx", kLlama3Words},
     {"smaug-bpe", kLlama3Words},
     {"qwen2", kQwen2Words},
@@ -418,6 +422,11 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
 }
 
 } // namespace
+
+bool beginsWithBos(std::string_view preTokenizer) {
+  const auto *known = std::ranges::find(kPreTokenizers, preTokenizer, &PreTokenizer::name);
+  return known != std::end(kPreTokenizers) && known->wholeWordsFirst;
+}
 
 Result<std::string> ggufToTokenizerJson(const Checkpoint &checkpoint) {
   auto model = checkpoint.string("tokenizer.ggml.model");

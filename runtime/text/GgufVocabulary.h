@@ -14,6 +14,9 @@ inline bool hasGgufVocabulary(const import::Checkpoint &checkpoint) {
 Result<SpecialTokens> findSpecialTokens(const import::Checkpoint &checkpoint,
                                         const Tokenizer &tokenizer);
 
+/// Whether texts of a byte-level vocabulary with this pre-tokenizer begin with BOS where the file does not say.
+bool beginsWithBos(std::string_view preTokenizer);
+
 Error damagedVocabulary(std::string why);
 
 } // namespace ingot::text

@@ -62,14 +62,12 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
       return id.error();
     addEnd(special, *id);
   }
-  // Where the file does not say: SentencePiece models and Llama 3 begin with BOS.
+  // Where the file does not say: SentencePiece models, Llama 3 and its like begin with BOS.
   auto text = [&](const char *key) {
     auto value = checkpoint.has(key) ? checkpoint.string(key) : std::string();
     return value ? *value : std::string();
   };
-  std::string pre = text("tokenizer.ggml.pre");
-  bool usual = text("tokenizer.ggml.model") == "llama" || pre == "llama-bpe" || pre == "llama3" ||
-               pre == "llama-v3";
+  bool usual = text("tokenizer.ggml.model") == "llama" || beginsWithBos(text("tokenizer.ggml.pre"));
   auto addBos = checkpoint.booleanOr("tokenizer.ggml.add_bos_token", usual && special.bos >= 0);
   if (!addBos)
     return addBos.error();

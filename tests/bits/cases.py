@@ -6,7 +6,7 @@ QUANTIZED = ("int8", "int4-g32", "int4-g64", "int4-g128", "fp8")
 GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")
 FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
           "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed", "gptneox-old-config",
-          "gptneox-sequential-tied")  # models with float matrices
+          "gptneox-sequential-tied", "lfm2-old-config", "lfm2-biases-untied")  # models with float matrices
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Case:
 
 def cpu():
     for model in ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
-                  "llama-gguf-mixed", "gemma3-gguf-mixed", "gptneox-old-config", "gptneox-sequential-tied", "gptneox-gguf-mixed"):
+                  "llama-gguf-mixed", "gemma3-gguf-mixed", "gptneox-old-config", "gptneox-sequential-tied", "gptneox-gguf-mixed",
+                  "lfm2-old-config", "lfm2-biases-untied", "lfm2-gguf-mixed"):
         yield Case(model)
         yield Case(model, ("--precision", "exact"))
     for model in ("llama", "gemma3-shape"):
@@ -45,6 +46,8 @@ def cpu():
     yield Case("mistral", ("--quantize", "int8"))
     yield Case("mistral", ("--quantize", "int8", "--kv", "int8"))
     yield Case("gptneox-old-config", ("--quantize", "int8"))
+    for kind in ("int8", "int4-g32"):
+        yield Case("lfm2-old-config", ("--quantize", kind))
     yield Case("llama-seed", ("--quantize", "int4-g64"))
     for kind in GGUF:
         yield Case(f"gguf-{kind}")
@@ -73,6 +76,7 @@ def emulator():
     yield on("llama3-tied")
     yield on("llama", "--quantize", "int8", "--kv", "fp8")
     yield on("gptneox-old-config")
+    yield on("lfm2-old-config")
 
 
 def cases():

@@ -409,3 +409,30 @@ kernel.func @f(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, f32>) {
   kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, f32>)
   kernel.return
 }
+
+// -----
+
+// causal_conv_c1
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.rows<64, bf16>) {
+  // expected-error @+1 {{expects f32 rows of one width}}
+  kernel.causal_conv %x, %w over %s : !kernel.rows<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.rows<64, bf16>)
+  kernel.return
+}
+
+// -----
+
+// causal_conv_c2
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x32 x f32]>>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects a state of earlier rows of 64 values}}
+  kernel.causal_conv %x, %w over %s : !kernel.rows<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x32 x f32]>> outs(%y : !kernel.rows<64, f32>)
+  kernel.return
+}
+
+// -----
+
+// causal_conv_c3
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 3x64 x f32]>>, %y: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects vectors of 4 x 64 taps and of 64 biases}}
+  kernel.causal_conv %x, %w over %s : !kernel.rows<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 3x64 x f32]>> outs(%y : !kernel.rows<64, f32>)
+  kernel.return
+}

@@ -638,3 +638,71 @@ func.func private @f(!lm.state<#lm.fixed<[x: 2x64 x f64]>>)
 // an unknown format
 // expected-error @+1 {{unknown numeric format 'q9'}}
 func.func private @f(!lm.weight<8x8, q9>)
+
+// -----
+
+// causal_conv_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.paged<[k: 2x32, v: 2x32]>>, %b: !lm.batch, %w: !lm.weight<192, f32> {lm.role = "w"}) -> (tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x32, v: 2x32]>>) {
+    // expected-error @+1 {{expects a fixed state of earlier rows of 64 values}}
+    %y, %s1 = lm.causal_conv %x, %w over %s at %b : tensor<?x64xf32>, !lm.weight<192, f32>, !lm.state<#lm.paged<[k: 2x32, v: 2x32]>>
+    lm.return %y, %s1 : tensor<?x64xf32>, !lm.state<#lm.paged<[k: 2x32, v: 2x32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// causal_conv_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.fixed<[x: 2x32 x f32]>>, %b: !lm.batch, %w: !lm.weight<192, f32> {lm.role = "w"}) -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x32 x f32]>>) {
+    // expected-error @+1 {{expects a fixed state of earlier rows of 64 values}}
+    %y, %s1 = lm.causal_conv %x, %w over %s at %b : tensor<?x64xf32>, !lm.weight<192, f32>, !lm.state<#lm.fixed<[x: 2x32 x f32]>>
+    lm.return %y, %s1 : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x32 x f32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// causal_conv_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.fixed<[x: 3x64 x f32]>>, %b: !lm.batch, %w: !lm.weight<192, f32> {lm.role = "w"}) -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 3x64 x f32]>>) {
+    // expected-error @+1 {{expects the weight to be a float vector of 256}}
+    %y, %s1 = lm.causal_conv %x, %w over %s at %b : tensor<?x64xf32>, !lm.weight<192, f32>, !lm.state<#lm.fixed<[x: 3x64 x f32]>>
+    lm.return %y, %s1 : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 3x64 x f32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// causal_conv_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %s: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch, %w: !lm.weight<192, f32> {lm.role = "w"}) -> (tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>) {
+    // expected-error @+1 {{expects the bias to be a float vector of 64}}
+    %y, %s1 = lm.causal_conv %x, %w, %w : !lm.weight<192, f32> over %s at %b : tensor<?x64xf32>, !lm.weight<192, f32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+    lm.return %y, %s1 : tensor<?x64xf32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}

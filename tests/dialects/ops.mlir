@@ -156,6 +156,13 @@ kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !ker
   kernel.return
 }
 
+// CHECK-LABEL: kernel.func @conv
+kernel.func @conv(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %b: !lm.weight<64, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.rows<64, f32>) {
+  // CHECK: kernel.causal_conv %{{.*}}, %{{.*}} bias %{{.*}} : !lm.weight<64, f32> over %{{.*}} : <64, f32>, <192, f32>, <#lm.fixed<[x: 2x64 x f32]>> outs(%{{.*}} : <64, f32>)
+  kernel.causal_conv %x, %w bias %b : !lm.weight<64, f32> over %s : !kernel.rows<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.rows<64, f32>)
+  kernel.return
+}
+
 // CHECK-LABEL: kernel.func @attention_0
 kernel.func @attention_0(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, f32>) {
   // CHECK: kernel.attention

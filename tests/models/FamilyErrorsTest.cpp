@@ -376,3 +376,68 @@ TEST(FamilyErrors, HeadsOfGptNeoxFillTheHiddenRows) {
   c.metadata["rotary_pct"] = 0.25; // of 4: one number
   expectRefusal(c, "E0298", "even sizes");
 }
+
+namespace {
+
+/// Two layers: a convolution, then attention.
+Checkpoint hfLfm2(std::vector<int64_t> convolution = {8, 1, 3}) {
+  Checkpoint c;
+  c.container = import::Container::Safetensors;
+  c.architecture = "Lfm2ForCausalLM";
+  c.metadata = {
+      {"hidden_size", int64_t(8)},
+      {"num_hidden_layers", int64_t(2)},
+      {"num_attention_heads", int64_t(2)},
+      {"num_key_value_heads", int64_t(1)},
+      {"intermediate_size", int64_t(18)},
+      {"block_multiple_of", int64_t(8)},
+      {"vocab_size", int64_t(16)},
+      {"layer_types", import::MetaArray(std::vector<std::string>{"conv", "full_attention"})}};
+  addTensor(c, "model.embed_tokens.weight", {16, 8});
+  addTensor(c, "model.embedding_norm.weight", {8});
+  addTensor(c, "model.layers.0.conv.in_proj.weight", {24, 8});
+  addTensor(c, "model.layers.0.conv.conv.weight", std::move(convolution));
+  addTensor(c, "model.layers.0.conv.out_proj.weight", {8, 8});
+  const std::string attention = "model.layers.1.self_attn.";
+  addTensor(c, attention + "q_proj.weight", {8, 8});
+  addTensor(c, attention + "k_proj.weight", {4, 8});
+  addTensor(c, attention + "v_proj.weight", {4, 8});
+  addTensor(c, attention + "out_proj.weight", {8, 8});
+  addTensor(c, attention + "q_layernorm.weight", {4});
+  addTensor(c, attention + "k_layernorm.weight", {4});
+  for (const char *layer : {"model.layers.0.", "model.layers.1."}) {
+    addTensor(c, std::string(layer) + "operator_norm.weight", {8});
+    addTensor(c, std::string(layer) + "ffn_norm.weight", {8});
+    addTensor(c, std::string(layer) + "feed_forward.w1.weight", {16, 8}); // 12, in eights
+    addTensor(c, std::string(layer) + "feed_forward.w3.weight", {16, 8});
+    addTensor(c, std::string(layer) + "feed_forward.w2.weight", {8, 16});
+  }
+  return c;
+}
+
+} // namespace
+
+TEST(FamilyErrors, AConvolutionOfAnotherShape) {
+  expectImport(hfLfm2());
+  expectImport(hfLfm2({8, 3})); // as in a GGUF
+  expectRefusal(hfLfm2({8, 1, 4}), "E0297", "found 8x1x4, the configuration gives 8x1x3");
+  expectRefusal(hfLfm2({3, 8}), "E0297", "found 3x8"); // as many numbers
+  Checkpoint c = hfLfm2();
+  c.metadata["conv_L_cache"] = int64_t(1);
+  expectRefusal(c, "E0298", "found 1, supported: 2");
+}
+
+TEST(FamilyErrors, LayersOfLfm2) {
+  Checkpoint c = hfLfm2();
+  c.metadata["layer_types"] = import::MetaArray(std::vector<std::string>{"conv", "mamba"});
+  expectRefusal(c, "E0298", "'mamba'");
+  c.metadata["layer_types"] = import::MetaArray(std::vector<std::string>{"conv"});
+  expectRefusal(c, "E0298", "found 1 layers, supported: 2 layers");
+  c.metadata.erase("layer_types");
+  c.metadata["full_attn_idxs"] = import::MetaArray(std::vector<int64_t>{1});
+  expectImport(c);
+  c.metadata["block_auto_adjust_ff_dim"] = false;
+  expectRefusal(c, "E0297", "the configuration gives 18x8");
+  c.metadata["intermediate_size"] = int64_t(16);
+  expectImport(c);
+}

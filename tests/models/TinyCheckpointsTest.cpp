@@ -121,7 +121,9 @@ INSTANTIATE_TEST_SUITE_P(All, TinyCheckpoints,
                                            "llama-old-config", "mistral-window", "llama-gguf-mixed",
                                            "gemma3-layer-types", "gemma3-old-config",
                                            "gemma3-gguf-mixed", "gptneox-old-config",
-                                           "gptneox-sequential-tied", "gptneox-gguf-mixed"),
+                                           "gptneox-sequential-tied", "gptneox-gguf-mixed",
+                                           "lfm2-old-config", "lfm2-biases-untied",
+                                           "lfm2-gguf-mixed"),
                          [](const auto &info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');

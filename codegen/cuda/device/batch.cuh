@@ -41,6 +41,14 @@ struct RowSampling {
   u32 zero;
 };
 
+/// What a sequence with tokens in the step does with its fixed states.
+struct StateSpan {
+  i32 firstToken, tokens, from, firstWrite, writes, zero;
+};
+struct StateWrite {
+  i32 token, slot;
+};
+
 struct BatchView {
   i64 tokens, sequences, rows, tiles;
   const i32 *ids;                      ///< [tokens]; ~r: earlierIds[r]
@@ -56,7 +64,10 @@ struct BatchView {
   const void *groupTables;      ///< of CPUs
   const AttentionShare *shares; ///< [shareCount]
   i64 shareCount;
-  i64 promptTiles; ///< the first of the attention tiles; those behind decode
+  i64 promptTiles;             ///< the first of the attention tiles; those behind decode
+  const StateSpan *stateSpans; ///< [spanCount]
+  i64 spanCount;
+  const StateWrite *stateWrites;
 };
 
 constexpr i32 round_up(i32 value, i32 to) { return (value + to - 1) / to * to; }

@@ -81,6 +81,7 @@ Result<void> run(Launch &launch, kernel::Fp8RowsOp op);
 Result<void> run(Launch &launch, kernel::RopeTableOp op);
 Result<void> run(Launch &launch, kernel::RopeAppendOp op);
 Result<void> run(Launch &launch, kernel::AttentionOp op);
+Result<void> run(Launch &launch, kernel::CausalConvOp op);
 Result<void> run(Launch &launch, kernel::ArgmaxOp op);
 Result<void> run(Launch &launch, kernel::ArgmaxFinishOp op);
 Result<void> run(Launch &launch, kernel::DrawWeighOp op);

@@ -27,12 +27,38 @@ void PoolMemory::note(Unit &unit, bool writes, int64_t item, int64_t slot, int64
         "no barrier stands between " + timeline.nameOf(*met) + " and " + timeline.current(), where);
 }
 
-void PoolMemory::append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
-                        std::span<const float> k, std::span<const float> v, int64_t item) {
+std::vector<Unit> &PoolMemory::unitsOf(int64_t slot, int64_t sequence, int64_t position) {
   std::vector<Unit> &own = units[{slot, sequence}];
   if (own.size() <= size_t(position))
     own.resize(size_t(position) + 1);
-  note(own[size_t(position)], /*writes=*/true, item, slot, sequence, position);
+  return own;
+}
+
+std::vector<float> PoolMemory::version(int64_t slot, int64_t sequence, int64_t position,
+                                       size_t size, int64_t item) {
+  Unit &unit = unitsOf(slot, sequence, position)[size_t(position)];
+  auto past = pasts.find(sequence);
+  if (position > 0 && unit.write.launch == 0 &&
+      (past == pasts.end() || position > past->second.length)) {
+    findings.add("E0882", timeline.current() + " reads what nobody has written",
+                 "the version of state " + std::to_string(slot) + " behind position " +
+                     std::to_string(position - 1) + " of sequence " + std::to_string(sequence));
+    return std::vector<float>(size);
+  }
+  note(unit, /*writes=*/false, item, slot, sequence, position);
+  return stateOf(slot, KvFormat::F32).fixedAt(slot, sequence, position, size);
+}
+
+void PoolMemory::leaveVersion(int64_t slot, int64_t sequence, int64_t next,
+                              std::vector<float> values, int64_t item) {
+  note(unitsOf(slot, sequence, next)[size_t(next)], /*writes=*/true, item, slot, sequence, next);
+  stateOf(slot, KvFormat::F32).keepFixed(slot, sequence, next, std::move(values));
+}
+
+void PoolMemory::append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
+                        std::span<const float> k, std::span<const float> v, int64_t item) {
+  note(unitsOf(slot, sequence, position)[size_t(position)], /*writes=*/true, item, slot, sequence,
+       position);
   stateOf(slot, type.getFormat()).append(slot, sequence, position, k, v, type.getKvHeads());
 }
 

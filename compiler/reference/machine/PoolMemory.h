@@ -26,7 +26,15 @@ public:
   Matrix attend(int64_t slot, const Matrix &q, const Batch &batch,
                 const AttentionParameters &parameters);
 
+  /// The fixed state of a sequence behind the tokens before `position`, and the version that takes its place behind those
+  /// before `next`.
+  std::vector<float> version(int64_t slot, int64_t sequence, int64_t position, size_t size,
+                             int64_t item);
+  void leaveVersion(int64_t slot, int64_t sequence, int64_t next, std::vector<float> values,
+                    int64_t item);
+
 private:
+  std::vector<Unit> &unitsOf(int64_t slot, int64_t sequence, int64_t position);
   KvState &stateOf(int64_t slot, KvFormat format);
   void note(Unit &unit, bool writes, int64_t item, int64_t slot, int64_t sequence,
             int64_t position);
@@ -41,7 +49,7 @@ private:
   std::map<int64_t, KvState> states; ///< by slot
   std::map<int64_t, Past> pasts;     ///< by sequence
   std::map<std::pair<int64_t, int64_t>, std::vector<Unit>>
-      units; ///< by slot and sequence: of positions
+      units; ///< by slot and sequence: of positions, or versions behind them
 };
 
 } // namespace ingot::reference::machine

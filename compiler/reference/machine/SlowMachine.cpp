@@ -148,9 +148,9 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
   auto done =
       llvm::TypeSwitch<Operation *, Result<void>>(fn.structuredOp())
           .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
-                kernel::RopeTableOp, kernel::RopeAppendOp, kernel::AttentionOp, kernel::ArgmaxOp,
-                kernel::ArgmaxFinishOp, kernel::DrawWeighOp, kernel::DrawIdsOp>(
-              [&](auto known) { return run(launch, known); })
+                kernel::RopeTableOp, kernel::RopeAppendOp, kernel::AttentionOp,
+                kernel::CausalConvOp, kernel::ArgmaxOp, kernel::ArgmaxFinishOp, kernel::DrawWeighOp,
+                kernel::DrawIdsOp>([&](auto known) { return run(launch, known); })
           .Default([](Operation *other) { return notInterpreted(other); });
   if (observer && done)
     observer->behind(op, step, batch, mode, *machine.memory);

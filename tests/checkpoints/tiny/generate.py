@@ -18,9 +18,10 @@ import safetensors.torch
 import torch
 import transformers
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GPTNeoXConfig, GPTNeoXForCausalLM,
-                          LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM)
+                          Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM)
 
-from write_gguf import write_gemma3, write_gptneox, write_llama
+from write_gguf import write_gemma3, write_gptneox, write_lfm2, write_llama
 
 PROMPT = 45
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 4.0, "low_freq_factor": 1.0,
@@ -34,6 +35,8 @@ def fill(model, seed):
         noise = torch.randn(parameter.shape, generator=generator)
         if parameter.dim() == 2:
             parameter.data = noise * (1.5 / parameter.shape[1] ** 0.5)
+        elif parameter.dim() == 3:  # a convolution of each channel: taps of one size, so that a swap shows
+            parameter.data = noise * 0.7
         elif name.endswith("bias"):
             parameter.data = noise * 0.3
         elif "Gemma" in type(model).__name__:
@@ -205,6 +208,42 @@ def add_masks(file, layers, context, frequencies):
     safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
+def lfm2s(out):
+    # As LiquidAI's first files are: keys of their own, a width of the MLP that is computed.
+    hf(out, "lfm2-old-config", Lfm2ForCausalLM,
+       Lfm2Config(vocab_size=109, hidden_size=72, intermediate_size=150, num_hidden_layers=5,
+                  num_attention_heads=6, num_key_value_heads=2, max_position_embeddings=128,
+                  norm_eps=1e-5, full_attn_idxs=[2, 4], block_multiple_of=8,
+                  block_ffn_dim_multiplier=0.9, pad_token_id=0,
+                  rope_parameters={"rope_type": "default", "rope_theta": 50000.0}), torch.bfloat16, 12,
+       {"architectures": ["Lfm2ForCausalLM"], "block_auto_adjust_ff_dim": True, "block_dim": 72,
+        "block_ff_dim": 150, "block_ffn_dim_multiplier": 0.9, "block_mlp_init_scale": 1.0,
+        "block_multiple_of": 8, "block_norm_eps": 1e-05, "block_out_init_scale": 1.0,
+        "block_use_swiglu": True, "block_use_xavier_init": True, "bos_token_id": 1, "conv_L_cache": 3,
+        "conv_bias": False, "conv_dim": 72, "conv_dim_out": 72, "conv_use_xavier_init": True,
+        "eos_token_id": 7, "full_attn_idxs": [2, 4], "hidden_size": 72, "initializer_range": 0.02,
+        "max_position_embeddings": 128, "model_type": "lfm2", "norm_eps": 1e-05,
+        "num_attention_heads": 6, "num_heads": 6, "num_hidden_layers": 5, "num_key_value_heads": 2,
+        "pad_token_id": 0, "rope_theta": 50000.0, "torch_dtype": "bfloat16",
+        "transformers_version": "4.54.0.dev0", "use_cache": True, "use_pos_enc": True,
+        "vocab_size": 109})
+    # As transformers 5 writes them; biases, a longer convolution, a head of its own.
+    hf(out, "lfm2-biases-untied", Lfm2ForCausalLM,
+       Lfm2Config(vocab_size=83, hidden_size=42, intermediate_size=75, num_hidden_layers=4,
+                  num_attention_heads=3, num_key_value_heads=1, max_position_embeddings=128,
+                  norm_eps=2e-5, layer_types=["conv", "full_attention", "conv", "conv"],
+                  block_auto_adjust_ff_dim=False, conv_bias=True, conv_L_cache=4,
+                  tie_word_embeddings=False, pad_token_id=0,
+                  rope_parameters={"rope_type": "linear", "rope_theta": 1000000.0, "factor": 2.5}),
+       torch.float32, 13)
+    gguf(out, "lfm2-gguf-mixed", Lfm2ForCausalLM,
+         Lfm2Config(vocab_size=97, hidden_size=256, intermediate_size=96, num_hidden_layers=3,
+                    num_attention_heads=8, num_key_value_heads=2, max_position_embeddings=128,
+                    norm_eps=1e-5, layer_types=["conv", "full_attention", "conv"],
+                    block_auto_adjust_ff_dim=False, pad_token_id=0, rope_parameters={
+                        "rope_type": "default", "rope_theta": 1000000.0}), write_lfm2, 14)
+
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     target = target if target.is_dir() else target.parent
@@ -213,3 +252,4 @@ if __name__ == "__main__":
     llamas(target)
     gemmas(target)
     gptneoxes(target)
+    lfm2s(target)

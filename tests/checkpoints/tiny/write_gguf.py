@@ -20,6 +20,14 @@ GEMMA3 = [("attn_norm", "input_layernorm"), ("attn_q", "self_attn.q_proj"),
 GPTNEOX = [("attn_norm", "input_layernorm"), ("attn_qkv", "attention.query_key_value"),
            ("attn_output", "attention.dense"), ("ffn_norm", "post_attention_layernorm"),
            ("ffn_up", "mlp.dense_h_to_4h"), ("ffn_down", "mlp.dense_4h_to_h")]
+LFM2 = {"conv": [("shortconv.in_proj", "conv.in_proj"), ("shortconv.conv", "conv.conv"),
+                 ("shortconv.out_proj", "conv.out_proj")],
+        "full_attention": [("attn_q", "self_attn.q_proj"), ("attn_k", "self_attn.k_proj"),
+                           ("attn_v", "self_attn.v_proj"), ("attn_q_norm", "self_attn.q_layernorm"),
+                           ("attn_k_norm", "self_attn.k_layernorm"),
+                           ("attn_output", "self_attn.out_proj")]}
+LFM2_BOTH = [("attn_norm", "operator_norm"), ("ffn_norm", "ffn_norm"), ("ffn_gate", "feed_forward.w1"),
+             ("ffn_up", "feed_forward.w3"), ("ffn_down", "feed_forward.w2")]
 FLOATS = {Q.F32: np.float32, Q.F16: np.float16}
 
 
@@ -184,3 +192,36 @@ def write_gptneox(path, config, state, seed):
             w.add(f"blk.{i}.{ours}.weight", source + ".weight", mixes[i].get(ours, Q.F32), **arrange)
             w.add(f"blk.{i}.{ours}.bias", source + ".bias", **arrange)
     return w.close()
+
+
+def write_lfm2(path, config, state, seed):
+    w = Writer(path, "lfm2", state, seed)
+    attends = [kind == "full_attention" for kind in config.layer_types]
+    w.file.add_name("tiny")
+    w.file.add_block_count(config.num_hidden_layers)
+    w.file.add_context_length(config.max_position_embeddings)
+    w.file.add_embedding_length(config.hidden_size)
+    w.file.add_feed_forward_length(config.intermediate_size)
+    w.file.add_head_count(config.num_attention_heads)
+    w.file.add_head_count_kv([config.num_key_value_heads if attention else 0 for attention in attends])
+    w.file.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    w.file.add_layer_norm_rms_eps(config.norm_eps)
+    w.file.add_vocab_size(config.vocab_size)
+    w.file.add_shortconv_l_cache(config.conv_L_cache)
+    w.add("token_embd.weight", "model.embed_tokens.weight", Q.Q6_K)
+    w.add("token_embd_norm.weight", "model.embedding_norm.weight")  # the last norm, whatever its name says
+    mixes = [{"shortconv.in_proj": Q.Q4_K, "shortconv.out_proj": Q.Q5_1, "ffn_gate": Q.Q4_0, "ffn_up": Q.Q4_0,
+              "ffn_down": Q.Q8_0},
+             {"attn_q": Q.Q4_K, "attn_k": Q.Q4_1, "attn_v": Q.Q6_K, "attn_output": Q.Q5_0, "ffn_gate": Q.Q5_K,
+              "ffn_up": Q.Q6_K, "ffn_down": Q.Q5_0},
+             {"shortconv.in_proj": Q.Q6_K, "shortconv.out_proj": Q.F16, "ffn_gate": Q.Q8_0, "ffn_up": Q.Q8_0,
+              "ffn_down": Q.Q4_1}]
+    for i, kind in enumerate(config.layer_types):
+        for ours, theirs in LFM2[kind] + LFM2_BOTH:
+            arrange = {}
+            if ours == "shortconv.conv":  # [channels][1][taps] in safetensors
+                arrange = {"forward": lambda v: v[:, 0], "back": lambda v: v[:, None]}
+            w.add(f"blk.{i}.{ours}.weight", f"model.layers.{i}.{theirs}.weight", mixes[i].get(ours, Q.F32), **arrange)
+    stored = w.close()
+    stored["lm_head.weight"] = stored["model.embed_tokens.weight"]
+    return stored

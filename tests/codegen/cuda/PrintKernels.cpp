@@ -14,7 +14,7 @@
 using namespace ingot;
 
 static void print(const cuda::LaunchExtent &extent) {
-  const char *bases[] = {"1", "tokens", "rows", "tiles", "shares", "prompt tiles"};
+  const char *bases[] = {"1", "tokens", "rows", "tiles", "shares", "prompt tiles", "spans"};
   llvm::outs() << bases[extent.base] << " * " << extent.multiply << " / " << extent.divide;
 }
 

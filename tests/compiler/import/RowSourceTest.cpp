@@ -143,6 +143,27 @@ TEST(RowSource, NumbersOfAVectorAreRows) {
   EXPECT_EQ(RowSource(*made.done().find("bias")).rows(), 18);
 }
 
+TEST(RowSource, NumbersOfAMatrixTurnIntoAVector) {
+  Made made;
+  made.add("conv", WeightFormat::BF16, {5, 1, 3}).add("packed", WeightFormat::Q8_0, {3, 64});
+  const TensorRows byTap{"conv", -1, {0, {{3}, {5, 3}}}};
+  auto taps = RowSource::find(made.done(), std::span(&byTap, 1), Unit::Numbers);
+  ASSERT_TRUE(taps) << taps.error().format();
+  const Tensor *conv = made.done().find("conv");
+  std::vector<float> turned(15);
+  RowSource moved = std::move(*taps);
+  ASSERT_EQ(moved.rows(), 15);
+  EXPECT_TRUE(moved.checkFinite());
+  ASSERT_TRUE(moved.read(0, turned));
+  for (int64_t tap = 0; tap < 3; ++tap)
+    for (int64_t channel = 0; channel < 5; ++channel)
+      EXPECT_EQ(turned[tap * 5 + channel], rowOf(*conv, channel)[tap]) << tap << ' ' << channel;
+  // As rows the tensor is a stack, and blocks of codes are no numbers.
+  EXPECT_FALSE(RowSource::find(made.done(), std::span(&byTap, 1)));
+  const TensorRows codes{"packed", -1, {0, {{64}, {3, 64}}}};
+  EXPECT_FALSE(RowSource::find(made.done(), std::span(&codes, 1), Unit::Numbers));
+}
+
 TEST(RowSource, OnlyItsOwnRowsMustBeFinite) {
   Made made;
   made.add("qkv", WeightFormat::F32, {6, 4});

@@ -35,6 +35,19 @@ TEST(Arithmetic, RmsNormOfHeads) {
   expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), weight, 0, 2, 0), {3 / a, 8 / a, 6 / b, 16 / b});
 }
 
+TEST(Arithmetic, CausalConvRow) {
+  // Three taps of two channels; the history moves on by a row.
+  std::vector<float> weight = {1, 2, 10, 20, 100, 200}, bias = {0.5f, -0.5f}, x = {7, 9};
+  std::vector<float> history = {1, 2, 3, 4}, y(2);
+  causalConvRow(x, weight, bias, history, y);
+  EXPECT_EQ(y, (std::vector<float>{1 + 30 + 700 + 0.5f, 4 + 80 + 1800 - 0.5f}));
+  EXPECT_EQ(history, (std::vector<float>{3, 4, 7, 9}));
+  std::vector<float> one = {5, 6}; // two taps, no bias
+  causalConvRow(x, std::span(weight).first(4), {}, one, y);
+  EXPECT_EQ(y, (std::vector<float>{5 + 70, 12 + 180}));
+  EXPECT_EQ(one, x);
+}
+
 TEST(Arithmetic, LayerNorm) {
   std::vector<float> weight = {1, 2, 1, 2}, bias = {10, 20, 30, 40};
   Matrix x = rowsOf(4, {1, 5, 3, 7}); // mean 4, variance 5

@@ -136,6 +136,28 @@ TEST(GgufVocabulary, collectsTheEnds) {
   EXPECT_TRUE(checkpoint.unusedKeys().empty());
 }
 
+TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
+  // "abc" is a token that no merges make: a has none with bc, ab none with c.
+  Checkpoint checkpoint = small();
+  set(checkpoint, "tokens", Strings{"a", "b", "c", "ab", "abc", "<s>"});
+  set(checkpoint, "token_type", std::vector<int64_t>{1, 1, 1, 1, 1, 3});
+  checkpoint.metadata["tokenizer.ggml.bos_token_id"] = int64_t(5);
+  for (const char *pre :
+       {"gpt-2", "dbrx", "lfm2", "pixtral", "falcon3", "falcon-h1", "llama-bpe"}) {
+    const bool whole = std::string_view(pre) != "gpt-2" && std::string_view(pre) != "dbrx";
+    checkpoint.metadata["tokenizer.ggml.pre"] = std::string(pre);
+    auto artifact = buildTokenizer(checkpoint);
+    ASSERT_TRUE(artifact) << artifact.error().format();
+    EXPECT_EQ((*artifact)->special.addBos, whole) << pre;
+    auto tokenizer =
+        Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
+    ASSERT_TRUE(tokenizer) << tokenizer.error().format();
+    auto ids = (*tokenizer)->encode("abc");
+    ASSERT_TRUE(ids) << ids.error().format();
+    EXPECT_EQ(*ids, whole ? std::vector<int32_t>{4} : (std::vector<int32_t>{3, 2})) << pre;
+  }
+}
+
 TEST(GgufVocabulary, noVocabularyIsNoTokenizer) {
   Checkpoint checkpoint;
   checkpoint.container = import::Container::Gguf;
