@@ -9,6 +9,7 @@
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/EngineText.h"
 #include "compiler/driver/PassChecks.h"
+#include "compiler/driver/PlanChecks.h"
 #include "compiler/driver/Provenance.h"
 #include "compiler/driver/ScaleRange.h"
 #include "compiler/driver/Summary.h"
@@ -161,8 +162,9 @@ private:
     auto stopped = stopAt(Emit::Kernel);
     return !stopped || *stopped ? stopped : stopAt(Emit::Plan);
   }
-  /// Runs a pipeline; with `check`, each pass against the interpreter.
-  Result<void> runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build);
+  /// Runs a pipeline; without `snapshots`, each pass against the interpreter, else the plan is kept after each.
+  Result<void> runPasses(llvm::function_ref<void(OpPassManager &)> build,
+                         std::vector<PlanSnapshot> *snapshots = nullptr);
   Error compilerError(std::string what) {
     return {ExitCode::Internal, "E0490", std::move(what),
             diagnostics.substr(0, diagnostics.find('\n')),
@@ -194,6 +196,7 @@ private:
   std::shared_ptr<import::Checkpoint> checkpoint;
   OwningOpRef<ModuleOp> module;
   std::vector<PassEvidence> evidence;
+  bool planUnchecked = false; ///< it has ops that the slow machine does not know
   EngineText text;
   fb::EngineT table;
   std::vector<SegmentSource> segments;
@@ -309,7 +312,8 @@ Result<void> Compilation::keepInRange() {
   return {};
 }
 
-Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassManager &)> build) {
+Result<void> Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> build,
+                                    std::vector<PlanSnapshot> *snapshots) {
   PassManager pm(&context);
   pm.enableVerifier(true);
   build(pm);
@@ -327,7 +331,9 @@ Result<void> Compilation::runPasses(bool check, llvm::function_ref<void(OpPassMa
   for (const std::string &plugin : options.plugins)
     from += (from.empty() ? "; --plugin " : ", ") + plugin;
   pm.addInstrumentation(std::make_unique<PassNames>(inserted, from, failedName, failedText));
-  if (check)
+  if (snapshots)
+    pm.addInstrumentation(std::make_unique<PlanSnapshots>(*snapshots));
+  else
     pm.addInstrumentation(
         std::make_unique<PassChecks>(*module, inserted, evidence, broken, invalid));
   const bool ran = succeeded(pm.run(*module));
@@ -443,9 +449,6 @@ Result<void> Compilation::loadExtensions() {
               (isBehindLowering(point) ? "=kernel.func(my-pass)'" : "=lm.model(my-pass)'")};
     if (auto ok = noteInserted(point, text, pm); !ok)
       return ok;
-    if (isBehindLowering(point))
-      warn("nothing checks what " + text + " changes at " + point +
-           ": the interpreter runs lm alone; compare answers with an engine without it");
   }
   return {};
 }
@@ -467,17 +470,16 @@ Result<void> Compilation::lowerToFused() {
   OwningOpRef<ModuleOp> imported;
   if (options.verify)
     imported = module->clone();
-  if (auto ok = runPasses(/*check=*/true,
-                          [&](OpPassManager &pm) {
-                            (void)insertAt("import", pm); // parsed before: loadExtensions
-                            buildImportPipeline(pm, pipeline);
-                            // Patterns come before the passes of this point, which may clean up behind them.
-                            for (const auto &[path, rules] : patterns)
-                              pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
-                            (void)insertAt("pre-fusion", pm);
-                            buildFusionPipeline(pm, pipeline);
-                            (void)insertAt("post-fusion", pm);
-                          });
+  if (auto ok = runPasses([&](OpPassManager &pm) {
+        (void)insertAt("import", pm); // parsed before: loadExtensions
+        buildImportPipeline(pm, pipeline);
+        // Patterns come before the passes of this point, which may clean up behind them.
+        for (const auto &[path, rules] : patterns)
+          pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
+        (void)insertAt("pre-fusion", pm);
+        buildFusionPipeline(pm, pipeline);
+        (void)insertAt("post-fusion", pm);
+      });
       !ok)
     return ok;
   std::optional<double> roundingCost;
@@ -503,15 +505,28 @@ Result<void> Compilation::lowerToPlan(const CodeTarget &target) {
   pipeline.device = target.name();
   pipeline.kv = target.kv(options);
   target.choosePasses(options, pipeline);
-  if (auto ok = runPasses(/*check=*/false,
-                          [&](OpPassManager &pm) {
-                            buildLoweringPipeline(pm, pipeline);
-                            (void)insertAt("pre-plan", pm);
-                            buildPlanningPipeline(pm, pipeline);
-                            (void)insertAt("pre-codegen", pm);
-                          });
+  OwningOpRef<ModuleOp> model = module->clone();
+  std::vector<PlanSnapshot> snapshots;
+  if (auto ok = runPasses(
+          [&](OpPassManager &pm) {
+            buildLoweringPipeline(pm, pipeline);
+            (void)insertAt("pre-plan", pm);
+            buildPlanningPipeline(pm, pipeline);
+            (void)insertAt("pre-codegen", pm);
+          },
+          &snapshots);
       !ok)
     return ok;
+  auto verdict = checkPlan(*model, snapshots, inserted, pipeline.device, evidence);
+  if (!verdict)
+    return verdict.error();
+  planUnchecked |= !verdict->notInterpreted.empty();
+  if (!verdict->notInterpreted.empty())
+    warn("nothing checks this plan: " + verdict->notInterpreted);
+  if (options.verify)
+    if (auto ok = verifyPlanOnWeights(*model, *module, *checkpoint, pipeline.device, evidence); !ok)
+      return ok;
+  progress.note(verdict->note);
   return {};
 }
 
@@ -540,8 +555,7 @@ Result<void> Compilation::checkKvElement(const std::string &kv) {
       continue;
     const KvFormatInfo &format = pool.info();
     if (pool.getHeadDim() % format.step != 0)
-      return Error{ExitCode::Usage, "E0467",
-                   "a KV cache of " + kv + " does not fit this model",
+      return Error{ExitCode::Usage, "E0467", "a KV cache of " + kv + " does not fit this model",
                    "its heads have " + std::to_string(pool.getHeadDim()) +
                        " elements, no multiple of " + std::to_string(format.step),
                    "--kv f16"};
@@ -594,7 +608,7 @@ Result<void> Compilation::write() {
   table.model = describeModel(program, *table.programs.front());
   text.addTo(table, segments);
 
-  writeOrigin(options, *checkpoint, evidence, table);
+  writeOrigin(options, *checkpoint, evidence, planUnchecked, table);
 
   WriteOptions how;
   how.threads = threads;

@@ -18,7 +18,8 @@ static void addAttribute(std::vector<std::unique_ptr<fb::AttributeT>> &to, std::
 }
 
 void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint,
-                           const std::vector<PassEvidence> &evidence, fb::EngineT &table) {
+                           const std::vector<PassEvidence> &evidence, bool planUnchecked,
+                           fb::EngineT &table) {
   auto attribute = [&](std::string key, std::string value) {
     addAttribute(table.provenance, std::move(key), std::move(value));
   };
@@ -37,7 +38,7 @@ void compiler::writeOrigin(const CompileOptions &options, const import::Checkpoi
   for (const auto &[point, passes] : options.insertions)
     attribute("insert", point + "=" + passes);
   for (const auto &[point, passes] : options.insertions)
-    if (isBehindLowering(point))
+    if (planUnchecked && isBehindLowering(point))
       attribute("unchecked", point + "=" + passes);
   for (const std::string &pass : options.disabled)
     attribute("disable", pass);

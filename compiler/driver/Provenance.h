@@ -11,12 +11,12 @@ namespace ingot::compiler {
 
 /// Writes the engine's provenance (the source, every option that changes what is computed) and its evidence.
 void writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint,
-                 const std::vector<PassEvidence> &evidence, fb::EngineT &table);
+                 const std::vector<PassEvidence> &evidence, bool planUnchecked, fb::EngineT &table);
 
 /// Writes the provenance of one program: the type of its KV cache and the figures of its plan.
 void writeOriginOfProgram(const std::string &kv, plan::ProgramOp program, fb::ProgramT &table);
 
-/// Whether passes at this point of --insert run on what the reference interpreter does not: kernels and plan.
+/// Whether passes at this point of --insert run on kernels and the plan, which the slow machine checks.
 bool isBehindLowering(const std::string &point);
 
 } // namespace ingot::compiler

@@ -46,7 +46,7 @@ ROOMS = [
     ("compiler/import", "GGUF and safetensors, weights as rows", ""),
     ("compiler/text", "an engine's text, out of a checkpoint", "compiler/import runtime/text"),
     ("models", "one small file per family of models", "MLIR compiler/import dialects"),
-    ("compiler/reference", "what `lm` means, in plain arithmetic", "MLIR compiler/import dialects"),
+    ("compiler/reference", "what `lm` and plans mean, in plain arithmetic", "MLIR compiler/import dialects"),
     ("compiler/pack", "rows into the layouts of devices", "compiler/import"),
     ("compiler/engine", "writes engine files; the cache of code", "runtime/engine"),
     ("compiler/extend", "patterns and plugins of users", "MLIR passes"),
@@ -56,7 +56,8 @@ ROOMS = [
     ("compiler/driver", "a compilation, phase by phase",
      "MLIR compiler dialects models passes runtime"),
     ("tools/ingot", "`ingot`: thin mains; `measure/` has what measures", "compiler/import runtime tools/options"),
-    ("tools/mlir", "`ingot-opt` and MLIR's other tools", "MLIR compiler/targets dialects passes"),
+    ("tools/mlir", "`ingot-opt` and MLIR's other tools",
+     "MLIR compiler/reference compiler/targets dialects passes"),
 ]
 FOR_ALL = {"runtime/error", "runtime/schema", "runtime/formats", "runtime/abi", "runtime/json"}
 LIBRARIES = {"MLIR"}

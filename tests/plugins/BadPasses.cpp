@@ -5,7 +5,7 @@
 //   bad-invalid   leaves what the verifier refuses
 //   bad-start     fails in initialize
 //   bad-crash     writes through a null pointer
-//   bad-late      behind the lowering: every product becomes a sum, and nobody checks it
+//   bad-late      behind the lowering: every product becomes a sum
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/KernelDialect.h"
 #include "dialects/lm/LmDialect.h"

@@ -1,4 +1,5 @@
 //===- ingot-opt.cpp - mlir-opt over Ingot's dialects and passes ----------===//
+#include "compiler/reference/machine/CheckPlan.h"
 #include "compiler/targets/CodeTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,6 +13,7 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   ingot::compiler::registerTargets();
   ingot::registerPassesAndPipelines();
+  ingot::reference::machine::registerSlowCheckPass();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Ingot optimizer driver\n", registry));
 }

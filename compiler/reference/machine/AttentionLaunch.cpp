@@ -1,0 +1,81 @@
+//===- AttentionLaunch.cpp - What goes into the pool, and comes out ---------===//
+#include "compiler/reference/machine/Launch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+
+void machine::rotate(std::span<float> row, int64_t headDim, std::span<const float> table,
+                     lm::RopeStyle style) {
+  const size_t pairs = table.size() / 2;
+  const bool half = style == lm::RopeStyle::Half;
+  for (size_t head = 0; head < row.size(); head += size_t(headDim))
+    for (size_t i = 0; i < pairs; ++i) {
+      float &a = row[head + (half ? i : 2 * i)], &b = row[head + (half ? i + pairs : 2 * i + 1)];
+      const float c = table[i], s = table[pairs + i], x = a, y = b;
+      a = x * c - y * s;
+      b = y * c + x * s;
+    }
+}
+
+/// RMS norms of the heads of a row.
+static void normHeads(std::span<float> row, const std::vector<float> &weight, float eps,
+                      float offset) {
+  const size_t width = weight.size();
+  for (size_t head = 0; head < row.size(); head += width) {
+    double squares = 0;
+    for (size_t i = 0; i < width; ++i)
+      squares += double(row[head + i]) * double(row[head + i]);
+    const float factor = 1.0f / std::sqrt(float(squares / double(width)) + eps);
+    for (size_t i = 0; i < width; ++i)
+      row[head + i] = row[head + i] * factor * (weight[i] + offset);
+  }
+}
+
+Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
+  const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();
+  kernel::KvPoolType type = op.getKv().getType();
+  const int64_t state = launch.state(op.getKv(), /*reads=*/false, /*writes=*/true);
+  for (int64_t t = 0; t < launch.units(/*perRow=*/false); ++t) {
+    const Items item = Items::one(t);
+    std::vector<float> q = launch.read(op.getQ(), t, item), k = launch.read(op.getK(), t, item);
+    const std::vector<float> v = launch.read(op.getV(), t, item);
+    for (auto [norm, row] : {std::pair{op.getQNorm(), &q}, std::pair{op.getKNorm(), &k}}) {
+      if (!norm)
+        continue;
+      auto weight = launch.vector(norm);
+      if (!weight)
+        return std::move(weight.error());
+      normHeads(*row, *weight, eps, offset);
+    }
+    if (op.getTable()) {
+      const std::vector<float> table = launch.read(op.getTable(), t, item);
+      rotate(q, type.getHeadDim(), table, op.getStyle());
+      rotate(k, type.getHeadDim(), table, op.getStyle());
+    }
+    launch.write(op.getQ(), t, q, item);
+    launch.machine.pools->append(state, type, launch.batch.sequences[size_t(t)],
+                                 launch.batch.positions[size_t(t)], k, v, t);
+  }
+  return {};
+}
+
+Result<void> machine::run(Launch &launch, kernel::AttentionOp op) {
+  const int64_t tokens = launch.units(/*perRow=*/false);
+  Matrix q(tokens, op.getQ().getType().getN());
+  for (int64_t t = 0; t < tokens; ++t)
+    std::ranges::copy(launch.read(op.getQ(), t, Items::one(t)), q.row(t).begin());
+  if (op.getWorkspace())
+    launch.touchWorkspace(op.getWorkspace());
+  const int64_t state = launch.state(op.getKv(), /*reads=*/true, /*writes=*/false);
+  const Matrix y = launch.machine.pools->attend(
+      state, q, launch.batch,
+      {int64_t(op.getHeads()), op.getKv().getType().getKvHeads(), op.getScale().convertToFloat(),
+       int64_t(op.getWindow()), op.getSoftcap().convertToFloat()});
+  for (int64_t t = 0; t < tokens; ++t)
+    launch.write(op.getOutput(), t, y.row(t), Items::one(t));
+  return {};
+}

@@ -1,0 +1,60 @@
+//===- CheckPass.cpp - The slow machine in ingot-opt ------------------------===//
+#include "compiler/reference/machine/CheckPlan.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference::machine;
+
+namespace {
+
+struct SlowCheck : PassWrapper<SlowCheck, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SlowCheck)
+  SlowCheck() = default;
+  SlowCheck(const SlowCheck &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "slow-check"; }
+  StringRef getDescription() const override {
+    return "run the plan in the slow machine; errors are what it finds";
+  }
+  Option<std::string> against{*this, "against",
+                              llvm::cl::desc("a file with the model in lm, or with a plan before")};
+
+  void runOnOperation() override {
+    reference::SeededWeights weights;
+    PlanEvidence evidence;
+    Result<void> done = check(weights, evidence);
+    if (done) {
+      mlir::emitRemark(getOperation().getLoc(), "computes the same: ")
+          << evidence.launches << " launches in modes " << llvm::join(evidence.modes, ", ");
+      return;
+    }
+    if (isNotInterpreted(done.error())) {
+      mlir::emitRemark(getOperation().getLoc(), done.error().what);
+      return;
+    }
+    mlir::emitError(getOperation().getLoc(), done.error().format());
+    signalPassFailure();
+  }
+
+private:
+  Result<void> check(reference::WeightProvider &weights, PlanEvidence &evidence) {
+    if (!against.empty()) {
+      auto other = parseSourceFile<ModuleOp>(against, &getContext());
+      if (!other)
+        return Error{ExitCode::File, "E0883", "cannot read " + against, "", ""};
+      auto done = other->getOps<plan::ProgramOp>().empty()
+                      ? checkLowering(*other, getOperation(), weights, evidence)
+                      : checkPlanning(*other, getOperation(), weights);
+      if (!done)
+        return done;
+    }
+    return checkCases(getOperation(), weights, evidence);
+  }
+};
+
+} // namespace
+
+void ingot::reference::machine::registerSlowCheckPass() { PassRegistration<SlowCheck>(); }

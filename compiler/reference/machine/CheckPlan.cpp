@@ -1,0 +1,422 @@
+//===- CheckPlan.cpp - See CheckPlan.h ------------------------------------===//
+#include "compiler/reference/machine/CheckPlan.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <bit>
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using plan::Mode;
+
+namespace {
+
+/// Sequences 0 and 2 have a past, 1 begins; 3 only makes a step one of many tokens.
+constexpr int64_t kShortPast = 7;
+
+struct Slice {
+  std::vector<int64_t> layers;
+  int64_t past;
+  uint64_t seed;
+  std::vector<Step> steps;
+  Step many; ///< the first step among many tokens, whose logits rows come first
+  std::map<std::string, int64_t>
+      states; ///< of the model, by symbol; empty: as the plan numbers them
+};
+
+plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::ProgramOp>().begin(); }
+
+} // namespace
+
+static Slice sliceOf(ModuleOp module, uint64_t seed) {
+  plan::ProgramOp program = programOf(module);
+  Slice slice{{}, 19, seed, {}, {}, {}};
+  llvm::DenseSet<Attribute> seen;
+  for (plan::StepOp step : program.generateEntry().getBody().getOps<plan::StepOp>())
+    if (step.getLayer() && seen.insert(step.getSectionAttr()).second)
+      slice.layers.push_back(int64_t(*step.getLayer()));
+  // A past that is longer than the windows, where that is cheap to make up.
+  for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
+    if (constexpr int64_t kLongest = 1024; int64_t(state.getWindow().value_or(0)) <= kLongest)
+      slice.past = std::max(slice.past, int64_t(state.getWindow().value_or(0)) + 3);
+  slice.past = std::min(slice.past, int64_t(program.getMaxPositions()) / 2);
+  const auto vocabulary = static_cast<float>(program.getVocab());
+  auto id = [&](uint64_t i) { return static_cast<int32_t>(uniform(seed, i) * (vocabulary - 1)); };
+  const int64_t past = slice.past, shortPast = std::min(kShortPast, past);
+  slice.steps = {Step{{id(0), id(1), id(2), id(3), id(4), id(5)},
+                      {0, 1, 1, 1, 2, 2},
+                      {past, 0, 1, 2, shortPast, shortPast + 1},
+                      {0, 3, 5}},
+                 Step{{id(6), id(7), id(8)}, {0, 1, 2}, {past + 1, 3, shortPast + 2}, {0, 1, 2}}};
+  // Beyond the counts up to which launches of GPUs do the work of others: 8 tokens, and 32 logits rows, where those are
+  // short.
+  constexpr int64_t kShortVocabulary = 4096;
+  const bool isShort = int64_t(program.getVocab()) <= kShortVocabulary;
+  const int64_t tokens = isShort ? 40 : 12, rows = isShort ? 40 : 6;
+  slice.many = slice.steps.front();
+  for (int64_t p = 0; int64_t(slice.many.ids.size()) < tokens; ++p) {
+    slice.many.sequences.push_back(3);
+    slice.many.positions.push_back(p % int64_t(program.getMaxPositions()));
+    if (int64_t(slice.many.logitsRows.size()) < rows)
+      slice.many.logitsRows.push_back(int32_t(slice.many.ids.size()));
+    slice.many.ids.push_back(id(uint64_t(100 + p)));
+  }
+  return slice;
+}
+
+static void pretendPasts(auto &keeper, const Slice &slice) {
+  keeper.pretendPast(0, slice.past, slice.seed);
+  keeper.pretendPast(2, std::min(kShortPast, slice.past), slice.seed);
+}
+
+static Result<std::unique_ptr<SlowMachine>> machineFor(ModuleOp plan, WeightProvider &weights,
+                                                       const Slice &slice, bool rounds,
+                                                       const CheckOptions &options,
+                                                       bool forMany = false) {
+  MachineOptions how;
+  how.tokens = int64_t(forMany ? slice.many.ids.size() : slice.steps.front().ids.size());
+  how.rows = int64_t(forMany ? slice.many.logitsRows.size() : 3);
+  how.rounds = rounds;
+  how.layers = slice.layers;
+  how.effects = options.effects;
+  how.states = slice.states;
+  auto machine = SlowMachine::create(plan, weights, std::move(how));
+  if (machine)
+    pretendPasts(**machine, slice);
+  return machine;
+}
+
+/// The logits of all steps, one after the other.
+static Result<std::vector<Matrix>> logitsOf(SlowMachine &machine, const Slice &slice) {
+  std::vector<Matrix> all;
+  for (const Step &step : slice.steps) {
+    auto found = machine.step(step, Mode::Logits);
+    if (!found)
+      return std::move(found.error());
+    all.push_back(std::move(found->logits));
+  }
+  return all;
+}
+
+static Result<std::vector<Matrix>> logitsOfModel(ModuleOp model, WeightProvider &weights,
+                                                 const Slice &slice, ArrayRef<int64_t> layers) {
+  auto interpreter = Interpreter::create(model, weights);
+  if (!interpreter)
+    return std::move(interpreter.error());
+  (*interpreter)->useLayers({layers.begin(), layers.end()});
+  KvState kv;
+  pretendPasts(kv, slice);
+  std::vector<Matrix> all;
+  for (const Step &step : slice.steps) {
+    auto logits = (*interpreter)->step(step, kv);
+    if (!logits)
+      return std::move(logits.error());
+    all.push_back(std::move(*logits));
+  }
+  return all;
+}
+
+/// Where two steps' logits differ most, in words for `why`.
+struct Difference {
+  Comparison size;
+  std::string where;
+};
+static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<Matrix> &b) {
+  Difference difference;
+  double largest = 0;
+  for (size_t step = 0; step < a.size(); ++step)
+    for (size_t i = 0; i < a[step].values.size(); ++i) {
+      const double x = a[step].values[i], y = b[step].values[i], off = std::abs(x - y);
+      largest = std::max(largest, std::abs(x));
+      ++difference.size.values;
+      if (off <= difference.size.maxAbsolute)
+        continue;
+      difference.size.maxAbsolute = off;
+      const int64_t columns = a[step].columns;
+      difference.where = "logit " + std::to_string(int64_t(i) % columns) + " of row " +
+                         std::to_string(int64_t(i) / columns) + " of step " + std::to_string(step) +
+                         " is " + std::to_string(y) + " for " + std::to_string(x);
+    }
+  difference.size.maxRelative = largest > 0 ? difference.size.maxAbsolute / largest : 0;
+  return difference;
+}
+
+//===----------------------------------------------------------------------===//
+// Cases and counts
+//===----------------------------------------------------------------------===//
+
+/// Runs the steps in these modes, one after the other, and holds ids against the logits.
+static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Slice &slice,
+                               const std::vector<Matrix> &logits, std::vector<Mode> modes,
+                               const CheckOptions &options) {
+  auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options);
+  if (!machine)
+    return std::move(machine.error());
+  for (size_t i = 0; i < slice.steps.size(); ++i) {
+    const Step &step = slice.steps[i];
+    auto found = (*machine)->step(step, modes[i]);
+    if (!found)
+      return std::move(found.error());
+    for (size_t row = 0; row < found->ids.size(); ++row) {
+      std::span<const float> values = logits[i].row(int64_t(row));
+      const int64_t position = step.positions[size_t(step.logitsRows[row])];
+      const auto expected = modes[i] == Mode::Drawn
+                                ? drawnId(values, position)
+                                : int32_t(std::ranges::max_element(values) - values.begin());
+      if (found->ids[row] != expected)
+        return Error{ExitCode::Internal, "E0885",
+                     "steps of mode " + plan::stringifyMode(modes[i]).str() +
+                         " give other ids than their logits",
+                     "row " + std::to_string(row) + " of step " + std::to_string(i) + ": id " +
+                         std::to_string(found->ids[row]) + " for " + std::to_string(expected),
+                     ""};
+    }
+  }
+  return {};
+}
+
+/// What a step gives for a row, against the logits of that token in another step: to the same bits. `in` says which
+/// step that is.
+static Result<void> holdRow(const StepResult &found, int64_t row, std::span<const float> expected,
+                            const std::string &in) {
+  std::string other;
+  if (found.logits.rows == 0) {
+    const auto id = int32_t(std::ranges::max_element(expected) - expected.begin());
+    if (found.ids[size_t(row)] != id)
+      other = "id " + std::to_string(found.ids[size_t(row)]) + " for " + std::to_string(id);
+  } else {
+    for (size_t i = 0; i < expected.size() && other.empty(); ++i)
+      if (const float value = found.logits.row(row)[i];
+          std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(expected[i]))
+        other = "logit " + std::to_string(i) + " is " + std::to_string(value) + " for " +
+                std::to_string(expected[i]);
+  }
+  if (other.empty())
+    return {};
+  return Error{ExitCode::Internal, "E0885", in + " gives a row other bits than a step of some",
+               "row " + std::to_string(row) + ": " + other, ""};
+}
+
+/// The first step's rows among many tokens, in that mode.
+static Result<void> checkMany(ModuleOp plan, WeightProvider &weights, const Slice &slice,
+                              const Matrix &some, Mode mode, const CheckOptions &options) {
+  auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options, /*forMany=*/true);
+  if (!machine)
+    return std::move(machine.error());
+  auto found = (*machine)->step(slice.many, mode);
+  if (!found)
+    return std::move(found.error());
+  for (int64_t row = 0; row < some.rows; ++row)
+    if (auto held = holdRow(*found, row, some.row(row),
+                            "a step of " + std::to_string(slice.many.ids.size()) + " tokens");
+        !held)
+      return held;
+  return {};
+}
+
+/// The first step's tokens one by one, each in a step of its own.
+static Result<void> checkAlone(ModuleOp plan, WeightProvider &weights, const Slice &slice,
+                               const Matrix &some, const CheckOptions &options) {
+  auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options);
+  if (!machine)
+    return std::move(machine.error());
+  const Step &step = slice.steps.front();
+  for (size_t t = 0; t < step.ids.size(); ++t) {
+    auto found = (*machine)->step(
+        Step{{step.ids[t]}, {step.sequences[t]}, {step.positions[t]}, {0}}, Mode::Logits);
+    if (!found)
+      return std::move(found.error());
+    for (int64_t row = 0; row < some.rows; ++row)
+      if (step.logitsRows[size_t(row)] == int32_t(t))
+        if (auto held = holdRow(*found, 0, some.row(row), "a step of one token"); !held)
+          return held;
+  }
+  return {};
+}
+
+Result<void> machine::checkCases(ModuleOp plan, WeightProvider &weights, PlanEvidence &evidence,
+                                 const CheckOptions &options) {
+  const Slice slice = sliceOf(plan, options.seed);
+  auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options);
+  if (!machine)
+    return std::move(machine.error());
+  auto logits = logitsOf(**machine, slice);
+  if (!logits)
+    return std::move(logits.error());
+  evidence.launches = (*machine)->launches();
+  plan::EntryOp entry = programOf(plan).generateEntry();
+  evidence.modes = {plan::stringifyMode(Mode::Logits).str()};
+  std::vector<std::vector<Mode>> orders;
+  if (entry.hasMode(Mode::Drawn))
+    orders = {{Mode::Greedy, Mode::Drawn}, {Mode::Drawn, Mode::Greedy}};
+  else if (entry.hasMode(Mode::Greedy))
+    orders = {{Mode::Greedy, Mode::Greedy}};
+  for (const std::vector<Mode> &modes : orders) {
+    evidence.modes.push_back(plan::stringifyMode(modes.front()).str());
+    if (auto done = checkModes(plan, weights, slice, *logits, modes, options); !done)
+      return done;
+  }
+  if (!(*machine)->isOfGpu())
+    return {}; // CPUs have no launches that differ by counts
+  if (auto done = checkAlone(plan, weights, slice, logits->front(), options); !done)
+    return done;
+  if (auto done = checkMany(plan, weights, slice, logits->front(), Mode::Logits, options); !done)
+    return done;
+  return entry.hasMode(Mode::Greedy)
+             ? checkMany(plan, weights, slice, logits->front(), Mode::Greedy, options)
+             : Result<void>();
+}
+
+//===----------------------------------------------------------------------===//
+// Lowering
+//===----------------------------------------------------------------------===//
+
+static lm::LayersOp layersOf(ModuleOp module) {
+  lm::LayersOp found;
+  module.walk([&](lm::LayersOp op) { found = op; });
+  return found;
+}
+
+/// Whether a step takes its layer's symbols (of `ofModel`, by layer) in the places where the step of `known`'s layer takes
+/// that layer's; else which one does not.
+static std::optional<size_t> firstStranger(ArrayAttr own, ArrayAttr known, ArrayAttr layer,
+                                           ArrayAttr knownLayer) {
+  for (size_t i = 0; own && i < own.size(); ++i) {
+    bool fits = false;
+    for (size_t j = 0; j < layer.size() && j < knownLayer.size(); ++j)
+      fits |= known && i < known.size() && knownLayer[j] == known[i] && layer[j] == own[i];
+    if (!fits)
+      return i;
+  }
+  return std::nullopt;
+}
+
+/// Steps outside of the slice run no launch here. Each takes weights and states of its layer in the places where the step
+/// of its section that the slice has takes them.
+static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
+  lm::LayersOp op = layersOf(model);
+  llvm::DenseMap<Attribute, plan::StepOp> inSlice;
+  auto wrong = [](plan::StepOp step, const std::string &why) {
+    std::string what;
+    llvm::raw_string_ostream(what) << "the step of layer " << *step.getLayer() << " (@"
+                                   << step.getSection() << ") is not its layer's";
+    return Error{ExitCode::Internal, "E0887", what, why, ""};
+  };
+  for (plan::StepOp step : programOf(plan).generateEntry().getBody().getOps<plan::StepOp>()) {
+    if (!step.getLayer())
+      continue;
+    const auto layer = int64_t(*step.getLayer());
+    if (layer >= int64_t(op.getKinds().size()))
+      return wrong(step, "the model has " + std::to_string(op.getKinds().size()) + " layers");
+    plan::StepOp known = inSlice.try_emplace(step.getSectionAttr(), step).first->second;
+    const auto first = int64_t(*known.getLayer());
+    for (auto [word, own, others, lists] :
+         {std::tuple("weight", step.getWeightsAttr(), known.getWeightsAttr(), op.getWeights()),
+          std::tuple("state", step.getStatesAttr(), known.getStatesAttr(), op.getStates())})
+      if (std::optional<size_t> i = firstStranger(own, others, cast<ArrayAttr>(lists[layer]),
+                                                  cast<ArrayAttr>(lists[first]))) {
+        std::string why;
+        llvm::raw_string_ostream(why) << word << " " << *i << " is " << own[*i] << ", where layer "
+                                      << first << " takes " << others[*i];
+        return wrong(step, why);
+      }
+  }
+  return {};
+}
+
+/// The first layer of the slice with which the two differ: "layer 3 (@global)".
+static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider &weights,
+                                   Slice slice, const CheckOptions &options) {
+  const std::vector<int64_t> all = slice.layers;
+  for (size_t count = 1; count <= all.size(); ++count) {
+    slice.layers.assign(all.begin(), all.begin() + int64_t(count));
+    auto machine = machineFor(plan, weights, slice, /*rounds=*/false, options);
+    if (!machine)
+      return "";
+    auto found = logitsOf(**machine, slice),
+         expected = logitsOfModel(model, weights, slice, slice.layers);
+    if (!found || !expected ||
+        !(differenceOf(*expected, *found).size.maxRelative <= kLargestWiringError))
+      for (plan::StepOp step : programOf(plan).generateEntry().getBody().getOps<plan::StepOp>())
+        if (step.getLayer() && int64_t(*step.getLayer()) == all[count - 1])
+          return "layer " + std::to_string(all[count - 1]) + " (@" + step.getSection().str() +
+                 "), or the sections around it: ";
+  }
+  return "";
+}
+
+Result<void> machine::checkLowering(ModuleOp model, ModuleOp plan, WeightProvider &weights,
+                                    PlanEvidence &evidence, const CheckOptions &options) {
+  Slice slice = sliceOf(plan, options.seed);
+  for (auto [i, state] :
+       llvm::enumerate((*model.getOps<lm::ModelOp>().begin()).getBody().getOps<lm::StateOp>()))
+    slice.states[state.getSymName().str()] = int64_t(i);
+  if (auto done = checkSteps(model, plan); !done)
+    return done;
+  auto expected = logitsOfModel(model, weights, slice, slice.layers);
+  if (!expected)
+    return std::move(expected.error());
+  for (bool rounds : {false, true}) {
+    auto machine = machineFor(plan, weights, slice, rounds, options);
+    if (!machine)
+      return std::move(machine.error());
+    auto found = logitsOf(**machine, slice);
+    if (!found)
+      return std::move(found.error());
+    Difference difference = differenceOf(*expected, *found);
+    difference.size.layers = int64_t(slice.layers.size());
+    (rounds ? evidence.rounding : evidence.wiring) = difference.size;
+    if (!rounds && !(difference.size.maxRelative <= kLargestWiringError))
+      return Error{ExitCode::Internal, "E0883", "the plan computes something else than the model",
+                   firstWrongLayer(model, plan, weights, slice, options) + difference.where +
+                       " without rounding (relative " +
+                       std::to_string(difference.size.maxRelative) + ", allowed 0.0001)",
+                   ""};
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Planning
+//===----------------------------------------------------------------------===//
+
+Result<void> machine::checkPlanning(ModuleOp before, ModuleOp after, WeightProvider &weights,
+                                    const CheckOptions &options) {
+  const Slice slice = sliceOf(before, options.seed);
+  std::vector<Matrix> logits[2];
+  std::vector<Written> traces[2];
+  for (size_t i = 0; i < 2; ++i) {
+    auto machine = machineFor(i ? after : before, weights, slice, /*rounds=*/true, options);
+    if (!machine)
+      return std::move(machine.error());
+    auto found = logitsOf(**machine, slice);
+    if (!found)
+      return std::move(found.error());
+    logits[i] = std::move(*found);
+    traces[i] = (*machine)->trace();
+  }
+  for (size_t step = 0; step < slice.steps.size(); ++step)
+    for (size_t i = 0; i < logits[0][step].values.size(); ++i) {
+      const float a = logits[0][step].values[i], b = logits[1][step].values[i];
+      if (std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b))
+        continue;
+      auto [first, second] =
+          std::ranges::mismatch(traces[0], traces[1], [](const Written &x, const Written &y) {
+            return x.numbers == y.numbers;
+          });
+      return Error{ExitCode::Internal, "E0884", "planning changes what is computed",
+                   (second == traces[1].end()
+                        ? ""
+                        : second->launch + " is the first launch to write something else; ") +
+                       "logit " + std::to_string(int64_t(i) % logits[0][step].columns) +
+                       " of step " + std::to_string(step) + " is " + std::to_string(b) + " for " +
+                       std::to_string(a),
+                   ""};
+    }
+  return {};
+}

@@ -1,0 +1,145 @@
+//===- Launch.cpp - See Launch.h ------------------------------------------===//
+#include "compiler/reference/machine/Launch.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using kernel::RowKind;
+using kernel::RowsType;
+
+std::vector<Effect> machine::declaredEffects(kernel::FuncOp fn) {
+  std::vector<Effect> effects(fn.getNumArguments());
+  SmallVector<MemoryEffects::EffectInstance> all;
+  cast<MemoryEffectOpInterface>(fn.structuredOp()).getEffects(all);
+  for (const MemoryEffects::EffectInstance &one : all) {
+    Effect &effect = effects[cast<BlockArgument>(one.getValue()).getArgNumber()];
+    effect.reads |= isa<MemoryEffects::Read>(one.getEffect());
+    effect.writes |= isa<MemoryEffects::Write>(one.getEffect());
+  }
+  return effects;
+}
+
+bool Launch::declares(Value operand, bool reads, bool writes) {
+  const int64_t number = numberOf(operand);
+  const Effect &declared = effects[size_t(number)];
+  if ((!reads || declared.reads) && (!writes || declared.writes))
+    return true;
+  std::string why;
+  llvm::raw_string_ostream(why) << "operand " << number << ", " << op.getArgs()[number] << ": "
+                                << fn.structuredOp()->getName() << " declares "
+                                << (declared.reads    ? "reads alone"
+                                    : declared.writes ? "writes alone"
+                                                      : "nothing")
+                                << ", so barriers and packing do not count with it";
+  machine.findings.add("E0880",
+                       machine.timeline.current() +
+                           (writes && !declared.writes ? " writes" : " reads") +
+                           " what its op does not declare",
+                       why);
+  return false;
+}
+
+static int64_t bufferOf(Machine &machine, Attribute passed) {
+  return machine.memory->find(cast<plan::BufferRefAttr>(passed).getSymbol().getValue());
+}
+
+std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bool writes) {
+  declares(operand, reads, writes);
+  const int64_t buffer = bufferOf(machine, op.getArgs()[numberOf(operand)]),
+                size = cast<RowsType>(operand.getType()).rowBytes();
+  // A work item that does both reads first: nobody else is between.
+  std::byte *at = nullptr;
+  if (reads)
+    at = machine.memory->read(buffer, row * size, size, items);
+  if (writes)
+    at = machine.memory->write(buffer, row * size, size, items);
+  return at;
+}
+
+std::vector<float> Launch::read(Value operand, int64_t row, Items items) {
+  auto type = cast<RowsType>(operand.getType());
+  const std::byte *at = bytes(operand, row, items, /*reads=*/true, /*writes=*/false);
+  if (auto exact = machine.exact.find(at); type.getKind() != RowKind::F32 &&
+                                           exact != machine.exact.end() &&
+                                           int64_t(exact->second.size()) == type.getN())
+    return exact->second;
+  std::vector<float> values(static_cast<size_t>(type.getN()));
+  decodeRow(type, at, values);
+  return values;
+}
+
+void Launch::write(Value operand, int64_t row, std::span<const float> values, Items items) {
+  auto type = cast<RowsType>(operand.getType());
+  std::byte *at = bytes(operand, row, items, /*reads=*/false, /*writes=*/true);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i])) {
+      std::string why;
+      llvm::raw_string_ostream(why) << "value " << i << " of row " << row << " of "
+                                    << op.getArgs()[numberOf(operand)] << " is " << values[i];
+      machine.findings.add(
+          "E0457", machine.timeline.current() + " computes something that is no number", why);
+      return;
+    }
+  encodeRow(type, values, at);
+  uint64_t &hash = machine.trace.back().numbers;
+  for (float value : values)
+    hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3u;
+  if (!machine.options.rounds && type.getKind() != RowKind::F32)
+    machine.exact[at].assign(values.begin(), values.end());
+}
+
+void Launch::touchWorkspace(Value operand) {
+  declares(operand, /*reads=*/true, /*writes=*/true);
+  const int64_t buffer = bufferOf(machine, op.getArgs()[numberOf(operand)]),
+                size = cast<kernel::WorkspaceType>(operand.getType()).getBytes();
+  const std::byte *at = machine.memory->read(buffer, 0, size, Items::one(0));
+  machine.memory->write(buffer, 0, size, Items::one(0));
+  // What it holds is its kernels' matter, but that it begins with zeros is the plan's.
+  if (std::any_of(at, at + size, [](std::byte byte) { return byte != std::byte{0}; }))
+    machine.findings.add(
+        "E0888", machine.timeline.current() + " finds a workspace that is not zero",
+        "@" + machine.memory->buffer(buffer).name +
+            " is zero before the first step, if it is persistent and nobody else's");
+}
+
+lm::WeightOp Launch::weight(Value operand) const {
+  Attribute passed = op.getArgs()[numberOf(operand)];
+  if (auto layer = dyn_cast<plan::LayerWeightRefAttr>(passed))
+    return machine.weights.at(
+        cast<FlatSymbolRefAttr>((*planStep.getWeights())[layer.getIndex()]).getValue().str());
+  return machine.weights.at(cast<plan::WeightRefAttr>(passed).getSymbol().getValue().str());
+}
+
+Result<std::vector<float>> Launch::vector(Value operand) const {
+  lm::WeightOp own = weight(operand);
+  if (auto values = own.getValues())
+    return std::vector<float>(values->begin(), values->end());
+  std::vector<float> numbers(static_cast<size_t>(own.getType().rows()));
+  if (auto read = machine.provider.row(own, 0, numbers); !read)
+    return std::move(read.error());
+  return numbers;
+}
+
+Result<Matrix> Launch::multiply(const Matrix &x, Value operand) const {
+  return machine.provider.multiply(weight(operand), x);
+}
+
+int64_t Launch::state(Value operand, bool reads, bool writes) {
+  declares(operand, reads, writes);
+  const int64_t index = cast<plan::StateRefAttr>(op.getArgs()[numberOf(operand)]).getIndex();
+  return machine.options.states.at(
+      cast<FlatSymbolRefAttr>((*planStep.getStates())[index]).getValue().str());
+}
+
+Result<std::vector<float>> Launch::element(Value operand, int64_t row, Items items) {
+  if (isa<lm::WeightType>(operand.getType()))
+    return vector(operand);
+  return read(operand, row, items);
+}

@@ -1,0 +1,96 @@
+//===- Launch.h - One launch of the slow machine ----------------------------===//
+//
+// What the families of ops (MatmulLaunch.cpp and its neighbours) see of a launch: the rows of its operands, its weights,
+// the batch. Every access goes through here, where it is held against what the op declares.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/machine/RowForms.h"
+#include "compiler/reference/machine/SlowMachine.h"
+
+namespace ingot::reference::machine {
+
+/// What all launches of a program share.
+struct Machine {
+  Machine(plan::ProgramOp program, WeightProvider &provider, MachineOptions options)
+      : program(program), provider(provider), options(std::move(options)) {}
+
+  plan::ProgramOp program;
+  WeightProvider &provider;
+  MachineOptions options;
+  bool gpu = false;
+  Timeline timeline;
+  Findings findings;
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<PoolMemory> pools;
+  std::map<std::string, lm::WeightOp> weights; ///< of the plan, as ops of lm that stand nowhere
+  /// Without rounding: the numbers of rows that are not f32, by where the row lies.
+  std::map<const std::byte *, std::vector<float>> exact;
+  std::vector<Written> trace;
+};
+
+class Launch {
+public:
+  Launch(Machine &machine, plan::LaunchOp op, kernel::FuncOp fn, plan::StepOp planStep,
+         const Batch &batch, const std::vector<int32_t> &ids, plan::Mode mode)
+      : machine(machine), batch(batch), ids(ids), mode(mode), op(op), fn(fn), planStep(planStep),
+        effects(machine.options.effects(fn)) {}
+
+  /// Units of work: tokens, or logits rows.
+  int64_t units(bool perRow) const {
+    return int64_t(perRow ? batch.logitsRows.size() : batch.positions.size());
+  }
+  /// The numbers of a row of activations.
+  std::vector<float> read(mlir::Value operand, int64_t row, Items items);
+  void write(mlir::Value operand, int64_t row, std::span<const float> values, Items items);
+  /// The bytes of a row that holds no numbers, read and written as declared.
+  std::byte *bytes(mlir::Value operand, int64_t row, Items items, bool reads, bool writes);
+  /// All of a workspace, which kernels that share it keep in order themselves.
+  void touchWorkspace(mlir::Value operand);
+
+  lm::WeightOp weight(mlir::Value operand) const;
+  Result<std::vector<float>> vector(mlir::Value operand) const;
+  Result<Matrix> multiply(const Matrix &x, mlir::Value weight) const;
+  /// The number of the state that is passed.
+  int64_t state(mlir::Value operand, bool reads, bool writes);
+  /// An element operand of a region: a row, or a vector that all rows share.
+  Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items);
+
+  Machine &machine;
+  const Batch &batch;
+  const std::vector<int32_t> &ids;
+  const plan::Mode mode;
+
+private:
+  int64_t numberOf(mlir::Value operand) const {
+    return mlir::cast<mlir::BlockArgument>(operand).getArgNumber();
+  }
+  bool declares(mlir::Value operand, bool reads, bool writes);
+
+  mutable plan::LaunchOp op; // ops are handles: nothing of them is const
+  mutable kernel::FuncOp fn;
+  mutable plan::StepOp planStep;
+  std::vector<Effect> effects;
+};
+
+// The families. Each runs the structured op of a launch.
+Result<void> run(Launch &launch, kernel::MatmulOp op);
+Result<void> run(Launch &launch, kernel::RowwiseOp op);
+Result<void> run(Launch &launch, kernel::GatherOp op);
+Result<void> run(Launch &launch, kernel::Fp8RowsOp op);
+Result<void> run(Launch &launch, kernel::RopeTableOp op);
+Result<void> run(Launch &launch, kernel::RopeAppendOp op);
+Result<void> run(Launch &launch, kernel::AttentionOp op);
+Result<void> run(Launch &launch, kernel::CausalConvOp op);
+Result<void> run(Launch &launch, kernel::ArgmaxOp op);
+Result<void> run(Launch &launch, kernel::ArgmaxFinishOp op);
+Result<void> run(Launch &launch, kernel::DrawWeighOp op);
+Result<void> run(Launch &launch, kernel::DrawIdsOp op);
+
+/// Rotates the heads of a row by a row of the table: cosines, then sines.
+void rotate(std::span<float> row, int64_t headDim, std::span<const float> table,
+            lm::RopeStyle style);
+/// Raises the key of a row to the largest of its logits.
+void raiseKey(std::byte *key, std::span<const float> logits);
+
+} // namespace ingot::reference::machine

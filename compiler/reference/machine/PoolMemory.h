@@ -1,0 +1,55 @@
+//===- PoolMemory.h - What sequences keep, as the slow machine sees it ------===//
+//
+// All that the machine knows of states stands here: the pool of a state holds what KvState holds, rounded as the
+// pool's format says when it is written. Positions are observed as bytes of arenas are (Memory.h): who reads one that a
+// launch without a barrier in between writes is named, and so is who reads one that nobody has written.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Arithmetic.h"
+#include "compiler/reference/machine/Memory.h"
+
+namespace ingot::reference::machine {
+
+class PoolMemory {
+public:
+  /// Without `rounds`, pools keep f32 whatever their format is.
+  PoolMemory(bool rounds, Timeline &timeline, Findings &findings)
+      : rounds(rounds), timeline(timeline), findings(findings) {}
+
+  /// As KvState::pretendPast, in all pools.
+  void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
+
+  /// Writes one position of the state with that number; `item` is the launch's work item.
+  void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
+              std::span<const float> k, std::span<const float> v, int64_t item);
+  Matrix attend(int64_t slot, const Matrix &q, const Batch &batch,
+                const AttentionParameters &parameters);
+
+  /// The fixed state of a sequence behind the tokens before `position`, and the version that takes its place behind those
+  /// before `next`.
+  std::vector<float> version(int64_t slot, int64_t sequence, int64_t position, size_t size,
+                             int64_t item);
+  void leaveVersion(int64_t slot, int64_t sequence, int64_t next, std::vector<float> values,
+                    int64_t item);
+
+private:
+  std::vector<Unit> &unitsOf(int64_t slot, int64_t sequence, int64_t position);
+  KvState &stateOf(int64_t slot, KvFormat format);
+  void note(Unit &unit, bool writes, int64_t item, int64_t slot, int64_t sequence,
+            int64_t position);
+
+  struct Past {
+    int64_t length;
+    uint64_t seed;
+  };
+  bool rounds;
+  Timeline &timeline;
+  Findings &findings;
+  std::map<int64_t, KvState> states; ///< by slot
+  std::map<int64_t, Past> pasts;     ///< by sequence
+  std::map<std::pair<int64_t, int64_t>, std::vector<Unit>>
+      units; ///< by slot and sequence: of positions, or versions behind them
+};
+
+} // namespace ingot::reference::machine

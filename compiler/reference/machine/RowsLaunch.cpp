@@ -1,0 +1,72 @@
+//===- RowsLaunch.cpp - Row-wise kernels, the embedding, tables of angles ---===//
+#include "compiler/reference/machine/Launch.h"
+#include "compiler/reference/machine/Regions.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using kernel::RowsType;
+
+Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
+  const int64_t n = cast<RowsType>(op.getOutputs().front().getType()).getN();
+  for (int64_t unit = 0; unit < launch.units(op.isPerRow()); ++unit) {
+    const int64_t row = op.getGather() ? launch.batch.logitsRows[size_t(unit)] : unit;
+    std::vector<std::vector<float>> inputs;
+    for (Value operand : op.getInputs()) {
+      auto values = launch.element(operand, row, Items::one(unit));
+      if (!values)
+        return std::move(values.error());
+      inputs.push_back(std::move(*values));
+    }
+    auto results = evaluate(op.getBody(), std::move(inputs), n);
+    if (!results)
+      return std::move(results.error());
+    for (auto [output, values] : llvm::zip_equal(op.getOutputs(), *results))
+      launch.write(output, unit, values, Items::one(unit));
+  }
+  return {};
+}
+
+/// Steps of few tokens leave these rows out, and the norm that makes theirs as well.
+Result<void> machine::run(Launch &launch, kernel::Fp8RowsOp op) {
+  for (int64_t unit = 0; unit < launch.units(op.isPerRow()); ++unit)
+    launch.write(op.getOutput(), unit, launch.read(op.getX(), unit, Items::one(unit)),
+                 Items::one(unit));
+  return {};
+}
+
+Result<void> machine::run(Launch &launch, kernel::GatherOp op) {
+  const float scale = op.getScale().convertToFloat();
+  for (int64_t t = 0; t < launch.units(/*perRow=*/false); ++t) {
+    std::vector<float> row(size_t(op.getOutput().getType().getN()));
+    if (auto read =
+            launch.machine.provider.row(launch.weight(op.getWeight()), launch.ids[size_t(t)], row);
+        !read)
+      return read;
+    for (float &value : row)
+      value *= scale;
+    launch.write(op.getOutput(), t, row, Items::one(t));
+  }
+  return {};
+}
+
+Result<void> machine::run(Launch &launch, kernel::RopeTableOp op) {
+  auto frequencies = launch.vector(op.getFrequencies());
+  if (!frequencies)
+    return std::move(frequencies.error());
+  const size_t pairs = frequencies->size();
+  const float factor = op.getFactor().convertToFloat();
+  for (int64_t t = 0; t < launch.units(/*perRow=*/false); ++t) {
+    std::vector<float> row(2 * pairs);
+    for (size_t i = 0; i < pairs; ++i) {
+      const float angle = float(launch.batch.positions[size_t(t)]) * (*frequencies)[i];
+      row[i] = float(std::cos(double(angle))) * factor;
+      row[pairs + i] = float(std::sin(double(angle))) * factor;
+    }
+    launch.write(op.getOutput(), t, row, Items::one(t));
+  }
+  return {};
+}

@@ -1,0 +1,283 @@
+//===- SlowMachine.cpp - See SlowMachine.h --------------------------------===//
+#include "compiler/reference/machine/SlowMachine.h"
+
+#include "compiler/reference/machine/Launch.h"
+#include "compiler/reference/machine/Regions.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using kernel::RowKind;
+using kernel::RowsType;
+using plan::BufferClass;
+using plan::Mode;
+
+namespace {
+
+class PlanMachine : public SlowMachine {
+public:
+  PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvider &weights,
+              MachineOptions options);
+  ~PlanMachine() override;
+
+  void pretendPast(int64_t sequence, int64_t length, uint64_t seed) override {
+    machine.pools->pretendPast(sequence, length, seed);
+  }
+  Result<StepResult> step(const Step &step, Mode mode) override;
+  bool isOfGpu() const override { return machine.gpu; }
+  int64_t launches() const override { return int64_t(machine.trace.size()); }
+  const std::vector<Written> &trace() const override { return machine.trace; }
+
+private:
+  Result<void> runStep(plan::StepOp step, const Batch &batch, const std::vector<int32_t> &ids,
+                       Mode mode);
+  Result<void> runLaunch(plan::LaunchOp op, plan::StepOp step, const Batch &batch,
+                         const std::vector<int32_t> &ids, Mode mode);
+  bool isIdle(kernel::FuncOp fn, plan::LaunchOp op, const Batch &batch);
+  StepResult fetch(const Batch &batch, Mode mode);
+  void fetchBeside(const Matrix &logits);
+  std::vector<std::byte> fetchRow(plan::OutputOp output, int64_t row, int64_t bytes);
+  void leaveKeys(Mode mode);
+  bool runs(plan::StepOp step) const {
+    return machine.options.layers.empty() || !step.getLayer() ||
+           llvm::is_contained(machine.options.layers, int64_t(*step.getLayer()));
+  }
+
+  ModuleOp module;
+  plan::EntryOp entry;
+  llvm::DenseMap<Attribute, Operation *>
+      symbols; ///< kernels of the module, sections of the program
+  Machine machine;
+  std::vector<int64_t> zeros; ///< buffers of keys and sums, which are 0 between steps
+};
+
+} // namespace
+
+PlanMachine::PlanMachine(ModuleOp module, plan::ProgramOp program, WeightProvider &weights,
+                         MachineOptions options)
+    : module(module), entry(program.generateEntry()),
+      machine(program, weights, std::move(options)) {
+  OpBuilder b(program.getContext());
+  for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
+    machine.weights[weight.getSymName().str()] = lm::WeightOp::create(
+        b, weight.getLoc(), weight.getSymName(), weight.getType(), weight.getSourceAttr(),
+        weight.getStoredAttr(), weight.getValuesAttr());
+  machine.memory = std::make_unique<Memory>(program, machine.options.tokens, machine.options.rows,
+                                            machine.timeline, machine.findings);
+  machine.pools =
+      std::make_unique<PoolMemory>(machine.options.rounds, machine.timeline, machine.findings);
+  int64_t number = 0;
+  for (auto [name, known] : machine.options.states)
+    number = std::max(number, known + 1);
+  for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
+    if (machine.options.states.try_emplace(state.getSymName().str(), number).second)
+      ++number;
+  for (kernel::FuncOp fn : module.getOps<kernel::FuncOp>()) {
+    symbols[fn.getSymNameAttr()] = fn;
+    for (Type type : fn.getArgumentTypes())
+      if (auto rows = dyn_cast<RowsType>(type))
+        machine.gpu |= rows.getKind() == RowKind::BF16;
+  }
+  for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>())
+    symbols[section.getSymNameAttr()] = section;
+  llvm::DenseSet<int64_t> seen;
+  program.walk([&](plan::LaunchOp launch) {
+    auto fn = cast<kernel::FuncOp>(symbols.lookup(launch.getKernelAttr().getAttr()));
+    for (auto [type, passed] : llvm::zip_equal(fn.getArgumentTypes(), launch.getArgs())) {
+      auto rows = dyn_cast<RowsType>(type);
+      if (!rows || (rows.getKind() != RowKind::Key && rows.getKind() != RowKind::Bytes))
+        continue;
+      const int64_t buffer =
+          machine.memory->find(cast<plan::BufferRefAttr>(passed).getSymbol().getValue());
+      if (seen.insert(buffer).second)
+        zeros.push_back(buffer);
+    }
+  });
+}
+
+PlanMachine::~PlanMachine() {
+  for (auto &[name, weight] : machine.weights)
+    weight.erase();
+}
+
+Result<std::unique_ptr<SlowMachine>> SlowMachine::create(ModuleOp module, WeightProvider &weights,
+                                                         MachineOptions options) {
+  auto programs = module.getOps<plan::ProgramOp>();
+  if (!llvm::hasSingleElement(programs) || !(*programs.begin()).generateEntry())
+    return Error{ExitCode::Internal, "E0883", "the module does not hold one program with an entry",
+                 "it holds " + std::to_string(llvm::range_size(programs)) + " plan.program",
+                 "give the slow machine a lowered program"};
+  return std::unique_ptr<SlowMachine>(
+      new PlanMachine(module, *programs.begin(), weights, std::move(options)));
+}
+
+/// Launches that leave their work to others; fp8 rows are left out where the rows are that they are made of.
+bool PlanMachine::isIdle(kernel::FuncOp fn, plan::LaunchOp op, const Batch &batch) {
+  kernel::LaunchInterface launch = fn.launch();
+  const auto units = int64_t(launch.isPerRow() ? batch.logitsRows.size() : batch.positions.size());
+  if (auto fp8 = dyn_cast<kernel::Fp8RowsOp>(fn.structuredOp())) {
+    Attribute x = op.getArgs()[cast<BlockArgument>(fp8.getX()).getArgNumber()];
+    return !machine.memory->isWritten(
+        machine.memory->find(cast<plan::BufferRefAttr>(x).getSymbol().getValue()));
+  }
+  return units <= launch.idleUpTo();
+}
+
+Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const Batch &batch,
+                                    const std::vector<int32_t> &ids, Mode mode) {
+  auto fn = cast<kernel::FuncOp>(symbols.lookup(op.getKernelAttr().getAttr()));
+  if (isIdle(fn, op, batch))
+    return {};
+  std::string name = "@" + op.getKernel().str();
+  if (step.getLayer())
+    name += " of layer " + std::to_string(*step.getLayer());
+  machine.timeline.begin(name);
+  machine.trace.push_back({name, 0});
+  Launch launch(machine, op, fn, step, batch, ids, mode);
+  LaunchObserver *observer = machine.options.observer;
+  if (observer)
+    observer->before(op, step, batch, mode, *machine.memory);
+  auto done =
+      llvm::TypeSwitch<Operation *, Result<void>>(fn.structuredOp())
+          .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
+                kernel::RopeTableOp, kernel::RopeAppendOp, kernel::AttentionOp,
+                kernel::CausalConvOp, kernel::ArgmaxOp, kernel::ArgmaxFinishOp, kernel::DrawWeighOp,
+                kernel::DrawIdsOp>([&](auto known) { return run(launch, known); })
+          .Default([](Operation *other) { return notInterpreted(other); });
+  if (observer && done)
+    observer->behind(op, step, batch, mode, *machine.memory);
+  return done;
+}
+
+Result<void> PlanMachine::runStep(plan::StepOp step, const Batch &batch,
+                                  const std::vector<int32_t> &ids, Mode mode) {
+  auto section = cast<plan::SectionOp>(symbols.lookup(step.getSectionAttr().getAttr()));
+  for (plan::LaunchOp op : section.launchesIn(mode).getOps<plan::LaunchOp>()) {
+    if (auto done = runLaunch(op, step, batch, ids, mode); !done)
+      return done;
+    if (machine.findings.first())
+      return *machine.findings.first();
+    if (!op.getNoBarrier())
+      machine.timeline.barrier();
+  }
+  return {};
+}
+
+std::vector<std::byte> PlanMachine::fetchRow(plan::OutputOp output, int64_t row, int64_t bytes) {
+  const std::byte *at = machine.memory->read(machine.memory->find(output.getBuffer()), row * bytes,
+                                             bytes, Items::one(0));
+  return {at, at + bytes};
+}
+
+StepResult PlanMachine::fetch(const Batch &batch, Mode mode) {
+  StepResult result;
+  const auto rows = int64_t(batch.logitsRows.size());
+  if (mode == Mode::Logits) {
+    auto type =
+        RowsType::get(module.getContext(), int64_t(machine.program.getVocab()), RowKind::F32);
+    result.logits = Matrix(rows, type.getN());
+    for (int64_t r = 0; r < rows; ++r)
+      decodeRow(type, fetchRow(entry.outputOf(plan::OutputRole::Logits), r, type.rowBytes()).data(),
+                result.logits.row(r));
+    fetchBeside(result.logits);
+    return result;
+  }
+  plan::OutputOp ids = entry.outputOf(plan::OutputRole::Ids),
+                 keys = entry.outputOf(plan::OutputRole::Keys);
+  for (int64_t r = 0; r < rows; ++r) {
+    int32_t id;
+    uint64_t key;
+    if (ids)
+      std::memcpy(&id, fetchRow(ids, r, sizeof id).data(), sizeof id);
+    else
+      std::memcpy(&key, fetchRow(keys, r, sizeof key).data(), sizeof key), id = idOf(key);
+    result.ids.push_back(id);
+  }
+  return result;
+}
+
+/// What else a step leaves with its logits.
+void PlanMachine::fetchBeside(const Matrix &logits) {
+  auto typeOf = [&](int64_t n, RowKind kind) {
+    return RowsType::get(module.getContext(), n, kind);
+  };
+  if (plan::OutputOp hidden = entry.outputOf(plan::OutputRole::Hidden)) {
+    RowsType type =
+        typeOf(int64_t(machine.program.getHidden()),
+               hidden.getEncoding() == plan::Encoding::Q8x2 ? RowKind::Q8x2 : RowKind::F32);
+    for (int64_t r = 0; r < logits.rows; ++r)
+      (void)fetchRow(hidden, r, type.rowBytes());
+  }
+  plan::OutputOp output = entry.outputOf(plan::OutputRole::Maxima);
+  if (!output)
+    return;
+  RowsType type = typeOf((logits.columns + kPanelRows - 1) / kPanelRows, RowKind::F32);
+  std::vector<float> maxima(size_t(type.getN()));
+  for (int64_t r = 0; r < logits.rows; ++r) {
+    decodeRow(type, fetchRow(output, r, type.rowBytes()).data(), maxima);
+    for (int64_t panel = 0; panel < type.getN(); ++panel) {
+      auto values =
+          logits.row(r).subspan(size_t(panel * kPanelRows),
+                                size_t(std::min(kPanelRows, logits.columns - panel * kPanelRows)));
+      if (maxima[size_t(panel)] != *std::ranges::max_element(values))
+        machine.findings.add("E0885", "a step leaves maxima of other logits",
+                             "row " + std::to_string(r) + ", panel " + std::to_string(panel));
+    }
+  }
+}
+
+/// Behind a step keys and sums are 0: a GPU's launches leave them so, but after steps that left logits; then,
+/// and on CPUs, it is the host that clears the keys (Executor.cpp of both).
+void PlanMachine::leaveKeys(Mode mode) {
+  for (int64_t buffer : zeros) {
+    const Memory::Buffer &own = machine.memory->buffer(buffer);
+    const std::byte *at = machine.memory->peek(buffer, 0);
+    if (!machine.gpu || mode == Mode::Logits) {
+      if (own.persistent)
+        machine.memory->clear(buffer);
+      continue;
+    }
+    if (std::any_of(at, at + own.bytes, [](std::byte byte) { return byte != std::byte{0}; }))
+      machine.findings.add(
+          "E0888", "@" + own.name + " is not 0 behind a step in mode " + stringifyMode(mode).str(),
+          "the next step's launches raise and add to what is there");
+  }
+}
+
+Result<StepResult> PlanMachine::step(const Step &step, Mode mode) {
+  Batch batch{step.sequences, step.positions, step.logitsRows};
+  if (batch.sequences.empty())
+    batch.sequences.assign(step.ids.size(), 0);
+  if (batch.positions.empty()) {
+    batch.positions.resize(step.ids.size());
+    std::iota(batch.positions.begin(), batch.positions.end(), 0);
+  }
+  if (batch.logitsRows.empty()) {
+    batch.logitsRows.resize(step.ids.size());
+    std::iota(batch.logitsRows.begin(), batch.logitsRows.end(), 0);
+  }
+  assert(int64_t(step.ids.size()) <= machine.options.tokens &&
+         int64_t(batch.logitsRows.size()) <= machine.options.rows);
+  machine.memory->beginStep();
+  machine.exact.clear();
+  machine.timeline.barrier();
+  for (plan::StepOp one : entry.getBody().getOps<plan::StepOp>())
+    if (runs(one))
+      if (auto done = runStep(one, batch, step.ids, mode); !done)
+        return std::move(done.error());
+  machine.timeline.begin("the host");
+  StepResult result = fetch(batch, mode);
+  machine.timeline.barrier();
+  leaveKeys(mode);
+  if (machine.findings.first())
+    return *machine.findings.first();
+  return result;
+}

@@ -1,0 +1,48 @@
+//===- EffectsTest.cpp - Ops that declare other effects than they have ------===//
+#include "LoweredModel.h"
+
+#include "compiler/reference/machine/CheckPlan.h"
+
+using namespace ingot;
+using namespace ingot::reference;
+using namespace ingot::reference::machine;
+using tests::LoweredModel;
+
+/// What the checks say if ops of that name declare of that operand what `lie` makes of it.
+static std::string findWith(const std::string &op, size_t operand, Effect lie) {
+  LoweredModel model("ingot-lower");
+  SeededWeights weights;
+  PlanEvidence evidence;
+  CheckOptions options;
+  options.effects = [&](kernel::FuncOp fn) {
+    std::vector<Effect> effects = declaredEffects(fn);
+    if (fn.structuredOp()->getName().stripDialect() == op)
+      effects[operand] = lie;
+    return effects;
+  };
+  auto done = checkCases(model.get(), weights, evidence, options);
+  return done ? "" : done.error().format();
+}
+
+TEST(Effects, AsDeclaredNothingIsFound) { EXPECT_EQ(findWith("nothing", 0, {}), ""); }
+
+// A row that is rotated in place, said to be read alone: nothing would wait for it.
+TEST(Effects, ReadInsteadOfReadAndWrite) {
+  const std::string found = findWith("rope_append", 0, {true, false});
+  EXPECT_NE(
+      found.find("error[E0880]: @rope_append_0 of layer 0 writes what its op does not declare"),
+      std::string::npos)
+      << found;
+  EXPECT_NE(
+      found.find("operand 0, #plan.buffer<@projections>: kernel.rope_append declares reads alone"),
+      std::string::npos)
+      << found;
+}
+TEST(Effects, WriteInsteadOfReadAndWrite) {
+  EXPECT_NE(findWith("rope_append", 0, {false, true}).find("reads what its op does not declare"),
+            std::string::npos);
+}
+TEST(Effects, PoolsHaveEffectsToo) {
+  EXPECT_NE(findWith("attention", 1, {false, true}).find("error[E0880]"), std::string::npos);
+  EXPECT_NE(findWith("rope_append", 4, {true, false}).find("error[E0880]"), std::string::npos);
+}

@@ -1,0 +1,40 @@
+//===- LoweredModel.h - The plan of a small model ---------------------------===//
+#pragma once
+
+#include "passes/Passes.h"
+#include "tests/SourceDir.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "gtest/gtest.h"
+
+#include <string>
+
+namespace ingot::tests {
+
+/// The model of tests/passes/slow_machine, lowered.
+class LoweredModel {
+public:
+  explicit LoweredModel(const std::string &lowering) {
+    static const bool registered = (registerPassesAndPipelines(), true);
+    (void)registered;
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    module = mlir::parseSourceFile<mlir::ModuleOp>(
+        test::sourceDir() + "/tests/passes/slow_machine/Inputs/model.mlir", &context);
+    mlir::PassManager pm(&context);
+    EXPECT_TRUE(module && succeeded(mlir::parsePassPipeline("ingot-fuse," + lowering, pm)) &&
+                succeeded(pm.run(*module)));
+  }
+  mlir::ModuleOp get() { return *module; }
+  plan::ProgramOp program() { return *module->getOps<plan::ProgramOp>().begin(); }
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+} // namespace ingot::tests

@@ -1,0 +1,35 @@
+// GPUs: launches that differ by counts and by modes.
+// DEFINE: %{model} = %S/Inputs/model.mlir
+// DEFINE: %{lower} = ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=bf16},kernel-norm-prologues,kernel-append-epilogues,kernel-fold-argmax,plan-add-workspaces,plan-find-ids,plan.program(plan-elide-barriers,plan-pack-buffers))'
+// DEFINE: %{check} = not ingot-opt --slow-check=against=%{model} -o /dev/null
+
+// The plan as it is: steps of 1, 3, 6 and 40 tokens, in all modes.
+// RUN: %{lower} | ingot-opt --slow-check=against=%{model} -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
+// RIGHT: remark: computes the same: {{[0-9]+}} launches in modes logits, greedy, drawn
+
+// 9. A case that gives other ids: nobody raises the keys of three rows.
+// RUN: %{lower} | sed 's/keys_up_to = 32/keys_up_to = 2/' | %{check} 2>&1 | FileCheck %s --check-prefix=IDS
+// IDS: error[E0885]: steps of mode greedy give other ids than their logits
+// IDS: row 0 of step 0: id 0 for
+
+// 10. A workspace that is not zero: nobody keeps it from step to step.
+// RUN: %{lower} | sed 's/\(@workspace fixed [0-9]* at 0\) persistent/\1/' | %{check} 2>&1 | FileCheck %s --check-prefix=WORKSPACE
+// WORKSPACE: error[E0882]: @attention_0 of layer 0 reads what nobody has written
+// WORKSPACE: @workspace, byte 0
+
+// 11. Few tokens: the norm that a projection computes itself has the weight of another norm.
+// RUN: %{lower} | sed '/launch @gate_up_0/s/#plan.layer_weight<6>/#plan.layer_weight<0>/' | %{check} 2>&1 | FileCheck %s --check-prefix=MANY
+// MANY: error[E0885]: a step of one token gives a row other bits than a step of some
+// MANY: row 0: logit 0 is
+
+// Keys that are left as they are behind a step.
+// RUN: %{lower} | sed '/mode = drawn/,/plan.case {/s/plan.launch @draw_ids .*/plan.launch @argmax_finish [#plan.buffer<@greedy_keys>, #plan.buffer<@greedy_ids>]/' | %{check} 2>&1 | FileCheck %s --check-prefix=SUMS
+// SUMS: error[E0888]: @draw_sums is not 0 behind a step in mode drawn
+
+// Sums that nobody weighed.
+// RUN: %{lower} | sed '/launch @draw_weigh/d' | %{check} 2>&1 | FileCheck %s --check-prefix=WEIGH
+// WEIGH: error[E0885]: @draw_ids draws from sums of other logits
+
+// The rotation that few tokens do in the projection, in the other style.
+// RUN: %{lower} | sed '/append %arg/s/rope_style<half>/rope_style<interleaved>/' | %{check} 2>&1 | FileCheck %s --check-prefix=STYLE
+// STYLE: error[E08
