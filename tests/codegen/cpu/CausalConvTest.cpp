@@ -1,6 +1,6 @@
 //===- CausalConvTest.cpp - Convolutions against scalar C++, bit for bit ----===//
-#include "ConvReference.h"
 #include "PanelReference.h"
+#include "tests/codegen/ConvReference.h"
 
 using namespace ingot;
 using namespace ingot::cpu;
