@@ -4,8 +4,8 @@
 //   quantize/   numeric formats of weights
 //   (extend)    patterns of the user's: compiler/extend, tests/passes/extend
 //   fusion/     which ops one launch computes (named patterns, then the grouper)
-//   lowering/   lm -> kernel + plan, and what GPU kernels of few tokens take over from others
-//   planning/   buffers, barriers, traffic
+//   lowering/   lm -> kernel + plan, and cases where kernels take over what others do
+//   planning/   cases, buffers, barriers, traffic
 //
 // One pass is one .cpp file and one test tests/passes/<room>/<name>.mlir.
 //===----------------------------------------------------------------------===//
@@ -102,30 +102,36 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
-  let summary = "GPUs: in steps of few tokens the projection of q, k and v rotates and appends";
-  let description = [{
-    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection becomes idle in steps of at most 8
-    tokens: the projection gets the pool and the table as operands, writes q rotated, and puts k and v into the pool. Rows of k and
-    v that somebody else reads rule it out, and rotations whose pairs lie in two blocks.
-  }];
-}
 def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "the projection that makes the logits finds the largest of each row";
   let description = [{
     The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its blocks raise to
-    the largest value and its index where a step has few rows: an output of the entry, whose steps may be greedy. With `maxima`
-    it gets another, of the largest of each 32 values, which tell a sampler where to look (CPUs).
+    the largest value and its index: an output of the entry, whose steps may be greedy. On GPUs that is a case of few rows. With
+    `maxima` (CPUs) it is the case of greedy steps, where it writes no logits; in others it leaves the largest of each 32
+    values beside them, which tell a sampler where to look.
   }];
   let options = [Option<"rows", "rows", "int64_t", /*default=*/"32", "most rows of such a step; decode variants of every projection on a GPU go so far">,
-                 Option<"maxima", "maxima", "bool", /*default=*/"false", "the largest of each 32 logits as well">];
+                 Option<"maxima", "maxima", "bool", /*default=*/"false", "for CPUs: keys alone, or logits with the largest of each 32">];
+}
+def Fp8CasesPass : Pass<"kernel-fp8-cases", "::mlir::ModuleOp"> {
+  let summary = "GPUs: fp8 rows, and projections of them, in steps of many tokens alone";
+  let options = [Option<"few", "few", "int64_t", /*default=*/"64", "tokens (or rows) up to which no code multiplies in fp8">];
+}
+def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
+  let summary = "GPUs: in steps of few tokens the projection of q, k and v rotates and appends";
+  let description = [{
+    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection is left out of steps of at most 8
+    tokens: there a copy of the projection gets the pool and the table as operands, writes q rotated, and puts k and v into the
+    pool. Rows of k and v that somebody else reads rule it out, and rotations whose pairs lie in two blocks.
+  }];
 }
 def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens projections compute the norm before them themselves";
   let description = [{
-    A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, becomes idle in
-    steps of few tokens: those projections get its inputs as operands and its region as their prologue. `few` is 1, 2, 4 or 8:
-    where reading the inputs stays under half of what a block reads of its weight, and the rows fit 16 KB of shared memory.
+    A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, is left out of
+    steps of few tokens: there copies of those projections get its inputs as operands and its region as their prologue, instead of
+    x. `few` is 1, 2, 4 or 8: where reading the inputs stays under half of what a block reads of its weight, and the rows fit
+    16 KB of shared memory. It runs last: whatever other cases a projection has are within.
   }];
 }
 
@@ -144,16 +150,26 @@ def AddWorkspacesPass : Pass<"plan-add-workspaces", "::mlir::ModuleOp"> {
 def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
   let summary = "GPUs: a section behind the logits that finds or draws the ids of their rows";
   let description = [{
-    The section `ids` has a case for steps that want the largest logit's id, one for steps that draw, and an empty one. The
+    The section `ids` has launches for steps that want the largest logit's id, and others for steps that draw. The
     entry gets a step of it, the output `ids`, and the modes greedy and drawn.
   }];
   let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose kernels draw (passes/Target.h)">];
 }
+def ExpandCasesPass : Pass<"plan-expand-cases", "::mlir::ModuleOp"> {
+  let summary = "give each section straight lists of launches: a case for each that can occur";
+  let description = [{
+    Nested `plan.when` become `plan.case`: conditions of a case all hold, cases are tried in order, the last has none; cases of
+    the same launches are one. Kernels that run in steps of some counts alone are told which (`counts`); those that nobody
+    launches go.
+  }];
+}
 def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
   let summary = "give every buffer an offset in the arena of its class";
   let description = [{
-    Interval packing per section: buffers sorted by size take the lowest offset that no live buffer overlaps. Cases never
-    run together, as sections do not. Persistent buffers live for the whole step, outputs from where they are written to its end. Reports the peak and its lower bound (the largest sum of live bytes).
+    Interval packing per case: buffers sorted by size take the lowest offset that no buffer has that lives with them in some
+    case. Cases never run together, as sections do not. Persistent buffers live for the whole step, outputs from where they are
+    written to its end. What a case reads it has written itself, or all cases of a section before it have; else the buffer must
+    be persistent. Reports the peak and its lower bound (the largest sum of live bytes).
   }];
 }
 def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> {
@@ -165,7 +181,8 @@ def CountTrafficPass : Pass<"plan-count-traffic", "::ingot::plan::ProgramOp"> {
   let description = [{
     Every launch touches each operand once: weights whole, rows of activations once per token or logits row. `bytes_per_step`
     holds the bytes of a step, per token and per logits row. What attention reads of the KV pool is not among them: it
-    grows with the positions before, whatever is fused. Of the cases of a section that of the mode logits counts.
+    grows with the positions before, whatever is fused. Of the cases of a section that of many tokens in the mode logits counts;
+    `decode_launches` are those of one token.
   }];
 }
 

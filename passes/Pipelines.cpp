@@ -25,9 +25,9 @@ void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &option
 }
 
 static constexpr llvm::StringLiteral kOptionalPasses[] = {
-    "lm-fuse-gate-up",         "lm-fuse-projections",  "lm-fuse-residual",
-    "lm-fuse-norms",           "lm-group-elementwise", "kernel-norm-prologues",
-    "kernel-append-epilogues", "kernel-fold-argmax"};
+    "lm-fuse-gate-up",  "lm-fuse-projections",     "lm-fuse-residual",
+    "lm-fuse-norms",    "lm-group-elementwise",    "kernel-fold-argmax",
+    "kernel-fp8-cases", "kernel-append-epilogues", "kernel-norm-prologues"};
 
 ArrayRef<llvm::StringLiteral> ingot::optionalPasses() { return kOptionalPasses; }
 
@@ -71,6 +71,8 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
 void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &options) {
   // Memory and launches that the device's kernels need beside the model's.
   targetOf(options).addPlanningPasses(addUnlessDisabled(pm, options));
+  // All that follows sees straight lists of launches.
+  pm.addPass(createExpandCasesPass());
   OpPassManager &program = pm.nest<plan::ProgramOp>();
   // Launches that do not depend on each other need no barrier between them.
   program.addPass(createElideBarriersPass());

@@ -7,7 +7,7 @@
 //           main loop over K                  of a pair twice: the gate's sums wait in scratch
 //           epilogue on registers
 //
-// In a greedy step the head's main loop takes one plane of two first (MatmulScreen.h).
+// A head that writes keys alone takes one plane of two first (MatmulScreen.h).
 // Work items are panels. With one token it is a matrix-vector product at the speed of
 // memory; with many, a matrix product at the speed of the dot instruction.
 //===----------------------------------------------------------------------===//
@@ -83,8 +83,8 @@ struct Segment {
   PanelLayout layout;
   SmallVector<Value, 2> weights;           ///< base addresses
   SmallVector<std::pair<Value, bool>> aux; ///< base addresses; is it rows?
-  Value y;
-  RowsType type;
+  Value y;                                 ///< null: keys alone
+  RowsType type;                           ///< of y, or as if there were one
   Region *epilogue;
   Value firstItem, endItem; ///< this call's items of the segment
   int64_t firstPanel;
@@ -97,6 +97,8 @@ public:
         xType(op.getX().getType()) {}
 
   LogicalResult emit() {
+    if (op.getKv() || !op.getX() || (op.getKeys() && !op.getOutputs().empty()))
+      return op.emitOpError("expects x, and rows or keys, on CPUs");
     if (failed(collectSegments()))
       return failure();
     Value total = k.extent(op.getExtent()), x = k.operand(op.getX());
@@ -111,7 +113,7 @@ public:
     if (PlaneScreen::applies(op)) {
       Value behind = k.at(k.at(gateSums, gateBytes(op, k.isa)), MatmulKeys::scratchBytes(op));
       screen.emplace(k, segments.front().layout, behind);
-      k.when(keys->wanted(), [&] { screen->start(x, total); });
+      screen->start(x, total);
     }
     if (op.getMaxima())
       maxima.emplace(k, k.operand(op.getMaxima()), segments.front().type.getN());
@@ -139,7 +141,7 @@ private:
   LogicalResult collectSegments() {
     auto aux = op.getAux().begin();
     int64_t panels = 0;
-    for (auto [s, y] : llvm::enumerate(op.getOutputs())) {
+    for (int64_t s = 0; s < op.segments(); ++s) {
       Segment segment;
       auto weights = op.getWeights().slice(s * (pair ? 2 : 1), pair ? 2 : 1);
       auto weight = cast<lm::WeightType>(weights.front().getType());
@@ -151,8 +153,11 @@ private:
         segment.weights.push_back(k.operand(w));
       for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux)
         segment.aux.emplace_back(k.operand(*aux), isa<RowsType>((*aux).getType()));
-      segment.y = k.operand(y);
-      segment.type = cast<RowsType>(y.getType());
+      segment.type = RowsType::get(op.getContext(), op.segmentRows(s), RowKind::F32);
+      if (!op.getOutputs().empty()) {
+        segment.y = k.operand(op.getOutputs()[s]);
+        segment.type = cast<RowsType>(op.getOutputs()[s].getType());
+      }
       segment.epilogue = &op.getEpilogues()[s];
       segment.firstPanel = panels;
       panels += segment.layout.panels;
@@ -171,7 +176,7 @@ private:
       Value steps = arith::DivUIOp::create(k.b, k.sub(k.add(missing, k.step), 1), k.step);
       segment.firstItem = k.add(k.begin, k.mul(steps, k.step));
     }
-    segment.endItem = op.getOutputs().size() == 1 ? k.end : k.minSigned(k.end, k.word(endPanel));
+    segment.endItem = op.segments() == 1 ? k.end : k.minSigned(k.end, k.word(endPanel));
   }
 
   LogicalResult emitPanel(const Segment &segment, Value panel, Value first, Value end, Value x,
@@ -240,7 +245,7 @@ private:
       return finish(tile, first);
     LogicalResult result = success();
     k.choose(
-        screen->asked(keys->wanted()),
+        screen->asked(),
         [&] {
           screen->forSurvivors(tile, first,
                                [&](Tile &one, Value row) { result = finish(one, row); });
@@ -272,24 +277,15 @@ private:
       }
       if (quantise)
         continue;
-      auto store = [&] {
-        storeValues(segment, values[t], tile.vectors, panel, first, t);
-        if (maxima)
-          maxima->store(values[t], tile.vectors, panel, k.add(first, t));
-      };
-      if (keys)
-        k.choose(
-            keys->wanted(),
-            [&] {
-              Value row = k.add(first, t),
-                    largest = keys->fold(values[t], tile.vectors, panel, row);
-              if (screen)
-                screen->raise(largest, row);
-              return NoValues();
-            },
-            [&] { return store(), NoValues(); });
-      else
-        store();
+      if (keys) {
+        Value row = k.add(first, t), largest = keys->fold(values[t], tile.vectors, panel, row);
+        if (screen)
+          screen->raise(largest, row);
+        continue;
+      }
+      storeValues(segment, values[t], tile.vectors, panel, first, t);
+      if (maxima)
+        maxima->store(values[t], tile.vectors, panel, k.add(first, t));
     }
     if (quantise)
       storeQuantised(segment, values, panel, first);

@@ -34,23 +34,15 @@ int64_t MatmulKeys::scratchBytes(kernel::MatmulOp op) {
   return op.getKeys() ? kGreedyRows * kBytesOfRow : 0;
 }
 
-MatmulKeys::MatmulKeys(KernelBuilder &k, Value keys, Value scratch, int64_t n)
-    : k(k), keys(keys), scratch(scratch), n(n) {
-  Value flag = k.batchWord(offsetof(BatchView, greedy));
-  greedy = arith::CmpIOp::create(k.b, arith::CmpIPredicate::ne, flag, k.word(0));
-}
-
 Value MatmulKeys::bestAt(Value row) { return k.at(scratch, k.mul(row, kBytesOfRow)); }
 Value MatmulKeys::panelAt(Value row) { return k.at(bestAt(row), kPanelRows * 4); }
 
 void MatmulKeys::start(Value rows) {
-  k.when(greedy, [&] {
-    k.loop(k.word(0), rows, k.word(1), [&](Value row) {
-      for (int64_t lane = 0; lane < kPanelRows; lane += k.lanes) {
-        k.store(k.splatInt(k.i32s, kNothing), k.at(bestAt(row), lane * 4), 4 * k.lanes);
-        k.store(k.splatInt(k.i32s, 0), k.at(panelAt(row), lane * 4), 4 * k.lanes);
-      }
-    });
+  k.loop(k.word(0), rows, k.word(1), [&](Value row) {
+    for (int64_t lane = 0; lane < kPanelRows; lane += k.lanes) {
+      k.store(k.splatInt(k.i32s, kNothing), k.at(bestAt(row), lane * 4), 4 * k.lanes);
+      k.store(k.splatInt(k.i32s, 0), k.at(panelAt(row), lane * 4), 4 * k.lanes);
+    }
   });
 }
 
@@ -80,25 +72,21 @@ Value MatmulKeys::fold(ArrayRef<Value> values, ArrayRef<TileRows> places, Value 
 }
 
 void MatmulKeys::finish(Value rows) {
-  k.when(greedy, [&] {
-    k.loop(k.word(0), rows, k.word(1), [&](Value row) {
-      auto field = [&](Value from, Value lane) {
-        return k.load(k.i32, k.at(from, k.mul(lane, 4)));
-      };
-      Value best = bestAt(row), panels = panelAt(row);
-      auto key =
-          k.loop(k.word(0), k.word(kPanelRows), k.word(1), {k.word(0)},
-                 [&](Value lane, ValueRange carried) -> KernelBuilder::Values {
-                   Value value =
-                       arith::XOrIOp::create(k.b, field(best, lane), k.integer(k.i32, kNothing));
-                   Value id = k.add(k.mul(k.widen(field(panels, lane), k.i64), kPanelRows), lane);
-                   Value low = k.sub(k.word(0xffffffff), id); // ~id
-                   Value made = k.add(k.shiftLeft(k.widenUnsigned(value, k.i64), 32), low);
-                   return {arith::MaxUIOp::create(k.b, made, carried.front())};
-                 });
-      LLVM::AtomicRMWOp::create(k.b, LLVM::AtomicBinOp::umax, k.at(keys, k.mul(row, 8)),
-                                key.front(), LLVM::AtomicOrdering::monotonic, StringRef(), 8);
-    });
+  k.loop(k.word(0), rows, k.word(1), [&](Value row) {
+    auto field = [&](Value from, Value lane) { return k.load(k.i32, k.at(from, k.mul(lane, 4))); };
+    Value best = bestAt(row), panels = panelAt(row);
+    auto key =
+        k.loop(k.word(0), k.word(kPanelRows), k.word(1), {k.word(0)},
+               [&](Value lane, ValueRange carried) -> KernelBuilder::Values {
+                 Value value =
+                     arith::XOrIOp::create(k.b, field(best, lane), k.integer(k.i32, kNothing));
+                 Value id = k.add(k.mul(k.widen(field(panels, lane), k.i64), kPanelRows), lane);
+                 Value low = k.sub(k.word(0xffffffff), id); // ~id
+                 Value made = k.add(k.shiftLeft(k.widenUnsigned(value, k.i64), 32), low);
+                 return {arith::MaxUIOp::create(k.b, made, carried.front())};
+               });
+    LLVM::AtomicRMWOp::create(k.b, LLVM::AtomicBinOp::umax, k.at(keys, k.mul(row, 8)), key.front(),
+                              LLVM::AtomicOrdering::monotonic, StringRef(), 8);
   });
 }
 

@@ -1,6 +1,6 @@
 //===- MatmulKeys.h - The head finds the largest logits -------------------===//
 //
-// In a greedy step (BatchView::greedy) nobody wants the logits: a projection with keys keeps, of
+// In a greedy step nobody wants the logits: a projection with keys (and no output) keeps, of
 // each row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
 //
 //   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers
@@ -31,10 +31,9 @@ public:
   static int64_t scratchBytes(kernel::MatmulOp op);
 
   /// `scratch`: those bytes, aligned to 64. `n`: logits of a row.
-  MatmulKeys(KernelBuilder &k, Value keys, Value scratch, int64_t n);
+  MatmulKeys(KernelBuilder &k, Value keys, Value scratch, int64_t n)
+      : k(k), keys(keys), scratch(scratch), n(n) {}
 
-  /// i1: is it a greedy step?
-  Value wanted() const { return greedy; }
   /// Before the first panel, for `rows` rows.
   void start(Value rows);
   /// `values`: of one row of the batch, those that `places` say of a panel. Returns the largest of
@@ -49,7 +48,7 @@ private:
   Value ordered(Value v);
 
   KernelBuilder &k;
-  Value keys, scratch, greedy;
+  Value keys, scratch;
   int64_t n;
 };
 

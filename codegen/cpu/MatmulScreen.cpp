@@ -77,9 +77,7 @@ void PlaneScreen::start(Value x, Value rows) {
   });
 }
 
-Value PlaneScreen::asked(Value wanted) {
-  return k.select(wanted, k.less(k.word(0), k.load(k.i64, scratch)), wanted);
-}
+Value PlaneScreen::asked() { return k.less(k.word(0), k.load(k.i64, scratch)); }
 
 /// i64, bit t: could the bound `sums` of token t win?
 Value PlaneScreen::survivors(ArrayRef<Value> sums, int tokens, Value row) {

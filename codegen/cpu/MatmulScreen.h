@@ -56,10 +56,10 @@ public:
   /// `scratch`: those bytes, aligned to 64.
   PlaneScreen(KernelBuilder &k, const PanelLayout &layout, Value scratch);
 
-  /// Before the first panel of a greedy step, for `rows` rows of x.
+  /// Before the first panel, for `rows` rows of x.
   void start(Value x, Value rows);
-  /// i1: in a greedy step (`wanted`), does it still pay?
-  Value asked(Value wanted);
+  /// i1: does it still pay?
+  Value asked();
   /// Calls finish(tile of that one token, its row) for each token of the tile that has a logit
   /// which could be the largest. `row`: of the first token.
   void forSurvivors(const Tile &tile, Value row,

@@ -20,14 +20,14 @@ using namespace ingot::cuda;
 // device/batch.cuh repeats these layouts.
 static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               sizeof(AttentionShare) == 32 && offsetof(AttentionShare, slot) == 20 &&
-              offsetof(cpu::BatchView, shares) == 120 &&
-              offsetof(cpu::BatchView, promptTiles) == 136 && offsetof(cpu::BatchView, ids) == 32 &&
+              offsetof(cpu::BatchView, shares) == 112 &&
+              offsetof(cpu::BatchView, promptTiles) == 128 && offsetof(cpu::BatchView, ids) == 32 &&
               offsetof(cpu::BatchView, blockTable) == 72 &&
               offsetof(cpu::BatchView, earlierIds) == 88 &&
               offsetof(cpu::BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&
               offsetof(RowSampling, least) == 16 && offsetof(RowSampling, topP) == 32 &&
-              offsetof(cpu::BatchView, stateSpans) == 144 &&
-              offsetof(cpu::BatchView, stateWrites) == 160 && sizeof(StateSpan) == 24 &&
+              offsetof(cpu::BatchView, stateSpans) == 136 &&
+              offsetof(cpu::BatchView, stateWrites) == 152 && sizeof(StateSpan) == 24 &&
               offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {

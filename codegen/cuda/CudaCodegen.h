@@ -21,8 +21,7 @@
 
 namespace ingot::cuda {
 
-/// ceil(base * multiply / divide) of the step's batch; base 1 for Constant. Multiply 0: nothing is
-/// launched. A kernel with a variant over Shares has one over PromptTiles as well, and a step
+/// ceil(base * multiply / divide) of the step's batch; base 1 for Constant. A kernel with a variant over Shares has one over PromptTiles as well, and a step
 /// launches both (runtime/abi/Batch.h).
 struct LaunchExtent {
   enum Base : uint8_t { Constant, Tokens, Rows, Tiles, Shares, PromptTiles, Spans } base = Constant;
@@ -48,15 +47,13 @@ struct TensorMapOf {
 
 /// One symbol of a program and when to launch it: the first variant whose guards hold. Guards say
 /// where a variant is fast: each is right for every batch (a grid covers it), so that a step may
-/// also use a later one. The exception is a variant with a grid of 0: there the readers of what it
-/// would write have a first variant with the same guard that does its work.
+/// also use a later one.
 struct CudaVariant {
   std::string symbol;
   LaunchExtent::Base guardBase = LaunchExtent::Constant; ///< what maxCount bounds (Tokens or Rows)
   int64_t maxCount = kUnlimited;
   int64_t maxTileTokens = kUnlimited; ///< bounds the tokens of the step's largest attention tile
   LaunchExtent grid[2];               ///< x and y
-  bool isIdle() const { return grid[0].multiply == 0; }
   uint32_t threads = 0;
   uint32_t sharedBytes = 0; ///< dynamic; beyond 48 KB the function's attribute must be raised
   uint32_t cluster = 1;     ///< blocks along x of a cluster; a launch rounds x up to whole ones
@@ -64,12 +61,15 @@ struct CudaVariant {
   bool pdl = true; ///< may be launched with programmatic stream serialisation (sm_90 and newer)
 };
 
-/// A kernel as text.
+/// A kernel as text. Without variants: the code that it is part of has no use for what the kernel makes.
 struct CudaProgram {
   std::string name;
   std::string source;
   std::vector<CudaVariant> variants;
 };
+
+/// Tokens up to which projections do without wgmma: fewer leave half of its 128 empty.
+constexpr int64_t kFewTokens = 64;
 
 /// What a program may be made of.
 struct EmitOptions {

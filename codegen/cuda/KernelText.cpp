@@ -74,17 +74,6 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
   return program.variants.back();
 }
 
-void KernelText::addIdle(StringRef suffix, uint32_t threads, LaunchExtent::Base base,
-                         int64_t maxCount) {
-  CudaVariant variant;
-  variant.symbol = (kernel.getName() + suffix).str();
-  variant.threads = threads;
-  variant.guardBase = base;
-  variant.maxCount = maxCount;
-  variant.grid[0] = {LaunchExtent::Constant, 0, 1};
-  program.variants.push_back(variant);
-}
-
 void KernelText::close() {
   write("}");
   line("EXPORT_KERNEL({0})", program.variants.back().symbol);

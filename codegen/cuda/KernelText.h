@@ -40,9 +40,6 @@ public:
   CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false,
                     llvm::ArrayRef<mlir::Value> mapped = {}, uint32_t leastBlocks = 0);
   void close();
-  /// A variant that is not launched, for steps of at most `maxCount`: what the next one would do
-  /// is done by others. It borrows that one's symbol.
-  void addIdle(llvm::StringRef suffix, uint32_t threads, LaunchExtent::Base base, int64_t maxCount);
 
   /// Prints the operations of a region, its arguments being `arguments`, and returns the texts of
   /// what it yields. `special` renders operations that only the caller knows; an empty text is an

@@ -4,11 +4,13 @@
 // segment; segments of one format share one instance of the main loop (device/matmul_*.cuh) and
 // part again at the epilogue.
 //
-//   NAME_few                    x is computed in each block (the op's prologue)
+//   NAME_few                    x is computed in each block (the op's prologue), a variant alone
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more; where there is wgmma, up to 64
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
 //   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
+//
+// Of these a kernel has those that its counts can choose.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
@@ -24,10 +26,10 @@ using kernel::RowsType;
 
 MatmulShape::MatmulShape(kernel::MatmulOp op) {
   weights = op.getPair() ? 2 : 1;
-  k = op.getX().getType().getN();
+  k = op.xType().getN();
   int64_t tiles = 0;
-  for (Value y : op.getOutputs())
-    tiles += llvm::divideCeil(cast<RowsType>(y.getType()).getN(), kFragmentRows);
+  for (int64_t s = 0; s < op.segments(); ++s)
+    tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows);
   // Warps hide the latency of memory: about 16 of them on each of 132 processors.
   parts = tiles < 512 && k >= 2048 ? 8 : 4;
   bool minimums = false;
@@ -49,8 +51,6 @@ namespace {
 /// matmul_wgmma, matmul_wgmma_fp8.
 enum class Loop { Few, Decode, Prefill, Wgmma, WgmmaFp8 };
 
-/// Above so many tokens wgmma is used: fewer leave half of its 128 empty.
-constexpr int64_t kFewTokens = 64;
 constexpr int64_t kLeastWgmmaTokens = 128;
 constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
@@ -60,8 +60,8 @@ enum class Pairs { None, Neighbours, Halves };
 struct Segment {
   SmallVector<Value, 2> weights;
   SmallVector<Value> aux;
-  Value y;
-  RowsType type;
+  Value y;       ///< null: it goes into the pool
+  RowsType type; ///< of y, or as if there were one
   WeightFormat format;
   int64_t tiles;
   Pairs pairs = Pairs::None; ///< where the kernel rotates
@@ -73,18 +73,16 @@ public:
       : k(k), op(op), options(options), shape(op) {}
 
   LogicalResult emit() {
-    if (op.getX().getType().getKind() != RowKind::BF16)
-      return op.emitOpError("expects bf16 rows on GPUs, got ") << op.getX().getType();
-    if (int64_t(op.getKeysUpTo().value_or(0)) > shape.mostDecodeTokens)
-      return op.emitOpError("expects keys of at most ")
-             << shape.mostDecodeTokens << " rows on GPUs";
-    if (op.getKv() && *op.getAppendUpTo() != 8) // a variant's limit, so that all below it append
-      return op.emitOpError("expects to append up to 8 tokens on GPUs");
+    if (op.xType().getKind() != RowKind::BF16)
+      return op.emitOpError("expects bf16 rows on GPUs, got ") << op.xType();
+    if (op.getKeys() && op.getOutputs().empty())
+      return op.emitOpError("expects logits beside their keys on GPUs");
+    const int64_t mostCount = fn().mostCount();
+    if ((op.getKeys() || op.getKv()) && op.getX() && mostCount > shape.mostDecodeTokens)
+      return op.emitOpError("expects at most ")
+             << shape.mostDecodeTokens << " rows to raise keys for or to append on GPUs";
     collectSegments();
     k.include("matmul_decode.cuh");
-    k.include("matmul_prefill.cuh");
-    if (options.wgmma)
-      k.include(op.getXFp8() ? "matmul_wgmma_fp8.cuh" : "matmul_wgmma.cuh");
     k.include("region_math.cuh");
     if (op.getKv())
       emitHeads();
@@ -95,34 +93,49 @@ public:
     if (failed(made))
       return failure();
     prologue = *made;
-    if (prologue.tokens)
-      emitVariant("_few", Loop::Few, prologue.tokens, /*maxCount=*/prologue.tokens);
-    for (int64_t tokens = prologue.tokens == 8 ? 16 : 8; tokens <= shape.mostDecodeTokens;
-         tokens *= 2)
-      emitVariant(("_t" + Twine(tokens)).str(), Loop::Decode, tokens, /*maxCount=*/tokens);
+    if (prologue.tokens) {
+      emitVariant("_few", Loop::Few, prologue.tokens, kUnlimited);
+      return success();
+    }
+    // Each is for what is beyond the one before it.
+    int64_t covered = fn().leastCount() - 1;
+    auto add = [&](const std::string &suffix, Loop loop, int64_t tokens, int64_t maxCount) {
+      if (maxCount <= covered || covered >= mostCount)
+        return;
+      emitVariant(suffix, loop, tokens, maxCount >= mostCount ? kUnlimited : maxCount);
+      covered = maxCount;
+    };
+    for (int64_t tokens = 8; tokens <= shape.mostDecodeTokens; tokens *= 2)
+      add("_t" + std::to_string(tokens), Loop::Decode, tokens, tokens);
     if (!options.wgmma || shape.mostDecodeTokens < kFewTokens)
-      emitVariant("_prefill", Loop::Prefill, 16 * shape.prefillEights,
-                  options.wgmma ? kFewTokens : kUnlimited);
+      add("_prefill", Loop::Prefill, 16 * shape.prefillEights,
+          options.wgmma ? kFewTokens : kUnlimited);
     if (options.wgmma && op.getXFp8()) {
-      emitVariant("_wgmma_fp8", Loop::WgmmaFp8, 128, kUnlimited);
+      add("_wgmma_fp8", Loop::WgmmaFp8, 128, kUnlimited);
     } else if (options.wgmma) {
       if (wgmmaTokens() > kLeastWgmmaTokens)
-        emitVariant("_wgmma128", Loop::Wgmma, kLeastWgmmaTokens, /*maxCount=*/kLeastWgmmaTokens);
-      emitVariant("_wgmma", Loop::Wgmma, wgmmaTokens(), kUnlimited);
+        add("_wgmma128", Loop::Wgmma, kLeastWgmmaTokens, kLeastWgmmaTokens);
+      add("_wgmma", Loop::Wgmma, wgmmaTokens(), kUnlimited);
     }
     return success();
   }
 
 private:
+  kernel::FuncOp fn() { return op->getParentOfType<kernel::FuncOp>(); }
+
   void collectSegments() {
     auto aux = op.getAux().begin();
     int auxNumber = 0;
-    k.name(op.getX(), "x");
+    if (op.getX())
+      k.name(op.getX(), "x");
     if (op.getXFp8())
       k.name(op.getXFp8(), "xFp8");
-    for (auto [s, y] : llvm::enumerate(op.getOutputs())) {
+    for (int64_t s = 0; s < op.segments(); ++s) {
       Segment segment;
-      segment.y = y, segment.type = cast<RowsType>(y.getType());
+      if (s < int64_t(op.getOutputs().size()))
+        segment.y = op.getOutputs()[s];
+      segment.type = segment.y ? cast<RowsType>(segment.y.getType())
+                               : RowsType::get(op.getContext(), op.segmentRows(s), RowKind::F32);
       segment.tiles = llvm::divideCeil(segment.type.getN(), kFragmentRows);
       for (int64_t i = 0; i < shape.weights; ++i) {
         Value weight = op.getWeights()[s * shape.weights + i];
@@ -138,7 +151,8 @@ private:
       segments.push_back(std::move(segment));
     }
     for (auto [s, segment] : llvm::enumerate(segments))
-      k.name(segment.y, ("y" + Twine(s)).str(), /*written=*/true);
+      if (segment.y)
+        k.name(segment.y, ("y" + Twine(s)).str(), /*written=*/true);
     if (op.getKeys())
       k.name(op.getKeys(), "keys", /*written=*/true);
     if (op.getKv())
@@ -191,22 +205,14 @@ private:
       arguments.push_back("aux" + std::to_string(i));
       parameters += ", float " + arguments.back();
     }
-    std::string names;
-    for (size_t i = 0; i < segment.aux.size(); ++i)
-      names += llvm::formatv(", aux{0}", i);
     k.line("");
-    if (op.getKv()) { // what is stored where differs
+    if (op.getKv()) { // what is stored where differs: emitAppendGroup
       k.line("DEVICE float value_{0}(i32 token, i32 row, const float (&sum)[1]{1}) {{", s,
              parameters);
       FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
       if (failed(yielded))
         return failure();
       k.line("return {0};", yielded->front());
-      k.write("}");
-      k.line("DEVICE void store_{0}(float *y, i32 token, i32 row, const float (&sum)[1]{1}) {{", s,
-             parameters);
-      k.line("y[(i64)token * {0} + row] = value_{1}(token, row, sum{2});", rowStride(segment.type),
-             s, names);
       k.write("}");
       return success();
     }
@@ -296,8 +302,11 @@ private:
   void emitVariant(StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount) {
     int64_t threads = threadsOf(loop);
     bool decode = loop == Loop::Few || loop == Loop::Decode;
-    bool folds = decode && maxCount <= int64_t(op.getKeysUpTo().value_or(0));
-    bool appends = decode && maxCount <= int64_t(op.getAppendUpTo().value_or(0));
+    const bool folds = bool(op.getKeys()), appends = bool(op.getKv());
+    if (!decode)
+      k.include(loop == Loop::Prefill    ? "matmul_prefill.cuh"
+                : loop == Loop::WgmmaFp8 ? "matmul_wgmma_fp8.cuh"
+                                         : "matmul_wgmma.cuh");
     auto halves = [&](size_t s) { return appends && segments[s].pairs == Pairs::Halves; };
     int64_t tilesPerBlock = decode ? 1 : shape.weights == 2 ? 4 : 8;
     SmallVector<size_t> all;
@@ -560,15 +569,8 @@ LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
   k.include("fp8_rows.cuh");
   k.name(op.getX(), "x");
   k.name(op.getOutput(), "y", /*written=*/true);
-  // Nobody reads fp8 rows in a step of few tokens, and nobody at all without wgmma.
-  CudaVariant &idle = k.open("_idle", 32);
-  idle.grid[0] = {LaunchExtent::Constant, 0, 1};
-  idle.guardBase = base;
-  idle.maxCount = options.wgmma ? kFewTokens : kUnlimited;
-  k.line("pdl_wait();");
-  k.close();
   if (!options.wgmma)
-    return success();
+    return success(); // nobody reads them
   k.open("", 128).grid[0] = {base, 1, 1};
   k.line("fp8_rows<{0}>((const u8 *)x, y, {1});", op.getX().getType().getN(),
          ofRows ? "batch->rows" : "batch->tokens");

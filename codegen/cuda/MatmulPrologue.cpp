@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
 
-/// Columns of one mma: what a few-token variant may compute.
+/// Columns of one mma: what a block computes at most.
 static constexpr int64_t kMostTokens = 8;
 
 namespace {
@@ -22,7 +22,8 @@ class PrologueEmitter {
 public:
   PrologueEmitter(KernelText &k, kernel::MatmulOp op, const MatmulShape &shape)
       : k(k), op(op), region(k, op.getPrologueBody(), op.getPrologue()), n(shape.k),
-        threads(32 * shape.parts), warps(rowWarps(n)), tokens(*op.getPrologueUpTo()),
+        threads(32 * shape.parts), warps(rowWarps(n)),
+        tokens(std::min(kMostTokens, op->getParentOfType<kernel::FuncOp>().mostCount())),
         stride(llvm::alignTo(n, 64) * 2 + 16 /* shared_row_bytes */) {}
 
   FailureOr<MatmulPrologue> emit() {
@@ -125,7 +126,5 @@ FailureOr<MatmulPrologue> ingot::cuda::emitPrologue(KernelText &k, kernel::Matmu
                                                     const MatmulShape &shape) {
   if (op.getPrologue().empty())
     return MatmulPrologue();
-  if (*op.getPrologueUpTo() > kMostTokens)
-    return op.emitOpError("expects a prologue of at most ") << kMostTokens << " tokens on GPUs";
   return PrologueEmitter(k, op, shape).emit();
 }

@@ -6,10 +6,10 @@
 
 namespace ingot::cuda {
 
-/// What the few-token variant of a projection calls: `compute_x(shared, first, rows{arguments},
+/// What a projection without x calls: `compute_x(shared, first, rows{arguments},
 /// batch)`, and the shared memory from which on it lies.
 struct MatmulPrologue {
-  int64_t tokens = 0;    ///< of a block, and up to which the variant is used; 0: there is none
+  int64_t tokens = 0;    ///< of a block; 0: there is none
   std::string arguments; ///< ", in0, in1"
   int64_t sharedBytes = 0;
 };

@@ -49,8 +49,6 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
          floatText(op.getWeightOffset().convertToDouble()));
   k.write("};");
   constexpr int64_t warps = 4; // kRopeWarps
-  if (op.getIdleUpTo())
-    k.addIdle("", 32 * warps, LaunchExtent::Tokens, *op.getIdleUpTo());
   k.open("", 32 * warps).grid[0] = {LaunchExtent::Tokens,
                                     int64_t(llvm::divideCeil(heads + 2 * kvHeads, warps)), 1};
   k.line("rope_append<Heads>(q, k, v, pool, {0}, {1}, {2}, batch);", table, qNorm, kNorm);

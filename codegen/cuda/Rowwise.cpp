@@ -37,8 +37,6 @@ public:
       k.name(v, ((isa<RowsType>(v.getType()) ? "x" : "w") + Twine(i)).str());
     bool rows = op.getExtent() == kernel::Extent::Rows;
     LaunchExtent::Base base = rows ? LaunchExtent::Rows : LaunchExtent::Tokens;
-    if (op.getIdleUpTo())
-      k.addIdle("", 32 * warps, base, *op.getIdleUpTo());
     k.open("", 32 * warps).grid[0] = {base, 1, 1};
     k.line("pdl_wait();");
     k.line("const i32 row = blockIdx.x;");

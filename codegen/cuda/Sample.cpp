@@ -14,8 +14,6 @@ LogicalResult ingot::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
   k.include("sample.cuh");
   k.name(op.getLogits(), "logits");
   k.name(op.getKeys(), "keys", /*written=*/true);
-  if (op.getIdleUpTo())
-    k.addIdle("", threads, LaunchExtent::Rows, *op.getIdleUpTo());
   k.open("", threads).grid[0] = {LaunchExtent::Rows, 16, 1};
   k.line("SHARED(u64, best, [kArgmaxWarps]);");
   k.line("argmax_piece<{0}>(logits, keys, batch, best);", op.getLogits().getType().getN());

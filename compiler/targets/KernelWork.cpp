@@ -17,14 +17,11 @@ static int64_t rowBytes(lm::WeightType weight, fb::WeightLayout layout) {
          roundUp(weight.rows(), kFragmentRows);
 }
 
-/// Bytes that a launch moves per token (or row) beside weights and the KV cache it reads. What a GPU touches in steps of few
-/// tokens alone is left out, as the plan's traffic does (passes/planning/CountTraffic.cpp), and so are workspaces.
+/// Bytes that a launch moves per token (or row) beside weights, workspaces and the KV cache it reads.
 static int64_t bytesPerUnit(kernel::FuncOp fn, fb::WeightLayout layout) {
   int64_t bytes = 0;
   kernel::LaunchInterface op = fn.launch();
   for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
-    if (layout == fb::WeightLayout::Fragment16 && op.isForFewTokens(argument))
-      continue;
     if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()))
       bytes += (effect.reads + effect.writes) * rows.rowBytes();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(argument.getType()))

@@ -21,21 +21,18 @@ static WorkItems unitsOf(Extent extent) {
 
 WorkItems MatmulOp::workItems() {
   int64_t panels = 0;
-  for (Value y : getOutputs())
-    panels += (cast<RowsType>(y.getType()).getN() + kPanelRows - 1) / kPanelRows;
+  for (int64_t s = 0; s < segments(); ++s)
+    panels += (segmentRows(s) + kPanelRows - 1) / kPanelRows;
   return {WorkItems::Constant, panels, false};
 }
 bool MatmulOp::isPerRow() { return getExtent() == Extent::Rows; }
-bool MatmulOp::isForFewTokens(Value operand) {
-  return llvm::is_contained(getPrologue(), operand) || operand == getKv() || operand == getTable();
-}
 /// 2 N K over all weights; of both planes of q8x2, as steps of one row and sampled ones take them (greedy ones of several
 /// leave most of the second out: codegen/cpu/MatmulScreen.h).
 int64_t MatmulOp::operationsPerUnit() {
   int64_t operations = 0;
   for (Type type : getWeights().getTypes())
     operations += 2 * cast<WeightType>(type).rows() * cast<WeightType>(type).columns();
-  return operations * (getX().getType().getKind() == RowKind::Q8x2 ? 2 : 1);
+  return operations * (xType().getKind() == RowKind::Q8x2 ? 2 : 1);
 }
 
 WorkItems Fp8RowsOp::workItems() { return unitsOf(getExtent()); }
@@ -47,7 +44,6 @@ bool Fp8RowsOp::isPerRow() { return getExtent() == Extent::Rows; }
 
 WorkItems RowwiseOp::workItems() { return unitsOf(getExtent()); }
 bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
-int64_t RowwiseOp::idleUpTo() { return getIdleUpTo().value_or(0); }
 /// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
 int64_t RowwiseOp::operationsPerUnit() {
   int64_t elements = 0, operations = 0;
@@ -64,7 +60,6 @@ int64_t GatherOp::operationsPerUnit() { return 2 * getOutput().getType().getN();
 // Attention
 //===----------------------------------------------------------------------===//
 
-int64_t RopeAppendOp::idleUpTo() { return getIdleUpTo().value_or(0); }
 int64_t RopeAppendOp::operationsPerUnit() {
   return getTable() ? 3 * (getQ().getType().getN() + getK().getType().getN()) : 0;
 }
@@ -97,7 +92,6 @@ static constexpr StringLiteral kSample = "sample";
 StringRef ArgmaxOp::family() { return kSample; }
 WorkItems ArgmaxOp::workItems() { return unitsOf(Extent::Rows); }
 bool ArgmaxOp::isPerRow() { return true; }
-int64_t ArgmaxOp::idleUpTo() { return getIdleUpTo().value_or(0); }
 
 StringRef ArgmaxFinishOp::family() { return kSample; }
 WorkItems ArgmaxFinishOp::workItems() { return unitsOf(Extent::Rows); }

@@ -46,6 +46,8 @@ LogicalResult FuncOp::verify() {
     if (!isa<RowsType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(type)) // func_c3
       return emitOpError("expects operands to be rows, weights, a workspace or states, got ")
              << type;
+  if (leastCount() < 1 || mostCount() < leastCount()) // func_c4
+    return emitOpError("expects counts from at least 1 up, got ") << *getCounts();
   return success();
 }
 
@@ -73,38 +75,38 @@ static bool isInputOf(int64_t n, Type type) {
          (vector && vector.isVector() && vector.rows() == n);
 }
 
+RowsType MatmulOp::xType() {
+  return getX() ? cast<RowsType>(getX().getType())
+                : RowsType::get(getContext(), segmentWeight(0).columns(), RowKind::BF16);
+}
+
 static LogicalResult verifyPrologue(MatmulOp op) {
-  if (op.getPrologue().empty() != !op.getPrologueUpTo() || op.getPrologueUpTo().value_or(1) == 0 ||
+  if (bool(op.getX()) != op.getPrologue().empty() ||
       op.getPrologue().empty() != op.getPrologueBody().empty()) // matmul_c8
-    return op.emitOpError(
-        "expects a prologue with its region and the count up to which it is used, or nothing of it");
+    return op.emitOpError("expects x, or a prologue with its region instead");
   if (op.getPrologueGather() &&
       (op.getPrologue().empty() || op.getExtent() != Extent::Rows)) // matmul_c9
     return op.emitOpError("expects a prologue over logits rows to gather");
   if (op.getPrologue().empty())
     return success();
-  if (op.getX().getType().getKind() != RowKind::BF16) // matmul_c10
-    return op.emitOpError("expects bf16 rows to be computed in a prologue, got ")
-           << op.getX().getType();
   for (Type type : op.getPrologue().getTypes())
-    if (!isInputOf(op.getX().getType().getN(), type)) // matmul_c11
+    if (!isInputOf(op.xType().getN(), type)) // matmul_c11
       return op.emitOpError("expects a prologue of f32 rows or vectors of ")
-             << op.getX().getType().getN() << " values, got " << type;
+             << op.xType().getN() << " values, got " << type;
   return verifyRegion(op, op.getPrologueBody(), op.getPrologue().size(), 1);
 }
 
 static LogicalResult verifyKeys(MatmulOp op) {
-  Value keys = op.getKeys();
-  if (bool(keys) != bool(op.getKeysUpTo()) || op.getKeysUpTo().value_or(1) == 0) // matmul_c12
-    return op.emitOpError(
-        "expects keys with the count of rows up to which they are folded, or nothing of it");
-  if (!keys)
+  if (!op.getKeys())
     return success();
-  auto type = cast<RowsType>(keys.getType());
+  auto type = cast<RowsType>(op.getKeys().getType());
   if (type.getKind() != RowKind::Key || type.getN() != 1 || op.getExtent() != Extent::Rows ||
-      op.getOutputs().size() != 1 ||
-      cast<RowsType>(op.getOutputs()[0].getType()).getKind() != RowKind::F32) // matmul_c13
-    return op.emitOpError("expects one key for each logits row of one f32 output");
+      op.segments() != 1 || op.getPair() ||
+      llvm::any_of(op.getOutputs().getTypes(), [](Type output) {
+        return cast<RowsType>(output).getKind() != RowKind::F32;
+      })) // matmul_c13
+    return op.emitOpError(
+        "expects one key for each logits row of one segment, whose output is f32");
   return success();
 }
 
@@ -123,21 +125,16 @@ static LogicalResult verifyMaxima(MatmulOp op) {
 }
 
 static LogicalResult verifyAppend(MatmulOp op) {
-  if (bool(op.getKv()) != bool(op.getAppendUpTo()) || op.getAppendUpTo().value_or(1) == 0 ||
-      bool(op.getTable()) != bool(op.getStyle()) || (op.getTable() && !op.getKv())) // matmul_c14
-    return op.emitOpError(
-        "expects a pool, the count up to which it is appended to, and a table with its style or neither");
+  if (bool(op.getTable()) != bool(op.getStyle()) || (op.getTable() && !op.getKv())) // matmul_c14
+    return op.emitOpError("expects a pool, and a table with its style or neither");
   if (!op.getKv())
     return success();
   auto kv = cast<KvPoolType>(op.getKv().getType());
   int64_t width = kv.getKvHeads() * kv.getHeadDim();
-  SmallVector<int64_t> widths;
-  for (Type type : op.getOutputs().getTypes())
-    if (cast<RowsType>(type).getKind() == RowKind::F32)
-      widths.push_back(cast<RowsType>(type).getN());
-  if (op.getPair() || op.getExtent() != Extent::Tokens || op.getOutputs().size() != 3 ||
-      widths.size() != 3 || widths[0] % width || widths[1] != width ||
-      widths[2] != width) // matmul_c15
+  if (op.getPair() || op.getExtent() != Extent::Tokens || op.segments() != 3 ||
+      cast<RowsType>(op.getOutputs()[0].getType()).getKind() != RowKind::F32 ||
+      op.segmentRows(0) % width || op.segmentRows(1) != width ||
+      op.segmentRows(2) != width) // matmul_c15
     return op.emitOpError("expects f32 rows q, k and v of tokens that fit ") << kv;
   if (op.getTable() &&
       !canRotate(kv, cast<RowsType>(op.getTable().getType()), *op.getStyle())) // matmul_c16
@@ -147,24 +144,33 @@ static LogicalResult verifyAppend(MatmulOp op) {
 }
 
 LogicalResult MatmulOp::verify() {
-  size_t segments = getOutputs().size(), perSegment = getPair() ? 2 : 1;
-  if (!segments || getWeights().size() != segments * perSegment ||
-      getAuxCounts().size() != segments || getEpilogues().size() != segments) // matmul_c1
+  const int64_t perSegment = getPair() ? 2 : 1, count = segments();
+  if (!count || int64_t(getWeights().size()) != count * perSegment ||
+      int64_t(getAuxCounts().size()) != count ||
+      int64_t(getEpilogues().size()) != count) // matmul_c1
     return emitOpError("expects ")
-           << perSegment << " weights, an aux count and an epilogue for each output";
+           << perSegment << " weights, an aux count and an epilogue for each segment";
+  const int64_t outputs = getKv() ? 1 : getKeys() && getOutputs().empty() ? 0 : count;
+  if (int64_t(getOutputs().size()) != outputs) // matmul_c12
+    return emitOpError("expects ")
+           << outputs << " outputs for " << count << " segments, got " << getOutputs().size();
+  if (failed(verifyPrologue(*this))) // who has no x has a prologue
+    return failure();
   int64_t used = 0;
-  for (auto [s, y] : llvm::enumerate(getOutputs())) {
-    int64_t n = cast<RowsType>(y.getType()).getN();
-    RowKind kind = cast<RowsType>(y.getType()).getKind();
-    if (kind != RowKind::F32 && kind != RowKind::Q8 && kind != RowKind::BF16) // matmul_c7
-      return emitOpError("expects outputs to be f32, q8 or bf16");
+  for (int64_t s = 0; s < count; ++s) {
+    const int64_t n = segmentRows(s);
     for (Value w : getWeights().slice(s * perSegment, perSegment)) {
       auto type = cast<WeightType>(w.getType());
-      if (type.isVector() || type.rows() != n ||
-          type.columns() != getX().getType().getN()) // matmul_c2
+      if (type.isVector() || type.rows() != n || type.columns() != xType().getN()) // matmul_c2
         return emitOpError("expects weights of ")
-               << n << "x" << getX().getType().getN() << " in segment " << s << ", got " << type;
+               << n << "x" << xType().getN() << " in segment " << s << ", got " << type;
     }
+    auto output = s < outputs ? cast<RowsType>(getOutputs()[s].getType()) : RowsType();
+    if (output && output.getN() != n) // matmul_c10
+      return emitOpError("expects an output of ") << n << " values in segment " << s;
+    if (output && output.getKind() != RowKind::F32 && output.getKind() != RowKind::Q8 &&
+        output.getKind() != RowKind::BF16) // matmul_c7
+      return emitOpError("expects outputs to be f32, q8 or bf16");
     if (getPair() &&
         getWeights()[2 * s].getType() != getWeights()[2 * s + 1].getType()) // matmul_c3
       return emitOpError("expects the two weights of a pair to be of one type");
@@ -179,15 +185,15 @@ LogicalResult MatmulOp::verify() {
   if (used != int64_t(getAux().size())) // matmul_c6
     return emitOpError("expects ") << used << " aux operands, got " << getAux().size();
   if (getXFp8()) { // matmul_c17
-    RowsType x = getX().getType(), fp8 = getXFp8().getType();
+    auto fp8 = cast<RowsType>(getXFp8().getType());
     bool all = llvm::all_of(getWeights().getTypes(), [](Type type) {
       return cast<WeightType>(type).numeric().isScaledFloat();
     });
-    if (!all || x.getKind() != RowKind::BF16 || fp8.getKind() != RowKind::FP8 ||
-        fp8.getN() != x.getN())
+    if (!all || !getX() || xType().getKind() != RowKind::BF16 || fp8.getKind() != RowKind::FP8 ||
+        fp8.getN() != xType().getN())
       return emitOpError("expects fp8 rows beside bf16 rows of one width, and fp8 weights");
   }
-  if (failed(verifyPrologue(*this)) || failed(verifyKeys(*this)) || failed(verifyMaxima(*this)))
+  if (failed(verifyKeys(*this)) || failed(verifyMaxima(*this)))
     return failure();
   return verifyAppend(*this);
 }
@@ -212,8 +218,6 @@ LogicalResult RowwiseOp::verify() {
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");
-  if (getIdleUpTo().value_or(1) == 0) // rowwise_c5
-    return emitOpError("expects to be idle up to at least one row, or not at all");
   return verifyRegion(*this, getBody(), getInputs().size(), getOutputs().size()); // rowwise_c4
 }
 
@@ -247,8 +251,6 @@ LogicalResult RopeAppendOp::verify() {
     if (norm && cast<WeightType>(norm.getType()).getShape() !=
                     ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
       return emitOpError("expects norms to be vectors of head_dim values");
-  if (getIdleUpTo().value_or(1) == 0) // rope_append_c5
-    return emitOpError("expects to be idle up to at least one token, or not at all");
   return success();
 }
 
@@ -302,11 +304,7 @@ static LogicalResult verifyIds(Operation *op, Value logits, Value keys, Value su
   return success();
 }
 
-LogicalResult ArgmaxOp::verify() {
-  if (getIdleUpTo().value_or(1) == 0) // argmax_c1
-    return emitOpError("expects to be idle up to at least one row, or not at all");
-  return verifyIds(*this, getLogits(), getKeys(), {}, {});
-}
+LogicalResult ArgmaxOp::verify() { return verifyIds(*this, getLogits(), getKeys(), {}, {}); }
 LogicalResult ArgmaxFinishOp::verify() { return verifyIds(*this, {}, getKeys(), {}, getIds()); }
 LogicalResult DrawWeighOp::verify() {
   return verifyIds(*this, getLogits(), getKeys(), getSums(), {});

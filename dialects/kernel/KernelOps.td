@@ -92,6 +92,13 @@ def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
   let assemblyFormat = "`<` `tiles` `=` `[` $tokenTiles `]` `,` `block` `=` $tokenBlock `,` `prefetch` `=` $prefetch `>`";
 }
 
+def Kernel_CountsAttr : AttrDef<Kernel_Dialect, "Counts"> {
+  let mnemonic = "counts";
+  let summary = "how many tokens (or logits rows, as the launch counts) steps have that launch a kernel: `<2 to 8>`, `<9>` and more";
+  let parameters = (ins "int64_t":$least, OptionalParameter<"std::optional<int64_t>">:$most);
+  let assemblyFormat = "`<` $least (`to` $most^)? `>`";
+}
+
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
 /// The op of a launch; `told`: what it says of itself, the rest being as the interface has it.
 class Kernel_LaunchOp<string mnemonic, list<string> told = [], list<Trait> traits = []>
@@ -108,9 +115,13 @@ class Kernel_Update<TypeConstraint type> : Arg<type, "", [MemRead, MemWrite]>;
 
 def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
   let summary = "one launch: operands in the order in which the plan passes them";
-  let description = "The structured op says what a launch is (LaunchInterface); operands are its memory.";
+  let description = [{
+    The structured op says what a launch is (LaunchInterface); operands are its memory. `counts`: how large the steps are that
+    launch it, where its cases bound that (plan-expand-cases). Its code is right for every count, and has what is fast for these.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
+                   OptionalAttr<Kernel_CountsAttr>:$counts);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -123,6 +134,11 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     /// The structured op: the only one beside the return.
     ::mlir::Operation *structuredOp();
     ::ingot::kernel::LaunchInterface launch();
+    /// The smallest and the largest count of `counts`.
+    int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }
+    int64_t mostCount() {
+      return getCounts() && getCounts()->getMost() ? *getCounts()->getMost() : std::numeric_limits<int64_t>::max();
+    }
   }];
 }
 def Kernel_ReturnOp : Kernel_Op<"return", [Pure, Terminator, ReturnLike, HasParent<"FuncOp">]> {
@@ -140,11 +156,11 @@ def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOne
 // Structured ops
 //===----------------------------------------------------------------------===//
 
-def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["workItems", "isPerRow", "isForFewTokens", "operationsPerUnit"],
+def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["workItems", "isPerRow", "operationsPerUnit"],
                                       [AttrSizedOperandSegments]> {
   let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
   let description = [{
-    One output per segment; with `pair`, two weights per output (gate, up; all gates first is NOT the order: weights
+    One output per segment; with `pair`, two weights per segment (gate, up; all gates first is NOT the order: weights
     are [gate_0, up_0, gate_1, …]) and two accumulators in the epilogue. aux operands belong to segments in order,
     `aux_counts[s]` of them each: rows<n, f32> (a residual; may be the output itself) or a vector weight (a bias).
     Epilogue s has the arguments (acc [, acc2], aux…) : f32 and yields one f32. An output of kind q8 is quantised
@@ -154,43 +170,48 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["workItems", "isPerRow", "isFor
 
     `fp8` (GPUs) is x once more, as kernel.fp8_rows leaves it, for variants that multiply in fp8; all weights are fp8 then.
 
-    `prologue` (GPUs): in a launch of at most `prologue_up_to` tokens (or rows, as `extent` says) nobody has written x: the
-    kernel computes its rows from these inputs, by the region of the kernel.rowwise whose output x is, to the same bits.
-    `prologue_gather` is that op's `gather`.
+    `prologue` (GPUs), instead of x: the kernel computes bf16 rows of x from these inputs, by the region of the kernel.rowwise
+    that would write them, to the same bits. `prologue_gather` is that op's `gather`.
 
-    `keys`: of each row of the only output, the largest value and its index are folded into keys[row] by a maximum.
-    Launches of more than `keys_up_to` rows do not: then the keys stay as they were. On CPUs they are folded in greedy steps alone
-    (Batch.h), which write no output and have at most kGreedyRows rows.
+    `keys`: of each row of the only segment, the largest value and its index are folded into keys[row] by a maximum. Where
+    nobody wants the values the op has no output (CPUs; at most kGreedyRows rows).
 
-    `maxima` (CPUs): where the output is written, so is the largest of each 32 of its values (a panel), NaN aside: what a sampler
-    looks at to know which panels hold the values that it wants.
+    `maxima` (CPUs): the largest of each 32 values of the output (a panel) as well, NaN aside: what a sampler looks at to know
+    which panels hold the values that it wants.
 
-    `append` (GPUs): the outputs are q, k and v. In a launch of at most `append_up_to` tokens q and k are rotated (`table`,
-    `style`; without a table nothing is), q is written rotated, and k and v go into the pool `kv` instead of their rows, as a
-    kernel.rope_append without norms does it, to the same bits.
+    `append` (GPUs): the segments are q, k and v, and q alone is an output. q and k are rotated (`table`, `style`; without a table
+    nothing is), and k and v go into the pool `kv`, as a kernel.rope_append without norms does it, to the same bits.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Variadic<Lm_WeightType>>:$weights,
+  let arguments = (ins Kernel_Read<Optional<Kernel_RowsType>>:$x, Kernel_Read<Variadic<Lm_WeightType>>:$weights,
                    Kernel_Read<Variadic<Kernel_Memory>>:$aux, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
                    Kernel_Read<Optional<Kernel_RowsType>>:$x_fp8, Kernel_Read<Variadic<Kernel_Memory>>:$prologue,
                    Kernel_Update<Optional<Kernel_RowsType>>:$keys, Kernel_Write<Optional<Kernel_RowsType>>:$maxima,
                    Kernel_Write<Optional<Kernel_KvPoolType>>:$kv, Kernel_Read<Optional<Kernel_RowsType>>:$table, DenseI64ArrayAttr:$aux_counts,
                    Kernel_Extent:$extent, UnitAttr:$pair, UnitAttr:$fast_float, OptionalAttr<Kernel_ScheduleAttr>:$schedule,
-                   OptionalAttr<I64Attr>:$prologue_up_to, UnitAttr:$prologue_gather, OptionalAttr<I64Attr>:$keys_up_to,
-                   OptionalAttr<I64Attr>:$append_up_to, OptionalAttr<Lm_RopeStyle>:$style);
+                   UnitAttr:$prologue_gather, OptionalAttr<Lm_RopeStyle>:$style);
   let regions = (region AnyRegion:$prologue_body, VariadicRegion<SizedRegion<1>>:$epilogues);
-  let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
-                          `outs` `(` $outputs `:` type($outputs) `)` (`fp8` `(` $x_fp8^ `:` type($x_fp8) `)`)?
+  let assemblyFormat = [{ ($x^ `:` type($x))? `weights` `(` $weights `:` type($weights) `)` (`aux` `(` $aux^ `:` type($aux) `)`)?
+                          (`outs` `(` $outputs^ `:` type($outputs) `)`)? (`fp8` `(` $x_fp8^ `:` type($x_fp8) `)`)?
                           (`prologue` `(` $prologue^ `:` type($prologue) `)` $prologue_body)?
                           (`keys` $keys^ `:` type($keys))? (`maxima` $maxima^ `:` type($maxima))?
                           (`append` $kv^ `:` type($kv))? (`table` $table^ `:` type($table))?
                           attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What x is, whether it is read or computed.
+    RowsType xType();
+    int64_t segments() { return getWeights().size() / (getPair() ? 2 : 1); }
+    int64_t segmentRows(int64_t s) { return segmentWeight(s).rows(); }
+    ::ingot::lm::WeightType segmentWeight(int64_t s) {
+      return ::llvm::cast<::ingot::lm::WeightType>(getWeights()[s * (getPair() ? 2 : 1)].getType());
+    }
+  }];
 }
 
 def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow"]> {
   let summary = "y[t] = x[t] as E4M3, a scale per 128 values: largest |x| / 448";
   let description = [{
-    For GPUs, before projections whose variants for many tokens multiply in fp8; steps that use none of those skip it.
+    For GPUs, before projections that multiply in fp8, which takes many tokens.
     Values lie in the order in which such products take k (FragmentLayout.h). Work items: tokens (or logits rows).
   }];
   let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Write<Kernel_RowsType>:$output, Kernel_Extent:$extent);
@@ -198,7 +219,7 @@ def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow"]> {
   let hasVerifier = 1;
 }
 
-def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "idleUpTo", "operationsPerUnit"],
+def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "operationsPerUnit"],
                                        [AttrSizedOperandSegments]> {
   let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
   let description = [{
@@ -206,12 +227,9 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "idl
     The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
     q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
     read at rowTokens[r]; outputs are written at r. Work items: rows.
-    `idle_up_to` (GPUs): with at most so many rows there is nothing to do; every reader computes the rows it reads (a
-    kernel.matmul with this op's region as its `prologue`).
   }];
   let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
-                   Kernel_Extent:$extent, UnitAttr:$gather,
-                   OptionalAttr<I64Attr>:$idle_up_to);
+                   Kernel_Extent:$extent, UnitAttr:$gather);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
                           attr-dict-with-keyword $body }];
@@ -244,20 +262,18 @@ def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
   let hasVerifier = 1;
 }
 
-def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["idleUpTo", "operationsPerUnit"], [AttrSizedOperandSegments]> {
+def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
   let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
   let description = [{
     Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation. `table` is
     the output of rope_table (absent: no rotation). k and v are rounded to the pool's type here. q may be absent when
     only k and v are given. Work items: tokens.
-    `idle_up_to` (GPUs): with at most so many tokens there is nothing to do; the projection that makes q, k and v does it
-    (`append` of kernel.matmul).
   }];
   let arguments = (ins Kernel_Update<Kernel_RowsType>:$q, Kernel_Read<Kernel_RowsType>:$k, Kernel_Read<Kernel_RowsType>:$v,
                    Kernel_Read<Optional<Kernel_RowsType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,
                    Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Write<Kernel_KvPoolType>:$kv,
                    I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
-                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, OptionalAttr<I64Attr>:$idle_up_to);
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
   let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
                           (`k_norm` $k_norm^ `:` type($k_norm))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv) }];
   let hasVerifier = 1;
@@ -302,13 +318,12 @@ def Kernel_CausalConvOp : Kernel_LaunchOp<"causal_conv", ["workItems", "operatio
 // Ids of logits rows, on GPUs (device/sample.cuh, device/draw.cuh)
 //===----------------------------------------------------------------------===//
 
-def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRow", "idleUpTo"]> {
+def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRow"]> {
   let summary = "raises keys[r] to the largest logit of row r and its index";
   let description = [{
     Of equal logits the lowest index wins, NaN is below all. Keys are 0 before; who reads them sets them back. Work items: rows.
-    `idle_up_to`: with at most so many rows there is nothing to do, the projection that makes the logits raises the keys.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys, OptionalAttr<I64Attr>:$idle_up_to);
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys);
   let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
   let hasVerifier = 1;
 }

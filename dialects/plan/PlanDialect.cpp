@@ -5,6 +5,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace ingot;
 using namespace ingot::plan;
 
 #include "dialects/plan/PlanDialect.cpp.inc"
@@ -40,30 +41,68 @@ Attribute WhenAttr::parse(AsmParser &parser, Type) {
   SmallVector<Condition> conditions;
   auto one = [&]() -> ParseResult {
     FailureOr<Quantity> quantity = parseWord<Quantity>(parser);
-    if (failed(quantity) || parser.parseEqual())
+    if (failed(quantity))
       return failure();
-    FailureOr<Mode> mode = parseWord<Mode>(parser);
-    if (failed(mode))
-      return failure();
-    conditions.push_back({*quantity, static_cast<uint32_t>(*mode)});
+    uint64_t value = 0;
+    if (*quantity != Quantity::Mode) {
+      if (failed(parser.parseOptionalKeyword("at_most")) &&
+          (parser.parseLess() || parser.parseEqual()))
+        return failure();
+      if (parser.parseInteger(value))
+        return failure();
+    } else {
+      FailureOr<Mode> mode;
+      if (parser.parseEqual() || failed(mode = parseWord<Mode>(parser)))
+        return failure();
+      value = static_cast<uint64_t>(*mode);
+    }
+    conditions.push_back({*quantity, value});
     return success();
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one))
     return {};
-  return get(parser.getContext(), conditions);
+  return parser.getChecked<WhenAttr>(parser.getContext(), conditions);
 }
-void WhenAttr::print(AsmPrinter &printer) const {
+void WhenAttr::print(AsmPrinter &printer) const { // whose brackets must be in pairs
+  printWhen(printer, *this, " at_most ");
+}
+void plan::printWhen(AsmPrinter &printer, WhenAttr when, StringRef atMost) {
   printer << '[';
-  llvm::interleaveComma(getConditions(), printer, [&](const Condition &condition) {
-    printer << stringifyQuantity(condition.quantity) << " = "
-            << stringifyMode(static_cast<Mode>(condition.value));
+  llvm::interleaveComma(when.getConditions(), printer, [&](const Condition &condition) {
+    printer << stringifyQuantity(condition.quantity);
+    if (condition.quantity == Quantity::Mode)
+      printer << " = " << stringifyMode(static_cast<Mode>(condition.value));
+    else
+      printer << atMost << condition.value;
   });
   printer << ']';
 }
-bool WhenAttr::holds(Mode mode) const {
-  return llvm::all_of(getConditions(), [&](const Condition &condition) {
-    return condition.value == static_cast<uint32_t>(mode);
-  });
+LogicalResult WhenAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<Condition> conditions) {
+  if (conditions.empty()) // when_c1
+    return emitError() << "expects at least one condition";
+  for (const Condition &condition : conditions)
+    if (condition.quantity != Quantity::Mode && condition.value == 0) // when_c2
+      return emitError() << "expects a bound of at least 1 for "
+                         << stringifyQuantity(condition.quantity);
+  return success();
+}
+bool Condition::holds(const StepCounts &counts) const {
+  switch (quantity) {
+  case Quantity::Mode:
+    return value == static_cast<uint32_t>(counts.mode);
+  case Quantity::Tokens:
+    return uint64_t(counts.tokens) <= value;
+  case Quantity::Rows:
+    return uint64_t(counts.rows) <= value;
+  case Quantity::TileTokens:
+    return uint64_t(counts.tileTokens) <= value;
+  }
+  llvm_unreachable("all quantities are covered");
+}
+bool WhenAttr::holds(const StepCounts &counts) const {
+  return llvm::all_of(getConditions(),
+                      [&](const Condition &condition) { return condition.holds(counts); });
 }
 
 void PlanDialect::initialize() {

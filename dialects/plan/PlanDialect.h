@@ -8,16 +8,30 @@
 
 namespace ingot::plan {
 
-/// A condition of a case: the step's quantity is `value` (a Mode, as a number).
+/// What cases ask of a step.
+struct StepCounts {
+  Mode mode;
+  int64_t tokens, rows;
+  int64_t tileTokens = 1; ///< of the largest attention tile
+};
+/// More than any condition bounds.
+constexpr int64_t kManyTokens = int64_t(1) << 40;
+constexpr StepCounts manyIn(Mode mode) { return {mode, kManyTokens, kManyTokens, kManyTokens}; }
+
+/// A condition of a case: the step's mode is `value` (a Mode, as a number), or its count at most that.
 struct Condition {
   Quantity quantity;
-  uint32_t value;
+  uint64_t value;
+
+  bool holds(const StepCounts &counts) const;
 
   bool operator==(const Condition &) const = default;
 };
 inline llvm::hash_code hash_value(const Condition &condition) {
   return llvm::hash_combine(static_cast<uint32_t>(condition.quantity), condition.value);
 }
+
+class LaunchOp;
 
 } // namespace ingot::plan
 
@@ -26,7 +40,7 @@ inline llvm::hash_code hash_value(const Condition &condition) {
 
 namespace ingot::plan {
 
-class LaunchOp;
+void printWhen(mlir::AsmPrinter &printer, WhenAttr when, llvm::StringRef atMost = " <= ");
 
 /// A case of a section: its conditions, null in one that always holds, and its launches.
 struct Case {

@@ -22,7 +22,11 @@ def Plan_ModeDrawn : I32EnumAttrCase<"Drawn", 2, "drawn">;
 def Plan_Mode : Plan_Enum<"Mode", "what a step leaves for the host", [Plan_ModeLogits, Plan_ModeGreedy, Plan_ModeDrawn]>;
 
 def Plan_QuantityMode : I32EnumAttrCase<"Mode", 0, "mode">;
-def Plan_Quantity : Plan_Enum<"Quantity", "what the host knows of a step before it runs", [Plan_QuantityMode]>;
+def Plan_QuantityTokens : I32EnumAttrCase<"Tokens", 1, "tokens">;
+def Plan_QuantityRows : I32EnumAttrCase<"Rows", 2, "rows">;
+def Plan_QuantityTileTokens : I32EnumAttrCase<"TileTokens", 3, "tile_tokens">;
+def Plan_Quantity : Plan_Enum<"Quantity", "what the host knows of a step before it runs",
+                              [Plan_QuantityMode, Plan_QuantityTokens, Plan_QuantityRows, Plan_QuantityTileTokens]>;
 
 def Plan_OutputLogits : I32EnumAttrCase<"Logits", 0, "logits">;
 def Plan_OutputMaxima : I32EnumAttrCase<"Maxima", 1, "maxima">;

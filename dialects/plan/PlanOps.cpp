@@ -10,6 +10,15 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::plan;
 
+// custom<Conditions>
+static ParseResult parseConditions(OpAsmParser &parser, WhenAttr &when) {
+  when = cast_if_present<WhenAttr>(WhenAttr::parse(parser, {}));
+  return success(bool(when));
+}
+static void printConditions(OpAsmPrinter &printer, Operation *, WhenAttr when) {
+  plan::printWhen(printer, when);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
 
@@ -65,6 +74,7 @@ EntryOp ProgramOp::generateEntry() {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Case> SectionOp::cases() {
+  assert(getBody().getOps<WhenOp>().empty() && "plan-expand-cases has run");
   SmallVector<Case> all;
   for (CaseOp one : getBody().getOps<CaseOp>())
     all.push_back({one.getWhenAttr(), &one.getBody().front()});
@@ -73,24 +83,35 @@ SmallVector<Case> SectionOp::cases() {
   return all;
 }
 
-Block &SectionOp::launchesIn(Mode mode) {
-  SmallVector<Case> all = cases();
-  return *llvm::find_if(all, [&](const Case &one) {
-            return !one.when || one.when.holds(mode);
-          })->block; // the last holds always
+static void collect(Block &block, const StepCounts &counts, SmallVectorImpl<LaunchOp> &launches) {
+  for (Operation &op : block) {
+    if (auto launch = dyn_cast<LaunchOp>(op))
+      launches.push_back(launch);
+    if (auto one = dyn_cast<CaseOp>(op); one && (!one.getWhen() || one.getWhen()->holds(counts)))
+      return collect(one.getBody().front(), counts, launches); // the first that holds
+    if (auto when = dyn_cast<WhenOp>(op)) {
+      Region &taken = when.getWhen().holds(counts) ? when.getBody() : when.getOtherwise();
+      if (!taken.empty())
+        collect(taken.front(), counts, launches);
+    }
+  }
+}
+
+SmallVector<LaunchOp> SectionOp::launchesIn(const StepCounts &counts) {
+  SmallVector<LaunchOp> launches;
+  collect(getBody().front(), counts, launches);
+  return launches;
 }
 
 LogicalResult SectionOp::verify() {
   bool cases = !getBody().getOps<CaseOp>().empty();
   for (Operation &op : getBody().front()) {
-    if (!isa<LaunchOp, CaseOp>(op) || isa<CaseOp>(op) != cases) // section_c1
+    if (!isa<LaunchOp, WhenOp, CaseOp>(op) || isa<CaseOp>(op) != cases) // section_c1
       return op.emitOpError("stands beside cases: expects a section of launches, or of cases");
     auto one = dyn_cast<CaseOp>(op);
     const bool last = &op == &getBody().front().back();
     if (one && bool(one.getWhenAttr()) == last) // section_c2
       return one.emitOpError("expects a condition of every case but the last, which has none");
-    if (one && one.getWhenAttr() && one.getWhenAttr().getConditions().empty()) // section_c3
-      return one.emitOpError("expects at least one condition");
   }
   return success();
 }
@@ -132,42 +153,44 @@ static LogicalResult verifyStep(StepOp step, SectionOp section,
       return step.emitOpError("names no state: ") << state;
   }
   int64_t weights = step.getWeights() ? step.getWeights()->size() : 0;
-  for (const Case &one : section.cases())
-    for (LaunchOp launch : one.launches())
-      for (Attribute operand : launch.getArgsAttr()) {
-        if (auto ref = dyn_cast<LayerWeightRefAttr>(operand);
-            ref && ref.getIndex() >= weights) // step_c3
-          return step.emitOpError("has ")
-                 << weights << " weights, but a launch of " << step.getSectionAttr()
-                 << " reads weight " << ref.getIndex();
-        auto state = dyn_cast<StateRefAttr>(operand);
-        if (state && state.getIndex() >= int64_t(states ? states.size() : 0)) // step_c4
-          return step.emitOpError("has ")
-                 << (states ? states.size() : 0) << " states, but a launch of "
-                 << step.getSectionAttr() << " reads state " << state.getIndex();
-      }
-  return success();
+  WalkResult walked = section.walk([&](LaunchOp launch) -> WalkResult {
+    for (Attribute operand : launch.getArgsAttr()) {
+      if (auto ref = dyn_cast<LayerWeightRefAttr>(operand);
+          ref && ref.getIndex() >= weights) // step_c3
+        return step.emitOpError("has ")
+               << weights << " weights, but a launch of " << step.getSectionAttr()
+               << " reads weight " << ref.getIndex();
+      auto state = dyn_cast<StateRefAttr>(operand);
+      if (state && state.getIndex() >= int64_t(states ? states.size() : 0)) // step_c4
+        return step.emitOpError("has ")
+               << (states ? states.size() : 0) << " states, but a launch of "
+               << step.getSectionAttr() << " reads state " << state.getIndex();
+    }
+    return success();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 /// The states of a step are of the types that the kernels of its section take.
 static LogicalResult verifyStates(StepOp step, SectionOp section,
                                   const llvm::DenseMap<Attribute, Operation *> &named) {
   auto module = step->getParentOfType<ModuleOp>();
-  for (const Case &one : section.cases())
-    for (LaunchOp launch : one.launches())
-      for (auto [i, operand] : llvm::enumerate(launch.getArgsAttr())) {
-        auto ref = dyn_cast<StateRefAttr>(operand);
-        auto fn = ref && module ? module.lookupSymbol<kernel::FuncOp>(launch.getKernel())
-                                : kernel::FuncOp();
-        if (!fn || i >= fn.getNumArguments())
-          continue; // launch_c1, launch_c2
-        auto symbol = cast<FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]);
-        auto state = cast<StateOp>(named.lookup(symbol.getAttr()));
-        if (state.memoryType() != fn.getArgumentTypes()[i]) // step_c5
-          return step.emitOpError("expects ")
-                 << symbol << " to be of type " << fn.getArgumentTypes()[i];
-      }
-  return success();
+  WalkResult walked = section.walk([&](LaunchOp launch) -> WalkResult {
+    for (auto [i, operand] : llvm::enumerate(launch.getArgsAttr())) {
+      auto ref = dyn_cast<StateRefAttr>(operand);
+      auto fn = ref && module ? module.lookupSymbol<kernel::FuncOp>(launch.getKernel())
+                              : kernel::FuncOp();
+      if (!fn || i >= fn.getNumArguments())
+        continue; // launch_c1, launch_c2
+      auto symbol = cast<FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]);
+      auto state = cast<StateOp>(named.lookup(symbol.getAttr()));
+      if (state.memoryType() != fn.getArgumentTypes()[i]) // step_c5
+        return step.emitOpError("expects ")
+               << symbol << " to be of type " << fn.getArgumentTypes()[i];
+    }
+    return success();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 LogicalResult EntryOp::verify() {

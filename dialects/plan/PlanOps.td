@@ -57,10 +57,11 @@ def Plan_Modes : AttrDef<Plan_Dialect, "Modes"> {
 }
 def Plan_When : AttrDef<Plan_Dialect, "When"> {
   let mnemonic = "when";
-  let summary = "conditions that all hold in a step that runs the case: `[mode = greedy]`";
+  let summary = "conditions that all hold in a step: `[mode = greedy, tokens <= 8]`; in the generic form `tokens at_most 8`";
   let parameters = (ins ArrayRefParameter<"::ingot::plan::Condition">:$conditions);
   let hasCustomAssemblyFormat = 1;
-  let extraClassDeclaration = "bool holds(::ingot::plan::Mode mode) const;";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = "bool holds(const ::ingot::plan::StepCounts &counts) const;";
 }
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
@@ -71,7 +72,7 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, Sing
     `peak` and `lower_bound` are what pack-buffers reports, in bytes per token, per row and of the whole program: the arena's
     size and the least that any packing needs. `launches` and `bytes_per_step` are what count-traffic reports of a step of the
     first entry that leaves logits: its bytes are the first number, plus the second per token, plus the third per logits row.
-    `decode_launches` are those of a step of one token, where some are idle.
+    `decode_launches` are those of a step of one token, where they are others.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden, I64Attr:$max_positions,
                    OptionalAttr<DenseI64ArrayAttr>:$peak, OptionalAttr<DenseI64ArrayAttr>:$lower_bound,
@@ -123,6 +124,7 @@ def Plan_StateOp : Plan_Op<"state", [Symbol, HasParent<"ProgramOp">]> {
 
 def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
   let summary = "a straight list of launches, or cases of which a step runs the first that holds";
+  let description = "Up to plan-expand-cases a list may have `plan.when` in it; `cases` is for straight lists alone.";
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
@@ -130,8 +132,8 @@ def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTermi
   let extraClassDeclaration = [{
     /// Its cases in order; a section without any is one that always runs.
     ::llvm::SmallVector<Case> cases();
-    /// The launches of a step of that mode.
-    ::mlir::Block &launchesIn(Mode mode);
+    /// The launches of such a step, in order, whether cases stand expanded or not.
+    ::llvm::SmallVector<LaunchOp> launchesIn(const StepCounts &counts);
   }];
 }
 
@@ -139,10 +141,24 @@ def Plan_CaseOp : Plan_Op<"case", [HasParent<"SectionOp">, NoTerminator, SingleB
   let summary = "a straight list of launches of steps where all of its conditions hold";
   let arguments = (ins OptionalAttr<Plan_When>:$when);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "(`when` $when^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "(`when` custom<Conditions>($when)^)? attr-dict-with-keyword $body";
 }
 
-def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Plan_WhenOp : Plan_Op<"when", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>, NoTerminator, SingleBlock]> {
+  let summary = "launches of steps where all conditions hold, and those of others";
+  let description = [{
+    ```mlir
+    plan.when [tokens <= 8] { plan.launch @qkv_append … } else { plan.launch @qkv … plan.launch @rope_append … }
+    ```
+    Passes nest them as they like; behind plan-expand-cases there are none. The launches of a condition on a count are right
+    for every smaller count as well, and those of `else` for every count.
+  }];
+  let arguments = (ins Plan_When:$when);
+  let regions = (region SizedRegion<1>:$body, AnyRegion:$otherwise);
+  let assemblyFormat = "custom<Conditions>($when) $body (`else` $otherwise^)? attr-dict";
+}
+
+def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one kernel on its operands; `no_barrier`: the next launch need not wait for it";
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";

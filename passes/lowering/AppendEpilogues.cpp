@@ -1,8 +1,9 @@
 //===- AppendEpilogues.cpp - Steps of few tokens have no rope_append launches ===//
 //
-//   few tokens                                              more
+//   plan.when [tokens <= 8] {                               } else {
 //     projections  n ─▶ q (rotated), k, v ─▶ the pool         projections  n ─▶ q, k, v
-//     rope_append  (idle)                                     rope_append  q ─▶ q, k, v ─▶ the pool
+//                                                             rope_append  q ─▶ q, k, v ─▶ the pool
+//   }                                                       }
 //
 // The projection of q, k and v rotates what it stores and puts keys and values where they belong,
 // so that their rows are not written at all. That takes heads without norms of their own, whose sums
@@ -33,40 +34,42 @@ constexpr int64_t kFew = 8; ///< the first decode variant of projections
 struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
   void runOnOperation() override {
     KernelEdits edits(getOperation());
-    getOperation().walk([&](plan::SectionOp section) {
-      for (const plan::Case &one : section.cases()) {
-        SmallVector<plan::LaunchOp> launches(one.launches());
-        for (size_t i = 0; i < launches.size(); ++i)
-          if (auto append = dyn_cast<RopeAppendOp>(edits.kernelOf(launches[i]).structuredOp()))
-            fuse(edits, launches, i, append);
-      }
+    SmallVector<plan::LaunchOp> ropes;
+    getOperation().walk([&](plan::LaunchOp launch) {
+      if (isa<RopeAppendOp>(edits.kernelOf(launch).structuredOp()))
+        ropes.push_back(launch);
     });
+    for (plan::LaunchOp rope : ropes)
+      fuse(edits, rope, cast<RopeAppendOp>(edits.kernelOf(rope).structuredOp()));
     edits.finish();
   }
 
-  void fuse(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, size_t at, RopeAppendOp append) {
-    plan::LaunchOp rope = launches[at], projections;
-    if (std::string why = findProjections(edits, launches, at, append, projections); !why.empty())
+  void fuse(KernelEdits &edits, plan::LaunchOp rope, RopeAppendOp append) {
+    SmallVector<plan::LaunchOp> projections;
+    if (std::string why = findProjections(edits, rope, append, projections); !why.empty())
       return remarkMissed(rope, kPattern, why);
     SmallVector<LaunchOperand> added{
         {append.getKv().getType(), edits.passedFor(rope, append.getKv())},
         {append.getTable().getType(), edits.passedFor(rope, append.getTable())}};
-    edits.edit(projections, added, [&](Operation *op, ValueRange arguments) {
-      auto matmul = cast<MatmulOp>(op);
-      matmul.getKvMutable().assign(arguments[0]);
-      matmul.getTableMutable().assign(arguments[1]);
-      matmul.setStyle(append.getStyle());
-      matmul.setAppendUpTo(kFew);
-    });
-    edits.edit(rope, {},
-               [&](Operation *op, ValueRange) { cast<RopeAppendOp>(op).setIdleUpTo(kFew); });
+    IRMapping copies = edits.split(rope->getBlock()->findAncestorOpInBlock(*projections.front()),
+                                   rope, {plan::Quantity::Tokens, kFew});
+    for (plan::LaunchOp launch : projections)
+      edits.edit(cast<plan::LaunchOp>(copies.lookup(launch.getOperation())), "append", added,
+                 [&](Operation *op, ValueRange arguments) {
+                   auto matmul = cast<MatmulOp>(op);
+                   matmul.getOutputsMutable().assign(matmul.getOutputs().front());
+                   matmul.getKvMutable().assign(arguments[0]);
+                   matmul.getTableMutable().assign(arguments[1]);
+                   matmul.setStyle(append.getStyle());
+                 });
+    copies.lookup(rope.getOperation())->erase();
     remark::passed(rope.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "done by the projections in steps of at most " + std::to_string(kFew);
   }
 
-  /// The launch that makes q, k and v; why it cannot do what `append` does, if so.
-  static std::string findProjections(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches,
-                                     size_t at, RopeAppendOp append, plan::LaunchOp &projections) {
+  /// The launches that make q, k and v, in one op of the list of `rope`; why they cannot do what `append` does, if so.
+  static std::string findProjections(KernelEdits &edits, plan::LaunchOp rope, RopeAppendOp append,
+                                     SmallVectorImpl<plan::LaunchOp> &projections) {
     if (append.getQNorm() || append.getKNorm())
       return "heads are normed, whose sums no block of the projection has";
     if (append.getKv().getType().getFormat() != KvFormat::BF16)
@@ -74,7 +77,6 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     if (!append.getTable() || !kernel::canRotate(append.getKv().getType(),
                                                  append.getTable().getType(), append.getStyle()))
       return "no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows";
-    plan::LaunchOp rope = launches[at];
     SmallVector<Attribute> made;
     for (Value operand : {append.getQ(), append.getK(), append.getV()})
       made.push_back(edits.passedFor(rope, operand));
@@ -84,28 +86,28 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       return llvm::any_of(launch.getArgs(),
                           [&](Attribute passed) { return llvm::is_contained(what, passed); });
     };
-    for (size_t i = at; i-- > 0 && !projections;) {
-      plan::LaunchOp launch = launches[i];
-      bool makesTable = false;
-      for (auto [effect, passed] :
-           llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
-        makesTable |= effect.writes && passed == table;
-      if (makesTable)
-        return "the table of angles is made between the projection and the rotation";
-      if (!touches(launches[i], made) && !touches(launches[i], pool))
-        continue;
-      auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launches[i]).structuredOp());
-      SmallVector<Attribute> outputs;
-      if (matmul)
-        for (Value output : matmul.getOutputs())
-          outputs.push_back(edits.passedFor(launches[i], output));
-      if (outputs != made || matmul.getKv())
-        break;
-      projections = launches[i];
-    }
-    if (!projections)
+    bool found = false, others = false, makesTable = false;
+    for (Operation *op = rope->getPrevNode(); op && !found; op = op->getPrevNode())
+      op->walk([&](plan::LaunchOp launch) {
+        for (auto [effect, passed] :
+             llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
+          makesTable |= effect.writes && passed == table;
+        if (!touches(launch, made) && !touches(launch, pool))
+          return;
+        auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launch).structuredOp());
+        SmallVector<Attribute> outputs;
+        if (matmul)
+          for (Value output : matmul.getOutputs())
+            outputs.push_back(edits.passedFor(launch, output));
+        found = true;
+        others |= outputs != made;
+        projections.push_back(launch);
+      });
+    if (makesTable)
+      return "the table of angles is made between the projection and the rotation";
+    if (!found || others)
       return "q, k and v are not made by one projection, in this order";
-    for (plan::LaunchOp launch : launches.drop_front(at + 1))
+    for (plan::LaunchOp launch : launchesBehind(rope))
       if (touches(launch, ArrayRef(made).drop_front()))
         return "rows of k or v are used again";
     for (Attribute rows : ArrayRef(made).drop_front())

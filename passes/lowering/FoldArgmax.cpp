@@ -1,9 +1,11 @@
 //===- FoldArgmax.cpp - The head looks for the largest logit --------------===//
 //
+//   GPUs   plan.when [rows <= 32] { head ─▶ logits, keys } else { head ─▶ logits }
+//   CPUs   plan.when [mode = greedy] { head ─▶ keys } else { head ─▶ logits, maxima }
+//
 // A greedy step wants of each logits row the index of its largest value. The blocks (or threads) of
 // the projection that writes few rows have their values at hand: each raises a key of the row, so
-// that nobody walks the logits again. With more rows they do not: on a GPU kernel.argmax reads the
-// rows, for a CPU the executor asks for logits. A step that
+// that nobody walks the logits again. With more rows kernel.argmax reads them, on a GPU. A step that
 // samples wants the few largest: on a CPU the projection leaves the largest of each panel beside the
 // logits, and nobody reads panels that cannot hold one of them.
 //===----------------------------------------------------------------------===//
@@ -58,36 +60,42 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       return remarkMissed(head, kPattern, "the logits are not those of one projection");
 
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
-    SmallVector<LaunchOperand> added;
     // They outlive the step: whoever reads the keys sets them back for the next, and the host reads maxima.
     auto addOutput = [&](plan::OutputRole role, plan::Encoding encoding, StringRef name,
-                         RowsType type) {
+                         RowsType type) -> LaunchOperand {
       plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow,
                              roundUp(type.rowBytes(), 64), IntegerAttr(),
                              /*persistent=*/true);
       auto symbol = FlatSymbolRefAttr::get(&getContext(), name);
-      added.push_back({type, plan::BufferRefAttr::get(&getContext(), symbol)});
       entry.addOutput(role, encoding, symbol);
+      return {type, plan::BufferRefAttr::get(&getContext(), symbol)};
     };
-    addOutput(plan::OutputRole::Keys, plan::Encoding::Key, kKeys,
-              RowsType::get(&getContext(), 1, RowKind::Key));
+    const LaunchOperand keys = addOutput(plan::OutputRole::Keys, plan::Encoding::Key, kKeys,
+                                         RowsType::get(&getContext(), 1, RowKind::Key));
     entry.addMode(plan::Mode::Greedy);
-    if (maxima) {
-      int64_t values = cast<RowsType>(matmul.getOutputs()[0].getType()).getN();
-      int64_t panels = (values + kPanelRows - 1) / kPanelRows;
-      addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima,
-                RowsType::get(&getContext(), panels, RowKind::F32));
+    const plan::Condition when =
+        maxima ? plan::Condition{plan::Quantity::Mode, uint64_t(plan::Mode::Greedy)}
+               : plan::Condition{plan::Quantity::Rows, uint64_t(rows)};
+    IRMapping copies = edits.split(head, head, when);
+    if (maxima) { // first: it keeps the name
+      const int64_t panels = (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows;
+      const LaunchOperand most = addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima,
+                                           RowsType::get(&getContext(), panels, RowKind::F32));
+      edits.edit(head, "maxima", {most}, [&](Operation *op, ValueRange operands) {
+        cast<kernel::MatmulOp>(op).getMaximaMutable().assign(operands.front());
+      });
     }
-    edits.edit(head, added, [&](Operation *op, ValueRange operands) {
-      auto copy = cast<kernel::MatmulOp>(op);
-      copy.getKeysMutable().assign(operands.front());
-      copy.setKeysUpTo(rows);
-      if (maxima)
-        copy.getMaximaMutable().assign(operands.back());
-    });
+    edits.edit(cast<plan::LaunchOp>(copies.lookup(head.getOperation())), "keys", {keys},
+               [&](Operation *op, ValueRange operands) {
+                 auto copy = cast<kernel::MatmulOp>(op);
+                 copy.getKeysMutable().assign(operands.front());
+                 if (maxima) // nobody wants the logits
+                   copy.getOutputsMutable().clear();
+               });
     edits.finish();
     remark::passed(head.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "found by the head in steps of at most " + std::to_string(rows) + " rows";
+        << "found by the head in " +
+               (maxima ? "greedy steps" : "steps of at most " + std::to_string(rows) + " rows");
   }
 };
 } // namespace

@@ -2,35 +2,69 @@
 #include "passes/lowering/KernelEdits.h"
 #include "passes/planning/KernelEffects.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace ingot;
 
+SmallVector<plan::LaunchOp> ingot::launchesBehind(Operation *op) {
+  SmallVector<plan::LaunchOp> launches;
+  while ((op = op->getNextNode()))
+    op->walk([&](plan::LaunchOp launch) { launches.push_back(launch); });
+  return launches;
+}
+
 bool KernelEdits::areReadAcrossSections(Attribute rows) {
-  auto readsFirst = [&](const plan::Case &one) {
-    bool written = false;
-    for (plan::LaunchOp launch : one.launches()) {
-      bool writes = false;
-      for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs())) {
+  // `written`: by the launches before; lists of one plan.when do not see each other's.
+  std::function<bool(Block &, bool &)> readsFirst = [&](Block &block, bool &written) {
+    for (Operation &op : block) {
+      bool after = !op.getRegions().empty();
+      for (Region &region : op.getRegions()) {
+        bool inner = written && !isa<plan::CaseOp>(op);
+        if (!region.empty() && readsFirst(region.front(), inner))
+          return true;
+        after &= inner;
+      }
+      written |= after;
+      auto launch = dyn_cast<plan::LaunchOp>(op);
+      if (!launch)
+        continue;
+      for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs()))
         if (passed == rows && effect.reads && !written)
           return true;
-        writes |= passed == rows && effect.writes;
-      }
-      written |= writes;
+      for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs()))
+        written |= passed == rows && effect.writes;
     }
     return false;
   };
   WalkResult found = module.walk([&](plan::SectionOp section) {
-    return llvm::any_of(section.cases(), readsFirst) ? WalkResult::interrupt()
-                                                     : WalkResult::advance();
+    bool written = false;
+    return readsFirst(section.getBody().front(), written) ? WalkResult::interrupt()
+                                                          : WalkResult::advance();
   });
   return found.wasInterrupted();
 }
 
-void KernelEdits::edit(plan::LaunchOp launch, ArrayRef<LaunchOperand> added,
+IRMapping KernelEdits::split(Operation *first, Operation *last, plan::Condition condition) {
+  OpBuilder b(first);
+  auto when =
+      plan::WhenOp::create(b, first->getLoc(), plan::WhenAttr::get(b.getContext(), {condition}));
+  Block &copy = when.getBody().emplaceBlock(), &original = when.getOtherwise().emplaceBlock();
+  original.getOperations().splice(original.end(), first->getBlock()->getOperations(),
+                                  first->getIterator(), std::next(last->getIterator()));
+  IRMapping mapping;
+  b.setInsertionPointToEnd(&copy);
+  for (Operation &op : original)
+    b.clone(op, mapping);
+  return mapping;
+}
+
+void KernelEdits::edit(plan::LaunchOp launch, StringRef suffix, ArrayRef<LaunchOperand> added,
                        llvm::function_ref<void(Operation *, ValueRange)> edit) {
   kernel::FuncOp original = kernelOf(launch);
   OpBuilder b(original);
-  b.setInsertionPointAfter(original);
+  SmallVector<kernel::FuncOp> &siblings = copies[original];
+  b.setInsertionPointAfter(siblings.empty() ? original : siblings.back());
   auto copy = cast<kernel::FuncOp>(b.clone(*original));
   copy.setSymName("k"); // names are no difference
   Block &body = copy.getBody().front();
@@ -39,8 +73,13 @@ void KernelEdits::edit(plan::LaunchOp launch, ArrayRef<LaunchOperand> added,
     body.addArgument(operand.type, copy.getLoc());
     passed.push_back(operand.ref);
   }
-  copy.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
   edit(copy.structuredOp(), body.getArguments().take_back(added.size()));
+  for (size_t i = passed.size(); i-- > 0;)
+    if (body.getArgument(i).use_empty()) {
+      body.eraseArgument(i);
+      passed.erase(passed.begin() + i);
+    }
+  copy.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
 
   std::string text;
   llvm::raw_string_ostream(text) << original.getSymName() << copy;
@@ -49,11 +88,10 @@ void KernelEdits::edit(plan::LaunchOp launch, ArrayRef<LaunchOperand> added,
     copy = known;
   } else {
     known = copy;
-    SmallVector<kernel::FuncOp> &siblings = copies[original];
-    std::string name;
-    do
-      name = (original.getSymName() + "_v" + Twine(siblings.size())).str();
-    while (module.lookupSymbol(name));
+    const std::string first = (original.getSymName() + "_" + suffix).str();
+    std::string name = first;
+    for (int i = 1; module.lookupSymbol(name); ++i)
+      name = first + std::to_string(i);
     copy.setSymName(name);
     siblings.push_back(copy);
   }

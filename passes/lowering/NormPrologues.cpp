@@ -1,16 +1,14 @@
 //===- NormPrologues.cpp - Steps of few tokens have no norm launches -------===//
 //
-//   few tokens                                   more
-//     norm          (idle)                         norm        x ─▶ n
-//     projections   x ─▶ [norm] ─▶ q, k, v         projections n ─▶ q, k, v
+//   plan.when [tokens <= few] {              } else {
+//     projections   x ─▶ [norm] ─▶ q, k, v     norm        x ─▶ n
+//                                              projections n ─▶ q, k, v
+//   }                                        }
 //
 // A launch that writes bf16 rows for projections alone is left out of steps of few tokens: each block
 // of those projections computes the rows itself, from the same inputs by the same region. That
 // costs every block the reading of the inputs, from L2; so `few` is where this stays under half of
 // what the block reads of its weight, and where the rows take little of shared memory.
-//
-// Both kernels remain whole: the count decides at the launch (CudaVariant), and the edges of the
-// plan are those of both forms, since the projection has both x and n as operands.
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
@@ -18,7 +16,6 @@
 #include "passes/planning/KernelEffects.h"
 #include "runtime/formats/FragmentLayout.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 
 namespace ingot {
@@ -40,8 +37,7 @@ constexpr int64_t kMostShared = 16 * 1024; ///< of the rows: blocks share a proc
 
 /// Tokens up to which the blocks of `matmul` compute x themselves: 1, 2, 4 or 8.
 int64_t fewFor(MatmulOp matmul) {
-  int64_t k = matmul.getX().getType().getN(), perOutput = matmul.getPair() ? 2 : 1,
-          weightBytes = INT64_MAX;
+  int64_t k = matmul.xType().getN(), perOutput = matmul.getPair() ? 2 : 1, weightBytes = INT64_MAX;
   for (Type type : matmul.getWeights().getTypes()) {
     auto weight = cast<lm::WeightType>(type);
     WeightFormat format =
@@ -59,21 +55,17 @@ int64_t fewFor(MatmulOp matmul) {
 struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
   void runOnOperation() override {
     KernelEdits edits(getOperation());
-    getOperation().walk([&](plan::SectionOp section) {
-      for (const plan::Case &one : section.cases()) {
-        SmallVector<plan::LaunchOp> launches(one.launches());
-        for (size_t i = 0; i < launches.size(); ++i)
-          if (auto rowwise =
-                  dyn_cast<kernel::RowwiseOp>(edits.kernelOf(launches[i]).structuredOp()))
-            fuse(edits, ArrayRef(launches).drop_front(i), rowwise);
-      }
+    SmallVector<plan::LaunchOp> norms;
+    getOperation().walk([&](plan::LaunchOp launch) {
+      if (isa<kernel::RowwiseOp>(edits.kernelOf(launch).structuredOp()))
+        norms.push_back(launch);
     });
+    for (plan::LaunchOp norm : norms)
+      fuse(edits, norm, cast<kernel::RowwiseOp>(edits.kernelOf(norm).structuredOp()));
     edits.finish();
   }
 
-  /// `launches`: that of `rowwise`, and those behind it.
-  void fuse(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches, kernel::RowwiseOp rowwise) {
-    plan::LaunchOp norm = launches.front();
+  void fuse(KernelEdits &edits, plan::LaunchOp norm, kernel::RowwiseOp rowwise) {
     Value rounded;
     for (Value y : rowwise.getOutputs())
       if (cast<RowsType>(y.getType()).getKind() == RowKind::BF16)
@@ -83,8 +75,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     if (rowwise.getOutputs().size() > 1)
       return remarkMissed(norm, kPattern,
                           "it writes f32 rows too, which are not the blocks' to write");
-    SmallVector<plan::LaunchOp> readers;
-    if (std::string why = findReaders(edits, launches, rowwise, readers); !why.empty())
+    SmallVector<plan::LaunchOp> readers, roundings;
+    if (std::string why = findReaders(edits, norm, rowwise, readers, roundings); !why.empty())
       return remarkMissed(norm, kPattern, why);
 
     int64_t few = kMostTokens;
@@ -93,33 +85,38 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     SmallVector<LaunchOperand> inputs;
     for (Value input : rowwise.getInputs())
       inputs.push_back({input.getType(), edits.passedFor(norm, input)});
+    IRMapping copies = edits.split(norm, norm->getBlock()->findAncestorOpInBlock(*readers.back()),
+                                   {quantityOf(rowwise.getExtent()), uint64_t(few)});
     for (plan::LaunchOp reader : readers)
-      edits.edit(reader, inputs, [&](Operation *op, ValueRange added) {
-        auto matmul = cast<MatmulOp>(op);
-        matmul.getPrologueMutable().assign(added);
-        matmul.setPrologueUpTo(few);
-        matmul.setPrologueGather(rowwise.getGather());
-        IRMapping mapping;
-        rowwise.getBody().cloneInto(&matmul.getPrologueBody(), mapping);
-      });
-    edits.edit(norm, {},
-               [&](Operation *op, ValueRange) { cast<kernel::RowwiseOp>(op).setIdleUpTo(few); });
+      edits.edit(cast<plan::LaunchOp>(copies.lookup(reader.getOperation())), "norm", inputs,
+                 [&](Operation *op, ValueRange added) {
+                   auto matmul = cast<MatmulOp>(op);
+                   matmul.getXMutable().clear();
+                   matmul.getXFp8Mutable().clear();
+                   matmul.getPrologueMutable().assign(added);
+                   matmul.setPrologueGather(rowwise.getGather());
+                   IRMapping mapping;
+                   rowwise.getBody().cloneInto(&matmul.getPrologueBody(), mapping);
+                 });
+    for (plan::LaunchOp launch : roundings)
+      copies.lookup(launch.getOperation())->erase();
+    copies.lookup(norm.getOperation())->erase();
     remark::passed(norm.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " +
                std::to_string(few);
   }
 
-  /// Who reads the rows that the first launch writes; why they cannot compute them, if so.
-  static std::string findReaders(KernelEdits &edits, ArrayRef<plan::LaunchOp> launches,
-                                 kernel::RowwiseOp rowwise,
-                                 SmallVectorImpl<plan::LaunchOp> &readers) {
-    plan::LaunchOp norm = launches.front();
+  /// Who reads the rows that the norm writes; why they cannot compute them, if so. `roundings`: who makes fp8 rows of
+  /// them, for projections of many tokens.
+  static std::string findReaders(KernelEdits &edits, plan::LaunchOp norm, kernel::RowwiseOp rowwise,
+                                 SmallVectorImpl<plan::LaunchOp> &readers,
+                                 SmallVectorImpl<plan::LaunchOp> &roundings) {
     Attribute rows = edits.passedFor(norm, rowwise.getOutputs().front());
     SmallVector<Attribute> inputs;
     for (Value input : rowwise.getInputs())
       inputs.push_back(edits.passedFor(norm, input));
     bool changed = false; // an input has other values by now
-    for (plan::LaunchOp launch : launches.drop_front()) {
+    for (plan::LaunchOp launch : launchesBehind(norm)) {
       kernel::FuncOp fn = edits.kernelOf(launch);
       bool reads = false, overwrites = false;
       for (auto [effect, passed] : llvm::zip(operandEffects(fn), launch.getArgs())) {
@@ -127,19 +124,17 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
         reads |= effect.reads && passed == rows;
         overwrites |= effect.writes && passed == rows;
       }
-      if (isa<kernel::Fp8RowsOp>(fn.structuredOp()))
-        continue; // for projections of many tokens alone: idle in these steps
-      if (reads) {
+      if (reads && isa<kernel::Fp8RowsOp>(fn.structuredOp())) {
+        roundings.push_back(launch);
+      } else if (reads) {
         auto matmul = dyn_cast<MatmulOp>(fn.structuredOp());
-        if (!matmul || edits.passedFor(launch, matmul.getX()) != rows ||
+        if (!matmul || !matmul.getX() || edits.passedFor(launch, matmul.getX()) != rows ||
             llvm::count(launch.getArgs(), rows) != 1)
           return "a reader of its rows is not a projection of them";
         if (matmul.getExtent() != rowwise.getExtent())
           return "a reader of its rows counts tokens where it counts logits rows, or the other way round";
         if (changed) // also by the reader itself: other blocks of it still read
           return "its input is overwritten before a reader of its rows is done";
-        if (!matmul.getPrologue().empty())
-          return "a reader of its rows has a prologue";
         readers.push_back(launch);
       }
       if (overwrites)

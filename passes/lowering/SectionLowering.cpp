@@ -151,8 +151,7 @@ void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand
                                Extent extent) {
   launch(hint, {from, to}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), extent,
-                                        /*gather=*/false,
-                                        /*idle_up_to=*/IntegerAttr());
+                                        /*gather=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc());
     kernel::YieldOp::create(b, op.getBody().getArguments());
@@ -349,9 +348,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
         args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(),
         /*prologue=*/ValueRange(),
         /*keys=*/Value(), /*maxima=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent,
-        pair, fastFloat, kernel::ScheduleAttr(),
-        /*prologue_up_to=*/IntegerAttr(), /*prologue_gather=*/false, /*keys_up_to=*/IntegerAttr(),
-        /*append_up_to=*/IntegerAttr(), /*style=*/lm::RopeStyleAttr(), aux.size());
+        pair, fastFloat, kernel::ScheduleAttr(), /*prologue_gather=*/false,
+        /*style=*/lm::RopeStyleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
       size_t accumulators = pair ? 2 : 1;
@@ -430,8 +428,7 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
 
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     auto op = kernel::RowwiseOp::create(b, args.take_front(inputs.size()),
-                                        args.drop_front(inputs.size()), extent, gather,
-                                        /*idle_up_to=*/IntegerAttr());
+                                        args.drop_front(inputs.size()), extent, gather);
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Type> types(inputs.size(), b.getF32Type());
     SmallVector<Location> locations(types.size(), b.getLoc());
@@ -513,8 +510,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     kernel::RopeAppendOp::create(
         b, args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
         lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
-        norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f),
-        /*idle_up_to=*/IntegerAttr());
+        norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f));
   });
   if (qOutside != q.start)
     forms[qOutside] = {forms[q.start].f32, "", Extent::Tokens};

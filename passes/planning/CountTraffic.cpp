@@ -2,9 +2,9 @@
 //
 //   bytes of a step = weights + perToken * tokens + perRow * logits rows
 //
-// A launch touches each operand once: what it reads of one again lies in a cache by then. Operands
-// that only a launch of few tokens touches are not counted, nor what such a step leaves out, nor
-// workspaces: how much of one is used depends on the contexts. Counted is a step that leaves logits.
+// A launch touches each operand once: what it reads of one again lies in a cache by then. Workspaces
+// are not counted: how much of one is used depends on the contexts. Counted is a step of many tokens
+// that leaves logits.
 // Fusion exists to make these numbers smaller; tests/passes/fusion/traffic.mlir holds
 // every fusion to it.
 //===----------------------------------------------------------------------===//
@@ -39,7 +39,7 @@ Traffic trafficOf(kernel::FuncOp fn) {
   int64_t &perItem = op.isPerRow() ? moved.row : moved.token;
   for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
     Type type = argument.getType();
-    if (op.isForFewTokens(argument) || isa<kernel::WorkspaceType>(type))
+    if (isa<kernel::WorkspaceType>(type))
       continue;
     if (auto rows = dyn_cast<kernel::RowsType>(type))
       perItem += (effect.reads + effect.writes) * rows.rowBytes();
@@ -63,13 +63,11 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
     llvm::DenseMap<Attribute, Traffic> sections; // most are those of many layers
     for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
       Traffic &sum = sections[section.getSymNameAttr()];
-      for (plan::LaunchOp launch :
-           section.launchesIn(plan::Mode::Logits).getOps<plan::LaunchOp>()) {
-        auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-        sum += trafficOf(fn);
+      for (plan::LaunchOp launch : section.launchesIn(plan::manyIn(plan::Mode::Logits))) {
+        sum += trafficOf(module.lookupSymbol<kernel::FuncOp>(launch.getKernel()));
         ++sum.launches;
-        sum.decodeLaunches += fn.launch().idleUpTo() == 0;
       }
+      sum.decodeLaunches = int64_t(section.launchesIn({plan::Mode::Logits, 1, 1}).size());
     }
     plan::EntryOp entry = program.generateEntry();
     if (!entry)

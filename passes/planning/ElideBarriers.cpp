@@ -16,6 +16,12 @@ namespace {
 struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
+    if (auto nested = getOperation().walk([](plan::WhenOp when) {
+          when.emitOpError("expects plan-expand-cases to have run");
+          return WalkResult::interrupt();
+        });
+        nested.wasInterrupted())
+      return signalPassFailure();
     for (plan::SectionOp section : getOperation().getBody().getOps<plan::SectionOp>())
       for (const plan::Case &one : section.cases())
         elide(module, one);

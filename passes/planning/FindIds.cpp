@@ -1,8 +1,10 @@
 //===- FindIds.cpp - Steps that leave ids instead of logits ---------------===//
 //
-//   section ids    mode = greedy   argmax (unless the head raised the keys) ▶ argmax_finish
+//   section ids    mode = greedy   argmax ▶ argmax_finish
 //                  mode = drawn    argmax ▶ draw_weigh ▶ draw_ids
 //                  else            nothing: the host wants the logits
+//
+// argmax is left out of steps where the head raises the keys.
 //
 // The last step of the entry. Keys and sums are 0 between steps, whoever reads them last sets them back; ids stay
 // for the step after, which may begin with them. So all three outlive the step.
@@ -50,18 +52,25 @@ public:
                     sums =
                         buffer("draw_sums", RowsType::get(context, target.drawSumsBytes(vocabulary),
                                                           RowKind::Bytes));
-    IntegerAttr folded = rowsRaised(keys);
+    const uint64_t folded = rowsRaised(keys);
 
     OpBuilder b(entry);
     auto section = plan::SectionOp::create(b, loc, "ids");
     section.getBody().emplaceBlock();
-    auto greedy = addCase(section, plan::Mode::Greedy), drawn = addCase(section, plan::Mode::Drawn);
-    addCase(section, std::nullopt);
+    auto isMode = [](plan::Mode mode) {
+      return plan::Condition{plan::Quantity::Mode, static_cast<uint64_t>(mode)};
+    };
+    plan::WhenOp isGreedy = addWhen(section.getBody(), isMode(plan::Mode::Greedy)),
+                 isDrawn = addWhen(isGreedy.getOtherwise(), isMode(plan::Mode::Drawn));
+    Region &greedy = isGreedy.getBody(), &drawn = isDrawn.getBody();
 
-    for (plan::CaseOp one : {greedy, drawn})
-      launch(one, "argmax", {logits, keys}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-        kernel::ArgmaxOp::create(b, args[0], args[1], folded);
+    for (Region *one : {&greedy, &drawn}) {
+      Region &unraised =
+          folded ? addWhen(*one, {plan::Quantity::Rows, folded}).getOtherwise() : *one;
+      launch(unraised, "argmax", {logits, keys}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+        kernel::ArgmaxOp::create(b, args[0], args[1]);
       });
+    }
     launch(greedy, "argmax_finish", {keys, ids}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
       kernel::ArgmaxFinishOp::create(b, args[0], args[1]);
     });
@@ -92,31 +101,36 @@ private:
     return {type, FlatSymbolRefAttr::get(context, name)};
   }
 
-  /// Up to how many rows a projection raises the keys; null: none does.
-  IntegerAttr rowsRaised(const RowBuffer &keys) {
-    IntegerAttr rows;
+  /// Up to how many rows a projection raises the keys; 0: none does.
+  uint64_t rowsRaised(const RowBuffer &keys) {
+    uint64_t most = 0;
     Attribute passed = plan::BufferRefAttr::get(context, keys.symbol);
     program.walk([&](plan::LaunchOp launch) {
-      auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-      auto head = dyn_cast<kernel::MatmulOp>(fn.structuredOp());
-      if (head && head.getKeys() && llvm::is_contained(launch.getArgs(), passed))
-        rows = head.getKeysUpToAttr();
+      if (!llvm::is_contained(launch.getArgs(), passed))
+        return;
+      uint64_t rows = std::numeric_limits<uint64_t>::max();
+      for (auto when = launch->getParentOfType<plan::WhenOp>(); when;
+           when = when->getParentOfType<plan::WhenOp>())
+        for (const plan::Condition &condition : when.getWhen().getConditions())
+          if (condition.quantity == plan::Quantity::Rows &&
+              when.getBody().isAncestor(launch->getParentRegion()))
+            rows = std::min(rows, condition.value);
+      most = std::max(most, rows);
     });
-    return rows;
+    return most;
   }
 
-  plan::CaseOp addCase(plan::SectionOp section, std::optional<plan::Mode> mode) {
-    auto b = OpBuilder::atBlockEnd(&section.getBody().front());
-    plan::WhenAttr when;
-    if (mode)
-      when = plan::WhenAttr::get(context, {{plan::Quantity::Mode, static_cast<uint32_t>(*mode)}});
-    auto one = plan::CaseOp::create(b, loc, when);
-    one.getBody().emplaceBlock();
-    return one;
+  /// `plan.when [condition] {} else {}` at the end of a list.
+  plan::WhenOp addWhen(Region &list, plan::Condition condition) {
+    auto b = OpBuilder::atBlockEnd(&list.front());
+    auto when = plan::WhenOp::create(b, loc, plan::WhenAttr::get(context, {condition}));
+    when.getBody().emplaceBlock();
+    when.getOtherwise().emplaceBlock();
+    return when;
   }
 
   /// Launches the kernel of that name, which is made where there is none yet.
-  void launch(plan::CaseOp in, StringRef name, ArrayRef<RowBuffer> operands,
+  void launch(Region &list, StringRef name, ArrayRef<RowBuffer> operands,
               llvm::function_ref<void(ImplicitLocOpBuilder &, ValueRange)> body) {
     SmallVector<Type> types;
     SmallVector<Attribute> passed;
@@ -133,7 +147,7 @@ private:
       body(b, block.getArguments());
       kernel::ReturnOp::create(b);
     }
-    auto b = OpBuilder::atBlockEnd(&in.getBody().front());
+    auto b = OpBuilder::atBlockEnd(&list.front());
     plan::LaunchOp::create(b, loc, name, b.getArrayAttr(passed), /*no_barrier=*/false);
   }
 

@@ -2,18 +2,21 @@
 //
 //   offset
 //     ^   +-----------+
-//     |   |     h     |        A buffer is a rectangle: launches it lives in
-//     |   +---+---+---+        across, bytes up. Sorted by bytes, each takes the
-//     |   | q |   |  d |       lowest offset where it meets no other rectangle
-//     |   +---+---+----+       (first fit decreasing). Sections never run at the
-//     |   |  x (persistent) |  same time, so their buffers may overlap freely; nor do
-//     +------------------------> launch   the cases of one. What the host reads lives on.
+//     |   |     h     |        A buffer is a rectangle in each case that uses it: launches
+//     |   +---+---+---+        it lives in across, bytes up. Sorted by bytes, each takes the
+//     |   | q |   |  d |       lowest offset where it meets no other rectangle in any case
+//     |   +---+---+----+       (first fit decreasing). Cases never run at the same time, so
+//     |   |  x (persistent) |  buffers of different ones may overlap freely.
+//     +------------------------> launch
 //
-// The lower bound is the largest sum of bytes alive at one launch.
+// What a case reads it has written, or all cases of a section before it have (then the buffer lives
+// from there to here), or it is persistent. What the host reads lives on to the end of the step. The
+// lower bound is the largest sum of bytes alive at one launch.
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
+#include "passes/planning/KernelEffects.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_PACKBUFFERSPASS
@@ -26,59 +29,165 @@ using namespace ingot::plan;
 
 namespace {
 
+/// When a buffer lives in a case: in barriers passed.
+struct Span {
+  size_t at; ///< of all cases of all sections
+  int64_t first, last;
+};
+
+/// A case of the program.
+struct Place {
+  size_t section;
+  Case launches;
+  int64_t end = 0; ///< barriers
+};
+
 struct Interval {
   mutable BufferOp buffer; // ops are handles: nothing of them is const
-  int64_t first, last;     // in barriers passed, over all sections
+  SmallVector<Span> spans; // rising in `at`
   int64_t offset = -1;
 
-  bool meets(const Interval &other) const { return first <= other.last && other.first <= last; }
+  bool meets(const Interval &other) const {
+    auto b = other.spans.begin();
+    for (const Span &a : spans) {
+      while (b != other.spans.end() && b->at < a.at)
+        ++b;
+      if (b != other.spans.end() && b->at == a.at && a.first <= b->last && b->first <= a.last)
+        return true;
+    }
+    return false;
+  }
   int64_t end() const { return offset + int64_t(buffer.getBytes()); }
+};
+
+/// What cases do with one buffer.
+struct Uses {
+  SmallVector<Span> spans;
+  SmallVector<size_t> writers;  ///< cases
+  SmallVector<LaunchOp> before; ///< in cases that read it first: the reader
+  SmallVector<size_t> readers;  ///< those cases
+
+  bool writes(size_t at) const { return llvm::is_contained(writers, at); }
 };
 
 struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
   void runOnOperation() override {
     ProgramOp program = getOperation();
-    llvm::MapVector<StringRef, Interval> live;
-    int64_t now = 0;
-    for (SectionOp section : program.getBody().getOps<SectionOp>())
-      for (const Case &one : section.cases())
-        for (LaunchOp launch : one.launches()) {
-          for (Attribute operand : launch.getArgs())
-            if (auto ref = dyn_cast<BufferRefAttr>(operand)) {
-              auto [it, isNew] = live.insert({ref.getSymbol().getValue(), Interval{{}, now, now}});
-              it->second.last = now;
-            }
-          if (!launch.getNoBarrier()) // launches without a barrier between them overlap in time
-            ++now;
-        }
+    SmallVector<Place> places;
+    llvm::StringMap<Uses> uses;
+    collect(program, places, uses);
+    llvm::StringSet<> outputs;
     for (EntryOp entry : program.getBody().getOps<EntryOp>())
       for (OutputOp output : entry.getBody().getOps<OutputOp>())
-        if (auto it = live.find(output.getBuffer()); it != live.end())
-          it->second.last = now;
+        outputs.insert(output.getBuffer());
     SmallVector<int64_t> peak, lowerBound;
     for (BufferClass kind : {BufferClass::PerToken, BufferClass::PerRow, BufferClass::Fixed}) {
       SmallVector<Interval> intervals;
       for (BufferOp buffer : llvm::make_early_inc_range(program.getBody().getOps<BufferOp>())) {
         if (buffer.getClassKind() != kind)
           continue;
-        auto it = live.find(buffer.getSymName());
-        if (it == live.end()) {
+        auto it = uses.find(buffer.getSymName());
+        if (it == uses.end()) {
           buffer.erase(); // nobody launches on it
           continue;
         }
-        it->second.buffer = buffer;
-        if (buffer.getPersistent())
-          it->second.first = 0, it->second.last = now;
-        intervals.push_back(it->second);
+        Interval interval{buffer, {}, -1};
+        if (buffer.getPersistent()) {
+          for (auto [at, place] : llvm::enumerate(places))
+            interval.spans.push_back({at, 0, place.end});
+        } else if (failed(place(it->second, places, outputs.contains(buffer.getSymName()),
+                                interval.spans))) {
+          return signalPassFailure();
+        }
+        intervals.push_back(std::move(interval));
       }
       peak.push_back(pack(intervals));
-      lowerBound.push_back(largestSum(intervals, now));
+      lowerBound.push_back(largestSum(intervals, places));
       for (const Interval &interval : intervals)
         interval.buffer.setOffset(interval.offset);
     }
     Builder b(&getContext());
     program.setPeakAttr(b.getDenseI64ArrayAttr(peak));
     program.setLowerBoundAttr(b.getDenseI64ArrayAttr(lowerBound));
+  }
+
+  static void collect(ProgramOp program, SmallVectorImpl<Place> &places,
+                      llvm::StringMap<Uses> &uses) {
+    auto module = program->getParentOfType<ModuleOp>();
+    for (auto [section, op] : llvm::enumerate(program.getBody().getOps<SectionOp>()))
+      for (const Case &one : op.cases()) {
+        const size_t at = places.size();
+        int64_t now = 0;
+        for (LaunchOp launch : one.launches()) {
+          auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+          auto effects = operandEffects(fn);
+          for (bool writing : {false, true}) // what it reads it did not write itself
+            for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
+              if (auto ref = dyn_cast<BufferRefAttr>(operand);
+                  ref && (writing ? effect.writes : effect.reads)) {
+                Uses &use = uses[ref.getSymbol().getValue()];
+                if (use.spans.empty() || use.spans.back().at != at)
+                  use.spans.push_back({at, now, now});
+                use.spans.back().last = now;
+                if (writing && !use.writes(at)) {
+                  use.writers.push_back(at);
+                } else if (!writing && !use.writes(at) && !llvm::is_contained(use.readers, at)) {
+                  use.readers.push_back(at);
+                  use.before.push_back(launch);
+                }
+              }
+          if (!launch.getNoBarrier()) // launches without a barrier between them overlap in time
+            ++now;
+        }
+        places.push_back({section, one, now});
+      }
+  }
+
+  /// When a buffer lives that is not persistent.
+  static LogicalResult place(const Uses &uses, ArrayRef<Place> places, bool isOutput,
+                             SmallVector<Span> &spans) {
+    spans = uses.spans;
+    size_t from = isOutput ? uses.spans.front().at : places.size(),
+           to = isOutput ? places.size() : 0;
+    for (auto [reader, at] : llvm::zip_equal(uses.before, uses.readers)) {
+      std::optional<size_t> writer; // a section before this one, all of whose cases write
+      for (size_t first = 0, end;
+           first < places.size() && places[first].section < places[at].section; first = end) {
+        bool all = true;
+        for (end = first; end < places.size() && places[end].section == places[first].section;
+             ++end)
+          all &= uses.writes(end);
+        if (all)
+          writer = first;
+      }
+      if (!writer && !uses.writers.empty())
+        return LaunchOp(reader).emitOpError(
+            "reads rows that this case has not written, nor every case of a "
+            "section before it: expects its buffers to be persistent");
+      from = std::min(from, writer.value_or(at));
+      to = std::max(to, at);
+    }
+    if (from >= to)
+      return success();
+    // Across sections it lives from where it is first used to where it is last.
+    const size_t first = places[from].section,
+                 last = to < places.size() ? places[to].section : places.size();
+    SmallVector<Span> all;
+    for (auto [at, place] : llvm::enumerate(places)) {
+      const Span *own = llvm::find_if(spans, [&](const Span &span) { return span.at == at; });
+      const bool begun = place.section > first && place.section <= last,
+                 goesOn = place.section >= first && place.section < last;
+      if (own == spans.end() && !(begun && goesOn))
+        continue;
+      Span span = own == spans.end() ? Span{at, 0, place.end} : *own;
+      if (begun)
+        span.first = 0;
+      if (goesOn)
+        span.last = place.end;
+      all.push_back(span);
+    }
+    spans = std::move(all);
+    return success();
   }
 
   static int64_t pack(MutableArrayRef<Interval> intervals) {
@@ -106,14 +215,15 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
     return peak;
   }
 
-  static int64_t largestSum(ArrayRef<Interval> intervals, int64_t launches) {
+  static int64_t largestSum(ArrayRef<Interval> intervals, ArrayRef<Place> places) {
     int64_t largest = 0;
-    for (int64_t t = 0; t <= launches; ++t) {
-      int64_t sum = 0;
+    for (auto [at, place] : llvm::enumerate(places)) {
+      SmallVector<int64_t> sums(place.end + 1);
       for (const Interval &interval : intervals)
-        if (interval.first <= t && t <= interval.last)
-          sum += interval.buffer.getBytes();
-      largest = std::max(largest, sum);
+        for (const Span &span : interval.spans)
+          for (int64_t t = span.first; span.at == at && t <= span.last; ++t)
+            sums[t] += interval.buffer.getBytes();
+      largest = std::max(largest, *llvm::max_element(sums));
     }
     return largest;
   }

@@ -93,28 +93,25 @@ struct BatchView {
   // For executors that draw (Executor.h): null where every row wants the id of its largest logit,
   // or its logits.
   const RowSampling *sampling; // 96  [R]
-  // Not 0: the head finds the largest logit of each row (the engine's greedy_keys) and writes no
-  // logits. Set by the CPU's executor, for at most kGreedyRows rows.
-  int64_t greedy; // 104
   // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each, with
   // one stride; blockTable is the first's. Kernels get their own slot's as blockTable.
-  const int32_t *const *groupTables = nullptr; // 112
+  const int32_t *const *groupTables = nullptr; // 104
   // For GPUs, set by their executor. The first promptTiles of the attention tiles (which it orders)
   // are those of prompts, the others decode: one token, the first of its sequence in the step.
-  const AttentionShare *shares = nullptr; // 120 [shareCount] of the tiles that decode
-  int64_t shareCount = 0;                 // 128
-  int64_t promptTiles = 0;                // 136
+  const AttentionShare *shares = nullptr; // 112 [shareCount] of the tiles that decode
+  int64_t shareCount = 0;                 // 120
+  int64_t promptTiles = 0;                // 128
   // For kernels of fixed states: one for each sequence that has tokens here, in order of its tokens. Null where the
   // engine has none.
-  const StateSpan *stateSpans = nullptr;   // 144 [spanCount]
-  int64_t spanCount = 0;                   // 152
-  const StateWrite *stateWrites = nullptr; // 160
+  const StateSpan *stateSpans = nullptr;   // 136 [spanCount]
+  int64_t spanCount = 0;                   // 144
+  const StateWrite *stateWrites = nullptr; // 152
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
               offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, sampling) == 96 &&
-              offsetof(BatchView, greedy) == 104 && offsetof(BatchView, shares) == 120 &&
-              offsetof(BatchView, stateSpans) == 144 && offsetof(BatchView, spanCount) == 152 &&
-              offsetof(BatchView, stateWrites) == 160 && sizeof(BatchView) == 168 &&
+              offsetof(BatchView, groupTables) == 104 && offsetof(BatchView, shares) == 112 &&
+              offsetof(BatchView, stateSpans) == 136 && offsetof(BatchView, spanCount) == 144 &&
+              offsetof(BatchView, stateWrites) == 152 && sizeof(BatchView) == 160 &&
               sizeof(StateSpan) == 24 && sizeof(StateWrite) == 8 && sizeof(AttentionTile) == 16 &&
               sizeof(AttentionShare) == 32 && offsetof(RowSampling, least) == 16 &&
               offsetof(RowSampling, topK) == 28 && sizeof(RowSampling) == 40);

@@ -115,12 +115,10 @@ void variantText(std::string &out, const fb::Program &e) {
             v->threads(), v->shared_bytes(), clusterText(*v).c_str(), guardText(*v).c_str());
 }
 
-/// ", in greedy steps", or nothing.
+/// ", in the mode Greedy", or nothing.
 std::string caseText(const fb::Case &one) {
-  std::string text;
-  for (unsigned i = 0; one.when() && i < one.when()->size(); ++i)
-    text += std::string(", in the mode ") + fb::EnumNameMode(fb::Mode(one.when()->Get(i)->value()));
-  return text;
+  std::string text = conditionText(one);
+  return text.empty() ? text : ", " + text;
 }
 
 void programText(std::string &out, const fb::Program &e) {

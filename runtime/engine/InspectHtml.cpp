@@ -84,8 +84,8 @@ std::string caseOf(const fb::Program &e, const fb::Section &section, const fb::C
   if (one.launches()->size() == 0)
     return "";
   std::string out = "<h3>" + escaped(section.name(), "section");
-  for (unsigned i = 0; one.when() && i < one.when()->size(); ++i)
-    out += std::string(", ") + fb::EnumNameMode(fb::Mode(one.when()->Get(i)->value()));
+  if (std::string when = conditionText(one); !when.empty())
+    out += ", " + when;
   out += " &times; " + std::to_string(runs) + "</h3>\n<div class=\"section\">\n";
   for (const fb::Launch *launch : *one.launches()) {
     out += std::string("<div class=\"launch") + (launch->barrier() ? " barrier" : "") + "\"><b>" +

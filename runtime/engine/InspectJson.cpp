@@ -1,8 +1,8 @@
 //===- InspectJson.cpp - `ingot inspect --json`: everything, stable keys --===//
 #include "runtime/engine/Inspect.h"
-#include "runtime/json/JsonText.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/WeightSummary.h"
+#include "runtime/json/JsonText.h"
 
 #include <cstdio>
 
@@ -190,8 +190,15 @@ void writeSections(JsonText &j, const fb::Program &e) {
     j.open('{').key("name").value(view(section->name())).key("cases").open('[');
     for (const fb::Case *one : *section->cases()) {
       j.open('{').key("when").open('[');
-      for (unsigned i = 0; one->when() && i < one->when()->size(); ++i)
-        j.value(fb::EnumNameMode(fb::Mode(one->when()->Get(i)->value())));
+      for (unsigned i = 0; one->when() && i < one->when()->size(); ++i) {
+        const fb::Condition &condition = *one->when()->Get(i);
+        j.open('{').key("quantity").value(fb::EnumNameQuantity(condition.quantity()));
+        if (condition.quantity() == fb::Quantity::Mode)
+          j.key("is").value(fb::EnumNameMode(fb::Mode(condition.value())));
+        else
+          j.key("most").value(condition.value());
+        j.close();
+      }
       j.close();
       writeLaunches(j, e, *one);
       j.close();

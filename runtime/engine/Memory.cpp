@@ -113,8 +113,7 @@ std::optional<uint64_t> seedBytes(const fb::Program &program) {
 uint64_t launchesOf(const fb::Entry &entry, const fb::Program &program) {
   uint64_t launches = 0;
   for (const fb::Step *step : *entry.steps())
-    launches +=
-        caseFor(*program.sections()->Get(step->section()), fb::Mode::Logits).launches()->size();
+    launches += caseFor(*program.sections()->Get(step->section()), StepCounts()).launches()->size();
   return launches;
 }
 

@@ -47,7 +47,7 @@ std::optional<MemoryCoefficients> memoryCoefficients(const fb::Program &program)
 /// the sum overflows.
 std::optional<uint64_t> seedBytes(const fb::Program &program);
 
-/// Launches of one step in the mode Logits. The entry's steps must name existing sections that have a
+/// Launches of one step of many tokens in the mode Logits. The entry's steps must name existing sections that have a
 /// case for it.
 uint64_t launchesOf(const fb::Entry &entry, const fb::Program &program);
 

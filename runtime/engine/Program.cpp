@@ -32,19 +32,43 @@ bool hasMode(const fb::Entry &entry, fb::Mode mode) {
   return std::ranges::find(*entry.modes(), mode) != entry.modes()->end();
 }
 
-const fb::Case &caseFor(const fb::Section &section, fb::Mode mode) {
-  auto holds = [&](const fb::Condition *condition) { return condition->value() == uint64_t(mode); };
+static bool holds(const fb::Condition &condition, const StepCounts &counts) {
+  switch (condition.quantity()) {
+  case fb::Quantity::Mode:
+    return condition.value() == uint64_t(counts.mode);
+  case fb::Quantity::Tokens:
+    return counts.tokens <= condition.value();
+  case fb::Quantity::Rows:
+    return counts.rows <= condition.value();
+  case fb::Quantity::TileTokens:
+    break;
+  }
+  return counts.tileTokens <= condition.value();
+}
+
+const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts) {
   for (const fb::Case *one : *section.cases())
-    if (!one->when() || std::ranges::all_of(*one->when(), holds))
+    if (!one->when() || std::ranges::all_of(*one->when(), [&](const fb::Condition *condition) {
+          return holds(*condition, counts);
+        }))
       return *one;
   return *section.cases()->Get(section.cases()->size() - 1); // it has no condition
 }
 
-uint8_t modesOf(const fb::Case &one, const fb::Section &section, const fb::Entry &entry) {
-  uint8_t modes = 0;
-  for (fb::Mode mode : *entry.modes())
-    modes |= uint8_t((&caseFor(section, mode) == &one) << unsigned(mode));
-  return modes;
+std::string conditionText(const fb::Case &one) {
+  std::string text;
+  for (unsigned i = 0; one.when() && i < one.when()->size(); ++i) {
+    const fb::Condition &condition = *one.when()->Get(i);
+    const char *counted = condition.quantity() == fb::Quantity::Tokens ? " tokens"
+                          : condition.quantity() == fb::Quantity::Rows
+                              ? " logits rows"
+                              : " tokens an attention tile";
+    text += text.empty() ? "" : ", ";
+    text += condition.quantity() == fb::Quantity::Mode
+                ? std::string("in the mode ") + fb::EnumNameMode(fb::Mode(condition.value()))
+                : "with at most " + std::to_string(condition.value()) + counted;
+  }
+  return text;
 }
 
 std::vector<uint32_t> weightSegments(const fb::Program &program) {

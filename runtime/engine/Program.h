@@ -7,6 +7,8 @@
 
 #include "runtime/schema/engine_generated.h"
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ingot::runtime {
@@ -28,11 +30,21 @@ const fb::Output *outputOf(const fb::Entry &entry, fb::OutputRole role);
 /// May the entry's steps be run in that mode?
 bool hasMode(const fb::Entry &entry, fb::Mode mode);
 
-/// The launches of a section in a step of that mode: of the first case that holds.
-const fb::Case &caseFor(const fb::Section &section, fb::Mode mode);
+/// What cases ask of a step. A graph's are those that it was made for.
+struct StepCounts {
+  fb::Mode mode = fb::Mode::Logits;
+  uint64_t tokens = UINT64_MAX, rows = UINT64_MAX; ///< from the start: of more than any case bounds
+  uint64_t tileTokens = UINT64_MAX;                ///< of the largest attention tile
+};
 
-/// In which of the entry's modes a step runs that case of the section: bit m for mode m.
-uint8_t modesOf(const fb::Case &one, const fb::Section &section, const fb::Entry &entry);
+/// Of all sections of a CPU's program that have several.
+constexpr uint64_t kMostCpuCases = 63;
+
+/// The launches of a section in such a step: of the first case whose conditions hold.
+const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts);
+
+/// The case's conditions: "in the mode Greedy, with at most 8 tokens"; empty if it has none.
+std::string conditionText(const fb::Case &one);
 
 /// The segments that hold stored weights of the program, rising.
 std::vector<uint32_t> weightSegments(const fb::Program &program);

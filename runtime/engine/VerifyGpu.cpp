@@ -54,7 +54,7 @@ private:
   Result<void> modules();
   bool isOfTarget(std::span<const std::byte> module) const;
   Result<void> variants();
-  Result<void> variant(const fb::Variant &variant, bool last, const std::string &label);
+  Result<void> variant(const fb::Variant &variant, const std::string &label);
   Result<void> guards(const fb::KernelVariants &list, const std::string &label);
   Result<void> seedFills();
   Result<void> tensorMaps(const fb::Variant &variant, unsigned kernel, const std::string &label);
@@ -134,17 +134,12 @@ static bool mentions(std::span<const std::byte> module, std::string_view symbol)
   return false;
 }
 
-/// A grid of nothing: the launch is left out of the steps that the guards let in.
-static bool isIdle(const fb::Variant &v) {
-  return v.x()->base() == fb::GridBase::Constant && v.x()->multiply() == 0;
-}
-
 /// By kinds of tiles: prompts, or those that decode.
 static bool isByKind(const fb::Variant &v) {
   return v.x()->base() == fb::GridBase::Shares || v.x()->base() == fb::GridBase::PromptTiles;
 }
 
-Result<void> GpuVerifier::variant(const fb::Variant &v, bool last, const std::string &label) {
+Result<void> GpuVerifier::variant(const fb::Variant &v, const std::string &label) {
   if (v.module_() >= code.modules()->size())
     return bad("E0805", label + "module " + to_string(v.module_()) + " of " +
                             to_string(code.modules()->size()));
@@ -153,9 +148,8 @@ Result<void> GpuVerifier::variant(const fb::Variant &v, bool last, const std::st
     return bad("E0806", label + "its module has no function '" + std::string(symbol) + "'");
   for (const fb::Extent *extent : {v.x(), v.y(), v.z()})
     if (extent->base() > (extent == v.x() ? fb::GridBase::MAX : fb::GridBase::Tiles) ||
-        extent->divide() == 0 ||
-        (extent->multiply() == 0 && (extent != v.x() || !isIdle(v) || last)) ||
-        extent->multiply() > kMostFactor || extent->divide() > kMostFactor)
+        extent->divide() == 0 || extent->multiply() == 0 || extent->multiply() > kMostFactor ||
+        extent->divide() > kMostFactor)
       return bad("E0807", label + "a grid of base " + to_string(int(extent->base())) + " times " +
                               to_string(extent->multiply()) + " by " + to_string(extent->divide()));
   if (v.threads() == 0 || v.threads() > kMostThreads || v.threads() % 32 != 0 ||
@@ -248,13 +242,10 @@ Result<void> GpuVerifier::variants() {
   for (unsigned k = 0; k < kernels; ++k) {
     const fb::KernelVariants *list = code.variants()->Get(k);
     std::string label = "kernel '" + program.kernels()->Get(k)->name()->str() + "': ";
-    if (list->variants()->size() == 0 || list->variants()->size() > kMostVariants)
+    if (list->variants()->size() > kMostVariants)
       return bad("E0804", label + to_string(list->variants()->size()) + " variants");
     for (const fb::Variant *v : *list->variants()) {
-      // One that is idle and alone: this code has no use for what the kernel makes.
-      unsigned count = list->variants()->size();
-      bool last = count > 1 && v == list->variants()->Get(count - 1);
-      if (Result<void> ok = variant(*v, last, label); !ok)
+      if (Result<void> ok = variant(*v, label); !ok)
         return ok;
       if (Result<void> ok = tensorMaps(*v, k, label); !ok)
         return ok;
@@ -274,9 +265,7 @@ Result<void> GpuVerifier::seedFills() {
     if (!weightFormatNamed(format) || !seen.insert(format).second)
       return bad("E0813", "a fill of weights in '" + std::string(format) +
                               "', which is no format or has one already");
-    if (Result<void> ok =
-            variant(*fill->variant(), /*last=*/true, "fill of " + std::string(format) + ": ");
-        !ok)
+    if (Result<void> ok = variant(*fill->variant(), "fill of " + std::string(format) + ": "); !ok)
       return ok;
   }
   return {};

@@ -41,6 +41,7 @@ private:
 
   Result<void> sections();
   Result<void> cases(const fb::Section &section, Needs &needs, const std::string &label);
+  Result<void> condition(const fb::Condition &condition, const std::string &label);
   Result<void> launch(const fb::Launch &launch, Needs &needs, const std::string &label);
   Result<void> entries();
   Result<void> modes(const fb::Entry &entry);
@@ -69,6 +70,12 @@ private:
 Result<void> ProgramVerifier::sections() {
   if (program.sections()->size() == 0)
     return bad("E0358", "its program is empty");
+  // A step of a CPU has a bit for each (device/cpu/StepLoop.h).
+  uint64_t several = 0;
+  for (const fb::Section *section : *program.sections())
+    several += section->cases()->size() > 1 ? section->cases()->size() : 0;
+  if (!onGpu && several > kMostCpuCases)
+    return bad("E0818", to_string(several) + " cases of sections that have several");
   for (unsigned s = 0; s < program.sections()->size(); ++s)
     if (Result<void> ok =
             cases(*program.sections()->Get(s), needs.emplace_back(), " of section " + to_string(s));
@@ -92,10 +99,8 @@ Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
       return bad("E0818", "case " + to_string(c) + label + " has " + to_string(conditions) +
                               " conditions: the last case has none, and no other");
     for (unsigned i = 0; i < conditions; ++i)
-      if (const fb::Condition *condition = one.when()->Get(i);
-          condition->quantity() > fb::Quantity::MAX || condition->value() > uint64_t(fb::Mode::MAX))
-        return bad("E0818", "case " + to_string(c) + label + ": a condition of kind " +
-                                to_string(int(condition->quantity())) + " is unknown");
+      if (Result<void> ok = condition(*one.when()->Get(i), "case " + to_string(c) + label); !ok)
+        return ok;
     empty &= one.launches()->size() == 0;
     for (unsigned l = 0; l < one.launches()->size(); ++l)
       if (Result<void> ok = launch(*one.launches()->Get(l), wanted,
@@ -104,6 +109,18 @@ Result<void> ProgramVerifier::cases(const fb::Section &section, Needs &wanted,
         return ok;
   }
   return empty ? Result<void>(bad("E0358", "no launch" + label)) : Result<void>();
+}
+
+/// A known mode, or a bound that some step keeps.
+Result<void> ProgramVerifier::condition(const fb::Condition &condition, const std::string &label) {
+  if (condition.quantity() > fb::Quantity::MAX)
+    return bad("E0818", label + ": a condition of kind " + to_string(int(condition.quantity())) +
+                            " is unknown");
+  const bool ofMode = condition.quantity() == fb::Quantity::Mode;
+  if (ofMode ? condition.value() > uint64_t(fb::Mode::MAX) : condition.value() == 0)
+    return bad("E0818", label + ": no step has a " + (ofMode ? "mode " : "count of at most ") +
+                            to_string(condition.value()));
+  return {};
 }
 
 Result<void> ProgramVerifier::launch(const fb::Launch &launch, Needs &wanted,

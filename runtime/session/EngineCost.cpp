@@ -39,20 +39,12 @@ double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   return units * double(cost.operations_per_unit()) / kOperationsPerSecond / threads;
 }
 
-void addCpuLaunch(const fb::KernelCost &cost, double threads, StepCostTable &table) {
-  table.perPosition += double(cost.operations_per_position()) / kOperationsPerSecond / threads;
-  if (cost.per_row()) {
-    // The first row is in every step; what 16 take more is shared out.
-    double first = launchSeconds(cost, 1, threads);
-    double each = (launchSeconds(cost, 16, threads) - first) / 15;
-    table.perRow += each;
-    for (StepCostTable::Point &point : table.points)
-      point.seconds += first - each;
-    return;
-  }
-  for (StepCostTable::Point &point : table.points)
-    point.seconds += launchSeconds(cost, double(point.tokens), threads);
-}
+/// Of a launch that has logits rows as units: the first is in every step, what 16 take more is shared out.
+struct RowSeconds {
+  double first, each;
+
+  double fixed() const { return first - each; }
+};
 
 /// One launch with so many units, its start aside.
 double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &machine) {
@@ -63,29 +55,47 @@ double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &ma
   return std::max(launch.coreSeconds, launch.bytes / machine.readGbPerS() * 1e-9);
 }
 
-/// In a step of so many tokens and few rows: then the first variant has no blocks.
-bool isIdle(const fb::KernelVariants &variants, int64_t tokens) {
-  const fb::Variant &first = *variants.variants()->Get(0);
-  return first.x()->multiply() == 0 &&
-         (first.max_tokens() == 0 || uint64_t(tokens) <= first.max_tokens());
-}
+/// What launches of a device take.
+class LaunchCosts {
+public:
+  LaunchCosts(const fb::CodeObject &code, const GpuMachine *machine, int threads)
+      : code(code), machine(machine), threads(double(threads)) {}
 
-void addGpuLaunch(const fb::KernelCost &cost, const fb::KernelVariants &variants,
-                  const GpuMachine &machine, StepCostTable &table) {
-  const double attention = machine.gops(machine.bf16PerClock) * machine.attentionReached;
-  table.perPosition += double(cost.operations_per_position()) / attention * 1e-9;
-  table.perRead += double(cost.bytes_per_position()) / machine.readGbPerS() * 1e-9;
-  const double firstRow = cost.per_row() ? gpuSeconds(cost, 1, machine) : 0;
-  const double eachRow = cost.per_row() ? (gpuSeconds(cost, 16, machine) - firstRow) / 15 : 0;
-  table.perRow += eachRow;
-  for (StepCostTable::Point &point : table.points) {
-    if (isIdle(variants, point.tokens))
-      continue;
-    const double work =
-        cost.per_row() ? firstRow - eachRow : gpuSeconds(cost, double(point.tokens), machine);
-    point.seconds += machine.exposedUs * 1e-6 + work;
+  /// Whatever the step's tokens are.
+  void addShared(uint32_t kernel, StepCostTable &table) const {
+    const fb::KernelCost &cost = *code.costs()->Get(kernel);
+    if (machine) {
+      const double attention = machine->gops(machine->bf16PerClock) * machine->attentionReached;
+      table.perPosition += double(cost.operations_per_position()) / attention * 1e-9;
+      table.perRead += double(cost.bytes_per_position()) / machine->readGbPerS() * 1e-9;
+    } else {
+      table.perPosition += double(cost.operations_per_position()) / kOperationsPerSecond / threads;
+    }
+    if (cost.per_row())
+      table.perRow += ofRows(cost).each;
   }
-}
+  /// In a step of so many tokens, and without what its rows take beyond the first.
+  double seconds(uint32_t kernel, int64_t tokens) const {
+    const fb::KernelCost &cost = *code.costs()->Get(kernel);
+    if (machine && code.variants()->Get(kernel)->variants()->size() == 0)
+      return 0; // not launched
+    return (machine ? machine->exposedUs * 1e-6 : 0) +
+           (cost.per_row() ? ofRows(cost).fixed() : ofUnits(cost, double(tokens)));
+  }
+
+private:
+  double ofUnits(const fb::KernelCost &cost, double units) const {
+    return machine ? gpuSeconds(cost, units, *machine) : launchSeconds(cost, units, threads);
+  }
+  RowSeconds ofRows(const fb::KernelCost &cost) const {
+    const double first = ofUnits(cost, 1);
+    return {first, (ofUnits(cost, 16) - first) / 15};
+  }
+
+  const fb::CodeObject &code;
+  const GpuMachine *machine; ///< null: a CPU
+  double threads;
+};
 
 } // namespace
 
@@ -111,14 +121,17 @@ StepCostTable engineCost(const fb::Program &program, std::string_view target, in
   tokens.push_back(mostTokens);
   for (int64_t count : tokens)
     table.points.push_back({count, 0});
-  const GpuMachine *machine = gpuMachineFor(target);
+  const LaunchCosts costs(*code, gpuMachineFor(target), threads);
   for (const fb::Step *step : *generateEntry(program).steps()) {
-    const fb::Case &one = caseFor(*program.sections()->Get(step->section()), fb::Mode::Logits);
-    for (const fb::Launch *launch : *one.launches()) {
-      const fb::KernelCost &cost = *code->costs()->Get(launch->kernel());
-      machine ? addGpuLaunch(cost, *code->variants()->Get(launch->kernel()), *machine, table)
-              : addCpuLaunch(cost, double(threads), table);
-    }
+    const fb::Section &section = *program.sections()->Get(step->section());
+    auto launchesAt = [&](uint64_t count) -> const auto & { // of few rows
+      return *caseFor(section, {fb::Mode::Logits, count, 1}).launches();
+    };
+    for (const fb::Launch *launch : launchesAt(UINT64_MAX))
+      costs.addShared(launch->kernel(), table);
+    for (StepCostTable::Point &point : table.points)
+      for (const fb::Launch *launch : launchesAt(uint64_t(point.tokens)))
+        point.seconds += costs.seconds(launch->kernel(), point.tokens);
   }
   if (table.points.front().seconds <= 0) // costs without numbers
     return {};

@@ -5,7 +5,7 @@
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2
 
 // Sums of magnitudes of both planes.
-// CHECK-LABEL: define void @linear_0(
+// CHECK-LABEL: define void @linear_0_keys(
 // CHECK:         call <4 x i64> @llvm.x86.avx2.psad.bw(
 // CHECK:         call <4 x i64> @llvm.x86.avx2.psad.bw(
 // CHECK:         store float

@@ -20,7 +20,7 @@ kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.rows<8, f32>) {
 
 // matmul_c1
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects 1 weights, an aux count and an epilogue for each output}}
+  // expected-error @+1 {{expects 1 weights, an aux count and an epilogue for each segment}}
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
@@ -90,10 +90,19 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 
 // -----
 
+// func_c4
+// expected-error @+1 {{expects counts from at least 1 up, got #kernel.counts<9 to 8>}}
+kernel.func @k(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) attributes {counts = #kernel.counts<9 to 8>} {
+  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
+  kernel.return
+}
+
+// -----
+
 // matmul_c8
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects a prologue with its region and the count up to which it is used, or nothing of it}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64} {
+  // expected-error @+1 {{expects x, or a prologue with its region instead}}
+  kernel.matmul weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -105,10 +114,10 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c9
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>) {
   // expected-error @+1 {{expects a prologue over logits rows to gather}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
+  kernel.matmul weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64, prologue_gather} {
+  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_gather} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -118,12 +127,9 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // -----
 
 // matmul_c10
-kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>) {
-  // expected-error @+1 {{expects bf16 rows to be computed in a prologue, got '!kernel.rows<64, f32>'}}
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
-  ^bb0(%e: f32):
-    kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64} {
+kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<48, f32>) {
+  // expected-error @+1 {{expects an output of 32 values in segment 0}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<48, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -135,10 +141,10 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kern
 // matmul_c11
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<32, f32>) {
   // expected-error @+1 {{expects a prologue of f32 rows or vectors of 64 values, got '!kernel.rows<32, f32>'}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<32, f32>) {
+  kernel.matmul weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<32, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 2 : i64} {
+  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -148,9 +154,9 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // -----
 
 // matmul_c12
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects keys with the count of rows up to which they are folded, or nothing of it}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, keys_up_to = 2 : i64} {
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>) {
+  // expected-error @+1 {{expects 1 outputs for 1 segments, got 0}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -161,8 +167,8 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 
 // matmul_c13
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>) {
-  // expected-error @+1 {{expects one key for each logits row of one f32 output}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %i : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, keys_up_to = 2 : i64} {
+  // expected-error @+1 {{expects one key for each logits row of one segment, whose output is f32}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %i : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -185,8 +191,8 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 
 // matmul_c14
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects a pool, the count up to which it is appended to, and a table with its style or neither}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64} {
+  // expected-error @+1 {{expects a pool, and a table with its style or neither}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -198,7 +204,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c15
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.kv_pool<1, 32, bf16>) {
   // expected-error @+1 {{expects f32 rows q, k and v of tokens that fit '!kernel.kv_pool<1, 32, bf16>'}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) append %i : !kernel.kv_pool<1, 32, bf16> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) append %i : !kernel.kv_pool<1, 32, bf16> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -210,25 +216,13 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 // matmul_c16
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: !kernel.rows<48, f32>, %kv: !kernel.kv_pool<1, 48, bf16>, %t: !kernel.rows<48, f32>) {
   // expected-error @+1 {{expects rotations whose pairs meet in a tile, or in tiles half a head apart}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) outs(%y, %y, %y : !kernel.rows<48, f32>, !kernel.rows<48, f32>, !kernel.rows<48, f32>) append %kv : !kernel.kv_pool<1, 48, bf16> table %t : !kernel.rows<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, append_up_to = 8 : i64, style = #lm.rope_style<half>} {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) outs(%y : !kernel.rows<48, f32>) append %kv : !kernel.kv_pool<1, 48, bf16> table %t : !kernel.rows<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// rowwise_c5
-kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  // expected-error @+1 {{expects to be idle up to at least one row, or not at all}}
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>, idle_up_to = 0 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -295,15 +289,6 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
 kernel.func @k(%v: !lm.weight<4, f32>, %y: !kernel.rows<4, f32>) {
   // expected-error @+1 {{expects f32 rows of twice the count of frequencies}}
   kernel.rope_table %v : !lm.weight<4, f32> outs(%y : !kernel.rows<4, f32>) {factor = 1.0 : f32}
-  kernel.return
-}
-
-// -----
-
-// rope_append_c5
-kernel.func @k(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  // expected-error @+1 {{expects to be idle up to at least one token, or not at all}}
-  kernel.rope_append %q, %q, %q into %kv {heads = 1 : i64, style = #lm.rope_style<half>, idle_up_to = 0 : i64} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 
@@ -380,15 +365,6 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
     %0 = func.call @f(%a) : (f32) -> f32
     kernel.yield %0 : f32
   }
-  kernel.return
-}
-
-// -----
-
-// argmax_c1
-kernel.func @f(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>) {
-  // expected-error @+1 {{expects to be idle up to at least one row, or not at all}}
-  kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key> {idle_up_to = 0 : i64}
   kernel.return
 }
 

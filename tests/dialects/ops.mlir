@@ -102,15 +102,16 @@ kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u
 
 // What a projection does in steps of few tokens.
 // CHECK-LABEL: kernel.func @few_0
-kernel.func @few_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>,
-                   %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.rows<32, f32>) {
-  // CHECK: kernel.matmul {{.*}} prologue(%{{.+}} : !kernel.rows<64, f32>) {
-  // CHECK: } append %{{.+}} : !kernel.kv_pool<1, 32, bf16> table %{{.+}} : !kernel.rows<32, f32> attributes {append_up_to = 8 : i64, {{.*}}prologue_up_to = 4 : i64, style = #lm.rope_style<half>}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
-      outs(%y, %y, %y : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
+// CHECK-SAME:    attributes {counts = #kernel.counts<2 to 4>}
+kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>,
+                   %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.rows<32, f32>) attributes {counts = #kernel.counts<2 to 4>} {
+  // CHECK: kernel.matmul weights({{.*}} outs(%{{[a-z0-9]+}} : !kernel.rows<32, f32>) prologue(%{{.+}} : !kernel.rows<64, f32>) {
+  // CHECK: } append %{{.+}} : !kernel.kv_pool<1, 32, bf16> table %{{.+}} : !kernel.rows<32, f32> attributes {{{.*}}style = #lm.rope_style<half>}
+  kernel.matmul weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
+      outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } append %kv : !kernel.kv_pool<1, 32, bf16> table %t : !kernel.rows<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, prologue_up_to = 4 : i64, append_up_to = 8 : i64, style = #lm.rope_style<half>} {
+  } append %kv : !kernel.kv_pool<1, 32, bf16> table %t : !kernel.rows<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
@@ -124,9 +125,10 @@ kernel.func @few_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: 
 }
 
 // CHECK-LABEL: kernel.func @head_0
-kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, key>) {
-  // CHECK: kernel.matmul {{.*}} keys %{{.+}} : !kernel.rows<1, key> attributes {{{.*}}keys_up_to = 32 : i64
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %k : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, keys_up_to = 32 : i64} {
+// CHECK-SAME:    attributes {counts = #kernel.counts<33>}
+kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %k: !kernel.rows<1, key>) attributes {counts = #kernel.counts<33>} {
+  // CHECK: kernel.matmul {{.*}}weights({{[^)]*}}) keys %{{.+}} : !kernel.rows<1, key> attributes
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) keys %k : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -178,8 +180,8 @@ kernel.func @shared(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>
 }
 // CHECK-LABEL: kernel.func @argmax
 kernel.func @argmax(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>) {
-  // CHECK: kernel.argmax %{{.*}} : <100, f32> keys %{{.*}} : <1, key> {idle_up_to = 32 : i64}
-  kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key> {idle_up_to = 32 : i64}
+  // CHECK: kernel.argmax %{{.*}} : <100, f32> keys %{{.*}} : <1, key>
+  kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key>
   kernel.return
 }
 // CHECK-LABEL: kernel.func @argmax_finish
@@ -218,6 +220,15 @@ plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden 
   plan.section @s {
     // CHECK: plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
     plan.launch @norm_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
+    // CHECK: plan.when [mode = greedy, tokens <= 8] {
+    // CHECK-NEXT: } else {
+    // CHECK-NEXT: plan.when [rows <= 32, tile_tokens <= 1] {
+    // CHECK-NEXT: }
+    plan.when [mode = greedy, tokens <= 8] {
+    } else {
+      plan.when [rows <= 32, tile_tokens <= 1] {
+      }
+    }
     // CHECK: plan.launch @attention_0 [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@y>] no_barrier
     plan.launch @attention_0 [#plan.buffer<@x>, #plan.state<0>, #plan.buffer<@y>] no_barrier
   }

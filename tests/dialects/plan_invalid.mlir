@@ -252,7 +252,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
-// section_c3
+// when_c1
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.section @s {
     // expected-error @+1 {{expects at least one condition}}
@@ -265,10 +265,21 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
+// when_c2
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.section @s {
+    // expected-error @+1 {{expects a bound of at least 1 for tokens}}
+    plan.when [tokens <= 0] {
+    }
+  }
+}
+
+// -----
+
 // a quantity that nobody knows
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.section @s {
-    // expected-error @+1 {{expected one of [mode] for what the host knows of a step before it runs, got: weather}}
+    // expected-error @+1 {{expected one of [mode, tokens, rows, tile_tokens] for what the host knows of a step before it runs, got: weather}}
     plan.case when [weather = greedy] {
     }
     plan.case {

@@ -133,6 +133,8 @@ Result<KernelUnderTest::Results> KernelUnderTest::reference(const std::string &s
   auto kernel = driver.find(module, naive.name()->str() + "_reference" + suffix, 0);
   if (!kernel)
     return kernel.error();
+  if (madeX)
+    values->push_back(madeX->address());
   std::vector<DeviceMemory> made;
   for (int i = 0; i < 2; ++i) {
     auto memory = DeviceMemory::allocate(driver, count * 4, "a reference");
@@ -160,17 +162,23 @@ Result<KernelUnderTest::Results> KernelUnderTest::reference(const std::string &s
   return results;
 }
 
-Result<void> KernelUnderTest::makeX(Address to, int64_t tokens) {
+Result<Bytes> KernelUnderTest::makeX(uint64_t bytes, int64_t tokens) {
+  auto memory = DeviceMemory::allocate(driver, bytes, "rows of x");
+  if (!memory)
+    return memory.error();
+  madeX = std::move(*memory);
   auto values = addresses();
   if (!values)
     return values.error();
   auto kernel = driver.find(module, naive.name()->str() + "_reference_x", 0);
   if (!kernel)
     return kernel.error();
-  values->push_back(to);
+  values->push_back(madeX->address());
   Launch launch;
   launch.grid[0] = uint32_t((tokens + 127) / 128), launch.threads = 128;
-  return start(*kernel, launch, *values);
+  if (auto ok = start(*kernel, launch, *values); !ok)
+    return ok.error();
+  return get(madeX->address(), bytes);
 }
 
 std::vector<const fb::Variant *> KernelUnderTest::variantsOf(const StepShape &shape) const {

@@ -36,8 +36,8 @@ public:
   /// `suffix` of the naive kernel over `x` by `y` blocks: `count` results.
   Result<Results> reference(const std::string &suffix, uint32_t x, uint32_t y, uint32_t threads,
                             uint64_t count, double limit);
-  /// The naive kernel that writes the rows at `to` which a norm prologue reads.
-  Result<void> makeX(Address to, int64_t tokens);
+  /// Rows of x that the kernel computes itself, by the naive one; naive kernels read them from then on.
+  Result<Bytes> makeX(uint64_t bytes, int64_t tokens);
 
   /// The engine's variants that a step of that shape takes: one, or of attention up to two, for
   /// tiles of prompts and for those that decode.
@@ -70,6 +70,7 @@ private:
   Module module = nullptr;
   std::map<std::pair<uint32_t, uint32_t>, DeviceMemory> memories;
   DeviceMemory batch;
+  std::optional<DeviceMemory> madeX;
 };
 
 } // namespace ingot::cuda::check

@@ -15,13 +15,15 @@ namespace {
 
 uint32_t operandOf(Value value) { return cast<BlockArgument>(value).getArgNumber(); }
 
-std::unique_ptr<reference::RowsT> rowsOf(Value value) {
-  auto type = cast<RowsType>(value.getType());
+std::unique_ptr<reference::RowsT> rowsOf(RowsType type, Value value) {
   auto rows = std::make_unique<reference::RowsT>();
-  rows->operand = operandOf(value);
+  rows->operand = value ? operandOf(value) : 0;
   rows->n = uint32_t(type.getN()), rows->stride = uint32_t(rowStride(type));
   rows->bf16 = type.getKind() == RowKind::BF16;
   return rows;
+}
+std::unique_ptr<reference::RowsT> rowsOf(Value value) {
+  return rowsOf(cast<RowsType>(value.getType()), value);
 }
 
 /// Opens `KERNEL void NAME(a0, a1, …, more, batch) {`.
@@ -45,7 +47,7 @@ class ProjectionText {
 public:
   ProjectionText(KernelText &k, kernel::FuncOp kernel, kernel::MatmulOp op)
       : k(k), kernel(kernel), op(op), name((kernel.getName() + "_reference").str()),
-        width(op.getX().getType().getN()), weights(op.getPair() ? 2 : 1),
+        width(op.xType().getN()), weights(op.getPair() ? 2 : 1),
         count(op.getExtent() == kernel::Extent::Rows ? "batch->rows" : "batch->tokens") {}
 
   LogicalResult emit() {
@@ -56,14 +58,14 @@ public:
     if (!op.getPrologue().empty() && failed(emitX()))
       return failure();
     auto aux = op.getAux().begin();
-    for (auto [s, output] : llvm::enumerate(op.getOutputs())) {
+    for (int64_t s = 0; s < op.segments(); ++s) {
       SmallVector<Value> own(aux, aux + op.getAuxCounts()[s]);
       aux += op.getAuxCounts()[s];
       if (failed(emitValue(s, own)))
         return failure();
-      emitSums(s, output, own, /*fp8=*/false);
+      emitSums(s, own, /*fp8=*/false);
       if (op.getXFp8())
-        emitSums(s, output, own, /*fp8=*/true);
+        emitSums(s, own, /*fp8=*/true);
     }
     return success();
   }
@@ -71,7 +73,8 @@ public:
   std::unique_ptr<reference::ProjectionT> describe() {
     auto p = std::make_unique<reference::ProjectionT>();
     p->per_row = op.getExtent() == kernel::Extent::Rows;
-    p->x = rowsOf(op.getX());
+    p->x = rowsOf(op.xType(), op.getX());
+    p->computes = !op.getX();
     if (op.getXFp8())
       p->x_fp8 = int32_t(operandOf(op.getXFp8()));
     for (Value weight : op.getWeights())
@@ -79,18 +82,19 @@ public:
     for (Value value : llvm::concat<Value>(op.getAux(), op.getPrologue()))
       if (isa<RowsType>(value.getType()))
         p->inputs.push_back(rowsOf(value));
-    for (Value output : op.getOutputs())
-      p->outputs.push_back(rowsOf(output));
-    p->prologue_up_to = op.getPrologueUpTo().value_or(0);
-    p->gathers = op.getPrologueGather();
-    if (op.getKeys()) {
-      p->keys = int32_t(operandOf(op.getKeys()));
-      p->keys_up_to = op.getKeysUpTo().value_or(0);
+    for (int64_t s = 0; s < op.segments(); ++s) {
+      Value output = s < int64_t(op.getOutputs().size()) ? op.getOutputs()[s] : Value();
+      p->outputs.push_back(
+          rowsOf(output ? cast<RowsType>(output.getType())
+                        : RowsType::get(op.getContext(), op.segmentRows(s), RowKind::F32),
+                 output));
     }
+    p->gathers = op.getPrologueGather();
+    if (op.getKeys())
+      p->keys = int32_t(operandOf(op.getKeys()));
     if (op.getKv()) {
       auto kv = cast<kernel::KvPoolType>(op.getKv().getType());
       p->kv = int32_t(operandOf(op.getKv()));
-      p->append_up_to = op.getAppendUpTo().value_or(0);
       p->kv_heads = uint32_t(kv.getKvHeads()), p->head_dim = uint32_t(kv.getHeadDim());
       if (op.getTable()) {
         p->table = int32_t(operandOf(op.getTable()));
@@ -106,7 +110,7 @@ private:
   /// A thread a row; the sums of statistics in f64, in order.
   LogicalResult emitX() {
     RowRegion region(k, op.getPrologueBody(), op.getPrologue());
-    const int64_t stride = rowStride(op.getX().getType());
+    const int64_t stride = rowStride(op.xType());
     open(k, kernel, name + "_x", "u16 *x");
     k.line("const i32 t = blockIdx.x * 128 + threadIdx.x;");
     k.line("if (t >= {0}) {{", count);
@@ -161,14 +165,16 @@ private:
   }
 
   /// A thread a row of the weight, blockIdx.y the token.
-  void emitSums(size_t s, Value output, ArrayRef<Value> aux, bool fp8) {
-    auto type = cast<RowsType>(output.getType());
+  void emitSums(size_t s, ArrayRef<Value> aux, bool fp8) {
+    const int64_t n = op.segmentRows(int64_t(s));
     std::string own = name + (fp8 ? "_fp8_" : "_") + std::to_string(s);
     StringRef format =
         formatText(cast<lm::WeightType>(op.getWeights()[s * weights].getType()).getFormat());
-    open(k, kernel, own, "float *value, float *allowed, float limit");
+    open(k, kernel, own,
+         op.getX() ? "float *value, float *allowed, float limit"
+                   : "const u16 *x_rows, float *value, float *allowed, float limit");
     k.line("const i32 row = blockIdx.x * 128 + threadIdx.x, token = blockIdx.y;");
-    k.line("if (token >= {0} || row >= {1}) {{", count, type.getN());
+    k.line("if (token >= {0} || row >= {1}) {{", count, n);
     k.line("return;");
     k.write("}");
     k.line("double sums[{0}] = {{}, sizes[{0}] = {{};", weights);
@@ -182,8 +188,9 @@ private:
              "in / 8]) *");
       k.line("                 (double)*(const float *)(rowOfX + {0} + i / 128 * 4);", codes);
     } else {
-      k.line("const double x = bf16_to_f32(a{0}[(i64)token * {1} + i]);", operandOf(op.getX()),
-             rowStride(op.getX().getType()));
+      k.line("const double x = bf16_to_f32({0}[(i64)token * {1} + i]);",
+             op.getX() ? "a" + std::to_string(operandOf(op.getX())) : "x_rows",
+             rowStride(op.xType()));
     }
     for (int64_t w = 0; w < weights; ++w) {
       k.line("const double w{0} = {1}::value(a{2}, {1}::tileBytes({3}), row, i);", w, format,
@@ -210,10 +217,9 @@ private:
         k.line("most = max_f32(most, abs_f32(value_{0}(sum{1}) - result));", s, rest);
         k.line("sum[{0}] = (float)sums[{0}];", w);
       }
-    k.line("value[(i64)token * {0} + row] = result;", type.getN());
+    k.line("value[(i64)token * {0} + row] = result;", n);
     // Either weight's sum may be off.
-    k.line("allowed[(i64)token * {0} + row] = most{1};", type.getN(),
-           weights == 2 ? " * 2.0f" : "");
+    k.line("allowed[(i64)token * {0} + row] = most{1};", n, weights == 2 ? " * 2.0f" : "");
     close(k, own);
   }
 

@@ -24,12 +24,12 @@ assert output["shape"].endswith("64x64"), output
 attention = by_name["attention_0"]
 assert attention["prompt512_operations"] == 2 * 4 * 64 * 254 * 255 / 2, attention
 # Logits are asked for one row, whatever the prompt.
-head = by_name["linear_0"]
+head = by_name["linear_0_keys"]
 assert head["prompt512_operations"] == head["decode_operations"], head
 
 picture = open(sys.argv[2]).read()
 xml.etree.ElementTree.fromstring(picture)
 assert "prefers-color-scheme: dark" in picture
 assert picture.count("http") == 1 and "href" not in picture and "url(" not in picture  # the namespace alone
-for name in ("residual_0", "attention_0", "linear_0"):
+for name in ("residual_0", "attention_0", "linear_0_keys"):
     assert f"<title>{name} (decode)" in picture and f"<title>{name} (prompt)" in picture, name

@@ -60,7 +60,6 @@ struct BatchView {
   i64 blockTableStride;
   const i32 *earlierIds;        ///< of the step before, by its logits rows
   const RowSampling *sampling;  ///< [rows], where ids are drawn
-  i64 greedy;                   ///< of CPUs
   const void *groupTables;      ///< of CPUs
   const AttentionShare *shares; ///< [shareCount]
   i64 shareCount;

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace ingot;
@@ -16,7 +17,7 @@ using plan::Mode;
 
 namespace {
 
-/// Sequences 0 and 2 have a past, 1 begins; 3 only makes a step one of many tokens.
+/// Sequences 0 and 2 have a past, 1 begins.
 constexpr int64_t kShortPast = 7;
 
 struct Slice {
@@ -24,7 +25,6 @@ struct Slice {
   int64_t past;
   uint64_t seed;
   std::vector<Step> steps;
-  Step many; ///< the first step among many tokens, whose logits rows come first
   std::map<std::string, int64_t>
       states; ///< of the model, by symbol; empty: as the plan numbers them
 };
@@ -35,7 +35,7 @@ plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::Program
 
 static Slice sliceOf(ModuleOp module, uint64_t seed) {
   plan::ProgramOp program = programOf(module);
-  Slice slice{{}, 19, seed, {}, {}, {}};
+  Slice slice{{}, 19, seed, {}, {}};
   llvm::DenseSet<Attribute> seen;
   for (plan::StepOp step : program.generateEntry().getBody().getOps<plan::StepOp>())
     if (step.getLayer() && seen.insert(step.getSectionAttr()).second)
@@ -53,19 +53,6 @@ static Slice sliceOf(ModuleOp module, uint64_t seed) {
                       {past, 0, 1, 2, shortPast, shortPast + 1},
                       {0, 3, 5}},
                  Step{{id(6), id(7), id(8)}, {0, 1, 2}, {past + 1, 3, shortPast + 2}, {0, 1, 2}}};
-  // Beyond the counts up to which launches of GPUs do the work of others: 8 tokens, and 32 logits rows, where those are
-  // short.
-  constexpr int64_t kShortVocabulary = 4096;
-  const bool isShort = int64_t(program.getVocab()) <= kShortVocabulary;
-  const int64_t tokens = isShort ? 40 : 12, rows = isShort ? 40 : 6;
-  slice.many = slice.steps.front();
-  for (int64_t p = 0; int64_t(slice.many.ids.size()) < tokens; ++p) {
-    slice.many.sequences.push_back(3);
-    slice.many.positions.push_back(p % int64_t(program.getMaxPositions()));
-    if (int64_t(slice.many.logitsRows.size()) < rows)
-      slice.many.logitsRows.push_back(int32_t(slice.many.ids.size()));
-    slice.many.ids.push_back(id(uint64_t(100 + p)));
-  }
   return slice;
 }
 
@@ -76,11 +63,10 @@ static void pretendPasts(auto &keeper, const Slice &slice) {
 
 static Result<std::unique_ptr<SlowMachine>> machineFor(ModuleOp plan, WeightProvider &weights,
                                                        const Slice &slice, bool rounds,
-                                                       const CheckOptions &options,
-                                                       bool forMany = false) {
+                                                       const CheckOptions &options) {
   MachineOptions how;
-  how.tokens = int64_t(forMany ? slice.many.ids.size() : slice.steps.front().ids.size());
-  how.rows = int64_t(forMany ? slice.many.logitsRows.size() : 3);
+  how.tokens = int64_t(slice.steps.front().ids.size());
+  how.rows = 3;
   how.rounds = rounds;
   how.layers = slice.layers;
   how.effects = options.effects;
@@ -202,20 +188,55 @@ static Result<void> holdRow(const StepResult &found, int64_t row, std::span<cons
                "row " + std::to_string(row) + ": " + other, ""};
 }
 
-/// The first step's rows among many tokens, in that mode.
-static Result<void> checkMany(ModuleOp plan, WeightProvider &weights, const Slice &slice,
-                              const Matrix &some, Mode mode, const CheckOptions &options) {
-  auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options, /*forMany=*/true);
-  if (!machine)
-    return std::move(machine.error());
-  auto found = (*machine)->step(slice.many, mode);
-  if (!found)
-    return std::move(found.error());
-  for (int64_t row = 0; row < some.rows; ++row)
-    if (auto held = holdRow(*found, row, some.row(row),
-                            "a step of " + std::to_string(slice.many.ids.size()) + " tokens");
-        !held)
-      return held;
+/// Counts up to which cases go, and one beyond them all.
+static std::vector<int64_t> countsOfCases(plan::ProgramOp program) {
+  std::set<int64_t> counts{plan::kManyTokens};
+  program.walk([&](Operation *op) {
+    plan::WhenAttr when = isa<plan::WhenOp>(op)   ? cast<plan::WhenOp>(op).getWhenAttr()
+                          : isa<plan::CaseOp>(op) ? cast<plan::CaseOp>(op).getWhenAttr()
+                                                  : plan::WhenAttr();
+    for (const plan::Condition &condition :
+         when ? when.getConditions() : ArrayRef<plan::Condition>())
+      if (condition.quantity != plan::Quantity::Mode)
+        counts.insert(int64_t(condition.value));
+  });
+  return {counts.begin(), counts.end()};
+}
+
+/// The launches of a step that counts as one of so many tokens and rows, in all modes.
+static std::vector<Operation *> launchesAt(plan::ProgramOp program, int64_t tokens, int64_t rows) {
+  std::vector<Operation *> launches;
+  for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>())
+    for (Mode mode : program.generateEntry().getModes().getModes())
+      for (plan::LaunchOp launch : section.launchesIn({mode, tokens, rows, tokens}))
+        launches.push_back(launch);
+  return launches;
+}
+
+/// Cases are right for every smaller count: the first step, or its first token, in each other case that there is.
+static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Slice &slice,
+                                const Matrix &some, Mode mode, const CheckOptions &options) {
+  const Step &step = slice.steps.front();
+  const Step first{{step.ids[0]}, {step.sequences[0]}, {step.positions[0]}, {0}};
+  const auto tokens = int64_t(step.ids.size());
+  std::set<std::vector<Operation *>> seen{launchesAt(programOf(plan), 1, 1),
+                                          launchesAt(programOf(plan), tokens, some.rows)};
+  for (int64_t count : countsOfCases(programOf(plan))) {
+    if (!seen.insert(launchesAt(programOf(plan), count, count)).second)
+      continue;
+    auto machine = machineFor(plan, weights, slice, /*rounds=*/true, options);
+    if (!machine)
+      return std::move(machine.error());
+    auto found = (*machine)->step(count < tokens ? first : step, mode, count);
+    if (!found)
+      return std::move(found.error());
+    const std::string in =
+        "the case of " +
+        (count == plan::kManyTokens ? "many" : "at most " + std::to_string(count)) + " tokens";
+    for (int64_t row = 0; row < (count < tokens ? 1 : some.rows); ++row)
+      if (auto held = holdRow(*found, row, some.row(row), in); !held)
+        return held;
+  }
   return {};
 }
 
@@ -261,15 +282,15 @@ Result<void> machine::checkCases(ModuleOp plan, WeightProvider &weights, PlanEvi
     if (auto done = checkModes(plan, weights, slice, *logits, modes, options); !done)
       return done;
   }
-  if (!(*machine)->isOfGpu())
-    return {}; // CPUs have no launches that differ by counts
+  if (countsOfCases(programOf(plan)).size() == 1)
+    return {};
   if (auto done = checkAlone(plan, weights, slice, logits->front(), options); !done)
     return done;
-  if (auto done = checkMany(plan, weights, slice, logits->front(), Mode::Logits, options); !done)
-    return done;
-  return entry.hasMode(Mode::Greedy)
-             ? checkMany(plan, weights, slice, logits->front(), Mode::Greedy, options)
-             : Result<void>();
+  for (Mode mode : {Mode::Logits, Mode::Greedy})
+    if (entry.hasMode(mode))
+      if (auto done = checkCounts(plan, weights, slice, logits->front(), mode, options); !done)
+        return done;
+  return {};
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- MatmulLaunch.cpp - Projections --------------------------------------===//
 //
-//   x (or its prologue, in a launch of few units)  ▶  products  ▶  epilogue  ▶  rows, keys, maxima
-//                                                                        or  ▶  rows of q, the pool
+//   x (or its prologue)  ▶  products  ▶  epilogue  ▶  rows, keys, maxima
+//                                              or  ▶  rows of q, the pool
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
 #include "compiler/reference/machine/Regions.h"
@@ -36,14 +36,13 @@ private:
       return all();
     return {firstPanel, kPanelRows * 4};
   }
-  bool isIn(std::optional<uint64_t> upTo) const { return upTo && units <= int64_t(*upTo); }
 
   Result<Matrix> rowsOfX();
   void holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit);
   Result<std::vector<float>> prologue(int64_t unit);
   Result<void> runSegment(const Matrix &x, size_t segment, Matrix &y);
   void store(size_t segment, const Matrix &y);
-  void storeLogits(const Matrix &y);
+  void find(const Matrix &y);
   Result<void> append(std::vector<Matrix> &segments);
 
   Launch &launch;
@@ -56,6 +55,7 @@ private:
 } // namespace
 
 Result<std::vector<float>> MatmulRun::prologue(int64_t unit) {
+  const RowsType x = op.xType();
   const int64_t row = op.getPrologueGather() ? launch.batch.logitsRows[size_t(unit)] : unit;
   std::vector<std::vector<float>> inputs;
   for (Value operand : op.getPrologue()) {
@@ -64,14 +64,14 @@ Result<std::vector<float>> MatmulRun::prologue(int64_t unit) {
       return std::move(values.error());
     inputs.push_back(std::move(*values));
   }
-  auto computed = evaluate(op.getPrologueBody(), std::move(inputs), op.getX().getType().getN());
+  auto computed = evaluate(op.getPrologueBody(), std::move(inputs), x.getN());
   if (!computed)
     return std::move(computed.error());
   std::vector<float> values = std::move(computed->front());
   if (launch.machine.options.rounds) { // to the bits of the rows that nobody wrote
-    std::vector<std::byte> row(size_t(op.getX().getType().rowBytes()));
-    encodeRow(op.getX().getType(), values, row.data());
-    decodeRow(op.getX().getType(), row.data(), values);
+    std::vector<std::byte> row(size_t(x.rowBytes()));
+    encodeRow(x, values, row.data());
+    decodeRow(x, row.data(), values);
   }
   return values;
 }
@@ -88,16 +88,14 @@ void MatmulRun::holdFp8(const std::vector<float> &x, const std::vector<float> &f
 }
 
 Result<Matrix> MatmulRun::rowsOfX() {
-  Matrix x(units, op.getX().getType().getN());
+  Matrix x(units, op.xType().getN());
   for (int64_t unit = 0; unit < units; ++unit) {
-    auto values = isIn(op.getPrologueUpTo())
-                      ? prologue(unit)
-                      : Result<std::vector<float>>(launch.read(op.getX(), unit, all()));
+    auto values = op.getX() ? Result<std::vector<float>>(launch.read(op.getX(), unit, all()))
+                            : prologue(unit);
     if (!values)
       return std::move(values.error());
     std::ranges::copy(*values, x.row(unit).begin());
-    // Variants for many tokens read these rows instead.
-    if (op.getXFp8() && !isIn(op.getPrologueUpTo()))
+    if (op.getXFp8()) // code that multiplies in fp8 reads these rows instead
       holdFp8(*values, launch.read(op.getXFp8(), unit, all()), unit);
   }
   return x;
@@ -138,15 +136,10 @@ void MatmulRun::store(size_t segment, const Matrix &y) {
     launch.write(output, unit, y.row(unit), panels(output));
 }
 
-/// The output with what is found in it. A CPU's greedy steps leave keys alone, others no keys.
-void MatmulRun::storeLogits(const Matrix &y) {
-  const bool gpu = launch.machine.gpu, greedy = launch.mode == plan::Mode::Greedy;
-  if (op.getKeys() && isIn(op.getKeysUpTo()) && (gpu || greedy))
-    for (int64_t unit = 0; unit < units; ++unit)
-      raiseKey(launch.bytes(op.getKeys(), unit, Items::one(0), true, true), y.row(unit));
-  if (op.getKeys() && !gpu && greedy)
-    return;
-  store(0, y);
+/// What is found in the only output, which need not be written.
+void MatmulRun::find(const Matrix &y) {
+  for (int64_t unit = 0; op.getKeys() && unit < units; ++unit)
+    raiseKey(launch.bytes(op.getKeys(), unit, Items::one(0), true, true), y.row(unit));
   if (!op.getMaxima())
     return;
   for (int64_t unit = 0; unit < units; ++unit) {
@@ -179,21 +172,19 @@ Result<void> MatmulRun::run() {
   auto x = rowsOfX();
   if (!x)
     return std::move(x.error());
-  const bool appends = op.getKv() && isIn(op.getAppendUpTo());
+  const bool appends = bool(op.getKv());
   std::vector<Matrix> kept;
-  for (size_t segment = 0; segment < op.getOutputs().size(); ++segment) {
+  for (int64_t segment = 0; segment < op.segments(); ++segment) {
     Matrix y;
     if (auto done = runSegment(*x, segment, y); !done)
       return done;
+    find(y);
     if (appends)
       kept.push_back(std::move(y));
-    else if (op.getKeys() || op.getMaxima())
-      storeLogits(y);
-    else
+    else if (!op.getOutputs().empty())
       store(segment, y);
     auxBefore += op.getAuxCounts()[segment];
-    firstPanel +=
-        roundUp(cast<RowsType>(op.getOutputs()[segment].getType()).getN(), kPanelRows) / kPanelRows;
+    firstPanel += roundUp(op.segmentRows(segment), kPanelRows) / kPanelRows;
   }
   return appends ? append(kept) : Result<void>();
 }

@@ -92,12 +92,6 @@ std::byte *Memory::peek(int64_t index, int64_t at) {
   return arenaOf(own).bytes.data() + own.address + at;
 }
 
-bool Memory::isWritten(int64_t index) {
-  const Buffer &own = buffers[size_t(index)];
-  Arena &arena = arenaOf(own);
-  return arena.units[size_t(own.address / arena.unit)].buffer == index;
-}
-
 void Memory::reportStale(const Buffer &own, const Unit &unit, int64_t at) {
   const std::string where =
       "@" + own.name + ", byte " + std::to_string(at) + " of " + std::to_string(own.bytes);

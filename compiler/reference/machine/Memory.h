@@ -107,8 +107,6 @@ public:
   std::byte *write(int64_t buffer, int64_t at, int64_t bytes, Items items);
   /// The bytes, seen by nobody.
   std::byte *peek(int64_t buffer, int64_t at);
-  /// Whether the first bytes of a buffer were written as that buffer, and may be read.
-  bool isWritten(int64_t buffer);
   /// Zeros, as the host writes them between steps.
   void clear(int64_t buffer);
 

@@ -31,17 +31,15 @@ public:
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed) override {
     machine.pools->pretendPast(sequence, length, seed);
   }
-  Result<StepResult> step(const Step &step, Mode mode) override;
-  bool isOfGpu() const override { return machine.gpu; }
+  Result<StepResult> step(const Step &step, Mode mode, int64_t asIf) override;
   int64_t launches() const override { return int64_t(machine.trace.size()); }
   const std::vector<Written> &trace() const override { return machine.trace; }
 
 private:
   Result<void> runStep(plan::StepOp step, const Batch &batch, const std::vector<int32_t> &ids,
-                       Mode mode);
+                       const plan::StepCounts &counts);
   Result<void> runLaunch(plan::LaunchOp op, plan::StepOp step, const Batch &batch,
                          const std::vector<int32_t> &ids, Mode mode);
-  bool isIdle(kernel::FuncOp fn, plan::LaunchOp op, const Batch &batch);
   StepResult fetch(const Batch &batch, Mode mode);
   void fetchBeside(const Matrix &logits);
   std::vector<std::byte> fetchRow(plan::OutputOp output, int64_t row, int64_t bytes);
@@ -119,23 +117,9 @@ Result<std::unique_ptr<SlowMachine>> SlowMachine::create(ModuleOp module, Weight
       new PlanMachine(module, *programs.begin(), weights, std::move(options)));
 }
 
-/// Launches that leave their work to others; fp8 rows are left out where the rows are that they are made of.
-bool PlanMachine::isIdle(kernel::FuncOp fn, plan::LaunchOp op, const Batch &batch) {
-  kernel::LaunchInterface launch = fn.launch();
-  const auto units = int64_t(launch.isPerRow() ? batch.logitsRows.size() : batch.positions.size());
-  if (auto fp8 = dyn_cast<kernel::Fp8RowsOp>(fn.structuredOp())) {
-    Attribute x = op.getArgs()[cast<BlockArgument>(fp8.getX()).getArgNumber()];
-    return !machine.memory->isWritten(
-        machine.memory->find(cast<plan::BufferRefAttr>(x).getSymbol().getValue()));
-  }
-  return units <= launch.idleUpTo();
-}
-
 Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const Batch &batch,
                                     const std::vector<int32_t> &ids, Mode mode) {
   auto fn = cast<kernel::FuncOp>(symbols.lookup(op.getKernelAttr().getAttr()));
-  if (isIdle(fn, op, batch))
-    return {};
   std::string name = "@" + op.getKernel().str();
   if (step.getLayer())
     name += " of layer " + std::to_string(*step.getLayer());
@@ -158,10 +142,10 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
 }
 
 Result<void> PlanMachine::runStep(plan::StepOp step, const Batch &batch,
-                                  const std::vector<int32_t> &ids, Mode mode) {
+                                  const std::vector<int32_t> &ids, const plan::StepCounts &counts) {
   auto section = cast<plan::SectionOp>(symbols.lookup(step.getSectionAttr().getAttr()));
-  for (plan::LaunchOp op : section.launchesIn(mode).getOps<plan::LaunchOp>()) {
-    if (auto done = runLaunch(op, step, batch, ids, mode); !done)
+  for (plan::LaunchOp op : section.launchesIn(counts)) {
+    if (auto done = runLaunch(op, step, batch, ids, counts.mode); !done)
       return done;
     if (machine.findings.first())
       return *machine.findings.first();
@@ -252,7 +236,7 @@ void PlanMachine::leaveKeys(Mode mode) {
   }
 }
 
-Result<StepResult> PlanMachine::step(const Step &step, Mode mode) {
+Result<StepResult> PlanMachine::step(const Step &step, Mode mode, int64_t asIf) {
   Batch batch{step.sequences, step.positions, step.logitsRows};
   if (batch.sequences.empty())
     batch.sequences.assign(step.ids.size(), 0);
@@ -269,9 +253,12 @@ Result<StepResult> PlanMachine::step(const Step &step, Mode mode) {
   machine.memory->beginStep();
   machine.exact.clear();
   machine.timeline.barrier();
+  auto atLeast = [&](size_t count) { return std::max(int64_t(count), asIf); };
+  const plan::StepCounts counts{mode, atLeast(step.ids.size()), atLeast(batch.logitsRows.size()),
+                                atLeast(1)};
   for (plan::StepOp one : entry.getBody().getOps<plan::StepOp>())
     if (runs(one))
-      if (auto done = runStep(one, batch, step.ids, mode); !done)
+      if (auto done = runStep(one, batch, step.ids, counts); !done)
         return std::move(done.error());
   machine.timeline.begin("the host");
   StepResult result = fetch(batch, mode);

@@ -74,10 +74,10 @@ public:
 
   /// As KvState::pretendPast, before the first step.
   virtual void pretendPast(int64_t sequence, int64_t length, uint64_t seed) = 0;
-  /// Runs the entry "generate" in a mode that it has.
-  virtual Result<StepResult> step(const Step &step, plan::Mode mode) = 0;
-  virtual bool isOfGpu() const = 0;
-  /// Launches so far; those that were idle are none.
+  /// Runs the entry "generate" in a mode that it has. Cases are those of a step of `asIf` tokens and logits rows, where
+  /// it has fewer: as the graph of a larger step would run it.
+  virtual Result<StepResult> step(const Step &step, plan::Mode mode, int64_t asIf = 1) = 0;
+  /// Launches so far.
   virtual int64_t launches() const = 0;
   /// The launches of all steps so far.
   virtual const std::vector<Written> &trace() const = 0;

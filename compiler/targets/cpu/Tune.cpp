@@ -376,7 +376,7 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
   std::vector<kernel::FuncOp> problems;
   std::vector<cpu::MatmulShape> shapes;
   for (kernel::FuncOp fn : kernels)
-    if (auto op = dyn_cast<kernel::MatmulOp>(fn.structuredOp())) {
+    if (auto op = dyn_cast<kernel::MatmulOp>(fn.structuredOp()); op && !op.getKeys()) {
       cpu::MatmulShape shape = cpu::shapeOf(op);
       if (!llvm::is_contained(shapes, shape))
         shapes.push_back(shape), problems.push_back(fn);

@@ -53,11 +53,13 @@ public:
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
   void addLoweringPasses(AddPass add) const override {
-    // A launch costs more than recomputing what it does, as long as tokens are few.
-    add(createNormProloguesPass());
-    add(createAppendEpiloguesPass());
     // Who has the logits at hand looks for the largest.
     add(createFoldArgmaxPass());
+    // Rows that only code for many tokens reads are made for many.
+    add(createFp8CasesPass({cuda::kFewTokens}));
+    // A launch costs more than recomputing what it does, as long as tokens are few. Norms last, whose cases hold the others'.
+    add(createAppendEpiloguesPass());
+    add(createNormProloguesPass());
   }
   void addPlanningPasses(AddPass add) const override {
     // All memory of a step is the plan's to place.

@@ -180,11 +180,9 @@ void Executor::resolve() {
   resolved.reserve(launchCount);
   for (const fb::Step *step : *entry.steps()) {
     const fb::Section &section = *plan->sections()->Get(step->section());
-    for (const fb::Case *one : *section.cases()) {
-      const uint8_t modes = runtime::modesOf(*one, section, entry);
+    for (const fb::Case *one : *section.cases())
       for (const fb::Launch *launch : *one->launches())
-        resolveLaunch(*launch, *step, modes);
-    }
+        resolveLaunch(*launch, *step, bitOf(section, *one));
   }
   const fb::Output &logits = *outputOf(entry, fb::OutputRole::Logits);
   auto widthOf = [&](const fb::Output &output) { // of a row of f32
@@ -204,7 +202,33 @@ void Executor::resolve() {
   views.resize(statement.groups.size());
 }
 
-void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes) {
+/// Sections that have several cases take a bit for each, from the second on.
+uint64_t Executor::bitOf(const fb::Section &section, const fb::Case &one) const {
+  unsigned bit = 0;
+  for (const fb::Section *other : *plan->sections()) {
+    if (other->cases()->size() == 1)
+      continue;
+    for (const fb::Case *known : *other->cases()) {
+      ++bit;
+      if (other == &section && known == &one)
+        return uint64_t(1) << bit;
+    }
+  }
+  return 1;
+}
+
+uint64_t Executor::casesOf(fb::Mode mode, const BatchView &batch) const {
+  runtime::StepCounts counts{mode, uint64_t(batch.tokens), uint64_t(batch.rows), 0};
+  for (int64_t i = 0; i < batch.tiles; ++i)
+    counts.tileTokens = std::max(counts.tileTokens, uint64_t(batch.attentionTiles[i].tokens));
+  uint64_t bits = 1;
+  for (const fb::Section *section : *plan->sections())
+    if (section->cases()->size() > 1)
+      bits |= bitOf(*section, runtime::caseFor(*section, counts));
+  return bits;
+}
+
+void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases) {
   const fb::Kernel &kernel = *plan->kernels()->Get(launch.kernel());
   void *const *args = operands.data() + operands.size();
   // Of several states the groups' tables would differ: a launch reads one.
@@ -220,7 +244,7 @@ void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uin
   }
   resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(), launch.kernel(),
                       step.layer(), kernel.grid()->base(), kernel.partition(), launch.barrier(),
-                      view, modes});
+                      view, cases});
 }
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {
@@ -248,12 +272,10 @@ bool Executor::takeKvMemory(std::span<const int64_t> pages) {
   return true;
 }
 
-Result<void> Executor::beginSampled(const BatchView &planned) {
-  assert(keys && planned.rows <= kGreedyRows && "draws() and mostDrawnRows() say what may come");
-  BatchView batch = planned;
-  batch.greedy = 1;
+Result<void> Executor::beginSampled(const BatchView &batch) {
+  assert(keys && batch.rows <= kGreedyRows && "draws() and mostDrawnRows() say what may come");
   std::fill_n(keys, batch.rows, 0);
-  if (auto ran = step(batch); !ran)
+  if (auto ran = run(batch, fb::Mode::Greedy); !ran)
     return ran;
   ids.clear(); // its memory was taken at the start
   for (int64_t row = 0; row < batch.rows; ++row)
@@ -261,7 +283,7 @@ Result<void> Executor::beginSampled(const BatchView &planned) {
   return {};
 }
 
-Result<void> Executor::step(const BatchView &batch) {
+Result<void> Executor::run(const BatchView &batch, fb::Mode mode) {
   const runtime::MemoryLimits &limits = statement.limits;
   if (batch.tokens < 0 || uint64_t(batch.tokens) > limits.maxBatchTokens || batch.rows < 0 ||
       uint64_t(batch.rows) > limits.logitsRows)
@@ -275,7 +297,7 @@ Result<void> Executor::step(const BatchView &batch) {
     assert(batch.groupTables && "slots in groups need a table each");
     views[group].blockTable = batch.groupTables[group];
   }
-  loop->run(views.data(), tracing.get());
+  loop->run(views.data(), tracing.get(), casesOf(mode, batch));
   if (tracing)
     tracing->collect(batch.tokens);
   return {};

@@ -4,7 +4,7 @@
 // launch a kernel with operands named by index. Creating the executor resolves
 // all of that once:
 //
-//   steps x cases of sections   flat array of launches, of which a mode has some
+//   steps x cases of sections   flat array of launches, of which a step runs those of its cases
 //   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
 //                                  count from tokens|rows|tiles, partition, barrier }
 //
@@ -43,8 +43,8 @@ public:
   create(std::shared_ptr<runtime::EngineFile> engine, const runtime::MemoryLimits &limits,
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
 
-  Result<void> step(const BatchView &batch) override;
-  /// Greedy ids alone: the head finds them (BatchView::greedy).
+  Result<void> step(const BatchView &batch) override { return run(batch, fb::Mode::Logits); }
+  /// Greedy ids alone: the head finds them.
   bool draws(const RowSampling &row) const override { return keys && row.scale == 0.0; }
   int64_t mostDrawnRows() const override { return kGreedyRows; }
   /// Runs the step to its end.
@@ -86,7 +86,11 @@ private:
   Executor() = default;
   Result<void> allocate();
   void resolve();
-  void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes);
+  void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases);
+  /// The bit of a case, and those of the cases that a step runs (StepLoop.h).
+  uint64_t bitOf(const fb::Section &section, const fb::Case &one) const;
+  uint64_t casesOf(fb::Mode mode, const BatchView &batch) const;
+  Result<void> run(const BatchView &batch, fb::Mode mode);
   std::byte *bufferAddress(size_t index) const;
   std::byte *operandAddress(const fb::Arg &arg, const fb::Step &step) const;
 

@@ -19,7 +19,9 @@ public:
   Result<std::vector<double>> time(const Choice &choice, int rounds, int runs) override;
   Result<std::optional<double>> hostSeconds() override { return std::optional<double>(); }
   bool alive() override { return true; }
-  Result<Limits> limits() override { return Limits{}; } // tools/ingot/measure/MachineLimits.h has them
+  Result<Limits> limits() override {
+    return Limits{};
+  } // tools/ingot/measure/MachineLimits.h has them
 
 private:
   std::vector<ResolvedLaunch> chosen(const Choice &choice) const;
@@ -27,7 +29,7 @@ private:
 
   Executor &executor;
   ItemCounts count; ///< of the batch
-  fb::Mode mode = fb::Mode::Logits;
+  uint64_t cases = 1;
   /// Of the last choice.
   std::optional<Choice> taken;
   std::vector<ResolvedLaunch> program; ///< `copies` times its launches
@@ -37,16 +39,17 @@ private:
 
 Result<void> KernelBench::prepare(const BatchView &batch) {
   count = ItemCounts(batch);
-  mode = executor.keys && batch.rows <= kGreedyRows ? fb::Mode::Greedy : fb::Mode::Logits;
-  return mode == fb::Mode::Greedy ? executor.beginSampled(batch) : executor.step(batch);
+  const bool greedy = executor.keys && batch.rows <= kGreedyRows;
+  cases = executor.casesOf(greedy ? fb::Mode::Greedy : fb::Mode::Logits, batch);
+  return greedy ? executor.beginSampled(batch) : executor.step(batch);
 }
 
 /// Those that have work. A group ends where any launch up to the next of them ends one.
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
   for (const ResolvedLaunch &launch : executor.resolved) {
-    const bool runs = launch.modes >> unsigned(mode) & 1;
-    if (runs && choice.has(launch.kernel) && count[launch.base] * launch.factor != 0)
+    if (launch.cases & cases && choice.has(launch.kernel) &&
+        count[launch.base] * launch.factor != 0)
       list.push_back(launch);
     else if (!list.empty())
       list.back().barrier |= launch.barrier;
@@ -77,7 +80,7 @@ Result<std::vector<double>> KernelBench::time(const Choice &choice, int rounds, 
   if (!taken || *taken != choice)
     if (auto made = take(choice); !made)
       return made.error();
-  auto run = [&] { loop->run(executor.views.data(), nullptr); };
+  auto run = [&] { loop->run(executor.views.data(), nullptr, cases); };
   run();
   std::vector<double> seconds;
   for (int round = 0; round < rounds; ++round) {

@@ -37,13 +37,13 @@ Result<std::unique_ptr<StepLoop>> StepLoop::create(std::span<const ResolvedLaunc
   return loop;
 }
 
-void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull) {
+void StepLoop::run(const BatchView *views, runtime::Trace *traceOrNull, uint64_t casesToRun) {
   const BatchView &view = *views;
   Step step{};
   step.count = ItemCounts(view);
   step.batch = views;
   step.trace = traceOrNull;
-  step.mode = view.greedy ? fb::Mode::Greedy : fb::Mode::Logits;
+  step.cases = casesToRun;
   step.number = version.load(std::memory_order_relaxed) / 2 + 1;
   step.firstGroup = groupsDone.value();
   if (threadCount > 1) {
@@ -65,7 +65,7 @@ void StepLoop::publish(const Step &step) {
   batch.store(step.batch, std::memory_order_release);
   trace.store(step.trace, std::memory_order_release);
   firstGroup.store(step.firstGroup, std::memory_order_release);
-  mode.store(step.mode, std::memory_order_release);
+  cases.store(step.cases, std::memory_order_release);
   version.store(before + 2, std::memory_order_release);
 }
 
@@ -76,7 +76,7 @@ bool StepLoop::copyStep(Step &step) const {
   step.batch = batch.load(std::memory_order_acquire);
   step.trace = trace.load(std::memory_order_acquire);
   step.firstGroup = firstGroup.load(std::memory_order_acquire);
-  step.mode = mode.load(std::memory_order_acquire);
+  step.cases = cases.load(std::memory_order_acquire);
   step.number = before / 2;
   return before % 2 == 0 && version.load(std::memory_order_relaxed) == before;
 }
@@ -89,7 +89,7 @@ void StepLoop::work(int thread) {
 }
 
 uint64_t StepLoop::itemsOf(const Step &step, const ResolvedLaunch &launch) const {
-  return launch.modes >> unsigned(step.mode) & 1 ? step.count[launch.base] * launch.factor : 0;
+  return launch.cases & step.cases ? step.count[launch.base] * launch.factor : 0;
 }
 
 /// None is empty. Those of thread t are [n * t / threads, n * (t + 1) / threads).

@@ -67,9 +67,9 @@ struct ResolvedLaunch {
   int32_t layer;   ///< -1: none
   fb::GridBase base;
   fb::Partition partition;
-  bool barrier;         ///< ends a group
-  uint32_t view = 0;    ///< which of the step's batches it works on
-  uint8_t modes = 0xFF; ///< bit m: steps of mode m (fb::Mode) run it
+  bool barrier;       ///< ends a group
+  uint32_t view = 0;  ///< which of the step's batches it works on
+  uint64_t cases = 1; ///< bits of steps that run it: that of its case; 1: all do
 };
 
 class StepLoop {
@@ -82,8 +82,9 @@ public:
 
   int threads() const { return threadCount; }
   /// Runs the program once; returns when all of it is done. `views`: batches that differ in their
-  /// block tables, at least as many as launches name. `trace` may be null.
-  void run(const BatchView *views, runtime::Trace *trace);
+  /// block tables, at least as many as launches name. `trace` may be null. `cases`: the bits of those that the step
+  /// runs, and 1.
+  void run(const BatchView *views, runtime::Trace *trace, uint64_t cases = 1);
   void run(const BatchView &batch, runtime::Trace *trace) { run(&batch, trace); }
 
 private:
@@ -94,7 +95,7 @@ private:
     runtime::Trace *trace;
     uint64_t number;     ///< rises from step to step
     uint32_t firstGroup; ///< value of groupsDone when it began
-    fb::Mode mode;
+    uint64_t cases;
   };
 
   StepLoop(std::span<const ResolvedLaunch> program, int threads, std::byte *scratch,
@@ -129,7 +130,7 @@ private:
   std::atomic<const BatchView *> batch{nullptr};
   std::atomic<runtime::Trace *> trace{nullptr};
   std::atomic<uint32_t> firstGroup{0};
-  std::atomic<fb::Mode> mode{fb::Mode::Logits};
+  std::atomic<uint64_t> cases{1};
 
   std::unique_ptr<ThreadPool> pool; ///< last: its threads end before the rest goes
 };

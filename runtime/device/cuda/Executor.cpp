@@ -27,6 +27,10 @@ GraphNode Executor::nodeOf(const PlannedLaunch &planned, uint32_t variant,
   return {functions[planned.kernel][variant], launch, planned.arguments[variant], {}};
 }
 
+static runtime::StepCounts countsOf(const StepShape &shape, fb::Mode mode) {
+  return {mode, shape.tokens, shape.rows, shape.tileTokens};
+}
+
 static bool isEmpty(const Launch &launch) {
   return launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0;
 }
@@ -35,21 +39,21 @@ std::vector<GraphNode> Executor::nodesOf(const StepShape &shape, Mode mode,
                                          const runtime::KernelBench::Choice &choice) const {
   std::vector<GraphNode> nodes;
   std::vector<uint32_t> before, group; // the group before this one, and this one
-  for (const PlannedLaunch &planned : launches) {
-    if (!planned.runsIn(mode))
-      continue;
-    for (uint32_t variant : variantsOf(planned, shape)) {
-      GraphNode node = nodeOf(planned, variant, shape);
-      node.after = before;
-      node.launch.overlap &= choice.overlap;
-      if (!isEmpty(node.launch) && choice.has(planned.kernel)) {
-        group.push_back(uint32_t(nodes.size()));
-        nodes.push_back(std::move(node));
+  for (const PlannedCase &one : cases)
+    for (size_t i = one.first; i < one.end && one.runsIn(countsOf(shape, mode)); ++i) {
+      const PlannedLaunch &planned = launches[i];
+      for (uint32_t variant : variantsOf(planned, shape)) {
+        GraphNode node = nodeOf(planned, variant, shape);
+        node.after = before;
+        node.launch.overlap &= choice.overlap;
+        if (!isEmpty(node.launch) && choice.has(planned.kernel)) {
+          group.push_back(uint32_t(nodes.size()));
+          nodes.push_back(std::move(node));
+        }
       }
+      if (planned.barrier && !group.empty())
+        before = std::exchange(group, {});
     }
-    if (planned.barrier && !group.empty())
-      before = std::exchange(group, {});
-  }
   return nodes;
 }
 
@@ -79,14 +83,7 @@ bool Executor::prepareAhead() {
 
 Result<void> Executor::launchAll(const StepShape &shape, Mode mode) {
   bool first = true; // behind a copy there is nothing to overlap with
-  for (size_t i = 0; i < launches.size(); ++i) {
-    if (tracing) {
-      launched[i] = false;
-      if (auto ok = driver->record(events[i]); !ok)
-        return ok;
-    }
-    if (!launches[i].runsIn(mode))
-      continue;
+  auto launchOne = [&](size_t i) -> Result<void> {
     for (uint32_t variant : variantsOf(launches[i], shape)) {
       auto [function, launch, operandsOf, after] = nodeOf(launches[i], variant, shape);
       if (isEmpty(launch))
@@ -98,8 +95,21 @@ Result<void> Executor::launchAll(const StepShape &shape, Mode mode) {
       if (auto ok = driver->launch(function, launch, operandsOf); !ok)
         return ok;
     }
+    return {};
+  };
+  for (const PlannedCase &one : cases) {
+    const bool runs = one.runsIn(countsOf(shape, mode));
+    for (size_t i = one.first; i < one.end && (runs || tracing); ++i) {
+      if (tracing) {
+        launched[i] = false;
+        if (auto ok = driver->record(events[i]); !ok)
+          return ok;
+      }
+      if (auto ok = runs ? launchOne(i) : Result<void>(); !ok)
+        return ok;
+    }
   }
-  return tracing ? driver->record(events.back()) : Result<void>();
+  return tracing ? driver->record(events[launches.size()]) : Result<void>();
 }
 
 /// Kernels that make logits raise the keys of their rows in every step, and only the launches that

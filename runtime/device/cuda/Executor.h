@@ -99,9 +99,16 @@ private:
     int32_t layer;                        ///< -1: none
     std::vector<void *const *> arguments; ///< of each variant
     bool barrier;                         ///< ends a group
-    uint8_t modes;                        ///< bit m: steps of mode m run it
+  };
+  /// A case of a section, as one step of the entry runs it.
+  struct PlannedCase {
+    const fb::Section *section;
+    const fb::Case *own;
+    size_t first, end; ///< of `launches`
 
-    bool runsIn(Mode mode) const { return modes >> unsigned(mode) & 1; }
+    bool runsIn(const runtime::StepCounts &counts) const {
+      return &runtime::caseFor(*section, counts) == own;
+    }
   };
 
   /// Makes weights of one format from the seed.
@@ -119,7 +126,7 @@ private:
   void listGraphs();
   Result<void> checkGrids() const;
   Result<void> resolve();
-  Result<void> resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes);
+  Result<void> resolveLaunch(const fb::Launch &launch, const fb::Step &step);
   const fb::Entry &entry() const { return runtime::generateEntry(*picked.program); }
   /// The buffer of an output that the entry has.
   size_t bufferOf(fb::OutputRole role) const { return runtime::outputOf(entry(), role)->buffer(); }
@@ -177,6 +184,7 @@ private:
   /// share an address, and may be of different widths.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of all cases of the steps' sections
+  std::vector<PlannedCase> cases;      ///< one behind the other
   AttentionSharing sharing;
   std::map<std::pair<uint64_t, Mode>, Graph> graphOfBucket;
   std::vector<std::pair<uint64_t, Mode>> graphsToMake; ///< when there is time, the last first

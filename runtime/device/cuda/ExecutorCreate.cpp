@@ -132,20 +132,37 @@ Result<void> Executor::checkGrids() const {
   StepShape most = StepShape::ofDecodes(tokens, rows, sharing);
   most.tileTokens = kAttentionTile, most.promptTiles = tokens;
   const fb::CodeObject &code = *picked.code;
-  for (unsigned k = 0; k < code.variants()->size(); ++k)
-    for (const fb::Variant *v : *code.variants()->Get(k)->variants()) {
-      StepShape shape = most;
-      if (v->max_tokens())
-        shape.tokens = shape.tiles = shape.rows = shape.promptTiles =
-            std::min(shape.tokens, v->max_tokens());
-      if (v->max_rows())
-        shape.rows = std::min(shape.rows, v->max_rows());
-      if (!launchOf(*v, shape))
-        return Error{ExitCode::Device, "E0719", "the limits ask for more blocks than a GPU takes",
-                     "kernel '" + picked.program->kernels()->Get(k)->name()->str() + "' with " +
-                         to_string(shape.tokens) + " tokens",
-                     "lower --max-batch-tokens (" + to_string(limits.maxBatchTokens) + ")"};
-    }
+  auto limit = [](StepShape &shape, uint64_t mostTokens, uint64_t mostRows) {
+    shape.tokens = std::min(shape.tokens, mostTokens);
+    for (uint64_t *count : {&shape.tiles, &shape.rows, &shape.promptTiles})
+      *count = std::min(*count, mostTokens);
+    shape.rows = std::min(shape.rows, mostRows);
+  };
+  auto bound = [](uint64_t most) { return most ? most : UINT64_MAX; };
+  auto check = [&](const fb::Case &one) -> Result<void> {
+    StepShape own = most; // of the steps that run it
+    for (unsigned i = 0; one.when() && i < one.when()->size(); ++i)
+      if (const fb::Condition &when = *one.when()->Get(i); when.quantity() == fb::Quantity::Tokens)
+        limit(own, when.value(), UINT64_MAX);
+      else if (when.quantity() == fb::Quantity::Rows)
+        limit(own, UINT64_MAX, when.value());
+    for (const fb::Launch *launch : *one.launches())
+      for (const fb::Variant *v : *code.variants()->Get(launch->kernel())->variants()) {
+        StepShape shape = own;
+        limit(shape, bound(v->max_tokens()), bound(v->max_rows()));
+        if (!launchOf(*v, shape))
+          return Error{ExitCode::Device, "E0719", "the limits ask for more blocks than a GPU takes",
+                       "kernel '" +
+                           picked.program->kernels()->Get(launch->kernel())->name()->str() +
+                           "' with " + to_string(shape.tokens) + " tokens",
+                       "lower --max-batch-tokens (" + to_string(limits.maxBatchTokens) + ")"};
+      }
+    return {};
+  };
+  for (const fb::Section *section : *picked.program->sections())
+    for (const fb::Case *one : *section->cases())
+      if (auto ok = check(*one); !ok)
+        return ok;
   return {};
 }
 
@@ -350,9 +367,9 @@ Result<void> Executor::resolve() {
   for (const fb::Step *step : *entry().steps()) {
     const fb::Section &section = *program.sections()->Get(step->section());
     for (const fb::Case *one : *section.cases()) {
-      const uint8_t modes = runtime::modesOf(*one, section, entry());
+      cases.push_back({&section, one, launches.size(), launches.size() + one->launches()->size()});
       for (const fb::Launch *launch : *one->launches())
-        if (auto ok = resolveLaunch(*launch, *step, modes); !ok)
+        if (auto ok = resolveLaunch(*launch, *step); !ok)
           return ok;
     }
   }
@@ -362,8 +379,7 @@ Result<void> Executor::resolve() {
   return {};
 }
 
-Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step,
-                                     uint8_t modes) {
+Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step) {
   std::vector<void *> plain;
   auto add = [&](Address address) {
     operands.push_back(address);
@@ -373,7 +389,7 @@ Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &s
     for (const fb::Arg *arg : *launch.args())
       add(operandAddress(*arg, step));
   add(batchMemory.address());
-  launches.push_back({launch.kernel(), step.layer(), {}, launch.barrier(), modes});
+  launches.push_back({launch.kernel(), step.layer(), {}, launch.barrier()});
   for (const fb::Variant *v : *picked.code->variants()->Get(launch.kernel())->variants()) {
     arguments.push_back(plain);
     if (v->tensor_maps())

@@ -19,17 +19,20 @@ std::string rowsOf(const char *kind, int64_t n) {
   return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
 }
 
-/// A head with keys; `epilogue`: of %acc, yields %y0.
+/// A head, and one that leaves keys alone; `epilogue`: of %acc, yields %y0.
 std::string headKernel(const RandomWeight &w, const std::string &yield) {
   std::string x = rowsOf("q8x2", w.layout.k), y = rowsOf("f32", w.layout.n);
   std::string weight = "!lm.weight<" + std::to_string(w.layout.n) + "x" +
                        std::to_string(w.layout.k) + ", " + std::string(w.format.name) + ">";
-  return "kernel.func @head(%x: " + x + ", %w: " + weight + ", %y: " + y +
-         ", %keys: !kernel.rows<1, key>) { kernel.matmul %x : " + x + " weights(%w : " + weight +
-         ") outs(%y : " + y +
-         ") keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = "
-         "#kernel.extent<rows>, keys_up_to = 64 : i64} {\n^bb0(%acc: f32):\n" +
-         yield + "} kernel.return }";
+  auto kernel = [&](const std::string &name, const std::string &type, const std::string &result) {
+    return "kernel.func @" + name + "(%x: " + x + ", %w: " + weight + ", %y: " + type +
+           ") { kernel.matmul %x : " + x + " weights(%w : " + weight + ") " + result +
+           " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {\n^bb0(%acc: "
+           "f32):\n" +
+           yield + "} kernel.return }\n";
+  };
+  return kernel("head", y, "outs(%y : " + y + ")") +
+         kernel("keys", "!kernel.rows<1, key>", "keys %y : !kernel.rows<1, key>");
 }
 const std::string kIdentity = "kernel.yield %acc : f32";
 
@@ -61,18 +64,15 @@ public:
     Buffer<char> planes = quantizeRows(x, rows, w.layout.k, 2);
     for (auto [level, code] : llvm::enumerate(levels)) {
       ASSERT_TRUE(code);
-      Buffer<float> logits(rows * width), none(rows * width);
-      Buffer<uint64_t> unused(rows);
+      Buffer<float> logits(rows * width);
       BatchView batch{};
       batch.rows = rows;
-      code.call("head", {planes.data(), w.bytes.data(), logits.data(), unused.data()}, batch, 0,
-                panels);
-      batch.greedy = 1;
+      code.call("head", {planes.data(), w.bytes.data(), logits.data()}, batch, 0, panels);
       for (int64_t threads : {1, 3}) {
         Buffer<uint64_t> keys(rows);
         for (int64_t thread = 0; thread < threads; ++thread)
-          code.call("head", {planes.data(), w.bytes.data(), none.data(), keys.data()}, batch,
-                    thread, panels, threads);
+          code.call("keys", {planes.data(), w.bytes.data(), keys.data()}, batch, thread, panels,
+                    threads);
         for (int64_t row = 0; row < rows; ++row) {
           uint64_t want = keyOf(logits.data() + row * width, n);
           if (want) // of nothing but NaN the id is 0

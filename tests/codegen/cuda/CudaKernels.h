@@ -151,26 +151,42 @@ inline std::string norm(const std::string &name, int64_t n, const char *output,
 /// A projection of K values gets operands, a clause behind its outputs and attributes.
 inline std::string extended(std::string matmul, const std::string &arguments,
                             const std::string &clause, const std::string &attributes) {
-  matmul.insert(matmul.find(") {\n  kernel.matmul"), arguments);
-  matmul.insert(matmul.find(" attributes {"), clause);
+  matmul.insert(matmul.rfind(')', matmul.find(" {\n  kernel.matmul")), arguments);
+  matmul.insert(matmul.find(" attributes {", matmul.find("  kernel.matmul")), clause);
   matmul.insert(matmul.find("extent = "), attributes);
   return matmul;
 }
-/// The projection computes the norm of its input itself in launches of at most `few` tokens: two
-/// more operands, rows and weight.
-inline std::string withNorm(const std::string &matmul, int64_t k, int64_t few,
-                            bool gather = false) {
-  std::string rows = rowsType("f32", k), weight = vectorType(k);
-  return extended(matmul, ", %in: " + rows + ", %inw: " + weight,
+/// Another kernel: for steps of `least` to `most` tokens, which are the variants that it gets.
+inline std::string counted(std::string matmul, const std::string &name, int64_t least,
+                           int64_t most) {
+  const size_t at = matmul.find('@') + 1;
+  matmul.replace(at, matmul.find('(') - at, name);
+  matmul.insert(matmul.find(" {\n  kernel.matmul"), " attributes {counts = #kernel.counts<" +
+                                                        std::to_string(least) + " to " +
+                                                        std::to_string(most) + ">}");
+  return matmul;
+}
+/// Without an argument and what follows it up to the next.
+inline std::string without(std::string text, const std::string &argument) {
+  const size_t at = text.find(argument + ": ");
+  const bool first = text[at - 1] == '(';
+  const size_t end = text.find('>', at) + 1;
+  return first ? text.erase(at, end + 2 - at) : text.erase(at - 2, end - (at - 2));
+}
+/// The projection computes the norm of its input itself: instead of x it has two more operands, rows and weight.
+inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = false) {
+  std::string rows = rowsType("f32", k), weight = vectorType(k), x = rowsType("bf16", k);
+  std::string text = without(matmul, "%x");
+  text.erase(text.find("%x : " + x), ("%x : " + x + " ").size());
+  return extended(text, ", %in: " + rows + ", %inw: " + weight,
                   " prologue(%in, %inw : " + rows + ", " + weight + ") " + normRegion(),
-                  "prologue_up_to = " + std::to_string(few) + " : i64, " +
-                      (gather ? "prologue_gather, " : ""));
+                  gather ? "prologue_gather, " : "");
 }
 
 /// The projection of logits rows raises keys; one more operand.
 inline std::string withKeys(const std::string &matmul) {
   return extended(matmul, ", %keys: !kernel.rows<1, key>", " keys %keys : !kernel.rows<1, key>",
-                  "keys_up_to = 32 : i64, ");
+                  "");
 }
 
 inline std::string gatherKernel(const std::string &name, WeightFormat format, int64_t n,
@@ -216,15 +232,19 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
          kv + "\n  kernel.return\n}\n";
 }
 
-/// The projection of q, k and v rotates and appends them in launches of up to 8 tokens; two more
-/// operands, pool and table.
+/// The projection of q, k and v rotates and appends them: instead of rows of k and v it has two more operands, pool
+/// and table.
 inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
+  std::string text = without(without(matmul, "%y1"), "%y2");
+  const size_t outs = text.find("outs(");
+  text.replace(outs, text.find(')', outs) - outs,
+               "outs(%y0 : " + rowsType("f32", p.heads * p.headDim));
   std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
                    std::to_string(p.headDim) + ", bf16>",
               table = rowsType("f32", p.rotary);
-  return extended(matmul, ", %kv: " + kv + ", %table: " + table,
+  return extended(text, ", %kv: " + kv + ", %table: " + table,
                   " append %kv : " + kv + " table %table : " + table,
-                  std::string("append_up_to = 8 : i64, style = #lm.rope_style<") +
+                  std::string("style = #lm.rope_style<") +
                       (p.interleaved ? "interleaved" : "half") + ">, ");
 }
 
@@ -244,9 +264,8 @@ inline std::string attention(const std::string &name, const AttentionProblem &p)
          " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
 }
 
-/// What finds ids of logits rows: @argmax, which is idle in steps of up to `folded` rows (0: never), @argmax_finish,
-/// @draw_weigh, @draw_ids.
-inline std::string samplingKernels(int64_t vocabulary, int64_t folded = 0) {
+/// What finds ids of logits rows: @argmax, @argmax_finish, @draw_weigh, @draw_ids.
+inline std::string samplingKernels(int64_t vocabulary) {
   const std::string logits = rowsType("f32", vocabulary), keys = rowsType("key", 1),
                     ids = rowsType("i32", 1), sums = rowsType("bytes", drawSumsBytes(vocabulary));
   auto kernel = [](const std::string &name, const std::string &operands, const std::string &op) {
@@ -255,9 +274,7 @@ inline std::string samplingKernels(int64_t vocabulary, int64_t folded = 0) {
   };
   const std::string l = "%l: " + logits + ", ", k = "%k: " + keys, s = ", %s: " + sums,
                     i = ", %i: " + ids, both = "%l, %k : " + logits + ", " + keys;
-  return kernel("argmax", l + k,
-                "%l : " + logits + " keys %k : " + keys +
-                    (folded ? " {idle_up_to = " + std::to_string(folded) + " : i64}" : "")) +
+  return kernel("argmax", l + k, "%l : " + logits + " keys %k : " + keys) +
          kernel("argmax_finish", k + i, "%k : " + keys + " outs(%i : " + ids + ")") +
          kernel("draw_weigh", l + k + s, both + " sums %s : " + sums) +
          kernel("draw_ids", l + k + s + i, both + " sums %s : " + sums + " outs(%i : " + ids + ")");

@@ -90,7 +90,7 @@ public:
   const CudaVariant &variant(const std::string &symbol) const {
     for (const CudaProgram &program : programs)
       for (const CudaVariant &variant : program.variants)
-        if (variant.symbol == symbol && !variant.isIdle())
+        if (variant.symbol == symbol)
           return variant;
     ADD_FAILURE() << "no symbol " << symbol;
     return programs.front().variants.front();

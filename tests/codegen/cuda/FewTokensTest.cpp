@@ -2,8 +2,7 @@
 //
 // In steps of few tokens a projection computes the norm before it, that of q, k and v rotates and
 // appends them, and that of the logits finds the largest of each row. What they write must be the
-// bits of the kernels that do it otherwise. Its operands that it must not read then have never been
-// written: the checked build finds a read.
+// bits of the kernels that do it otherwise.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
 #include "FragmentReference.h"
@@ -43,11 +42,11 @@ std::string withLowBits(std::string text) {
 }
 
 std::string textOf(const Case &c, size_t number) {
-  std::string name = "k" + std::to_string(number);
-  std::string text = norm("n" + std::to_string(number), c.k, "bf16", c.rows) +
-                     withNorm(c.pair ? gateUp(name, c.format, c.n, c.k, true)
-                                     : plainMatmul(name, c.format, c.n, c.k, "f32", c.rows),
-                              c.k, c.few, c.rows);
+  const std::string n = std::to_string(number),
+                    plain = c.pair ? gateUp("k" + n, c.format, c.n, c.k, true)
+                                   : plainMatmul("k" + n, c.format, c.n, c.k, "f32", c.rows);
+  std::string text = norm("n" + n, c.k, "bf16", c.rows) + plain +
+                     counted(withNorm(plain, c.k, c.rows), "f" + n, 1, c.few);
   return c.lowBits ? withLowBits(text) : text;
 }
 
@@ -58,13 +57,15 @@ void expectNorms(std::initializer_list<size_t> numbers) {
   onEveryBuild(text, [&](Emulated &gpu, const HostKernels &kernels) {
     for (size_t number : numbers) {
       const Case &c = kCases[number];
-      std::string name = "k" + std::to_string(number);
+      const std::string name = "f" + std::to_string(number),
+                        plain = "k" + std::to_string(number) + "_t8";
       const std::vector<CudaVariant> &variants = kernels.program(name).variants;
-      ASSERT_EQ(variants[0].symbol, name + "_few");
-      EXPECT_EQ(variants[0].maxCount, c.few);
+      ASSERT_EQ(variants.size(), 1u);
+      EXPECT_EQ(variants[0].symbol, name + "_few");
+      EXPECT_EQ(variants[0].grid[1](c.few, c.few, 0), 1);
       RandomFragments gate(c.format, c.n, c.k, 5), up(c.format, c.n, c.k, 8);
       const void *w0 = gpu.put(gate.bytes), *w1 = gpu.put(up.bytes);
-      // One more than the guard: a variant is right for every count.
+      // One more than it is for: a kernel is right for every count.
       for (int64_t count = 1; count <= c.few + 1; ++count) {
         std::vector<float> rows = f32Rows(c.rows ? 12 : count, c.k, uint32_t(count)),
                            weight = f32Rows(1, c.k, 3);
@@ -80,20 +81,22 @@ void expectNorms(std::initializer_list<size_t> numbers) {
           size_t size = count * roundUp(c.n, c.pair ? 64 : 32) * (c.pair ? 2 : 4);
           uint8_t *y = gpu.make<uint8_t>(size, "y");
           gpu.holds(y, c.pair ? replay::Element::BF16 : replay::Element::F32);
-          std::vector<const void *> operands{x, w0};
+          std::vector<const void *> operands{w0};
           if (c.pair)
             operands.push_back(w1);
-          operands.insert(operands.end(), {y, in, inw});
+          operands.push_back(y);
+          if (x)
+            operands.insert(operands.begin(), x);
+          else
+            operands.insert(operands.end(), {in, inw});
           gpu.launch(symbol, operands, batch);
           return gpu.get(y, size);
         };
         uint16_t *x = gpu.make<uint16_t>(count * roundUp(c.k, 64), "x");
         gpu.launch("n" + std::to_string(number), {in, inw, x}, batch);
-        std::vector<uint8_t> want = run(variants[1].symbol, x);
+        std::vector<uint8_t> want = run(plain, x);
         EXPECT_NE(std::count(want.begin(), want.end(), 0), ptrdiff_t(want.size()));
-        ASSERT_EQ(run(name + "_few", gpu.make<uint16_t>(count * roundUp(c.k, 64), "unwritten x")),
-                  want)
-            << name << ", " << count << " tokens";
+        ASSERT_EQ(run(name + "_few", nullptr), want) << name << ", " << count << " tokens";
       }
     }
   });
@@ -106,16 +109,10 @@ TEST(DISABLED_LongCudaFewTokens, NormInTheProjection) { expectNorms({0, 2}); }
 /// the lower of equals. Tile 1 of the weight is tile 0 again; row 1 has a zero input.
 TEST(CudaFewTokens, KeysOfTheHead) {
   int64_t n = 43, k = 70, most = 35;
-  std::vector<CudaProgram> programs =
-      HostKernels::emit(norm("select_norm", k, "bf16", true) +
-                        withKeys(withNorm(plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1),
-                                          k, 2, /*gather=*/true)) +
-                        samplingKernels(n, /*folded=*/32));
-  const CudaProgram &argmax = programs[2];
-  ASSERT_EQ(argmax.variants.size(), 2u);
-  EXPECT_TRUE(argmax.variants[0].isIdle());
-  EXPECT_EQ(argmax.variants[0].maxCount, 32);
-  EXPECT_EQ(argmax.variants[0].guardBase, LaunchExtent::Rows);
+  const std::string head = plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1);
+  std::vector<CudaProgram> programs = HostKernels::emit(
+      norm("select_norm", k, "bf16", true) + counted(withKeys(head), "head_keys", 3, 32) +
+      counted(withKeys(withNorm(head, k, /*gather=*/true)), "head", 1, 2) + samplingKernels(n));
   for (Build build : {Build{true, 1}, Build{false, 2}}) {
     SCOPED_TRACE(nameOf(build));
     HostKernels kernels(programs, build.checked);
@@ -135,23 +132,24 @@ TEST(CudaFewTokens, KeysOfTheHead) {
     batch.rowTokens = gpu.put(rowTokens);
     batch.rows = most;
     gpu.launch("select_norm", {rows, inw, x}, batch);
-    size_t folding = 0;
-    for (const CudaVariant &variant : kernels.program("head").variants) {
-      batch.rows = std::min(most, variant.maxCount);
+    std::vector<CudaVariant> variants = kernels.program("head").variants;
+    const size_t few = variants.size();
+    llvm::append_range(variants, kernels.program("head_keys").variants);
+    ASSERT_EQ(variants.size(), 4u) << "few, t8, t16, t32";
+    for (const CudaVariant &variant : variants) {
+      const bool computes = &variant < &variants[few];
+      batch.rows = computes ? 2 : std::min<int64_t>(32, variant.maxCount);
       int64_t stride = roundUp(n, 32);
       float *logits = gpu.make<float>(batch.rows * stride, "logits");
       uint64_t *keys = gpu.put(std::vector<uint64_t>(batch.rows), "keys", false),
                *wantedKeys = gpu.put(std::vector<uint64_t>(batch.rows), "wanted", false);
       gpu.holds(keys, replay::Element::Key);
-      gpu.launch(variant.symbol, {x, w, logits, rows, inw, keys}, batch);
+      gpu.launch(variant.symbol,
+                 computes ? std::vector<const void *>{w, logits, rows, inw, keys}
+                          : std::vector<const void *>{x, w, logits, keys},
+                 batch);
       gpu.launch("argmax", {logits, wantedKeys}, batch);
-      bool folds = variant.maxCount <= 32;
-      folding += folds;
-      ASSERT_EQ(gpu.get(keys, batch.rows),
-                folds ? gpu.get(wantedKeys, batch.rows) : std::vector<uint64_t>(batch.rows))
-          << variant.symbol;
-      if (!folds)
-        continue;
+      ASSERT_EQ(gpu.get(keys, batch.rows), gpu.get(wantedKeys, batch.rows)) << variant.symbol;
       int32_t *ids = gpu.make<int32_t>(batch.rows);
       gpu.launch("argmax_finish", {keys, ids}, batch);
       std::vector<float> values = gpu.get(logits, batch.rows * stride);
@@ -164,7 +162,6 @@ TEST(CudaFewTokens, KeysOfTheHead) {
         EXPECT_EQ(gpu.get(ids + 1, 1)[0], 0) << "all are equal";
       EXPECT_EQ(gpu.get(keys, batch.rows), std::vector<uint64_t>(batch.rows));
     }
-    EXPECT_EQ(folding, 4u) << "few, t8, t16, t32";
   }
 }
 
@@ -192,8 +189,10 @@ void expectAppends(std::initializer_list<size_t> numbers) {
         "qkv" + n, c.k,
         {{c.qk, c.heads.heads * d}, {c.qk, c.heads.kvHeads * d}, {c.v, c.heads.kvHeads * d}},
         c.bias);
-    text += norm("norm" + n, c.k, "bf16") + ropeAppend("rope" + n, c.heads) +
-            withAppend(c.few ? withNorm(qkv, c.k, c.few) : qkv, c.heads);
+    text += norm("norm" + n, c.k, "bf16") + ropeAppend("rope" + n, c.heads) + qkv +
+            counted(withAppend(qkv, c.heads), "append" + n, 1, 8);
+    if (c.few)
+      text += counted(withAppend(withNorm(qkv, c.k), c.heads), "both" + n, 1, c.few);
   }
   onEveryBuild(text, [&](Emulated &gpu, const HostKernels &kernels) {
     const std::vector<int32_t> positions{31, 0, 3, 32, 64, 40, 65, 41, 70},
@@ -217,19 +216,22 @@ void expectAppends(std::initializer_list<size_t> numbers) {
                  *table = gpu.put(f32Rows(most, c.heads.rotary, 3));
       const std::vector<uint8_t> empty(9 * roundUp(4 * c.heads.kvHeads * d * 32, 64), 0xee);
       using Made = std::pair<std::vector<float>, std::vector<uint8_t>>;
-      auto run = [&](const std::string &symbol, const void *x, bool alone) {
+      auto run = [&](const std::string &symbol, const void *x, bool alone) { // x null: computes it
         float *ys[3];
         for (int s = 0; s < 3; ++s)
           ys[s] = gpu.make<float>(batch.tokens * roundUp(widths[s], 32), "y");
         uint8_t *pool = gpu.put(empty, "pool", false);
         gpu.holds(pool, replay::Element::BF16);
-        std::vector<const void *> operands{x};
+        std::vector<const void *> operands;
+        if (x)
+          operands.push_back(x);
         operands.insert(operands.end(), weights.begin(), weights.end());
         operands.insert(operands.end(), biases.begin(), biases.end());
-        operands.insert(operands.end(), {ys[0], ys[1], ys[2]});
-        if (c.few)
+        operands.insert(operands.end(), ys, ys + (alone ? 1 : 3));
+        if (!x)
           operands.insert(operands.end(), {in, inw});
-        operands.insert(operands.end(), {pool, table});
+        if (alone)
+          operands.insert(operands.end(), {pool, table});
         gpu.launch(symbol, operands, batch);
         if (!alone)
           gpu.launch("rope" + n, {ys[0], ys[1], ys[2], pool, table}, batch);
@@ -241,18 +243,10 @@ void expectAppends(std::initializer_list<size_t> numbers) {
         gpu.launch("norm" + n, {in, inw, x}, batch);
         Made want = run("qkv" + n + "_t16", x, /*alone=*/false);
         EXPECT_NE(want.second, empty);
-        size_t tried = 0;
-        for (const CudaVariant &variant : kernels.program("qkv" + n).variants) {
-          if (variant.maxCount > 8)
-            continue;
-          ++tried;
-          bool computes = variant.symbol.ends_with("_few");
-          const void *from =
-              computes ? gpu.make<uint16_t>(batch.tokens * roundUp(c.k, 64), "unwritten x") : x;
-          ASSERT_EQ(run(variant.symbol, from, /*alone=*/true), want)
-              << variant.symbol << ", " << batch.tokens << " tokens";
-        }
-        EXPECT_EQ(tried, c.few == 4 ? 2u : 1u);
+        ASSERT_EQ(run("append" + n + "_t8", x, /*alone=*/true), want) << batch.tokens << " tokens";
+        if (c.few)
+          ASSERT_EQ(run("both" + n + "_few", nullptr, /*alone=*/true), want)
+              << batch.tokens << " tokens";
       }
     }
   });
@@ -260,18 +254,5 @@ void expectAppends(std::initializer_list<size_t> numbers) {
 
 TEST(CudaFewTokens, AppendInTheProjection) { expectAppends({0, 2}); }
 TEST(DISABLED_LongCudaFewTokens, AppendInTheProjection) { expectAppends({1}); }
-
-/// A norm of few rows is not launched, and of more it is what it was.
-TEST(CudaFewTokens, IdleNorm) {
-  std::string text = norm("norm", 100, "bf16");
-  text.insert(text.find("extent = "), "idle_up_to = 4 : i64, ");
-  std::vector<CudaProgram> programs = HostKernels::emit(text);
-  const std::vector<CudaVariant> &variants = programs[0].variants;
-  ASSERT_EQ(variants.size(), 2u);
-  EXPECT_TRUE(variants[0].isIdle() && !variants[1].isIdle());
-  EXPECT_EQ(variants[0].maxCount, 4);
-  EXPECT_EQ(variants[0].guardBase, LaunchExtent::Tokens);
-  EXPECT_EQ(variants[0].grid[0](4, 1, 1), 0);
-}
 
 } // namespace

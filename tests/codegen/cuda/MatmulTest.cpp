@@ -276,19 +276,33 @@ TEST(CudaMatmulFp8, Pair) {
   }
 }
 
-/// Steps of few tokens skip the rows; other architectures always do.
-TEST(CudaMatmulFp8, RowsAreIdleWhereNobodyReadsThem) {
+/// Architectures without wgmma have no code for the rows.
+TEST(CudaMatmulFp8, NobodyMakesRowsThatNobodyReads) {
   for (bool wgmma : {true, false}) {
     EmitOptions options;
     options.wgmma = wgmma;
     std::vector<CudaProgram> programs = HostKernels::emit(fp8Rows("rows", 256), options);
-    const std::vector<CudaVariant> &variants = programs[0].variants;
-    ASSERT_EQ(variants.size(), wgmma ? 2u : 1u);
-    EXPECT_EQ(variants[0].grid[0](64, 1, 1), 0);
-    EXPECT_EQ(variants[0].maxCount, wgmma ? 64 : kUnlimited);
-    if (wgmma)
-      EXPECT_EQ(variants[1].grid[0](65, 1, 1), 65);
+    EXPECT_EQ(programs[0].variants.size(), wgmma ? 1u : 0u);
   }
+}
+
+/// Of all variants a kernel has those that its counts can choose, the last for whatever is beyond.
+TEST(CudaMatmul, CountsChooseVariants) {
+  auto suffixes = [](int64_t least, int64_t most) {
+    EmitOptions options;
+    options.wgmma = true;
+    std::string text;
+    const std::vector<CudaProgram> programs = HostKernels::emit(
+        counted(plainMatmul("k", WeightFormat::BF16, 32, 64), "k", least, most), options);
+    for (const CudaVariant &variant : programs[0].variants)
+      text += variant.symbol.substr(1) +
+              (variant.maxCount == kUnlimited ? "" : std::to_string(variant.maxCount));
+    return text;
+  };
+  EXPECT_EQ(suffixes(1, 8), "_t8");
+  EXPECT_EQ(suffixes(2, 9), "_t88_t16");
+  EXPECT_EQ(suffixes(9, 1 << 20), "_t1616_t3232_t6464_wgmma128128_wgmma");
+  EXPECT_EQ(suffixes(65, 100), "_wgmma128");
 }
 
 /// Decode, prefill and wgmma in one program: each is right for every batch.

@@ -36,26 +36,30 @@ inline std::string withFp8(const std::string &matmul, WeightFormat format, int64
   return extended(matmul, fp8Argument(k), fp8Clause(k), "");
 }
 
-/// Kernel IR by name, for one format of weights: qkv, o, gate_up, down, head.
+/// Kernel IR by name, for one format of weights: qkv, o, gate_up, down, head; those of few tokens by what they do
+/// besides.
 inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, WeightFormat format) {
-  const int64_t width = m.heads * m.headDim, kvWidth = m.kvHeads * m.headDim;
-  return {
-      {"qkv",
-       withAppend(
-           withNorm(withFp8(projections("qkv", m.hidden,
-                                        {{format, width}, {format, kvWidth}, {format, kvWidth}}),
-                            format, m.hidden),
-                    m.hidden, fewTokens(format, m.hidden, 1)),
-           {m.heads, m.kvHeads, m.headDim, m.headDim, false, false})},
+  const int64_t width = m.heads * m.headDim, kvWidth = m.kvHeads * m.headDim,
+                few = fewTokens(format, m.hidden, 1), fewOfPair = fewTokens(format, m.hidden, 2);
+  const RopeProblem rope{m.heads, m.kvHeads, m.headDim, m.headDim, false, false};
+  const std::string qkv = projections("qkv", m.hidden,
+                                      {{format, width}, {format, kvWidth}, {format, kvWidth}}),
+                    pair = gateUp("gate_up", format, m.inner, m.hidden, /*silu=*/true),
+                    head = plainMatmul("head", format, m.vocabulary, m.hidden, "f32", /*extent=*/1);
+  std::map<std::string, std::string> all{
+      {"qkv", withFp8(qkv, format, m.hidden)},
+      {"qkv_few", counted(withAppend(withNorm(qkv, m.hidden), rope), "qkv_few", 1, few)},
       {"o", withFp8(residualMatmul("o", format, m.hidden, width), format, width)},
-      {"gate_up", withNorm(withFp8(gateUp("gate_up", format, m.inner, m.hidden, /*silu=*/true),
-                                   format, m.hidden),
-                           m.hidden, fewTokens(format, m.hidden, 2))},
+      {"gate_up", withFp8(pair, format, m.hidden)},
+      {"gate_up_few", counted(withNorm(pair, m.hidden), "gate_up_few", 1, fewOfPair)},
       {"down", withFp8(residualMatmul("down", format, m.hidden, m.inner), format, m.inner)},
-      {"head", withKeys(withNorm(withFp8(plainMatmul("head", format, m.vocabulary, m.hidden, "f32",
-                                                     /*extent=*/1),
-                                         format, m.hidden),
-                                 m.hidden, fewTokens(format, m.hidden, 1), /*gather=*/true))}};
+      {"head", withFp8(head, format, m.hidden)},
+      {"head_keys", counted(withKeys(head), "head_keys", few + 1, 32)},
+      {"head_few",
+       counted(withKeys(withNorm(head, m.hidden, /*gather=*/true)), "head_few", 1, few)}};
+  if (few < 8)
+    all["qkv_append"] = counted(withAppend(qkv, rope), "qkv_append", few + 1, 8);
+  return all;
 }
 
 /// Attention over a cache of bf16 or fp8.

@@ -18,21 +18,23 @@ namespace {
 std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim,
                          int64_t inner, int64_t vocabulary, WeightFormat format, int64_t few) {
   WeightFormat head = WeightFormat::Q8_0;
+  const RopeProblem rope{heads, kvHeads, headDim, headDim, false, false};
+  const std::string qkv = projections(
+      "projections", hidden,
+      {{format, heads * headDim}, {format, kvHeads * headDim}, {format, kvHeads * headDim}});
+  const std::string pair = gateUp("gate_up", format, inner, hidden, true),
+                    logits = plainMatmul("head", head, vocabulary, hidden, "f32", 1);
   return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) +
-         norm("norm_0", hidden, "bf16") + norm("select_0", hidden, "bf16", true) +
-         withAppend(withNorm(projections("projections", hidden,
-                                         {{format, heads * headDim},
-                                          {format, kvHeads * headDim},
-                                          {format, kvHeads * headDim}}),
-                             hidden, few),
-                    {heads, kvHeads, headDim, headDim, false, false}) +
-         ropeAppend("rope_append", {heads, kvHeads, headDim, headDim, false, false}) +
+         norm("norm_0", hidden, "bf16") + norm("select_0", hidden, "bf16", true) + qkv +
+         counted(withAppend(qkv, rope), "projections_append", few + 1, 8) +
+         counted(withAppend(withNorm(qkv, hidden), rope), "projections_few", 1, few) +
+         ropeAppend("rope_append", rope) +
          attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) +
-         residualMatmul("out", format, hidden, heads * headDim) +
-         withNorm(gateUp("gate_up", format, inner, hidden, true), hidden, few) +
-         residualMatmul("down", format, hidden, inner) +
-         withKeys(withNorm(plainMatmul("head", head, vocabulary, hidden, "f32", 1), hidden, few,
-                           /*gather=*/true));
+         residualMatmul("out", format, hidden, heads * headDim) + pair +
+         counted(withNorm(pair, hidden), "gate_up_few", 1, few) +
+         residualMatmul("down", format, hidden, inner) + logits +
+         counted(withKeys(logits), "head_keys", few + 1, 32) +
+         counted(withKeys(withNorm(logits, hidden, /*gather=*/true)), "head_few", 1, few);
 }
 
 void compileEverywhere(const std::vector<CudaProgram> &programs,
@@ -109,9 +111,12 @@ class NvrtcFormats : public testing::TestWithParam<WeightFormat> {};
 TEST_P(NvrtcFormats, Matmuls) {
   WeightFormat format = GetParam();
   std::string qkv = projections("qkv", 2048, {{format, 1024}, {format, 256}, {format, 256}});
-  compileEverywhere(withAppend(withNorm(qkv, 2048, 4), {8, 2, 128, 128, false, false}) +
-                        withNorm(gateUp("pair", format, 1024, 1024, true), 1024, 8),
-                    {"sm_90a"}, printing());
+  const RopeProblem rope{8, 2, 128, 128, false, false};
+  compileEverywhere(
+      counted(withAppend(withNorm(qkv, 2048), rope), "few", 1, 4) +
+          counted(withAppend(qkv, rope), "append", 5, 8) +
+          counted(withNorm(gateUp("pair", format, 1024, 1024, true), 1024), "pair", 1, 8),
+      {"sm_90a"}, printing());
 }
 INSTANTIATE_TEST_SUITE_P(All, NvrtcFormats, eachKindOfFormat(), nameOfFormat);
 INSTANTIATE_TEST_SUITE_P(DISABLED_Long, NvrtcFormats, otherFormats(), nameOfFormat);

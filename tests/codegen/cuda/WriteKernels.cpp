@@ -128,8 +128,7 @@ private:
       for (mlir::Type type : kernel.getArgumentTypes())
         operands.push_back(describe(type));
       for (const CudaVariant &variant : program->variants)
-        if (!variant.isIdle())
-          variants.push_back(describe(variant));
+        variants.push_back(describe(variant));
       kernels.push_back(Object{{"name", name},
                                {"model", model},
                                {"format", format},

@@ -99,11 +99,10 @@ kernel.func @eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<144x256, fp8>, %
   kernel.return
 }
 
-// What makes those rows rests where nobody reads them.
+// What makes those rows.
 // CHECK-LABEL: // rows: fp8_rows
 // CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens);
-// CHECK:       // rows_idle: grid 1 * 0 / 1, 1 * 1 / 1; 32 threads, 0 bytes, at most 64
-// CHECK-NEXT:  // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
+// CHECK:       // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
 kernel.func @rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
   kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = #kernel.extent<tokens>}
   kernel.return

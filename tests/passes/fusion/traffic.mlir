@@ -8,29 +8,29 @@
 
 // The grouper: in one of two layers gate and up have different formats, and silu(gate) * up is a launch of its own.
 // RUN: %{plan} | FileCheck %s --check-prefix=ALL
-// ALL: bytes_per_step = array<i64: 247744, 27602, 3472>, {{.*}} launches = 23 :
+// ALL: bytes_per_step = array<i64: 247744, 27602, 3456>, {{.*}} launches = 23 :
 // REDEFINE: %{options} = --disable lm-group-elementwise
 // RUN: %{plan} | FileCheck %s --check-prefix=NAMED
-// NAMED: bytes_per_step = array<i64: 247744, 28370, 3472>, {{.*}} launches = 24 :
+// NAMED: bytes_per_step = array<i64: 247744, 28370, 3456>, {{.*}} launches = 24 :
 
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-gate-up
 // RUN: %{plan} | FileCheck %s --check-prefix=GATE-UP
-// GATE-UP: bytes_per_step = array<i64: 247744, 30674, 3472>, {{.*}} launches = 26 :
+// GATE-UP: bytes_per_step = array<i64: 247744, 30674, 3456>, {{.*}} launches = 26 :
 
 // q, k and v in each layer, gate and up in one.
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-projections
 // RUN: %{plan} | FileCheck %s --check-prefix=PROJECTIONS
-// PROJECTIONS: bytes_per_step = array<i64: 247744, 30610, 3472>, {{.*}} launches = 29 :
+// PROJECTIONS: bytes_per_step = array<i64: 247744, 30610, 3456>, {{.*}} launches = 29 :
 
 // The residual and a bias.
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-residual
 // RUN: %{plan} | FileCheck %s --check-prefix=RESIDUAL
-// RESIDUAL: bytes_per_step = array<i64: 247744, 40658, 3472>, {{.*}} launches = 30 :
+// RESIDUAL: bytes_per_step = array<i64: 247744, 40658, 3456>, {{.*}} launches = 30 :
 
 // The selection of rows with the last norm.
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-norms
 // RUN: %{plan} | FileCheck %s --check-prefix=NORMS
-// NORMS: bytes_per_step = array<i64: 247744, 28370, 5520>, {{.*}} launches = 25 :
+// NORMS: bytes_per_step = array<i64: 247744, 28370, 5504>, {{.*}} launches = 25 :
 
 // Gemma's seven layers norm before and after each residual.
 // REDEFINE: %{model} = gemma3

@@ -6,8 +6,7 @@
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows"
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="q, k and v are not made by one projection, in this order"
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="rows of k or v are used again"
-// CHECK-NOT: idle_up_to
-// CHECK-NOT: append_up_to
+// CHECK-NOT: plan.when
 
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {

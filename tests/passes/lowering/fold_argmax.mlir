@@ -2,24 +2,32 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{maxima})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
 
-// On CPUs, the largest of each 32 values as well: of a vocabulary of 32 there is one panel.
+// On CPUs the keys are of greedy steps, which write no logits; others leave the largest of each 32 values as well: of a vocabulary
+// of 32 there is one panel.
 // MAXIMA-LABEL: kernel.func @head(
-// MAXIMA-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>, %[[MAXIMA:[^:]+]]: !kernel.rows<1, f32>) {
-// MAXIMA:         keys %[[KEYS]] : !kernel.rows<1, key> maxima %[[MAXIMA]] : !kernel.rows<1, f32> attributes
-// MAXIMA:       plan.program @p attributes {
-// MAXIMA-DAG:   plan.buffer @logit_maxima per_row 128 persistent
-// MAXIMA:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>, #plan.buffer<@logit_maxima>]
+// MAXIMA:         outs(%{{[^ ]+}} : !kernel.rows<32, f32>) maxima %{{.+}} : !kernel.rows<1, f32> attributes
+// MAXIMA-LABEL: kernel.func @head_keys(
+// MAXIMA-SAME:    %{{[^:]+}}: !kernel.rows<64, bf16>, %{{[^:]+}}: !lm.weight<32x64, bf16>, %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
+// MAXIMA:         weights(%{{[^)]+}}) keys %[[KEYS]] : !kernel.rows<1, key> attributes
+// MAXIMA:       plan.buffer @logit_maxima per_row 128 persistent
+// MAXIMA:       plan.when [mode = greedy] {
+// MAXIMA-NEXT:    plan.launch @head_keys [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@greedy_keys>]
+// MAXIMA-NEXT:  } else {
+// MAXIMA-NEXT:    plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@logit_maxima>]
 // MAXIMA:       plan.output maxima f32 @logit_maxima
 
 // CHECK-DAG:   [Passed] head_argmax | Category:fusion | Remark="found by the head in steps of at most 32 rows"
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="2 launches write the logits"
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="the logits are not those of one projection"
-// CHECK-LABEL: kernel.func @head(
+// CHECK-LABEL: kernel.func @head_keys(
 // CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
-// CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, keys_up_to = 32 : i64}
+// CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>}
 // CHECK:       plan.program @p attributes {
 // CHECK:       plan.buffer @greedy_keys per_row 64 persistent
-// CHECK:       plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>]
+// CHECK:       plan.when [rows <= 32] {
+// CHECK-NEXT:    plan.launch @head_keys [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>, #plan.buffer<@greedy_keys>]
+// CHECK-NEXT:  } else {
+// CHECK-NEXT:    plan.launch @head [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@y>]
 // CHECK:       plan.entry @generate modes [logits, greedy] {
 // CHECK:         plan.output logits f32 @y
 // CHECK-NEXT:    plan.output keys key @greedy_keys

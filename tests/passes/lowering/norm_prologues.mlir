@@ -1,30 +1,28 @@
-// In steps of few tokens q and gate compute the norm before them themselves: its inputs become operands of theirs. A block's
-// weight is 16 x 64 bf16, 2048 bytes; half of that is four rows of the input. The pair reads twice as much, but one kernel
-// decides with the other.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues,plan.program(plan-count-traffic))' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
+// In steps of few tokens copies of q and gate compute the norm before them themselves: they have its inputs as operands, instead
+// of x. A block's weight is 16 x 64 bf16, 2048 bytes; half of that is four rows of the input. The pair reads twice as much, but
+// one kernel decides with the other.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues)' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK: remark: [Passed] norm_prologue | Category:fusion | Remark="computed by 2 projections in steps of at most 4"
 
-// The section @plain keeps the kernel as it is: there the reader counts logits rows.
-// CHECK-LABEL: kernel.func @norm(
-// CHECK-NOT:     idle_up_to
-// CHECK-LABEL: kernel.func @norm_v0(
-// CHECK:         attributes {extent = #kernel.extent<tokens>, idle_up_to = 4 : i64}
-// CHECK-LABEL: kernel.func @q(
-// CHECK-SAME:    %[[X:.+]]: !kernel.rows<64, bf16>, %{{.+}}: !lm.weight<32x64, bf16>, %{{.+}}: !kernel.rows<32, f32>, %[[IN:.+]]: !kernel.rows<64, f32>, %[[W:.+]]: !lm.weight<64, f32>) {
-// CHECK-NEXT:    kernel.matmul %[[X]] : {{.*}} prologue(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) {
-// CHECK-NEXT:    ^bb0(%[[A:.+]]: f32, %[[B:.+]]: f32):
+// CHECK-LABEL: kernel.func @q_norm(
+// CHECK-SAME:    %{{[^:]+}}: !lm.weight<32x64, bf16>, %{{[^:]+}}: !kernel.rows<32, f32>, %[[IN:[^:]+]]: !kernel.rows<64, f32>, %[[W:[^:]+]]: !lm.weight<64, f32>) {
+// CHECK-NEXT:    kernel.matmul weights({{.*}} prologue(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) {
+// CHECK-NEXT:    ^bb0(%{{.+}}: f32, %{{.+}}: f32):
 // CHECK:           kernel.row_stat mean
-// CHECK:         } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_up_to = 4 : i64} {
-// CHECK-LABEL: kernel.func @pair(
-// CHECK:         prologue_up_to = 4 : i64
-// CHECK:       plan.program @p attributes {
-// CHECK-SAME:    decode_launches = 4 : i64
-// CHECK-SAME:    launches = 5 : i64
-// CHECK:       plan.launch @norm_v0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
-// CHECK-NEXT:  plan.launch @q [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@y>, #plan.buffer<@x>, #plan.layer_weight<0>]
-// CHECK-NEXT:  plan.launch @pair [#plan.buffer<@n>, #plan.layer_weight<2>, #plan.layer_weight<3>, #plan.buffer<@z>, #plan.buffer<@x>, #plan.layer_weight<0>]
-// CHECK:       plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
+// CHECK-LABEL: kernel.func @pair_norm(
+// CHECK:       plan.section @layer {
+// CHECK-NEXT:    plan.when [tokens <= 4] {
+// CHECK-NEXT:      plan.launch @q_norm [#plan.layer_weight<1>, #plan.buffer<@y>, #plan.buffer<@x>, #plan.layer_weight<0>]
+// CHECK-NEXT:      plan.launch @pair_norm [#plan.layer_weight<2>, #plan.layer_weight<3>, #plan.buffer<@z>, #plan.buffer<@x>, #plan.layer_weight<0>]
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      plan.launch @norm [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@n>]
+// CHECK-NEXT:      plan.launch @q [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@y>]
+// CHECK-NEXT:      plan.launch @pair [
+// CHECK-NEXT:    }
+// The section @plain has none: there the reader counts logits rows.
+// CHECK:       plan.section @plain {
+// CHECK-NEXT:    plan.launch @norm
 
 kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
   kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {

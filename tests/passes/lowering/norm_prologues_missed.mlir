@@ -5,7 +5,7 @@
 // CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="its input is overwritten before a reader of its rows is done"
 // CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="nobody in its section reads its rows"
 // CHECK-DAG: [Missed] norm_prologue | Category:fusion | Reason="a reader of its rows counts tokens where it counts logits rows, or the other way round"
-// CHECK-NOT: idle_up_to
+// CHECK-NOT: plan.when
 
 kernel.func @round(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
   kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {

@@ -1,13 +1,22 @@
 // The section `ids` has a case for steps that want the largest logit's id and one for those that draw; a step that wants logits
 // runs nothing there. What outlives the step is persistent; nothing else of a row shares memory with it.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids)' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids)' | ingot-opt | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases)' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases)' | ingot-opt | FileCheck %s
 
-// The head raises the keys of up to 32 rows: argmax is idle there, and the buffer of keys is the head's.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax,plan-find-ids)' | FileCheck %s --check-prefix=FOLDED
-// FOLDED:     kernel.argmax {{.*}} {idle_up_to = 32 : i64}
+// The head raises the keys of up to 32 rows: argmax is left out there, and the buffer of keys is the head's.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax,plan-find-ids,plan-expand-cases)' | FileCheck %s --check-prefix=FOLDED
+// FOLDED:     kernel.func @argmax({{.*}} attributes {counts = #kernel.counts<33>}
 // FOLDED:     plan.buffer @greedy_keys
 // FOLDED-NOT: plan.buffer @greedy_keys
+// FOLDED:     plan.section @ids {
+// FOLDED-NEXT:  plan.case when [mode = greedy, rows <= 32] {
+// FOLDED-NEXT:    plan.launch @argmax_finish
+// FOLDED:       plan.case when [mode = greedy] {
+// FOLDED-NEXT:    plan.launch @argmax [
+// FOLDED:       plan.case when [mode = drawn, rows <= 32] {
+// FOLDED-NEXT:    plan.launch @draw_weigh
+// FOLDED:       plan.case when [mode = drawn] {
+// FOLDED-NEXT:    plan.launch @argmax [
 // FOLDED:     plan.entry @generate modes [logits, greedy, drawn] {
 // FOLDED:       plan.output logits f32 @y
 // FOLDED-NEXT:  plan.output keys key @greedy_keys
@@ -16,7 +25,7 @@
 // Barriers follow from what the kernels do: each launch of a case reads what the one before it wrote. Logits live until ids are
 // found, and to the end of the step, where the host may want them: nothing lies over them. The launches of a step are those of
 // the mode logits.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan.program(plan-elide-barriers,plan-pack-buffers,plan-count-traffic))' | FileCheck %s --check-prefix=PLANNED --implicit-check-not=no_barrier
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers,plan-count-traffic))' | FileCheck %s --check-prefix=PLANNED --implicit-check-not=no_barrier
 // PLANNED:      launches = 1 : i64, lower_bound = array<i64: 0, 12736, 0>
 // PLANNED-SAME: peak = array<i64: 0, 12736, 0>
 // PLANNED-DAG:  plan.buffer @draw_sums per_row 12352 at 0 persistent

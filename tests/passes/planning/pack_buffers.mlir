@@ -66,3 +66,29 @@ plan.program @cases attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64
     plan.output logits f32 @d
   }
 }
+
+// A buffer of several cases lives in each as long as that one needs it: h meets b in the first alone, and c in none. What one case
+// leaves to another section that the next does not is nobody's to read.
+// RUN: sed 's/@b>, #plan.buffer<@h>/@b>, #plan.buffer<@b>/' %s | not ingot-opt --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' 2>&1 | FileCheck %s --check-prefix=UNWRITTEN
+// UNWRITTEN: 'plan.launch' op reads rows that this case has not written, nor every case of a section before it
+// CHECK-LABEL: plan.program @several
+// CHECK-SAME:  lower_bound = array<i64: 768, 0, 0>
+// CHECK-SAME:  peak = array<i64: 768, 0, 0>
+plan.program @several attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @a per_token 256 persistent
+  plan.buffer @b per_token 256
+  plan.buffer @c per_token 256
+  plan.buffer @h per_token 256
+  plan.section @first {
+    plan.case when [tokens <= 8] {
+      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]
+      plan.launch @copy [#plan.buffer<@b>, #plan.buffer<@h>]
+    }
+    plan.case {
+      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@h>]
+    }
+  }
+  plan.section @second {
+    plan.launch @copy [#plan.buffer<@h>, #plan.buffer<@c>]
+  }
+}

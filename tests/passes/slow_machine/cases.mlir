@@ -1,14 +1,14 @@
 // GPUs: launches that differ by counts and by modes.
 // DEFINE: %{model} = %S/Inputs/model.mlir
-// DEFINE: %{lower} = ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=bf16},kernel-norm-prologues,kernel-append-epilogues,kernel-fold-argmax,plan-add-workspaces,plan-find-ids,plan.program(plan-elide-barriers,plan-pack-buffers))'
+// DEFINE: %{lower} = ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=bf16},kernel-fold-argmax,kernel-append-epilogues,kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers))'
 // DEFINE: %{check} = not ingot-opt --slow-check=against=%{model} -o /dev/null
 
-// The plan as it is: steps of 1, 3, 6 and 40 tokens, in all modes.
+// The plan as it is: steps of 1, 3 and 6 tokens in all modes, and in the cases of more.
 // RUN: %{lower} | ingot-opt --slow-check=against=%{model} -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
 // RIGHT: remark: computes the same: {{[0-9]+}} launches in modes logits, greedy, drawn
 
 // 9. A case that gives other ids: nobody raises the keys of three rows.
-// RUN: %{lower} | sed 's/keys_up_to = 32/keys_up_to = 2/' | %{check} 2>&1 | FileCheck %s --check-prefix=IDS
+// RUN: %{lower} | sed 's/case when \[rows <= 32\]/case when [rows <= 2]/' | %{check} 2>&1 | FileCheck %s --check-prefix=IDS
 // IDS: error[E0885]: steps of mode greedy give other ids than their logits
 // IDS: row 0 of step 0: id 0 for
 
@@ -18,7 +18,7 @@
 // WORKSPACE: @workspace, byte 0
 
 // 11. Few tokens: the norm that a projection computes itself has the weight of another norm.
-// RUN: %{lower} | sed '/launch @gate_up_0/s/#plan.layer_weight<6>/#plan.layer_weight<0>/' | %{check} 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: %{lower} | sed '/launch @gate_up_0_norm/s/#plan.layer_weight<6>/#plan.layer_weight<0>/' | %{check} 2>&1 | FileCheck %s --check-prefix=MANY
 // MANY: error[E0885]: a step of one token gives a row other bits than a step of some
 // MANY: row 0: logit 0 is
 

@@ -26,7 +26,7 @@ struct Batch {
   const int32_t *ids, *positions, *sequenceOf, *rowTokens;
   const struct Tile *attentionTiles;
   const int32_t *blockTable;
-  int64_t blockTableStride, others[7];
+  int64_t blockTableStride, others[6];
   const struct Span *stateSpans;
   int64_t spanCount;
   const struct Write *stateWrites;

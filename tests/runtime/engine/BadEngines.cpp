@@ -417,7 +417,20 @@ std::vector<BadEngine> allBad() {
       {"condition_of_no_quantity", "E0818",
        [](Table &t) {
          withIds(cpuProgram(t));
-         cpuProgram(t).sections[3]->cases[0]->when[0]->quantity = fb::Quantity(1);
+         cpuProgram(t).sections[3]->cases[0]->when[0]->quantity = fb::Quantity(4);
+       }},
+      {"condition_that_no_step_meets", "E0818",
+       [](Table &t) {
+         withIds(cpuProgram(t));
+         fb::ConditionT &condition = *cpuProgram(t).sections[3]->cases[0]->when[0];
+         condition.quantity = fb::Quantity::Tokens, condition.value = 0;
+       }},
+      {"cases_beyond_a_cpus_bits", "E0818",
+       [](Table &t) {
+         withIds(cpuProgram(t));
+         auto &cases = cpuProgram(t).sections[3]->cases;
+         while (cases.size() < 64)
+           cases.insert(cases.begin(), std::make_unique<fb::CaseT>(*cases.front()));
        }},
       {"launch_of_another_case", "E0359",
        [](Table &t) {
@@ -571,8 +584,6 @@ std::vector<BadEngine> allBad() {
       {"gpu_kernel_symbols", "E0804", [](Table &t) { gpuCode(t).kernel_symbols = {"a"}; }},
       {"too_few_variants", "E0804", [](Table &t) { gpuCode(t).variants.pop_back(); }},
       {"variants_missing", "E0804", [](Table &t) { gpuCode(t).variants.clear(); }},
-      {"kernel_without_variants", "E0804",
-       [](Table &t) { gpuCode(t).variants[0]->variants.clear(); }},
       {"variant_module", "E0805", [](Table &t) { variant(t).module_ = 1; }},
       {"variant_symbol_missing", "E0806", [](Table &t) { variant(t).symbol = "copy_row"; }},
       {"variant_symbol_part", "E0806", [](Table &t) { variant(t).symbol = "opy_rows"; }},
@@ -581,9 +592,9 @@ std::vector<BadEngine> allBad() {
        [](Table &t) { *variant(t).x = {fb::GridBase::Tokens, 0, 1}; }},
       {"variant_grid_zero_y", "E0807",
        [](Table &t) { *variant(t).y = {fb::GridBase::Constant, 0, 1}; }},
-      {"variant_idle_is_last", "E0807",
+      {"variant_grid_zero_x", "E0807",
        [](Table &t) {
-         *gpuCode(t).variants[0]->variants.back()->x = {fb::GridBase::Constant, 0, 1};
+         *gpuCode(t).variants[0]->variants.front()->x = {fb::GridBase::Constant, 0, 1};
        }},
       {"variant_grid_by_zero", "E0807",
        [](Table &t) { *variant(t).y = {fb::GridBase::Tokens, 1, 0}; }},

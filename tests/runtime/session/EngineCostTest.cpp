@@ -24,20 +24,24 @@ public:
     for (int layer = 0; layer < 2; ++layer)
       table.entries[0]->steps.push_back(std::make_unique<fb::StepT>());
   }
-  /// `idleUpTo`: its first variant is idle in steps of so many tokens; 0: it has none.
-  fb::KernelCostT &add(uint64_t idleUpTo = 0) {
+  /// A case before the last, for steps of so many tokens: the launches that there are.
+  void addCase(uint64_t mostTokens) {
+    auto &cases = table.sections[0]->cases;
+    cases.insert(cases.begin(), std::make_unique<fb::CaseT>(*cases.back()));
+    cases.front()->when.push_back(std::make_unique<fb::ConditionT>());
+    cases.front()->when[0]->quantity = fb::Quantity::Tokens,
+    cases.front()->when[0]->value = mostTokens;
+  }
+  /// A launch of the last case.
+  fb::KernelCostT &add() {
     auto launch = std::make_unique<fb::LaunchT>();
     launch->kernel = uint32_t(table.kernels.size());
-    table.sections[0]->cases[0]->launches.push_back(std::move(launch));
+    table.sections[0]->cases.back()->launches.push_back(std::move(launch));
     table.kernels.push_back(std::make_unique<fb::KernelT>());
     table.kernels.back()->name = "k";
     table.kernels.back()->grid = std::make_unique<fb::GridT>();
     auto list = std::make_unique<fb::KernelVariantsT>();
-    if (idleUpTo) {
-      list->variants.push_back(variant(0));
-      list->variants.back()->max_tokens = idleUpTo;
-    }
-    list->variants.push_back(variant(1));
+    list->variants.push_back(variant());
     table.code[0]->variants.push_back(std::move(list));
     table.code[0]->costs.push_back(std::make_unique<fb::KernelCostT>());
     return *table.code[0]->costs.back();
@@ -50,10 +54,10 @@ public:
   }
 
 private:
-  static std::unique_ptr<fb::VariantT> variant(uint64_t blocks) {
+  static std::unique_ptr<fb::VariantT> variant() {
     auto v = std::make_unique<fb::VariantT>();
     v->symbol = "k";
-    v->x = std::make_unique<fb::Extent>(fb::GridBase::Constant, blocks, 1);
+    v->x = std::make_unique<fb::Extent>(fb::GridBase::Constant, 1, 1);
     v->y = std::make_unique<fb::Extent>(fb::GridBase::Constant, 1, 1);
     v->z = std::make_unique<fb::Extent>(fb::GridBase::Constant, 1, 1);
     return v;
@@ -80,10 +84,11 @@ TEST(EngineCost, WithoutAModelRowsAreWhatAGpuReads) {
   EXPECT_NEAR(program.cost().seconds({1000, 0, 0}), 2 * (10e-6 + h200.exposedUs * 1e-6), 1e-7);
 }
 
-TEST(EngineCost, IdleLaunchesTakeNothing) {
+TEST(EngineCost, LaunchesOfOtherCasesTakeNothing) {
   Program program("cuda:sm_90a");
   program.add();
-  program.add(/*idleUpTo=*/8);
+  program.addCase(8);
+  program.add();
   const double start = h200.exposedUs * 1e-6;
   EXPECT_NEAR(program.cost().seconds({8, 0, 0}), 2 * start, 1e-12);
   EXPECT_NEAR(program.cost().seconds({16, 0, 0}), 4 * start, 1e-12);

@@ -209,7 +209,8 @@ public:
         report(report), batch(executor.memory(), session.vocab()),
         costs(codeWithCosts(program, session.target())) {
     for (const fb::Step *step : *runtime::generateEntry(program).steps())
-      addKernels(launchesOf(*step));
+      for (const fb::Case *one : *program.sections()->Get(step->section())->cases())
+        addKernels(*one);
   }
 
   /// E0139: an unknown one.
@@ -221,10 +222,6 @@ public:
   Result<void> run(const std::vector<BenchStep> &steps);
 
 private:
-  /// Of a greedy step, where the program has such.
-  const fb::Case &launchesOf(const fb::Step &step) const {
-    return runtime::caseFor(*program.sections()->Get(step.section()), fb::Mode::Greedy);
-  }
   void addKernels(const fb::Case &one) {
     for (const fb::Launch *launch : *one.launches())
       if (std::ranges::find(kernels, launch->kernel()) == kernels.end())
@@ -312,14 +309,16 @@ Result<std::vector<double>> KernelRuns::seconds(const KernelBench::Choice &choic
   return bench.time(choice, rounds, repeats / rounds);
 }
 
-/// Of a launch, the mean over layers.
+/// Of a launch, the mean over layers and cases.
 KernelWork KernelRuns::workOf(uint32_t kernel, const BenchStep &step) const {
   KernelWork sum;
   int count = 0;
+  // Cases differ in kernels; one that several launch is alike in all.
   for (const fb::Step *layer : *runtime::generateEntry(program).steps())
-    for (const fb::Launch *launch : *launchesOf(*layer).launches())
-      if (launch->kernel() == kernel && ++count)
-        addLaunch(program, *launch, *layer, costOf(kernel), step.load(), sum);
+    for (const fb::Case *one : *program.sections()->Get(layer->section())->cases())
+      for (const fb::Launch *launch : *one->launches())
+        if (launch->kernel() == kernel && ++count)
+          addLaunch(program, *launch, *layer, costOf(kernel), step.load(), sum);
   return {sum.bytes / count, sum.operations / count, sum.coreSeconds / count,
           sum.memoryBytes / count};
 }

@@ -29,7 +29,8 @@ constexpr int64_t kPrompt = 512, kSteps = 128;
 
 /// Of one step.
 struct Phase : KernelWork {
-  double us = 0; ///< measured: thread time / threads
+  uint64_t launches = 0, weightBytes = 0; ///< weights are read once per launch
+  double us = 0;                          ///< measured: thread time / threads
   double predictedUs = 0;
   double boundUs = 0; ///< of the limit that binds; 0: no limits are known
   const char *binds = "";
@@ -42,8 +43,6 @@ struct Phase : KernelWork {
 struct Row {
   std::string kernel, family;
   const fb::KernelCost *cost = nullptr;
-  uint64_t launches = 0;
-  uint64_t weightBytes = 0; ///< read once per launch
   Phase decode, prompt;
 };
 
@@ -61,14 +60,19 @@ std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t ste
   }
   for (const fb::Step *step : *runtime::generateEntry(program).steps()) {
     const fb::Section &section = *program.sections()->Get(step->section());
-    for (const fb::Launch *launch : *runtime::caseFor(section, fb::Mode::Logits).launches()) {
-      Row &row = rows[launch->kernel()];
-      ++row.launches;
-      row.weightBytes += static_cast<uint64_t>(weightBytesOf(program, *launch, *step));
-      addLaunch(program, *launch, *step, row.cost, {1, 1, decoded, 1}, row.decode);
-      addLaunch(program, *launch, *step, row.cost, {1, whole, whole, 1}, row.prompt);
-    }
+    auto add = [&](Phase Row::*phase, int64_t tokens, const StepLoad &load) { // of a greedy step
+      const runtime::StepCounts counts{fb::Mode::Greedy, static_cast<uint64_t>(tokens), 1};
+      for (const fb::Launch *launch : *runtime::caseFor(section, counts).launches()) {
+        Row &row = rows[launch->kernel()];
+        ++(row.*phase).launches;
+        (row.*phase).weightBytes += static_cast<uint64_t>(weightBytesOf(program, *launch, *step));
+        addLaunch(program, *launch, *step, row.cost, load, row.*phase);
+      }
+    };
+    add(&Row::decode, 1, {1, 1, decoded, 1});
+    add(&Row::prompt, prompt, {1, whole, whole, 1});
   }
+  std::erase_if(rows, [](const Row &row) { return !row.decode.launches && !row.prompt.launches; });
   return rows;
 }
 
@@ -125,11 +129,12 @@ std::string json(const std::vector<Row> &rows, const MachineLimits &limits,
     JsonObject object;
     object.field("kernel", row.kernel)
         .field("family", row.family)
-        .field("launches", row.launches)
-        .field("weight_bytes", row.weightBytes)
+        .field("launches", std::max(row.decode.launches, row.prompt.launches))
+        .field("weight_bytes", std::max(row.decode.weightBytes, row.prompt.weightBytes))
         .field("decode_us", row.decode.us)
         .field("decode_gb_per_s",
-               row.decode.us > 0 ? static_cast<double>(row.weightBytes) / row.decode.us / 1e3 : 0)
+               row.decode.us > 0 ? static_cast<double>(row.decode.weightBytes) / row.decode.us / 1e3
+                                 : 0)
         .field("prompt512_us", row.prompt.us);
     if (row.cost) {
       if (row.cost->shape() && row.cost->shape()->size())
@@ -155,13 +160,12 @@ std::string json(const std::vector<Row> &rows, const MachineLimits &limits,
   return text + "]\n";
 }
 
-std::string phaseLine(const char *name, const char *family, uint64_t launches, const Phase &phase,
-                      double total) {
+std::string phaseLine(const char *name, const char *family, const Phase &phase, double total) {
   std::string predicted = phase.predictedUs > 0 ? formatted("%.1f", phase.predictedUs) : "-";
   std::string limit =
       phase.boundUs > 0 ? formatted("%.0f%% %s", 100 * phase.share(), phase.binds) : "-";
   return formatted("%-22s %-12s %8llu %12s %9s %10.1f %5.1f%% %10s %8.1f %8.1f   %s\n", name,
-                   family, static_cast<unsigned long long>(launches),
+                   family, static_cast<unsigned long long>(phase.launches),
                    runtime::humanBytes(static_cast<uint64_t>(phase.bytes)).c_str(),
                    phase.operations > 0 ? shortNumber(phase.operations / 1e6).c_str() : "-",
                    phase.us, total > 0 ? 100 * phase.us / total : 0, predicted.c_str(),
@@ -171,10 +175,9 @@ std::string phaseLine(const char *name, const char *family, uint64_t launches, c
 /// Kernels of one phase and their sum. What binds the sum is said per kernel alone.
 std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
   Phase sum;
-  uint64_t launches = 0;
   for (const Row &row : rows) {
     const Phase &one = row.*phase;
-    launches += row.launches;
+    sum.launches += one.launches;
     sum.bytes += one.bytes, sum.operations += one.operations, sum.us += one.us;
     sum.predictedUs += one.predictedUs, sum.boundUs += one.boundUs;
   }
@@ -182,8 +185,9 @@ std::string table(const std::vector<Row> &rows, Phase Row::*phase) {
                                "family", "launches", "bytes", "Mops", "us", "share", "predicted",
                                "GB/s", "Gop/s", "of its limit");
   for (const Row &row : rows)
-    text += phaseLine(row.kernel.c_str(), row.family.c_str(), row.launches, row.*phase, sum.us);
-  return text + phaseLine("a step", "", launches, sum, sum.us);
+    if ((row.*phase).launches)
+      text += phaseLine(row.kernel.c_str(), row.family.c_str(), row.*phase, sum.us);
+  return text + phaseLine("a step", "", sum, sum.us);
 }
 
 void print(const std::vector<Row> &rows, const Session &session, const MachineLimits &limits,
@@ -279,9 +283,9 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
   for (Row &row : rows) {
     row.decode.us = (*decodeTimes)[row.kernel] / static_cast<double>(steps) / threads * 1e6;
     row.prompt.us = (*promptTimes)[row.kernel] / threads * 1e6;
-    const double startsUs = gpu ? gpu->exposedUs * static_cast<double>(row.launches) : 0;
-    hold(row.decode, row.cost, limits, threads, startsUs);
-    hold(row.prompt, row.cost, limits, threads, startsUs);
+    for (Phase *phase : {&row.decode, &row.prompt})
+      hold(*phase, row.cost, limits, threads,
+           gpu ? gpu->exposedUs * static_cast<double>(phase->launches) : 0);
   }
   std::sort(rows.begin(), rows.end(),
             [](const Row &a, const Row &b) { return a.decode.us > b.decode.us; });

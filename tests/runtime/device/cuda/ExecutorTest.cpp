@@ -441,15 +441,25 @@ TEST_F(CudaExecutor, KeysAreClearedForGreedySteps) {
   }
 }
 
-/// A variant without a grid: small steps leave the launch out, with its place in the graph.
-TEST_F(CudaExecutor, IdleVariantsAreNotLaunched) {
-  auto executor = open(writeFakeEngine("idle.ingot", editedProgram([](fb::ProgramT &program) {
-                                         auto &residual = program.code[0]->variants[4]->variants;
-                                         auto idle = std::make_unique<fb::VariantT>(*residual[0]);
-                                         idle->max_tokens = 2;
-                                         *idle->x = {fb::GridBase::Constant, 0, 1};
-                                         residual.insert(residual.begin(), std::move(idle));
-                                       })));
+/// A case of few tokens without a launch: small steps leave it out, with its place in the graph. So does every
+/// step, of a kernel without variants.
+TEST_F(CudaExecutor, StepsRunTheCaseOfTheirCount) {
+  auto executor =
+      open(writeFakeEngine("cases.ingot", editedProgram([](fb::ProgramT &program) {
+                             constexpr uint32_t residual = 4;
+                             for (auto &section : program.sections) {
+                               auto few = std::make_unique<fb::CaseT>(*section->cases[0]);
+                               if (!std::erase_if(few->launches, [](const auto &launch) {
+                                     return launch->kernel == residual;
+                                   }))
+                                 continue;
+                               few->when.push_back(std::make_unique<fb::ConditionT>());
+                               few->when[0]->quantity = fb::Quantity::Tokens;
+                               few->when[0]->value = 2;
+                               section->cases.insert(section->cases.begin(), std::move(few));
+                             }
+                             program.code[0]->variants[1]->variants.clear();
+                           })));
   ASSERT_TRUE(executor);
   runtime::SequenceMemory memory(executor->pages(), 5, 256, kPageTokens);
   runtime::Scheduler scheduler(memory, {40, 5, 40});
@@ -464,10 +474,10 @@ TEST_F(CudaExecutor, IdleVariantsAreNotLaunched) {
   };
   EXPECT_EQ(launched("residual"), 2) << "five tokens, launch by launch";
   EXPECT_EQ(launched("residual"), 0) << "one token, in a graph";
-  // embed, constants | append | attend | append | attend | head
-  EXPECT_EQ(fake.graphNodes, 7);
-  EXPECT_EQ(fake.fullEdges, 2);
-  EXPECT_EQ(fake.programmaticEdges, 4) << "what follows waits for what came before";
+  // embed | append | attend | append | attend | head
+  EXPECT_EQ(fake.graphNodes, 6);
+  EXPECT_EQ(fake.fullEdges + fake.programmaticEdges, 5)
+      << "what follows waits for what came before";
 }
 
 TEST_F(CudaExecutor, GivesEverythingBack) {

@@ -37,7 +37,6 @@ struct Batch {
   int64_t blockTableStride;
   const int32_t *earlierIds;
   const struct Sampling *sampling;
-  int64_t greedy;
   const void *groupTables;
   const struct Share *shares;
   int64_t shareCount, promptTiles;
