@@ -67,7 +67,8 @@ public:
       return ok;
     if (naive.projection()) {
       for (int64_t tokens : options.tokens)
-        if (isChecked(*naive.projection(), tokens))
+        if (uint64_t(tokens) >= naive.least() && uint64_t(tokens) <= naive.most() &&
+            isChecked(*naive.projection(), tokens))
           if (auto ok = project(*naive.projection(), tokens, print); !ok)
             return ok;
       return {};

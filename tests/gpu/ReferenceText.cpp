@@ -360,6 +360,7 @@ FailureOr<std::unique_ptr<reference::KernelT>> ingot::cuda::referenceOf(kernel::
   auto made = std::make_unique<reference::KernelT>();
   made->name = kernel.getName().str();
   made->operands = kernel.getBody().getNumArguments();
+  made->least = uint64_t(kernel.leastCount()), made->most = uint64_t(kernel.mostCount());
   KernelText k(kernel);
   if (auto op = dyn_cast<kernel::MatmulOp>(kernel.structuredOp())) {
     ProjectionText text(k, kernel, op);

@@ -52,7 +52,7 @@ for name, families in (("bf16", "few t8 t16 t64 wgmma128 wgmma decode prefill"),
     checks, summary = lines(name)
     print(name, summary)
     assert os.environ[name] == "0" and summary["failed"] == summary["lost_kernels"] == 0, checks
-    seen = {check["variant"].split("_0_")[-1] for check in checks} | {check["variant"].split("_1_")[-1] for check in checks}
+    seen = {check["variant"].split(at)[-1] for check in checks for at in ("_0_", "_1_", "_append_", "_norm_", "_keys_")}
     assert set(families.split()) <= seen, seen
     assert all(0 <= check["worst"] <= check["limit"] / 2 for check in checks), checks
 for name in ("planted", "planted_fp8"):

@@ -39,6 +39,7 @@ inline std::string withFp8(const std::string &matmul, WeightFormat format, int64
 /// Kernel IR by name, for one format of weights: qkv, o, gate_up, down, head; those of few tokens by what they do
 /// besides.
 inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, WeightFormat format) {
+  constexpr int64_t kMany = 1 << 20;
   const int64_t width = m.heads * m.headDim, kvWidth = m.kvHeads * m.headDim,
                 few = fewTokens(format, m.hidden, 1), fewOfPair = fewTokens(format, m.hidden, 2);
   const RopeProblem rope{m.heads, m.kvHeads, m.headDim, m.headDim, false, false};
@@ -47,18 +48,17 @@ inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, Wei
                     pair = gateUp("gate_up", format, m.inner, m.hidden, /*silu=*/true),
                     head = plainMatmul("head", format, m.vocabulary, m.hidden, "f32", /*extent=*/1);
   std::map<std::string, std::string> all{
-      {"qkv", withFp8(qkv, format, m.hidden)},
-      {"qkv_few", counted(withAppend(withNorm(qkv, m.hidden), rope), "qkv_few", 1, few)},
+      {"qkv", counted(withFp8(qkv, format, m.hidden), "qkv", 9, kMany)},
+      {"qkv_few", counted(withAppend(withNorm(qkv, m.hidden), rope), "qkv", 1, few)},
       {"o", withFp8(residualMatmul("o", format, m.hidden, width), format, width)},
-      {"gate_up", withFp8(pair, format, m.hidden)},
-      {"gate_up_few", counted(withNorm(pair, m.hidden), "gate_up_few", 1, fewOfPair)},
+      {"gate_up", counted(withFp8(pair, format, m.hidden), "gate_up", fewOfPair + 1, kMany)},
+      {"gate_up_few", counted(withNorm(pair, m.hidden), "gate_up", 1, fewOfPair)},
       {"down", withFp8(residualMatmul("down", format, m.hidden, m.inner), format, m.inner)},
-      {"head", withFp8(head, format, m.hidden)},
-      {"head_keys", counted(withKeys(head), "head_keys", few + 1, 32)},
-      {"head_few",
-       counted(withKeys(withNorm(head, m.hidden, /*gather=*/true)), "head_few", 1, few)}};
+      {"head", counted(withFp8(head, format, m.hidden), "head", 33, kMany)},
+      {"head_keys", counted(withKeys(head), "head", few + 1, 32)},
+      {"head_few", counted(withKeys(withNorm(head, m.hidden, /*gather=*/true)), "head", 1, few)}};
   if (few < 8)
-    all["qkv_append"] = counted(withAppend(qkv, rope), "qkv_append", few + 1, 8);
+    all["qkv_append"] = counted(withAppend(qkv, rope), "qkv", few + 1, 8);
   return all;
 }
 
