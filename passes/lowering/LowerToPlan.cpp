@@ -68,9 +68,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     if (!layers)
       return entry.emitOpError("expects an lm.layers");
 
-    ProgramBuilder builder(program, choices);
-    for (lm::LayerKindOp kind : model.getBody().getOps<lm::LayerKindOp>())
-      builder.keepForSection(kind.getSymName());
+    ProgramBuilder builder(program, model, choices);
     if (failed(builder.addTables(layers)))
       return failure();
     if (failed(builder.lowerBegin(entry, layers)))
