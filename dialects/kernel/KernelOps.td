@@ -54,7 +54,6 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $format `>`";
   let extraClassDeclaration = [{
     const ::ingot::KvFormatInfo &info() const { return ::ingot::kvFormat(getFormat()); }
-    int64_t elementBytes() const { return info().bits / 8; }
     int64_t pageBytes() const;
   }];
 }

@@ -207,20 +207,11 @@ void Executor::resolve() {
 void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint8_t modes) {
   const fb::Kernel &kernel = *plan->kernels()->Get(launch.kernel());
   void *const *args = operands.data() + operands.size();
-  // Of several states the groups' tables would differ: a launch reads one.
-  uint32_t view = 0;
-  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
-    const fb::Arg &arg = *launch.args()->Get(i);
-    operands.push_back(operandAddress(arg, step));
-    if (arg.kind() != fb::ArgKind::State)
-      continue;
-    if (uint32_t group = statement.groupOf[step.states()->Get(arg.index())];
-        group < statement.groups.size()) // fixed states are in none
-      view = group;
-  }
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i)
+    operands.push_back(operandAddress(*launch.args()->Get(i), step));
   resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(), launch.kernel(),
                       step.layer(), kernel.grid()->base(), kernel.partition(), launch.barrier(),
-                      view, modes});
+                      statement.groupRead(launch, step), modes});
 }
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {
