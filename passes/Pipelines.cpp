@@ -1,4 +1,6 @@
 //===- Pipelines.cpp - The compiler, as prose -----------------------------===//
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
 #include "passes/Target.h"
 
 #include "mlir/Pass/PassRegistry.h"

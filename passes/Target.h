@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialects/kernel/ops/Structure.h"
 #include "passes/Passes.h"
 #include "runtime/formats/KvFormat.h"
 

@@ -3,6 +3,12 @@
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/ObjectCode.h"
 #include "codegen/cpu/Threads.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

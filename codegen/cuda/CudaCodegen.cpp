@@ -3,6 +3,7 @@
 #include "codegen/cuda/EmbeddedHeaders.h"
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/KernelText.h"
+#include "dialects/kernel/KernelOps.h"
 
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/formats/SeedWeights.h"

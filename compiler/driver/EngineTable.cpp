@@ -1,5 +1,9 @@
 //===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
 #include "compiler/driver/EngineTable.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "runtime/abi/Batch.h"
 #include "runtime/formats/FragmentLayout.h"
 #include "runtime/kv/KvGroup.h"

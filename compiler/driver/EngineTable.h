@@ -5,6 +5,14 @@
 #include "compiler/import/Checkpoint.h"
 #include "dialects/plan/PlanDialect.h"
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
+namespace ingot::plan {
+class ProgramOp;
+}
+
 namespace ingot::compiler {
 
 /// What of the program goes where.

@@ -19,6 +19,10 @@
 #include <functional>
 #include <memory>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// What a compilation lends its targets, for as long as it lasts.

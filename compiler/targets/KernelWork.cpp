@@ -1,5 +1,6 @@
 //===- KernelWork.cpp - See KernelWork.h ----------------------------------===//
 #include "compiler/targets/KernelWork.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "passes/planning/KernelEffects.h"
 #include "runtime/abi/Batch.h"
 #include "runtime/formats/FragmentLayout.h"

@@ -10,6 +10,10 @@
 
 #include <memory>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// per_row, and bytes and operations of a unit and of a position; arithmetic is F32, nothing is foretold. A multiplication

@@ -1,5 +1,5 @@
 //===- KernelDialect.cpp - Attributes and types of the kernel dialect -----===//
-#include "dialects/kernel/KernelDialect.h"
+#include "dialects/kernel/KernelOps.h"
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/formats/FragmentLayout.h"
 
@@ -56,7 +56,28 @@ void KernelDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "dialects/kernel/KernelOps.cpp.inc"
+#include "dialects/kernel/ops/Structure.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Region.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Matmul.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Rows.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Rope.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Attention.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/CausalConv.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Ids.cpp.inc"
       >();
 }
 
@@ -95,4 +116,8 @@ int64_t kernel::packedBytes(lm::WeightType weight) {
   return weight.isVector()
              ? roundUp(weight.rows(), kPanelRows) * 4
              : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+}
+
+WorkItems kernel::unitsOf(Extent extent) {
+  return {extent == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
 }

@@ -24,10 +24,11 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &out, KvFormat format);
 #include "dialects/kernel/KernelAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/kernel/KernelTypes.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/kernel/KernelOps.h.inc"
 
 namespace ingot::kernel {
+
+/// A work item of each token, or of each logits row.
+WorkItems unitsOf(Extent extent);
 
 /// Bytes of a weight as it lies in an engine, padding included.
 int64_t packedBytes(lm::WeightType weight);

@@ -5,6 +5,12 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/lm/LmEnums.td"
 
 def Lm_Dialect : Dialect {
@@ -137,5 +143,7 @@ def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {
 
 def Lm_Activations : RankedTensorOf<[F32]>;
 def Lm_Ids : RankedTensorOf<[I32]>;
+
+class Lm_Op<string mnemonic, list<Trait> traits = []> : Op<Lm_Dialect, mnemonic, traits>;
 
 #endif

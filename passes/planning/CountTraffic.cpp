@@ -8,6 +8,10 @@
 // Fusion exists to make these numbers smaller; tests/passes/fusion/traffic.mlir holds
 // every fusion to it.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/planning/KernelEffects.h"
 #include "runtime/abi/KernelAbi.h"

@@ -1,6 +1,7 @@
 //===- MatmulCost.cpp - See MatmulCost.h ----------------------------------===//
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/cpu/Schedules.h"
 #include "compiler/targets/cpu/Tune.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/Batch.h"
 
 using namespace mlir;

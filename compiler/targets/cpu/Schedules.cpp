@@ -2,6 +2,7 @@
 #include "compiler/targets/cpu/Schedules.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "compiler/targets/KernelWork.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -3,6 +3,7 @@
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/cuda/GpuCode.h"
+#include "dialects/kernel/ops/Structure.h"
 
 using namespace mlir;
 using namespace ingot;

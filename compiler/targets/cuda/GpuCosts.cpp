@@ -1,6 +1,9 @@
 //===- GpuCosts.cpp - See GpuCosts.h --------------------------------------===//
 #include "compiler/targets/cuda/GpuCosts.h"
 #include "compiler/targets/KernelWork.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/engine/GpuMachine.h"
 
 using namespace mlir;

@@ -1,6 +1,7 @@
 //===- LoweredModel.h - The plan of a small model ---------------------------===//
 #pragma once
 
+#include "dialects/plan/ops/Program.h"
 #include "passes/Passes.h"
 #include "tests/SourceDir.h"
 

@@ -1,0 +1,7 @@
+//===- Structure.h - Kernels ----------------------------------------------===//
+#pragma once
+
+#include "dialects/kernel/KernelDialect.h"
+
+#define GET_OP_CLASSES
+#include "dialects/kernel/ops/Structure.h.inc"
