@@ -83,8 +83,8 @@ class PlantedBug : public testing::TestWithParam<Planted> {};
 
 TEST_P(PlantedBug, IsFoundAtItsLine) {
   const Planted &planted = GetParam();
-  const std::string file = test::sourceDir() + "/tests/codegen/cuda_emulator/kernels/" +
-                           std::string(planted.kernels) + ".cu";
+  const std::string file =
+      test::sourceDir() + "/tests/emulator/kernels/" + std::string(planted.kernels) + ".cu";
   const std::set<int> marked = markedLines(file, planted.bug);
   for (uint32_t seed : {0u, 3u}) {
     KernelSession session(planted.kernels, "bug" + std::to_string(planted.bug), seed);

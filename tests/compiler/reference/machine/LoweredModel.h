@@ -1,8 +1,7 @@
 //===- LoweredModel.h - The plan of a small model ---------------------------===//
 #pragma once
 
-#include "dialects/plan/ops/Program.h"
-#include "passes/Passes.h"
+#include "compiler/targets/CodeTarget.h"
 #include "tests/SourceDir.h"
 
 #include "mlir/Parser/Parser.h"
@@ -18,7 +17,8 @@ namespace ingot::tests {
 class LoweredModel {
 public:
   explicit LoweredModel(const std::string &lowering) {
-    static const bool registered = (registerPassesAndPipelines(), true);
+    static const bool registered =
+        (compiler::registerTargets(), registerPassesAndPipelines(), true);
     (void)registered;
     mlir::DialectRegistry registry;
     registerDialects(registry);
