@@ -46,7 +46,8 @@ static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Is
   auto fn = func::FuncOp::create(b, kernel.getName(), type);
   b.setInsertionPointToStart(fn.addEntryBlock());
   KernelBuilder k(b, isa, kernel, fn);
-  if (failed(emitBody(k, kernel)))
+  if (failed(kernel::expectLayout(kernel, lm::WeightLayout::Panel32)) ||
+      failed(emitBody(k, kernel)))
     return failure();
   func::ReturnOp::create(b);
   if (failed(verify(*module)))

@@ -581,7 +581,7 @@ Result<bool> Compilation::buildProgram(const CodeTarget &target, CodeJob &job) {
   const bool seeded = options.weights == WeightOrigin::Seed;
   const uint64_t weightBytes =
       planToTable(program, *built,
-                  {target.weightLayout(), seeded, static_cast<uint32_t>(segments.size())}, kernels);
+                  {target.greedyRows(), seeded, static_cast<uint32_t>(segments.size())}, kernels);
   if (target.emits(options.emit)) {
     if (auto ok = chooseKernel(kernels, options.kernel); !ok)
       return ok.error();

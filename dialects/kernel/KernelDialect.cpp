@@ -113,9 +113,21 @@ bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
 }
 
 int64_t kernel::packedBytes(lm::WeightType weight) {
-  return weight.isVector()
-             ? roundUp(weight.rows(), kPanelRows) * 4
-             : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  if (weight.isVector())
+    return roundUp(weight.rows(), kPanelRows) * 4;
+  switch (weight.getLayout()) {
+  case lm::WeightLayout::Panel32:
+    return panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  case lm::WeightLayout::Fragment16:
+    return fragmentLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  case lm::WeightLayout::Open:
+    break;
+  }
+  llvm_unreachable("kernel-choose-layouts has run");
+}
+int64_t kernel::packedRowBytes(lm::WeightType weight) {
+  const bool panels = weight.getLayout() == lm::WeightLayout::Panel32;
+  return packedBytes(weight) / roundUp(weight.rows(), panels ? kPanelRows : kFragmentRows);
 }
 
 WorkItems kernel::unitsOf(Extent extent) {

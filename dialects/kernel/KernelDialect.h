@@ -30,8 +30,10 @@ namespace ingot::kernel {
 /// A work item of each token, or of each logits row.
 WorkItems unitsOf(Extent extent);
 
-/// Bytes of a weight as it lies in an engine, padding included.
+/// Bytes of a weight as it lies in an engine, padding included: of a vector, or of a matrix whose layout was chosen.
 int64_t packedBytes(lm::WeightType weight);
+/// Of one row of such a matrix.
+int64_t packedRowBytes(lm::WeightType weight);
 
 /// Whether a projection can rotate heads of the pool by that table (rows<rotary>): both rows of each pair lie in one tile of
 /// 16 rows, or in tiles half a head apart.

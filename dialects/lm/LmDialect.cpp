@@ -286,18 +286,30 @@ Type WeightType::parse(AsmParser &parser) {
       parser.parseComma())
     return {};
   auto id = parseFormat(parser);
-  if (failed(id) || parser.parseGreater())
+  FailureOr<WeightLayout> layout = WeightLayout::Open;
+  if (failed(id) ||
+      (succeeded(parser.parseOptionalComma()) &&
+       failed(layout = FieldParser<WeightLayout>::parse(parser))) ||
+      parser.parseGreater())
     return {};
-  if (shape.empty() || shape.size() > 2) {
-    parser.emitError(at, "expects a weight of one or two dimensions");
-    return {};
-  }
-  return get(parser.getContext(), shape, *id);
+  return getChecked([&] { return parser.emitError(at); }, parser.getContext(), shape, *id, *layout);
 }
 void WeightType::print(AsmPrinter &printer) const {
   printer << "<";
   printer.printDimensionList(getShape());
-  printer << ", " << nameOf(getFormat()) << ">";
+  printer << ", " << nameOf(getFormat());
+  if (getLayout() != WeightLayout::Open)
+    printer << ", " << stringifyWeightLayout(getLayout());
+  printer << ">";
+}
+LogicalResult WeightType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> shape, WeightFormat, WeightLayout layout) {
+  if (shape.empty() || shape.size() > 2)
+    return emitError() << "expects a weight of one or two dimensions";
+  if (shape.size() == 1 && layout != WeightLayout::Open) // weight_type_c1
+    return emitError() << "expects a vector to have no layout, got "
+                       << stringifyWeightLayout(layout);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

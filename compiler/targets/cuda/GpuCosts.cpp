@@ -62,7 +62,7 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
   const runtime::GpuMachine &machine = *runtime::gpuMachineFor(code.target);
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
   for (auto [k, kernel] : llvm::enumerate(kernels)) {
-    auto cost = kernelWork(kernel, fb::WeightLayout::Fragment16);
+    auto cost = kernelWork(kernel);
     Operation *op = kernel::FuncOp(kernel).structuredOp();
     if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;

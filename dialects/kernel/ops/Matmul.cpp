@@ -124,6 +124,9 @@ LogicalResult MatmulOp::verify() {
         fp8.getN() != x.getN())
       return emitOpError("expects fp8 rows beside bf16 rows of one width, and fp8 weights");
   }
+  auto layout = [](Type type) { return cast<WeightType>(type).getLayout(); };
+  if (!llvm::all_equal(llvm::map_range(getWeights().getTypes(), layout))) // matmul_c19
+    return emitOpError("expects its weights to lie in one layout");
   if (failed(verifyPrologue(*this)) || failed(verifyKeys(*this)) || failed(verifyMaxima(*this)))
     return failure();
   return verifyAppend(*this);

@@ -44,3 +44,14 @@ LogicalResult FuncOp::verify() {
              << type;
   return success();
 }
+
+LogicalResult kernel::expectLayout(FuncOp kernel, lm::WeightLayout layout) {
+  for (Type type : kernel.getArgumentTypes()) {
+    auto weight = dyn_cast<WeightType>(type);
+    if (weight && !weight.isVector() && weight.getLayout() != lm::WeightLayout::Open &&
+        weight.getLayout() != layout)
+      return kernel.emitOpError("expects matrices that lie as ")
+             << stringifyWeightLayout(layout) << " on this target, got " << weight;
+  }
+  return success();
+}

@@ -62,18 +62,29 @@ static LogicalResult verifyStep(StepOp step, SectionOp section,
   return success();
 }
 
-/// The states of a step are of the types that the kernels of its section take.
-static LogicalResult verifyStates(StepOp step, SectionOp section,
-                                  const llvm::DenseMap<Attribute, Operation *> &named) {
+/// The states and weights of a step are of the types that the kernels of its section take.
+static LogicalResult verifyTypes(StepOp step, SectionOp section,
+                                 const llvm::DenseMap<Attribute, Operation *> &named) {
   auto module = step->getParentOfType<ModuleOp>();
   for (const Case &one : section.cases())
     for (LaunchOp launch : one.launches())
       for (auto [i, operand] : llvm::enumerate(launch.getArgsAttr())) {
         auto ref = dyn_cast<StateRefAttr>(operand);
-        auto fn = ref && module ? module.lookupSymbol<kernel::FuncOp>(launch.getKernel())
-                                : kernel::FuncOp();
+        auto layerWeight = dyn_cast<LayerWeightRefAttr>(operand);
+        auto fn = (ref || layerWeight) && module
+                      ? module.lookupSymbol<kernel::FuncOp>(launch.getKernel())
+                      : kernel::FuncOp();
         if (!fn || i >= fn.getNumArguments())
           continue; // launch_c1, launch_c2
+        if (layerWeight) {
+          auto symbol = dyn_cast<FlatSymbolRefAttr>((*step.getWeights())[layerWeight.getIndex()]);
+          auto weight =
+              dyn_cast_or_null<WeightOp>(symbol ? named.lookup(symbol.getAttr()) : nullptr);
+          if (!weight || weight.getType() != fn.getArgumentTypes()[i]) // step_c6
+            return step.emitOpError("expects ") << (*step.getWeights())[layerWeight.getIndex()]
+                                                << " to be of type " << fn.getArgumentTypes()[i];
+          continue;
+        }
         auto symbol = cast<FlatSymbolRefAttr>((*step.getStates())[ref.getIndex()]);
         auto state = cast<StateOp>(named.lookup(symbol.getAttr()));
         if (state.memoryType() != fn.getArgumentTypes()[i]) // step_c5
@@ -88,7 +99,7 @@ LogicalResult EntryOp::verify() {
   // Look-ups would walk all weights, once per layer.
   llvm::DenseMap<Attribute, Operation *> named;
   for (Operation &op : program.getBody().front())
-    if (isa<SectionOp, BufferOp, StateOp>(op))
+    if (isa<SectionOp, BufferOp, StateOp, WeightOp>(op))
       named[SymbolTable::getSymbolName(&op)] = &op;
   llvm::SmallSet<OutputRole, 8> roles;
   for (Operation &op : getBody().front()) {
@@ -100,7 +111,7 @@ LogicalResult EntryOp::verify() {
         return output.emitOpError("is the second ") << stringifyOutputRole(output.getRole());
     } else if (auto step = dyn_cast<StepOp>(op)) {
       auto section = dyn_cast_or_null<SectionOp>(named.lookup(step.getSectionAttr().getAttr()));
-      if (failed(verifyStep(step, section, named)) || failed(verifyStates(step, section, named)))
+      if (failed(verifyStep(step, section, named)) || failed(verifyTypes(step, section, named)))
         return failure();
     } else { // entry_c1
       return op.emitOpError("is neither a step nor an output of ") << getSymNameAttr();
