@@ -22,6 +22,7 @@
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RopeRound.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "dialects/kernel/ops/Rope.h"
 #include "runtime/formats/KvInt4.h"
 #include "runtime/formats/KvInt8.h"
 

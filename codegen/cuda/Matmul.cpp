@@ -10,8 +10,10 @@
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
 //   NAME_wgmma_fp8              instead of it, where x comes as fp8 too
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
+#include "dialects/kernel/ops/Rows.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -4,6 +4,10 @@
 #include "codegen/cuda/KernelText.h"
 #include "codegen/cuda/MatmulShape.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cuda {
 
 /// What the few-token variant of a projection calls: `compute_x(shared, first, rows{arguments},

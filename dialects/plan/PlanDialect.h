@@ -23,25 +23,3 @@ inline llvm::hash_code hash_value(const Condition &condition) {
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/plan/PlanAttrs.h.inc"
-
-namespace ingot::plan {
-
-class LaunchOp;
-
-/// A case of a section: its conditions, null in one that always holds, and its launches.
-struct Case {
-  WhenAttr when;
-  mlir::Block *block;
-
-  llvm::iterator_range<mlir::Block::op_iterator<LaunchOp>> launches() const;
-};
-
-} // namespace ingot::plan
-
-#define GET_OP_CLASSES
-#include "dialects/plan/PlanOps.h.inc"
-
-inline llvm::iterator_range<mlir::Block::op_iterator<ingot::plan::LaunchOp>>
-ingot::plan::Case::launches() const {
-  return block->getOps<LaunchOp>();
-}

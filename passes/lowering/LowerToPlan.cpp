@@ -5,6 +5,12 @@
 // each op (a fused region, or an op alone) is one launch. SectionLowering does that;
 // here are the parts that belong to the whole program: weights, states, steps.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Target.h"
 #include "passes/lowering/SectionLowering.h"
 

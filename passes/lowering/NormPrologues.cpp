@@ -12,6 +12,10 @@
 // Both kernels remain whole: the count decides at the launch (CudaVariant), and the edges of the
 // plan are those of both forms, since the projection has both x and n as operands.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"

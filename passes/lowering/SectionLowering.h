@@ -1,11 +1,24 @@
 //===- SectionLowering.h - One function becomes one list of launches ------===//
 #pragma once
 
+#include "dialects/plan/ops/Program.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+
+namespace ingot::lm {
+class EntryOp;
+class LayerKindOp;
+class LayersOp;
+class RopeOp;
+class StateOp;
+} // namespace ingot::lm
+
+namespace ingot::plan {
+class SectionOp;
+}
 
 namespace ingot {
 

@@ -11,6 +11,9 @@
 //
 // The lower bound is the largest sum of bytes alive at one launch.
 //===----------------------------------------------------------------------===//
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"

@@ -1,5 +1,8 @@
 //===- CheckPlan.cpp - See CheckPlan.h ------------------------------------===//
 #include "compiler/reference/machine/CheckPlan.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"

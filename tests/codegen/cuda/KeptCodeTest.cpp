@@ -2,6 +2,7 @@
 #include "CudaKernels.h"
 
 #include "codegen/cuda/EmbeddedHeaders.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include <map>
 

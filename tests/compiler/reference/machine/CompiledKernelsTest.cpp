@@ -9,6 +9,12 @@
 #include "compiler/reference/Products.h"
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/reference/machine/SlowMachine.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 
 using namespace ingot;
 using namespace ingot::reference;

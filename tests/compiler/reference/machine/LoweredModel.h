@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/targets/CodeTarget.h"
+#include "dialects/plan/ops/Program.h"
 #include "tests/SourceDir.h"
 
 #include "mlir/Parser/Parser.h"

@@ -1,0 +1,34 @@
+//===- Structure.td - Kernels ------------------------------------------===//
+// A kernel.func is one launch: it holds one structured op and a return.
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_DIALECTS_KERNEL_OPS_STRUCTURE_TD
+#define INGOT_DIALECTS_KERNEL_OPS_STRUCTURE_TD
+
+include "dialects/kernel/KernelTypes.td"
+
+def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
+  let summary = "one launch: operands in the order in which the plan passes them";
+  let description = "The structured op says what a launch is (LaunchInterface); operands are its memory.";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    /// The structured op: the only one beside the return.
+    ::mlir::Operation *structuredOp();
+    ::ingot::kernel::LaunchInterface launch();
+  }];
+}
+
+def Kernel_ReturnOp : Kernel_Op<"return", [Pure, Terminator, ReturnLike, HasParent<"FuncOp">]> {
+  let summary = "ends a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+#endif
