@@ -7,11 +7,13 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace ingot::lm {
 class EntryOp;
 class LayerKindOp;
 class LayersOp;
+class ModelOp;
 class RopeOp;
 class StateOp;
 } // namespace ingot::lm
