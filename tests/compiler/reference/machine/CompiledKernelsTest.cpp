@@ -190,7 +190,8 @@ void Lockstep::call(kernel::FuncOp fn, std::vector<void *> args, const Batch &ba
   }
   view.stateSpans = spans.data(), view.spanCount = int64_t(spans.size());
   view.stateWrites = writes.data();
-  const int64_t counts[] = {1, view.tokens, view.rows, view.tiles, 0, 0, view.spanCount};
+  int64_t counts[kernel::WorkItems::Spans + 1] = {1, view.tokens, view.rows, view.tiles};
+  counts[kernel::WorkItems::Spans] = view.spanCount;
   Buffer<char> scratch(size_t(cpu::scratchBytes(fn)) + 64);
   auto kernel = reinterpret_cast<cpu::KernelFn>(dlsym(handle, fn.getSymName().str().c_str()));
   ASSERT_TRUE(kernel);
