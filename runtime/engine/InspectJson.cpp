@@ -1,8 +1,8 @@
 //===- InspectJson.cpp - `ingot inspect --json`: everything, stable keys --===//
 #include "runtime/engine/Inspect.h"
-#include "runtime/json/JsonText.h"
 #include "runtime/engine/Program.h"
 #include "runtime/engine/WeightSummary.h"
+#include "runtime/json/JsonText.h"
 
 #include <cstdio>
 

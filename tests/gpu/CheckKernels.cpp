@@ -16,9 +16,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/json/JsonText.h"
 #include "runtime/formats/E4M3.h"
 #include "runtime/formats/FragmentLayout.h"
+#include "runtime/json/JsonText.h"
 #include "tests/gpu/KernelUnderTest.h"
 #include "tests/gpu/Trials.h"
 

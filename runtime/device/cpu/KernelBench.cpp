@@ -19,7 +19,9 @@ public:
   Result<std::vector<double>> time(const Choice &choice, int rounds, int runs) override;
   Result<std::optional<double>> hostSeconds() override { return std::optional<double>(); }
   bool alive() override { return true; }
-  Result<Limits> limits() override { return Limits{}; } // tools/ingot/measure/MachineLimits.h has them
+  Result<Limits> limits() override {
+    return Limits{};
+  } // tools/ingot/measure/MachineLimits.h has them
 
 private:
   std::vector<ResolvedLaunch> chosen(const Choice &choice) const;
