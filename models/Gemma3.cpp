@@ -8,6 +8,7 @@
 // multiply by 1 + w: GGUF files store the sum, HF's store w. The embedding is scaled
 // by sqrt(hidden). (Gemma 3 technical report, arXiv:2503.19786; HF modeling_gemma3.py.)
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Structure.h"
 #include "models/Decoder.h"
 #include "models/Families.h"
 #include "models/Rope.h"

@@ -7,6 +7,7 @@
 // All norms are layer norms, all projections but the head have biases, and a part of each head
 // rotates. q, k and v are packed: HF has rows [head][q, k, v][head_dim], GGUF [q, k, v][head][head_dim].
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Structure.h"
 #include "models/Decoder.h"
 #include "models/Families.h"
 #include "models/Rope.h"

@@ -1,4 +1,9 @@
 //===- LayerEmitter.cpp - The ops of one layer kind -----------------------===//
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/CausalConv.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Norm.h"
 #include "models/ModelBuilder.h"
 
 using namespace mlir;

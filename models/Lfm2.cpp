@@ -12,6 +12,7 @@
 // (LFM2 technical report, arXiv:2511.23404; HF modeling_lfm2.py.) The last norm is called embedding_norm,
 // token_embd_norm in GGUF files, where ollama's have output_norm.
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Structure.h"
 #include "models/Decoder.h"
 #include "models/Families.h"
 #include "models/Rope.h"

@@ -6,6 +6,7 @@
 // GGUF files hold q and k with the rows of each head permuted, so that rope turns
 // neighbours (2i, 2i+1); HF's turns (i, i + half).
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Structure.h"
 #include "models/Decoder.h"
 #include "models/Families.h"
 #include "models/Rope.h"

@@ -1,5 +1,9 @@
 //===- ModelBuilder.cpp - Emitting lm, the part all families share --------===//
 #include "models/ModelBuilder.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Norm.h"
+#include "dialects/lm/ops/Rows.h"
 
 #include "compiler/import/ImportErrors.h"
 #include "models/ModelErrors.h"

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "compiler/import/RowSource.h"
+#include "dialects/lm/ops/Structure.h"
 #include "models/Config.h"
 #include "models/Family.h"
 

@@ -1,12 +1,6 @@
 //===- Passes.h - Passes and pipelines of the compiler --------------------===//
 #pragma once
 
-#include "dialects/kernel/KernelDialect.h"
-#include "dialects/lm/LmDialect.h"
-#include "dialects/plan/PlanDialect.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 

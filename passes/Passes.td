@@ -102,6 +102,15 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def ChooseLayoutsPass : Pass<"kernel-choose-layouts", "::mlir::ModuleOp"> {
+  let summary = "how each matrix lies, which becomes part of its type";
+  let description = [{
+    The target is asked once for each weight, and sees all kernels that read it, in whichever section and layer: `frag16` for
+    GPUs, `panel32` for CPUs. The plan's weight and the operands of its kernels get types that say so; bytes are counted,
+    stored and packed by them.
+  }];
+  let options = [Option<"device", "device", "std::string", "\"cpu\"", "whose kernels read them (passes/Target.h)">];
+}
 def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "the projection that makes the logits finds the largest of each row";
   let description = [{

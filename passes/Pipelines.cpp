@@ -1,4 +1,6 @@
 //===- Pipelines.cpp - The compiler, as prose -----------------------------===//
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
 #include "passes/Target.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -64,6 +66,8 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   // Every region becomes a kernel, every function a list of launches.
   pm.addPass(createLowerToPlanPass(
       {options.exact ? "exact" : "fast", options.kv, options.device, options.fp8Rows}));
+  // Who reads a matrix is known now, and with it how it should lie.
+  pm.addPass(createChooseLayoutsPass({options.device}));
   // Which launches become one is the device's to say.
   targetOf(options).addLoweringPasses(addUnlessDisabled(pm, options));
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialects/kernel/ops/Structure.h"
 #include "passes/Passes.h"
 #include "runtime/formats/KvFormat.h"
 
@@ -26,7 +27,11 @@ public:
   /// Projections read rows of bf16, whatever their weights' format; else q8 where codes are integers.
   virtual bool readsBf16Rows() const = 0;
 
-  /// What runs behind lm-lower-to-plan, and what runs first of planning. `add` leaves out what the
+  /// How a matrix lies that these ops read, structured ops of kernels: a projection, the gather of a tied embedding.
+  virtual lm::WeightLayout weightLayout(lm::WeightType weight,
+                                        llvm::ArrayRef<mlir::Operation *> readers) const = 0;
+
+  /// What runs behind lm-lower-to-plan and kernel-choose-layouts, and what runs first of planning. `add` leaves out what the
   /// user has disabled.
   virtual void addLoweringPasses(AddPass add) const = 0;
   virtual void addPlanningPasses(AddPass add) const = 0;

@@ -6,6 +6,7 @@
 #include "codegen/cpu/Hadamard.h"
 #include "codegen/cpu/MathApproximation.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "dialects/kernel/ops/Attention.h"
 #include "runtime/formats/KvInt4.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -33,6 +33,10 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
+namespace ingot::kernel {
+class AttentionOp;
+}
+
 namespace ingot::cpu {
 
 struct AttentionShape {

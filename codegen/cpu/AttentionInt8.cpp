@@ -4,6 +4,7 @@
 #include "codegen/cpu/Hadamard.h"
 #include "codegen/cpu/MathApproximation.h"
 #include "codegen/cpu/Quantize.h"
+#include "dialects/kernel/ops/Attention.h"
 #include "runtime/formats/KvInt8.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -41,6 +41,10 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
+namespace ingot::kernel {
+class AttentionOp;
+}
+
 namespace ingot::cpu {
 
 /// Positions of a block.

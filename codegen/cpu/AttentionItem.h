@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "dialects/kernel/ops/Attention.h"
 
 namespace ingot::cpu {
 

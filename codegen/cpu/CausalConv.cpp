@@ -11,6 +11,7 @@
 // Products are rounded and added one after the other, the oldest first, so a row does not depend on
 // where the step began. Sixteen lanes at every level; channels beyond the last have weights of 0.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/CausalConv.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/RowwiseLanes.h"
 

@@ -3,6 +3,12 @@
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/ObjectCode.h"
 #include "codegen/cpu/Threads.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -40,7 +46,8 @@ static FailureOr<OwningOpRef<ModuleOp>> generate(kernel::FuncOp kernel, const Is
   auto fn = func::FuncOp::create(b, kernel.getName(), type);
   b.setInsertionPointToStart(fn.addEntryBlock());
   KernelBuilder k(b, isa, kernel, fn);
-  if (failed(emitBody(k, kernel)))
+  if (failed(kernel::expectLayout(kernel, lm::WeightLayout::Panel32)) ||
+      failed(emitBody(k, kernel)))
     return failure();
   func::ReturnOp::create(b);
   if (failed(verify(*module)))

@@ -16,6 +16,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::cpu {
 
 struct CodegenOptions {

@@ -8,6 +8,16 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
+namespace ingot::kernel {
+class AttentionOp;
+class CausalConvOp;
+class GatherOp;
+class MatmulOp;
+class RopeAppendOp;
+class RopeTableOp;
+class RowwiseOp;
+} // namespace ingot::kernel
+
 namespace ingot::cpu {
 
 mlir::LogicalResult emitMatmul(KernelBuilder &k, kernel::MatmulOp op);

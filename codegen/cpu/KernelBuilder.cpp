@@ -1,6 +1,7 @@
 //===- KernelBuilder.cpp - See KernelBuilder.h ----------------------------===//
 #include "codegen/cpu/KernelBuilder.h"
 #include "codegen/RegionWalker.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -27,6 +27,10 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::cpu {
 
 class KernelBuilder {

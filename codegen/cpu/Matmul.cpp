@@ -11,6 +11,7 @@
 // Work items are panels. With one token it is a matrix-vector product at the speed of
 // memory; with many, a matrix product at the speed of the dot instruction.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/MatmulKeys.h"
 #include "codegen/cpu/MatmulScreen.h"

@@ -1,5 +1,6 @@
 //===- MatmulKeys.cpp - See MatmulKeys.h ----------------------------------===//
 #include "codegen/cpu/MatmulKeys.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

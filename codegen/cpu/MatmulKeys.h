@@ -21,6 +21,10 @@
 
 #include "codegen/cpu/MatmulTile.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cpu {
 
 class MatmulKeys {

@@ -1,5 +1,6 @@
 //===- MatmulScreen.cpp - See MatmulScreen.h ------------------------------===//
 #include "codegen/cpu/MatmulScreen.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -42,6 +42,10 @@
 
 #include "codegen/cpu/MatmulTile.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cpu {
 
 class PlaneScreen {

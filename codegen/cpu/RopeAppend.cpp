@@ -22,11 +22,14 @@
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RopeRound.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "dialects/kernel/ops/Rope.h"
 #include "runtime/formats/KvInt4.h"
 #include "runtime/formats/KvInt8.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cassert>
 
 using namespace mlir;
 using namespace ingot;
@@ -58,8 +61,9 @@ public:
 
       Value q = rowOf(op.getQ(), token), keys = rowOf(op.getK(), token),
             values = rowOf(op.getV(), token);
-      int64_t headBytes = headDim * 4, bytes = kv.elementBytes();
-      const bool plain = kvFormat(kv.getFormat()).isPlain();
+      int64_t headBytes = headDim * 4;
+      const int64_t lineBytes = kv.info().valueBytes(headDim); // of a vector in the pool
+      const bool plain = kv.info().isPlain();
       if (rotary || op.getQNorm())
         k.loop(0, op.getHeads(), 1, [&](Value head) {
           Value at = k.at(q, k.mul(head, headBytes));
@@ -71,16 +75,18 @@ public:
         Values x = rotate(normalise(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm()));
         if (!plain)
           return appendCodes(x, pool, head, slot, /*ofV=*/false);
-        Value to = k.at(k.at(pool, k.mul(head, headDim * kPageTokens * bytes)), k.mul(slot, bytes));
+        const int64_t bytes = elementBytes();
+        Value to = k.at(k.at(pool, k.mul(head, kPageTokens * lineBytes)), k.mul(slot, bytes));
         storeElements(x, headDim, to, kPageTokens * bytes);
       });
-      Value poolOfV = k.at(pool, kv.getKvHeads() * headDim * kPageTokens * bytes);
+      Value poolOfV = k.at(pool, kv.getKvHeads() * kPageTokens * lineBytes);
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
         Values x = loadHead(k.at(values, k.mul(head, headBytes)));
         if (!plain)
           return appendCodes(x, pool, head, slot, /*ofV=*/true);
+        const int64_t bytes = elementBytes();
         Value line = k.add(k.mul(head, kPageTokens), slot);
-        Value to = k.at(poolOfV, k.mul(line, headDim * bytes));
+        Value to = k.at(poolOfV, k.mul(line, lineBytes));
         int64_t full = headDim / kRowLanes;
         for (int64_t c = 0; c < full; ++c)
           k.store(roundToStored(k, x[c], kv.getFormat()), k.at(to, c * kRowLanes * bytes));
@@ -94,6 +100,11 @@ public:
 private:
   using Values = KernelBuilder::Values;
 
+  /// Of a plain format alone: codes may be less than a byte.
+  int64_t elementBytes() const {
+    assert(kv.info().isPlain());
+    return elementType.getIntOrFloatBitWidth() / 8;
+  }
   int64_t left(int64_t chunk) { return headDim - chunk * kRowLanes; } ///< elements from there on
   Value rowOf(TypedValue<kernel::RowsType> memory, Value token) {
     return k.at(k.operand(memory), k.mul(token, memory.getType().rowBytes()));
@@ -202,7 +213,7 @@ private:
 
   /// Elements one by one, `stride` bytes apart (through scratch: cheaper than taking lanes out).
   void storeElements(ArrayRef<Value> x, int64_t count, Value to, int64_t stride) {
-    int64_t bytes = kv.elementBytes();
+    int64_t bytes = elementBytes();
     for (auto [c, v] : llvm::enumerate(x))
       k.store(roundToStored(k, v, kv.getFormat()), k.at(k.scratch, c * kRowLanes * bytes));
     constexpr int64_t unroll = 8;

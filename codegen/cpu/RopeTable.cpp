@@ -11,6 +11,7 @@
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/MathApproximation.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "dialects/kernel/ops/Rope.h"
 
 using namespace mlir;
 using namespace ingot;

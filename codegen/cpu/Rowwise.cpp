@@ -16,6 +16,8 @@
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RowwiseLanes.h"
+#include "dialects/kernel/ops/Region.h"
+#include "dialects/kernel/ops/Rows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"

@@ -7,7 +7,9 @@
 // A step launches both, if it has tiles of both kinds; they make the same bits
 // (device/attention.cuh).
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Attention.h"
 #include "codegen/cuda/Emitters.h"
+#include "dialects/kernel/ops/Structure.h"
 
 using namespace mlir;
 using namespace ingot;

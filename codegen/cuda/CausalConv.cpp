@@ -1,4 +1,5 @@
 //===- CausalConv.cpp - kernel.causal_conv for GPUs ------------------------===//
+#include "dialects/kernel/ops/CausalConv.h"
 #include "codegen/cuda/Emitters.h"
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 #include "codegen/cuda/EmbeddedHeaders.h"
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/KernelText.h"
+#include "dialects/kernel/KernelOps.h"
 
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/formats/SeedWeights.h"
@@ -31,6 +32,8 @@ static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
 
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
+  if (failed(kernel::expectLayout(kernel, lm::WeightLayout::Fragment16)))
+    return failure();
   KernelText k(kernel);
   LogicalResult done =
       llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())

@@ -19,6 +19,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::cuda {
 
 /// ceil(base * multiply / divide) of the step's batch; base 1 for Constant. A kernel with a variant over Shares has one over PromptTiles as well, and a step

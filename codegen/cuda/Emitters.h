@@ -7,6 +7,21 @@
 
 #include "codegen/cuda/KernelText.h"
 
+namespace ingot::kernel {
+class ArgmaxFinishOp;
+class ArgmaxOp;
+class AttentionOp;
+class CausalConvOp;
+class DrawIdsOp;
+class DrawWeighOp;
+class Fp8RowsOp;
+class GatherOp;
+class MatmulOp;
+class RopeAppendOp;
+class RopeTableOp;
+class RowwiseOp;
+} // namespace ingot::kernel
+
 namespace ingot::cuda {
 
 mlir::LogicalResult emitMatmul(KernelText &k, kernel::MatmulOp op, const EmitOptions &options);

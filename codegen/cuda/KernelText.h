@@ -6,6 +6,7 @@
 #pragma once
 
 #include "codegen/cuda/CudaCodegen.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FormatVariadic.h"

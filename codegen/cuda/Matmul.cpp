@@ -12,8 +12,10 @@
 //
 // Of these a kernel has those that its counts can choose.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
+#include "dialects/kernel/ops/Rows.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulPrologue.h"
 #include "codegen/cuda/RowRegion.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Region.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -4,6 +4,10 @@
 #include "codegen/cuda/KernelText.h"
 #include "codegen/cuda/MatmulShape.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cuda {
 
 /// What a projection without x calls: `compute_x(shared, first, rows{arguments},

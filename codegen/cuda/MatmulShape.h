@@ -6,6 +6,10 @@
 
 #include "dialects/kernel/KernelDialect.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cuda {
 
 struct MatmulShape {

@@ -1,4 +1,5 @@
 //===- Rope.cpp - kernel.rope_table and kernel.rope_append for GPUs --------===//
+#include "dialects/kernel/ops/Rope.h"
 #include "codegen/cuda/Emitters.h"
 
 using namespace mlir;

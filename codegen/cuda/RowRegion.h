@@ -13,6 +13,7 @@
 
 #include "codegen/RegionWalker.h"
 #include "codegen/cuda/KernelText.h"
+#include "dialects/kernel/ops/Region.h"
 
 #include "llvm/ADT/DenseSet.h"
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/RowRegion.h"
+#include "dialects/kernel/ops/Region.h"
+#include "dialects/kernel/ops/Rows.h"
 
 #include "llvm/ADT/STLExtras.h"
 

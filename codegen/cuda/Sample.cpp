@@ -4,6 +4,7 @@
 // device/draw.cuh).
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/Emitters.h"
+#include "dialects/kernel/ops/Ids.h"
 
 using namespace mlir;
 using namespace ingot;

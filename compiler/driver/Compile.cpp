@@ -17,6 +17,10 @@
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/Plugins.h"
 #include "compiler/targets/CodeTarget.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
 #include "models/Family.h"
 #include "passes/Passes.h"
 #include "runtime/engine/Inspect.h"
@@ -577,7 +581,7 @@ Result<bool> Compilation::buildProgram(const CodeTarget &target, CodeJob &job) {
   const bool seeded = options.weights == WeightOrigin::Seed;
   const uint64_t weightBytes =
       planToTable(program, *built,
-                  {target.weightLayout(), seeded, static_cast<uint32_t>(segments.size())}, kernels);
+                  {target.greedyRows(), seeded, static_cast<uint32_t>(segments.size())}, kernels);
   if (target.emits(options.emit)) {
     if (auto ok = chooseKernel(kernels, options.kernel); !ok)
       return ok.error();

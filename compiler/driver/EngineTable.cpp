@@ -1,7 +1,10 @@
 //===- EngineTable.cpp - One to one from the plan to FlatBuffers ----------===//
 #include "compiler/driver/EngineTable.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "runtime/abi/Batch.h"
-#include "runtime/formats/FragmentLayout.h"
 #include "runtime/kv/KvGroup.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -61,6 +64,14 @@ struct Lists {
 };
 } // namespace
 
+static fb::WeightLayout layoutOf(lm::WeightType type) {
+  if (type.isVector())
+    return fb::WeightLayout::VectorF32;
+  assert(type.getLayout() != lm::WeightLayout::Open && "kernel-choose-layouts has run");
+  return type.getLayout() == lm::WeightLayout::Panel32 ? fb::WeightLayout::Panel32
+                                                       : fb::WeightLayout::Fragment16;
+}
+
 /// Places a weight at the end of its region, the segment or the seeded memory.
 static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
                                              const TableChoices &choices, bool made, uint64_t &at) {
@@ -69,10 +80,8 @@ static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
   weight->name = op.getSymName().str();
   weight->format = std::string(type.numeric().name);
   weight->shape.assign(type.getShape().begin(), type.getShape().end());
-  weight->layout = type.isVector() ? fb::WeightLayout::VectorF32 : choices.layout;
-  weight->size = weight->layout == fb::WeightLayout::Fragment16
-                     ? fragmentLayout(type.getFormat(), type.rows(), type.columns()).bytes()
-                     : kernel::packedBytes(type);
+  weight->layout = layoutOf(type);
+  weight->size = kernel::packedBytes(type);
   weight->tensor = made ? number : 0;
   weight->source = made ? fb::WeightSource::Seed : fb::WeightSource::Stored;
   weight->segment = made ? 0 : choices.weightSegment;
@@ -150,7 +159,7 @@ static std::unique_ptr<fb::AbiT> abiOf(const TableChoices &choices) {
   auto abi = std::make_unique<fb::AbiT>();
   abi->page_tokens = kPageTokens;
   abi->attention_tile = kAttentionTile;
-  abi->greedy_rows = choices.layout == fb::WeightLayout::Panel32 ? kGreedyRows : 0;
+  abi->greedy_rows = choices.greedyRows;
   abi->read_block = kReadBlock;
   return abi;
 }

@@ -5,14 +5,21 @@
 #include "compiler/import/Checkpoint.h"
 #include "dialects/plan/PlanDialect.h"
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
+namespace ingot::plan {
+class ProgramOp;
+}
+
 namespace ingot::compiler {
 
 /// What of the program goes where.
 struct TableChoices {
-  fb::WeightLayout layout =
-      fb::WeightLayout::Panel32; ///< of matrices: Panel32 for CPUs, Fragment16 for GPUs
-  bool seeded = false;           ///< the device makes the weights at load
-  uint32_t weightSegment = 0;    ///< where stored weights lie
+  int64_t greedyRows = 0;     ///< of the target (CodeTarget.h)
+  bool seeded = false;        ///< the device makes the weights at load
+  uint32_t weightSegment = 0; ///< where stored weights lie
 };
 
 /// Fills kernels, buffers, weights, states, sections and entries of `table` from the plan, one to one, and what its

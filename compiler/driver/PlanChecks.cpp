@@ -1,8 +1,8 @@
 //===- PlanChecks.cpp - See PlanChecks.h ----------------------------------===//
 #include "compiler/driver/PlanChecks.h"
+#include "dialects/plan/ops/Program.h"
 
 #include "compiler/reference/machine/CheckPlan.h"
-#include "dialects/plan/PlanDialect.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/Pass.h"

@@ -1,5 +1,6 @@
 //===- Provenance.cpp - See Provenance.h ----------------------------------===//
 #include "compiler/driver/Provenance.h"
+#include "dialects/plan/ops/Program.h"
 
 #include "llvm/Support/Path.h"
 

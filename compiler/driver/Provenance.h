@@ -7,6 +7,10 @@
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/schema/engine_generated.h"
 
+namespace ingot::plan {
+class ProgramOp;
+}
+
 namespace ingot::compiler {
 
 /// Writes the engine's provenance (the source, every option that changes what is computed) and its evidence.

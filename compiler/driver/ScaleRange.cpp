@@ -2,6 +2,7 @@
 #include "compiler/driver/ScaleRange.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/RowSource.h"
+#include "dialects/lm/ops/Structure.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"

@@ -10,6 +10,10 @@
 #include "compiler/import/Checkpoint.h"
 #include "dialects/lm/LmDialect.h"
 
+namespace ingot::lm {
+class ModelOp;
+}
+
 namespace ingot::compiler {
 
 /// A matrix that the options would give integer codes, and why it stays bf16.

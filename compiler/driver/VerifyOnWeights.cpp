@@ -1,6 +1,6 @@
 //===- VerifyOnWeights.cpp - See VerifyOnWeights.h ------------------------===//
 #include "compiler/driver/VerifyOnWeights.h"
-#include "dialects/lm/LmDialect.h"
+#include "dialects/lm/ops/Structure.h"
 
 using namespace mlir;
 using namespace ingot;

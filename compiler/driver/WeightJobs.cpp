@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/EngineTable.h"
 #include "compiler/pack/Pack.h"
+#include "dialects/plan/ops/Program.h"
 #include "runtime/formats/SeedWeights.h"
 
 #include <algorithm>

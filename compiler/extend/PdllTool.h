@@ -4,7 +4,7 @@
 // its output in temporary files. It sees these includes:
 //
 //   the file's own folder
-//   <libingot-compiler.so>/../../share/ingot     dialects/lm/LmOps.td, passes/patterns/*.pdll
+//   <libingot-compiler.so>/../../share/ingot     dialects/lm/**/*.td, passes/patterns/*.pdll
 //   <mlir-pdll>/../../include                     mlir/IR/*.td
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,5 +1,7 @@
 //===- Compare.cpp - Does a pass keep what a program computes? ------------===//
 #include "compiler/reference/Compare.h"
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Structure.h"
 
 #include "llvm/ADT/DenseSet.h"
 

@@ -1,5 +1,6 @@
 //===- Interpreter.cpp - Runs lm, slowly and plainly ----------------------===//
 #include "compiler/reference/Interpreter.h"
+#include "dialects/lm/LmOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"

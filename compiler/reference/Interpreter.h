@@ -12,6 +12,7 @@
 
 #include "compiler/reference/Arithmetic.h"
 #include "compiler/reference/Weights.h"
+#include "dialects/lm/ops/Structure.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -14,6 +14,10 @@
 
 #include <map>
 
+namespace ingot::lm {
+class WeightOp;
+}
+
 namespace ingot::reference {
 
 class WeightProvider {

@@ -19,6 +19,10 @@
 #include <functional>
 #include <memory>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// What a compilation lends its targets, for as long as it lasts.
@@ -49,8 +53,8 @@ public:
   /// Whether code for it was asked for, and whether this stage of `--emit` is its own.
   virtual bool isWanted(const CompileOptions &options) const = 0;
   virtual bool emits(Emit stage) const = 0;
-  /// How matrices lie.
-  virtual fb::WeightLayout weightLayout() const = 0;
+  /// Most logits rows of a greedy step; 0: any number.
+  virtual int64_t greedyRows() const { return 0; }
   /// The format of its KV cache.
   virtual const std::string &kv(const CompileOptions &options) const = 0;
   /// What else its passes are told.

@@ -10,10 +10,14 @@
 
 #include <memory>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// per_row, and bytes and operations of a unit and of a position; arithmetic is F32, nothing is foretold. A multiplication
-/// and an addition are two. `layout`: of matrices, which says how long the row is that a gather reads.
-std::unique_ptr<fb::KernelCostT> kernelWork(kernel::FuncOp fn, fb::WeightLayout layout);
+/// and an addition are two.
+std::unique_ptr<fb::KernelCostT> kernelWork(kernel::FuncOp fn);
 
 } // namespace ingot::compiler

@@ -1,5 +1,5 @@
 //===- KernelDialect.cpp - Attributes and types of the kernel dialect -----===//
-#include "dialects/kernel/KernelDialect.h"
+#include "dialects/kernel/KernelOps.h"
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/formats/FragmentLayout.h"
 
@@ -56,7 +56,28 @@ void KernelDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "dialects/kernel/KernelOps.cpp.inc"
+#include "dialects/kernel/ops/Structure.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Region.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Matmul.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Rows.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Rope.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Attention.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/CausalConv.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Ids.cpp.inc"
       >();
 }
 
@@ -92,7 +113,23 @@ bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
 }
 
 int64_t kernel::packedBytes(lm::WeightType weight) {
-  return weight.isVector()
-             ? roundUp(weight.rows(), kPanelRows) * 4
-             : panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  if (weight.isVector())
+    return roundUp(weight.rows(), kPanelRows) * 4;
+  switch (weight.getLayout()) {
+  case lm::WeightLayout::Panel32:
+    return panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  case lm::WeightLayout::Fragment16:
+    return fragmentLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+  case lm::WeightLayout::Open:
+    break;
+  }
+  llvm_unreachable("kernel-choose-layouts has run");
+}
+int64_t kernel::packedRowBytes(lm::WeightType weight) {
+  const bool panels = weight.getLayout() == lm::WeightLayout::Panel32;
+  return packedBytes(weight) / roundUp(weight.rows(), panels ? kPanelRows : kFragmentRows);
+}
+
+WorkItems kernel::unitsOf(Extent extent) {
+  return {extent == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
 }

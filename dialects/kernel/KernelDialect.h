@@ -24,13 +24,16 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &out, KvFormat format);
 #include "dialects/kernel/KernelAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "dialects/kernel/KernelTypes.h.inc"
-#define GET_OP_CLASSES
-#include "dialects/kernel/KernelOps.h.inc"
 
 namespace ingot::kernel {
 
-/// Bytes of a weight as it lies in an engine, padding included.
+/// A work item of each token, or of each logits row.
+WorkItems unitsOf(Extent extent);
+
+/// Bytes of a weight as it lies in an engine, padding included: of a vector, or of a matrix whose layout was chosen.
 int64_t packedBytes(lm::WeightType weight);
+/// Of one row of such a matrix.
+int64_t packedRowBytes(lm::WeightType weight);
 
 /// Whether a projection can rotate heads of the pool by that table (rows<rotary>): both rows of each pair lie in one tile of
 /// 16 rows, or in tiles half a head apart.

@@ -10,7 +10,8 @@ def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
   let cppNamespace = "::ingot::kernel";
   let description = [{
     What planning, cost models and the engine's table ask of the structured op of a kernel.func: they know no op by name. What
-    it reads and writes stands at its operands (`MemRead`, `MemWrite`).
+    it reads and writes stands at its operands (`MemRead`, `MemWrite`). An op that says nothing of itself walks tokens, one
+    work item each, and moves bytes rather than compute.
   }];
   let methods = [
     InterfaceMethod<"The kernel's family in the engine: \"matmul\", \"rowwise\", …", "::llvm::StringRef", "family", (ins), "",

@@ -1,5 +1,5 @@
 //===- LmDialect.cpp - Attributes and types of the lm dialect -------------===//
-#include "dialects/lm/LmDialect.h"
+#include "dialects/lm/LmOps.h"
 #include "runtime/formats/FixedState.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -27,7 +27,28 @@ void LmDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "dialects/lm/LmOps.cpp.inc"
+#include "dialects/lm/ops/Structure.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Rows.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Norm.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Linear.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Attention.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/CausalConv.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Elementwise.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/lm/ops/Fused.cpp.inc"
       >();
 }
 
@@ -231,18 +252,6 @@ Attribute FixedAttr::parse(AsmParser &parser, Type) {
 }
 void FixedAttr::print(AsmPrinter &printer) const { printStreams(printer, getStreams(), " x f32"); }
 
-BlockArgument lm::stateArgumentOf(Value state) {
-  while (auto result = dyn_cast<OpResult>(state)) {
-    Operation *op = result.getOwner();
-    if (auto fused = dyn_cast<FusedOp>(op))
-      state = fused.getBody().front().getTerminator()->getOperand(result.getResultNumber());
-    else
-      state = *llvm::find_if(op->getOperands(),
-                             [](Value operand) { return isa<StateType>(operand.getType()); });
-  }
-  return cast<BlockArgument>(state);
-}
-
 //===----------------------------------------------------------------------===//
 // Formats and weights
 //===----------------------------------------------------------------------===//
@@ -277,16 +286,46 @@ Type WeightType::parse(AsmParser &parser) {
       parser.parseComma())
     return {};
   auto id = parseFormat(parser);
-  if (failed(id) || parser.parseGreater())
+  FailureOr<WeightLayout> layout = WeightLayout::Open;
+  if (failed(id) ||
+      (succeeded(parser.parseOptionalComma()) &&
+       failed(layout = FieldParser<WeightLayout>::parse(parser))) ||
+      parser.parseGreater())
     return {};
-  if (shape.empty() || shape.size() > 2) {
-    parser.emitError(at, "expects a weight of one or two dimensions");
-    return {};
-  }
-  return get(parser.getContext(), shape, *id);
+  return getChecked([&] { return parser.emitError(at); }, parser.getContext(), shape, *id, *layout);
 }
 void WeightType::print(AsmPrinter &printer) const {
   printer << "<";
   printer.printDimensionList(getShape());
-  printer << ", " << nameOf(getFormat()) << ">";
+  printer << ", " << nameOf(getFormat());
+  if (getLayout() != WeightLayout::Open)
+    printer << ", " << stringifyWeightLayout(getLayout());
+  printer << ">";
+}
+LogicalResult WeightType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> shape, WeightFormat, WeightLayout layout) {
+  if (shape.empty() || shape.size() > 2)
+    return emitError() << "expects a weight of one or two dimensions";
+  if (shape.size() == 1 && layout != WeightLayout::Open) // weight_type_c1
+    return emitError() << "expects a vector to have no layout, got "
+                       << stringifyWeightLayout(layout);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What verifiers check
+//===----------------------------------------------------------------------===//
+
+LogicalResult lm::expectRows(Operation *op, Value value, StringRef what) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1))
+    return op->emitOpError("expects ") << what << " of shape ?xn, got " << type;
+  return success();
+}
+
+LogicalResult lm::expectVector(Operation *op, WeightType weight, int64_t n, StringRef what) {
+  if (!weight.isVector() || weight.rows() != n || !weight.numeric().isFloat())
+    return op->emitOpError("expects ")
+           << what << " to be a float vector of " << n << " values, got " << weight;
+  return success();
 }

@@ -31,12 +31,6 @@ namespace ingot::lm {
 inline int64_t kvHeadsOf(mlir::Value state) {
   return mlir::cast<StateType>(state.getType()).paged().getStreams().front().getRows();
 }
-} // namespace ingot::lm
-
-#define GET_OP_CLASSES
-#include "dialects/lm/LmOps.h.inc"
-
-namespace ingot::lm {
 /// The width n of activations `tensor<?xnxf32>`.
 inline int64_t widthOf(mlir::Value rows) {
   return mlir::cast<mlir::RankedTensorType>(rows.getType()).getShape().back();
@@ -56,4 +50,10 @@ mlir::BlockArgument stateArgumentOf(mlir::Value state);
 bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";
+
+/// Whether `value` is activations of shape ?xn, f32; else an error of `op`, which calls it `what`.
+mlir::LogicalResult expectRows(mlir::Operation *op, mlir::Value value, llvm::StringRef what);
+/// Whether it is a float vector of n values.
+mlir::LogicalResult expectVector(mlir::Operation *op, WeightType weight, int64_t n,
+                                 llvm::StringRef what);
 } // namespace ingot::lm

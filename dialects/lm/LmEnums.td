@@ -24,5 +24,12 @@ def Lm_ActivationKind : I32EnumAttr<"ActivationKind", "activation function",
                                     [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish]> {
   let cppNamespace = "::ingot::lm";
 }
+def Lm_LayoutOpen : I32EnumAttrCase<"Open", 0, "open">;            // not chosen yet
+def Lm_LayoutPanel32 : I32EnumAttrCase<"Panel32", 1, "panel32">;    // runtime/formats/PanelLayout.h
+def Lm_LayoutFragment16 : I32EnumAttrCase<"Fragment16", 2, "frag16">; // runtime/formats/FragmentLayout.h
+def Lm_WeightLayout : I32EnumAttr<"WeightLayout", "how a matrix lies in an engine",
+                                  [Lm_LayoutOpen, Lm_LayoutPanel32, Lm_LayoutFragment16]> {
+  let cppNamespace = "::ingot::lm";
+}
 
 #endif

@@ -5,6 +5,12 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/lm/LmEnums.td"
 
 def Lm_Dialect : Dialect {
@@ -69,9 +75,22 @@ def Lm_RopeStyle : EnumAttr<Lm_Dialect, Lm_RopeStyleEnum, "rope_style"> {
 def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let mnemonic = "weight";
   let summary = "a weight of a shape and numeric format, by reference: `!lm.weight<576x576, q4_1>`";
-  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::ingot::WeightFormat":$format);
+  let description = [{
+    Behind lowering a matrix has the layout in which it lies in the engine as well, which kernel-choose-layouts gives it:
+    `!lm.weight<576x576, q4_1, panel32>`. Vectors have none: they lie in one way everywhere (PanelLayout.h).
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::ingot::WeightFormat":$format,
+                        "::ingot::lm::WeightLayout":$layout);
+  let builders = [TypeBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape, "::ingot::WeightFormat":$format), [{
+    return $_get($_ctxt, shape, format, ::ingot::lm::WeightLayout::Open);
+  }]>];
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// The same weight in that layout.
+    ::ingot::lm::WeightType in(::ingot::lm::WeightLayout layout) const {
+      return get(getContext(), getShape(), getFormat(), layout);
+    }
     const ::ingot::NumericFormat &numeric() const { return ::ingot::numericFormat(getFormat()); }
     bool isVector() const { return getShape().size() == 1; }
     int64_t rows() const { return getShape().front(); }
@@ -137,5 +156,7 @@ def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {
 
 def Lm_Activations : RankedTensorOf<[F32]>;
 def Lm_Ids : RankedTensorOf<[I32]>;
+
+class Lm_Op<string mnemonic, list<Trait> traits = []> : Op<Lm_Dialect, mnemonic, traits>;
 
 #endif

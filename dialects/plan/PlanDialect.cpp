@@ -1,5 +1,5 @@
 //===- PlanDialect.cpp - Attributes of the plan dialect -------------------===//
-#include "dialects/plan/PlanDialect.h"
+#include "dialects/plan/PlanOps.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -112,6 +112,12 @@ void PlanDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "dialects/plan/PlanOps.cpp.inc"
+#include "dialects/plan/ops/Program.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/plan/ops/Section.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/plan/ops/Entry.cpp.inc"
       >();
 }

@@ -31,8 +31,6 @@ inline llvm::hash_code hash_value(const Condition &condition) {
   return llvm::hash_combine(static_cast<uint32_t>(condition.quantity), condition.value);
 }
 
-class LaunchOp;
-
 } // namespace ingot::plan
 
 #define GET_ATTRDEF_CLASSES
@@ -40,22 +38,7 @@ class LaunchOp;
 
 namespace ingot::plan {
 
+/// Prints the conditions of a case: `[mode = greedy, tokens <= 8]`.
 void printWhen(mlir::AsmPrinter &printer, WhenAttr when, llvm::StringRef atMost = " <= ");
 
-/// A case of a section: its conditions, null in one that always holds, and its launches.
-struct Case {
-  WhenAttr when;
-  mlir::Block *block;
-
-  llvm::iterator_range<mlir::Block::op_iterator<LaunchOp>> launches() const;
-};
-
 } // namespace ingot::plan
-
-#define GET_OP_CLASSES
-#include "dialects/plan/PlanOps.h.inc"
-
-inline llvm::iterator_range<mlir::Block::op_iterator<ingot::plan::LaunchOp>>
-ingot::plan::Case::launches() const {
-  return block->getOps<LaunchOp>();
-}

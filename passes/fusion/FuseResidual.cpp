@@ -1,4 +1,8 @@
 //===- FuseResidual.cpp - A projection and its residual -------------------===//
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Structure.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

@@ -4,6 +4,9 @@
 // cache has q = [rope] [head norm] q0. All of it touches each value once, so one
 // launch per token does it.
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Norm.h"
+#include "dialects/lm/ops/Structure.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

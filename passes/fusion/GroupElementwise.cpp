@@ -8,6 +8,9 @@
 //
 // (TVM's operator fusion works alike: Chen et al., "TVM", OSDI 2018, section 3.)
 //===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Structure.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 

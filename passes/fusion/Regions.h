@@ -1,7 +1,7 @@
 //===- Regions.h - Wrap ops into an lm.fused region -----------------------===//
 #pragma once
 
-#include "dialects/lm/LmDialect.h"
+#include "dialects/lm/ops/Fused.h"
 
 #include "llvm/ADT/SetVector.h"
 

@@ -9,6 +9,9 @@
 // so that their rows are not written at all. That takes heads without norms of their own, whose sums
 // no block has together, and a rotation whose pairs a block can own (kernel::canRotate).
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"

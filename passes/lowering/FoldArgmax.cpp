@@ -9,6 +9,10 @@
 // samples wants the few largest: on a CPU the projection leaves the largest of each panel beside the
 // logits, and nobody reads panels that cannot hold one of them.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"

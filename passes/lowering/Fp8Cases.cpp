@@ -7,6 +7,8 @@
 //
 // Products of fp8 are of code for many tokens. In a step of few nobody would read the rows.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rows.h"
 #include "passes/Passes.h"
 #include "passes/lowering/KernelEdits.h"
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/lowering/SectionLowering.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -5,6 +5,12 @@
 // each op (a fused region, or an op alone) is one launch. SectionLowering does that;
 // here are the parts that belong to the whole program: weights, states, steps.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Target.h"
 #include "passes/lowering/SectionLowering.h"
 
@@ -68,9 +74,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     if (!layers)
       return entry.emitOpError("expects an lm.layers");
 
-    ProgramBuilder builder(program, choices);
-    for (lm::LayerKindOp kind : model.getBody().getOps<lm::LayerKindOp>())
-      builder.keepForSection(kind.getSymName());
+    ProgramBuilder builder(program, model, choices);
     if (failed(builder.addTables(layers)))
       return failure();
     if (failed(builder.lowerBegin(entry, layers)))

@@ -10,6 +10,10 @@
 // costs every block the reading of the inputs, from L2; so `few` is where this stays under half of
 // what the block reads of its weight, and where the rows take little of shared memory.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"

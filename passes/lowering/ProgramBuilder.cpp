@@ -1,4 +1,9 @@
 //===- ProgramBuilder.cpp - Kernels, buffers and tables of the program ----===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/lowering/SectionLowering.h"
 
 using namespace mlir;
@@ -6,8 +11,10 @@ using namespace ingot;
 using kernel::RowKind;
 using kernel::RowsType;
 
-ProgramBuilder::ProgramBuilder(plan::ProgramOp program, LoweringChoices choices)
+ProgramBuilder::ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices)
     : program(program), module(program->getParentOfType<ModuleOp>()), choices(choices) {
+  for (auto symbol : model.getBody().getOps<SymbolOpInterface>())
+    taken.insert(symbol.getName());
   // The hidden state between layers.
   addBuffer("x", RowsType::get(program.getContext(), program.getHidden(), RowKind::F32),
             kernel::Extent::Tokens, true);
@@ -16,8 +23,11 @@ ProgramBuilder::ProgramBuilder(plan::ProgramOp program, LoweringChoices choices)
 plan::BufferOp ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent,
                                          bool persistent) {
   auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
-  int n = counters[hint]++;
-  std::string name = n ? (hint + "_" + Twine(n)).str() : hint.str();
+  std::string name;
+  do {
+    int n = counters[hint]++;
+    name = n ? (hint + "_" + Twine(n)).str() : hint.str();
+  } while (taken.contains(name));
   auto kind =
       extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
   return plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(),

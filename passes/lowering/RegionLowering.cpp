@@ -4,6 +4,10 @@
 // that every target computes the same bits.
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/RegionLowering.h"
+#include "dialects/kernel/ops/Region.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Norm.h"
+#include "dialects/lm/ops/Rows.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,7 +1,7 @@
 //===- RegionLowering.h - lm ops as scalar arithmetic ---------------------===//
 #pragma once
 
-#include "passes/Passes.h"
+#include "dialects/lm/LmDialect.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"

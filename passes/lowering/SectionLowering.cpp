@@ -7,6 +7,14 @@
 // readers need; where it cannot write the rounded form itself, a row-wise launch converts.
 //===----------------------------------------------------------------------===//
 #include "passes/lowering/SectionLowering.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Region.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/lm/LmOps.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/lowering/RegionLowering.h"
 
 #include "llvm/ADT/TypeSwitch.h"

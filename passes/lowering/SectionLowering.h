@@ -1,11 +1,26 @@
 //===- SectionLowering.h - One function becomes one list of launches ------===//
 #pragma once
 
+#include "dialects/plan/ops/Program.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ingot::lm {
+class EntryOp;
+class LayerKindOp;
+class LayersOp;
+class ModelOp;
+class RopeOp;
+class StateOp;
+} // namespace ingot::lm
+
+namespace ingot::plan {
+class SectionOp;
+}
 
 namespace ingot {
 
@@ -33,10 +48,10 @@ struct LaunchOperand {
 /// The program under construction: kernels (shared where they are the same), buffers, sections.
 class ProgramBuilder {
 public:
-  ProgramBuilder(plan::ProgramOp program, LoweringChoices choices);
+  /// No buffer is called as something of `model` is: weights, states and sections of layer kinds keep their
+  /// names, and a program has one table of symbols.
+  ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices);
 
-  /// No buffer gets the name of a section to come: a program has one table of symbols.
-  void keepForSection(llvm::StringRef name) { ++counters[name]; }
   /// A buffer of cos and sin for each frequency vector that layers rotate with.
   mlir::LogicalResult addTables(lm::LayersOp layers);
   mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);
@@ -71,6 +86,7 @@ private:
   mlir::ModuleOp module;
   LoweringChoices choices;
   llvm::StringMap<std::string> kernelsByText;
+  llvm::StringSet<> taken; ///< names of the model
   llvm::StringMap<int> counters;
   std::vector<Table> tables;
   llvm::DenseMap<mlir::Operation *, size_t> tableOfRope;

@@ -3,6 +3,9 @@
 // Attention over long contexts is shared among blocks, which hand on what they found (docs/gpu.md). One buffer
 // does for all launches of a program: each both reads and writes it, so that a barrier stands between any two.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Target.h"
 
 #include "llvm/ADT/StringSet.h"

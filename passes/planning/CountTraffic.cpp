@@ -8,6 +8,10 @@
 // Fusion exists to make these numbers smaller; tests/passes/fusion/traffic.mlir holds
 // every fusion to it.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/planning/KernelEffects.h"
 #include "runtime/abi/KernelAbi.h"
@@ -32,6 +36,12 @@ struct Traffic {
   }
 };
 
+/// A matrix that nobody knows the layout of.
+bool hasNoBytes(Type type) {
+  auto weight = dyn_cast<lm::WeightType>(type);
+  return weight && !weight.isVector() && weight.getLayout() == lm::WeightLayout::Open;
+}
+
 /// What one launch moves.
 Traffic trafficOf(kernel::FuncOp fn) {
   Traffic moved;
@@ -48,8 +58,7 @@ Traffic trafficOf(kernel::FuncOp fn) {
     else if (auto state = dyn_cast<kernel::FixedStateType>(type))
       perItem += (effect.reads + effect.writes) * state.slotBytes(); // of a sequence that decodes
     else if (auto weight = cast<lm::WeightType>(type); op.gathersWeights())
-      perItem +=
-          kernel::packedBytes(weight) / roundUp(weight.rows(), kPanelRows); // the row of its token
+      perItem += kernel::packedRowBytes(weight); // the row of its token
     else
       moved.step += kernel::packedBytes(weight);
   }
@@ -64,7 +73,12 @@ struct CountTraffic : ingot::impl::CountTrafficPassBase<CountTraffic> {
     for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>()) {
       Traffic &sum = sections[section.getSymNameAttr()];
       for (plan::LaunchOp launch : section.launchesIn(plan::manyIn(plan::Mode::Logits))) {
-        sum += trafficOf(module.lookupSymbol<kernel::FuncOp>(launch.getKernel()));
+        auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
+        if (llvm::any_of(fn.getArgumentTypes(), hasNoBytes)) {
+          launch.emitOpError("reads a matrix of no layout: kernel-choose-layouts comes before");
+          return signalPassFailure();
+        }
+        sum += trafficOf(fn);
         ++sum.launches;
       }
       sum.decodeLaunches = int64_t(section.launchesIn({plan::Mode::Logits, 1, 1}).size());

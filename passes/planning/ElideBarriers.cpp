@@ -1,4 +1,7 @@
 //===- ElideBarriers.cpp - Barriers only where data crosses threads -------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/planning/KernelEffects.h"
 

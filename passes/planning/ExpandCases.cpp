@@ -11,6 +11,9 @@
 // condition. What is known of a step where a list stands decides conditions within it, and says which counts a
 // kernel meets (kernel.counts). Kernels that no list launches go.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"

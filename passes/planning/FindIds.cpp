@@ -9,6 +9,11 @@
 // The last step of the entry. Keys and sums are 0 between steps, whoever reads them last sets them back; ids stay
 // for the step after, which may begin with them. So all three outlive the step.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Ids.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Target.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"

@@ -1,5 +1,6 @@
 //===- KernelEffects.cpp - What a kernel reads and writes -----------------===//
 #include "passes/planning/KernelEffects.h"
+#include "dialects/kernel/ops/Structure.h"
 
 using namespace mlir;
 using namespace ingot;

@@ -3,6 +3,10 @@
 
 #include "dialects/kernel/KernelDialect.h"
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot {
 
 struct OperandEffect {

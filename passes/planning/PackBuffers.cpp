@@ -13,6 +13,10 @@
 // from there to here), or it is persistent. What the host reads lives on to the end of the step. The
 // lower bound is the largest sum of bytes alive at one launch.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "passes/planning/KernelEffects.h"
 

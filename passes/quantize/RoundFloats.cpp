@@ -1,4 +1,5 @@
 //===- RoundFloats.cpp - Float matrices become bf16 -----------------------===//
+#include "dialects/lm/ops/Structure.h"
 #include "passes/Passes.h"
 #include "passes/quantize/WeightFormats.h"
 

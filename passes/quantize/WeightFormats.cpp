@@ -1,5 +1,6 @@
 //===- WeightFormats.cpp - Retype weights and their readers ---------------===//
 #include "passes/quantize/WeightFormats.h"
+#include "dialects/lm/ops/Structure.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/MapVector.h"

@@ -3,6 +3,11 @@
 
 #include "dialects/lm/LmDialect.h"
 
+namespace ingot::lm {
+class ModelOp;
+class WeightOp;
+} // namespace ingot::lm
+
 namespace ingot {
 
 /// Gives matrices new formats and retypes everything that mentions them: declarations, layer kinds and get_weight.

@@ -54,8 +54,8 @@ struct MemoryLimits {
 /// Where a buffer begins in the arena of its class, in bytes: the arena holds `limit` units.
 uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits);
 
-/// States whose pages come together: on a CPU those of one attention window, where that saves
-/// pages at these limits. The first group is the one that keeps most positions.
+/// States whose pages come together: those of one attention window, where that saves pages at these
+/// limits. The first group is the one that keeps most positions.
 struct KvPages {
   uint64_t window = 0; ///< 0: all positions
   uint64_t pages = 0;  ///< in the pool of each of its states
@@ -85,6 +85,10 @@ struct MemoryStatement {
   std::vector<uint32_t> groupOf; ///< of each state; of fixed ones groups.size(), as in PageMover
   uint64_t slots = 0, slotBytes = 0; ///< of fixed states, if there are any
   uint64_t states = 0;               ///< bytes of all slots
+
+  /// The group whose block table a launch of the step reads: that of its paged states, which have one
+  /// window; of a launch without any the first.
+  uint32_t groupRead(const fb::Launch &launch, const fb::Step &step) const;
 
   /// What competes for the device's memory: all but the mapped file, and what a GPU has on the
   /// host.

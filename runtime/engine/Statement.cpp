@@ -40,15 +40,14 @@ uint64_t pagesHeld(const MemoryStatement &s, uint64_t window) {
                                 int64_t(s.limits.maxBatchTokens)));
 }
 
-/// States by their windows. A GPU's kernels have one block table for all.
-void formGroups(const fb::Program &program, DeviceKind kind, MemoryStatement &s) {
+/// States by their windows.
+void formGroups(const fb::Program &program, MemoryStatement &s) {
   const uint64_t whole = pagesHeld(s, 0);
   std::vector<uint64_t> windows; // of paged states
   for (const fb::State *state : *program.states()) {
     if (state->kind() == fb::StateKind::Fixed)
       continue;
-    uint64_t window = kind == DeviceKind::Cpu ? state->window() : 0;
-    windows.push_back(pagesHeld(s, window) < whole ? window : 0);
+    windows.push_back(pagesHeld(s, state->window()) < whole ? state->window() : 0);
   }
   std::vector<uint64_t> distinct = windows;
   std::ranges::sort(distinct, {}, [](uint64_t window) { return ~(window - 1); }); // 0, then falling
@@ -111,7 +110,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
 
   s.pageTokens = program.abi()->page_tokens();
   uint64_t pagesPerSequence = divideUp(s.limits.context, s.pageTokens);
-  formGroups(program, kind, s);
+  formGroups(program, s);
   // Of one sequence at the limits: what pages are shared out by.
   std::vector<uint64_t> each;
   Sum sequence, kv;
@@ -168,7 +167,8 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
     batch.add(sizeof(RowSampling), s.limits.logitsRows)
         .add(sizeof(AttentionShare), s.limits.maxSeqs)
         .add(sizeof(AttentionShare), program.attention_shares())
-        .add(kHead + 9 * 256); // each list starts on a line of its own
+        .add(kHead + 9 * 256)               // each list starts on a line of its own,
+        .add(2 * 256, s.groups.size() - 1); // so do view and block table of each further group
     staging.add(kUploadPieces, kUploadPiece)
         .add(2, batch.total.value_or(UINT64_MAX)) // two steps may be under way
         .add(2 * sizeof(int32_t), s.limits.logitsRows)
@@ -194,7 +194,7 @@ Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLi
   return s;
 }
 
-/// ", 38 of windows of 512"
+/// ", 304 pages for windows of 512"
 static std::string windowsText(const std::vector<KvPages> &groups) {
   std::string text;
   for (const KvPages &group : groups)
@@ -261,6 +261,18 @@ std::string MemoryStatement::json() const {
   j.key("max_seqs").value(limits.maxSeqs).key("max_batch_tokens").value(limits.maxBatchTokens);
   j.key("logits_rows").value(limits.logitsRows).key("threads").value(limits.threads);
   return j.close().close().text();
+}
+
+uint32_t MemoryStatement::groupRead(const fb::Launch &launch, const fb::Step &step) const {
+  uint32_t read = 0;
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
+    const fb::Arg &arg = *launch.args()->Get(i);
+    if (arg.kind() != fb::ArgKind::State)
+      continue;
+    if (uint32_t group = groupOf[step.states()->Get(arg.index())]; group < groups.size())
+      read = group; // fixed states are in none
+  }
+  return read;
 }
 
 uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits) {

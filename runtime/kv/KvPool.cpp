@@ -44,13 +44,6 @@ bool KvPool::fits(int64_t positions) const {
          });
 }
 
-int64_t KvPool::firstSeen(int64_t window, int64_t position) const {
-  position = position / tokensPerPage * tokensPerPage; // a page may be begun again
-  if (window == 0 || position < window)
-    return 0;
-  return (position + 1 - window) / kReadBlock * kReadBlock / tokensPerPage;
-}
-
 int64_t KvPool::match(const NamedPrefix &prefix) {
   if (prefix.names.empty())
     return 0;
@@ -70,7 +63,7 @@ int64_t KvPool::match(const NamedPrefix &prefix) {
   // Behind a window gaps do no harm: the longest prefix whose last window has none.
   auto complete = [&](int64_t n) {
     return std::ranges::all_of(group, [&](const Group &own) {
-      for (int64_t i = firstSeen(own.window, n * tokensPerPage); i < n; ++i)
+      for (int64_t i = firstHeld(own, n * tokensPerPage); i < n; ++i)
         if (own.found[size_t(i)] < 0)
           return false;
       return true;
@@ -107,7 +100,7 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
   Admission refused;
   for (const Group &own : group) {
     Part part;
-    part.first = firstSeen(own.window, from);
+    part.first = firstHeld(own, from);
     part.end = std::max(part.first, shared);
     part.promiseEnd = pagesFor(positions);
     int64_t kept = 0; // those it shares that count as available now
@@ -121,7 +114,7 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
   int32_t seat = takeSeat();
   for (Group &own : group) {
     Part &part = own.parts[size_t(seat)];
-    part.first = firstSeen(own.window, from);
+    part.first = firstHeld(own, from);
     part.end = std::max(part.first, shared);
     part.promiseEnd = pagesFor(positions);
     for (int64_t i = part.first; i < part.end; ++i) {
@@ -228,7 +221,7 @@ void KvPool::retract(int32_t seat, int64_t positions) {
 void KvPool::trim(int32_t seat, int64_t position) {
   for (Group &own : group) {
     Part &part = own.parts[size_t(seat)];
-    int64_t first = std::min(firstSeen(own.window, position), part.end);
+    int64_t first = std::min(firstHeld(own, position), part.end);
     if (first <= part.first)
       continue;
     const int64_t before = own.pool.available();

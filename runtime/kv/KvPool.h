@@ -144,8 +144,9 @@ private:
   int32_t &entry(Group &own, int32_t seat, int64_t index) {
     return own.table[size_t(seat * stride + index)];
   }
-  /// First page that a token at `position` can see.
-  int64_t firstSeen(int64_t window, int64_t position) const;
+  int64_t firstHeld(const Group &own, int64_t position) const {
+    return firstPageHeld(own.window, position, tokensPerPage);
+  }
   int64_t promiseOf(const Group &own, const Part &part) const;
   /// So many pages, or as many as it can want.
   void promise(Group &own, Part &part, int64_t pages);

@@ -21,8 +21,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/session/Session.h"
 #include "runtime/service/Metrics.h"
+#include "runtime/session/Session.h"
 
 #include <atomic>
 #include <condition_variable>

@@ -412,3 +412,18 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.
   kernel.causal_conv %x, %w over %s : !kernel.rows<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 3x64 x f32]>> outs(%y : !kernel.rows<64, f32>)
   kernel.return
 }
+
+// -----
+
+// matmul_c19
+kernel.func @k(%x: !kernel.rows<64, f32>, %v: !lm.weight<32x64, f32, panel32>, %w: !lm.weight<32x64, f32, frag16>, %y: !kernel.rows<32, f32>) {
+  // expected-error @+1 {{expects its weights to lie in one layout}}
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%v, %w : !lm.weight<32x64, f32, panel32>, !lm.weight<32x64, f32, frag16>) outs(%y, %y : !kernel.rows<32, f32>, !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }, {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}

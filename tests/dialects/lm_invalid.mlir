@@ -706,3 +706,10 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
   }
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
 }
+
+// -----
+
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 4 : i64, max_positions = 8 : i64} {
+  // expected-error @+1 {{expects a vector to have no layout, got panel32}}
+  lm.weight @w : !lm.weight<64, f32, panel32> {source = "w"}
+}

@@ -390,3 +390,26 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
     plan.step @s states [@conv.0]
   }
 }
+
+// -----
+
+// step_c6: the weights of a layer lie as its kernels take them
+kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32, panel32>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, f32, panel32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.weight @w : !lm.weight<32x64, f32, frag16> {source = "w"}
+  plan.buffer @x per_token 256
+  plan.buffer @y per_token 128
+  plan.section @s {
+    plan.launch @head [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.buffer<@y>]
+  }
+  plan.entry @generate modes [logits] {
+    // expected-error @+1 {{expects @w to be of type '!lm.weight<32x64, f32, panel32>'}}
+    plan.step @s layer 0 weights [@w]
+  }
+}

@@ -5,6 +5,7 @@
 // With the target and the options that the engine was compiled with. `cuda-emulator:sm_90a` makes
 // host code. check-kernels holds the engine's kernels to these.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/PlanDialect.h"
 #include "tests/gpu/ReferenceText.h"
 

@@ -2,6 +2,10 @@
 #include "tests/gpu/ReferenceText.h"
 #include "codegen/cuda/KernelText.h"
 #include "codegen/cuda/RowRegion.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Region.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -18,6 +18,10 @@
 #include "codegen/cuda/CudaCodegen.h"
 #include "tests/gpu/reference_generated.h"
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::cuda {
 
 /// The program, and what its operands are (all but the module); null for kernels that have no

@@ -14,8 +14,8 @@
 #include "runtime/device/cuda/DeviceMemory.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/json/JsonText.h"
 #include "runtime/formats/E4M3.h"
+#include "runtime/json/JsonText.h"
 #include "tests/gpu/Trials.h"
 #include "tests/gpu/launches_generated.h"
 

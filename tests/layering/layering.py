@@ -1,7 +1,8 @@
 """The hard lines of the design (docs/working-agreement.md, "Borders"), looked at in sources and binaries.
 
-  layering.py --source FOLDER               what each room includes, and that CONTRIBUTING.md tells of all rooms
+  layering.py --source FOLDER               what each room and how many sources include, and that CONTRIBUTING.md tells of all rooms
   layering.py --table                       the table of rooms, as CONTRIBUTING.md has it
+  layering.py --readers                     how many sources are compiled again when a family of ops changes
   layering.py --runtime-binary build/bin/ingot    links no LLVM, is small, and (--stripped) has no symbols
   layering.py --compiler-library libingot-compiler.so    links the shared MLIR and LLVM, holds no second copy
   layering.py --self-test                   every rule finds what it is for
@@ -49,7 +50,7 @@ ROOMS = [
     ("compiler/reference", "what `lm` and plans mean, in plain arithmetic", "MLIR compiler/import dialects"),
     ("compiler/pack", "rows into the layouts of devices", "compiler/import"),
     ("compiler/engine", "writes engine files; the cache of code", "runtime/engine"),
-    ("compiler/extend", "patterns and plugins of users", "MLIR passes"),
+    ("compiler/extend", "patterns and plugins of users", "MLIR dialects passes"),
     ("compiler/console", "what a compilation is told, and shows", "compiler/engine runtime/engine tools/options"),
     ("compiler/targets", "devices: passes and code",
      "MLIR codegen compiler/console compiler/engine dialects passes runtime/engine"),
@@ -62,6 +63,8 @@ ROOMS = [
 FOR_ALL = {"runtime/error", "runtime/schema", "runtime/formats", "runtime/abi", "runtime/json"}
 LIBRARIES = {"MLIR"}
 LARGEST_RUNTIME = 20_000_000  # bytes
+# Sources that a change of an op compiles again. What all ops stand in (Structure: kernel.func, lm.model) is read by more.
+MOST_READERS = 40
 
 
 def inside(path, allowed):
@@ -106,6 +109,33 @@ def table():
 def wrong_table(root):
     if table() not in (root / "CONTRIBUTING.md").read_text():
         yield "CONTRIBUTING.md has another table of rooms than `python3 tests/layering/layering.py --table` prints"
+
+
+def readers(root):
+    """Of each family of ops, how many sources include its header, through whichever others."""
+    includes = {}
+    for path in [p for top in sorted({name.split("/")[0] for name, _, _ in ROOMS} | {"tests"}) for p in (root / top).rglob("*.*")]:
+        if path.suffix in (".h", ".cpp"):
+            near = [path.parent, root, root / "tests/codegen/cpu"]  # as -I has them
+            named = [[place / name for place in near if (place / name).is_file()][:1] for name in INCLUDE.findall(path.read_text())]
+            includes[path.resolve()] = {found[0].resolve() for found in named if found}
+    reached = {}
+
+    def all_of(path):
+        if path not in reached:
+            reached[path] = set()
+            reached[path] = includes[path].union(*(all_of(header) for header in includes[path] if header in includes))
+        return reached[path]
+
+    families = {path.resolve(): str(path.relative_to(root)) for path in sorted(root.glob("dialects/*/ops/*.h"))}
+    sources = [all_of(path) for path in includes if path.suffix == ".cpp"]
+    return {name: sum(path in found for found in sources) for path, name in families.items()}
+
+
+def wrong_readers(root):
+    for name, count in readers(root).items():
+        if count > MOST_READERS and not name.endswith("/Structure.h"):
+            yield f"{name} is included by {count} sources, {MOST_READERS} are the most: include the families that are named"
 
 
 def output(*command):
@@ -157,17 +187,20 @@ def self_test(compiler):
             "compiler/import/D.cpp": '#include "dialects/lm/LmOps.h"\n',
             "tools/ingot/E.cpp": '#include "passes/Passes.h"\n',
         }
+        many = {f"passes/R{i}.cpp": '#include "dialects/lm/LmOps.h"\n' for i in range(MOST_READERS + 1)}
+        ops = {"dialects/lm/LmOps.h": '#include "dialects/lm/ops/Norm.h"\n', "dialects/lm/ops/Norm.h": "\n"}
         fine = {
             "compiler/text/F.h": '#include "compiler/import/Checkpoint.h"\n#include <vector>\n// #include "llvm.h"\n',
             "passes/G.cpp": '#include "mlir/Pass/Pass.h"\n',
         }
-        for name, text in {**plants, **fine}.items():
+        for name, text in {**plants, **fine, **many, **ops}.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         found = [line.split()[0] for line in wrong_includes(root)]
         assert sorted(found) == sorted(plants), found
         assert not list(wrong_rooms()), list(wrong_rooms())
+        assert [line.split()[0] for line in wrong_readers(root)] == ["dialects/lm/ops/Norm.h"]
 
         def build(name, source, *flags):
             path = root / name
@@ -195,7 +228,11 @@ def main():
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--compiler", default="c++", help="C++ compiler of the self-test")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--readers", action="store_true")
     options = parser.parse_args()
+    if options.readers:
+        print("\n".join(f"{count:4}  {name}" for name, count in readers(options.source or pathlib.Path()).items()))
+        return 0
     if options.table:
         print(table())
         return 0
@@ -203,7 +240,8 @@ def main():
     if options.self_test:
         self_test(options.compiler)
     if options.source:
-        wrong += [*wrong_rooms(), *wrong_includes(options.source), *wrong_table(options.source)]
+        wrong += [*wrong_rooms(), *wrong_includes(options.source), *wrong_table(options.source),
+                  *wrong_readers(options.source)]
     if options.runtime_binary:
         wrong += wrong_in_runtime(options.runtime_binary, options.stripped)
     if options.compiler_library:

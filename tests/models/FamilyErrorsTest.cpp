@@ -4,6 +4,9 @@
 // be refused with its own code and a message that names the culprit.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/Interpreter.h"
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Structure.h"
 #include "models/Family.h"
 
 #include <gtest/gtest.h>

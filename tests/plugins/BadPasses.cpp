@@ -7,8 +7,10 @@
 //   bad-crash     writes through a null pointer
 //   bad-late      behind the lowering: every product becomes a sum
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/KernelDialect.h"
-#include "dialects/lm/LmDialect.h"
+
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"

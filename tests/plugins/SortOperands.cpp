@@ -7,7 +7,9 @@
 // the same op to CSE. Small, but whole: a pass, a remark, the entry point. CMakeLists.txt
 // beside it shows how it is linked.
 //===----------------------------------------------------------------------===//
-#include "dialects/lm/LmDialect.h"
+
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Structure.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/Pass.h"

@@ -5,6 +5,8 @@
 // Sessions with random limits, whose requests begin alike or not, come at random times, have several
 // choices or search with beams, and are preempted to the host or to be computed again. Every answer
 // must have the ids and the bits of log-probabilities that it has alone. Prints what happened.
+// Contexts are short, but for engines with attention windows, whose pages come in groups only where
+// a window and a step are shorter.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "runtime/schema/engine_generated.h"
@@ -54,13 +56,15 @@ private:
   std::unique_ptr<Session> open(SessionOptions options) const;
   Asked ask(int number, int64_t vocab);
   bool playRound(const std::vector<Asked> &asked, uint64_t pageBytes);
+  uint64_t memoryFor(const SessionOptions &options, uint64_t pageBytes);
 
   const char *path;
   const bool emulated;
-  int64_t context =
-      128; ///< on CPUs more, where the model has it: prefixes of more than eight pages
+  int64_t context = 128;
+  bool windows = false; ///< the engine has some
   std::mt19937 random{11};
   uint64_t preemptions = 0, swaps = 0, hits = 0, steps = 0;
+  size_t groups = 1; ///< of pages, at most
 };
 
 std::unique_ptr<Session> Player::open(SessionOptions options) const {
@@ -70,15 +74,15 @@ std::unique_ptr<Session> Player::open(SessionOptions options) const {
   return orExit(Session::open(path, options));
 }
 
-/// Of one beginning, with a tail of its own. Two in three want log-probabilities; on GPUs the others'
-/// ids are found there, with a step begun before those of the last are known.
+/// Of one beginning, or one in five of its own, with a tail of its own. Two in three want log-probabilities; on GPUs
+/// the others' ids are found there, with a step begun before those of the last are known.
 Asked Player::ask(int number, int64_t vocab) {
   Asked asked{{}, 1, {}};
   const int alike = 1 + below(int(context) * 2 / 3), own = below(2) * below(20);
   for (int i = 0; i < alike + own; ++i)
     asked.request.promptIds.push_back(
-        int32_t((i * 7 + (i < alike ? 0 : number * 5 + i * i)) % vocab));
-  asked.request.maxTokens = 1 + below(emulated ? 8 : 24);
+        int32_t((i * 7 + (i < alike && number % 5 ? 0 : number * 5 + i * i)) % vocab));
+  asked.request.maxTokens = 1 + below(!emulated ? 24 : windows ? 16 : 8);
   asked.request.ignoreEos = true;
   asked.request.priority = below(2);
   asked.request.sampling.topLogprobs = number % (emulated ? 2 : 3) ? 3 : -1;
@@ -93,12 +97,22 @@ Asked Player::ask(int number, int64_t vocab) {
   return asked;
 }
 
+/// Little, but enough for any request: a search of three in a group of a window needs as many windows.
+uint64_t Player::memoryFor(const SessionOptions &options, uint64_t pageBytes) {
+  if (windows) {
+    SessionOptions three = options;
+    three.maxSeqs = 3;
+    return open(three)->memory().kv;
+  }
+  const int pages = int(context) / 32; // of a sequence at most
+  return uint64_t(pages + 1 + below(2 * pages)) * pageBytes;
+}
+
 bool Player::playRound(const std::vector<Asked> &asked, uint64_t pageBytes) {
   SessionOptions options;
   options.maxSeqs = 3 + below(4);
   options.maxBatchTokens = std::max<int64_t>(options.maxSeqs, 4 + below(60));
-  const int pages = int(context) / 32; // of a sequence at most
-  options.kvMemoryBytes = uint64_t(pages + 1 + below(2 * pages)) * pageBytes;
+  options.kvMemoryBytes = memoryFor(options, pageBytes);
   options.swapBytes = uint64_t(below(2)) * (uint64_t(1) << 24);
   options.threads = 1 + below(2);
   auto session = open(options);
@@ -116,12 +130,21 @@ bool Player::playRound(const std::vector<Asked> &asked, uint64_t pageBytes) {
   const ScheduleStats stats = session->stats();
   preemptions += stats.preemptions, swaps += stats.swaps, hits += stats.prefixHits;
   steps += stats.steps;
+  groups = std::max(groups, session->memory().groups.size());
   return equal && stats.pagesUsed == 0;
 }
 
 int Player::play() {
-  if (!emulated)
-    context = std::min<int64_t>(512, open({})->engine().table().model()->context());
+  {
+    auto session = open({});
+    windows = std::ranges::any_of(*session->program().states(),
+                                  [](const fb::State *state) { return state->window() > 0; });
+    // On CPUs prefixes of more than eight pages, where the model has room for them.
+    context = std::min<int64_t>(!emulated ? 512
+                                : windows ? 384
+                                          : 128,
+                                session->engine().table().model()->context());
+  }
   auto alone = open({.maxSeqs = 3, .prefixCache = false});
   const MemoryStatement &memory = alone->memory();
   const uint64_t pageBytes = memory.kv / memory.pages;
@@ -137,12 +160,13 @@ int Player::play() {
     }
   }
   bool equal = true;
-  for (int round = 0; round < (emulated ? 2 : 10); ++round)
+  for (int round = 0; round < (!emulated ? 10 : windows ? 3 : 2); ++round)
     equal &= playRound(asked, pageBytes);
   std::printf("%s\n", equal ? "the same bits" : "OTHER BITS");
-  std::printf("%llu slots alone, %llu steps, %s, %s, %s\n", (unsigned long long)memory.slots,
-              (unsigned long long)steps, preemptions ? "preempted" : "nobody preempted",
-              swaps ? "swapped" : "nothing swapped", hits ? "prefixes found" : "no prefix found");
+  std::printf("groups of pages: %zu, %llu slots alone, %llu steps, %s, %s, %s\n", groups,
+              (unsigned long long)memory.slots, (unsigned long long)steps,
+              preemptions ? "preempted" : "nobody preempted", swaps ? "swapped" : "nothing swapped",
+              hits ? "prefixes found" : "no prefix found");
   return 0;
 }
 

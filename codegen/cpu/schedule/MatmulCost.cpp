@@ -1,6 +1,7 @@
 //===- MatmulCost.cpp - See MatmulCost.h ----------------------------------===//
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include <algorithm>
 
@@ -184,7 +185,7 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
   double cycles = 0, weights = 0, panels = 0;
   for (size_t i = 0; i < op.getWeights().size(); ++i) {
     auto type = cast<lm::WeightType>(op.getWeights()[i].getType());
-    weights += double(kernel::packedBytes(type));
+    weights += double(panelLayout(type.getFormat(), type.rows(), type.columns()).bytes());
     panels += double((type.rows() + kPanelRows - 1) / kPanelRows);
     cycles += cyclesOfBlock(op, i, schedule, isa, machine, last);
     if (blocks > 1)

@@ -35,6 +35,10 @@
 #include "codegen/cpu/Isa.h"
 #include "dialects/kernel/KernelDialect.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cpu {
 
 /// What one core does in a launch.

@@ -1,6 +1,7 @@
 //===- MatmulSchedule.cpp - See MatmulSchedule.h --------------------------===//
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "codegen/cpu/schedule/MatmulCost.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include <algorithm>
 

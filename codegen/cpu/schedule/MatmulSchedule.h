@@ -15,6 +15,10 @@
 #include "codegen/cpu/Isa.h"
 #include "dialects/kernel/KernelDialect.h"
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cpu {
 
 /// The schedule of `op`: its attribute, or the model's choice. Tiles fall and end in 1.

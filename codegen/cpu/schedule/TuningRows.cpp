@@ -1,5 +1,6 @@
 //===- TuningRows.cpp - See TuningRows.h ----------------------------------===//
 #include "codegen/cpu/schedule/TuningRows.h"
+#include "dialects/kernel/ops/Matmul.h"
 #include "runtime/error/Suggest.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -23,6 +23,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::kernel {
+class MatmulOp;
+}
+
 namespace ingot::cpu {
 
 /// The problem of a matmul as far as a schedule depends on it.

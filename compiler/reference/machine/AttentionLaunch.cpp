@@ -1,5 +1,7 @@
 //===- AttentionLaunch.cpp - What goes into the pool, and comes out ---------===//
 #include "compiler/reference/machine/Launch.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Rope.h"
 
 #include <cmath>
 

@@ -1,5 +1,6 @@
 //===- CheckPass.cpp - The slow machine in ingot-opt ------------------------===//
 #include "compiler/reference/machine/CheckPlan.h"
+#include "dialects/plan/ops/Program.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"

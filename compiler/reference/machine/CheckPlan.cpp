@@ -1,5 +1,9 @@
 //===- CheckPlan.cpp - See CheckPlan.h ------------------------------------===//
 #include "compiler/reference/machine/CheckPlan.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"

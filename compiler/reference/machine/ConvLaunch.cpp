@@ -1,5 +1,6 @@
 //===- ConvLaunch.cpp - Convolutions over the rows of a sequence -------------===//
 #include "compiler/reference/machine/Launch.h"
+#include "dialects/kernel/ops/CausalConv.h"
 
 using namespace mlir;
 using namespace ingot;

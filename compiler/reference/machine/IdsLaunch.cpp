@@ -4,6 +4,7 @@
 // machine holds that they are 0 before and behind, that somebody weighed before somebody draws, and whose logits it was.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
+#include "dialects/kernel/ops/Ids.h"
 
 #include <algorithm>
 #include <cmath>

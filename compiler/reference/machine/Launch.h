@@ -7,6 +7,26 @@
 
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/reference/machine/SlowMachine.h"
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
+
+namespace ingot::kernel {
+class ArgmaxFinishOp;
+class ArgmaxOp;
+class AttentionOp;
+class CausalConvOp;
+class DrawIdsOp;
+class DrawWeighOp;
+class Fp8RowsOp;
+class GatherOp;
+class MatmulOp;
+class RopeAppendOp;
+class RopeTableOp;
+class RowwiseOp;
+} // namespace ingot::kernel
 
 namespace ingot::reference::machine {
 

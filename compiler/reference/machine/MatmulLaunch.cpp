@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/machine/Launch.h"
 #include "compiler/reference/machine/Regions.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,6 @@
 //===- Memory.cpp - See Memory.h ------------------------------------------===//
 #include "compiler/reference/machine/Memory.h"
+#include "dialects/plan/ops/Program.h"
 
 #include <algorithm>
 #include <cassert>

@@ -24,6 +24,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::plan {
+class ProgramOp;
+}
+
 namespace ingot::reference::machine {
 
 /// Which work items of a launch touch some bytes: one of them, or each a piece of `unitBytes` in turn, the first of

@@ -1,7 +1,6 @@
 //===- Regions.cpp - See Regions.h ----------------------------------------===//
 #include "compiler/reference/machine/Regions.h"
-
-#include "dialects/kernel/KernelDialect.h"
+#include "dialects/kernel/ops/Region.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

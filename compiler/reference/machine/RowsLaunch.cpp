@@ -1,6 +1,8 @@
 //===- RowsLaunch.cpp - Row-wise kernels, the embedding, tables of angles ---===//
 #include "compiler/reference/machine/Launch.h"
 #include "compiler/reference/machine/Regions.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Rows.h"
 
 #include <cmath>
 

@@ -1,5 +1,10 @@
 //===- SlowMachine.cpp - See SlowMachine.h --------------------------------===//
 #include "compiler/reference/machine/SlowMachine.h"
+#include "dialects/kernel/KernelOps.h"
+#include "dialects/lm/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 
 #include "compiler/reference/machine/Launch.h"
 #include "compiler/reference/machine/Regions.h"

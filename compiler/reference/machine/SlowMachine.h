@@ -18,9 +18,15 @@
 
 #include "compiler/reference/Interpreter.h"
 #include "compiler/reference/machine/PoolMemory.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include <functional>
 #include <memory>
+
+namespace ingot::plan {
+class LaunchOp;
+class StepOp;
+} // namespace ingot::plan
 
 namespace ingot::reference::machine {
 

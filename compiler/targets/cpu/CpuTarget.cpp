@@ -4,6 +4,7 @@
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/cpu/Schedules.h"
 #include "compiler/targets/cpu/Tune.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/Batch.h"
 
 using namespace mlir;
@@ -99,6 +100,9 @@ public:
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfCpus; }
   bool hasExact() const override { return true; }
   bool readsBf16Rows() const override { return false; }
+  lm::WeightLayout weightLayout(lm::WeightType, ArrayRef<Operation *>) const override {
+    return lm::WeightLayout::Panel32;
+  }
   void addLoweringPasses(AddPass add) const override {
     add(createFoldArgmaxPass({kGreedyRows, /*maxima=*/true}));
   }
@@ -108,7 +112,7 @@ public:
   bool emits(Emit stage) const override {
     return stage == Emit::Llvm || stage == Emit::Asm || stage == Emit::Rows;
   }
-  fb::WeightLayout weightLayout() const override { return fb::WeightLayout::Panel32; }
+  int64_t greedyRows() const override { return kGreedyRows; }
   const std::string &kv(const CompileOptions &options) const override { return options.kv; }
   std::pair<const char *, const char *> phases() const override { return {"plan", "kernels"}; }
   Result<std::unique_ptr<CodeJob>> begin(const CodeContext &context) const override {

@@ -2,6 +2,7 @@
 #include "compiler/targets/cpu/Schedules.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "compiler/targets/KernelWork.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -87,7 +88,7 @@ static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT 
 std::vector<std::unique_ptr<fb::KernelCostT>> ScheduledKernels::costs() const {
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
   for (auto [fn, source] : llvm::zip_equal(functions, sources)) {
-    auto cost = kernelWork(fn, fb::WeightLayout::Panel32);
+    auto cost = kernelWork(fn);
     cost->source = source;
     if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel::FuncOp(fn).structuredOp()))
       addMatmul(matmul, isa, *cost);

@@ -8,6 +8,7 @@
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/TuningRows.h"
 #include "compiler/console/Options.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <vector>

@@ -6,6 +6,8 @@
 #include "codegen/cpu/schedule/TuningRows.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/cpu/HostCpu.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/KernelAbi.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/formats/SeedWeights.h"

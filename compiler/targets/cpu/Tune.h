@@ -15,6 +15,10 @@
 #include "compiler/console/Progress.h"
 #include "dialects/kernel/KernelDialect.h"
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// Measures for about options.tuneSeconds and writes the rows to options.output, or stdout. Errors: E0446

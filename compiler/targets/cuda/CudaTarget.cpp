@@ -3,6 +3,7 @@
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/cuda/GpuCode.h"
+#include "dialects/kernel/ops/Structure.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -52,6 +53,9 @@ public:
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfGpus; }
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
+  lm::WeightLayout weightLayout(lm::WeightType, ArrayRef<Operation *>) const override {
+    return lm::WeightLayout::Fragment16;
+  }
   void addLoweringPasses(AddPass add) const override {
     // Who has the logits at hand looks for the largest.
     add(createFoldArgmaxPass());
@@ -76,7 +80,6 @@ public:
     return !options.gpuTargets.empty();
   }
   bool emits(Emit stage) const override { return stage == Emit::Cuda; }
-  fb::WeightLayout weightLayout() const override { return fb::WeightLayout::Fragment16; }
   const std::string &kv(const CompileOptions &options) const override { return options.gpuKv; }
   void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
     // Products of fp8 round activations: by wgmma alone, and not where all steps shall give the same

@@ -2,6 +2,7 @@
 #include "compiler/targets/cuda/GpuCode.h"
 #include "codegen/cuda/CudaCodegen.h"
 #include "compiler/targets/cuda/GpuCosts.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/engine/GpuTarget.h"
 #include "runtime/formats/PanelLayout.h"
 

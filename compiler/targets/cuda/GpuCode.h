@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// Whether code for that target has variants with wgmma, whose bits may differ from mma.sync's.

@@ -1,6 +1,9 @@
 //===- GpuCosts.cpp - See GpuCosts.h --------------------------------------===//
 #include "compiler/targets/cuda/GpuCosts.h"
 #include "compiler/targets/KernelWork.h"
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/engine/GpuMachine.h"
 
 using namespace mlir;
@@ -59,7 +62,7 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
   const runtime::GpuMachine &machine = *runtime::gpuMachineFor(code.target);
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
   for (auto [k, kernel] : llvm::enumerate(kernels)) {
-    auto cost = kernelWork(kernel, fb::WeightLayout::Fragment16);
+    auto cost = kernelWork(kernel);
     Operation *op = kernel::FuncOp(kernel).structuredOp();
     if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;

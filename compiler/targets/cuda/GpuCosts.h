@@ -12,6 +12,10 @@
 #include <memory>
 #include <vector>
 
+namespace ingot::kernel {
+class FuncOp;
+}
+
 namespace ingot::compiler {
 
 /// One for each kernel of `program`, of which `kernels` are the first; those that find ids follow. `code` has its target and

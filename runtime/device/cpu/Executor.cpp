@@ -231,20 +231,11 @@ uint64_t Executor::casesOf(fb::Mode mode, const BatchView &batch) const {
 void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases) {
   const fb::Kernel &kernel = *plan->kernels()->Get(launch.kernel());
   void *const *args = operands.data() + operands.size();
-  // Of several states the groups' tables would differ: a launch reads one.
-  uint32_t view = 0;
-  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
-    const fb::Arg &arg = *launch.args()->Get(i);
-    operands.push_back(operandAddress(arg, step));
-    if (arg.kind() != fb::ArgKind::State)
-      continue;
-    if (uint32_t group = statement.groupOf[step.states()->Get(arg.index())];
-        group < statement.groups.size()) // fixed states are in none
-      view = group;
-  }
+  for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i)
+    operands.push_back(operandAddress(*launch.args()->Get(i), step));
   resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(), launch.kernel(),
                       step.layer(), kernel.grid()->base(), kernel.partition(), launch.barrier(),
-                      view, cases});
+                      statement.groupRead(launch, step), cases});
 }
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {

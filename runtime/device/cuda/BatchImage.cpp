@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/BatchImage.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace ingot::cuda {
@@ -9,6 +10,7 @@ namespace ingot::cuda {
 namespace {
 
 constexpr uint64_t kLine = 256;
+static_assert(sizeof(BatchView) <= kViewBytes && kViewBytes % kLine == 0);
 
 class Packer {
 public:
@@ -70,7 +72,7 @@ static void packTiles(const BatchView &batch, const AttentionSharing &sharing, P
 }
 
 uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Address device,
-                   std::span<std::byte> host) {
+                   std::span<std::byte> host, size_t groups) {
   // Rows and pages of the block table that the step can reach.
   int64_t sequences = 0, pages = 0;
   for (int64_t i = 0; i < batch.tiles; ++i) {
@@ -81,9 +83,9 @@ uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Addr
   pages = std::min(pages, batch.blockTableStride);
 
   BatchView view = batch;
-  const BatchView *self = nullptr;
+  const std::byte *self = nullptr;
   Packer packer(device, host);
-  BatchView *head = packer.take(1, self);
+  std::byte *const views = packer.take(groups * kViewBytes, self);
   packer.copy(batch.ids, batch.tokens, view.ids);
   packer.copy(batch.positions, batch.tokens, view.positions);
   packer.copy(batch.sequenceOf, batch.tokens, view.sequenceOf);
@@ -98,14 +100,19 @@ uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Addr
       writes += batch.stateSpans[i].writes;
     packer.copy(batch.stateWrites, writes, view.stateWrites);
   }
+  view.groupTables = nullptr; // on the host: a launch's view has its group's as blockTable
   view.sequences = sequences;
   view.blockTableStride = pages;
-  if (int32_t *table = packer.take(uint64_t(sequences * pages), view.blockTable))
-    for (int64_t row = 0; row < sequences; ++row)
-      std::memcpy(table + row * pages, batch.blockTable + row * batch.blockTableStride,
-                  size_t(pages) * sizeof(int32_t));
-  if (packer.bytes() != 0)
-    *head = view;
+  assert((groups == 1 || batch.groupTables) && "states in groups need a table each");
+  for (size_t group = 0; group < groups; ++group) {
+    const int32_t *from = group ? batch.groupTables[group] : batch.blockTable;
+    if (int32_t *table = packer.take(uint64_t(sequences * pages), view.blockTable))
+      for (int64_t row = 0; row < sequences; ++row)
+        std::memcpy(table + row * pages, from + row * batch.blockTableStride,
+                    size_t(pages) * sizeof(int32_t));
+    if (packer.bytes() != 0) // the other lists are there already
+      std::memcpy(views + group * kViewBytes, &view, sizeof view);
+  }
   return packer.bytes();
 }
 

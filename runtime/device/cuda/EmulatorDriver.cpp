@@ -1,9 +1,9 @@
 //===- EmulatorDriver.cpp - See EmulatorDriver.h -----------------------------===//
 #include "runtime/device/cuda/EmulatorDriver.h"
 
+#include "emulator/host/Emulator.h"
 #include "runtime/device/Trace.h"
 #include "runtime/device/cpu/HostMemory.h"
-#include "emulator/host/Emulator.h"
 
 #include <cerrno>
 #include <cstdlib>

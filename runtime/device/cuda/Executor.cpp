@@ -142,7 +142,8 @@ Result<void> Executor::queueStep(const BatchView &batch, Mode mode, std::byte *i
   uint64_t bytes = 0;
   if (batch.tokens >= 0 && uint64_t(batch.tokens) <= limits.maxBatchTokens && batch.rows >= 0 &&
       uint64_t(batch.rows) <= limits.logitsRows)
-    bytes = packBatch(view, sharing, batchMemory.address(), {image, statement.batch});
+    bytes = packBatch(view, sharing, batchMemory.address(), {image, statement.batch},
+                      statement.groups.size());
   if (bytes == 0)
     return Error{ExitCode::Internal, "E0901", "a batch exceeds the executor's limits",
                  to_string(batch.tokens) + " tokens of " + to_string(limits.maxBatchTokens) + ", " +
@@ -208,7 +209,7 @@ Result<std::span<const int32_t>> Executor::endSampled() {
 }
 
 uint64_t Executor::pageBytes(size_t group) const {
-  return group < statement.groups.size() ? picked.program->bytes_per_page() : statement.slotBytes;
+  return group < statement.groups.size() ? statement.groups[group].pageBytes : statement.slotBytes;
 }
 
 template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) {

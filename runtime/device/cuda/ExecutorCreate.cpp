@@ -1,6 +1,7 @@
 //===- ExecutorCreate.cpp - Memory, weights, modules, the resolved program ---===//
 #include "runtime/device/cuda/Executor.h"
 
+#include "runtime/device/cuda/BatchImage.h"
 #include "runtime/device/cuda/SeededWeight.h"
 #include "runtime/engine/Inspect.h"
 
@@ -185,9 +186,12 @@ Result<void> Executor::allocate() {
   };
   uint64_t kvBytes = 0, slotBytes = 0;
   for (const fb::State *state : *program.states()) {
-    kvOffset.push_back(state->kind() == fb::StateKind::Fixed ? slotBytes : kvBytes);
-    kvBytes += state->page_bytes() * statement.pages;
-    slotBytes += state->slot_bytes() * statement.slots;
+    const bool paged = state->kind() == fb::StateKind::Paged;
+    kvOffset.push_back(paged ? kvBytes : slotBytes);
+    if (paged)
+      kvBytes +=
+          state->page_bytes() * statement.groups[statement.groupOf[kvOffset.size() - 1]].pages;
+    slotBytes += state->slot_bytes() * statement.slots; // 0 of a paged one
   }
   if (auto ok = take(fixedArena, program.bytes_fixed(), "fixed buffers"); !ok)
     return ok;
@@ -388,7 +392,7 @@ Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &s
   if (launch.args())
     for (const fb::Arg *arg : *launch.args())
       add(operandAddress(*arg, step));
-  add(batchMemory.address());
+  add(batchMemory.address() + statement.groupRead(launch, step) * kViewBytes);
   launches.push_back({launch.kernel(), step.layer(), {}, launch.barrier()});
   for (const fb::Variant *v : *picked.code->variants()->Get(launch.kernel())->variants()) {
     arguments.push_back(plain);

@@ -6,6 +6,7 @@
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt8.h"
+#include "runtime/kv/KvGroup.h"
 
 #include <algorithm>
 #include <limits>
@@ -90,13 +91,15 @@ public:
     return vectors[s][(position * shape.kvHeads + head) * 2 + 1];
   }
 
-  /// The pool when sequence s holds written[s] positions; all else is ones: scales are NaN.
-  Buffer<char> pool(const std::vector<int64_t> &written) const {
+  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them; what is not
+  /// written, and pages that the sequence gave back before, are ones: scales are NaN.
+  Buffer<char> pool(const std::vector<int64_t> &written, const std::vector<int64_t> &begun) const {
     Buffer<char> bytes(pageCount * shape.pageBytes());
     std::memset(bytes.data(), 0xff, bytes.bytes());
     int64_t headBytes = shape.headDim * 32, codesOfV = shape.kvHeads * headBytes;
     for (size_t s = 0; s < lengths.size(); ++s)
-      for (int64_t p = 0; p < written[s]; ++p)
+      for (int64_t p = runtime::firstPageHeld(shape.window, begun[s], kPageTokens) * kPageTokens;
+           p < written[s]; ++p)
         for (int64_t h = 0; h < shape.kvHeads; ++h) {
           char *page = bytes.data() + blockTable[s * stride + p / 32] * shape.pageBytes();
           const Vector &k = key(s, p, h), &v = value(s, p, h);
@@ -256,17 +259,17 @@ void runStep(const LoadedKernels &code, const Cache &cache, const std::vector<Sp
   const Shape &shape = cache.shape;
   int64_t tokens = 0, width = shape.rowFloats();
   std::vector<AttentionTile> tiles;
-  std::vector<int64_t> written(cache.lengths.size(), 0);
+  std::vector<int64_t> written(cache.lengths.size(), 0), begun = written;
   for (const Span &span : spans) {
     for (int64_t p = span.from; p < span.to; p += kAttentionTile)
       tiles.push_back({int32_t(tokens + p - span.from),
                        int32_t(std::min(kAttentionTile, span.to - p)), int32_t(span.sequence),
                        int32_t(p)});
     tokens += span.to - span.from;
-    written[span.sequence] = span.to;
+    begun[span.sequence] = span.from, written[span.sequence] = span.to;
   }
   Buffer<float> q(tokens * width), y(tokens * width);
-  Buffer<char> pool = cache.pool(written);
+  Buffer<char> pool = cache.pool(written, begun);
   std::memset(y.data(), 0x7f, y.bytes());
   int64_t row = 0;
   for (const Span &span : spans)
@@ -389,7 +392,7 @@ TEST(AttentionInt8Output, QuantisesTheFloats) {
   Shape shape{8, 2, 64};
   Cache cache(shape, {40}, 5);
   std::vector<Buffer<float>> queries = rowsOf(cache, true), y = rowsOf(cache, false);
-  Buffer<char> pool = cache.pool({40}), z(40 * q8Row(shape.width()).bytes);
+  Buffer<char> pool = cache.pool({40}, {0}), z(40 * q8Row(shape.width()).bytes);
   KernelModule floats(shape.kernel()), codes(shape.kernel("q8"));
   std::vector<AttentionTile> tiles{{0, 16, 0, 0}, {16, 16, 0, 16}, {32, 8, 0, 32}};
   BatchView batch{};

@@ -3,6 +3,7 @@
 #include "KernelModule.h"
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/TuningRows.h"
+#include "dialects/kernel/ops/Matmul.h"
 
 using namespace ingot;
 using namespace ingot::cpu;

@@ -89,6 +89,22 @@ TEST(ObjectCode, ReportsWhatItCannotDo) {
   EXPECT_NE(said.find("cannot multiply quantised rows"), std::string::npos) << said;
 }
 
+/// A matrix says how it lies; what no pass has laid out is taken for panels.
+TEST(ObjectCode, ReadsPanelsAlone) {
+  KernelModule open(matmul("k", "q4_0", kIdentity)),
+      panels(matmul("k", "q4_0, panel32", kIdentity)),
+      fragments(matmul("k", "q4_0, frag16", kIdentity));
+  auto one = compileKernels(open.kernels, kAvx2), two = compileKernels(panels.kernels, kAvx2);
+  ASSERT_TRUE(succeeded(one) && succeeded(two));
+  EXPECT_EQ(*one, *two);
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(fragments.kernels[0].getContext(),
+                                        [&](mlir::Diagnostic &d) { said += d.str(); });
+  EXPECT_TRUE(failed(compileKernels(fragments.kernels, kAvx2)));
+  EXPECT_NE(said.find("expects matrices that lie as panel32 on this target"), std::string::npos)
+      << said;
+}
+
 TEST(ObjectCode, LinkerRefusesUndefinedSymbols) {
   KernelModule module(matmul("log", "q4_0", "%0 = math.log1p %acc : f32\nkernel.yield %0 : f32"));
   std::string said;

@@ -1,13 +1,13 @@
 //===- PanelReference.h - Matmuls in scalar C++, from the panel's bytes ----===//
 //
-// Written from the text of NumericFormat.h and PanelLayout.h, not from the generators:
+// Written from CodePlace.h and the text of NumericFormat.h and PanelLayout.h, not from the generators:
 // random panels, codes and scales of one weight, rows of activations, and both arithmetics.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "KernelRunner.h"
+#include "runtime/formats/CodePlace.h"
 #include "runtime/formats/KvInt8.h"
-#include "runtime/formats/PanelLayout.h"
 #include "tests/codegen/cpu/Bf16.h"
 
 #include <cmath>
@@ -41,23 +41,7 @@ struct RandomWeight {
   }
 
   /// The unsigned code of w[row][k].
-  int code(int64_t row, int64_t k) const {
-    int64_t r = row % 32, in = k % layout.blockK, at = in % 32;
-    if (format.isScaledFloat())
-      return int(uint8_t(block(row, k)[in * 32 + r]));
-    const char *group = block(row, k) + in / 32 * layout.groupCodeBytes;
-    const char *half = group + r / 16 * layout.groupCodeBytes / 2;
-    int64_t s = at / 4, byte = r % 16 * 4 + at % 4;
-    auto line = [&](int64_t index) { return int(uint8_t(half[index * 64 + byte])); };
-    if (format.bits == 8)
-      return line(s);
-    int low = s < 4 ? line(s) & 15 : line(s - 4) >> 4;
-    if (format.bits == 5)
-      low |= (line(4) >> s & 1) << 4;
-    if (format.bits == 6)
-      low |= (line(4 + s / 4) >> (2 * (s % 4)) & 3) << 4;
-    return low;
-  }
+  int code(int64_t row, int64_t k) const { return codeOf(layout, bytes.data(), row, k); }
   float d(int64_t row, int64_t k) const {
     return readHalf(block(row, k) + layout.scaleOffset + row % 32 * 2);
   }

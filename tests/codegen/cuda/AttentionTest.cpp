@@ -2,9 +2,11 @@
 #include "CudaRunner.h"
 #include "E4m3Reference.h"
 #include "runtime/device/cuda/AttentionShares.h"
+#include "runtime/kv/KvGroup.h"
 
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 using namespace ingot;
 using namespace ingot::cuda;
@@ -105,6 +107,19 @@ struct Step {
   std::vector<AttentionTile> tiles;
   std::vector<std::pair<size_t, int64_t>> tokens; ///< sequence and position
 };
+/// The pool in that step: what lies in pages that a sequence with a window gave back before it is NaN.
+std::vector<uint8_t> poolOf(Scene &scene, const Step &step) {
+  std::vector<int64_t> next(scene.lengths.size(), 0);
+  for (const AttentionTile &tile : step.tiles | std::views::reverse)
+    next[size_t(tile.sequence)] = tile.firstPosition;
+  std::vector<uint8_t> pool = scene.pool;
+  for (size_t s = 0; s < next.size(); ++s)
+    for (int64_t i = 0; i < runtime::firstPageHeld(scene.p.window, next[s], kPageTokens); ++i)
+      std::fill_n(pool.begin() + scene.blockTable[s * scene.stride + i] * scene.pageBytes,
+                  scene.pageBytes, 0xff);
+  return pool;
+}
+
 /// The last `chunk` positions of every sequence (all, if shorter), in tiles of up to `most`.
 Step stepOf(const Scene &scene, int64_t chunk, int64_t most) {
   Step step;
@@ -257,7 +272,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
     return bf16 ? static_cast<void *>(gpu.make<uint16_t>(count)) : gpu.make<float>(count);
   };
   void *y = output();
-  std::vector<const void *> operands = {gpu.put(q), gpu.put(scene.pool), y};
+  std::vector<const void *> operands = {gpu.put(q), gpu.put(poolOf(scene, step)), y};
   if (int64_t bytes = Kernels::workspace(name, dealt.slots)) {
     std::vector<uint8_t> memory(bytes, 0xff); // NaN but for the counters
     std::fill_n(memory.begin(), Kernels::kCounterBytes, 0);

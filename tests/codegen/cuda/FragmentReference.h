@@ -1,11 +1,11 @@
 //===- FragmentReference.h - gpu-frag16 read by coordinates ------------------===//
 //
-// Written from the text of FragmentLayout.h and NumericFormat.h, not from the packer or the
-// kernels: where the bits of w[row][k] lie, one number at a time.
+// Written from CodePlace.h and the text of FragmentLayout.h and NumericFormat.h, not from the packer or the
+// kernels: one number at a time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/formats/FragmentLayout.h"
+#include "runtime/formats/CodePlace.h"
 
 #include <cmath>
 #include <cstring>
@@ -19,28 +19,7 @@ public:
       : layout(layout), format(numericFormat(layout.format)),
         bytes(static_cast<const char *>(bytes)) {}
 
-  int code(int64_t row, int64_t k) const {
-    int64_t r = row % 16, g = r % 8, in16 = k % 16, c = in16 % 8 / 2;
-    int64_t lane = 4 * g + c, v = (in16 >= 8 ? 4 : 0) + (r >= 8 ? 2 : 0) + in16 % 2, j = v / 2,
-            odd = v % 2;
-    int64_t run = k % layout.blockK / 64, s = k % 64 / 16;
-    const char *at = block(row, k) + run * layout.runBytes;
-    auto bitsOf = [&](int64_t byte, int64_t shift, int width) {
-      return int(read<uint32_t>(at + byte) >> shift & ((1u << width) - 1));
-    };
-    if (format.isScaledFloat())
-      return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j % 2), 8 * (j / 2) + 16 * odd,
-                    8);
-    if (format.bits == 8)
-      return bitsOf(512 * (s / 2) + 16 * lane + 4 * (2 * (s % 2) + j / 2), 8 * (j % 2) + 16 * odd,
-                    8);
-    int q = bitsOf(16 * lane + 4 * s, 4 * j + 16 * odd, 4);
-    if (format.bits == 5)
-      q += 16 * bitsOf(512 + 4 * lane, 4 * s + j + 16 * odd, 1);
-    if (format.bits == 6)
-      q += 16 * bitsOf(512 + 8 * lane + 4 * (s / 2), 8 * (s % 2) + 2 * j + 16 * odd, 2);
-    return q;
-  }
+  int code(int64_t row, int64_t k) const { return codeOf(layout, bytes, row, k); }
   float d(int64_t row, int64_t k) const {
     if (format.isScaledFloat())
       return read<float>(block(row, k) + 2048 + 4 * (2 * (row % 8) + row % 16 / 8));

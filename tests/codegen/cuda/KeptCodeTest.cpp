@@ -2,6 +2,7 @@
 #include "CudaKernels.h"
 
 #include "codegen/cuda/EmbeddedHeaders.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include <map>
 
@@ -39,6 +40,19 @@ std::vector<CudaProgram> programs() {
   for (kernel::FuncOp kernel : module.kernels)
     list.push_back(*emitKernel(kernel));
   return list;
+}
+
+TEST(EmittedCode, ReadsFragmentsAlone) {
+  std::string text = gatherKernel("k", WeightFormat::BF16, 64, 32);
+  for (size_t at = 0; (at = text.find("bf16>", at)) != std::string::npos; at += 5)
+    text.replace(at, 5, "bf16, panel32>");
+  KernelModule module(text);
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+                                        [&](mlir::Diagnostic &d) { said += d.str(); });
+  EXPECT_TRUE(failed(emitKernel(module.kernels[0])));
+  EXPECT_NE(said.find("expects matrices that lie as frag16 on this target"), std::string::npos)
+      << said;
 }
 
 TEST(KeptCode, ObjectsForTheEmulator) {

@@ -3,6 +3,8 @@
 // Compiles with NVRTC, which needs no GPU, and locks what ptxas says: no spills anywhere, and
 // registers and shared memory inside what the launch and the smallest GPU of the architecture have.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+
 #include "CudaKernels.h"
 
 #include <cstdio>

@@ -4,6 +4,7 @@
 // print-cuda-kernels FILE.mlir resources ARCH    registers and memory of each variant, by ptxas
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
+#include "dialects/kernel/ops/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

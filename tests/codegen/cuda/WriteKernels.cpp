@@ -9,6 +9,7 @@
 // the scripts.
 //===----------------------------------------------------------------------===//
 #include "ModelKernels.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/Batch.h"
 
 #include "llvm/ADT/STLExtras.h"

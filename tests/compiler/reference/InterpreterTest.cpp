@@ -1,4 +1,5 @@
 //===- InterpreterTest.cpp - Programs, steps and sequences ----------------===//
+#include "dialects/lm/ops/Structure.h"
 #include "tests/compiler/reference/Programs.h"
 
 #include "compiler/reference/Interpreter.h"

@@ -1,8 +1,8 @@
 //===- TinyVocabulary.h - All bytes and some words, for fuzzing grammars --===//
 #pragma once
 
-#include "runtime/text/Grammar.h"
 #include "compiler/text/TextBuild.h"
+#include "runtime/text/Grammar.h"
 
 #include <cstdlib>
 #include <vector>

@@ -6,7 +6,7 @@
 // CHECK: remark: [Passed] norm_prologue | Category:fusion | Remark="computed by 2 projections in steps of at most 4"
 
 // CHECK-LABEL: kernel.func @q_norm(
-// CHECK-SAME:    %{{[^:]+}}: !lm.weight<32x64, bf16>, %{{[^:]+}}: !kernel.rows<32, f32>, %[[IN:[^:]+]]: !kernel.rows<64, f32>, %[[W:[^:]+]]: !lm.weight<64, f32>) {
+// CHECK-SAME:    %{{[^:]+}}: !lm.weight<32x64, bf16, frag16>, %{{[^:]+}}: !kernel.rows<32, f32>, %[[IN:[^:]+]]: !kernel.rows<64, f32>, %[[W:[^:]+]]: !lm.weight<64, f32>) {
 // CHECK-NEXT:    kernel.matmul weights({{.*}} prologue(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) {
 // CHECK-NEXT:    ^bb0(%{{.+}}: f32, %{{.+}}: f32):
 // CHECK:           kernel.row_stat mean
@@ -36,23 +36,23 @@ kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kerne
   }
   kernel.return
 }
-kernel.func @q(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @q(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
-kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16>, %w1: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16>, !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16, frag16>, %w1: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16, frag16>, !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
     %p = arith.mulf %g, %u : f32
     kernel.yield %p : f32
   }
   kernel.return
 }
-kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %r: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
+kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %r: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32, %a: f32):
     kernel.yield %acc : f32
   }
@@ -60,7 +60,7 @@ kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %r: 
 }
 plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.weight @w : !lm.weight<64, f32>
-  plan.weight @m : !lm.weight<32x64, bf16>
+  plan.weight @m : !lm.weight<32x64, bf16, frag16>
   plan.buffer @x per_token 256 persistent
   plan.buffer @n per_token 128
   plan.buffer @y per_token 128

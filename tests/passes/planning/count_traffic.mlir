@@ -13,8 +13,8 @@
 
 // CHECK: plan.program @p attributes {bytes_per_step = array<i64: 16896, 3584, 512>, {{.*}} launches = 6 : i64
 
-kernel.func @embed(%w: !lm.weight<40x64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.gather %w : !lm.weight<40x64, f32> outs(%y : !kernel.rows<64, f32>) {scale = 1.0 : f32}
+kernel.func @embed(%w: !lm.weight<40x64, f32, panel32>, %y: !kernel.rows<64, f32>) {
+  kernel.gather %w : !lm.weight<40x64, f32, panel32> outs(%y : !kernel.rows<64, f32>) {scale = 1.0 : f32}
   kernel.return
 }
 kernel.func @norm(%x: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
@@ -33,15 +33,15 @@ kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>,
   kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
-kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<40x64, f32>, %y: !kernel.rows<40, f32>) {
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<40x64, f32>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<40x64, f32, panel32>, %y: !kernel.rows<40, f32>) {
+  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<40x64, f32, panel32>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  plan.weight @w : !lm.weight<40x64, f32>
+  plan.weight @w : !lm.weight<40x64, f32, panel32>
   plan.weight @n : !lm.weight<64, f32>
   plan.buffer @x per_token 256
   plan.buffer @y per_token 256

@@ -60,15 +60,15 @@
 // CHECK-NEXT:      plan.output logits f32 @y
 // CHECK-NEXT:      plan.output ids i32 @greedy_ids
 // CHECK-NEXT:    }
-kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
-  plan.weight @m : !lm.weight<32x64, bf16>
+  plan.weight @m : !lm.weight<32x64, bf16, frag16>
   plan.buffer @n per_row 128
   plan.buffer @y per_row 128
   plan.section @end {

@@ -57,6 +57,66 @@ TEST(MemoryStatement, FixedStatesHaveSlotsForSequencesAndTheCache) {
   EXPECT_EQ(slotsFor(4, 1000, 1000 * 64, 512), 4u + 1 + 1000 * 64 / 4 / 512);
 }
 
+/// The second layer sees a window, and so is of another section.
+void secondLayerSees(Program &program, uint32_t window) {
+  program.states[1]->window = window;
+  program.sections.push_back(std::make_unique<fb::SectionT>(*program.sections[1]));
+  program.sections.back()->name = "local";
+  program.entries[0]->steps[2]->section = uint32_t(program.sections.size() - 1);
+}
+
+/// On any device: its pages are those of the window, a step and a block.
+TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
+  AlignedBytes bytes(assemble([](Table &t) {
+    secondLayerSees(cpuProgram(t), 40);
+    withGpuProgram(t);
+  }));
+  auto opened = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
+  ASSERT_TRUE(opened) << opened.error().format();
+  const EngineFile &engine = **opened;
+  AlignedBytes plainBytes(assemble([](Table &t) { withGpuProgram(t); }));
+  auto plain = *EngineFile::fromMemory(plainBytes.span(), VerifyLevel::Table);
+  const uint64_t page = 8192; // of a layer
+  MemoryLimits limits{.context = 1024, .maxSeqs = 3, .maxBatchTokens = 64, .logitsRows = 2};
+  for (DeviceKind kind : {DeviceKind::Cpu, DeviceKind::Cuda}) {
+    const fb::Program &program = *programFor(engine.table(), kind);
+    auto s = memoryStatement(engine, limits, program);
+    ASSERT_TRUE(s);
+    ASSERT_EQ(s->groups.size(), 2u);
+    EXPECT_EQ(s->groupOf, (std::vector<uint32_t>{0, 1}));
+    EXPECT_EQ(s->groups[0].pages, 3u * 32);
+    EXPECT_EQ(s->groups[1].window, 40u);
+    const uint64_t each = (40 + 127 + 32 + 64 + 31) / 32 + 1; // 10
+    EXPECT_EQ(s->groups[1].pages, 3 * each);
+    EXPECT_EQ(s->kv, (96 + 3 * each) * page);
+    EXPECT_NE(s->text().find("96 pages of 32 positions: 3 x 1024, 30 pages for windows of 40"),
+              std::string::npos)
+        << s->text();
+    // One more block table, and on a GPU one more view of the batch.
+    auto without = memoryStatement(*plain, limits, *programFor(plain->table(), kind));
+    EXPECT_EQ(s->batch - without->batch, 96 * 4 + (kind == DeviceKind::Cuda ? 512 : 0));
+    // Of --kv-memory each group has its part.
+    limits.kvBytes = 21 * page;
+    auto part = memoryStatement(engine, limits, program);
+    limits.kvBytes.reset();
+    EXPECT_EQ(part->groups[0].pages, 16u);
+    EXPECT_EQ(part->groups[1].pages, 5u);
+    // Where a window and a step are no shorter than the context there is one.
+    MemoryLimits few = limits;
+    few.context = 256;
+    EXPECT_EQ(memoryStatement(engine, few, program)->groups.size(), 1u);
+    // A launch reads the table of its state's group.
+    const auto &steps = *program.entries()->Get(0)->steps();
+    auto read = [&](unsigned step) {
+      const fb::Section &section = *program.sections()->Get(steps[step]->section());
+      return s->groupRead(*section.cases()->Get(0)->launches()->Get(0), *steps[step]);
+    };
+    EXPECT_EQ(read(0), 0u);
+    EXPECT_EQ(read(1), 0u);
+    EXPECT_EQ(read(2), 1u);
+  }
+}
+
 TEST(MemoryStatement, DefaultsComeFromTheModel) {
   Opened e;
   auto s = memoryStatement(*e.engine, {.maxSeqs = 2});

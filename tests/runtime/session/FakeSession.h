@@ -1,8 +1,8 @@
 //===- FakeSession.h - A session on the fake engine, for the tests --------===//
 #pragma once
 
-#include "runtime/session/Session.h"
 #include "compiler/text/TextBuild.h"
+#include "runtime/session/Session.h"
 #include "tests/runtime/device/FakeEngine.h"
 
 #include <bit>

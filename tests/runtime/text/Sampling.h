@@ -2,8 +2,8 @@
 #pragma once
 
 #include "Goldens.h"
-#include "runtime/text/Grammar.h"
 #include "compiler/text/TextBuild.h"
+#include "runtime/text/Grammar.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -2,6 +2,7 @@
 #include "LoweredModel.h"
 
 #include "compiler/reference/machine/CheckPlan.h"
+#include "dialects/kernel/ops/Structure.h"
 
 using namespace ingot;
 using namespace ingot::reference;

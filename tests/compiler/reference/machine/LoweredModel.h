@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/targets/CodeTarget.h"
+#include "dialects/plan/ops/Program.h"
 #include "tests/SourceDir.h"
 
 #include "mlir/Parser/Parser.h"
@@ -13,10 +14,10 @@
 
 namespace ingot::tests {
 
-/// The model of tests/passes/slow_machine, lowered.
+/// A model of tests/passes/slow_machine/Inputs, lowered.
 class LoweredModel {
 public:
-  explicit LoweredModel(const std::string &lowering) {
+  explicit LoweredModel(const std::string &lowering, const std::string &name = "model") {
     static const bool registered =
         (compiler::registerTargets(), registerPassesAndPipelines(), true);
     (void)registered;
@@ -25,7 +26,7 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     module = mlir::parseSourceFile<mlir::ModuleOp>(
-        test::sourceDir() + "/tests/passes/slow_machine/Inputs/model.mlir", &context);
+        test::sourceDir() + "/tests/passes/slow_machine/Inputs/" + name + ".mlir", &context);
     mlir::PassManager pm(&context);
     EXPECT_TRUE(module && succeeded(mlir::parsePassPipeline("ingot-fuse," + lowering, pm)) &&
                 succeeded(pm.run(*module)));

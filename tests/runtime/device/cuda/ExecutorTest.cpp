@@ -712,6 +712,77 @@ TEST_F(CudaExecutor, EveryCallCanFail) {
   }
 }
 
+/// The second layer's state has a window and so a block table of its own: kernels of each layer get
+/// theirs, in launches and in graphs, and pages move by group.
+TEST_F(CudaExecutor, StatesOfAWindowHaveTheirOwnPages) {
+  FakeOptions made = withGpuProgram({"cuda:sm_90a"});
+  made.change = [](fb::EngineT &engine) {
+    for (auto &program : engine.programs) {
+      program->states[1]->window = 200; // of which the prompt below sees all
+      program->sections.push_back(std::make_unique<fb::SectionT>(*program->sections[1]));
+      program->sections.back()->name = "local";
+      program->entries[0]->steps[2]->section = uint32_t(program->sections.size() - 1);
+    }
+  };
+  auto executor = open(writeFakeEngine("windows.ingot", made),
+                       {.context = 1024, .maxSeqs = 2, .maxBatchTokens = 40});
+  ASSERT_TRUE(executor);
+  ASSERT_EQ(executor->memory().groups.size(), 2u);
+  runtime::PageMover &mover = *executor->pageMover();
+  EXPECT_EQ(mover.pageBytes(0), 4096u);
+  EXPECT_EQ(mover.pageBytes(1), 4096u);
+  auto save = [&](size_t group, int32_t page) {
+    std::vector<std::byte> bytes(mover.pageBytes(group));
+    mover.save(group, page, bytes.data());
+    return bytes;
+  };
+  auto written = [&](size_t group, int32_t page) {
+    return std::ranges::any_of(save(group, page), [](std::byte b) { return b != std::byte(0); });
+  };
+
+  const std::vector<int32_t> prompt = fakePrompt(101, 1);
+  std::vector<int32_t> pages[2] = {{3, 1, 2, 4}, {0, 5, 6, 2}};
+  auto step = [&](int64_t first, int64_t count) {
+    std::vector<int32_t> positions(static_cast<size_t>(count)), sequences(positions.size());
+    std::vector<AttentionTile> tiles;
+    for (int64_t i = 0; i < count; ++i)
+      positions[size_t(i)] = int32_t(first + i);
+    for (int64_t i = 0; i < count; i += kAttentionTile)
+      tiles.push_back(
+          {int32_t(i), int32_t(std::min(kAttentionTile, count - i)), 0, int32_t(first + i)});
+    const auto last = int32_t(count - 1);
+    const int32_t *tables[] = {pages[0].data(), pages[1].data()};
+    BatchView batch{};
+    batch.tokens = count, batch.sequences = batch.rows = 1, batch.tiles = int64_t(tiles.size());
+    batch.ids = prompt.data() + first, batch.positions = positions.data();
+    batch.sequenceOf = sequences.data(), batch.rowTokens = &last;
+    batch.attentionTiles = tiles.data();
+    batch.blockTable = tables[0], batch.blockTableStride = 4, batch.groupTables = tables;
+    auto ran = executor->step(batch);
+    EXPECT_TRUE(ran) << ran.error().format();
+    const std::vector<float> expected = fakeLogits(std::span(prompt).first(size_t(first + count)));
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), executor->logits())) << first;
+  };
+  step(0, 30);
+  EXPECT_TRUE(written(0, 3));
+  EXPECT_FALSE(written(0, 0));
+  EXPECT_TRUE(written(1, 0));
+  EXPECT_FALSE(written(1, 3));
+  step(30, 40);
+  mover.copy(1, 0, 9);
+  EXPECT_TRUE(written(1, 9));
+  EXPECT_FALSE(written(0, 9));
+  pages[1][0] = 9;
+  const std::vector<std::byte> saved = save(0, 1);
+  pages[0][1] = 8;
+  mover.load(0, saved.data(), 8);
+  EXPECT_FALSE(written(1, 8));
+  step(70, 30);
+  const int graphs = fake.graphLaunches;
+  step(100, 1);
+  EXPECT_EQ(fake.graphLaunches, graphs + 1);
+}
+
 TEST_F(CudaExecutor, BatchesBeyondTheLimitsAreOurBug) {
   auto executor = open(path());
   ASSERT_TRUE(executor);

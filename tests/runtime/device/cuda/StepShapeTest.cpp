@@ -173,6 +173,38 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(host(view.blockTable)[3 + 2], 112);
 }
 
+/// A view for each group of pages, at a place that no step moves, with a block table of its own.
+TEST(BatchImage, HasAViewForEachGroup) {
+  Fixture f;
+  std::array<int32_t, 30> second{}, third{};
+  for (int i = 0; i < 30; ++i)
+    second[size_t(i)] = 200 + i, third[size_t(i)] = 300 + i;
+  const int32_t *tables[] = {f.table.data(), second.data(), third.data()};
+  f.batch.groupTables = tables;
+  alignas(256) std::array<std::byte, 8192> image{};
+  const Address device = 0x7f0000000000;
+  const uint64_t one = packBatch(f.batch, {}, device, image);
+  const uint64_t bytes = packBatch(f.batch, {}, device, image, 3);
+  EXPECT_EQ(bytes, one + 2 * 256 + 2 * 256) << "two views and two tables more";
+  BatchView views[3];
+  for (size_t group = 0; group < 3; ++group) {
+    BatchView &view = views[group];
+    std::memcpy(&view, image.data() + group * kViewBytes, sizeof view);
+    EXPECT_EQ(view.groupTables, nullptr) << "that is the host's";
+    EXPECT_EQ(view.blockTableStride, 3);
+    int32_t entries[6];
+    std::memcpy(entries, image.data() + (reinterpret_cast<Address>(view.blockTable) - device),
+                sizeof entries);
+    EXPECT_EQ(entries[0], 100 * int32_t(group + 1));
+    EXPECT_EQ(entries[5], 100 * int32_t(group + 1) + 12) << "the second row's third page";
+    BatchView same = view;
+    same.blockTable = views[0].blockTable;
+    EXPECT_EQ(std::memcmp(&same, &views[0], sizeof same), 0) << "all else is the first's";
+  }
+  for (uint64_t less = bytes - 600; less < bytes; less += 4)
+    EXPECT_EQ(packBatch(f.batch, {}, device, std::span(image).first(less), 3), 0u) << less;
+}
+
 TEST(BatchImage, HoldsHowRowsAreDrawn) {
   Fixture f;
   alignas(256) std::array<std::byte, 4096> image{};

@@ -1,10 +1,5 @@
-//===- LmOps.cpp - Verifiers and folds of the lm dialect ------------------===//
-//
-// Each check cites the constraint of SPEC.md that it enforces, e.g. (linear_c1).
-//===----------------------------------------------------------------------===//
-#include "dialects/lm/LmDialect.h"
-
-#include "mlir/IR/PatternMatch.h"
+//===- Structure.cpp - Models, their weights, states and functions --------===//
+#include "dialects/lm/ops/Structure.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
@@ -12,26 +7,7 @@ using namespace ingot;
 using namespace ingot::lm;
 
 #define GET_OP_CLASSES
-#include "dialects/lm/LmOps.cpp.inc"
-
-/// Activations are [?][n], f32.
-static LogicalResult expectRows(Operation *op, Value value, StringRef what) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getRank() != 2 || !type.isDynamicDim(0) || type.isDynamicDim(1))
-    return op->emitOpError("expects ") << what << " of shape ?xn, got " << type;
-  return success();
-}
-
-static LogicalResult expectVector(Operation *op, WeightType weight, int64_t n, StringRef what) {
-  if (!weight.isVector() || weight.rows() != n || !weight.numeric().isFloat())
-    return op->emitOpError("expects ")
-           << what << " to be a float vector of " << n << " values, got " << weight;
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Structure
-//===----------------------------------------------------------------------===//
+#include "dialects/lm/ops/Structure.cpp.inc"
 
 LogicalResult ModelOp::verify() {
   int entries = llvm::count_if(getBody().front(), [](Operation &op) { return isa<EntryOp>(op); });
@@ -194,133 +170,5 @@ LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto weight = symbols.lookupNearestSymbolFrom<WeightOp>(*this, getWeightAttr());
   if (!weight || weight.getType() != getType()) // get_weight_c1
     return emitOpError("expects ") << getWeightAttr() << " to be a weight of type " << getType();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Layers of a transformer
-//===----------------------------------------------------------------------===//
-
-LogicalResult EmbedOp::verify() {
-  WeightType weight = getWeight().getType();
-  if (weight.isVector() || widthOf(getResult()) != weight.columns()) // embed_c1
-    return emitOpError("expects rows of ") << weight.columns() << " values from " << weight;
-  return success();
-}
-
-LogicalResult RmsNormOp::verify() {
-  if (failed(expectRows(*this, getX(), "x")))
-    return failure();
-  int64_t width = widthOf(getX()), heads = getHeads();
-  if (heads < 1 || width % heads) // rms_norm_c1
-    return emitOpError("expects heads to divide the width ") << width << ", got " << heads;
-  return expectVector(*this, getWeight().getType(), width / heads, "the weight"); // rms_norm_c2
-}
-
-LogicalResult LayerNormOp::verify() {
-  if (failed(expectRows(*this, getX(), "x")) ||
-      failed(expectVector(*this, getWeight().getType(), widthOf(getX()),
-                          "the weight"))) // layer_norm_c1
-    return failure();
-  if (getBias()) // layer_norm_c2
-    return expectVector(*this, getBias().getType(), widthOf(getX()), "the bias");
-  return success();
-}
-
-bool lm::isRowNorm(Operation *op) {
-  auto norm = dyn_cast<RmsNormOp>(op);
-  return isa<LayerNormOp>(op) || (norm && norm.getHeads() == 1);
-}
-
-LogicalResult LinearOp::verify() {
-  WeightType weight = getWeight().getType();
-  if (weight.isVector() || widthOf(getX()) != weight.columns()) // linear_c1
-    return emitOpError("expects x of ")
-           << weight.columns() << " values for " << weight << ", got " << getX().getType();
-  if (widthOf(getResult()) != weight.rows()) // linear_c2
-    return emitOpError("expects a result of ")
-           << weight.rows() << " values, got " << getResult().getType();
-  if (getBias()) // linear_c3
-    return expectVector(*this, getBias().getType(), weight.rows(), "the bias");
-  return success();
-}
-
-LogicalResult RopeOp::verify() {
-  int64_t width = widthOf(getX()), heads = getHeads();
-  if (heads < 1 || width % heads) // rope_c1
-    return emitOpError("expects heads to divide the width ") << width << ", got " << heads;
-  WeightType f = getFrequencies().getType();
-  if (!f.isVector() || 2 * f.rows() > width / heads) // rope_c2
-    return emitOpError("expects at most ") << width / heads / 2 << " frequencies, got " << f;
-  return success();
-}
-
-/// A paged state of keys and values, of one shape.
-static LogicalResult expectKeysAndValues(Operation *op, TypedValue<StateType> state) {
-  PagedAttr paged = state.getType().paged();
-  auto streams = paged ? paged.getStreams() : ArrayRef<StreamAttr>();
-  if (streams.size() != 2 || streams[0].getRows() != streams[1].getRows() ||
-      streams[0].getWidth() != streams[1].getWidth())
-    return op->emitOpError("expects a paged state of keys and values of one shape, got ")
-           << state.getType();
-  return success();
-}
-
-LogicalResult KvAppendOp::verify() {
-  if (failed(expectKeysAndValues(*this, getKv()))) // kv_append_c1
-    return failure();
-  StreamAttr keys = getKv().getType().paged().getStreams().front();
-  if (widthOf(getK()) != keys.values() || getK().getType() != getV().getType()) // kv_append_c2
-    return emitOpError("expects k and v of ")
-           << keys.values() << " values for " << getKv().getType();
-  return success();
-}
-
-LogicalResult CausalConvOp::verify() {
-  const int64_t channels = widthOf(getX());
-  FixedAttr fixed = getBefore().getType().fixed();
-  auto streams = fixed ? fixed.getStreams() : ArrayRef<StreamAttr>();
-  if (failed(expectRows(*this, getX(), "x")))
-    return failure();
-  if (streams.size() != 1 || streams.front().getWidth() != channels) // causal_conv_c1
-    return emitOpError("expects a fixed state of earlier rows of ")
-           << channels << " values, got " << getBefore().getType();
-  if (failed(expectVector(*this, getWeight().getType(), (streams.front().getRows() + 1) * channels,
-                          "the weight"))) // causal_conv_c2
-    return failure();
-  if (getBias()) // causal_conv_c3
-    return expectVector(*this, getBias().getType(), channels, "the bias");
-  return success();
-}
-
-LogicalResult AttentionOp::verify() {
-  if (failed(expectKeysAndValues(*this, getKv()))) // attention_c4
-    return failure();
-  int64_t heads = getHeads();
-  StreamAttr keys = getKv().getType().paged().getStreams().front();
-  if (heads < 1 || heads % keys.getRows()) // attention_c1
-    return emitOpError("expects the KV heads to divide heads, got ")
-           << keys.getRows() << " and " << heads;
-  if (widthOf(getQ()) != heads * keys.getWidth() ||
-      getQ().getType() != getResult().getType()) // attention_c2
-    return emitOpError("expects q of ")
-           << heads << " heads of " << keys.getWidth() << " values, and a result of its type";
-  if (int64_t(getWindow()) < 0) // attention_c3
-    return emitOpError("expects a window of 0 (all positions) or more");
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Elementwise and fusion
-//===----------------------------------------------------------------------===//
-
-OpFoldResult ScaleOp::fold(FoldAdaptor) {
-  return getFactor().convertToFloat() == 1.0f ? OpFoldResult(getX()) : OpFoldResult();
-}
-
-LogicalResult FusedOp::verify() {
-  if (getBody().front().getTerminator()->getOperandTypes() !=
-      TypeRange(getResultTypes())) // fused_c1
-    return emitOpError("expects its region to yield the types of its results");
   return success();
 }

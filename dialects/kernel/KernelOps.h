@@ -1,0 +1,13 @@
+//===- KernelOps.h - All ops of kernel ------------------------------------===//
+// For who walks over all of them; others include the families that they name.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Ids.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Region.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Structure.h"

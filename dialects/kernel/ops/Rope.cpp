@@ -1,0 +1,39 @@
+//===- Rope.cpp - Rotations, and the append to the KV cache ---------------===//
+#include "dialects/kernel/ops/Rope.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::kernel;
+using lm::WeightType;
+
+#define GET_OP_CLASSES
+#include "dialects/kernel/ops/Rope.cpp.inc"
+
+LogicalResult RopeTableOp::verify() {
+  if (!getFrequencies().getType().isVector() ||
+      getOutput().getType().getN() != 2 * getFrequencies().getType().rows() ||
+      getOutput().getType().getKind() != RowKind::F32) // rope_table_c1
+    return emitOpError("expects f32 rows of twice the count of frequencies");
+  return success();
+}
+
+LogicalResult RopeAppendOp::verify() {
+  KvPoolType kv = getKv().getType();
+  int64_t width = kv.getKvHeads() * kv.getHeadDim();
+  if (getK().getType().getN() != width || getV().getType().getN() != width) // rope_append_c1
+    return emitOpError("expects k and v of ") << width << " values for " << kv;
+  if (getQ().getType().getN() !=
+      static_cast<int64_t>(getHeads()) * kv.getHeadDim()) // rope_append_c2
+    return emitOpError("expects q of heads x head_dim values");
+  if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
+    return emitOpError("expects a table of at most head_dim values");
+  for (Value norm : {getQNorm(), getKNorm()})
+    if (norm && cast<WeightType>(norm.getType()).getShape() !=
+                    ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
+      return emitOpError("expects norms to be vectors of head_dim values");
+  return success();
+}
+
+int64_t RopeAppendOp::operationsPerUnit() {
+  return getTable() ? 3 * (getQ().getType().getN() + getK().getType().getN()) : 0;
+}

@@ -1,0 +1,35 @@
+//===- Rope.td - Rotations, and the append to the KV cache ----------------===//
+#ifndef INGOT_DIALECTS_KERNEL_OPS_ROPE_TD
+#define INGOT_DIALECTS_KERNEL_OPS_ROPE_TD
+
+include "dialects/kernel/KernelTypes.td"
+
+def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
+  let summary = "y[t] = cos(p f_0..f_r/2), sin(p f_0..): once per step, read by every layer";
+  let description = [{
+    p = positions[t]; p * f is rounded to f32 first (as HF does), cos and sin of that f32 are correct to 1 ulp at any
+    position. Output rows<2 * count, f32>: the cosines first. Both are multiplied by `factor`. Work items: tokens.
+  }];
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$frequencies, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$factor);
+  let assemblyFormat = "$frequencies `:` type($frequencies) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
+  let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
+  let description = [{
+    Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation. `table` is
+    the output of rope_table (absent: no rotation). k and v are rounded to the pool's type here. q may be absent when
+    only k and v are given. Work items: tokens.
+  }];
+  let arguments = (ins Kernel_Update<Kernel_RowsType>:$q, Kernel_Read<Kernel_RowsType>:$k, Kernel_Read<Kernel_RowsType>:$v,
+                   Kernel_Read<Optional<Kernel_RowsType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,
+                   Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Write<Kernel_KvPoolType>:$kv,
+                   I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
+  let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
+                          (`k_norm` $k_norm^ `:` type($k_norm))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv) }];
+  let hasVerifier = 1;
+}
+
+#endif

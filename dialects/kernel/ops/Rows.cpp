@@ -1,0 +1,56 @@
+//===- Rows.cpp - Rows of activations -------------------------------------===//
+#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Region.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::kernel;
+
+#define GET_OP_CLASSES
+#include "dialects/kernel/ops/Rows.cpp.inc"
+
+LogicalResult Fp8RowsOp::verify() {
+  if (getX().getType().getKind() != RowKind::BF16 ||
+      getOutput().getType().getKind() != RowKind::FP8 ||
+      getX().getType().getN() != getOutput().getType().getN()) // fp8_rows_c1
+    return emitOpError("expects bf16 rows and fp8 rows of one width");
+  return success();
+}
+
+LogicalResult RowwiseOp::verify() {
+  int64_t n = cast<RowsType>(getOutputs().front().getType()).getN();
+  for (Value v : getInputs())
+    if (!isInputOf(n, v.getType())) // rowwise_c1
+      return emitOpError("expects inputs to be f32 rows or vectors of ")
+             << n << " values, got " << v.getType();
+  for (Value v : getOutputs())
+    if (cast<RowsType>(v.getType()).getN() != n || // rowwise_c2
+        cast<RowsType>(v.getType()).getKind() >= RowKind::FP8)
+      return emitOpError("expects outputs of one width");
+  if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
+    return emitOpError("expects the extent of logits rows to gather");
+  return verifyRegion(*this, getBody(), getInputs().size(), getOutputs().size()); // rowwise_c4
+}
+
+LogicalResult GatherOp::verify() {
+  if (getWeight().getType().isVector() ||
+      getOutput().getType().getN() != getWeight().getType().columns() ||
+      getOutput().getType().getKind() != RowKind::F32) // gather_c1
+    return emitOpError("expects f32 rows as wide as the weight's rows");
+  return success();
+}
+
+WorkItems Fp8RowsOp::workItems() { return unitsOf(getExtent()); }
+bool Fp8RowsOp::isPerRow() { return getExtent() == Extent::Rows; }
+WorkItems RowwiseOp::workItems() { return unitsOf(getExtent()); }
+bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
+/// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
+int64_t RowwiseOp::operationsPerUnit() {
+  int64_t elements = 0, operations = 0;
+  for (Value y : getOutputs())
+    elements = std::max(elements, cast<RowsType>(y.getType()).getN());
+  getBody().walk([&](Operation *inner) { operations += !isa<YieldOp>(inner); });
+  return operations * elements;
+}
+bool GatherOp::gathersWeights() { return true; }
+int64_t GatherOp::operationsPerUnit() { return 2 * getOutput().getType().getN(); }

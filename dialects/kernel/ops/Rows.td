@@ -1,0 +1,43 @@
+//===- Rows.td - Rows of activations --------------------------------------===//
+#ifndef INGOT_DIALECTS_KERNEL_OPS_ROWS_TD
+#define INGOT_DIALECTS_KERNEL_OPS_ROWS_TD
+
+include "dialects/kernel/KernelTypes.td"
+
+def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow"]> {
+  let summary = "y[t] = x[t] as E4M3, a scale per 128 values: largest |x| / 448";
+  let description = [{
+    For GPUs, before projections that multiply in fp8, which takes many tokens.
+    Values lie in the order in which such products take k (FragmentLayout.h). Work items: tokens (or logits rows).
+  }];
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Write<Kernel_RowsType>:$output, Kernel_Extent:$extent);
+  let assemblyFormat = "$x `:` type($x) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "operationsPerUnit"],
+                                       [AttrSizedOperandSegments]> {
+  let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
+  let description = [{
+    Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32.
+    The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
+    q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
+    read at rowTokens[r]; outputs are written at r. Work items: rows.
+  }];
+  let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
+                   Kernel_Extent:$extent, UnitAttr:$gather);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
+                          attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+}
+
+def Kernel_GatherOp : Kernel_LaunchOp<"gather", ["gathersWeights", "operationsPerUnit"]> {
+  let summary = "y[t] = scale * row ids[t] of a packed weight, de-quantised";
+  let description = "Work items: tokens.";
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$weight, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$scale);
+  let assemblyFormat = "$weight `:` type($weight) `outs` `(` $output `:` type($output) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,13 @@
+//===- LmOps.h - All ops of lm --------------------------------------------===//
+// For who walks over all of them; others include the families that they name.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/CausalConv.h"
+#include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Fused.h"
+#include "dialects/lm/ops/Linear.h"
+#include "dialects/lm/ops/Norm.h"
+#include "dialects/lm/ops/Rows.h"
+#include "dialects/lm/ops/Structure.h"

@@ -1,0 +1,44 @@
+//===- Attention.td - Rotations, the KV cache, attention ------------------===//
+#ifndef INGOT_DIALECTS_LM_OPS_ATTENTION_TD
+#define INGOT_DIALECTS_LM_OPS_ATTENTION_TD
+
+include "dialects/lm/LmTypes.td"
+
+def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "rotates pairs of each head by position * frequency";
+  let description = [{
+    `frequencies` is a vector of rotary/2 inverse frequencies (long-context scaling already in them); the first
+    `2 * its length` elements of each head rotate, the rest pass. cos and sin are multiplied by `attention_factor`.
+  }];
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$frequencies, Lm_BatchType:$batch, I64Attr:$heads,
+                   Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "1.0f">:$attention_factor);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $frequencies `,` $batch attr-dict `:` type($x) `,` type($frequencies)";
+  let hasVerifier = 1;
+}
+
+def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure, AllTypesMatch<["kv", "result"]>]> {
+  let summary = "the paged state with this step's keys and values added";
+  let arguments = (ins Lm_Activations:$k, Lm_Activations:$v, Lm_StateType:$kv, Lm_BatchType:$batch);
+  let results = (outs Lm_StateType:$result);
+  let assemblyFormat = "$k `,` $v `,` $kv `at` $batch attr-dict `:` type($k) `,` type($v) `,` type($kv)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = "int64_t getKvHeads() { return ::ingot::lm::kvHeadsOf(getKv()); }";
+}
+
+def Lm_AttentionOp : Lm_Op<"attention", [Pure]> {
+  let summary = "causal grouped-query attention of this step's tokens over keys and values";
+  let description = [{
+    Query head h reads KV head h * kv_heads / heads; the state's stream of keys says how many KV heads there are. score = scale * q.k, then cap * tanh(score / cap) if
+    `softcap` > 0; position j counts for a token at position p if j <= p and (window = 0 or j > p - window).
+  }];
+  let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, I64Attr:$heads,
+                   F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
+                   DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$q `,` $kv `,` $batch attr-dict `:` type($q) `,` type($kv) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = "int64_t getKvHeads() { return ::ingot::lm::kvHeadsOf(getKv()); }";
+}
+
+#endif

@@ -1,0 +1,43 @@
+//===- Elementwise.td - Value by value ------------------------------------===//
+#ifndef INGOT_DIALECTS_LM_OPS_ELEMENTWISE_TD
+#define INGOT_DIALECTS_LM_OPS_ELEMENTWISE_TD
+
+include "dialects/lm/LmTypes.td"
+
+def Lm_AddOp : Lm_Op<"add", [Pure, Commutative, SameOperandsAndResultType]> {
+  let summary = "a + b";
+  let arguments = (ins Lm_Activations:$a, Lm_Activations:$b);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($result)";
+}
+
+def Lm_MulOp : Lm_Op<"mul", [Pure, Commutative, SameOperandsAndResultType]> {
+  let summary = "a * b";
+  let arguments = (ins Lm_Activations:$a, Lm_Activations:$b);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($result)";
+}
+
+def Lm_ScaleOp : Lm_Op<"scale", [Pure, SameOperandsAndResultType]> {
+  let summary = "x * factor";
+  let arguments = (ins Lm_Activations:$x, F32Attr:$factor);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
+  let summary = "silu, gelu_tanh, gelu, quick_gelu, relu, relu2 or mish";
+  let arguments = (ins Lm_Activations:$x, Lm_ActivationKind:$kind);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` type($result)";
+}
+
+def Lm_SoftcapOp : Lm_Op<"softcap", [Pure, SameOperandsAndResultType]> {
+  let summary = "cap * tanh(x / cap)";
+  let arguments = (ins Lm_Activations:$x, F32Attr:$cap);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+#endif

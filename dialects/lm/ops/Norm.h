@@ -1,0 +1,7 @@
+//===- Norm.h - Norms of rows and of heads --------------------------------===//
+#pragma once
+
+#include "dialects/lm/LmDialect.h"
+
+#define GET_OP_CLASSES
+#include "dialects/lm/ops/Norm.h.inc"

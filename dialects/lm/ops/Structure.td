@@ -1,0 +1,119 @@
+//===- Structure.td - Models, their weights, states and functions ---------===//
+#ifndef INGOT_DIALECTS_LM_OPS_STRUCTURE_TD
+#define INGOT_DIALECTS_LM_OPS_STRUCTURE_TD
+
+include "dialects/lm/LmTypes.td"
+
+def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "a whole model: weights, states, layer kinds and one entry";
+  let description = [{
+    Attributes say what the runtime needs beside the graph: `family`, `vocab`, `hidden`,
+    `max_positions`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
+                   I64Attr:$max_positions);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Lm_WeightOp : Lm_Op<"weight", [Symbol, HasParent<"ModelOp">]> {
+  let summary = "a weight of the checkpoint, by reference: no data in the IR";
+  let description = [{
+    `source` is the tensor's name in the checkpoint, or the rows of tensors that the weight is made of (`#lm.rows`).
+    `type` is the numeric format it will have in the engine; `stored`, where it differs, the format it has in the file
+    (set by quantize). `values` holds the numbers of small derived vectors that are no tensor of the checkpoint (rope
+    frequencies).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Lm_WeightType>:$type, OptionalAttr<Lm_SourceAttr>:$source,
+                   OptionalAttr<Lm_FormatAttr>:$stored, OptionalAttr<DenseF32ArrayAttr>:$values);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def Lm_StateOp : Lm_Op<"state", [Symbol, HasParent<"ModelOp">]> {
+  let summary = "what a layer keeps of each sequence from step to step";
+  let description = [{
+    ```mlir
+    lm.state @kv.0 : #lm.paged<[k: 8x128, v: 8x128]>      // vectors of every position
+    lm.state @conv.1 : #lm.fixed<[x: 2x1024 x f32]>       // replaced by each token
+    ```
+    A state belongs to the layer that passes it to its kind (lm.layers).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Lm_StateLayout:$layout);
+  let assemblyFormat = "$sym_name `:` $layout attr-dict";
+}
+
+class Lm_FunctionLike<string mnemonic> : Lm_Op<mnemonic,
+    [HasParent<"ModelOp">, IsolatedFromAbove, FunctionOpInterface]> {
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                   OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>];
+  code functionDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+  }];
+  let extraClassDeclaration = functionDeclaration;
+}
+
+def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
+  let summary = "one kind of layer: structure, tuple of weight formats, window";
+  let description = [{
+    Arguments: the hidden state `tensor<?xHxf32>`, the layer's states (none, one or several), `!lm.batch`, then the
+    weights. Each weight argument carries its role as the argument attribute `lm.role` ("attn_q"). Returns the hidden
+    state and the states as they are behind this step.
+  }];
+  let extraClassDeclaration = functionDeclaration # [{
+    /// How many states it takes; they begin at argument 1, and the batch comes behind them.
+    unsigned stateCount();
+    /// The number of its first weight argument.
+    unsigned firstWeight() { return stateCount() + 2; }
+    ::llvm::ArrayRef<::mlir::Type> stateTypes() { return getArgumentTypes().slice(1, stateCount()); }
+    ::llvm::ArrayRef<::mlir::Type> weightTypes() { return getArgumentTypes().drop_front(firstWeight()); }
+  }];
+}
+
+def Lm_EntryOp : Lm_FunctionLike<"entry"> {
+  let summary = "a step: token ids in, logits of the asked rows out";
+  let description = [{
+    Arguments: `tensor<?xi32>`, `!lm.states`, `!lm.batch`. Returns logits `tensor<?xVxf32>` and `!lm.states`.
+  }];
+}
+
+def Lm_ReturnOp : Lm_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["LayerKindOp", "EntryOp"]>]> {
+  let summary = "ends a layer kind or the entry";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+  let hasVerifier = 1;
+}
+
+def Lm_LayersOp : Lm_Op<"layers", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs layers in order: kind, states and weights of each";
+  let description = [{
+    `states[i]` and `weights[i]` list the symbols that layer i passes to the state and weight arguments of `kinds[i]`.
+    ```mlir
+    %y, %s1 = lm.layers %x, %s, %b {kinds = [@attention, @conv], states = [[@kv.0], [@conv.1]],
+                weights = [[@blk.0.attn_norm, …], […]]} : tensor<?x576xf32>
+    ```
+  }];
+  let arguments = (ins Lm_Activations:$x, Lm_StatesType:$before, Lm_BatchType:$batch,
+                   FlatSymbolRefArrayAttr:$kinds, ArrayAttr:$states, ArrayAttr:$weights);
+  let results = (outs Lm_Activations:$y, Lm_StatesType:$after);
+  let assemblyFormat = "$x `,` $before `,` $batch attr-dict `:` type($x) `->` type($y)";
+  let hasVerifier = 1;
+}
+
+def Lm_GetWeightOp : Lm_Op<"get_weight", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the weight of that symbol";
+  let arguments = (ins FlatSymbolRefAttr:$weight);
+  let results = (outs Lm_WeightType:$result);
+  let assemblyFormat = "$weight attr-dict `:` type($result)";
+}
+
+#endif

@@ -1,0 +1,80 @@
+//===- ChooseLayouts.cpp - How matrices lie, as part of their types --------===//
+//
+// A weight is read by whoever the plan passes it to: by name, or as the n-th weight of a step's layer. All of them are
+// found first, since a layout has to suit each: a tied embedding is gathered and multiplied. Kernels are shared by
+// layers; should two of those want different layouts, the plan's verifier says so (step_c6, launch_c5).
+//===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Structure.h"
+#include "dialects/plan/ops/Entry.h"
+#include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
+#include "passes/Target.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_CHOOSELAYOUTSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+
+namespace {
+
+struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
+  using ChooseLayoutsPassBase::ChooseLayoutsPassBase;
+
+  void runOnOperation() override {
+    const Target *target = targetNamed(device);
+    if (!target) {
+      getOperation().emitError("expects as device the name of a target, got ") << device;
+      return signalPassFailure();
+    }
+    for (auto program : getOperation().getOps<plan::ProgramOp>()) {
+      findReaders(program);
+      for (auto weight : program.getBody().getOps<plan::WeightOp>())
+        if (!weight.getType().isVector())
+          choose(weight, *target);
+    }
+  }
+
+private:
+  /// Arguments of kernels that get a weight.
+  llvm::DenseMap<Attribute, llvm::SmallSetVector<BlockArgument, 4>> readers;
+
+  void findReaders(plan::ProgramOp program) {
+    llvm::DenseMap<Attribute, SmallVector<std::pair<int64_t, BlockArgument>>>
+        ofLayers; // by section
+    program.walk([&](plan::LaunchOp launch) {
+      auto fn = getOperation().lookupSymbol<kernel::FuncOp>(launch.getKernel());
+      for (auto [argument, operand] : llvm::zip(fn.getArguments(), launch.getArgs())) {
+        if (auto named = dyn_cast<plan::WeightRefAttr>(operand))
+          readers[named.getSymbol().getAttr()].insert(argument);
+        if (auto layer = dyn_cast<plan::LayerWeightRefAttr>(operand))
+          ofLayers[launch->getParentOfType<plan::SectionOp>().getSymNameAttr()].emplace_back(
+              layer.getIndex(), argument);
+      }
+    });
+    program.walk([&](plan::StepOp step) {
+      for (auto [index, argument] : ofLayers.lookup(step.getSectionAttr().getAttr()))
+        readers[cast<FlatSymbolRefAttr>((*step.getWeights())[index]).getAttr()].insert(argument);
+    });
+  }
+
+  void choose(plan::WeightOp weight, const Target &target) {
+    ArrayRef<BlockArgument> arguments = readers[weight.getSymNameAttr()].getArrayRef();
+    SmallVector<Operation *> ops;
+    for (BlockArgument argument : arguments)
+      llvm::append_range(ops, argument.getUsers());
+    lm::WeightType type = weight.getType().in(target.weightLayout(weight.getType(), ops));
+    weight.setType(type);
+    for (BlockArgument argument : arguments) {
+      auto fn = cast<kernel::FuncOp>(argument.getOwner()->getParentOp());
+      argument.setType(type);
+      fn.setType(FunctionType::get(&getContext(), fn.getBody().getArgumentTypes(), {}));
+    }
+  }
+};
+} // namespace
