@@ -36,7 +36,7 @@
 // REDEFINE: %{model} = gemma3
 // REDEFINE: %{options} = --disable lm-group-elementwise
 // RUN: %{plan} | FileCheck %s --check-prefix=GEMMA
-// GEMMA: bytes_per_step = array<i64: 225920, 40900, 1424>, {{.*}} launches = 75 :
+// GEMMA: bytes_per_step = array<i64: 225920, 40900, 1408>, {{.*}} launches = 75 :
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-norms
 // RUN: %{plan} | FileCheck %s --check-prefix=GEMMA-NORMS
-// GEMMA-NORMS: bytes_per_step = array<i64: 225920, 53444, 1936>, {{.*}} launches = 104 :
+// GEMMA-NORMS: bytes_per_step = array<i64: 225920, 53444, 1920>, {{.*}} launches = 104 :
