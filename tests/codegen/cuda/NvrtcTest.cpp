@@ -28,7 +28,7 @@ std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t
                     logits = plainMatmul("head", head, vocabulary, hidden, "f32", 1);
   return gatherKernel("embed", head, vocabulary, hidden) + ropeTable("rope_table", headDim / 2) +
          norm("norm_0", hidden, "bf16") + norm("select_0", hidden, "bf16", true) + qkv +
-         counted(withAppend(qkv, rope), "projections_append", few + 1, 8) +
+         (few < 8 ? counted(withAppend(qkv, rope), "projections_append", few + 1, 8) : "") +
          counted(withAppend(withNorm(qkv, hidden), rope), "projections_few", 1, few) +
          ropeAppend("rope_append", rope) +
          attention("attention", {heads, kvHeads, headDim, 0, 0, "bf16"}) +
