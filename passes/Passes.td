@@ -115,12 +115,11 @@ def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "the projection that makes the logits finds the largest of each row";
   let description = [{
     The one launch that writes the logits, a projection of logits rows, gets a buffer of keys, one a row, which its blocks raise to
-    the largest value and its index: an output of the entry, whose steps may be greedy. On GPUs that is a case of few rows. With
-    `maxima` (CPUs) it is the case of greedy steps, where it writes no logits; in others it leaves the largest of each 32
-    values beside them, which tell a sampler where to look.
+    the largest value and its index: an output of the entry, whose steps may be greedy. Where the target has code for keys without
+    logits (CPUs), that is the case of greedy steps, and in others it leaves the largest of each 32 values beside the logits, which
+    tell a sampler where to look. Else (GPUs) it is a case of few rows, which has both.
   }];
-  let options = [Option<"rows", "rows", "int64_t", /*default=*/"32", "most rows of such a step; decode variants of every projection on a GPU go so far">,
-                 Option<"maxima", "maxima", "bool", /*default=*/"false", "for CPUs: keys alone, or logits with the largest of each 32">];
+  let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 def Fp8CasesPass : Pass<"kernel-fp8-cases", "::mlir::ModuleOp"> {
   let summary = "GPUs: fp8 rows, and projections of them, in steps of many tokens alone";
@@ -129,19 +128,20 @@ def Fp8CasesPass : Pass<"kernel-fp8-cases", "::mlir::ModuleOp"> {
 def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens the projection of q, k and v rotates and appends";
   let description = [{
-    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection is left out of steps of at most 8
-    tokens: there a copy of the projection gets the pool and the table as operands, writes q rotated, and puts k and v into the
-    pool. Rows of k and v that somebody else reads rule it out, and rotations whose pairs lie in two blocks.
+    A `kernel.rope_append` without norms whose q, k and v are the outputs of one projection is left out of steps of few (8)
+    tokens: there it stands behind a copy of the projection, in one kernel. Rows of k and v that somebody else reads rule it out,
+    and what the target has no code for.
   }];
+  let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens projections compute the norm before them themselves";
   let description = [{
     A `kernel.rowwise` whose only output is bf16 rows that projections of the same extent read, and nobody else, is left out of
-    steps of few tokens: there copies of those projections get its inputs as operands and its region as their prologue, instead of
-    x. `few` is 1, 2, 4 or 8: where reading the inputs stays under half of what a block reads of its weight, and the rows fit
-    16 KB of shared memory. It runs last: whatever other cases a projection has are within.
+    steps of few tokens: there it stands before copies of those projections, in their kernels. How many are few is what the target
+    says of such kernels (on GPUs 1, 2, 4 or 8). It runs last: whatever other cases a projection has are within.
   }];
+  let options = [Option<"device", "device", "std::string", "\"cuda\"", "whose code it is (passes/Target.h)">];
 }
 
 //===----------------------------------------------------------------------===//

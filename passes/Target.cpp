@@ -21,3 +21,14 @@ const Target *ingot::targetNamed(llvm::StringRef name) {
       return target;
   return nullptr;
 }
+
+const Target *ingot::expectTarget(mlir::Operation *op, llvm::StringRef device) {
+  const Target *target = targetNamed(device);
+  if (!target) {
+    mlir::InFlightDiagnostic error = op->emitError("expects as device a target of");
+    for (const Target *one : known())
+      error << " " << one->name();
+    error << ", got " << device;
+  }
+  return target;
+}

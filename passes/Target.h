@@ -27,7 +27,7 @@ public:
   /// Projections read rows of bf16, whatever their weights' format; else q8 where codes are integers.
   virtual bool readsBf16Rows() const = 0;
 
-  /// How a matrix lies that these ops read, structured ops of kernels: a projection, the gather of a tied embedding.
+  /// How a matrix lies that these ops of kernels read: a projection, the gather of a tied embedding.
   virtual lm::WeightLayout weightLayout(lm::WeightType weight,
                                         llvm::ArrayRef<mlir::Operation *> readers) const = 0;
 
@@ -36,9 +36,8 @@ public:
   virtual void addLoweringPasses(AddPass add) const = 0;
   virtual void addPlanningPasses(AddPass add) const = 0;
 
-  /// Gives a kernel that wants memory beside its operands, and has none yet, that memory as its last
-  /// operand. The bytes; 0: nothing was added.
-  virtual int64_t addWorkspace(kernel::FuncOp) const { return 0; }
+  /// How it would run the kernel, or why not. Passes that fuse launches build the kernel first, and ask.
+  virtual kernel::KernelShape shapeOf(kernel::FuncOp kernel) const = 0;
   /// Bytes of a row of sums between kernel.draw_weigh and kernel.draw_ids; 0: it does not draw.
   virtual int64_t drawSumsBytes(int64_t /*vocabulary*/) const { return 0; }
 };
@@ -49,5 +48,7 @@ void registerTarget(const Target &target);
 llvm::ArrayRef<const Target *> knownTargets();
 /// Null: there is none of that name.
 const Target *targetNamed(llvm::StringRef name);
+/// The same for a pass over `op`, whose option `device` it is: null after an error there.
+const Target *expectTarget(mlir::Operation *op, llvm::StringRef device);
 
 } // namespace ingot

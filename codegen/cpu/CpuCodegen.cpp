@@ -24,8 +24,18 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
+kernel::KernelShape ingot::cpu::kernelShape(kernel::FuncOp kernel) {
+  if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel.anchor()))
+    return matmulShape(matmul);
+  if (!llvm::hasSingleElement(kernel.ops()))
+    return {"is fused with other ops, which has no code on CPUs"};
+  return {};
+}
+
 static LogicalResult emitBody(KernelBuilder &k, kernel::FuncOp kernel) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
+  if (std::string why = kernelShape(kernel).refused; !why.empty())
+    return kernel.anchor()->emitOpError(why);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.anchor())
       .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op); })
       .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
       .Case([&](kernel::GatherOp op) { return emitGather(k, op); })
@@ -165,7 +175,7 @@ FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa 
 }
 
 int64_t ingot::cpu::scratchBytes(kernel::FuncOp kernel) {
-  return llvm::TypeSwitch<Operation *, int64_t>(kernel.structuredOp())
+  return llvm::TypeSwitch<Operation *, int64_t>(kernel.anchor())
       .Case([](kernel::MatmulOp op) { return matmulScratchBytes(op); })
       .Case([](kernel::RowwiseOp op) { return rowwiseScratchBytes(op); })
       .Case([](kernel::RopeAppendOp op) { return ropeAppendScratchBytes(op); })

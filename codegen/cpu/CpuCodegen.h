@@ -26,6 +26,9 @@ struct CodegenOptions {
   unsigned threads = 1; ///< that compile kernels
 };
 
+/// How a CPU runs the kernel, or why not.
+kernel::KernelShape kernelShape(kernel::FuncOp kernel);
+
 /// One ELF shared object that exports every kernel under its name. Errors are reported at
 /// the kernels.
 mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp> kernels,

@@ -1,4 +1,4 @@
-//===- Emitters.h - One generator per structured op -----------------------===//
+//===- Emitters.h - One generator per op that anchors a kernel -------------===//
 //
 // Each emits the body of one kernel at the builder's insertion point: a loop over
 // the work items begin, begin+step, … < end. Emitters report what they cannot do as
@@ -27,6 +27,9 @@ mlir::LogicalResult emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelBuilder &k, kernel::AttentionOp op);
 mlir::LogicalResult emitCausalConv(KernelBuilder &k, kernel::CausalConvOp op);
+
+/// What a projection may be fused with: its one segment may be stored, have maxima of panels, raise keys.
+kernel::KernelShape matmulShape(kernel::MatmulOp op);
 
 /// Bytes of the thread's scratch memory that the emitted code uses, at either level.
 int64_t matmulScratchBytes(kernel::MatmulOp op);

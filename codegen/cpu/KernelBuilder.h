@@ -54,7 +54,7 @@ public:
   Value begin, end, step; ///< of the work items
   Value scratch, batch;   ///< pointers
 
-  /// Base address of the memory behind an operand of the structured op.
+  /// Base address of the memory behind an operand of an op of the kernel.
   Value operand(Value memory) const;
   /// A field of the BatchView: batchWord(offsetof(BatchView, tokens)).
   Value batchWord(int64_t offset);

@@ -18,6 +18,8 @@
 #include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
+#include "dialects/kernel/ops/Flow.h"
+#include "dialects/kernel/ops/Ids.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -32,7 +34,7 @@ using kernel::RowKind;
 using kernel::RowsType;
 
 static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
-  return op.getFastFloat() && isa.bf16Dot && op.getX().getType().getKind() == RowKind::F32 &&
+  return op.getFastFloat() && isa.bf16Dot && op.xType().getKind() == RowKind::F32 &&
          llvm::any_of(op.getWeights().getTypes(), [](Type type) {
            return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16;
          });
@@ -41,7 +43,7 @@ static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
 /// Scratch of a thread: rounded activations, then staged output rows of a panel.
 static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
   int64_t block = matmulSchedule(op, isa).getTokenBlock();
-  return roundsRows(op, isa) ? block * bf16RowBytes(op.getX().getType().getN()) : 0;
+  return roundsRows(op, isa) ? block * bf16RowBytes(op.xType().getN()) : 0;
 }
 
 /// Does a tile hold all 32 rows of a panel?
@@ -84,7 +86,7 @@ struct Segment {
   PanelLayout layout;
   SmallVector<Value, 2> weights;           ///< base addresses
   SmallVector<std::pair<Value, bool>> aux; ///< base addresses; is it rows?
-  Value y;                                 ///< null: keys alone
+  Value y;                                 ///< null: they are not stored
   RowsType type;                           ///< of y, or as if there were one
   Region *epilogue;
   Value firstItem, endItem; ///< this call's items of the segment
@@ -94,20 +96,21 @@ struct Segment {
 class MatmulEmitter {
 public:
   MatmulEmitter(KernelBuilder &k, kernel::MatmulOp op)
-      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), pair(op.getPair()),
-        xType(op.getX().getType()) {}
+      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), pair(op.getPair()), xType(op.xType()) {}
 
   LogicalResult emit() {
-    if (op.getKv() || !op.getX() || (op.getKeys() && !op.getOutputs().empty()))
-      return op.emitOpError("expects x, and rows or keys, on CPUs");
+    for (Value flow : op.getFlows()) {
+      argmax = kernel::consumerOf<kernel::ArgmaxOp>(flow);
+      largest = kernel::consumerOf<kernel::PanelMaximaOp>(flow);
+    }
     if (failed(collectSegments()))
       return failure();
     Value total = k.extent(op.getExtent()), x = k.operand(op.getX());
     Value rounded = roundsRows(op, k.isa) ? k.scratch : Value();
     staged = k.at(k.scratch, roundedBytes(op, k.isa));
     gateSums = k.at(staged, stagedBytes(op, k.isa));
-    if (op.getKeys())
-      keys.emplace(k, k.operand(op.getKeys()), k.at(gateSums, gateBytes(op, k.isa)),
+    if (argmax)
+      keys.emplace(k, k.operand(argmax.getKeys()), k.at(gateSums, gateBytes(op, k.isa)),
                    segments.front().type.getN());
     if (keys)
       keys->start(total);
@@ -116,8 +119,8 @@ public:
       screen.emplace(k, segments.front().layout, behind);
       screen->start(x, total);
     }
-    if (op.getMaxima())
-      maxima.emplace(k, k.operand(op.getMaxima()), segments.front().type.getN());
+    if (largest)
+      maxima.emplace(k, k.operand(largest.getOutput()), segments.front().type.getN());
     LogicalResult result = success();
     k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
       Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
@@ -154,11 +157,12 @@ private:
         segment.weights.push_back(k.operand(w));
       for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux)
         segment.aux.emplace_back(k.operand(*aux), isa<RowsType>((*aux).getType()));
-      segment.type = RowsType::get(op.getContext(), op.segmentRows(s), RowKind::F32);
-      if (!op.getOutputs().empty()) {
+      const bool flows = !op.getFlows().empty();
+      segment.type = kernel::rowsTypeOf(flows ? op.getFlows()[s] : op.getOutputs()[s]);
+      if (!flows)
         segment.y = k.operand(op.getOutputs()[s]);
-        segment.type = cast<RowsType>(op.getOutputs()[s].getType());
-      }
+      else if (auto store = kernel::consumerOf<kernel::StoreOp>(op.getFlows()[s]))
+        segment.y = k.operand(store.getOutput());
       segment.epilogue = &op.getEpilogues()[s];
       segment.firstPanel = panels;
       panels += segment.layout.panels;
@@ -279,12 +283,12 @@ private:
       if (quantise)
         continue;
       if (keys) {
-        Value row = k.add(first, t), largest = keys->fold(values[t], tile.vectors, panel, row);
+        Value row = k.add(first, t), most = keys->fold(values[t], tile.vectors, panel, row);
         if (screen)
-          screen->raise(largest, row);
-        continue;
+          screen->raise(most, row);
       }
-      storeValues(segment, values[t], tile.vectors, panel, first, t);
+      if (segment.y)
+        storeValues(segment, values[t], tile.vectors, panel, first, t);
       if (maxima)
         maxima->store(values[t], tile.vectors, panel, k.add(first, t));
     }
@@ -382,6 +386,8 @@ private:
   const bool pair;
   const RowsType xType;
   SmallVector<Segment> segments;
+  kernel::ArgmaxOp argmax;
+  kernel::PanelMaximaOp largest;
   std::optional<MatmulKeys> keys;
   std::optional<PlaneScreen> screen;
   std::optional<PanelMaxima> maxima;
@@ -391,6 +397,23 @@ private:
 };
 
 } // namespace
+
+kernel::KernelShape ingot::cpu::matmulShape(kernel::MatmulOp op) {
+  if (isa<kernel::FlowType>(op.getX().getType()))
+    return {"expects its rows to be in memory on CPUs"};
+  if (op.getFlows().size() > 1)
+    return {"expects one segment on CPUs, where its results are not written"};
+  kernel::KernelShape shape;
+  for (Value flow : op.getFlows())
+    for (Operation *user : flow.getUsers()) {
+      if (!isa<kernel::StoreOp, kernel::PanelMaximaOp, kernel::ArgmaxOp>(user))
+        return {"has a consumer that CPUs have no code for: " +
+                user->getName().getStringRef().str()};
+      if (isa<kernel::ArgmaxOp>(user))
+        shape.mostUnits = kGreedyRows; // so many rows has the scratch
+    }
+  return shape;
+}
 
 LogicalResult ingot::cpu::emitMatmul(KernelBuilder &k, kernel::MatmulOp op) {
   return MatmulEmitter(k, op).emit();

@@ -1,5 +1,6 @@
 //===- MatmulKeys.cpp - See MatmulKeys.h ----------------------------------===//
 #include "codegen/cpu/MatmulKeys.h"
+#include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,7 +33,9 @@ static Value exists(KernelBuilder &k, int64_t n, const TileRows &place, Value pa
 }
 
 int64_t MatmulKeys::scratchBytes(kernel::MatmulOp op) {
-  return op.getKeys() ? kGreedyRows * kBytesOfRow : 0;
+  const bool raises = llvm::any_of(
+      op.getFlows(), [](Value flow) { return bool(kernel::consumerOf<kernel::ArgmaxOp>(flow)); });
+  return raises ? kGreedyRows * kBytesOfRow : 0;
 }
 
 Value MatmulKeys::bestAt(Value row) { return k.at(scratch, k.mul(row, kBytesOfRow)); }

@@ -1,6 +1,6 @@
 //===- MatmulKeys.h - The head finds the largest logits -------------------===//
 //
-// In a greedy step nobody wants the logits: a projection with keys (and no output) keeps, of
+// In a greedy step nobody wants the logits: a projection whose results kernel.argmax alone takes keeps, of
 // each row, the largest value it has seen in each of the 32 rows of a panel, and the panel,
 //
 //   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers
@@ -13,8 +13,7 @@
 // NaN and the rows that pad the last panel never win; of nothing but NaN the id is 0, as for
 // `argmax` of runtime/sample/Sampler.h.
 //
-// In other steps the logits are written, and beside them the largest of each panel (`maxima` of
-// kernel.matmul): a sampler that wants the few largest of 262,144 logits reads 8,192 maxima and the
+// In other steps the logits are stored, and beside them the largest of each panel (kernel.panel_maxima): a sampler that wants the few largest of 262,144 logits reads 8,192 maxima and the
 // panels that may hold one.
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,5 +1,6 @@
 //===- MatmulScreen.cpp - See MatmulScreen.h ------------------------------===//
 #include "codegen/cpu/MatmulScreen.h"
+#include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,10 @@ static double largestCode(const NumericFormat &format) {
 }
 
 bool PlaneScreen::applies(kernel::MatmulOp op) {
-  if (!op.getKeys() || op.getX().getType().getKind() != kernel::RowKind::Q8x2)
+  // Who skips values has nobody that stores them.
+  if (op.getFlows().size() != 1 || !op.getFlows()[0].hasOneUse() ||
+      !kernel::consumerOf<kernel::ArgmaxOp>(op.getFlows()[0]) ||
+      op.xType().getKind() != kernel::RowKind::Q8x2)
     return false;
   auto weight = cast<lm::WeightType>(op.getWeights().front().getType());
   Block &epilogue = op.getEpilogues().front().front();
@@ -35,7 +39,7 @@ bool PlaneScreen::applies(kernel::MatmulOp op) {
 }
 
 int64_t PlaneScreen::scratchBytes(kernel::MatmulOp op) {
-  return applies(op) ? kSlacks + kGreedyRows * slackBytes(q8Row(op.getX().getType().getN())) : 0;
+  return applies(op) ? kSlacks + kGreedyRows * slackBytes(q8Row(op.xType().getN())) : 0;
 }
 
 PlaneScreen::PlaneScreen(KernelBuilder &k, const PanelLayout &layout, Value scratch)

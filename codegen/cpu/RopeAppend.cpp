@@ -59,8 +59,9 @@ public:
       if (op.getTable())
         table = k.at(k.operand(op.getTable()), k.mul(token, op.getTable().getType().rowBytes()));
 
-      Value q = rowOf(op.getQ(), token), keys = rowOf(op.getK(), token),
-            values = rowOf(op.getV(), token);
+      using Rows = TypedValue<kernel::RowsType>;
+      Value q = rowOf(cast<Rows>(op.getQ()), token), keys = rowOf(cast<Rows>(op.getK()), token),
+            values = rowOf(cast<Rows>(op.getV()), token);
       int64_t headBytes = headDim * 4;
       const int64_t lineBytes = kv.info().valueBytes(headDim); // of a vector in the pool
       const bool plain = kv.info().isPlain();

@@ -168,6 +168,8 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitRowwise(KernelBuilder &k, kernel::RowwiseOp op) {
+  if (op.getFlow())
+    return op.emitOpError("expects rows to write where it anchors a kernel");
   RowwiseEmitter(k, op).emit();
   return success();
 }

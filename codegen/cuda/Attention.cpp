@@ -61,27 +61,14 @@ static AttentionSizes sizesOf(kernel::AttentionOp op) {
           int64_t(op.getWindow()), kv.getFormat() == KvFormat::FP8};
 }
 
-int64_t ingot::cuda::workspaceBytes(kernel::FuncOp kernel) {
-  auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp());
-  return op && sizesOf(op).splits() ? sizesOf(op).workspace() : 0;
-}
-
-int64_t ingot::cuda::addWorkspace(kernel::FuncOp kernel) {
-  const int64_t bytes = workspaceBytes(kernel);
-  if (!bytes || cast<kernel::AttentionOp>(kernel.structuredOp()).getWorkspace())
-    return 0;
-  auto type = kernel::WorkspaceType::get(kernel.getContext(), bytes);
-  Value operand = kernel.getBody().addArgument(type, kernel.getLoc());
-  kernel.setFunctionType(
-      FunctionType::get(kernel.getContext(), kernel.getBody().getArgumentTypes(), {}));
-  cast<kernel::AttentionOp>(kernel.structuredOp()).getWorkspaceMutable().assign(operand);
-  return bytes;
+int64_t ingot::cuda::workspaceBytes(kernel::AttentionOp op) {
+  return sizesOf(op).splits() ? sizesOf(op).workspace() : 0;
 }
 
 SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
   SharedAttention shared;
   for (kernel::FuncOp kernel : kernels) {
-    auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp());
+    auto op = dyn_cast<kernel::AttentionOp>(kernel.anchor());
     if (!op || !op.getWorkspace())
       continue;
     const int64_t own = sizesOf(op).shares(); // of the fewest, so that all have their counters

@@ -3,6 +3,7 @@
 #include "codegen/cuda/EmbeddedHeaders.h"
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/KernelText.h"
+#include "codegen/cuda/MatmulShape.h"
 #include "dialects/kernel/KernelOps.h"
 
 #include "runtime/abi/KernelAbi.h"
@@ -31,12 +32,28 @@ static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               offsetof(cpu::BatchView, stateWrites) == 152 && sizeof(StateSpan) == 24 &&
               offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
 
+kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
+  Operation *anchor = kernel.anchor();
+  if (auto matmul = dyn_cast<kernel::MatmulOp>(anchor)) {
+    const MatmulShape shape(matmul);
+    return {shape.refused, shape.mostUnits};
+  }
+  if (!llvm::hasSingleElement(kernel.ops()))
+    return {"is fused with other ops, which has no code on GPUs"};
+  kernel::KernelShape shape;
+  if (auto attention = dyn_cast<kernel::AttentionOp>(anchor))
+    shape.workspaceBytes = workspaceBytes(attention);
+  return shape;
+}
+
 FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
   if (failed(kernel::expectLayout(kernel, lm::WeightLayout::Fragment16)))
     return failure();
+  if (std::string why = kernelShape(kernel).refused; !why.empty())
+    return kernel.anchor()->emitOpError(why);
   KernelText k(kernel);
   LogicalResult done =
-      llvm::TypeSwitch<Operation *, LogicalResult>(kernel.structuredOp())
+      llvm::TypeSwitch<Operation *, LogicalResult>(kernel.anchor())
           .Case([&](kernel::MatmulOp op) { return emitMatmul(k, op, options); })
           .Case([&](kernel::RowwiseOp op) { return emitRowwise(k, op); })
           .Case([&](kernel::GatherOp op) { return emitGather(k, op); })

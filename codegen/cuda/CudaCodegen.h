@@ -82,11 +82,8 @@ struct EmitOptions {
   bool wgmma = false;
 };
 
-/// Bytes of the workspace that a kernel asks for, whether it has one yet or not; 0: none.
-int64_t workspaceBytes(kernel::FuncOp kernel);
-/// Gives a kernel that asks for a workspace and has none one of that size as its last operand, by
-/// which its code differs. The bytes; 0: nothing was added.
-int64_t addWorkspace(kernel::FuncOp kernel);
+/// How a GPU runs the kernel, or why not. Whoever has a workspace has other code.
+kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 
 /// What attention kernels that work in one program can share out among blocks: AttentionSharing of
 /// runtime/device/cuda/AttentionShares.h. Zeros if none of them can.

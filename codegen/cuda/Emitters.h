@@ -1,4 +1,4 @@
-//===- Emitters.h - One generator per structured op -----------------------===//
+//===- Emitters.h - One generator per op that anchors a kernel -------------===//
 //
 // Main loops are templates of the device library; a generator prints the constants, the epilogue
 // and a wrapper for each variant. Emitters report what they cannot do as an error of the op.
@@ -36,5 +36,8 @@ mlir::LogicalResult emitArgmax(KernelText &k, kernel::ArgmaxOp op);
 mlir::LogicalResult emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op);
 mlir::LogicalResult emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op);
 mlir::LogicalResult emitDrawIds(KernelText &k, kernel::DrawIdsOp op);
+
+/// Bytes of the workspace through which blocks share positions, whether the op has one yet or not; 0: they do not.
+int64_t workspaceBytes(kernel::AttentionOp op);
 
 } // namespace ingot::cuda

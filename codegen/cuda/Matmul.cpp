@@ -4,7 +4,7 @@
 // segment; segments of one format share one instance of the main loop (device/matmul_*.cuh) and
 // part again at the epilogue.
 //
-//   NAME_few                    x is computed in each block (the op's prologue), a variant alone
+//   NAME_few                    x is computed in each block (a kernel.rowwise makes it), a variant alone
 //   NAME_t8, _t16, _t32, _t64   up to so many tokens a block
 //   NAME_prefill                more; where there is wgmma, up to 64
 //   NAME_wgmma                  more yet (of float weights beyond 128, which _wgmma128 takes)
@@ -12,10 +12,9 @@
 //
 // Of these a kernel has those that its counts can choose.
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
-#include "dialects/kernel/ops/Rows.h"
+#include "dialects/kernel/ops/Structure.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -25,27 +24,6 @@ using namespace ingot;
 using namespace ingot::cuda;
 using kernel::RowKind;
 using kernel::RowsType;
-
-MatmulShape::MatmulShape(kernel::MatmulOp op) {
-  weights = op.getPair() ? 2 : 1;
-  k = op.xType().getN();
-  int64_t tiles = 0;
-  for (int64_t s = 0; s < op.segments(); ++s)
-    tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows);
-  // Warps hide the latency of memory: about 16 of them on each of 132 processors.
-  parts = tiles < 512 && k >= 2048 ? 8 : 4;
-  bool minimums = false;
-  int64_t group = 256; // the smallest
-  for (Type type : op.getWeights().getTypes()) {
-    const NumericFormat &format = cast<lm::WeightType>(type).numeric();
-    minimums |= format.hasMin;
-    group = format.isFloat() ? group : std::min<int64_t>(group, format.group);
-  }
-  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have
-  // many scales.
-  mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
-  prefillEights = minimums || group < 32 ? 4 : group < 64 ? 6 : 8;
-}
 
 namespace {
 
@@ -72,30 +50,27 @@ struct Segment {
 class MatmulEmitter {
 public:
   MatmulEmitter(KernelText &k, kernel::MatmulOp op, const EmitOptions &options)
-      : k(k), op(op), options(options), shape(op) {}
+      : k(k), op(op), options(options), shape(op), producer(shape.producer), argmax(shape.argmax),
+        append(shape.append) {}
 
   LogicalResult emit() {
-    if (op.xType().getKind() != RowKind::BF16)
-      return op.emitOpError("expects bf16 rows on GPUs, got ") << op.xType();
-    if (op.getKeys() && op.getOutputs().empty())
-      return op.emitOpError("expects logits beside their keys on GPUs");
     const int64_t mostCount = fn().mostCount();
-    if ((op.getKeys() || op.getKv()) && op.getX() && mostCount > shape.mostDecodeTokens)
+    if ((argmax || append) && !producer && mostCount > shape.mostDecodeTokens)
       return op.emitOpError("expects at most ")
              << shape.mostDecodeTokens << " rows to raise keys for or to append on GPUs";
     collectSegments();
     k.include("matmul_decode.cuh");
     k.include("region_math.cuh");
-    if (op.getKv())
+    if (append)
       emitHeads();
     for (auto [s, segment] : llvm::enumerate(segments))
       if (failed(emitEpilogue(s, segment)))
         return failure();
-    FailureOr<MatmulPrologue> made = emitPrologue(k, op, shape);
-    if (failed(made))
-      return failure();
-    prologue = *made;
-    if (prologue.tokens) {
+    if (producer) {
+      FailureOr<MatmulPrologue> made = emitPrologue(k, producer, shape);
+      if (failed(made))
+        return failure();
+      prologue = *made;
       emitVariant("_few", Loop::Few, prologue.tokens, kUnlimited);
       return success();
     }
@@ -128,16 +103,17 @@ private:
   void collectSegments() {
     auto aux = op.getAux().begin();
     int auxNumber = 0;
-    if (op.getX())
+    if (!producer)
       k.name(op.getX(), "x");
     if (op.getXFp8())
       k.name(op.getXFp8(), "xFp8");
     for (int64_t s = 0; s < op.segments(); ++s) {
       Segment segment;
-      if (s < int64_t(op.getOutputs().size()))
+      if (op.getFlows().empty())
         segment.y = op.getOutputs()[s];
-      segment.type = segment.y ? cast<RowsType>(segment.y.getType())
-                               : RowsType::get(op.getContext(), op.segmentRows(s), RowKind::F32);
+      else
+        segment.y = shape.storedAt(op, s);
+      segment.type = kernel::rowsTypeOf(segment.y ? segment.y : op.getFlows()[s]);
       segment.tiles = llvm::divideCeil(segment.type.getN(), kFragmentRows);
       for (int64_t i = 0; i < shape.weights; ++i) {
         Value weight = op.getWeights()[s * shape.weights + i];
@@ -155,14 +131,14 @@ private:
     for (auto [s, segment] : llvm::enumerate(segments))
       if (segment.y)
         k.name(segment.y, ("y" + Twine(s)).str(), /*written=*/true);
-    if (op.getKeys())
-      k.name(op.getKeys(), "keys", /*written=*/true);
-    if (op.getKv())
-      k.name(op.getKv(), "pool", /*written=*/true);
-    if (op.getTable()) {
-      k.name(op.getTable(), "table");
+    if (argmax)
+      k.name(argmax.getKeys(), "keys", /*written=*/true);
+    if (append)
+      k.name(append.getKv(), "pool", /*written=*/true);
+    if (append && append.getTable()) {
+      k.name(append.getTable(), "table");
       segments[0].pairs = segments[1].pairs =
-          *op.getStyle() == lm::RopeStyle::Half ? Pairs::Halves : Pairs::Neighbours;
+          append.getStyle() == lm::RopeStyle::Half ? Pairs::Halves : Pairs::Neighbours;
     }
   }
 
@@ -184,7 +160,7 @@ private:
 
   /// What device/append.cuh wants to know of q, k and v.
   void emitHeads() {
-    auto kv = cast<kernel::KvPoolType>(op.getKv().getType());
+    kernel::KvPoolType kv = append.getKv().getType();
     k.include("append.cuh");
     k.line("");
     k.line("struct Heads {{");
@@ -193,8 +169,8 @@ private:
     k.line("static constexpr i32 pageElements = kvHeads * kPageTokens * headDim;");
     k.write("};");
   }
-  int64_t rotary() { return op.getTable() ? cast<RowsType>(op.getTable().getType()).getN() : 0; }
-  int64_t headDim() { return cast<kernel::KvPoolType>(op.getKv().getType()).getHeadDim(); }
+  int64_t rotary() { return append.getTable() ? append.getTable().getType().getN() : 0; }
+  int64_t headDim() { return append.getKv().getType().getHeadDim(); }
 
   /// `store_0(y, token, row, sums, aux…)`: aux elements, the region, the store. It returns the
   /// value where keys are made of it.
@@ -208,7 +184,7 @@ private:
       parameters += ", float " + arguments.back();
     }
     k.line("");
-    if (op.getKv()) { // what is stored where differs: emitAppendGroup
+    if (append) { // what is stored where differs: emitAppendGroup
       k.line("DEVICE float value_{0}(i32 token, i32 row, const float (&sum)[1]{1}) {{", s,
              parameters);
       FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
@@ -219,15 +195,14 @@ private:
       return success();
     }
     k.line("DEVICE {0} store_{1}({2} *y, i32 token, i32 row, const float (&sum)[{3}]{4}) {{",
-           op.getKeys() ? "float" : "void", s, elementText(segment.type), shape.weights,
-           parameters);
+           argmax ? "float" : "void", s, elementText(segment.type), shape.weights, parameters);
     FailureOr<KernelText::Texts> yielded = k.region(op.getEpilogues()[s], arguments);
     if (failed(yielded))
       return failure();
     bool bf16 = segment.type.getKind() == RowKind::BF16;
     k.line("y[(i64)token * {0} + row] = {1};", rowStride(segment.type),
            bf16 ? "f32_to_bf16(" + yielded->front() + ")" : yielded->front());
-    if (op.getKeys())
+    if (argmax)
       k.line("return {0};", yielded->front());
     k.write("}");
     return success();
@@ -304,7 +279,7 @@ private:
   void emitVariant(StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount) {
     int64_t threads = threadsOf(loop);
     bool decode = loop == Loop::Few || loop == Loop::Decode;
-    const bool folds = bool(op.getKeys()), appends = bool(op.getKv());
+    const bool folds = bool(argmax), appends = bool(append);
     if (!decode)
       k.include(loop == Loop::Prefill    ? "matmul_prefill.cuh"
                 : loop == Loop::WgmmaFp8 ? "matmul_wgmma_fp8.cuh"
@@ -362,7 +337,7 @@ private:
     }
     // Vectors of the prologue are weights: they may be on their way before pdl_wait.
     if (loop == Loop::Few)
-      for (Value input : op.getPrologue())
+      for (Value input : producer.getInputs())
         if (isa<lm::WeightType>(input.getType()))
           k.line("prefetch_vector<{0}>({1});", shape.k, k.nameOf(input));
 
@@ -558,6 +533,9 @@ private:
   kernel::MatmulOp op;
   const EmitOptions &options;
   MatmulShape shape;
+  kernel::RowwiseOp producer;
+  kernel::ArgmaxOp argmax;
+  kernel::RopeAppendOp append;
   SmallVector<Segment> segments;
   MatmulPrologue prologue;
 };

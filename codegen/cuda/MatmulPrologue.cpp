@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulPrologue.h"
 #include "codegen/cuda/RowRegion.h"
-#include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Region.h"
+#include "dialects/kernel/ops/Rows.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,8 +22,8 @@ namespace {
 
 class PrologueEmitter {
 public:
-  PrologueEmitter(KernelText &k, kernel::MatmulOp op, const MatmulShape &shape)
-      : k(k), op(op), region(k, op.getPrologueBody(), op.getPrologue()), n(shape.k),
+  PrologueEmitter(KernelText &k, kernel::RowwiseOp op, const MatmulShape &shape)
+      : k(k), op(op), region(k, op.getBody(), op.getInputs()), n(shape.k),
         threads(32 * shape.parts), warps(rowWarps(n)),
         tokens(std::min(kMostTokens, op->getParentOfType<kernel::FuncOp>().mostCount())),
         stride(llvm::alignTo(n, 64) * 2 + 16 /* shared_row_bytes */) {}
@@ -32,7 +32,7 @@ public:
     int64_t statistics = region.stats().size();
     MatmulPrologue made{tokens, "", tokens * stride + statistics * tokens * warps * 4};
     std::string parameters;
-    for (auto [i, value] : llvm::enumerate(op.getPrologue())) {
+    for (auto [i, value] : llvm::enumerate(op.getInputs())) {
       std::string name = ("in" + Twine(i)).str();
       k.name(value, name);
       parameters += ", const float *" + name;
@@ -61,8 +61,8 @@ private:
   /// Opens the loop over rows, with what is known of a row before its statistic `end`.
   LogicalResult openRow(int64_t end) {
     k.line("for (i32 t = 0; t < rows; t++) {{");
-    k.line(op.getPrologueGather() ? "const i32 row = batch->rowTokens[first + t];"
-                                  : "const i32 row = first + t;");
+    k.line(op.getGather() ? "const i32 row = batch->rowTokens[first + t];"
+                          : "const i32 row = first + t;");
     region.restart();
     for (int64_t i = 0; i < end; ++i) {
       if (failed(region.emitUniform(region.stats()[i])))
@@ -117,16 +117,14 @@ private:
   }
 
   KernelText &k;
-  kernel::MatmulOp op;
+  kernel::RowwiseOp op;
   RowRegion region;
   int64_t n, threads, warps, tokens, stride;
 };
 
 } // namespace
 
-FailureOr<MatmulPrologue> ingot::cuda::emitPrologue(KernelText &k, kernel::MatmulOp op,
+FailureOr<MatmulPrologue> ingot::cuda::emitPrologue(KernelText &k, kernel::RowwiseOp rows,
                                                     const MatmulShape &shape) {
-  if (op.getPrologue().empty())
-    return MatmulPrologue();
-  return PrologueEmitter(k, op, shape).emit();
+  return PrologueEmitter(k, rows, shape).emit();
 }

@@ -1,7 +1,6 @@
 //===- RowRegion.h - What a region computes for a row, as text --------------===//
 //
-// The region of a kernel.rowwise, or of a projection that computes such rows itself (its
-// prologue). Both print it through this class, and cut the sums of a statistic alike, so that they
+// The region of a kernel.rowwise, whether it writes rows or blocks of a projection compute them. Both print it through this class, and cut the sums of a statistic alike, so that they
 // give the same bits:
 //
 //   warp w of `rowWarps(n)` adds the elements 32 w + lane, + 32 rowWarps(n), … of its lanes, the

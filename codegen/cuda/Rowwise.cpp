@@ -104,6 +104,8 @@ private:
 } // namespace
 
 LogicalResult ingot::cuda::emitRowwise(KernelText &k, kernel::RowwiseOp op) {
+  if (op.getFlow())
+    return op.emitOpError("expects rows to write where it anchors a kernel");
   return RowwiseEmitter(k, op).emit();
 }
 

@@ -17,7 +17,8 @@ LogicalResult ingot::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
   k.name(op.getKeys(), "keys", /*written=*/true);
   k.open("", threads).grid[0] = {LaunchExtent::Rows, 16, 1};
   k.line("SHARED(u64, best, [kArgmaxWarps]);");
-  k.line("argmax_piece<{0}>(logits, keys, batch, best);", op.getLogits().getType().getN());
+  k.line("argmax_piece<{0}>(logits, keys, batch, best);",
+         kernel::rowsTypeOf(op.getLogits()).getN());
   k.close();
   return success();
 }

@@ -34,8 +34,8 @@ llvm::raw_ostream &ingot::operator<<(llvm::raw_ostream &out, KvFormat format) {
 }
 
 namespace {
-/// Constants that a fold leaves stay in the region of the structured op: a kernel holds that op
-/// alone, and canonicalize would hoist them beside it.
+/// Constants that a fold leaves stay in the regions of ops: canonicalize would hoist them beside those, where a
+/// kernel has room for launches, producers and consumers alone.
 struct KernelFoldInterface : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
   bool shouldMaterializeInto(Region *region) const override {
@@ -66,6 +66,9 @@ void KernelDialect::initialize() {
       ,
 #define GET_OP_LIST
 #include "dialects/kernel/ops/Rows.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/kernel/ops/Flow.cpp.inc"
       ,
 #define GET_OP_LIST
 #include "dialects/kernel/ops/Rope.cpp.inc"
@@ -101,6 +104,11 @@ int64_t RowsType::rowBytes() const {
     return getN();
   }
   llvm_unreachable("all row kinds are covered");
+}
+RowsType kernel::rowsTypeOf(Value rowsOrFlow) {
+  if (auto flow = dyn_cast<FlowType>(rowsOrFlow.getType()))
+    return RowsType::get(flow.getContext(), flow.getN(), flow.getKind());
+  return cast<RowsType>(rowsOrFlow.getType());
 }
 int64_t KvPoolType::pageBytes() const {
   return 2 * getKvHeads() * cpu::kPageTokens * info().vectorBytes(getHeadDim());

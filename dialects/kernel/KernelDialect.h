@@ -27,6 +27,16 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &out, KvFormat format);
 
 namespace ingot::kernel {
 
+/// What an operand's rows are; of a flow, what they would be in memory.
+RowsType rowsTypeOf(mlir::Value rowsOrFlow);
+/// The op of that kind that takes a flow; null: none does.
+template <typename Op> Op consumerOf(mlir::Value flow) {
+  for (mlir::Operation *user : flow.getUsers())
+    if (auto op = llvm::dyn_cast<Op>(user))
+      return op;
+  return {};
+}
+
 /// A work item of each token, or of each logits row.
 WorkItems unitsOf(Extent extent);
 

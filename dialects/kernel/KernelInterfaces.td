@@ -9,11 +9,13 @@ include "mlir/IR/OpBase.td"
 def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
   let cppNamespace = "::ingot::kernel";
   let description = [{
-    What planning, cost models and the engine's table ask of the structured op of a kernel.func: they know no op by name. What
+    What planning, cost models and the engine's table ask of the op that anchors a kernel.func: they know no op by name. What
     it reads and writes stands at its operands (`MemRead`, `MemWrite`). An op that says nothing of itself walks tokens, one
     work item each, and moves bytes rather than compute.
   }];
   let methods = [
+    InterfaceMethod<"The operand that a producer of the same kernel may make; null: it has none.", "::mlir::Value", "rowOperand",
+                    (ins), "", [{ return {}; }]>,
     InterfaceMethod<"The kernel's family in the engine: \"matmul\", \"rowwise\", …", "::llvm::StringRef", "family", (ins), "",
                     [{ return $_op->getName().stripDialect(); }]>,
     InterfaceMethod<"How many work items a launch has.", "::ingot::kernel::WorkItems", "workItems", (ins), "",
@@ -28,6 +30,10 @@ def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
                     [{ return 0; }]>,
     InterfaceMethod<"Bytes of a paged state that are read of each position.", "int64_t", "bytesPerPosition", (ins), "",
                     [{ return 0; }]>,
+    InterfaceMethod<"The workspace among its operands; null: it has none.", "::mlir::Value", "workspace", (ins), "",
+                    [{ return {}; }]>,
+    InterfaceMethod<"Gives it the workspace that its target wants for it (KernelShape).", "void", "takeWorkspace",
+                    (ins "::mlir::Value":$operand), "", [{ ::llvm::llvm_unreachable_internal("no target wants one for it"); }]>,
   ];
 }
 

@@ -1,7 +1,7 @@
 //===- KernelOps.td - The kernel dialect: what one launch computes --------===//
 //
-// A kernel.func is one launch: it holds one structured op, whose family has a
-// generator per target. Operands are memory: rows of activations, packed weights,
+// A kernel.func is one launch: a tree around one op, whose family has a generator
+// per target. Operands are memory: rows of activations, packed weights,
 // states. Layouts are those of runtime/formats/PanelLayout.h, work items those of
 // runtime/abi/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
 // that a shared walker renders for each target.
@@ -15,6 +15,7 @@ include "dialects/kernel/ops/Structure.td"
 include "dialects/kernel/ops/Region.td"
 include "dialects/kernel/ops/Matmul.td"
 include "dialects/kernel/ops/Rows.td"
+include "dialects/kernel/ops/Flow.td"
 include "dialects/kernel/ops/Rope.td"
 include "dialects/kernel/ops/Attention.td"
 include "dialects/kernel/ops/CausalConv.td"

@@ -35,6 +35,13 @@ def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
   let assemblyFormat = "`<` $n `,` $kind `>`";
   let extraClassDeclaration = "int64_t rowBytes() const;";
 }
+def Kernel_FlowType : TypeDef<Kernel_Dialect, "Flow"> {
+  let mnemonic = "flow";
+  let summary = "rows that never reach memory: `!kernel.flow<576, bf16>` is what a producer hands the op that anchors the kernel";
+  let description = "Values are of what rows of that kind would hold, to the bit. How many are at hand at a time is a variant's matter.";
+  let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
+  let assemblyFormat = "`<` $n `,` $kind `>`";
+}
 def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let mnemonic = "kv_pool";
   let summary = "the paged KV pool of one layer slot: `!kernel.kv_pool<3, 64, bf16>`";
@@ -73,6 +80,8 @@ def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
   let assemblyFormat = "`<` $bytes `>`";
 }
 def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
+/// Rows in memory, or of another op of the kernel.
+def Kernel_RowsOrFlow : AnyTypeOf<[Kernel_RowsType, Kernel_FlowType]>;
 
 /// `extent = #kernel.extent<rows>`
 def Kernel_Extent : EnumAttr<Kernel_Dialect, Kernel_ExtentEnum, "extent"> {

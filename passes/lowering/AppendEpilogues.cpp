@@ -7,12 +7,13 @@
 //
 // The projection of q, k and v rotates what it stores and puts keys and values where they belong,
 // so that their rows are not written at all. That takes heads without norms of their own, whose sums
-// no block has together, and a rotation whose pairs a block can own (kernel::canRotate).
+// no block has together; the target says whether it can, and up to how many tokens.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Flow.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/plan/ops/Section.h"
-#include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
 #include "passes/planning/KernelEffects.h"
@@ -32,18 +33,22 @@ using kernel::RopeAppendOp;
 namespace {
 
 constexpr StringLiteral kPattern = "append_epilogue";
-constexpr int64_t kFew = 8; ///< the first decode variant of projections
 
 struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
+  using AppendEpiloguesPassBase::AppendEpiloguesPassBase;
+
   void runOnOperation() override {
+    target = expectTarget(getOperation(), device);
+    if (!target)
+      return signalPassFailure();
     KernelEdits edits(getOperation());
     SmallVector<plan::LaunchOp> ropes;
     getOperation().walk([&](plan::LaunchOp launch) {
-      if (isa<RopeAppendOp>(edits.kernelOf(launch).structuredOp()))
+      if (isa<RopeAppendOp>(edits.kernelOf(launch).anchor()))
         ropes.push_back(launch);
     });
     for (plan::LaunchOp rope : ropes)
-      fuse(edits, rope, cast<RopeAppendOp>(edits.kernelOf(rope).structuredOp()));
+      fuse(edits, rope, cast<RopeAppendOp>(edits.kernelOf(rope).anchor()));
     edits.finish();
   }
 
@@ -54,32 +59,44 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     SmallVector<LaunchOperand> added{
         {append.getKv().getType(), edits.passedFor(rope, append.getKv())},
         {append.getTable().getType(), edits.passedFor(rope, append.getTable())}};
+    auto appends = [&](Operation *op, ValueRange arguments) {
+      OpBuilder b(op->getNextNode());
+      auto matmul = cast<MatmulOp>(op);
+      Value q = matmul.getOutputs().front();
+      matmul = matmul.intoFlows(b);
+      auto flows = matmul.getFlows();
+      auto rope = RopeAppendOp::create(b, append.getLoc(), flows[0].getType(), flows[0], flows[1],
+                                       flows[2], arguments[1], Value(), Value(), arguments[0],
+                                       append.getHeadsAttr(), append.getStyleAttr(),
+                                       append.getEpsAttr(), append.getWeightOffsetAttr());
+      kernel::StoreOp::create(b, append.getLoc(), rope.getRotated(), q);
+    };
+    int64_t few = std::numeric_limits<int64_t>::max();
+    for (plan::LaunchOp projection : projections) {
+      kernel::KernelShape shape = edits.shapeWith(*target, projection, added, appends);
+      if (!shape.refused.empty())
+        return remarkMissed(rope, kPattern, "the projection " + shape.refused);
+      few = std::min(few, shape.mostUnits);
+    }
     IRMapping copies = edits.split(rope->getBlock()->findAncestorOpInBlock(*projections.front()),
-                                   rope, {plan::Quantity::Tokens, kFew});
+                                   rope, {plan::Quantity::Tokens, uint64_t(few)});
     for (plan::LaunchOp launch : projections)
       edits.edit(cast<plan::LaunchOp>(copies.lookup(launch.getOperation())), "append", added,
-                 [&](Operation *op, ValueRange arguments) {
-                   auto matmul = cast<MatmulOp>(op);
-                   matmul.getOutputsMutable().assign(matmul.getOutputs().front());
-                   matmul.getKvMutable().assign(arguments[0]);
-                   matmul.getTableMutable().assign(arguments[1]);
-                   matmul.setStyle(append.getStyle());
-                 });
+                 appends);
     copies.lookup(rope.getOperation())->erase();
     remark::passed(rope.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "done by the projections in steps of at most " + std::to_string(kFew);
+        << "done by the projections in steps of at most " + std::to_string(few);
   }
+
+  const Target *target = nullptr;
 
   /// The launches that make q, k and v, in one op of the list of `rope`; why they cannot do what `append` does, if so.
   static std::string findProjections(KernelEdits &edits, plan::LaunchOp rope, RopeAppendOp append,
                                      SmallVectorImpl<plan::LaunchOp> &projections) {
     if (append.getQNorm() || append.getKNorm())
       return "heads are normed, whose sums no block of the projection has";
-    if (append.getKv().getType().getFormat() != KvFormat::BF16)
-      return "the cache is not of bf16";
-    if (!append.getTable() || !kernel::canRotate(append.getKv().getType(),
-                                                 append.getTable().getType(), append.getStyle()))
-      return "no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows";
+    if (!append.getTable())
+      return "nothing is rotated, so that there is no table to pass";
     SmallVector<Attribute> made;
     for (Value operand : {append.getQ(), append.getK(), append.getV()})
       made.push_back(edits.passedFor(rope, operand));
@@ -97,7 +114,7 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
           makesTable |= effect.writes && passed == table;
         if (!touches(launch, made) && !touches(launch, pool))
           return;
-        auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launch).structuredOp());
+        auto matmul = dyn_cast<MatmulOp>(edits.kernelOf(launch).anchor());
         SmallVector<Attribute> outputs;
         if (matmul)
           for (Value output : matmul.getOutputs())

@@ -27,11 +27,9 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
   using ChooseLayoutsPassBase::ChooseLayoutsPassBase;
 
   void runOnOperation() override {
-    const Target *target = targetNamed(device);
-    if (!target) {
-      getOperation().emitError("expects as device the name of a target, got ") << device;
+    const Target *target = expectTarget(getOperation(), device);
+    if (!target)
       return signalPassFailure();
-    }
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       findReaders(program);
       for (auto weight : program.getBody().getOps<plan::WeightOp>())

@@ -9,11 +9,13 @@
 // samples wants the few largest: on a CPU the projection leaves the largest of each panel beside the
 // logits, and nobody reads panels that cannot hold one of them.
 //===----------------------------------------------------------------------===//
+#include "dialects/kernel/ops/Flow.h"
+#include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
-#include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
 #include "passes/planning/KernelEffects.h"
@@ -38,9 +40,25 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
   using FoldArgmaxPassBase::FoldArgmaxPassBase;
 
   void runOnOperation() override {
+    target = expectTarget(getOperation(), device);
+    if (!target)
+      return signalPassFailure();
     for (plan::ProgramOp program : getOperation().getOps<plan::ProgramOp>())
       fold(program);
   }
+
+  /// The results of a projection with one output as a flow, which is stored there if `stored`. `after`: behind it.
+  static Value intoFlow(Operation *projection, OpBuilder &after, bool stored) {
+    auto matmul = cast<kernel::MatmulOp>(projection);
+    Value output = matmul.getOutputs().front();
+    matmul = matmul.intoFlows(after);
+    Value logits = matmul.getFlows().front();
+    if (stored)
+      kernel::StoreOp::create(after, matmul.getLoc(), logits, output);
+    return logits;
+  }
+
+  const Target *target = nullptr;
 
   void fold(plan::ProgramOp program) {
     plan::EntryOp entry = program.generateEntry();
@@ -59,9 +77,32 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     if (writers.size() != 1)
       return remarkMissed(program, kPattern, Twine(writers.size()) + " launches write the logits");
     plan::LaunchOp head = writers.front();
-    auto matmul = dyn_cast<kernel::MatmulOp>(edits.kernelOf(head).structuredOp());
+    auto matmul = dyn_cast<kernel::MatmulOp>(edits.kernelOf(head).anchor());
     if (!matmul || matmul.getExtent() != kernel::Extent::Rows || matmul.getOutputs().size() != 1)
       return remarkMissed(head, kPattern, "the logits are not those of one projection");
+
+    const RowsType keyType = RowsType::get(&getContext(), 1, RowKind::Key),
+                   maximaType = RowsType::get(&getContext(),
+                                              (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows,
+                                              RowKind::F32);
+    bool stored = false; // beside the keys
+    auto raise = [&](Operation *op, ValueRange operands) {
+      OpBuilder after(op->getNextNode());
+      Value logits = intoFlow(op, after, stored);
+      kernel::ArgmaxOp::create(after, head.getLoc(), logits, operands.front());
+    };
+    auto findMaxima = [](Operation *op, ValueRange operands) {
+      OpBuilder after(op->getNextNode());
+      const Location loc = op->getLoc();
+      kernel::PanelMaximaOp::create(after, loc, intoFlow(op, after, true), operands.front());
+    };
+    // Best is a case of greedy steps without logits; else they are there, and whoever has them raises keys.
+    kernel::KernelShape shape = edits.shapeWith(*target, head, {{keyType, {}}}, raise);
+    stored = !shape.refused.empty();
+    if (stored)
+      shape = edits.shapeWith(*target, head, {{keyType, {}}}, raise);
+    if (!shape.refused.empty())
+      return remarkMissed(head, kPattern, "the projection " + shape.refused);
 
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
     // They outlive the step: whoever reads the keys sets them back for the next, and the host reads maxima.
@@ -74,32 +115,25 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       entry.addOutput(role, encoding, symbol);
       return {type, plan::BufferRefAttr::get(&getContext(), symbol)};
     };
-    const LaunchOperand keys = addOutput(plan::OutputRole::Keys, plan::Encoding::Key, kKeys,
-                                         RowsType::get(&getContext(), 1, RowKind::Key));
+    const LaunchOperand keys =
+        addOutput(plan::OutputRole::Keys, plan::Encoding::Key, kKeys, keyType);
     entry.addMode(plan::Mode::Greedy);
     const plan::Condition when =
-        maxima ? plan::Condition{plan::Quantity::Mode, uint64_t(plan::Mode::Greedy)}
-               : plan::Condition{plan::Quantity::Rows, uint64_t(rows)};
+        stored ? plan::Condition{plan::Quantity::Rows, uint64_t(shape.mostUnits)}
+               : plan::Condition{plan::Quantity::Mode, uint64_t(plan::Mode::Greedy)};
     IRMapping copies = edits.split(head, head, when);
-    if (maxima) { // first: it keeps the name
-      const int64_t panels = (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows;
-      const LaunchOperand most = addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima,
-                                           RowsType::get(&getContext(), panels, RowKind::F32));
-      edits.edit(head, "maxima", {most}, [&](Operation *op, ValueRange operands) {
-        cast<kernel::MatmulOp>(op).getMaximaMutable().assign(operands.front());
-      });
+    if (!stored && edits.shapeWith(*target, head, {{maximaType, {}}}, findMaxima).refused.empty()) {
+      // First: it keeps the name.
+      const LaunchOperand most =
+          addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima, maximaType);
+      edits.edit(head, "maxima", {most}, findMaxima);
     }
-    edits.edit(cast<plan::LaunchOp>(copies.lookup(head.getOperation())), "keys", {keys},
-               [&](Operation *op, ValueRange operands) {
-                 auto copy = cast<kernel::MatmulOp>(op);
-                 copy.getKeysMutable().assign(operands.front());
-                 if (maxima) // nobody wants the logits
-                   copy.getOutputsMutable().clear();
-               });
+    edits.edit(cast<plan::LaunchOp>(copies.lookup(head.getOperation())), "keys", {keys}, raise);
     edits.finish();
     remark::passed(head.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "found by the head in " +
-               (maxima ? "greedy steps" : "steps of at most " + std::to_string(rows) + " rows");
+               (stored ? "steps of at most " + std::to_string(shape.mostUnits) + " rows"
+                       : "greedy steps");
   }
 };
 } // namespace

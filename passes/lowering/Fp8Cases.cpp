@@ -29,11 +29,11 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
     KernelEdits edits(getOperation());
     SmallVector<plan::LaunchOp> roundings;
     getOperation().walk([&](plan::LaunchOp launch) {
-      if (isa<Fp8RowsOp>(edits.kernelOf(launch).structuredOp()))
+      if (isa<Fp8RowsOp>(edits.kernelOf(launch).anchor()))
         roundings.push_back(launch);
     });
     for (plan::LaunchOp rounding : roundings)
-      split(edits, rounding, cast<Fp8RowsOp>(edits.kernelOf(rounding).structuredOp()));
+      split(edits, rounding, cast<Fp8RowsOp>(edits.kernelOf(rounding).anchor()));
     edits.finish();
   }
 

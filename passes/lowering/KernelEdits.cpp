@@ -1,5 +1,6 @@
 //===- KernelEdits.cpp - See KernelEdits.h --------------------------------===//
 #include "passes/lowering/KernelEdits.h"
+#include "passes/Target.h"
 #include "passes/planning/KernelEffects.h"
 
 #include <functional>
@@ -59,27 +60,43 @@ IRMapping KernelEdits::split(Operation *first, Operation *last, plan::Condition 
   return mapping;
 }
 
-void KernelEdits::edit(plan::LaunchOp launch, StringRef suffix, ArrayRef<LaunchOperand> added,
-                       llvm::function_ref<void(Operation *, ValueRange)> edit) {
-  kernel::FuncOp original = kernelOf(launch);
-  OpBuilder b(original);
-  SmallVector<kernel::FuncOp> &siblings = copies[original];
-  b.setInsertionPointAfter(siblings.empty() ? original : siblings.back());
-  auto copy = cast<kernel::FuncOp>(b.clone(*original));
+kernel::FuncOp KernelEdits::editedCopy(plan::LaunchOp launch, OpBuilder &b,
+                                       ArrayRef<LaunchOperand> added, Edit edit,
+                                       SmallVectorImpl<Attribute> &passed) {
+  auto copy = cast<kernel::FuncOp>(b.clone(*kernelOf(launch)));
   copy.setSymName("k"); // names are no difference
   Block &body = copy.getBody().front();
-  SmallVector<Attribute> passed(launch.getArgs().begin(), launch.getArgs().end());
+  llvm::append_range(passed, launch.getArgs());
   for (const LaunchOperand &operand : added) {
     body.addArgument(operand.type, copy.getLoc());
     passed.push_back(operand.ref);
   }
-  edit(copy.structuredOp(), body.getArguments().take_back(added.size()));
+  edit(copy.anchor(), body.getArguments().take_back(added.size()));
   for (size_t i = passed.size(); i-- > 0;)
     if (body.getArgument(i).use_empty()) {
       body.eraseArgument(i);
       passed.erase(passed.begin() + i);
     }
   copy.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
+  return copy;
+}
+
+kernel::KernelShape KernelEdits::shapeWith(const Target &target, plan::LaunchOp launch,
+                                           ArrayRef<LaunchOperand> added, Edit edit) {
+  OpBuilder b(launch.getContext());
+  SmallVector<Attribute> passed;
+  OwningOpRef<kernel::FuncOp> copy(editedCopy(launch, b, added, edit, passed));
+  return target.shapeOf(*copy);
+}
+
+void KernelEdits::edit(plan::LaunchOp launch, StringRef suffix, ArrayRef<LaunchOperand> added,
+                       Edit edit) {
+  kernel::FuncOp original = kernelOf(launch);
+  OpBuilder b(original);
+  SmallVector<kernel::FuncOp> &siblings = copies[original];
+  b.setInsertionPointAfter(siblings.empty() ? original : siblings.back());
+  SmallVector<Attribute> passed;
+  kernel::FuncOp copy = editedCopy(launch, b, added, edit, passed);
 
   std::string text;
   llvm::raw_string_ostream(text) << original.getSymName() << copy;

@@ -13,14 +13,18 @@
 
 namespace ingot {
 
+class Target;
+
 class KernelEdits {
 public:
+  using Edit = llvm::function_ref<void(mlir::Operation *anchor, mlir::ValueRange added)>;
+
   explicit KernelEdits(mlir::ModuleOp module) : module(module) {}
 
   kernel::FuncOp kernelOf(plan::LaunchOp launch) {
     return module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
   }
-  /// What the launch passes for an operand of its kernel's structured op.
+  /// What the launch passes for an operand of an op of its kernel.
   mlir::Attribute passedFor(plan::LaunchOp launch, mlir::Value operand) const {
     return launch.getArgs()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()];
   }
@@ -33,14 +37,22 @@ public:
   mlir::IRMapping split(mlir::Operation *first, mlir::Operation *last, plan::Condition condition);
 
   /// The launch gets a copy of its kernel, NAME_suffix, that takes `added` behind the operands it has; `edit` changes the
-  /// structured op of the copy, whose arguments for them it is given. Operands that it then has no use for go.
+  /// copy around its anchor; it is given the arguments for them. Operands that nothing then has a use for go.
   void edit(plan::LaunchOp launch, llvm::StringRef suffix, llvm::ArrayRef<LaunchOperand> added,
-            llvm::function_ref<void(mlir::Operation *, mlir::ValueRange)> edit);
+            Edit edit);
+  /// What the target says of the kernel that the launch would get. Nothing changes.
+  kernel::KernelShape shapeWith(const Target &target, plan::LaunchOp launch,
+                                llvm::ArrayRef<LaunchOperand> added, Edit edit);
 
   /// Drops kernels that lost all of their launches; the first copy takes the name over.
   void finish();
 
 private:
+  /// A copy of the launch's kernel, edited; `passed` is what the launch then passes.
+  kernel::FuncOp editedCopy(plan::LaunchOp launch, mlir::OpBuilder &b,
+                            llvm::ArrayRef<LaunchOperand> added, Edit edit,
+                            llvm::SmallVectorImpl<mlir::Attribute> &passed);
+
   mlir::ModuleOp module;
   llvm::StringMap<kernel::FuncOp> copiesByText;
   llvm::MapVector<kernel::FuncOp, llvm::SmallVector<kernel::FuncOp>> copies; // by original

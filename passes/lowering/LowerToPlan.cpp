@@ -129,13 +129,13 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     Attribute rows = plan::BufferRefAttr::get(logits.getContext(), logits);
     program.walk([&](plan::LaunchOp launch) {
       auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-      auto head = dyn_cast<kernel::MatmulOp>(fn.structuredOp());
+      auto head = dyn_cast<kernel::MatmulOp>(fn.anchor());
       if (!head || head.getExtent() != kernel::Extent::Rows ||
           !llvm::is_contained(launch.getArgs(), rows))
         return;
       auto x = cast<BlockArgument>(head.getX());
       auto source = cast<plan::BufferRefAttr>(launch.getArgs()[x.getArgNumber()]);
-      kernel::RowKind kind = head.getX().getType().getKind();
+      kernel::RowKind kind = head.xType().getKind();
       if (kind == kernel::RowKind::F32 || kind == kernel::RowKind::Q8x2)
         entry.addOutput(plan::OutputRole::Hidden,
                         kind == kernel::RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,

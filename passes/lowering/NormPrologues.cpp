@@ -5,20 +5,18 @@
 //                                              projections n ─▶ q, k, v
 //   }                                        }
 //
-// A launch that writes bf16 rows for projections alone is left out of steps of few tokens: each block
-// of those projections computes the rows itself, from the same inputs by the same region. That
-// costs every block the reading of the inputs, from L2; so `few` is where this stays under half of
-// what the block reads of its weight, and where the rows take little of shared memory.
+// A launch that writes bf16 rows for projections alone is left out of steps of few tokens: those
+// projections compute the rows themselves, from the same inputs by the same region. How many tokens
+// are few is the target's to say, for each projection around which the norm would stand.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Section.h"
-#include "passes/Passes.h"
+#include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
 #include "passes/planning/KernelEffects.h"
-#include "runtime/formats/FragmentLayout.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -36,36 +34,22 @@ using kernel::RowsType;
 namespace {
 
 constexpr StringLiteral kPattern = "norm_prologue";
-constexpr int64_t kMostTokens = 8;         ///< columns of one mma
-constexpr int64_t kMostShared = 16 * 1024; ///< of the rows: blocks share a processor
-
-/// Tokens up to which the blocks of `matmul` compute x themselves: 1, 2, 4 or 8.
-int64_t fewFor(MatmulOp matmul) {
-  int64_t k = matmul.xType().getN(), perOutput = matmul.getPair() ? 2 : 1, weightBytes = INT64_MAX;
-  for (Type type : matmul.getWeights().getTypes()) {
-    auto weight = cast<lm::WeightType>(type);
-    WeightFormat format =
-        weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
-    weightBytes =
-        std::min(weightBytes,
-                 perOutput * fragmentLayout(format, weight.rows(), weight.columns()).tileBytes());
-  }
-  int64_t few = kMostTokens;
-  while (few > 1 && (2 * few * k * 4 > weightBytes || few * gpuRowBytes(k) > kMostShared))
-    few /= 2;
-  return few;
-}
 
 struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
+  using NormProloguesPassBase::NormProloguesPassBase;
+
   void runOnOperation() override {
+    target = expectTarget(getOperation(), device);
+    if (!target)
+      return signalPassFailure();
     KernelEdits edits(getOperation());
     SmallVector<plan::LaunchOp> norms;
     getOperation().walk([&](plan::LaunchOp launch) {
-      if (isa<kernel::RowwiseOp>(edits.kernelOf(launch).structuredOp()))
+      if (isa<kernel::RowwiseOp>(edits.kernelOf(launch).anchor()))
         norms.push_back(launch);
     });
     for (plan::LaunchOp norm : norms)
-      fuse(edits, norm, cast<kernel::RowwiseOp>(edits.kernelOf(norm).structuredOp()));
+      fuse(edits, norm, cast<kernel::RowwiseOp>(edits.kernelOf(norm).anchor()));
     edits.finish();
   }
 
@@ -83,25 +67,32 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     if (std::string why = findReaders(edits, norm, rowwise, readers, roundings); !why.empty())
       return remarkMissed(norm, kPattern, why);
 
-    int64_t few = kMostTokens;
-    for (plan::LaunchOp reader : readers)
-      few = std::min(few, fewFor(cast<MatmulOp>(edits.kernelOf(reader).structuredOp())));
     SmallVector<LaunchOperand> inputs;
     for (Value input : rowwise.getInputs())
       inputs.push_back({input.getType(), edits.passedFor(norm, input)});
+    auto compute = [&](Operation *op, ValueRange added) {
+      auto matmul = cast<MatmulOp>(op);
+      OpBuilder b(matmul);
+      auto flow = kernel::FlowType::get(b.getContext(), rowwise.width(), RowKind::BF16);
+      auto rows = kernel::RowwiseOp::create(b, rowwise.getLoc(), flow, added, ValueRange(),
+                                            rowwise.getExtent(), rowwise.getGather());
+      IRMapping mapping;
+      rowwise.getBody().cloneInto(&rows.getBody(), mapping);
+      matmul.getXMutable().assign(rows.getFlow());
+      matmul.getXFp8Mutable().clear();
+    };
+    int64_t few = std::numeric_limits<int64_t>::max();
+    for (plan::LaunchOp reader : readers) {
+      kernel::KernelShape shape = edits.shapeWith(*target, reader, inputs, compute);
+      if (!shape.refused.empty())
+        return remarkMissed(norm, kPattern, "a reader of its rows " + shape.refused);
+      few = std::min(few, shape.mostUnits);
+    }
     IRMapping copies = edits.split(norm, norm->getBlock()->findAncestorOpInBlock(*readers.back()),
                                    {quantityOf(rowwise.getExtent()), uint64_t(few)});
     for (plan::LaunchOp reader : readers)
       edits.edit(cast<plan::LaunchOp>(copies.lookup(reader.getOperation())), "norm", inputs,
-                 [&](Operation *op, ValueRange added) {
-                   auto matmul = cast<MatmulOp>(op);
-                   matmul.getXMutable().clear();
-                   matmul.getXFp8Mutable().clear();
-                   matmul.getPrologueMutable().assign(added);
-                   matmul.setPrologueGather(rowwise.getGather());
-                   IRMapping mapping;
-                   rowwise.getBody().cloneInto(&matmul.getPrologueBody(), mapping);
-                 });
+                 compute);
     for (plan::LaunchOp launch : roundings)
       copies.lookup(launch.getOperation())->erase();
     copies.lookup(norm.getOperation())->erase();
@@ -109,6 +100,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
         << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " +
                std::to_string(few);
   }
+
+  const Target *target = nullptr;
 
   /// Who reads the rows that the norm writes; why they cannot compute them, if so. `roundings`: who makes fp8 rows of
   /// them, for projections of many tokens.
@@ -128,11 +121,12 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
         reads |= effect.reads && passed == rows;
         overwrites |= effect.writes && passed == rows;
       }
-      if (reads && isa<kernel::Fp8RowsOp>(fn.structuredOp())) {
+      if (reads && isa<kernel::Fp8RowsOp>(fn.anchor())) {
         roundings.push_back(launch);
       } else if (reads) {
-        auto matmul = dyn_cast<MatmulOp>(fn.structuredOp());
-        if (!matmul || !matmul.getX() || edits.passedFor(launch, matmul.getX()) != rows ||
+        auto matmul = dyn_cast<MatmulOp>(fn.anchor());
+        if (!matmul || !isa<RowsType>(matmul.getX().getType()) ||
+            edits.passedFor(launch, matmul.getX()) != rows ||
             llvm::count(launch.getArgs(), rows) != 1)
           return "a reader of its rows is not a projection of them";
         if (matmul.getExtent() != rowwise.getExtent())

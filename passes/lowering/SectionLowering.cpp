@@ -352,12 +352,10 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     for (auto &list : aux)
       counts.push_back(list.size());
     auto op = kernel::MatmulOp::create(
-        b, args[0], args.slice(1, firstAux - 1), args.slice(firstAux, firstOutput - firstAux),
-        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(),
-        /*prologue=*/ValueRange(),
-        /*keys=*/Value(), /*maxima=*/Value(), /*kv=*/Value(), /*table=*/Value(), counts, extent,
-        pair, fastFloat, kernel::ScheduleAttr(), /*prologue_gather=*/false,
-        /*style=*/lm::RopeStyleAttr(), aux.size());
+        b, /*flows=*/TypeRange(), args[0], args.slice(1, firstAux - 1),
+        args.slice(firstAux, firstOutput - firstAux),
+        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(), counts,
+        extent, pair, fastFloat, kernel::ScheduleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
       size_t accumulators = pair ? 2 : 1;
@@ -516,7 +514,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
           kNorm = k.norm ? args[at++] : Value();
     lm::RmsNormOp norm = q.norm ? q.norm : k.norm;
     kernel::RopeAppendOp::create(
-        b, args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
+        b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
         lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
         norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f));
   });

@@ -26,15 +26,14 @@ struct AddWorkspaces : ingot::impl::AddWorkspacesPassBase<AddWorkspaces> {
   using AddWorkspacesPassBase::AddWorkspacesPassBase;
 
   void runOnOperation() override {
-    const Target *target = targetNamed(device);
-    if (!target) {
-      getOperation().emitError("expects a target as device, got ") << device;
+    const Target *target = expectTarget(getOperation(), device);
+    if (!target)
       return signalPassFailure();
-    }
     int64_t bytes = 0;
     llvm::StringSet<> asked;
     for (auto fn : getOperation().getOps<kernel::FuncOp>())
-      if (int64_t own = target->addWorkspace(fn)) {
+      if (int64_t own = target->shapeOf(fn).workspaceBytes; own && !fn.launch().workspace()) {
+        fn.addWorkspace(own);
         bytes = std::max(bytes, own);
         asked.insert(fn.getSymName());
       }

@@ -8,9 +8,13 @@ using namespace ingot;
 SmallVector<OperandEffect> ingot::operandEffects(kernel::FuncOp fn) {
   SmallVector<OperandEffect> effects(fn.getNumArguments());
   SmallVector<MemoryEffects::EffectInstance> all;
-  cast<MemoryEffectOpInterface>(fn.structuredOp()).getEffects(all);
+  for (Operation &op : fn.ops())
+    cast<MemoryEffectOpInterface>(op).getEffects(all);
   for (const MemoryEffects::EffectInstance &one : all) {
-    OperandEffect &effect = effects[cast<BlockArgument>(one.getValue()).getArgNumber()];
+    auto operand = dyn_cast<BlockArgument>(one.getValue());
+    if (!operand)
+      continue; // a flow is no memory
+    OperandEffect &effect = effects[operand.getArgNumber()];
     effect.reads |= isa<MemoryEffects::Read>(one.getEffect());
     effect.writes |= isa<MemoryEffects::Write>(one.getEffect());
   }

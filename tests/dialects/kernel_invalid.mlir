@@ -2,7 +2,7 @@
 // RUN: ingot-opt %s -split-input-file -verify-diagnostics
 
 // func_c1
-// expected-error @+1 {{expects one structured op and a return}}
+// expected-error @+1 {{expects one op that is no producer and no consumer, and a return}}
 kernel.func @k(%x: !kernel.rows<64, f32>) {
   kernel.return
 }
@@ -99,130 +99,10 @@ kernel.func @k(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) attributes {c
 
 // -----
 
-// matmul_c8
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects x, or a prologue with its region instead}}
-  kernel.matmul weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c9
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>) {
-  // expected-error @+1 {{expects a prologue over logits rows to gather}}
-  kernel.matmul weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
-  ^bb0(%e: f32):
-    kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, prologue_gather} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
 // matmul_c10
 kernel.func @k(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<48, f32>) {
   // expected-error @+1 {{expects an output of 32 values in segment 0}}
   kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<48, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c11
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects a prologue of f32 rows or vectors of 64 values, got '!kernel.rows<32, f32>'}}
-  kernel.matmul weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<32, f32>) {
-  ^bb0(%e: f32):
-    kernel.yield %e : f32
-  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c12
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>) {
-  // expected-error @+1 {{expects 1 outputs for 1 segments, got 0}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c13
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>) {
-  // expected-error @+1 {{expects one key for each logits row of one segment, whose output is f32}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) keys %i : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c18
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<2, f32>) {
-  // expected-error @+1 {{expects a maximum for each 32 values of the logits rows of one f32 output}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %i : !kernel.rows<2, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c14
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>) {
-  // expected-error @+1 {{expects a pool, and a table with its style or neither}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c15
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.kv_pool<1, 32, bf16>) {
-  // expected-error @+1 {{expects f32 rows q, k and v of tokens that fit '!kernel.kv_pool<1, 32, bf16>'}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) append %i : !kernel.kv_pool<1, 32, bf16> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }
-  kernel.return
-}
-
-// -----
-
-// matmul_c16
-kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: !kernel.rows<48, f32>, %kv: !kernel.kv_pool<1, 48, bf16>, %t: !kernel.rows<48, f32>) {
-  // expected-error @+1 {{expects rotations whose pairs meet in a tile, or in tiles half a head apart}}
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) outs(%y : !kernel.rows<48, f32>) append %kv : !kernel.kv_pool<1, 48, bf16> table %t : !kernel.rows<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }, {
-  ^bb0(%a: f32):
-    kernel.yield %a : f32
-  }, {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -273,7 +153,7 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %y: !kernel.rows<32, fp8>) {
 
 // -----
 
-// matmul_c8
+// matmul_c17
 kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %e: !kernel.rows<64, fp8>) {
   // expected-error @+1 {{expects fp8 rows beside bf16 rows of one width, and fp8 weights}}
   kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) fp8(%e : !kernel.rows<64, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
@@ -425,5 +305,153 @@ kernel.func @k(%x: !kernel.rows<64, f32>, %v: !lm.weight<32x64, f32, panel32>, %
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
+  kernel.return
+}
+
+// -----
+
+// func_c1: two that stand alone
+// expected-error @+1 {{expects one op that is no producer and no consumer, and a return}}
+kernel.func @k(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) {
+  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
+  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
+  kernel.return
+}
+
+// -----
+
+// func_c5
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  // expected-error @+1 {{neither makes rows of the kernel's anchor nor takes its results}}
+  %c = arith.constant 0.0 : f32
+  kernel.argmax %y : !kernel.rows<32, f32> keys %i : !kernel.rows<1, key>
+  kernel.return
+}
+
+// -----
+
+// func_c6
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  // expected-error @+1 {{has a result that nothing in the kernel takes}}
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// func_c7
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  // expected-error @+1 {{expects the kernel's anchor to count tokens, or logits rows, as it does}}
+  kernel.argmax %f : !kernel.flow<32, f32> keys %i : !kernel.rows<1, key>
+  kernel.return
+}
+
+// -----
+
+// matmul_c12
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  // expected-error @+1 {{expects 1 outputs, or as many flows, for 1 segments}}
+  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// matmul_c7
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  // expected-error @+1 {{expects outputs to be f32, q8 or bf16, and flows to be f32}}
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, bf16> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.argmax %f : !kernel.flow<32, bf16> keys %i : !kernel.rows<1, key>
+  kernel.return
+}
+
+// -----
+
+// ids_c1
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  // expected-error @+1 {{expects f32 logits and a key of each row}}
+  kernel.argmax %f : !kernel.flow<32, f32> keys %m : !kernel.rows<2, f32>
+  kernel.return
+}
+
+// -----
+
+// store_c1
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  // expected-error @+1 {{expects f32 rows of the values that it stores}}
+  kernel.store %f : !kernel.flow<32, f32> into %m : !kernel.rows<2, f32>
+  kernel.return
+}
+
+// -----
+
+// panel_maxima_c1
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<1, key>, %m: !kernel.rows<2, f32>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  // expected-error @+1 {{expects an f32 maximum for each 32 f32 values}}
+  kernel.panel_maxima %f : !kernel.flow<32, f32> into %m : !kernel.rows<2, f32>
+  kernel.return
+}
+
+// -----
+
+// rowwise_c5
+kernel.func @k(%x: !kernel.rows<64, f32>) {
+  // expected-error @+1 {{expects outputs, or a flow instead}}
+  kernel.rowwise ins(%x : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.return
+}
+
+// -----
+
+// rope_append_c5
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %kv: !kernel.kv_pool<1, 32, bf16>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  // expected-error @+1 {{expects rows, or flows with a flow of q as its result}}
+  kernel.rope_append %y, %f, %f into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.kv_pool<1, 32, bf16>
+  kernel.return
+}
+
+// -----
+
+// rope_append_c6
+kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %n: !lm.weight<32, f32>, %kv: !kernel.kv_pool<1, 32, bf16>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  // expected-error @+1 {{expects no norms of heads whose values are flows}}
+  %r = kernel.rope_append %f, %f, %f q_norm %n : !lm.weight<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.kv_pool<1, 32, bf16> -> !kernel.flow<32, f32>
+  kernel.store %r : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
   kernel.return
 }

@@ -105,13 +105,14 @@ kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u
 // CHECK-SAME:    attributes {counts = #kernel.counts<2 to 4>}
 kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>,
                    %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.rows<32, f32>) attributes {counts = #kernel.counts<2 to 4>} {
-  // CHECK: kernel.matmul weights({{.*}} outs(%{{[a-z0-9]+}} : !kernel.rows<32, f32>) prologue(%{{.+}} : !kernel.rows<64, f32>) {
-  // CHECK: } append %{{.+}} : !kernel.kv_pool<1, 32, bf16> table %{{.+}} : !kernel.rows<32, f32> attributes {{{.*}}style = #lm.rope_style<half>}
-  kernel.matmul weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
-      outs(%y : !kernel.rows<32, f32>) prologue(%i : !kernel.rows<64, f32>) {
+  // CHECK: %[[X:.+]] = kernel.rowwise ins(%{{.+}} : !kernel.rows<64, f32>) -> !kernel.flow<64, bf16> attributes {extent = #kernel.extent<tokens>} {
+  %x = kernel.rowwise ins(%i : !kernel.rows<64, f32>) -> !kernel.flow<64, bf16> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
-  } append %kv : !kernel.kv_pool<1, 32, bf16> table %t : !kernel.rows<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
+  }
+  // CHECK: %[[F:.+]]:3 = kernel.matmul %[[X]] : !kernel.flow<64, bf16> weights({{.*}}) -> !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32> attributes
+  %q, %k, %v = kernel.matmul %x : !kernel.flow<64, bf16> weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
+      -> !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
@@ -121,26 +122,35 @@ kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
+  // CHECK: %[[R:.+]] = kernel.rope_append %[[F]]#0, %[[F]]#1, %[[F]]#2 table %{{.+}} into %{{.+}} : !kernel.flow<32, f32>, {{.*}} -> !kernel.flow<32, f32>
+  %rotated = kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>}
+      : !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.kv_pool<1, 32, bf16> -> !kernel.flow<32, f32>
+  // CHECK: kernel.store %[[R]] : <32, f32> into %{{.+}} : <32, f32>
+  kernel.store %rotated : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
   kernel.return
 }
 
 // CHECK-LABEL: kernel.func @head_0
 // CHECK-SAME:    attributes {counts = #kernel.counts<33>}
 kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %k: !kernel.rows<1, key>) attributes {counts = #kernel.counts<33>} {
-  // CHECK: kernel.matmul {{.*}}weights({{[^)]*}}) keys %{{.+}} : !kernel.rows<1, key> attributes
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) keys %k : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  // CHECK: %[[Y:.+]] = kernel.matmul {{.*}}weights({{[^)]*}}) -> !kernel.flow<32, f32> attributes
+  %y = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
+  // CHECK: kernel.argmax %[[Y]] : !kernel.flow<32, f32> keys %{{.+}} : <1, key>
+  kernel.argmax %y : !kernel.flow<32, f32> keys %k : !kernel.rows<1, key>
   kernel.return
 }
 
 kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, f32>) {
-  // CHECK: kernel.matmul {{.*}} maxima %{{.+}} : !kernel.rows<1, f32> attributes
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) outs(%y : !kernel.rows<32, f32>) maxima %k : !kernel.rows<1, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
+  kernel.store %f : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
+  // CHECK: kernel.panel_maxima %{{.+}} : <32, f32> into %{{.+}} : <1, f32>
+  kernel.panel_maxima %f : !kernel.flow<32, f32> into %k : !kernel.rows<1, f32>
   kernel.return
 }
 
@@ -180,7 +190,7 @@ kernel.func @shared(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>
 }
 // CHECK-LABEL: kernel.func @argmax
 kernel.func @argmax(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>) {
-  // CHECK: kernel.argmax %{{.*}} : <100, f32> keys %{{.*}} : <1, key>
+  // CHECK: kernel.argmax %{{.*}} : !kernel.rows<100, f32> keys %{{.*}} : <1, key>
   kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key>
   kernel.return
 }

@@ -1,6 +1,7 @@
 //===- ReferenceText.cpp - See ReferenceText.h ------------------------------===//
 #include "tests/gpu/ReferenceText.h"
 #include "codegen/cuda/KernelText.h"
+#include "codegen/cuda/MatmulShape.h"
 #include "codegen/cuda/RowRegion.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/Matmul.h"
@@ -50,8 +51,9 @@ void close(KernelText &k, const std::string &name) {
 class ProjectionText {
 public:
   ProjectionText(KernelText &k, kernel::FuncOp kernel, kernel::MatmulOp op)
-      : k(k), kernel(kernel), op(op), name((kernel.getName() + "_reference").str()),
-        width(op.xType().getN()), weights(op.getPair() ? 2 : 1),
+      : k(k), kernel(kernel), op(op), shape(op), producer(shape.producer),
+        name((kernel.getName() + "_reference").str()), width(op.xType().getN()),
+        weights(op.getPair() ? 2 : 1),
         count(op.getExtent() == kernel::Extent::Rows ? "batch->rows" : "batch->tokens") {}
 
   LogicalResult emit() {
@@ -59,7 +61,7 @@ public:
       k.include(header);
     for (BlockArgument argument : kernel.getBody().getArguments())
       k.name(argument, ("a" + Twine(argument.getArgNumber())).str());
-    if (!op.getPrologue().empty() && failed(emitX()))
+    if (producer && failed(emitX()))
       return failure();
     auto aux = op.getAux().begin();
     for (int64_t s = 0; s < op.segments(); ++s) {
@@ -77,34 +79,34 @@ public:
   std::unique_ptr<reference::ProjectionT> describe() {
     auto p = std::make_unique<reference::ProjectionT>();
     p->per_row = op.getExtent() == kernel::Extent::Rows;
-    p->x = rowsOf(op.xType(), op.getX());
-    p->computes = !op.getX();
+    p->x = rowsOf(op.xType(), producer ? Value() : Value(op.getX()));
+    p->computes = bool(producer);
     if (op.getXFp8())
       p->x_fp8 = int32_t(operandOf(op.getXFp8()));
     for (Value weight : op.getWeights())
       p->weights.push_back(operandOf(weight));
-    for (Value value : llvm::concat<Value>(op.getAux(), op.getPrologue()))
-      if (isa<RowsType>(value.getType()))
-        p->inputs.push_back(rowsOf(value));
+    for (ValueRange values :
+         {ValueRange(op.getAux()), producer ? ValueRange(producer.getInputs()) : ValueRange()})
+      for (Value value : values)
+        if (isa<RowsType>(value.getType()))
+          p->inputs.push_back(rowsOf(value));
     for (int64_t s = 0; s < op.segments(); ++s) {
-      Value output = s < int64_t(op.getOutputs().size()) ? op.getOutputs()[s] : Value();
-      p->outputs.push_back(
-          rowsOf(output ? cast<RowsType>(output.getType())
-                        : RowsType::get(op.getContext(), op.segmentRows(s), RowKind::F32),
-                 output));
+      const bool flows = !op.getFlows().empty();
+      Value output = flows ? shape.storedAt(op, s) : op.getOutputs()[s];
+      p->outputs.push_back(rowsOf(kernel::rowsTypeOf(output ? output : op.getFlows()[s]), output));
     }
-    p->gathers = op.getPrologueGather();
-    if (op.getKeys())
-      p->keys = int32_t(operandOf(op.getKeys()));
-    if (op.getKv()) {
-      auto kv = cast<kernel::KvPoolType>(op.getKv().getType());
-      p->kv = int32_t(operandOf(op.getKv()));
+    p->gathers = producer && producer.getGather();
+    if (kernel::ArgmaxOp argmax = shape.argmax)
+      p->keys = int32_t(operandOf(argmax.getKeys()));
+    if (kernel::RopeAppendOp append = shape.append) {
+      kernel::KvPoolType kv = append.getKv().getType();
+      p->kv = int32_t(operandOf(append.getKv()));
       p->kv_heads = uint32_t(kv.getKvHeads()), p->head_dim = uint32_t(kv.getHeadDim());
-      if (op.getTable()) {
-        p->table = int32_t(operandOf(op.getTable()));
-        p->rotary = uint32_t(cast<RowsType>(op.getTable().getType()).getN());
-        p->interleaved = *op.getStyle() == lm::RopeStyle::Interleaved;
-        p->inputs.push_back(rowsOf(op.getTable()));
+      if (append.getTable()) {
+        p->table = int32_t(operandOf(append.getTable()));
+        p->rotary = uint32_t(append.getTable().getType().getN());
+        p->interleaved = append.getStyle() == lm::RopeStyle::Interleaved;
+        p->inputs.push_back(rowsOf(append.getTable()));
       }
     }
     return p;
@@ -113,14 +115,14 @@ public:
 private:
   /// A thread a row; the sums of statistics in f64, in order.
   LogicalResult emitX() {
-    RowRegion region(k, op.getPrologueBody(), op.getPrologue());
+    RowRegion region(k, producer.getBody(), producer.getInputs());
     const int64_t stride = rowStride(op.xType());
     open(k, kernel, name + "_x", "u16 *x");
     k.line("const i32 t = blockIdx.x * 128 + threadIdx.x;");
     k.line("if (t >= {0}) {{", count);
     k.line("return;");
     k.write("}");
-    k.line(op.getPrologueGather() ? "const i32 row = batch->rowTokens[t];" : "const i32 row = t;");
+    k.line(producer.getGather() ? "const i32 row = batch->rowTokens[t];" : "const i32 row = t;");
     for (kernel::RowStatOp stat : region.stats()) {
       if (failed(region.emitUniform(stat)))
         return failure();
@@ -175,7 +177,7 @@ private:
     StringRef format =
         formatText(cast<lm::WeightType>(op.getWeights()[s * weights].getType()).getFormat());
     open(k, kernel, own,
-         op.getX() ? "float *value, float *allowed, float limit"
+         !producer ? "float *value, float *allowed, float limit"
                    : "const u16 *x_rows, float *value, float *allowed, float limit");
     k.line("const i32 row = blockIdx.x * 128 + threadIdx.x, token = blockIdx.y;");
     k.line("if (token >= {0} || row >= {1}) {{", count, n);
@@ -193,7 +195,7 @@ private:
       k.line("                 (double)*(const float *)(rowOfX + {0} + i / 128 * 4);", codes);
     } else {
       k.line("const double x = bf16_to_f32({0}[(i64)token * {1} + i]);",
-             op.getX() ? "a" + std::to_string(operandOf(op.getX())) : "x_rows",
+             !producer ? "a" + std::to_string(operandOf(op.getX())) : "x_rows",
              rowStride(op.xType()));
     }
     for (int64_t w = 0; w < weights; ++w) {
@@ -230,6 +232,8 @@ private:
   KernelText &k;
   kernel::FuncOp kernel;
   kernel::MatmulOp op;
+  const cuda::MatmulShape shape;
+  kernel::RowwiseOp producer;
   std::string name;
   int64_t width, weights;
   const char *count;
@@ -366,12 +370,12 @@ FailureOr<std::unique_ptr<reference::KernelT>> ingot::cuda::referenceOf(kernel::
   made->operands = kernel.getBody().getNumArguments();
   made->least = uint64_t(kernel.leastCount()), made->most = uint64_t(kernel.mostCount());
   KernelText k(kernel);
-  if (auto op = dyn_cast<kernel::MatmulOp>(kernel.structuredOp())) {
+  if (auto op = dyn_cast<kernel::MatmulOp>(kernel.anchor())) {
     ProjectionText text(k, kernel, op);
     if (failed(text.emit()))
       return failure();
     made->projection = text.describe();
-  } else if (auto op = dyn_cast<kernel::AttentionOp>(kernel.structuredOp())) {
+  } else if (auto op = dyn_cast<kernel::AttentionOp>(kernel.anchor())) {
     made->attention = emitAttention(k, kernel, op);
   } else {
     return std::unique_ptr<reference::KernelT>();

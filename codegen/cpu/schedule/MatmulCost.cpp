@@ -56,9 +56,9 @@ GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
 }
 
 GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa &isa) {
-  if (isQuantised(op.getX().getType().getKind())) {
+  if (isQuantised(op.xType().getKind())) {
     GroupCounts counts = countsOfDots(format, isa);
-    if (op.getX().getType().getKind() != RowKind::Q8x2)
+    if (op.xType().getKind() != RowKind::Q8x2)
       return counts;
     if (format.group == 16) { // each plane has its fma
       counts.multiply *= 2, counts.others *= 2, counts.broadcasts *= 2;
@@ -100,7 +100,7 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
                                      vector / machine.vectorPipes, loads / machine.loadsPerCycle,
                                      (vector + loads) / machine.issuedPerCycle}) +
                   kEpilogue + registers * t * 4;
-    double l2 = (panelFromL2 + t * op.getX().getType().rowBytes()) / machine.l2BytesPerCycle;
+    double l2 = (panelFromL2 + t * op.xType().rowBytes()) / machine.l2BytesPerCycle;
     cycles += tiles * overlap(core, l2);
   }
   return cycles * layout.panels;
@@ -117,14 +117,14 @@ double reachedRate(int64_t prefetch, const Machine &machine) {
 
 /// Q6_K multiplies its two half-group sums by their scales.
 bool needsProducts(kernel::MatmulOp op) {
-  return isQuantised(op.getX().getType().getKind()) &&
+  return isQuantised(op.xType().getKind()) &&
          llvm::any_of(llvm::seq(op.getWeights().size()),
                       [&](size_t i) { return formatOf(op, i).group == 16; });
 }
 
 /// De-quantising in f32 unrolls to long code: few tiles, and compiling takes half the time.
 bool dequantises(kernel::MatmulOp op) {
-  return !isQuantised(op.getX().getType().getKind()) &&
+  return !isQuantised(op.xType().getKind()) &&
          llvm::any_of(llvm::seq(op.getWeights().size()),
                       [&](size_t i) { return formatOf(op, i).hasIntegerCodes(); });
 }
@@ -132,7 +132,7 @@ bool dequantises(kernel::MatmulOp op) {
 } // namespace
 
 Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
-  if (isQuantised(op.getX().getType().getKind()))
+  if (isQuantised(op.xType().getKind()))
     return Arithmetic::Int8;
   bool bf16 = llvm::any_of(op.getWeights().getTypes(), [](Type type) {
     return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16;
@@ -142,7 +142,7 @@ Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
 
 int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
-  if (!isQuantised(op.getX().getType().getKind()))
+  if (!isQuantised(op.xType().getKind()))
     return sums + vectors + 2; // and a broadcast, and what unpacking holds
   // f32 sums and the dots of a group; Q6_K also the first half's. Then codes, and three more: the
   // nibble mask, a broadcast and a scale; where the dot is more than one instruction, the ones, a
@@ -165,7 +165,7 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
         tiles.push_back(next);
     // Longer blocks than L2 holds were measured to lose: 4 % with twice as much, 7 % with four
     // times.
-    int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.getX().getType().rowBytes();
+    int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.xType().rowBytes();
     for (int64_t most : {120, 60, 30, 12}) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);
       for (int64_t prefetch : {4096, 2048, 0, 8192})
@@ -181,7 +181,7 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
   const int64_t block = std::min(schedule.getTokenBlock(), tokens);
   const int64_t blocks = (tokens + block - 1) / block, last = tokens - (blocks - 1) * block;
   const double kept = kL2Share * double(machine.l2Bytes);
-  const double x = double(block) * double(op.getX().getType().rowBytes());
+  const double x = double(block) * double(op.xType().rowBytes());
   double cycles = 0, weights = 0, panels = 0;
   for (size_t i = 0; i < op.getWeights().size(); ++i) {
     auto type = cast<lm::WeightType>(op.getWeights()[i].getType());

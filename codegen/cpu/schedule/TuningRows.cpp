@@ -24,7 +24,7 @@ static constexpr int64_t kMostTile = 16, kMostBlock = 4096, kMostPrefetch = 1 <<
 
 MatmulShape ingot::cpu::shapeOf(kernel::MatmulOp op) {
   MatmulShape shape;
-  RowKind kind = op.getX().getType().getKind();
+  RowKind kind = op.xType().getKind();
   shape.x =
       kind == RowKind::F32 && op.getFastFloat() ? "bf16" : kernel::stringifyRowKind(kind).str();
   shape.pair = op.getPair();

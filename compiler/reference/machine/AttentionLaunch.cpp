@@ -41,8 +41,9 @@ Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
   const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();
   kernel::KvPoolType type = op.getKv().getType();
   const int64_t state = launch.state(op.getKv(), /*reads=*/false, /*writes=*/true);
-  for (int64_t t = 0; t < launch.units(/*perRow=*/false); ++t) {
-    const Items item = Items::one(t);
+  Matrix rotated(launch.units(/*perRow=*/false), kernel::rowsTypeOf(op.getQ()).getN());
+  for (int64_t t = 0; t < rotated.rows; ++t) {
+    const Items item = launch.readersOf(op, t);
     std::vector<float> q = launch.read(op.getQ(), t, item), k = launch.read(op.getK(), t, item);
     const std::vector<float> v = launch.read(op.getV(), t, item);
     for (auto [norm, row] : {std::pair{op.getQNorm(), &q}, std::pair{op.getKNorm(), &k}}) {
@@ -58,10 +59,14 @@ Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
       rotate(q, type.getHeadDim(), table, op.getStyle());
       rotate(k, type.getHeadDim(), table, op.getStyle());
     }
-    launch.write(op.getQ(), t, q, item);
+    std::ranges::copy(q, rotated.row(t).begin());
+    if (!op.getRotated())
+      launch.write(op.getQ(), t, q, item);
     launch.machine.pools->append(state, type, launch.batch.sequences[size_t(t)],
                                  launch.batch.positions[size_t(t)], k, v, t);
   }
+  if (op.getRotated())
+    launch.hand(op.getRotated(), std::move(rotated), launch.firstPanelOf(op.getQ()));
   return {};
 }
 

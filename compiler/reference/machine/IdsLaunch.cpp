@@ -45,8 +45,9 @@ static uint64_t keyAt(const std::byte *at) {
 
 Result<void> machine::run(Launch &launch, kernel::ArgmaxOp op) {
   for (int64_t r = 0; r < launch.units(/*perRow=*/true); ++r) {
-    const std::vector<float> logits = launch.read(op.getLogits(), r, Items::one(r));
-    raiseKey(launch.bytes(op.getKeys(), r, Items::one(r), true, true), logits);
+    const Items items = launch.itemOf(op, r);
+    const std::vector<float> logits = launch.read(op.getLogits(), r, items);
+    raiseKey(launch.bytes(op.getKeys(), r, items, true, true), logits);
   }
   return {};
 }

@@ -17,9 +17,13 @@ using kernel::RowsType;
 std::vector<Effect> machine::declaredEffects(kernel::FuncOp fn) {
   std::vector<Effect> effects(fn.getNumArguments());
   SmallVector<MemoryEffects::EffectInstance> all;
-  cast<MemoryEffectOpInterface>(fn.structuredOp()).getEffects(all);
+  for (Operation &op : fn.ops())
+    cast<MemoryEffectOpInterface>(op).getEffects(all);
   for (const MemoryEffects::EffectInstance &one : all) {
-    Effect &effect = effects[cast<BlockArgument>(one.getValue()).getArgNumber()];
+    auto operand = dyn_cast<BlockArgument>(one.getValue());
+    if (!operand)
+      continue;
+    Effect &effect = effects[operand.getArgNumber()];
     effect.reads |= isa<MemoryEffects::Read>(one.getEffect());
     effect.writes |= isa<MemoryEffects::Write>(one.getEffect());
   }
@@ -33,7 +37,7 @@ bool Launch::declares(Value operand, bool reads, bool writes) {
     return true;
   std::string why;
   llvm::raw_string_ostream(why) << "operand " << number << ", " << op.getArgs()[number] << ": "
-                                << fn.structuredOp()->getName() << " declares "
+                                << fn.anchor()->getName() << " declares "
                                 << (declared.reads    ? "reads alone"
                                     : declared.writes ? "writes alone"
                                                       : "nothing")
@@ -64,6 +68,10 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
 }
 
 std::vector<float> Launch::read(Value operand, int64_t row, Items items) {
+  if (auto flow = flows.find(operand); flow != flows.end()) {
+    std::span<const float> values = flow->second.values.row(row);
+    return {values.begin(), values.end()};
+  }
   auto type = cast<RowsType>(operand.getType());
   const std::byte *at = bytes(operand, row, items, /*reads=*/true, /*writes=*/false);
   if (auto exact = machine.exact.find(at); type.getKind() != RowKind::F32 &&
@@ -93,6 +101,38 @@ void Launch::write(Value operand, int64_t row, std::span<const float> values, It
     hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3u;
   if (!machine.options.rounds && type.getKind() != RowKind::F32)
     machine.exact[at].assign(values.begin(), values.end());
+}
+
+void Launch::hand(Value flow, Matrix values, int64_t firstPanel) {
+  const RowsType type = kernel::rowsTypeOf(flow);
+  if (machine.options.rounds &&
+      type.getKind() != RowKind::F32) { // to the bits of rows that nobody wrote
+    std::vector<std::byte> row(size_t(type.rowBytes()));
+    for (int64_t unit = 0; unit < values.rows; ++unit) {
+      encodeRow(type, values.row(unit), row.data());
+      decodeRow(type, row.data(), values.row(unit));
+    }
+  }
+  flows[flow] = {std::move(values), firstPanel};
+}
+
+Items Launch::itemOf(Operation *one, int64_t unit) {
+  return one == fn.anchor() ? Items::one(unit) : Items::one(0);
+}
+Items Launch::readersOf(Operation *one, int64_t unit) {
+  if (one == fn.anchor())
+    return Items::one(unit);
+  return isAlone() ? Items::one(0) : Items::every();
+}
+bool Launch::isAlone() {
+  const kernel::WorkItems items = fn.launch().workItems();
+  return items.base == kernel::WorkItems::Constant && items.factor == 1;
+}
+Items Launch::panelsOf(Value rows, int64_t firstPanel) {
+  auto type = dyn_cast<RowsType>(rows.getType());
+  if (isAlone() || !type || type.getKind() != RowKind::F32)
+    return isAlone() ? Items::one(0) : Items::every();
+  return {firstPanel, kPanelRows * 4};
 }
 
 void Launch::touchWorkspace(Value operand) {

@@ -23,9 +23,11 @@ class DrawWeighOp;
 class Fp8RowsOp;
 class GatherOp;
 class MatmulOp;
+class PanelMaximaOp;
 class RopeAppendOp;
 class RopeTableOp;
 class RowwiseOp;
+class StoreOp;
 } // namespace ingot::kernel
 
 namespace ingot::reference::machine {
@@ -73,6 +75,18 @@ public:
   Result<Matrix> multiply(const Matrix &x, mlir::Value weight) const;
   /// The number of the state that is passed.
   int64_t state(mlir::Value operand, bool reads, bool writes);
+  /// What an op of the kernel hands to others: values of each unit; the first is the first of that panel of the launch.
+  void hand(mlir::Value flow, Matrix values, int64_t firstPanel = 0);
+  int64_t firstPanelOf(mlir::Value flow) const { return flows.find(flow)->second.firstPanel; }
+  // Which work items touch what an op has to do with. Those of an anchor are its own to say; its producers are computed by
+  // all that read their rows, and what its consumers raise together counts as one item's.
+  Items itemOf(mlir::Operation *op, int64_t unit);
+  Items readersOf(mlir::Operation *op, int64_t unit);
+  /// Of a launch over panels: a panel of 32 f32 values is one work item, rows in another form count as everybody's.
+  Items panelsOf(mlir::Value rows, int64_t firstPanel);
+  bool isAlone(); ///< it has one work item
+  bool isPerRow() { return fn.launch().isPerRow(); }
+
   /// An element operand of a region: a row, or a vector that all rows share.
   Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items);
 
@@ -87,13 +101,18 @@ private:
   }
   bool declares(mlir::Value operand, bool reads, bool writes);
 
-  mutable plan::LaunchOp op; // ops are handles: nothing of them is const
+  struct Flow {
+    Matrix values;
+    int64_t firstPanel;
+  };
+  llvm::DenseMap<mlir::Value, Flow> flows; ///< values that reach no memory
+  mutable plan::LaunchOp op;               // ops are handles: nothing of them is const
   mutable kernel::FuncOp fn;
   mutable plan::StepOp planStep;
   std::vector<Effect> effects;
 };
 
-// The families. Each runs the structured op of a launch.
+// The families. Each runs an op of a launch.
 Result<void> run(Launch &launch, kernel::MatmulOp op);
 Result<void> run(Launch &launch, kernel::RowwiseOp op);
 Result<void> run(Launch &launch, kernel::GatherOp op);
@@ -102,6 +121,8 @@ Result<void> run(Launch &launch, kernel::RopeTableOp op);
 Result<void> run(Launch &launch, kernel::RopeAppendOp op);
 Result<void> run(Launch &launch, kernel::AttentionOp op);
 Result<void> run(Launch &launch, kernel::CausalConvOp op);
+Result<void> run(Launch &launch, kernel::StoreOp op);
+Result<void> run(Launch &launch, kernel::PanelMaximaOp op);
 Result<void> run(Launch &launch, kernel::ArgmaxOp op);
 Result<void> run(Launch &launch, kernel::ArgmaxFinishOp op);
 Result<void> run(Launch &launch, kernel::DrawWeighOp op);

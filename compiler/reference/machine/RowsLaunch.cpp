@@ -13,22 +13,27 @@ using namespace ingot::reference::machine;
 using kernel::RowsType;
 
 Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
-  const int64_t n = cast<RowsType>(op.getOutputs().front().getType()).getN();
-  for (int64_t unit = 0; unit < launch.units(op.isPerRow()); ++unit) {
+  const int64_t units = launch.units(op.isPerRow());
+  Matrix flow(op.getFlow() ? units : 0, op.width());
+  for (int64_t unit = 0; unit < units; ++unit) {
     const int64_t row = op.getGather() ? launch.batch.logitsRows[size_t(unit)] : unit;
     std::vector<std::vector<float>> inputs;
     for (Value operand : op.getInputs()) {
-      auto values = launch.element(operand, row, Items::one(unit));
+      auto values = launch.element(operand, row, launch.readersOf(op, unit));
       if (!values)
         return std::move(values.error());
       inputs.push_back(std::move(*values));
     }
-    auto results = evaluate(op.getBody(), std::move(inputs), n);
+    auto results = evaluate(op.getBody(), std::move(inputs), op.width());
     if (!results)
       return std::move(results.error());
-    for (auto [output, values] : llvm::zip_equal(op.getOutputs(), *results))
+    for (auto [output, values] : llvm::zip(op.getOutputs(), *results))
       launch.write(output, unit, values, Items::one(unit));
+    if (op.getFlow())
+      std::ranges::copy(results->front(), flow.row(unit).begin());
   }
+  if (op.getFlow())
+    launch.hand(op.getFlow(), std::move(flow));
   return {};
 }
 

@@ -134,13 +134,16 @@ Result<void> PlanMachine::runLaunch(plan::LaunchOp op, plan::StepOp step, const 
   LaunchObserver *observer = machine.options.observer;
   if (observer)
     observer->before(op, step, batch, mode, *machine.memory);
-  auto done =
-      llvm::TypeSwitch<Operation *, Result<void>>(fn.structuredOp())
-          .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
-                kernel::RopeTableOp, kernel::RopeAppendOp, kernel::AttentionOp,
-                kernel::CausalConvOp, kernel::ArgmaxOp, kernel::ArgmaxFinishOp, kernel::DrawWeighOp,
-                kernel::DrawIdsOp>([&](auto known) { return run(launch, known); })
-          .Default([](Operation *other) { return notInterpreted(other); });
+  Result<void> done;
+  for (Operation &part : fn.ops())
+    if (done)
+      done = llvm::TypeSwitch<Operation *, Result<void>>(&part)
+                 .Case<kernel::MatmulOp, kernel::RowwiseOp, kernel::GatherOp, kernel::Fp8RowsOp,
+                       kernel::StoreOp, kernel::PanelMaximaOp, kernel::RopeTableOp,
+                       kernel::RopeAppendOp, kernel::AttentionOp, kernel::CausalConvOp,
+                       kernel::ArgmaxOp, kernel::ArgmaxFinishOp, kernel::DrawWeighOp,
+                       kernel::DrawIdsOp>([&](auto known) { return run(launch, known); })
+                 .Default([](Operation *other) { return notInterpreted(other); });
   if (observer && done)
     observer->behind(op, step, batch, mode, *machine.memory);
   return done;

@@ -103,9 +103,10 @@ public:
   lm::WeightLayout weightLayout(lm::WeightType, ArrayRef<Operation *>) const override {
     return lm::WeightLayout::Panel32;
   }
-  void addLoweringPasses(AddPass add) const override {
-    add(createFoldArgmaxPass({kGreedyRows, /*maxima=*/true}));
+  kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
+    return cpu::kernelShape(kernel);
   }
+  void addLoweringPasses(AddPass add) const override { add(createFoldArgmaxPass({name().str()})); }
   void addPlanningPasses(AddPass) const override {}
 
   bool isWanted(const CompileOptions &options) const override { return !options.targets.empty(); }

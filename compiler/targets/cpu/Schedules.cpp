@@ -34,7 +34,7 @@ ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::
     owned.emplace_back(copy);
     functions.push_back(copy);
     std::string &source = sources.emplace_back();
-    auto matmul = dyn_cast<kernel::MatmulOp>(copy.structuredOp());
+    auto matmul = dyn_cast<kernel::MatmulOp>(copy.anchor());
     if (!matmul)
       continue;
     const cpu::TuningRow *row = rows ? rows->find(cpu::shapeOf(matmul), isa) : nullptr;
@@ -90,7 +90,7 @@ std::vector<std::unique_ptr<fb::KernelCostT>> ScheduledKernels::costs() const {
   for (auto [fn, source] : llvm::zip_equal(functions, sources)) {
     auto cost = kernelWork(fn);
     cost->source = source;
-    if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel::FuncOp(fn).structuredOp()))
+    if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel::FuncOp(fn).anchor()))
       addMatmul(matmul, isa, *cost);
     all.push_back(std::move(cost));
   }

@@ -6,6 +6,7 @@
 #include "codegen/cpu/schedule/TuningRows.h"
 #include "compiler/console/OutputPlace.h"
 #include "compiler/targets/cpu/HostCpu.h"
+#include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/KernelAbi.h"
@@ -192,7 +193,7 @@ public:
 
   /// The row of the kernel, if a schedule is better than the model's; within about `seconds`.
   Result<std::optional<cpu::TuningRow>> tune(kernel::FuncOp fn, double seconds) {
-    auto op = cast<kernel::MatmulOp>(fn.structuredOp());
+    auto op = cast<kernel::MatmulOp>(fn.anchor());
     Operands operands(fn);
     std::vector<Candidate> candidates = neighbours(op);
     if (auto ok = race(fn, operands, candidates, seconds * 2 / 3); !ok)
@@ -252,7 +253,7 @@ private:
       kernel::FuncOp copy = fn.clone();
       owned.emplace_back(copy);
       copy.setSymName("candidate_" + std::to_string(i));
-      cast<kernel::MatmulOp>(copy.structuredOp()).setScheduleAttr(candidate.schedule);
+      cast<kernel::MatmulOp>(copy.anchor()).setScheduleAttr(candidate.schedule);
       scratchBytes = std::max(scratchBytes, cpu::scratchBytes(copy));
       kernels.push_back(copy);
     }
@@ -267,7 +268,7 @@ private:
     for (auto [i, candidate] : llvm::enumerate(candidates))
       candidate.code = code->function("candidate_" + std::to_string(i));
     Memory scratch = allocate(scratchBytes);
-    auto op = cast<kernel::MatmulOp>(fn.structuredOp());
+    auto op = cast<kernel::MatmulOp>(fn.anchor());
     double end = wallSeconds() + seconds;
     for (int round = 0; round < kLeastRounds || (round < kMostRounds && wallSeconds() < end);
          ++round)
@@ -378,7 +379,8 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
   std::vector<kernel::FuncOp> problems;
   std::vector<cpu::MatmulShape> shapes;
   for (kernel::FuncOp fn : kernels)
-    if (auto op = dyn_cast<kernel::MatmulOp>(fn.structuredOp()); op && !op.getKeys()) {
+    if (auto op = dyn_cast<kernel::MatmulOp>(fn.anchor());
+        op && llvm::none_of(fn.ops(), llvm::IsaPred<kernel::ArgmaxOp>)) {
       cpu::MatmulShape shape = cpu::shapeOf(op);
       if (!llvm::is_contained(shapes, shape))
         shapes.push_back(shape), problems.push_back(fn);

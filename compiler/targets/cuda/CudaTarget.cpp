@@ -58,12 +58,12 @@ public:
   }
   void addLoweringPasses(AddPass add) const override {
     // Who has the logits at hand looks for the largest.
-    add(createFoldArgmaxPass());
+    add(createFoldArgmaxPass({name().str()}));
     // Rows that only code for many tokens reads are made for many.
     add(createFp8CasesPass({cuda::kFewTokens}));
     // A launch costs more than recomputing what it does, as long as tokens are few. Norms last, whose cases hold the others'.
-    add(createAppendEpiloguesPass());
-    add(createNormProloguesPass());
+    add(createAppendEpiloguesPass({name().str()}));
+    add(createNormProloguesPass({name().str()}));
   }
   void addPlanningPasses(AddPass add) const override {
     // All memory of a step is the plan's to place.
@@ -71,7 +71,9 @@ public:
     // Ids are found where the logits are.
     add(createFindIdsPass({name().str()}));
   }
-  int64_t addWorkspace(kernel::FuncOp fn) const override { return cuda::addWorkspace(fn); }
+  kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
+    return cuda::kernelShape(kernel);
+  }
   int64_t drawSumsBytes(int64_t vocabulary) const override {
     return cuda::drawSumsBytes(vocabulary);
   }

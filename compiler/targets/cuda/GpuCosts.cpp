@@ -63,7 +63,7 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
   std::vector<std::unique_ptr<fb::KernelCostT>> all;
   for (auto [k, kernel] : llvm::enumerate(kernels)) {
     auto cost = kernelWork(kernel);
-    Operation *op = kernel::FuncOp(kernel).structuredOp();
+    Operation *op = kernel::FuncOp(kernel).anchor();
     if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;
     if (isa<kernel::MatmulOp>(op))

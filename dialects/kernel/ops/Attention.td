@@ -4,7 +4,8 @@
 
 include "dialects/kernel/KernelTypes.td"
 
-def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsPerPosition", "bytesPerPosition"]> {
+def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsPerPosition", "bytesPerPosition", "workspace",
+                                                     "takeWorkspace"]> {
   let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
   let description = [{
     As lm.attention. The output is rows<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32). Work items: attention

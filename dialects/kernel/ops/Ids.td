@@ -11,7 +11,7 @@ def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRo
   let description = [{
     Of equal logits the lowest index wins, NaN is below all. Keys are 0 before; who reads them sets them back. Work items: rows.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys);
+  let arguments = (ins Kernel_Read<Kernel_RowsOrFlow>:$logits, Kernel_Update<Kernel_RowsType>:$keys);
   let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
   let hasVerifier = 1;
 }

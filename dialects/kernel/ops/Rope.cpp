@@ -20,9 +20,9 @@ LogicalResult RopeTableOp::verify() {
 LogicalResult RopeAppendOp::verify() {
   KvPoolType kv = getKv().getType();
   int64_t width = kv.getKvHeads() * kv.getHeadDim();
-  if (getK().getType().getN() != width || getV().getType().getN() != width) // rope_append_c1
+  if (rowsTypeOf(getK()).getN() != width || rowsTypeOf(getV()).getN() != width) // rope_append_c1
     return emitOpError("expects k and v of ") << width << " values for " << kv;
-  if (getQ().getType().getN() !=
+  if (rowsTypeOf(getQ()).getN() !=
       static_cast<int64_t>(getHeads()) * kv.getHeadDim()) // rope_append_c2
     return emitOpError("expects q of heads x head_dim values");
   if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
@@ -31,9 +31,16 @@ LogicalResult RopeAppendOp::verify() {
     if (norm && cast<WeightType>(norm.getType()).getShape() !=
                     ArrayRef<int64_t>(kv.getHeadDim())) // rope_append_c4
       return emitOpError("expects norms to be vectors of head_dim values");
+  auto isFlow = [](Value value) { return isa<FlowType>(value.getType()); };
+  const bool flows = isFlow(getQ());
+  if (isFlow(getK()) != flows || isFlow(getV()) != flows || bool(getRotated()) != flows ||
+      (flows && getRotated().getType() != getQ().getType())) // rope_append_c5
+    return emitOpError("expects rows, or flows with a flow of q as its result");
+  if (flows && (getQNorm() || getKNorm())) // rope_append_c6
+    return emitOpError("expects no norms of heads whose values are flows");
   return success();
 }
 
 int64_t RopeAppendOp::operationsPerUnit() {
-  return getTable() ? 3 * (getQ().getType().getN() + getK().getType().getN()) : 0;
+  return getTable() ? 3 * (rowsTypeOf(getQ()).getN() + rowsTypeOf(getK()).getN()) : 0;
 }

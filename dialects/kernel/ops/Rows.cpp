@@ -18,7 +18,9 @@ LogicalResult Fp8RowsOp::verify() {
 }
 
 LogicalResult RowwiseOp::verify() {
-  int64_t n = cast<RowsType>(getOutputs().front().getType()).getN();
+  if (bool(getFlow()) != getOutputs().empty()) // rowwise_c5
+    return emitOpError("expects outputs, or a flow instead");
+  int64_t n = width();
   for (Value v : getInputs())
     if (!isInputOf(n, v.getType())) // rowwise_c1
       return emitOpError("expects inputs to be f32 rows or vectors of ")
@@ -29,7 +31,8 @@ LogicalResult RowwiseOp::verify() {
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");
-  return verifyRegion(*this, getBody(), getInputs().size(), getOutputs().size()); // rowwise_c4
+  return verifyRegion(*this, getBody(), getInputs().size(),
+                      getFlow() ? 1 : getOutputs().size()); // rowwise_c4
 }
 
 LogicalResult GatherOp::verify() {
@@ -46,11 +49,9 @@ WorkItems RowwiseOp::workItems() { return unitsOf(getExtent()); }
 bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
 /// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
 int64_t RowwiseOp::operationsPerUnit() {
-  int64_t elements = 0, operations = 0;
-  for (Value y : getOutputs())
-    elements = std::max(elements, cast<RowsType>(y.getType()).getN());
+  int64_t operations = 0;
   getBody().walk([&](Operation *inner) { operations += !isa<YieldOp>(inner); });
-  return operations * elements;
+  return operations * width();
 }
 bool GatherOp::gathersWeights() { return true; }
 int64_t GatherOp::operationsPerUnit() { return 2 * getOutput().getType().getN(); }

@@ -23,13 +23,19 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
     The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
     q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
     read at rowTokens[r]; outputs are written at r. Work items: rows.
+
+    Instead of outputs it may have a flow, which stands for the rows of that kind that it would write.
   }];
   let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
                    Kernel_Extent:$extent, UnitAttr:$gather);
+  let results = (outs Optional<Kernel_FlowType>:$flow);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` `outs` `(` $outputs `:` type($outputs) `)`
-                          attr-dict-with-keyword $body }];
+  let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+                          (`->` type($flow)^)? attr-dict-with-keyword $body }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs, "Extent":$extent, "bool":$gather),
+                            [{ build($_builder, $_state, ::mlir::Type(), inputs, outputs, extent, gather); }]>];
+  let extraClassDeclaration = "int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }";
 }
 
 def Kernel_GatherOp : Kernel_LaunchOp<"gather", ["gathersWeights", "operationsPerUnit"]> {

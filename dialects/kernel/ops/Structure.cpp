@@ -28,14 +28,50 @@ void FuncOp::build(OpBuilder &b, OperationState &state, StringRef name, Function
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
   state.addRegion();
 }
-Operation *FuncOp::structuredOp() { return &getBody().front().front(); }
-LaunchInterface FuncOp::launch() { return cast<LaunchInterface>(structuredOp()); }
+/// Whether it takes the results of an anchor.
+static bool isConsumer(Operation &op) {
+  auto launch = dyn_cast<LaunchInterface>(op);
+  Value rows = launch ? launch.rowOperand() : Value();
+  return llvm::any_of(op.getOperands(), [&](Value operand) {
+    return operand != rows && isa<FlowType>(operand.getType());
+  });
+}
+/// Whether it makes the rows of another op.
+static bool isProducer(Operation &op) {
+  return llvm::any_of(op.getUses(), [](OpOperand &use) {
+    auto launch = dyn_cast<LaunchInterface>(use.getOwner());
+    return launch && launch.rowOperand() == use.get();
+  });
+}
+static bool isAnchor(Operation &op) {
+  return isa<LaunchInterface>(op) && !isConsumer(op) && !isProducer(op);
+}
+
+Operation *FuncOp::anchor() { return &*llvm::find_if(getBody().front(), isAnchor); }
+LaunchInterface FuncOp::launch() { return cast<LaunchInterface>(anchor()); }
+
+void FuncOp::addWorkspace(int64_t bytes) {
+  if (!bytes || launch().workspace())
+    return;
+  launch().takeWorkspace(
+      getBody().front().addArgument(WorkspaceType::get(getContext(), bytes), getLoc()));
+  setFunctionType(FunctionType::get(getContext(), getBody().getArgumentTypes(), {}));
+}
 
 LogicalResult FuncOp::verify() {
   Block &body = getBody().front();
-  if (llvm::range_size(body) != 2 || !isa<LaunchInterface>(body.front()) ||
-      !isa<ReturnOp>(body.back())) // func_c1
-    return emitOpError("expects one structured op and a return");
+  if (llvm::count_if(body, isAnchor) != 1 || !isa<ReturnOp>(body.back())) // func_c1
+    return emitOpError("expects one op that is no producer and no consumer, and a return");
+  for (Operation &op : ops()) {
+    if (!isAnchor(op) && !isProducer(op) && !isConsumer(op)) // func_c5
+      return op.emitOpError("neither makes rows of the kernel's anchor nor takes its results");
+    if (llvm::any_of(op.getResults(), [](Value flow) { return flow.use_empty(); })) // func_c6
+      return op.emitOpError("has a result that nothing in the kernel takes");
+    if (auto own = dyn_cast<LaunchInterface>(op);
+        own && own.isPerRow() != launch().isPerRow()) // func_c7
+      return op.emitOpError(
+          "expects the kernel's anchor to count tokens, or logits rows, as it does");
+  }
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())

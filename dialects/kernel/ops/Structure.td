@@ -1,5 +1,5 @@
 //===- Structure.td - Kernels ------------------------------------------===//
-// A kernel.func is one launch: it holds one structured op and a return.
+// A kernel.func is one launch: a tree around the op that anchors it.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_OPS_STRUCTURE_TD
 #define INGOT_DIALECTS_KERNEL_OPS_STRUCTURE_TD
@@ -9,8 +9,13 @@ include "dialects/kernel/KernelTypes.td"
 def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> {
   let summary = "one launch: operands in the order in which the plan passes them";
   let description = [{
-    The structured op says what a launch is (LaunchInterface); operands are its memory. `counts`: how large the steps are that
-    launch it, where its cases bound that (plan-expand-cases). Its code is right for every count, and has what is fast for these.
+    One op anchors it and says what a launch is (LaunchInterface). Producers of its rows may stand before it, consumers of its
+    results behind it; what passes between them are flows, which reach no memory. Operands of all of them are the launch's.
+    Generators dispatch on the anchor, and refuse a producer or consumer that they have no code for: there is no list of
+    compositions.
+
+    `counts`: how large the steps are that launch it, where its cases bound that (plan-expand-cases). Its code is right for every
+    count, and has what is fast for these.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
@@ -24,9 +29,13 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
-    /// The structured op: the only one beside the return.
-    ::mlir::Operation *structuredOp();
+    /// The op that is no producer and no consumer.
+    ::mlir::Operation *anchor();
     ::ingot::kernel::LaunchInterface launch();
+    /// Gives the anchor a workspace of that size as the kernel's last operand, where it has none and `bytes` are not 0.
+    void addWorkspace(int64_t bytes);
+    /// All ops, producers first: what the kernel does to its operands is what they do to theirs.
+    auto ops() { return getBody().front().without_terminator(); }
     /// The smallest and the largest count of `counts`.
     int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }
     int64_t mostCount() {

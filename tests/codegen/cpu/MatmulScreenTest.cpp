@@ -24,15 +24,17 @@ std::string headKernel(const RandomWeight &w, const std::string &yield) {
   std::string x = rowsOf("q8x2", w.layout.k), y = rowsOf("f32", w.layout.n);
   std::string weight = "!lm.weight<" + std::to_string(w.layout.n) + "x" +
                        std::to_string(w.layout.k) + ", " + std::string(w.format.name) + ">";
-  auto kernel = [&](const std::string &name, const std::string &type, const std::string &result) {
+  const std::string flow = "!kernel.flow<" + std::to_string(w.layout.n) + ", f32>";
+  auto kernel = [&](const std::string &name, const std::string &type, const std::string &consumer) {
     return "kernel.func @" + name + "(%x: " + x + ", %w: " + weight + ", %y: " + type +
-           ") { kernel.matmul %x : " + x + " weights(%w : " + weight + ") " + result +
+           ") { %f = kernel.matmul %x : " + x + " weights(%w : " + weight + ") -> " + flow +
            " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {\n^bb0(%acc: "
            "f32):\n" +
-           yield + "} kernel.return }\n";
+           yield + "} " + consumer + " kernel.return }\n";
   };
-  return kernel("head", y, "outs(%y : " + y + ")") +
-         kernel("keys", "!kernel.rows<1, key>", "keys %y : !kernel.rows<1, key>");
+  return kernel("head", y, "kernel.store %f : " + flow + " into %y : " + y) +
+         kernel("keys", "!kernel.rows<1, key>",
+                "kernel.argmax %f : " + flow + " keys %y : !kernel.rows<1, key>");
 }
 const std::string kIdentity = "kernel.yield %acc : f32";
 

@@ -183,15 +183,19 @@ TEST(Matmul, GreedyKeysAndMaxima) {
     float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: one after the other
     std::string x = typeOf("f32", 1), y = typeOf("f32", n), weight = weightOf(w);
     std::string m = typeOf("f32", w.layout.panels);
-    const std::string begin = "(%x: " + x + ", %w: " + weight + ", ",
-                      product = ") { kernel.matmul %x : " + x + " weights(%w : " + weight + ") ",
-                      end = " attributes {aux_counts = array<i64: 0>, extent = "
-                            "#kernel.extent<rows>} {\n^bb0(%acc: f32): kernel.yield %acc : f32 } "
-                            "kernel.return }\n";
+    const std::string flow = "!kernel.flow<" + std::to_string(n) + ", f32>",
+                      begin = "(%x: " + x + ", %w: " + weight + ", ",
+                      product =
+                          ") { %f = kernel.matmul %x : " + x + " weights(%w : " + weight + ") -> " +
+                          flow +
+                          " attributes {aux_counts = array<i64: 0>, extent = "
+                          "#kernel.extent<rows>} {\n^bb0(%acc: f32): kernel.yield %acc : f32 }\n",
+                      end = "\nkernel.return }\n";
     KernelModule module("kernel.func @keys" + begin + "%keys: !kernel.rows<1, key>" + product +
-                        "keys %keys : !kernel.rows<1, key>" + end + "kernel.func @head" + begin +
-                        "%y: " + y + ", %m: " + m + product + "outs(%y : " + y +
-                        ") maxima %m : " + m + end);
+                        "kernel.argmax %f : " + flow + " keys %keys : !kernel.rows<1, key>" + end +
+                        "kernel.func @head" + begin + "%y: " + y + ", %m: " + m + product +
+                        "kernel.store %f : " + flow + " into %y : " + y +
+                        "\nkernel.panel_maxima %f : " + flow + " into %m : " + m + end);
     std::vector<std::vector<float>> cases = {
         std::vector<float>(n, nan), std::vector<float>(n, -inf), std::vector<float>(n, -3.0f),
         std::vector<float>(n, 0.0f), std::vector<float>(n, -1e-40f)};

@@ -38,6 +38,9 @@ inline std::string weightType(WeightFormat format, int64_t n, int64_t k) {
   return "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " +
          std::string(numericFormat(format).name) + ">";
 }
+inline std::string flowType(const char *kind, int64_t n) {
+  return "!kernel.flow<" + std::to_string(n) + ", " + kind + ">";
+}
 inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
 /// The operand of fp8 rows, and how a projection reads it.
@@ -148,22 +151,32 @@ inline std::string norm(const std::string &name, int64_t n, const char *output,
          normRegion() + "\n  kernel.return\n}\n";
 }
 
-/// A projection of K values gets operands, a clause behind its outputs and attributes.
-inline std::string extended(std::string matmul, const std::string &arguments,
-                            const std::string &clause, const std::string &attributes) {
-  matmul.insert(matmul.rfind(')', matmul.find(" {\n  kernel.matmul")), arguments);
-  matmul.insert(matmul.find(" attributes {", matmul.find("  kernel.matmul")), clause);
-  matmul.insert(matmul.find("extent = "), attributes);
-  return matmul;
+/// A projection gets operands, what stands before it, and what stands behind it.
+inline std::string extended(std::string kernel, const std::string &arguments,
+                            const std::string &before, const std::string &behind) {
+  kernel.insert(kernel.rfind(')', kernel.find(" {\n")), arguments);
+  kernel.insert(kernel.find("  kernel.return"), behind);
+  return kernel.insert(kernel.find(" {\n") + 3, before);
+}
+/// The projection's results are flows %f0, %f1, … of f32 instead of rows.
+inline std::string withFlows(std::string matmul, const std::vector<int64_t> &widths) {
+  std::string names, types;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    names += (i ? ", %f" : "%f") + std::to_string(i);
+    types += (i ? ", " : "") + flowType("f32", widths[i]);
+  }
+  const size_t outs = matmul.find(" outs(");
+  matmul.replace(outs, matmul.find(" attributes {", outs) - outs, " -> " + types);
+  return matmul.insert(matmul.find("kernel.matmul"), names + " = ");
 }
 /// Another kernel: for steps of `least` to `most` tokens, which are the variants that it gets.
 inline std::string counted(std::string matmul, const std::string &name, int64_t least,
                            int64_t most) {
   const size_t at = matmul.find('@') + 1;
   matmul.replace(at, matmul.find('(') - at, name);
-  matmul.insert(matmul.find(" {\n  kernel.matmul"), " attributes {counts = #kernel.counts<" +
-                                                        std::to_string(least) + " to " +
-                                                        std::to_string(most) + ">}");
+  matmul.insert(matmul.find(" {\n"), " attributes {counts = #kernel.counts<" +
+                                         std::to_string(least) + " to " + std::to_string(most) +
+                                         ">}");
   return matmul;
 }
 /// Without an argument and what follows it up to the next.
@@ -173,20 +186,26 @@ inline std::string without(std::string text, const std::string &argument) {
   const size_t end = text.find('>', at) + 1;
   return first ? text.erase(at, end + 2 - at) : text.erase(at - 2, end - (at - 2));
 }
-/// The projection computes the norm of its input itself: instead of x it has two more operands, rows and weight.
+/// The norm stands before the projection: instead of x there are two more operands, rows and weight.
 inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = false) {
-  std::string rows = rowsType("f32", k), weight = vectorType(k), x = rowsType("bf16", k);
+  const std::string rows = rowsType("f32", k), weight = vectorType(k), flow = flowType("bf16", k);
   std::string text = without(matmul, "%x");
-  text.erase(text.find("%x : " + x), ("%x : " + x + " ").size());
+  const std::string x = "%x : " + rowsType("bf16", k);
+  text.replace(text.find(x), x.size(), "%x : " + flow);
   return extended(text, ", %in: " + rows + ", %inw: " + weight,
-                  " prologue(%in, %inw : " + rows + ", " + weight + ") " + normRegion(),
-                  gather ? "prologue_gather, " : "");
+                  "  %x = kernel.rowwise ins(%in, %inw : " + rows + ", " + weight + ") -> " + flow +
+                      " attributes {extent = " +
+                      (gather ? "#kernel.extent<rows>, gather" : "#kernel.extent<tokens>") + "} " +
+                      normRegion() + "\n",
+                  "");
 }
 
-/// The projection of logits rows raises keys; one more operand.
-inline std::string withKeys(const std::string &matmul) {
-  return extended(matmul, ", %keys: !kernel.rows<1, key>", " keys %keys : !kernel.rows<1, key>",
-                  "");
+/// The logits of a projection of n rows are stored, and raise keys; one more operand.
+inline std::string withKeys(const std::string &matmul, int64_t n) {
+  const std::string flow = flowType("f32", n), keys = rowsType("key", 1);
+  return extended(withFlows(matmul, {n}), ", %keys: " + keys, "",
+                  "  kernel.store %f0 : " + flow + " into %y : " + rowsType("f32", n) +
+                      "\n  kernel.argmax %f0 : " + flow + " keys %keys : " + keys + "\n");
 }
 
 inline std::string gatherKernel(const std::string &name, WeightFormat format, int64_t n,
@@ -232,20 +251,20 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
          kv + "\n  kernel.return\n}\n";
 }
 
-/// The projection of q, k and v rotates and appends them: instead of rows of k and v it has two more operands, pool
-/// and table.
+/// The projection's q, k and v are rotated and appended: instead of rows of k and v there are two more operands, pool
+/// and table (of a rotation).
 inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
-  std::string text = without(without(matmul, "%y1"), "%y2");
-  const size_t outs = text.find("outs(");
-  text.replace(outs, text.find(')', outs) - outs,
-               "outs(%y0 : " + rowsType("f32", p.heads * p.headDim));
-  std::string kv = "!kernel.kv_pool<" + std::to_string(p.kvHeads) + ", " +
-                   std::to_string(p.headDim) + ", bf16>",
-              table = rowsType("f32", p.rotary);
-  return extended(text, ", %kv: " + kv + ", %table: " + table,
-                  " append %kv : " + kv + " table %table : " + table,
-                  std::string("style = #lm.rope_style<") +
-                      (p.interleaved ? "interleaved" : "half") + ">, ");
+  const int64_t q = p.heads * p.headDim, k = p.kvHeads * p.headDim;
+  const std::string kv = poolType(p.kvHeads, p.headDim, false), table = rowsType("f32", p.rotary),
+                    qFlow = flowType("f32", q), kFlow = flowType("f32", k);
+  std::string text = withFlows(without(without(matmul, "%y1"), "%y2"), {q, k, k});
+  return extended(text, ", %kv: " + kv + ", %table: " + table, "",
+                  "  %rotated = kernel.rope_append %f0, %f1, %f2 table %table : " + table +
+                      " into %kv {heads = " + std::to_string(p.heads) +
+                      " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
+                      ">} : " + qFlow + ", " + kFlow + ", " + kFlow + ", " + kv + " -> " + qFlow +
+                      "\n  kernel.store %rotated : " + qFlow + " into %y0 : " + rowsType("f32", q) +
+                      "\n");
 }
 
 struct AttentionProblem {

@@ -61,7 +61,7 @@ public:
     KernelModule module(text);
     std::vector<CudaProgram> programs;
     for (kernel::FuncOp kernel : module.kernels) {
-      addWorkspace(kernel);
+      kernel.addWorkspace(kernelShape(kernel).workspaceBytes);
       auto program = emitKernel(kernel, options);
       EXPECT_TRUE(succeeded(program)) << text;
       if (succeeded(program))
@@ -74,7 +74,7 @@ public:
     KernelModule module(text);
     std::map<std::string, int64_t> bytes;
     for (kernel::FuncOp kernel : module.kernels)
-      if (int64_t needed = workspaceBytes(kernel))
+      if (int64_t needed = kernelShape(kernel).workspaceBytes)
         bytes[kernel.getName().str()] = needed;
     return bytes;
   }

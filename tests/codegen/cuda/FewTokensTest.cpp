@@ -111,8 +111,8 @@ TEST(CudaFewTokens, KeysOfTheHead) {
   int64_t n = 43, k = 70, most = 35;
   const std::string head = plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1);
   std::vector<CudaProgram> programs = HostKernels::emit(
-      norm("select_norm", k, "bf16", true) + counted(withKeys(head), "head_keys", 3, 32) +
-      counted(withKeys(withNorm(head, k, /*gather=*/true)), "head", 1, 2) + samplingKernels(n));
+      norm("select_norm", k, "bf16", true) + counted(withKeys(head, n), "head_keys", 3, 32) +
+      counted(withKeys(withNorm(head, k, /*gather=*/true), n), "head", 1, 2) + samplingKernels(n));
   for (Build build : {Build{true, 1}, Build{false, 2}}) {
     SCOPED_TRACE(nameOf(build));
     HostKernels kernels(programs, build.checked);

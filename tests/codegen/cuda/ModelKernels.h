@@ -19,7 +19,7 @@ struct ModelShape {
 inline constexpr ModelShape kModelShapes[] = {{"8b", 4096, 14336, 32, 8, 128, 128256},
                                               {"1b", 2048, 8192, 32, 8, 64, 128256}};
 
-/// Tokens up to which a projection computes the norm before it: as passes/lowering/NormPrologues.cpp
+/// Tokens up to which a projection computes the norm before it: as codegen/cuda/MatmulShape.cpp
 /// decides. `weights` of an output: 1, or 2 of a pair.
 inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
   int64_t few = 8;
@@ -33,7 +33,8 @@ inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
 inline std::string withFp8(const std::string &matmul, WeightFormat format, int64_t k) {
   if (numericFormat(format).kind != NumericFormat::Kind::ScaledFloat)
     return matmul;
-  return extended(matmul, fp8Argument(k), fp8Clause(k), "");
+  std::string text = extended(matmul, fp8Argument(k), "", "");
+  return text.insert(text.find(" attributes {", text.find("kernel.matmul")), fp8Clause(k));
 }
 
 /// Kernel IR by name, for one format of weights: qkv, o, gate_up, down, head; those of few tokens by what they do
@@ -55,8 +56,9 @@ inline std::map<std::string, std::string> projectionsOf(const ModelShape &m, Wei
       {"gate_up_few", counted(withNorm(pair, m.hidden), "gate_up", 1, fewOfPair)},
       {"down", withFp8(residualMatmul("down", format, m.hidden, m.inner), format, m.inner)},
       {"head", counted(withFp8(head, format, m.hidden), "head", 33, kMany)},
-      {"head_keys", counted(withKeys(head), "head", few + 1, 32)},
-      {"head_few", counted(withKeys(withNorm(head, m.hidden, /*gather=*/true)), "head", 1, few)}};
+      {"head_keys", counted(withKeys(head, m.vocabulary), "head", few + 1, 32)},
+      {"head_few",
+       counted(withKeys(withNorm(head, m.hidden, /*gather=*/true), m.vocabulary), "head", 1, few)}};
   if (few < 8)
     all["qkv_append"] = counted(withAppend(qkv, rope), "qkv", few + 1, 8);
   return all;

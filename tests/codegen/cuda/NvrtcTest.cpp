@@ -35,8 +35,9 @@ std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t
          residualMatmul("out", format, hidden, heads * headDim) + pair +
          counted(withNorm(pair, hidden), "gate_up_few", 1, few) +
          residualMatmul("down", format, hidden, inner) + logits +
-         counted(withKeys(logits), "head_keys", few + 1, 32) +
-         counted(withKeys(withNorm(logits, hidden, /*gather=*/true)), "head_few", 1, few);
+         counted(withKeys(logits, vocabulary), "head_keys", few + 1, 32) +
+         counted(withKeys(withNorm(logits, hidden, /*gather=*/true), vocabulary), "head_few", 1,
+                 few);
 }
 
 void compileEverywhere(const std::vector<CudaProgram> &programs,
@@ -82,7 +83,7 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
   KernelModule module(text);
   std::vector<CudaProgram> programs;
   for (kernel::FuncOp kernel : module.kernels) {
-    addWorkspace(kernel);
+    kernel.addWorkspace(kernelShape(kernel).workspaceBytes);
     auto program = emitKernel(kernel, options);
     ASSERT_TRUE(succeeded(program));
     programs.push_back(std::move(*program));

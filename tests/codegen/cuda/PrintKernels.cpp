@@ -52,7 +52,7 @@ int main(int count, char **arguments) {
                             : count > 2 && llvm::StringRef(arguments[2]) == "wgmma";
   std::vector<cuda::CudaProgram> programs;
   for (auto kernel : module->getOps<kernel::FuncOp>()) {
-    cuda::addWorkspace(kernel);
+    kernel.addWorkspace(cuda::kernelShape(kernel).workspaceBytes);
     auto program = cuda::emitKernel(kernel, options);
     if (mlir::failed(program)) {
       failed = true;

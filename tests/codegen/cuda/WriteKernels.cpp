@@ -118,7 +118,7 @@ private:
              const std::string &text) {
     KernelModule module(text);
     for (kernel::FuncOp kernel : module.kernels) {
-      addWorkspace(kernel);
+      kernel.addWorkspace(kernelShape(kernel).workspaceBytes);
       auto program = emitKernel(kernel, options);
       if (mlir::failed(program)) {
         failed = true;

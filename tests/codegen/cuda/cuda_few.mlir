@@ -20,7 +20,7 @@
 // CHECK-NOT:   KERNEL void
 // CHECK:       // normed_few: grid 1 * 3 / 1, rows * 1 / 4; 128 threads, 3712 bytes{{$}}
 kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in: !kernel.rows<100, f32>, %inw: !lm.weight<100, f32>) attributes {counts = #kernel.counts<1 to 4>} {
-  kernel.matmul weights(%w : !lm.weight<40x100, bf16>) outs(%y : !kernel.rows<40, f32>) prologue(%in, %inw : !kernel.rows<100, f32>, !lm.weight<100, f32>) {
+  %x = kernel.rowwise ins(%in, %inw : !kernel.rows<100, f32>, !lm.weight<100, f32>) -> !kernel.flow<100, bf16> attributes {extent = #kernel.extent<rows>, gather} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32
@@ -28,7 +28,8 @@ kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in
     %u = arith.mulf %a, %i : f32
     %v = arith.mulf %u, %b : f32
     kernel.yield %v : f32
-  } attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>, prologue_gather} {
+  }
+  kernel.matmul %x : !kernel.flow<100, bf16> weights(%w : !lm.weight<40x100, bf16>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -59,7 +60,7 @@ kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in
 // CHECK-NOT:   KERNEL void
 // CHECK:       // qkv_t8: grid 1 * 10 / 1, tokens * 1 / 8; 128 threads, 5120 bytes{{$}}
 kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1: !lm.weight<64x64, q4_0>, %w2: !lm.weight<64x64, q6_k>, %b: !lm.weight<128, f32>, %y0: !kernel.rows<128, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %t: !kernel.rows<64, f32>) attributes {counts = #kernel.counts<2 to 8>} {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) outs(%y0 : !kernel.rows<128, f32>) append %kv : !kernel.kv_pool<1, 64, bf16> table %t : !kernel.rows<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<half>} {
+  %q, %k, %v = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) -> !kernel.flow<128, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %bias: f32):
     %s = arith.addf %acc, %bias : f32
     kernel.yield %s : f32
@@ -70,6 +71,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1:
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
+  %r = kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 2 : i64, style = #lm.rope_style<half>} : !kernel.flow<128, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32>, !kernel.kv_pool<1, 64, bf16> -> !kernel.flow<128, f32>
+  kernel.store %r : !kernel.flow<128, f32> into %y0 : !kernel.rows<128, f32>
   kernel.return
 }
 
@@ -80,7 +83,7 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1:
 // CHECK:             if (row % 40 < 24)
 // CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 40 / 2, a, b);
 kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y0: !kernel.rows<40, f32>, %kv: !kernel.kv_pool<1, 40, bf16>, %t: !kernel.rows<24, f32>) attributes {counts = #kernel.counts<1 to 8>} {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) outs(%y0 : !kernel.rows<40, f32>) append %kv : !kernel.kv_pool<1, 40, bf16> table %t : !kernel.rows<24, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>, style = #lm.rope_style<interleaved>} {
+  %q, %k, %v = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) -> !kernel.flow<40, f32>, !kernel.flow<40, f32>, !kernel.flow<40, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -90,6 +93,8 @@ kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>,
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
+  %r = kernel.rope_append %q, %k, %v table %t : !kernel.rows<24, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<interleaved>} : !kernel.flow<40, f32>, !kernel.flow<40, f32>, !kernel.flow<40, f32>, !kernel.kv_pool<1, 40, bf16> -> !kernel.flow<40, f32>
+  kernel.store %r : !kernel.flow<40, f32> into %y0 : !kernel.rows<40, f32>
   kernel.return
 }
 
@@ -102,9 +107,11 @@ kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>,
 // CHECK-NEXT:    }, FoldKeys{keys});
 // CHECK-NOT:   KERNEL void
 kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y: !kernel.rows<40, f32>, %keys: !kernel.rows<1, key>) attributes {counts = #kernel.counts<1 to 32>} {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<40x64, bf16>) outs(%y : !kernel.rows<40, f32>) keys %keys : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<40x64, bf16>) -> !kernel.flow<40, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
+  kernel.store %f : !kernel.flow<40, f32> into %y : !kernel.rows<40, f32>
+  kernel.argmax %f : !kernel.flow<40, f32> keys %keys : !kernel.rows<1, key>
   kernel.return
 }

@@ -1,11 +1,13 @@
-// In steps of few tokens a copy of the projection of q, k and v rotates and appends: pool and table are operands of it, rows of
+// In steps of few tokens the append stands behind a copy of the projection, in one kernel: pool and table are operands of it, rows of
 // k and v are not.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK: remark: [Passed] append_epilogue | Category:fusion | Remark="done by the projections in steps of at most 8"
 // CHECK-LABEL: kernel.func @qkv_append(
 // CHECK-SAME:    %[[Q:[^:]+]]: !kernel.rows<64, f32>, %[[KV:[^:]+]]: !kernel.kv_pool<1, 64, bf16>, %[[T:[^:]+]]: !kernel.rows<64, f32>) {
-// CHECK:         outs(%[[Q]] : !kernel.rows<64, f32>) append %[[KV]] : !kernel.kv_pool<1, 64, bf16> table %[[T]] : !kernel.rows<64, f32> attributes {{{.*}}style = #lm.rope_style<half>}
+// CHECK:         %[[F:.+]]:3 = kernel.matmul {{.*}} -> !kernel.flow<64, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32> attributes
+// CHECK:         %[[R:.+]] = kernel.rope_append %[[F]]#0, %[[F]]#1, %[[F]]#2 table %[[T]] : !kernel.rows<64, f32> into %[[KV]] {{{.*}}style = #lm.rope_style<half>
+// CHECK-NEXT:    kernel.store %[[R]] : <64, f32> into %[[Q]] : <64, f32>
 // CHECK:       plan.section @layer {
 // CHECK-NEXT:    plan.when [tokens <= 8] {
 // CHECK-NEXT:      plan.launch @qkv_append [#plan.buffer<@x>, #plan.weight<@m>, #plan.buffer<@q>, #plan.state<0>, #plan.buffer<@t>]

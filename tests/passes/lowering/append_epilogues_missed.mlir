@@ -2,8 +2,8 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --split-input-file --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="heads are normed, whose sums no block of the projection has"
-// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="the cache is not of bf16"
-// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="no block of the projection has both rows of a pair: half a head must be whole tiles of 16 rows"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="the projection appends to a cache that is not of bf16"
+// CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="the projection has no block with both rows of a pair: half a head must be whole tiles of 16 rows"
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="q, k and v are not made by one projection, in this order"
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | Reason="rows of k or v are used again"
 // CHECK-NOT: plan.when

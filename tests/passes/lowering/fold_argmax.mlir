@@ -1,14 +1,18 @@
 // The head gets a buffer of keys that outlives the step; the entry says which.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{maxima})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{device=cpu})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
 
 // On CPUs the keys are of greedy steps, which write no logits; others leave the largest of each 32 values as well: of a vocabulary
 // of 32 there is one panel.
 // MAXIMA-LABEL: kernel.func @head(
-// MAXIMA:         outs(%{{[^ ]+}} : !kernel.rows<32, f32>) maxima %{{.+}} : !kernel.rows<1, f32> attributes
+// MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes
+// MAXIMA:         kernel.store %[[F]] : <32, f32> into %{{[^ ]+}} : <32, f32>
+// MAXIMA-NEXT:    kernel.panel_maxima %[[F]] : <32, f32> into %{{[^ ]+}} : <1, f32>
 // MAXIMA-LABEL: kernel.func @head_keys(
 // MAXIMA-SAME:    %{{[^:]+}}: !kernel.rows<64, bf16>, %{{[^:]+}}: !lm.weight<32x64, bf16>, %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
-// MAXIMA:         weights(%{{[^)]+}}) keys %[[KEYS]] : !kernel.rows<1, key> attributes
+// MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes
+// MAXIMA-NOT:     kernel.store
+// MAXIMA:         kernel.argmax %[[F]] : !kernel.flow<32, f32> keys %[[KEYS]] : <1, key>
 // MAXIMA:       plan.buffer @logit_maxima per_row 128 persistent
 // MAXIMA:       plan.when [mode = greedy] {
 // MAXIMA-NEXT:    plan.launch @head_keys [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@greedy_keys>]
@@ -21,7 +25,9 @@
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | Reason="the logits are not those of one projection"
 // CHECK-LABEL: kernel.func @head_keys(
 // CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
-// CHECK:         keys %[[KEYS]] : !kernel.rows<1, key> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>}
+// CHECK:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>}
+// CHECK:         kernel.store %[[F]] : <32, f32> into %{{[^ ]+}} : <32, f32>
+// CHECK-NEXT:    kernel.argmax %[[F]] : !kernel.flow<32, f32> keys %[[KEYS]] : <1, key>
 // CHECK:       plan.program @p attributes {
 // CHECK:       plan.buffer @greedy_keys per_row 64 persistent
 // CHECK:       plan.when [rows <= 32] {

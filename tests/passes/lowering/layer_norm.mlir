@@ -25,10 +25,11 @@
 // CHECK-NEXT:  }
 
 // Projections of few tokens compute it themselves.
-// CUDA:        kernel.func @linear_0
-// CUDA:          kernel.matmul {{.*}}prologue
+// CUDA:        kernel.func @linear_0{{.*}}_norm(
+// CUDA-NEXT:     %[[X:.+]] = kernel.rowwise
 // CUDA:            kernel.row_stat
 // CUDA:            kernel.row_stat
+// CUDA:          kernel.matmul %[[X]] : !kernel.flow<64, bf16>
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}

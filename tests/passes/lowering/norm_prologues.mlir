@@ -1,4 +1,4 @@
-// In steps of few tokens copies of q and gate compute the norm before them themselves: they have its inputs as operands, instead
+// In steps of few tokens the norm stands before copies of q and gate, in their kernels: they have its inputs as operands, instead
 // of x. A block's weight is 16 x 64 bf16, 2048 bytes; half of that is four rows of the input. The pair reads twice as much, but
 // one kernel decides with the other.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues)' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
@@ -7,9 +7,10 @@
 
 // CHECK-LABEL: kernel.func @q_norm(
 // CHECK-SAME:    %{{[^:]+}}: !lm.weight<32x64, bf16, frag16>, %{{[^:]+}}: !kernel.rows<32, f32>, %[[IN:[^:]+]]: !kernel.rows<64, f32>, %[[W:[^:]+]]: !lm.weight<64, f32>) {
-// CHECK-NEXT:    kernel.matmul weights({{.*}} prologue(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) {
+// CHECK-NEXT:    %[[X:.+]] = kernel.rowwise ins(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) -> !kernel.flow<64, bf16>
 // CHECK-NEXT:    ^bb0(%{{.+}}: f32, %{{.+}}: f32):
 // CHECK:           kernel.row_stat mean
+// CHECK:         kernel.matmul %[[X]] : !kernel.flow<64, bf16> weights(
 // CHECK-LABEL: kernel.func @pair_norm(
 // CHECK:       plan.section @layer {
 // CHECK-NEXT:    plan.when [tokens <= 4] {

@@ -32,7 +32,7 @@
 // PLANNED-DAG:  plan.buffer @y per_row 128 at {{[0-9]+$}}
 
 // CHECK-LABEL: kernel.func @argmax(%{{.*}}: !kernel.rows<32, f32>, %{{.*}}: !kernel.rows<1, key>) {
-// CHECK-NEXT:    kernel.argmax %{{.*}} : <32, f32> keys %{{.*}} : <1, key>{{$}}
+// CHECK-NEXT:    kernel.argmax %{{.*}} : !kernel.rows<32, f32> keys %{{.*}} : <1, key>{{$}}
 // CHECK-LABEL: kernel.func @argmax_finish(
 // CHECK-LABEL: kernel.func @draw_weigh(
 // CHECK-SAME:    !kernel.rows<12352, bytes>

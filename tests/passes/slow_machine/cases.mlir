@@ -31,5 +31,5 @@
 // WEIGH: error[E0885]: @draw_ids draws from sums of other logits
 
 // The rotation that few tokens do in the projection, in the other style.
-// RUN: %{lower} | sed '/append %arg/s/rope_style<half>/rope_style<interleaved>/' | %{check} 2>&1 | FileCheck %s --check-prefix=STYLE
+// RUN: %{lower} | sed '/= kernel.rope_append/s/rope_style<half>/rope_style<interleaved>/' | %{check} 2>&1 | FileCheck %s --check-prefix=STYLE
 // STYLE: error[E08

@@ -208,11 +208,11 @@ void Lockstep::behind(plan::LaunchOp launch, plan::StepOp step, const Batch &bat
 
 void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch,
                        Memory &memory) {
-  const std::string op = fn.structuredOp()->getName().stripDialect().str();
+  const std::string op = fn.anchor()->getName().stripDialect().str();
   const auto units = fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size();
   const auto *bound = std::ranges::find(kBounds, op, &Bound::op);
   ASSERT_NE(bound, std::end(kBounds)) << op;
-  auto attention = llvm::dyn_cast<kernel::AttentionOp>(fn.structuredOp());
+  auto attention = llvm::dyn_cast<kernel::AttentionOp>(fn.anchor());
   const bool int8 = attention && attention.getKv().getType().getFormat() == KvFormat::Int8;
   for (auto [type, passed, effect] :
        llvm::zip(fn.getArgumentTypes(), launch.getArgs(), declaredEffects(fn))) {
@@ -278,10 +278,10 @@ static void runInLockstep(const std::string &lowering) {
 TEST(CompiledKernels, OfFastPlans) { runInLockstep("ingot-lower"); }
 TEST(CompiledKernels, OfExactPlans) {
   runInLockstep(
-      "lm-lower-to-plan{precision=exact kv=f32},kernel-fold-argmax{maxima=true},plan-expand-cases,"
+      "lm-lower-to-plan{precision=exact kv=f32},kernel-fold-argmax{device=cpu},plan-expand-cases,"
       "plan.program(plan-elide-barriers,plan-pack-buffers)");
 }
 TEST(CompiledKernels, OfCachesInInt8) {
-  runInLockstep("lm-lower-to-plan{kv=int8},kernel-fold-argmax{maxima=true},plan-expand-cases,"
+  runInLockstep("lm-lower-to-plan{kv=int8},kernel-fold-argmax{device=cpu},plan-expand-cases,"
                 "plan.program(plan-elide-barriers,plan-pack-buffers)");
 }

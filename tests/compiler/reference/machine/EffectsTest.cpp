@@ -17,7 +17,7 @@ static std::string findWith(const std::string &op, size_t operand, Effect lie) {
   CheckOptions options;
   options.effects = [&](kernel::FuncOp fn) {
     std::vector<Effect> effects = declaredEffects(fn);
-    if (fn.structuredOp()->getName().stripDialect() == op)
+    if (fn.anchor()->getName().stripDialect() == op)
       effects[operand] = lie;
     return effects;
   };

@@ -1,0 +1,103 @@
+//===- MatmulShape.cpp - See MatmulShape.h ---------------------------------===//
+#include "codegen/cuda/MatmulShape.h"
+#include "codegen/cuda/CudaCodegen.h"
+#include "runtime/formats/FragmentLayout.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::cuda;
+using kernel::RowKind;
+
+MatmulShape::MatmulShape(kernel::MatmulOp op) {
+  weights = op.getPair() ? 2 : 1;
+  k = op.xType().getN();
+  int64_t tiles = 0;
+  for (int64_t s = 0; s < op.segments(); ++s)
+    tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows);
+  // Warps hide the latency of memory: about 16 of them on each of 132 processors.
+  parts = tiles < 512 && k >= 2048 ? 8 : 4;
+  bool minimums = false;
+  int64_t group = 256; // the smallest
+  for (Type type : op.getWeights().getTypes()) {
+    const NumericFormat &format = cast<lm::WeightType>(type).numeric();
+    minimums |= format.hasMin;
+    group = format.isFloat() ? group : std::min<int64_t>(group, format.group);
+  }
+  // What fits the registers: pairs keep two sums a thread and minimums a third; small groups have
+  // many scales.
+  mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
+  prefillEights = minimums || group < 32 ? 4 : group < 64 ? 6 : 8;
+
+  refused = collect(op);
+  // Each is in decode variants alone: a launch costs more than what it saves, as long as tokens are few.
+  mostUnits = append ? 8 : argmax ? 32 : kUnlimited;
+  if (producer)
+    mostUnits = std::min(mostUnits, mostProduced(op));
+}
+
+/// What stands around the op; why there is no code for that, if so.
+std::string MatmulShape::collect(kernel::MatmulOp op) {
+  if (op.xType().getKind() != RowKind::BF16)
+    return "expects bf16 rows on GPUs, got " + llvm::formatv("{0}", op.xType()).str();
+  Operation *maker = op.getX().getDefiningOp();
+  producer = dyn_cast_or_null<kernel::RowwiseOp>(maker);
+  if (maker && !producer)
+    return "has a producer that GPUs have no code for: " + maker->getName().getStringRef().str();
+  for (Value flow : op.getFlows())
+    for (Operation *user : flow.getUsers()) {
+      if (!isa<kernel::StoreOp, kernel::ArgmaxOp, kernel::RopeAppendOp>(user))
+        return "has a consumer that GPUs have no code for: " + user->getName().getStringRef().str();
+      argmax = argmax ? argmax : dyn_cast<kernel::ArgmaxOp>(user);
+      append = append ? append : dyn_cast<kernel::RopeAppendOp>(user);
+    }
+  if (op.getFlows().empty())
+    return "";
+  if (op.getPair() || op.segments() != (append ? 3 : 1))
+    return "has results that are not written, which on GPUs are of one segment, or of q, k and v";
+  if (!storedAt(op, 0))
+    return append ? "rotates queries that are not stored"
+                  : "expects logits beside their keys on GPUs";
+  if (!append)
+    return "";
+  if (argmax || append.getQ() != op.getFlows()[0] || append.getK() != op.getFlows()[1] ||
+      append.getV() != op.getFlows()[2])
+    return "appends other results than q, k and v in this order";
+  if (append.getKv().getType().getFormat() != KvFormat::BF16)
+    return "appends to a cache that is not of bf16";
+  if (append.getTable() &&
+      !kernel::canRotate(append.getKv().getType(), append.getTable().getType(), append.getStyle()))
+    return "has no block with both rows of a pair: half a head must be whole tiles of 16 rows";
+  return "";
+}
+
+Value MatmulShape::storedAt(kernel::MatmulOp op, int64_t segment) const {
+  Value values = op.getFlows()[segment];
+  if (append)
+    values = segment == 0 ? Value(kernel::RopeAppendOp(append).getRotated()) : Value();
+  kernel::StoreOp store = values ? kernel::consumerOf<kernel::StoreOp>(values) : kernel::StoreOp();
+  return store ? store.getOutput() : Value();
+}
+
+/// Tokens up to which blocks compute x themselves, 1, 2, 4 or 8: that costs each the reading of the producer's inputs, from
+/// L2; so it is where this stays under half of what the block reads of its weight, and where the rows take little of shared
+/// memory, since blocks share a processor.
+int64_t MatmulShape::mostProduced(kernel::MatmulOp op) const {
+  constexpr int64_t kMostTokens = 8; // columns of one mma
+  constexpr int64_t kMostShared = 16 * 1024;
+  int64_t weightBytes = INT64_MAX;
+  for (Type type : op.getWeights().getTypes()) {
+    auto weight = cast<lm::WeightType>(type);
+    WeightFormat format =
+        weight.getFormat() == WeightFormat::F32 ? WeightFormat::BF16 : weight.getFormat();
+    weightBytes = std::min(
+        weightBytes, weights * fragmentLayout(format, weight.rows(), weight.columns()).tileBytes());
+  }
+  int64_t few = kMostTokens;
+  while (few > 1 && (2 * few * k * 4 > weightBytes || few * gpuRowBytes(k) > kMostShared))
+    few /= 2;
+  return few;
+}
