@@ -42,7 +42,7 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
 /// What stands around the op; why there is no code for that, if so.
 std::string MatmulShape::collect(kernel::MatmulOp op) {
   if (op.xType().getKind() != RowKind::BF16)
-    return "expects bf16 rows on GPUs, got " + llvm::formatv("{0}", op.xType()).str();
+    return "expects bf16 rows on GPUs, got " + llvm::formatv("'{0}'", op.xType()).str();
   Operation *maker = op.getX().getDefiningOp();
   producer = dyn_cast_or_null<kernel::RowwiseOp>(maker);
   if (maker && !producer)

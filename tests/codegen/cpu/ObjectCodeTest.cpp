@@ -89,6 +89,30 @@ TEST(ObjectCode, ReportsWhatItCannotDo) {
   EXPECT_NE(said.find("cannot multiply quantised rows"), std::string::npos) << said;
 }
 
+/// Whatever stands around an op has code, or is refused by its name.
+TEST(ObjectCode, RefusesFusionsByName) {
+  const std::string rows = "!kernel.rows<64, f32>", flow = "!kernel.flow<64, f32>",
+                    region = "{\n^bb0(%a: f32): kernel.yield %a : f32\n}\n",
+                    make = "%x = kernel.rowwise ins(%in : " + rows + ") -> " + flow +
+                           " attributes {extent = #kernel.extent<tokens>} " + region,
+                    begin =
+                        "(%in: " + rows + ", %w: !lm.weight<64x64, q4_0>, %y: " + rows + ") {\n";
+  KernelModule module(
+      "kernel.func @made" + begin + make + "kernel.matmul %x : " + flow +
+      " weights(%w : !lm.weight<64x64, q4_0>) outs(%y : " + rows +
+      ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} " + region +
+      "kernel.return\n}\nkernel.func @stored" + begin + make + "kernel.store %x : " + flow +
+      " into %y : " + rows + "\nkernel.return\n}\n");
+  EXPECT_EQ(kernelShape(module.kernels[0]).refused, "expects its rows to be in memory on CPUs");
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(module.kernels[0].getContext(),
+                                        [&](mlir::Diagnostic &d) { said += d.str(); });
+  EXPECT_TRUE(failed(compileKernels(module.kernels, kAvx2)));
+  EXPECT_NE(said.find("expects its rows to be in memory on CPUs"), std::string::npos) << said;
+  EXPECT_NE(said.find("is fused with other ops, which has no code on CPUs"), std::string::npos)
+      << said;
+}
+
 /// A matrix says how it lies; what no pass has laid out is taken for panels.
 TEST(ObjectCode, ReadsPanelsAlone) {
   KernelModule open(matmul("k", "q4_0", kIdentity)),

@@ -25,3 +25,52 @@ kernel.func @sine(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
   }
   kernel.return
 }
+
+// What stands around a projection is refused by name, where its shape has no room for it.
+// CHECK: error: 'kernel.matmul' op has a consumer that GPUs have no code for: kernel.panel_maxima
+kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %m: !kernel.rows<1, f32>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.store %f : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
+  kernel.panel_maxima %f : !kernel.flow<32, f32> into %m : !kernel.rows<1, f32>
+  kernel.return
+}
+
+// CHECK: error: 'kernel.matmul' op expects logits beside their keys on GPUs
+kernel.func @keys(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %k: !kernel.rows<1, key>) {
+  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  kernel.argmax %f : !kernel.flow<32, f32> keys %k : !kernel.rows<1, key>
+  kernel.return
+}
+
+// CHECK: error: 'kernel.matmul' op has no block with both rows of a pair: half a head must be whole tiles of 16 rows
+kernel.func @pairs(%x: !kernel.rows<64, bf16>, %w: !lm.weight<48x64, q4_0>, %y: !kernel.rows<48, f32>, %kv: !kernel.kv_pool<1, 48, bf16>, %t: !kernel.rows<48, f32>) {
+  %q, %k, %v = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>, !lm.weight<48x64, q4_0>) -> !kernel.flow<48, f32>, !kernel.flow<48, f32>, !kernel.flow<48, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }, {
+  ^bb0(%acc: f32):
+    kernel.yield %acc : f32
+  }
+  %r = kernel.rope_append %q, %k, %v table %t : !kernel.rows<48, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.flow<48, f32>, !kernel.flow<48, f32>, !kernel.flow<48, f32>, !kernel.kv_pool<1, 48, bf16> -> !kernel.flow<48, f32>
+  kernel.store %r : !kernel.flow<48, f32> into %y : !kernel.rows<48, f32>
+  kernel.return
+}
+
+// CHECK: error: 'kernel.rowwise' op is fused with other ops, which has no code on GPUs
+kernel.func @rowwise(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
+  %f = kernel.rowwise ins(%x : !kernel.rows<64, f32>) -> !kernel.flow<64, f32> attributes {extent = #kernel.extent<tokens>} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  }
+  kernel.store %f : !kernel.flow<64, f32> into %y : !kernel.rows<64, f32>
+  kernel.return
+}
