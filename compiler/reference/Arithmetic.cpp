@@ -126,6 +126,8 @@ Matrix reference::activation(const Matrix &x, lm::ActivationKind kind) {
   switch (kind) {
   case lm::ActivationKind::Silu:
     return mapElements(x, [](float v) { return v / (1.0f + expOf(-v)); });
+  case lm::ActivationKind::Sigmoid:
+    return mapElements(x, [](float v) { return 1.0f / (1.0f + expOf(-v)); });
   case lm::ActivationKind::GeluTanh:
     return mapElements(x, [](float v) {
       const auto root = static_cast<float>(std::sqrt(2 / std::numbers::pi));

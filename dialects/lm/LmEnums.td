@@ -20,8 +20,9 @@ def Lm_QuickGelu : I32EnumAttrCase<"QuickGelu", 3, "quick_gelu">; // x / (1 + ex
 def Lm_Relu : I32EnumAttrCase<"Relu", 4, "relu">;             // max(x, 0)
 def Lm_Relu2 : I32EnumAttrCase<"Relu2", 5, "relu2">;          // max(x, 0)^2
 def Lm_Mish : I32EnumAttrCase<"Mish", 6, "mish">;             // x tanh(ln(1+exp(x)))
+def Lm_Sigmoid : I32EnumAttrCase<"Sigmoid", 7, "sigmoid">;    // 1 / (1 + exp(-x)): gates
 def Lm_ActivationKind : I32EnumAttr<"ActivationKind", "activation function",
-                                    [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish]> {
+                                    [Lm_Silu, Lm_GeluTanh, Lm_Gelu, Lm_QuickGelu, Lm_Relu, Lm_Relu2, Lm_Mish, Lm_Sigmoid]> {
   let cppNamespace = "::ingot::lm";
 }
 def Lm_LayoutOpen : I32EnumAttrCase<"Open", 0, "open">;            // not chosen yet

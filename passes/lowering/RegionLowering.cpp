@@ -35,6 +35,8 @@ static Value activation(Scalar s, lm::ActivationKind kind, Value x) {
   case lm::ActivationKind::Silu: { // x / (1 + exp(-x))
     return s.div(x, s.add(s.exp(s.negate(x)), s.constant(1)));
   }
+  case lm::ActivationKind::Sigmoid:
+    return s.div(s.constant(1), s.add(s.exp(s.negate(x)), s.constant(1)));
   case lm::ActivationKind::GeluTanh: { // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
     Value cube = s.mul(s.mul(x, x), x);
     Value inner =

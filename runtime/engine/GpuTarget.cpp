@@ -13,7 +13,8 @@ static bool take(std::string_view &text, std::string_view prefix) {
 }
 
 static constexpr GpuArch kArchitectures[] = {
-    {"sm_80", false}, {"sm_89", false}, {"sm_90a", true}, {"sm_100a", false}, {"sm_120a", false},
+    {"sm_80", false},   {"sm_89", false},   {"sm_90a", true},
+    {"sm_100a", false}, {"sm_120a", false}, {"sm_121a", false},
 };
 
 std::span<const GpuArch> gpuArchitectures() { return kArchitectures; }

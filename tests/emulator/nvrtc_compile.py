@@ -13,15 +13,15 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KERNELS = sorted((ROOT / "tests/emulator/kernels").glob("*.cu"))
-ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"]
+ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"]
 SKIPPED = 77
 
 # Kernels that an architecture must have: a guard that hides too much would pass everything.
 EXPECTED = {
     "gemm": (["gemm"], ARCHITECTURES),
-    "stream": (["stream_gemv"], ["sm_90a", "sm_100a", "sm_120a"]),
-    "cluster": (["cluster_sum", "cluster_ring"], ["sm_90a", "sm_100a", "sm_120a"]),
-    "tensor": (["tensor_box", "tensor_ring"], ["sm_90a", "sm_100a", "sm_120a"]),
+    "stream": (["stream_gemv"], ["sm_90a", "sm_100a", "sm_120a", "sm_121a"]),
+    "cluster": (["cluster_sum", "cluster_ring"], ["sm_90a", "sm_100a", "sm_120a", "sm_121a"]),
+    "tensor": (["tensor_box", "tensor_ring"], ["sm_90a", "sm_100a", "sm_120a", "sm_121a"]),
     "wgmma": (["wgmma_64x16", "wgmma_64x24_rs"], ["sm_90a"]),
 }
 # sm_120 runs multicast, and ptxas says that others do it better.

@@ -83,6 +83,8 @@ TEST(Arithmetic, Activations) {
     return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
   };
   expectValues(activation(x, lm::ActivationKind::Silu), {silu(-2), 0, silu(1.5)});
+  auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+  expectValues(activation(x, lm::ActivationKind::Sigmoid), {sigmoid(-2), 0.5, sigmoid(1.5)});
   expectValues(activation(x, lm::ActivationKind::Gelu), {gelu(-2), 0, gelu(1.5)});
   expectValues(activation(x, lm::ActivationKind::GeluTanh), {tanhGelu(-2), 0, tanhGelu(1.5)});
   auto quickGelu = [](double v) { return v / (1 + std::exp(-1.702 * v)); };
