@@ -87,17 +87,26 @@ def GroupElementwisePass : Pass<"lm-group-elementwise", "::ingot::lm::ModelOp"> 
 // lowering/
 //===----------------------------------------------------------------------===//
 
+def ChooseFormsPass : Pass<"lm-choose-forms", "::ingot::lm::ModelOp"> {
+  let summary = "rows between launches in the forms that projections read (lm.round)";
+  let description = [{
+    In `fast`, quantised weights are multiplied with rows of q8 (int8, one scale per 32 values; q8x2 in the entry, which
+    has the head), and on a device that reads bf16 rows all weights are multiplied with those. A conversion joins the
+    launch that makes its value where that can write the form; else it is a launch of its own. With `exact`, all rows are f32.
+  }];
+  let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
+                 Option<"device", "device", "std::string", "\"cpu\"", "whose kernels read them (passes/Target.h)">,
+                 Option<"fp8Rows", "fp8-rows", "bool", "false", "for cuda: projections of fp8 weights get fp8 rows as well">];
+}
 def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   let summary = "outline every fused region into a kernel.func and every function into a plan section";
   let description = [{
-    `precision` decides how rows between launches are held: `fast` hands rows to quantised weights as q8 (int8,
-    one scale per 32 values), `exact` keeps f32 everywhere. `kv` is the element type of the KV pool. For the device
-    `cuda` every projection reads bf16 rows, and the pool is bf16 (docs/gpu.md).
+    Rows are held as lm-choose-forms says. With `fast`, bf16 weights that read f32 rows may round those. `kv` is the
+    element type of the KV pool.
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
                  Option<"kv", "kv", "std::string", "\"bf16\"", "a name of runtime/formats/KvFormat.h">,
-                 Option<"device", "device", "std::string", "\"cpu\"", "a target: cpu or cuda">,
-                 Option<"fp8Rows", "fp8-rows", "bool", "false", "for cuda: projections of fp8 weights get fp8 rows as well">];
+                 Option<"device", "device", "std::string", "\"cpu\"", "a target: cpu or cuda">];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

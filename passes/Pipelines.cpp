@@ -63,9 +63,12 @@ static const Target &targetOf(const PipelineOptions &options) {
 }
 
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
+  const char *precision = options.exact ? "exact" : "fast";
+  // Rows between launches are rounded as projections will read them.
+  pm.nest<lm::ModelOp>().addPass(
+      createChooseFormsPass({precision, options.device, options.fp8Rows}));
   // Every region becomes a kernel, every function a list of launches.
-  pm.addPass(createLowerToPlanPass(
-      {options.exact ? "exact" : "fast", options.kv, options.device, options.fp8Rows}));
+  pm.addPass(createLowerToPlanPass({precision, options.kv, options.device}));
   // Who reads a matrix is known now, and with it how it should lie.
   pm.addPass(createChooseLayoutsPass({options.device}));
   // Which launches become one is the device's to say.

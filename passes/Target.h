@@ -1,6 +1,6 @@
 //===- Target.h - What lowering and planning ask of a kind of device -------===//
 //
-// Passes over lm know no device. From lm-lower-to-plan on a program is made for one: for what rows its
+// Passes over lm know no device. From lm-choose-forms on a program is made for one: for what rows its
 // kernels read, which launches are worth fusing, what memory a kernel wants. A target says so; its
 // code generator is behind compiler/targets/CodeTarget.h, where all targets are listed.
 //===----------------------------------------------------------------------===//

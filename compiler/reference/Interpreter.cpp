@@ -142,6 +142,8 @@ Result<Matrix> Run::compute(Operation *op) {
                           o.getSoftcap().convertToFloat()});
       })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
+      // What a form costs, the slow machine measures.
+      .Case([&](lm::RoundOp o) -> Result<Matrix> { return rows(o.getX()); })
       .Case([&](lm::AddOp o) { return add(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::MulOp o) { return multiplyElements(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::ScaleOp o) { return scale(rows(o.getX()), o.getFactor().convertToFloat()); })

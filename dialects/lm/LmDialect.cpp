@@ -33,6 +33,9 @@ void LmDialect::initialize() {
 #include "dialects/lm/ops/Rows.cpp.inc"
       ,
 #define GET_OP_LIST
+#include "dialects/lm/ops/Round.cpp.inc"
+      ,
+#define GET_OP_LIST
 #include "dialects/lm/ops/Norm.cpp.inc"
       ,
 #define GET_OP_LIST

@@ -9,5 +9,6 @@
 #include "dialects/lm/ops/Fused.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
+#include "dialects/lm/ops/Round.h"
 #include "dialects/lm/ops/Rows.h"
 #include "dialects/lm/ops/Structure.h"

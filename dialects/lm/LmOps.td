@@ -12,6 +12,7 @@
 
 include "dialects/lm/ops/Structure.td"
 include "dialects/lm/ops/Rows.td"
+include "dialects/lm/ops/Round.td"
 include "dialects/lm/ops/Norm.td"
 include "dialects/lm/ops/Linear.td"
 include "dialects/lm/ops/Attention.td"

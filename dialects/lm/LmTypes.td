@@ -154,7 +154,10 @@ def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {
   let summary = "the ragged batch of a step: ids, positions, sequences, block tables, logits rows";
 }
 
-def Lm_Activations : RankedTensorOf<[F32]>;
+/// In any form: the encoding of the type names one (lm.round), or there is none.
+def Lm_Rows : RankedTensorOf<[F32]>;
+def Lm_Activations : ConfinedType<Lm_Rows, [CPred<"!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">],
+                                  "rows of f32 in no other form">;
 def Lm_Ids : RankedTensorOf<[I32]>;
 
 class Lm_Op<string mnemonic, list<Trait> traits = []> : Op<Lm_Dialect, mnemonic, traits>;

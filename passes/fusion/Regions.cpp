@@ -33,7 +33,7 @@ bool ingot::isConvex(const OpGroup &group) {
   return true;
 }
 
-lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
+lm::FusedOp ingot::wrap(const OpGroup &group, StringRef pattern) {
   assert(isConvex(group) && "a group must be convex");
   SmallVector<Operation *> ops(group.begin(), group.end());
   Block *block = ops.front()->getBlock();
@@ -61,8 +61,13 @@ lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
   b.setInsertionPointToEnd(&body);
   lm::YieldOp::create(b, location, results);
   sortTopologically(block);
-  remark::passed(location, remark::RemarkOpts::name(pattern).category("fusion"))
-      << std::to_string(ops.size()) + " ops in one launch";
+  return fused;
+}
+
+lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {
+  lm::FusedOp fused = wrap(group, pattern);
+  remark::passed(fused.getLoc(), remark::RemarkOpts::name(pattern).category("fusion"))
+      << std::to_string(group.size()) + " ops in one launch";
   return fused;
 }
 

@@ -15,6 +15,8 @@ bool isConvex(const OpGroup &group);
 /// Wraps the group into `lm.fused "pattern"` and re-sorts the block. The results are the values that are used
 /// outside, in order of definition. The group must be convex.
 lm::FusedOp fuse(const OpGroup &group, llvm::StringRef pattern);
+/// The same without a remark.
+lm::FusedOp wrap(const OpGroup &group, llvm::StringRef pattern);
 
 /// Says why something was not fused: shown by `--remarks missed`, `--remarks-filter-missed=fusion`.
 void remarkMissed(mlir::Operation *op, llvm::StringRef pattern, const llvm::Twine &reason);

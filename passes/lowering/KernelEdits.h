@@ -7,7 +7,7 @@
 
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Section.h"
-#include "passes/lowering/SectionLowering.h"
+#include "passes/lowering/ProgramBuilder.h"
 
 #include "mlir/IR/IRMapping.h"
 

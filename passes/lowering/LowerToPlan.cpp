@@ -5,14 +5,12 @@
 // each op (a fused region, or an op alone) is one launch. SectionLowering does that;
 // here are the parts that belong to the whole program: weights, states, steps.
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/ops/Matmul.h"
-#include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Target.h"
-#include "passes/lowering/SectionLowering.h"
+#include "passes/lowering/ProgramBuilder.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_LOWERTOPLANPASS
@@ -49,7 +47,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
-    if (failed(lower(model, {precision == "exact", *format, target->readsBf16Rows(), fp8Rows})))
+    if (failed(lower(model, {precision == "exact", *format})))
       return signalPassFailure();
     model.erase();
   }
@@ -75,6 +73,7 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
       return entry.emitOpError("expects an lm.layers");
 
     ProgramBuilder builder(program, model, choices);
+    builder.addCarried(layers);
     if (failed(builder.addTables(layers)))
       return failure();
     if (failed(builder.lowerBegin(entry, layers)))
@@ -117,30 +116,8 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
     }
     plan::StepOp::create(b, FlatSymbolRefAttr::get(b.getContext(), kEndSection), ArrayAttr(),
                          ArrayAttr(), IntegerAttr());
-    auto logits = FlatSymbolRefAttr::get(b.getContext(), builder.logitsBuffer());
-    entry.addOutput(plan::OutputRole::Logits, plan::Encoding::F32, logits);
-    addHidden(program, entry, logits);
+    builder.addOutputs(entry);
     return success();
-  }
-
-  /// The rows that the head reads are the model's last hidden state, where they are of a kind that the runtime decodes.
-  static void addHidden(plan::ProgramOp program, plan::EntryOp entry, FlatSymbolRefAttr logits) {
-    auto module = program->getParentOfType<ModuleOp>();
-    Attribute rows = plan::BufferRefAttr::get(logits.getContext(), logits);
-    program.walk([&](plan::LaunchOp launch) {
-      auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-      auto head = dyn_cast<kernel::MatmulOp>(fn.anchor());
-      if (!head || head.getExtent() != kernel::Extent::Rows ||
-          !llvm::is_contained(launch.getArgs(), rows))
-        return;
-      auto x = cast<BlockArgument>(head.getX());
-      auto source = cast<plan::BufferRefAttr>(launch.getArgs()[x.getArgNumber()]);
-      kernel::RowKind kind = head.xType().getKind();
-      if (kind == kernel::RowKind::F32 || kind == kernel::RowKind::Q8x2)
-        entry.addOutput(plan::OutputRole::Hidden,
-                        kind == kernel::RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
-                        source.getSymbol());
-    });
   }
 };
 } // namespace

@@ -15,13 +15,21 @@ ProgramBuilder::ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, Lower
     : program(program), module(program->getParentOfType<ModuleOp>()), choices(choices) {
   for (auto symbol : model.getBody().getOps<SymbolOpInterface>())
     taken.insert(symbol.getName());
-  // The hidden state between layers.
-  addBuffer("x", RowsType::get(program.getContext(), program.getHidden(), RowKind::F32),
-            kernel::Extent::Tokens, true);
 }
 
-plan::BufferOp ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent,
-                                         bool persistent) {
+void ProgramBuilder::addCarried(lm::LayersOp layers) {
+  for (Value value : rowsAmong(layers->getOperands()))
+    carried.push_back(
+        addBuffer("x", rowsOf(value.getType()), extentOf(value), /*persistent=*/true));
+}
+
+SmallVector<Value> ingot::rowsAmong(ValueRange values) {
+  return llvm::filter_to_vector(values,
+                                [](Value value) { return isa<RankedTensorType>(value.getType()); });
+}
+
+plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent,
+                                              bool persistent) {
   auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
   std::string name;
   do {
@@ -30,8 +38,9 @@ plan::BufferOp ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::
   } while (taken.contains(name));
   auto kind =
       extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
-  return plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(),
-                                persistent);
+  auto buffer = plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(),
+                                       persistent);
+  return plan::BufferRefAttr::get(b.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()));
 }
 
 plan::SectionOp ProgramBuilder::addSection(StringRef name) {
@@ -99,15 +108,14 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
       return;
     }
     // All layers of the kind must pass the same frequencies: the table is made once per step.
-    StringRef symbol;
+    FlatSymbolRefAttr symbol;
     for (auto [name, weights] :
          llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights())) {
       if (name.getValue() != kind.getSymName())
         continue;
-      StringRef passed = cast<FlatSymbolRefAttr>(
-                             cast<ArrayAttr>(weights)[argument.getArgNumber() - kind.firstWeight()])
-                             .getValue();
-      if (!symbol.empty() && passed != symbol) {
+      auto passed = cast<FlatSymbolRefAttr>(
+          cast<ArrayAttr>(weights)[argument.getArgNumber() - kind.firstWeight()]);
+      if (symbol && passed != symbol) {
         rope.emitOpError("expects layers of kind ")
             << kind.getSymName() << " to share their frequencies";
         result = failure();
@@ -116,16 +124,18 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
       symbol = passed;
     }
     float factor = rope.getAttentionFactor().convertToFloat();
+    auto ref = plan::WeightRefAttr::get(rope.getContext(), symbol);
     for (auto [i, table] : llvm::enumerate(tables))
-      if (table.symbol == symbol && table.factor == factor) {
+      if (table.frequencies.ref == ref && table.factor == factor) {
         tableOfRope[rope] = i;
         return;
       }
-    auto rows =
-        RowsType::get(rope.getContext(), 2 * rope.getFrequencies().getType().rows(), RowKind::F32);
-    std::string buffer = addBuffer("rope", rows, kernel::Extent::Tokens, true).getSymName().str();
+    lm::WeightType frequencies = rope.getFrequencies().getType();
+    auto rows = RowsType::get(rope.getContext(), 2 * frequencies.rows(), RowKind::F32);
     tableOfRope[rope] = tables.size();
-    tables.push_back({symbol.str(), factor, rows, buffer});
+    tables.push_back({{frequencies, ref},
+                      factor,
+                      {rows, addBuffer("rope", rows, kernel::Extent::Tokens, true)}});
   });
   return result;
 }
@@ -133,4 +143,9 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
 const ProgramBuilder::Table *ProgramBuilder::tableFor(lm::RopeOp rope) const {
   auto it = tableOfRope.find(rope.getOperation());
   return it == tableOfRope.end() ? nullptr : &tables[it->second];
+}
+
+void ProgramBuilder::addOutputs(plan::EntryOp entry) const {
+  for (const Output &output : outputs)
+    entry.addOutput(output.role, output.encoding, output.buffer);
 }

@@ -1,97 +1,76 @@
 //===- SectionLowering.h - One function becomes one list of launches ------===//
+//
+// Op by op, one launch each: its operands are looked up, its results get a place, a kernel is built. In which form a
+// value is held its type says (RowForms.h), how many rows it has follows from what made it, and where it lies is
+// settled when its maker is lowered, or before that for what comes from or goes to other sections (`bind`).
+//===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/plan/ops/Program.h"
-#include "passes/Passes.h"
-
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
+#include "dialects/plan/ops/Section.h"
+#include "passes/lowering/ProgramBuilder.h"
+#include "passes/lowering/RowForms.h"
 
 namespace ingot::lm {
-class EntryOp;
-class LayerKindOp;
-class LayersOp;
-class ModelOp;
-class RopeOp;
-class StateOp;
+class AttentionOp;
+class CausalConvOp;
+class EmbedOp;
+class KvAppendOp;
+class RoundOp;
 } // namespace ingot::lm
-
-namespace ingot::plan {
-class SectionOp;
-}
 
 namespace ingot {
 
-constexpr llvm::StringLiteral kBeginSection = "begin", kEndSection = "end";
-
-struct LoweringChoices {
-  bool exact;
-  KvFormat kv;
-  bool bf16Rows = false; ///< projections read them, whatever their weights' format
-  bool fp8Rows = false;  ///< those of fp8 weights alone get fp8 rows as well
-};
-
-/// How kernels use a state of a layer kind.
-struct StateUse {
-  mlir::Type memory; ///< what they see of it; null: none does
-  int64_t window = 0;
-};
-
-/// An operand of a launch: what the kernel sees, and what the plan passes.
-struct LaunchOperand {
-  mlir::Type type;
-  mlir::Attribute ref;
-};
-
-/// The program under construction: kernels (shared where they are the same), buffers, sections.
-class ProgramBuilder {
+class SectionLowering {
 public:
-  /// No buffer is called as something of `model` is: weights, states and sections of layer kinds keep their
-  /// names, and a program has one table of symbols.
-  ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices);
+  using Build = llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
 
-  /// A buffer of cos and sin for each frequency vector that layers rotate with.
-  mlir::LogicalResult addTables(lm::LayersOp layers);
-  mlir::LogicalResult lowerBegin(lm::EntryOp entry, lm::LayersOp layers);
-  mlir::LogicalResult lowerKind(lm::LayerKindOp kind);
-  mlir::LogicalResult lowerEnd(lm::EntryOp entry, lm::LayersOp layers);
-  /// The plan.state of an argument of a layer kind. Its kind is lowered.
-  mlir::LogicalResult addState(lm::StateOp state, mlir::Value argument);
-  /// Where the result of the entry is, once its end is lowered.
-  const std::string &logitsBuffer() const { return logits; }
+  SectionLowering(ProgramBuilder &program, plan::SectionOp section, mlir::Block &block)
+      : program(program), section(section), block(block) {}
+
+  /// What the plan passes for a value: a buffer, a weight. Who makes a value that is bound before writes it there.
+  void bind(mlir::Value value, mlir::Attribute ref) { refs[value] = ref; }
+  mlir::FlatSymbolRefAttr bufferOf(mlir::Value value) const {
+    return mlir::cast<plan::BufferRefAttr>(refs.lookup(value)).getSymbol();
+  }
+
+  /// Lowers the ops of [first, last). What they read from elsewhere is bound.
+  mlir::LogicalResult lowerRange(mlir::Block::iterator first, mlir::Block::iterator last);
+  /// Makes sure that `value` ends up in the buffer, with a copy if need be.
+  void moveTo(mlir::Value value, mlir::Attribute buffer);
+  void launchTable(const ProgramBuilder::Table &table);
 
 private:
-  friend class SectionLowering;
+  mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult lowerEmbed(lm::EmbedOp op);
+  mlir::LogicalResult lowerRound(lm::RoundOp op);
+  mlir::LogicalResult lowerMatmul(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
+                                  llvm::StringRef hint);
+  mlir::LogicalResult lowerRowwise(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
+                                   llvm::StringRef hint);
+  // StateLowering.cpp
+  mlir::LogicalResult lowerRopeAppend(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops);
+  mlir::LogicalResult lowerAttention(mlir::Operation *top, lm::AttentionOp op);
+  mlir::LogicalResult lowerCausalConv(lm::CausalConvOp op);
 
-  struct Table {
-    std::string symbol; // of the frequencies
-    float factor;
-    kernel::RowsType rows;
-    std::string buffer;
-  };
+  /// Rows or a weight that a launch reads.
+  LaunchOperand operand(mlir::Value value) const;
+  /// The memory of a state, as a value of it names it.
+  LaunchOperand stateOperand(mlir::Value value);
+  /// Where a result is written: where it is bound to, in place of a value of `read` (row by row) that nobody reads
+  /// after its maker, or in a buffer of its own.
+  LaunchOperand output(llvm::StringRef hint, mlir::Value result,
+                       llvm::ArrayRef<mlir::Value> read = {});
+  /// No op after `top` reads the value (and it does not leave the section).
+  bool diesAt(mlir::Value value, mlir::Operation *top) const;
 
-  plan::BufferOp addBuffer(llvm::StringRef hint, kernel::RowsType rows, kernel::Extent extent,
-                           bool persistent);
-  plan::SectionOp addSection(llvm::StringRef name);
-  /// Builds the kernel, or finds one that is the same but for its name; returns its symbol.
-  std::string
-  kernelFor(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands,
-            llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> build);
-  /// The table a rope op reads; the layers' frequencies were checked by addTables.
-  const Table *tableFor(lm::RopeOp rope) const;
+  void launch(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands, Build build);
+  /// A row-wise launch that writes `to` from `from`, element by element.
+  void copyRows(llvm::StringRef hint, LaunchOperand from, LaunchOperand to, kernel::Extent extent);
 
-  plan::ProgramOp program;
-  mlir::ModuleOp module;
-  LoweringChoices choices;
-  llvm::StringMap<std::string> kernelsByText;
-  llvm::StringSet<> taken; ///< names of the model
-  llvm::StringMap<int> counters;
-  std::vector<Table> tables;
-  llvm::DenseMap<mlir::Operation *, size_t> tableOfRope;
-  llvm::DenseMap<mlir::Value, StateUse> stateUses; ///< by argument of a layer kind
-  std::string logits;
+  ProgramBuilder &program;
+  plan::SectionOp section;
+  mlir::Block &block;
+  llvm::DenseMap<mlir::Value, mlir::Attribute> refs;
 };
 
 } // namespace ingot

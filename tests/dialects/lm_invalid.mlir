@@ -713,3 +713,56 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 4 : i64, max_pos
   // expected-error @+1 {{expects a vector to have no layout, got panel32}}
   lm.weight @w : !lm.weight<64, f32, panel32> {source = "w"}
 }
+
+// -----
+
+// round_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects x's rows in a form, got 'tensor<?x32xf32, "q8">'}}
+    %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x32xf32, "q8">
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// round_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    // expected-error @+1 {{expects x in another form than 'tensor<?x64xf32, "q8">'}}
+    %1 = lm.round %0 : tensor<?x64xf32, "q8"> -> tensor<?x64xf32, "q8">
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// Projections alone read other forms.
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    // expected-error @+1 {{must be rows of f32 in no other form}}
+    %1 = lm.add %0, %0 : tensor<?x64xf32, "q8">
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}

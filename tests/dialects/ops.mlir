@@ -39,8 +39,10 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %ln2 = lm.layer_norm %ln, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, <64x64, q4_1> -> tensor<?x64xf32>
     %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
-    // CHECK: lm.linear
-    %k = lm.linear %0, %wk : tensor<?x64xf32>, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
+    // CHECK: %[[ROUNDED:.*]] = lm.round %{{.*}} : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    %r = lm.round %0 : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    // CHECK: lm.linear %[[ROUNDED]], %{{.*}} : tensor<?x64xf32, "q8">
+    %k = lm.linear %r, %wk : tensor<?x64xf32, "q8">, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
     // CHECK: lm.rope {{.*}} style = #lm.rope_style<interleaved>
     %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = #lm.rope_style<interleaved>} : tensor<?x64xf32>, !lm.weight<2, f32>
     // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} : tensor<?x32xf32>, tensor<?x32xf32>, <#lm.paged<[k: 2x16, v: 2x16]>>

@@ -87,6 +87,17 @@ TEST(Interpreter, AFusedOpIsTheOpsOfItsRegion) {
   EXPECT_EQ(plain.run(step), other.run(step));
 }
 
+// What a form costs is no business of lm.
+TEST(Interpreter, RoundedRowsHaveTheSameValues) {
+  std::string rounded = with(kLayer, "%z = lm.linear %a, %o : tensor<?x8xf32>,",
+                             R"(%h = lm.round %a : tensor<?x8xf32> -> tensor<?x8xf32, "q8">
+    %z = lm.linear %h, %o : tensor<?x8xf32, "q8">,)");
+  Program plain(programOf(kLayer)), other(programOf(rounded));
+  ASSERT_TRUE(other.interpreter);
+  Step step{{0, 1, 2, 3}, {}, {}, {}};
+  EXPECT_EQ(plain.run(step), other.run(step));
+}
+
 // The order of append and attention is a value, not the order of the lines.
 TEST(Interpreter, AttentionOverTheStateBeforeTheAppendMissesTheStep) {
   Program plain(programOf(kLayer)),

@@ -1,5 +1,5 @@
 // What has no kernel is refused with its reason, not lowered to something else.
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
+// RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
 
 // CHECK: error: 'lm.rms_norm' op of heads is lowered only where keys enter the cache (pattern rope_append)
 
@@ -15,6 +15,26 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
     %x = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
     %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[]], weights = [[@n1]]} : tensor<?x64xf32> -> tensor<?x64xf32>
     %r = lm.select_rows %y, %b : tensor<?x64xf32> -> tensor<?x64xf32>
+    %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
+    lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
+  }
+}
+
+// -----
+
+// Rows that lm.layers does not hand on are not there behind it.
+// CHECK: error: 'lm.select_rows' op expects rows of its own section, or such as lm.layers hands on
+lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
+  lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}
+  lm.layer_kind @layer(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @step(%ids: tensor<?xi32>, %kv: !lm.states, %b: !lm.batch) -> (tensor<?x40xf32>, !lm.states) {
+    %e = lm.get_weight @embd : !lm.weight<40x64, f16>
+    %x0 = lm.embed %ids, %e : tensor<?xi32>, !lm.weight<40x64, f16> -> tensor<?x64xf32>
+    %x = lm.scale %x0 {factor = 2.0 : f32} : tensor<?x64xf32>
+    %y, %kv1 = lm.layers %x, %kv, %b {kinds = [@layer], states = [[]], weights = [[]]} : tensor<?x64xf32> -> tensor<?x64xf32>
+    %r = lm.select_rows %x0, %b : tensor<?x64xf32> -> tensor<?x64xf32>
     %l = lm.linear %r, %e : tensor<?x64xf32>, !lm.weight<40x64, f16> -> tensor<?x40xf32>
     lm.return %l, %kv1 : tensor<?x40xf32>, !lm.states
   }

@@ -1,6 +1,6 @@
 // GPUs: launches that differ by counts and by modes.
 // DEFINE: %{model} = %S/Inputs/model.mlir
-// DEFINE: %{lower} = ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=bf16},kernel-fold-argmax,kernel-append-epilogues,kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers))'
+// DEFINE: %{lower} = ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-fold-argmax,kernel-append-epilogues,kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers))'
 // DEFINE: %{check} = not ingot-opt --slow-check=against=%{model} -o /dev/null
 
 // The plan as it is: steps of 1, 3 and 6 tokens in all modes, and in the cases of more.

@@ -282,6 +282,7 @@ TEST(CompiledKernels, OfExactPlans) {
       "plan.program(plan-elide-barriers,plan-pack-buffers)");
 }
 TEST(CompiledKernels, OfCachesInInt8) {
-  runInLockstep("lm-lower-to-plan{kv=int8},kernel-fold-argmax{device=cpu},plan-expand-cases,"
+  runInLockstep("lm.model(lm-choose-forms),lm-lower-to-plan{kv=int8},"
+                "kernel-fold-argmax{device=cpu},plan-expand-cases,"
                 "plan.program(plan-elide-barriers,plan-pack-buffers)");
 }

@@ -1,0 +1,19 @@
+//===- Round.cpp - Rows in the form that projections read -----------------===//
+#include "dialects/lm/ops/Round.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::lm;
+
+#define GET_OP_CLASSES
+#include "dialects/lm/ops/Round.cpp.inc"
+
+LogicalResult RoundOp::verify() {
+  RankedTensorType from = getX().getType(), to = getResult().getType();
+  if (to.getShape() != from.getShape() ||
+      !isa_and_nonnull<StringAttr>(to.getEncoding())) // round_c1
+    return emitOpError("expects x's rows in a form, got ") << to;
+  if (to == from) // round_c2
+    return emitOpError("expects x in another form than ") << to;
+  return success();
+}

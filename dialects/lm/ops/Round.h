@@ -1,0 +1,7 @@
+//===- Round.h - Rows in the form that projections read -------------------===//
+#pragma once
+
+#include "dialects/lm/LmDialect.h"
+
+#define GET_OP_CLASSES
+#include "dialects/lm/ops/Round.h.inc"

@@ -1,0 +1,135 @@
+//===- ChooseForms.cpp - Rows in the forms that their readers want --------===//
+//
+// For each value that projections read in another form than f32, one conversion, which all of them share. Who makes the
+// value writes the form itself where its kernel can: the conversion then moves into its region, and the f32 rows go if
+// nobody is left who reads them. An op by itself becomes a region for that.
+//
+//   lm.rms_norm %x    read by projections alone    lm.fused "norm" { lm.rms_norm, lm.round } -> "q8"
+//   lm.fused "norms"  read by a sum as well        … -> f32, "q8"
+//   lm.causal_conv    cannot write it              lm.causal_conv, then lm.round: a launch more
+//===----------------------------------------------------------------------===//
+#include "dialects/lm/LmOps.h"
+#include "passes/Target.h"
+#include "passes/fusion/Regions.h"
+#include "passes/lowering/RowForms.h"
+
+namespace ingot {
+#define GEN_PASS_DEF_CHOOSEFORMSPASS
+#include "passes/Passes.h.inc"
+} // namespace ingot
+
+using namespace mlir;
+using namespace ingot;
+using kernel::RowKind;
+
+namespace {
+
+struct ChooseForms : ingot::impl::ChooseFormsPassBase<ChooseForms> {
+  using ChooseFormsPassBase::ChooseFormsPassBase;
+
+  void runOnOperation() override {
+    const Target *target = targetNamed(device);
+    if (!target || (precision != "fast" && precision != "exact")) {
+      getOperation().emitError(
+          "expects precision fast or exact, and as device the name of a target");
+      return signalPassFailure();
+    }
+    if (precision == "exact")
+      return;
+    bf16 = target->readsBf16Rows();
+    getOperation().walk([&](FunctionOpInterface function) {
+      // On CPUs the head (the entry's own projections) gets two planes: it runs on few rows and waits for memory, and
+      // int8 costs more quality there than in any other projection (docs/numerics.md).
+      form = bf16 ? RowKind::BF16 : isa<lm::EntryOp>(function) ? RowKind::Q8x2 : RowKind::Q8;
+      convert(function.getFunctionBody().front());
+    });
+  }
+
+private:
+  void convert(Block &block) {
+    auto atBegin = OpBuilder::atBlockBegin(&block);
+    for (Value argument : block.getArguments())
+      (void)round(argument, atBegin);
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+      OpBuilder behind(&block, std::next(op.getIterator()));
+      OpGroup within;
+      for (Value result : op.getResults())
+        if (lm::RoundOp made = round(result, behind); made && writes(&op, made))
+          within.insert(made);
+      if (!within.empty())
+        moveInto(&op, within);
+    }
+  }
+
+  /// Makes the rounded rows of a value for all projections that want them. Null: none does.
+  lm::RoundOp round(Value value, OpBuilder &b) {
+    auto rows = dyn_cast<RankedTensorType>(value.getType());
+    if (!rows || rows.getEncoding())
+      return {};
+    SmallVector<OpOperand *> readers, ofFp8;
+    for (OpOperand &use : value.getUses())
+      if (auto linear = dyn_cast<lm::LinearOp>(use.getOwner()); linear && readsRounded(linear))
+        (readsFp8(linear) ? ofFp8 : readers).push_back(&use);
+    if (readers.empty() && ofFp8.empty())
+      return {};
+    auto rounded = lm::RoundOp::create(b, value.getLoc(), inForm(rows, form), value);
+    for (OpOperand *use : readers)
+      use->set(rounded);
+    if (ofFp8.empty())
+      return rounded;
+    // Codes without fp8 read what fp8 rows are made of, so that these come last: before the first who reads them.
+    auto launchOf = [&](OpOperand *use) {
+      return value.getParentBlock()->findAncestorOpInBlock(*use->getOwner());
+    };
+    OpBuilder before(launchOf(*llvm::min_element(ofFp8, [&](OpOperand *one, OpOperand *other) {
+      return launchOf(one)->isBeforeInBlock(launchOf(other));
+    })));
+    auto fp8 = lm::RoundOp::create(before, value.getLoc(), inForm(rows, RowKind::FP8), rounded);
+    for (OpOperand *use : ofFp8)
+      use->set(fp8);
+    return rounded;
+  }
+
+  bool readsRounded(lm::LinearOp linear) const {
+    return bf16 || linear.getWeight().getType().numeric().hasIntegerCodes();
+  }
+  /// Whether all weights of its launch are fp8.
+  bool readsFp8(lm::LinearOp linear) const {
+    auto isFp8 = [](lm::LinearOp op) { return op.getWeight().getType().numeric().isScaledFloat(); };
+    auto fused = dyn_cast<lm::FusedOp>(linear->getParentOp());
+    return bf16 && fp8Rows &&
+           (fused ? llvm::all_of(fused.getBody().getOps<lm::LinearOp>(), isFp8) : isFp8(linear));
+  }
+
+  /// Whether the launch that makes a value can write these rows of it.
+  bool writes(Operation *maker, lm::RoundOp round) const {
+    SmallVector<Operation *> ops = opsOf(maker);
+    if (llvm::all_of(ops, isRowwise))
+      return true;
+    // Projections and attention write one form, and never two planes.
+    if (!round.getX().hasOneUse() || form == RowKind::Q8x2)
+      return false;
+    if (auto attention = dyn_cast<lm::AttentionOp>(ops.front()))
+      return bf16 || lm::widthOf(attention.getResult()) / attention.getHeads() % kGroupK == 0;
+    return llvm::any_of(ops, llvm::IsaPred<lm::LinearOp>);
+  }
+
+  /// Makes one region of what `maker` computes and conversions of its results.
+  static void moveInto(Operation *maker, OpGroup within) {
+    StringRef pattern = launchName(maker);
+    OpGroup group;
+    group.insert_range(opsOf(maker));
+    if (auto old = dyn_cast<lm::FusedOp>(maker)) {
+      for (Operation *op : group)
+        op->moveBefore(old);
+      old.replaceAllUsesWith(old.getBody().front().getTerminator()->getOperands());
+      old.erase();
+    }
+    group.insert_range(within);
+    wrap(group, pattern);
+  }
+
+  bool bf16 = false;
+  RowKind form = RowKind::F32; ///< what projections of this function read
+};
+} // namespace

@@ -1,0 +1,80 @@
+//===- RowForms.cpp - How rows between launches are held ------------------===//
+#include "passes/lowering/RowForms.h"
+#include "dialects/lm/LmOps.h"
+
+using namespace mlir;
+using namespace ingot;
+using kernel::Extent;
+using kernel::RowKind;
+
+std::optional<RowKind> ingot::formOf(Type rows) {
+  Attribute encoding = cast<RankedTensorType>(rows).getEncoding();
+  if (!encoding)
+    return RowKind::F32;
+  auto name = dyn_cast<StringAttr>(encoding);
+  return name ? kernel::symbolizeRowKind(name.getValue()) : std::nullopt;
+}
+
+kernel::RowsType ingot::rowsOf(Type rows) {
+  return kernel::RowsType::get(rows.getContext(), cast<RankedTensorType>(rows).getShape().back(),
+                               *formOf(rows));
+}
+
+RankedTensorType ingot::inForm(Type rows, RowKind form) {
+  auto type = cast<RankedTensorType>(rows);
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               StringAttr::get(type.getContext(), kernel::stringifyRowKind(form)));
+}
+
+Extent ingot::extentOf(Value rows) {
+  while (auto result = dyn_cast<OpResult>(rows)) {
+    Operation *op = result.getOwner();
+    if (isa<lm::SelectRowsOp>(op))
+      return Extent::Rows;
+    if (auto fused = dyn_cast<lm::FusedOp>(op)) {
+      rows = fused.getBody().front().getTerminator()->getOperand(result.getResultNumber());
+      continue;
+    }
+    auto x = llvm::find_if(op->getOperands(),
+                           [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
+    if (x == op->getOperands().end())
+      break;
+    rows = *x;
+  }
+  return Extent::Tokens;
+}
+
+SmallVector<Operation *> ingot::opsOf(Operation *launch) {
+  auto fused = dyn_cast<lm::FusedOp>(launch);
+  if (!fused)
+    return {launch};
+  SmallVector<Operation *> ops;
+  for (Operation &op : fused.getBody().front().without_terminator())
+    if (!isa<lm::RoundOp>(op))
+      ops.push_back(&op);
+  return ops;
+}
+
+StringRef ingot::launchName(Operation *launch) {
+  if (auto fused = dyn_cast<lm::FusedOp>(launch))
+    return fused.getPattern();
+  return lm::isRowNorm(launch) ? "norm" : launch->getName().stripDialect();
+}
+
+Value ingot::beforeRounding(Value value) {
+  auto round = value.getDefiningOp<lm::RoundOp>();
+  return round ? round.getX() : value;
+}
+
+Value ingot::inside(OpResult result) {
+  auto fused = dyn_cast<lm::FusedOp>(result.getOwner());
+  return fused ? beforeRounding(
+                     fused.getBody().front().getTerminator()->getOperand(result.getResultNumber()))
+               : Value(result);
+}
+
+bool ingot::isRowwise(Operation *op) {
+  return lm::isRowNorm(op) ||
+         isa<lm::AddOp, lm::MulOp, lm::ScaleOp, lm::ActivationOp, lm::SoftcapOp, lm::SelectRowsOp>(
+             op);
+}

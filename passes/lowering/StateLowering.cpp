@@ -1,0 +1,116 @@
+//===- StateLowering.cpp - Launches that read or write states -------------===//
+#include "dialects/kernel/ops/Attention.h"
+#include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Rope.h"
+#include "dialects/lm/LmOps.h"
+#include "passes/lowering/SectionLowering.h"
+
+using namespace mlir;
+using namespace ingot;
+
+LaunchOperand SectionLowering::stateOperand(Value value) {
+  BlockArgument argument = lm::stateArgumentOf(value);
+  lm::StateType type = cast<lm::StateType>(value.getType());
+  Type memory;
+  if (lm::FixedAttr fixed = type.fixed()) {
+    memory = kernel::FixedStateType::get(type.getContext(), fixed);
+  } else {
+    lm::StreamAttr keys = type.paged().getStreams().front();
+    memory = kernel::KvPoolType::get(type.getContext(), keys.getRows(), keys.getWidth(),
+                                     program.choices.kv);
+  }
+  program.stateUses[argument].memory = memory;
+  return {memory, plan::StateRefAttr::get(type.getContext(), argument.getArgNumber() - 1)};
+}
+
+LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operation *> ops) {
+  auto append = cast<lm::KvAppendOp>(*llvm::find_if(ops, llvm::IsaPred<lm::KvAppendOp>));
+  llvm::SmallPtrSet<Operation *, 8> within(ops.begin(), ops.end());
+  // Follow the chain of keys from the append, of queries from the region's other result.
+  struct Chain {
+    Value start;
+    lm::RopeOp rope;
+    lm::RmsNormOp norm;
+  };
+  auto follow = [&](Value value) {
+    Chain chain{value, {}, {}};
+    if (auto rope = chain.start.getDefiningOp<lm::RopeOp>(); rope && within.contains(rope))
+      chain.rope = rope, chain.start = rope.getX();
+    if (auto norm = chain.start.getDefiningOp<lm::RmsNormOp>(); norm && within.contains(norm))
+      chain.norm = norm, chain.start = norm.getX();
+    return chain;
+  };
+  Chain k = follow(append.getK());
+  Value qOutside, qInside;
+  for (OpResult result : top->getResults())
+    if (isa<RankedTensorType>(result.getType()))
+      qInside = inside(result), qOutside = result;
+  if (!qInside) { // neither norm nor rotation: the attention reads q as it is
+    for (Operation *user : top->getUsers())
+      if (auto attention = dyn_cast<lm::AttentionOp>(user))
+        qInside = qOutside = attention.getQ();
+    if (!qInside)
+      return append.emitOpError("expects an attention to read the appended state");
+  }
+  Chain q = follow(qInside);
+  if (q.norm && k.norm &&
+      (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset()))
+    return append.emitOpError("expects norms of one epsilon and one weight offset");
+
+  LaunchOperand pool = stateOperand(append.getKv());
+  int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();
+  const ProgramBuilder::Table *table = k.rope ? program.tableFor(k.rope) : nullptr;
+
+  // q is written in place: forget other readers of the unrotated rows, which the op order rules out.
+  if (qOutside != q.start && !diesAt(q.start, top))
+    return append.emitOpError("expects the queries before rotation to have no later reader");
+  SmallVector<LaunchOperand> operands{operand(q.start), operand(k.start), operand(append.getV())};
+  if (table)
+    operands.push_back(table->rows);
+  if (q.norm)
+    operands.push_back(operand(q.norm.getWeight()));
+  if (k.norm)
+    operands.push_back(operand(k.norm.getWeight()));
+  operands.push_back(pool);
+  launch("rope_append", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    size_t at = 3;
+    Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(),
+          kNorm = k.norm ? args[at++] : Value();
+    lm::RmsNormOp norm = q.norm ? q.norm : k.norm;
+    kernel::RopeAppendOp::create(
+        b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
+        lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
+        norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f));
+  });
+  if (qOutside != q.start)
+    bind(qOutside, refs[q.start]);
+  return success();
+}
+
+LogicalResult SectionLowering::lowerAttention(Operation *top, lm::AttentionOp op) {
+  StateUse &use = program.stateUses[lm::stateArgumentOf(op.getKv())];
+  if (!use.memory)
+    return op.emitOpError("expects keys to be appended before it");
+  use.window = op.getWindow();
+  launch("attention",
+         {operand(op.getQ()), stateOperand(op.getKv()), output("attention", top->getResult(0))},
+         [&](ImplicitLocOpBuilder &b, ValueRange args) {
+           kernel::AttentionOp::create(b, args[0], args[1], args[2], /*workspace=*/Value(),
+                                       op.getHeadsAttr(), op.getScaleAttr(), op.getWindowAttr(),
+                                       op.getSoftcapAttr());
+         });
+  return success();
+}
+
+LogicalResult SectionLowering::lowerCausalConv(lm::CausalConvOp op) {
+  SmallVector<LaunchOperand> operands{operand(op.getX()), operand(op.getWeight())};
+  if (op.getBias())
+    operands.push_back(operand(op.getBias()));
+  operands.push_back(stateOperand(op.getBefore()));
+  operands.push_back(output("conv", op.getResult()));
+  launch("conv", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    kernel::CausalConvOp::create(b, args[0], args[1], op.getBias() ? args[2] : Value(),
+                                 args.take_back(2)[0], args.back());
+  });
+  return success();
+}
