@@ -166,9 +166,14 @@ private:
     auto stopped = stopAt(Emit::Kernel);
     return !stopped || *stopped ? stopped : stopAt(Emit::Plan);
   }
-  /// Runs a pipeline; without `snapshots`, each pass against the interpreter, else the plan is kept after each.
+  /// Runs a pipeline; without `lowered`, each pass against the interpreter, else the first plan is kept there.
   Result<void> runPasses(llvm::function_ref<void(OpPassManager &)> build,
-                         std::vector<PlanSnapshot> *snapshots = nullptr);
+                         OwningOpRef<ModuleOp> *lowered = nullptr);
+  /// Runs a pipeline that ran before, to look at what it does: it says nothing again.
+  void runAgain(llvm::function_ref<void(OpPassManager &)> build, ModuleOp from,
+                std::unique_ptr<PassInstrumentation> watch);
+  /// "; --plugin a.so, b.so", for words about passes that crash.
+  std::string plugins() const;
   Error compilerError(std::string what) {
     return {ExitCode::Internal, "E0490", std::move(what),
             diagnostics.substr(0, diagnostics.find('\n')),
@@ -317,7 +322,7 @@ Result<void> Compilation::keepInRange() {
 }
 
 Result<void> Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> build,
-                                    std::vector<PlanSnapshot> *snapshots) {
+                                    OwningOpRef<ModuleOp> *lowered) {
   PassManager pm(&context);
   pm.enableVerifier(true);
   build(pm);
@@ -331,12 +336,10 @@ Result<void> Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> bu
                         /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
   }
   std::optional<Error> broken;
-  std::string failedName, failedText, invalid, from;
-  for (const std::string &plugin : options.plugins)
-    from += (from.empty() ? "; --plugin " : ", ") + plugin;
-  pm.addInstrumentation(std::make_unique<PassNames>(inserted, from, failedName, failedText));
-  if (snapshots)
-    pm.addInstrumentation(std::make_unique<PlanSnapshots>(*snapshots));
+  std::string failedName, failedText, invalid;
+  pm.addInstrumentation(std::make_unique<PassNames>(inserted, plugins(), failedName, failedText));
+  if (lowered)
+    pm.addInstrumentation(std::make_unique<LoweredPlan>(*lowered));
   else
     pm.addInstrumentation(
         std::make_unique<PassChecks>(*module, inserted, evidence, broken, invalid));
@@ -362,6 +365,25 @@ Result<void> Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> bu
     return compilerError("the pass " + failedText + " failed");
   }
   return {};
+}
+
+void Compilation::runAgain(llvm::function_ref<void(OpPassManager &)> build, ModuleOp from,
+                           std::unique_ptr<PassInstrumentation> watch) {
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+  context.setRemarkEngine(nullptr);
+  PassManager pm(&context);
+  build(pm);
+  std::string failedName, failedText;
+  pm.addInstrumentation(std::make_unique<PassNames>(inserted, plugins(), failedName, failedText));
+  pm.addInstrumentation(std::move(watch));
+  (void)pm.run(from); // what it did until it failed is seen
+}
+
+std::string Compilation::plugins() const {
+  std::string list;
+  for (const std::string &plugin : options.plugins)
+    list += (list.empty() ? "; --plugin " : ", ") + plugin;
+  return list;
 }
 
 /// "--insert 'pre-fusion=lm.model(my-pass)'" for the first that names no op.
@@ -509,19 +531,19 @@ Result<void> Compilation::lowerToPlan(const CodeTarget &target) {
   pipeline.device = target.name();
   pipeline.kv = target.kv(options);
   target.choosePasses(options, pipeline);
-  OwningOpRef<ModuleOp> model = module->clone();
-  std::vector<PlanSnapshot> snapshots;
-  if (auto ok = runPasses(
-          [&](OpPassManager &pm) {
-            buildLoweringPipeline(pm, pipeline);
-            (void)insertAt("pre-plan", pm);
-            buildPlanningPipeline(pm, pipeline);
-            (void)insertAt("pre-codegen", pm);
-          },
-          &snapshots);
-      !ok)
+  OwningOpRef<ModuleOp> model = module->clone(), lowered;
+  auto passes = [&](OpPassManager &pm) {
+    buildLoweringPipeline(pm, pipeline);
+    (void)insertAt("pre-plan", pm);
+    buildPlanningPipeline(pm, pipeline);
+    (void)insertAt("pre-codegen", pm);
+  };
+  if (auto ok = runPasses(passes, &lowered); !ok)
     return ok;
-  auto verdict = checkPlan(*model, snapshots, inserted, pipeline.device, evidence);
+  auto again = [&](ModuleOp from, std::unique_ptr<PassInstrumentation> watch) {
+    runAgain(passes, from, std::move(watch));
+  };
+  auto verdict = checkPlan(*model, *lowered, *module, again, inserted, pipeline.device, evidence);
   if (!verdict)
     return verdict.error();
   planUnchecked |= !verdict->notInterpreted.empty();
