@@ -3,6 +3,7 @@
 #include "codegen/cpu/MathApproximation.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -27,6 +28,9 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   populateIngotMathPatterns(patterns);
   walkAndApplyPatterns(module, std::move(patterns));
   PassManager pm(module.getContext());
+  // Verified is what the generators make (CpuCodegen.cpp) and what comes out: behind every pass between it would take
+  // longer than the passes.
+  pm.enableVerifier(false);
   pm.addPass(createCSEPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
@@ -35,7 +39,7 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
-  return pm.run(module);
+  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
 /// The generators have unrolled and ordered the code already: what is left is address

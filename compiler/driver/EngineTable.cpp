@@ -213,3 +213,21 @@ uint64_t compiler::planToTable(plan::ProgramOp program, fb::ProgramT &table,
     table.entries.push_back(entryOf(entry, lists));
   return weightBytes;
 }
+
+std::unique_ptr<fb::ModelT> compiler::describeModel(const std::string &name,
+                                                    plan::ProgramOp program,
+                                                    const fb::ProgramT &table) {
+  auto model = std::make_unique<fb::ModelT>();
+  model->name = name;
+  model->family = program.getFamily().str();
+  model->vocab = program.getVocab();
+  model->hidden = program.getHidden();
+  model->context = program.getMaxPositions();
+  for (const auto &step : table.entries.front()->steps)
+    model->layers += step->layer >= 0;
+  for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
+    if (!weight.getValuesAttr())
+      model->parameters +=
+          weight.getType().rows() * (weight.getType().isVector() ? 1 : weight.getType().columns());
+  return model;
+}

@@ -29,6 +29,10 @@ struct TableChoices {
 uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 
+/// What an engine says of its model: sizes and counts, of the program and its table.
+std::unique_ptr<fb::ModelT> describeModel(const std::string &name, plan::ProgramOp program,
+                                          const fb::ProgramT &table);
+
 /// The jobs that pack all weights of the program from the checkpoint into their segment. A tensor that the
 /// checkpoint misses was refused at import. The checkpoint must outlive the jobs.
 std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table,

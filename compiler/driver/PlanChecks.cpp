@@ -12,12 +12,17 @@ using namespace ingot;
 using namespace ingot::compiler;
 namespace machine = ingot::reference::machine;
 
-void PlanSnapshots::runAfterPass(Pass *pass, Operation *op) {
+/// The module that a pass with a name leaves a plan in, if it does: passes may run over kernels and programs alone.
+static ModuleOp planBehind(Pass *pass, Operation *op) {
   ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  if (pass->getArgument().empty() || module.getOps<plan::ProgramOp>().empty())
-    return;
-  snapshots.push_back(
-      {pass->getArgument().str(), asText(pass), OwningOpRef<ModuleOp>(module.clone())});
+  return pass->getArgument().empty() || module.getOps<plan::ProgramOp>().empty() ? ModuleOp()
+                                                                                 : module;
+}
+
+void LoweredPlan::runAfterPass(Pass *pass, Operation *op) {
+  if (!lowered)
+    if (ModuleOp plan = planBehind(pass, op))
+      lowered = plan.clone();
 }
 
 /// All checks of a plan, against the model and against the plan as it was lowered.
@@ -30,16 +35,38 @@ static Result<void> check(ModuleOp model, ModuleOp lowered, ModuleOp plan,
   return plan == lowered ? Result<void>() : machine::checkPlanning(lowered, plan, weights);
 }
 
+namespace {
 /// The first pass behind which the plan is wrong.
-static const PlanSnapshot &firstWrong(ModuleOp model, std::vector<PlanSnapshot> &snapshots,
-                                      reference::WeightProvider &weights) {
-  for (PlanSnapshot &snapshot : snapshots) {
+struct WrongPass {
+  std::string name, text; ///< its argument, and with its options
+};
+
+/// Holds the plan against the model behind every pass, until one is wrong.
+class WrongPassSearch : public PassInstrumentation {
+public:
+  WrongPassSearch(ModuleOp model, reference::WeightProvider &weights,
+                  std::optional<WrongPass> &found)
+      : model(model), weights(weights), found(found) {}
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    ModuleOp plan = planBehind(pass, op);
+    if (found || !plan)
+      return;
     machine::PlanEvidence ignored;
-    if (!check(model, *snapshots.front().module, *snapshot.module, weights, ignored))
-      return snapshot;
+    auto done = check(model, lowered ? *lowered : plan, plan, weights, ignored);
+    if (!lowered)
+      lowered = plan.clone();
+    if (!done && !machine::isNotInterpreted(done.error()))
+      found = {pass->getArgument().str(), asText(pass)};
   }
-  return snapshots.back();
-}
+
+private:
+  ModuleOp model;
+  reference::WeightProvider &weights;
+  std::optional<WrongPass> &found;
+  OwningOpRef<ModuleOp> lowered;
+};
+} // namespace
 
 /// What forms of rows and caches cost, which is nobody's mistake.
 static PassEvidence costOf(const std::string &device, const reference::Comparison &cost,
@@ -49,30 +76,45 @@ static PassEvidence costOf(const std::string &device, const reference::Compariso
           cost.maxAbsolute, cost.maxRelative};
 }
 
-static Error blame(Error error, const PlanSnapshot &snapshot, const llvm::StringSet<> &users) {
-  if (users.contains(snapshot.pass))
+/// The error with what brought it; `wrong` is absent where the passes, run again, bring a plan that is right.
+static Error blame(Error error, const std::optional<WrongPass> &wrong,
+                   const llvm::StringSet<> &users) {
+  if (!wrong) {
+    error.why =
+        "run again, the passes leave a plan without it, so one of them does not do the same "
+        "each time: " +
+        error.why;
+    error.fix = users.empty()
+                    ? "this is a bug of ingot: please report it with the checkpoint's config"
+                    : "see whether it comes without --insert as well; if so, it is a bug of ingot";
+    return error;
+  }
+  if (users.contains(wrong->name))
     return {ExitCode::File, "E0432",
-            "the pass " + snapshot.text + " of --insert changes what the model computes",
+            "the pass " + wrong->text + " of --insert changes what the model computes",
             error.what + ": " + error.why,
-            "see what it did with --dump-after " + snapshot.pass +
+            "see what it did with --dump-after " + wrong->name +
                 "; correct the pass, or drop --insert"};
-  error.why = "behind the pass " + snapshot.pass + ": " + error.why;
-  error.fix = llvm::is_contained(optionalPasses(), snapshot.pass)
-                  ? "compile with --disable " + snapshot.pass + ", and please report it"
+  error.why = "behind the pass " + wrong->name + ": " + error.why;
+  error.fix = llvm::is_contained(optionalPasses(), wrong->name)
+                  ? "compile with --disable " + wrong->name + ", and please report it"
                   : "this is a bug of ingot: please report it with the checkpoint's config";
   return error;
 }
 
-Result<PlanVerdict> compiler::checkPlan(ModuleOp model, std::vector<PlanSnapshot> &snapshots,
-                                        const llvm::StringSet<> &users, const std::string &device,
+Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, ModuleOp plan,
+                                        RunAgain runAgain, const llvm::StringSet<> &users,
+                                        const std::string &device,
                                         std::vector<PassEvidence> &evidence) {
   reference::SeededWeights weights;
   machine::PlanEvidence found;
-  auto done = check(model, *snapshots.front().module, *snapshots.back().module, weights, found);
-  if (!done) {
+  if (auto done = check(model, lowered, plan, weights, found); !done) {
     if (machine::isNotInterpreted(done.error()))
       return PlanVerdict{"", done.error().what};
-    return blame(done.error(), firstWrong(model, snapshots, weights), users);
+    std::optional<WrongPass> wrong;
+    OwningOpRef<ModuleOp> copy = model.clone();
+    runAgain(*copy, std::make_unique<WrongPassSearch>(model, weights, wrong));
+    return blame(done.error(), wrong, users);
   }
   evidence.push_back(judged("plan of " + device, found.wiring, "seeded weights, unrounded rows"));
   evidence.push_back(costOf(device, found.rounding, "seeded weights"));

@@ -1,8 +1,8 @@
 //===- PlanChecks.h - The plan is checked as well ---------------------------===//
 //
 // Behind the lowering the slow machine (compiler/reference/machine) takes over from the interpreter: the finished plan
-// is held against the model and against the plan as it was lowered. Only if that fails are the passes between
-// looked at, one by one: a program is kept after each.
+// is held against the model and against the plan as it was lowered, of which a copy is kept. Only if that fails are the
+// passes between looked at: they run once more over the model, and the plan is held after each.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -10,24 +10,25 @@
 #include "compiler/import/Checkpoint.h"
 
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <memory>
 
 namespace ingot::compiler {
 
-/// The program after a pass.
-struct PlanSnapshot {
-  std::string pass, text; ///< its argument, and with its options
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-};
-
-/// Keeps a snapshot after every pass over modules, programs and kernels that leaves a plan.
-class PlanSnapshots : public mlir::PassInstrumentation {
+/// Keeps the plan as it was lowered: behind the first pass that leaves one.
+class LoweredPlan : public mlir::PassInstrumentation {
 public:
-  explicit PlanSnapshots(std::vector<PlanSnapshot> &snapshots) : snapshots(snapshots) {}
+  explicit LoweredPlan(mlir::OwningOpRef<mlir::ModuleOp> &lowered) : lowered(lowered) {}
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
 
 private:
-  std::vector<PlanSnapshot> &snapshots;
+  mlir::OwningOpRef<mlir::ModuleOp> &lowered;
 };
+
+/// Runs the passes that made a plan once more, over a copy of the model, under this instrumentation.
+using RunAgain =
+    llvm::function_ref<void(mlir::ModuleOp model, std::unique_ptr<mlir::PassInstrumentation>)>;
 
 /// What the checks of a plan say beside their evidence.
 struct PlanVerdict {
@@ -35,11 +36,11 @@ struct PlanVerdict {
   std::string notInterpreted; ///< why nothing was checked; empty: all was
 };
 
-/// Checks the plan of the last snapshot: E0432 where a pass of --insert (`users`) is to blame, else the error of the
-/// slow machine (E0880 to E0888) with the pass that brought it. `device` is a word for the evidence.
-Result<PlanVerdict> checkPlan(mlir::ModuleOp model, std::vector<PlanSnapshot> &snapshots,
-                              const llvm::StringSet<> &users, const std::string &device,
-                              std::vector<PassEvidence> &evidence);
+/// Checks a plan: E0432 where a pass of --insert (`users`) is to blame, else the error of the slow machine (E0880 to
+/// E0888) with the pass that brought it. `device` is a word for the evidence.
+Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir::ModuleOp plan,
+                              RunAgain runAgain, const llvm::StringSet<> &users,
+                              const std::string &device, std::vector<PassEvidence> &evidence);
 
 /// The same on the checkpoint's own numbers: the finished plan against the model (--verify).
 Result<void> verifyPlanOnWeights(mlir::ModuleOp model, mlir::ModuleOp plan,

@@ -6,6 +6,7 @@
 //   bad-start     fails in initialize
 //   bad-crash     writes through a null pointer
 //   bad-late      behind the lowering: every product becomes a sum
+//   bad-once      the same, but not when it runs again
 //===----------------------------------------------------------------------===//
 
 #include "dialects/kernel/ops/Structure.h"
@@ -17,6 +18,8 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/Config/llvm-config.h"
+
+#include <utility>
 
 using namespace mlir;
 using namespace ingot;
@@ -68,16 +71,28 @@ struct Crash : ModelPass<Crash> {
   }
 };
 
+void sumInsteadOf(arith::MulFOp op) {
+  OpBuilder builder(op);
+  op.replaceAllUsesWith(
+      arith::AddFOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs()).getResult());
+  op.erase();
+}
+
 struct Late : PassWrapper<Late, OperationPass<kernel::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Late)
   StringRef getArgument() const override { return "bad-late"; }
   void runOnOperation() override {
-    getOperation().walk([](arith::MulFOp op) {
-      OpBuilder builder(op);
-      op.replaceAllUsesWith(
-          arith::AddFOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs()).getResult());
-      op.erase();
-    });
+    getOperation().walk([](arith::MulFOp op) { sumInsteadOf(op); });
+  }
+};
+
+struct Once : PassWrapper<Once, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Once)
+  StringRef getArgument() const override { return "bad-once"; }
+  void runOnOperation() override {
+    static bool ran = false;
+    if (!std::exchange(ran, true))
+      getOperation().walk([](arith::MulFOp op) { sumInsteadOf(op); });
   }
 };
 
@@ -91,5 +106,6 @@ extern "C" PassPluginLibraryInfo mlirGetPassPluginInfo() {
             PassRegistration<Start>();
             PassRegistration<Crash>();
             PassRegistration<Late>();
+            PassRegistration<Once>();
           }};
 }

@@ -1,0 +1,103 @@
+//===- Extensions.cpp - See Extensions.h ----------------------------------===//
+#include "compiler/driver/Extensions.h"
+#include "compiler/driver/CrashWords.h"
+#include "compiler/driver/Provenance.h"
+#include "compiler/extend/PatternFile.h"
+#include "compiler/extend/Plugins.h"
+#include "dialects/lm/ops/Structure.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+Result<void> Extensions::loadPlugins(const Diagnostics &diagnostics) {
+  for (const std::string &path : options.plugins) {
+    suspect("the plugin " + path, "it was being loaded");
+    auto ok = extend::loadPlugin(path);
+    suspect("");
+    if (!ok)
+      return ok;
+  }
+  if (!options.plugins.empty() && options.insertions.empty())
+    diagnostics.warn(
+        "--plugin without --insert: its passes are not run (--insert 'pre-fusion=lm.model(my-pass)')");
+  return {};
+}
+
+/// Keeps the names of the passes of an insertion, and refuses one over ops that are not there at its point.
+Result<void> Extensions::noteInserted(const std::string &point, const std::string &text,
+                                      OpPassManager &pm) {
+  bool lowered = isBehindLowering(point);
+  std::string printed;
+  llvm::raw_string_ostream stream(printed);
+  pm.printAsTextualPipeline(stream);
+  SmallVector<StringRef> words;
+  llvm::SplitString(printed, words, "(),{} ");
+  for (StringRef word : words) {
+    if (PassInfo::lookup(word))
+      inserted.insert(word);
+    auto op = RegisteredOperationName::lookup(word, &context);
+    if (!op)
+      continue;
+    StringRef dialect = op->getDialectNamespace();
+    if (lowered ? dialect == "lm" : dialect == "kernel" || dialect == "plan")
+      return Error{
+          ExitCode::Usage, "E0434", "there is no " + word.str() + " at " + point + ": " + text,
+          lowered ? "it has become kernel.func and plan.program"
+                  : "the model is one lm.model until it is lowered",
+          lowered ? "--insert 'post-fusion=" + text + "'" : "--insert 'pre-plan=" + text + "'"};
+  }
+  return {};
+}
+
+Result<void> Extensions::read() {
+  for (const std::string &path : options.patterns) {
+    auto read = extend::readPatterns(context, path);
+    if (!read)
+      return read.error();
+    patterns.emplace_back(path, std::move(*read));
+  }
+  for (const auto &[point, text] : options.insertions) {
+    PassManager pm(&context);
+    std::string why;
+    llvm::raw_string_ostream stream(why);
+    if (failed(parsePassPipeline(text, pm, stream)))
+      return Error{
+          ExitCode::Usage, "E0409", "cannot parse the pipeline for " + point + ": " + text,
+          why.substr(0, why.find('\n')),
+          "--insert '" + point +
+              (isBehindLowering(point) ? "=kernel.func(my-pass)'" : "=lm.model(my-pass)'")};
+    if (auto ok = noteInserted(point, text, pm); !ok)
+      return ok;
+  }
+  return {};
+}
+
+void Extensions::addPatterns(OpPassManager &pm) const {
+  for (const auto &[path, rules] : patterns)
+    pm.nest<lm::ModelOp>().addPass(extend::applyPatterns(path, rules));
+}
+
+void Extensions::addAt(StringRef point, OpPassManager &pm) const {
+  for (const auto &[where, text] : options.insertions)
+    if (where == point)
+      (void)parsePassPipeline(text, pm); // it was parsed before: read
+}
+
+std::string Extensions::plugins() const {
+  std::string list;
+  for (const std::string &plugin : options.plugins)
+    list += (list.empty() ? "; --plugin " : ", ") + plugin;
+  return list;
+}
+
+std::string Extensions::nestedInsertion() const {
+  for (const auto &[point, text] : options.insertions)
+    if (!StringRef(text).contains('('))
+      return "--insert '" + point + (isBehindLowering(point) ? "=kernel.func(" : "=lm.model(") +
+             text + ")'";
+  return "--insert 'pre-fusion=lm.model(my-pass)'";
+}

@@ -1,0 +1,50 @@
+//===- Extensions.h - What users bring to a compilation ----------------------===//
+//
+//   --plugin F.so                loads passes               E0415, E0420
+//   --patterns F.pdll            rewrites over lm           E0421 to E0430
+//   --insert POINT=PIPELINE      runs passes at a point     E0409, E0434
+//
+// All of it is looked at before the checkpoint is.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/driver/Diagnostics.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ingot::compiler {
+
+class Extensions {
+public:
+  Extensions(const CompileOptions &options, mlir::MLIRContext &context)
+      : options(options), context(context) {}
+
+  /// Loads the plugins, whose passes have names from then on.
+  Result<void> loadPlugins(const Diagnostics &diagnostics);
+  /// Reads patterns, and holds pipelines against the passes and ops that there are.
+  Result<void> read();
+
+  /// Adds the patterns, and what runs at a point.
+  void addPatterns(mlir::OpPassManager &pm) const;
+  void addAt(llvm::StringRef point, mlir::OpPassManager &pm) const;
+
+  /// Names of the passes that --insert brings.
+  const llvm::StringSet<> &passes() const { return inserted; }
+  /// "; --plugin a.so, b.so", for words about passes that crash; "" without plugins.
+  std::string plugins() const;
+  /// "--insert 'pre-fusion=lm.model(my-pass)'" for the first that names no op.
+  std::string nestedInsertion() const;
+
+private:
+  Result<void> noteInserted(const std::string &point, const std::string &text,
+                            mlir::OpPassManager &pm);
+
+  const CompileOptions &options;
+  mlir::MLIRContext &context;
+  llvm::StringSet<> inserted;
+  std::vector<std::pair<std::string, mlir::FrozenRewritePatternSet>> patterns; ///< of each file
+};
+
+} // namespace ingot::compiler

@@ -1,0 +1,83 @@
+//===- PassRuns.cpp - See PassRuns.h --------------------------------------===//
+#include "compiler/driver/PassRuns.h"
+#include "compiler/driver/PlanChecks.h"
+#include "compiler/extend/PatternFile.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+/// --dump-after.
+static void printAsAsked(const CompileOptions &options, PassManager &pm) {
+  if (options.dumpAfter.empty())
+    return;
+  const bool all = llvm::is_contained(options.dumpAfter, "all");
+  pm.enableIRPrinting([](Pass *, Operation *) { return false; },
+                      [&options, all](Pass *pass, Operation *) {
+                        return all ? !pass->getArgument().empty()
+                                   : llvm::is_contained(options.dumpAfter, pass->getArgument());
+                      },
+                      /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/all);
+}
+
+Error PassRuns::failed(const std::string &name, const std::string &text,
+                       const std::string &invalid) {
+  if (name == extend::applyPatternsName())
+    return {ExitCode::File, "E0427", "a pattern leaves no valid program: " + text,
+            (invalid.empty() ? "" : invalid + ": ") + diagnostics.first(), "correct the file"};
+  // A pass without a name failed before it ran; ours do not.
+  if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
+    return {ExitCode::File, "E0433",
+            name.empty() ? "a pass of --insert cannot start"
+                         : "the pass " + text + " of --insert failed",
+            diagnostics.first(),
+            diagnostics.say("trying to schedule")
+                ? "name the op that it runs on: " + extensions.nestedInsertion()
+                : "correct the pass, or drop --insert"};
+  }
+  return diagnostics.compilerError("the pass " + text + " failed");
+}
+
+Result<void> PassRuns::run(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch,
+                           const std::string &invalid) {
+  PassManager pm(module.getContext());
+  pm.enableVerifier(true);
+  build(pm);
+  printAsAsked(options, pm);
+  std::string name, text;
+  pm.addInstrumentation(
+      std::make_unique<PassNames>(extensions.passes(), extensions.plugins(), name, text));
+  pm.addInstrumentation(std::move(watch));
+  return succeeded(pm.run(module)) ? Result<void>() : failed(name, text, invalid);
+}
+
+Result<void> PassRuns::overModel(ModuleOp module, Build build,
+                                 std::vector<PassEvidence> &evidence) {
+  std::optional<Error> broken;
+  std::string invalid;
+  auto ran =
+      run(module, build,
+          std::make_unique<PassChecks>(module, extensions.passes(), evidence, broken, invalid),
+          invalid);
+  return broken ? *broken : ran; // whatever failed after it
+}
+
+Result<void> PassRuns::toPlan(ModuleOp module, Build build, OwningOpRef<ModuleOp> &lowered) {
+  return run(module, build, std::make_unique<LoweredPlan>(lowered));
+}
+
+void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumentation> watch) {
+  MLIRContext *context = module.getContext();
+  ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
+  context->setRemarkEngine(nullptr);
+  PassManager pm(context);
+  build(pm);
+  std::string name, text;
+  pm.addInstrumentation(
+      std::make_unique<PassNames>(extensions.passes(), extensions.plugins(), name, text));
+  pm.addInstrumentation(std::move(watch));
+  (void)pm.run(module); // what it did until it failed is seen
+}

@@ -1,0 +1,41 @@
+//===- PassRuns.h - Pipelines, each pass checked -----------------------------===//
+#pragma once
+
+#include "compiler/driver/Extensions.h"
+#include "compiler/driver/PassChecks.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+namespace ingot::compiler {
+
+/// Runs the pipelines of one compilation, and says whose pass it was that failed: E0427 of a file of patterns, E0433 of
+/// --insert, else E0490.
+class PassRuns {
+public:
+  using Build = llvm::function_ref<void(mlir::OpPassManager &)>;
+
+  PassRuns(const CompileOptions &options, const Extensions &extensions,
+           const Diagnostics &diagnostics)
+      : options(options), extensions(extensions), diagnostics(diagnostics) {}
+
+  /// Runs passes over lm, each against the interpreter (PassChecks.h).
+  Result<void> overModel(mlir::ModuleOp module, Build build, std::vector<PassEvidence> &evidence);
+  /// Runs lowering and planning; the plan as it was lowered is kept for its checks (PlanChecks.h).
+  Result<void> toPlan(mlir::ModuleOp module, Build build,
+                      mlir::OwningOpRef<mlir::ModuleOp> &lowered);
+  /// Runs what ran before to look at what it does: it says nothing again.
+  void again(mlir::ModuleOp module, Build build, std::unique_ptr<mlir::PassInstrumentation> watch);
+
+private:
+  /// `invalid`: which rewrite of patterns left an invalid program.
+  Result<void> run(mlir::ModuleOp module, Build build,
+                   std::unique_ptr<mlir::PassInstrumentation> watch,
+                   const std::string &invalid = "");
+  Error failed(const std::string &name, const std::string &text, const std::string &invalid);
+
+  const CompileOptions &options;
+  const Extensions &extensions;
+  const Diagnostics &diagnostics;
+};
+
+} // namespace ingot::compiler

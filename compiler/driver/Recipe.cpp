@@ -1,0 +1,51 @@
+//===- Recipe.cpp - See Recipe.h ------------------------------------------===//
+#include "compiler/driver/Recipe.h"
+#include "dialects/lm/ops/Structure.h"
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+Result<Recipe> Recipe::parse(const CompileOptions &options) {
+  Recipe recipe;
+  for (auto [rule, line] : llvm::zip(options.recipe, options.recipeLines)) {
+    StringRef glob = StringRef(rule).rsplit(':').first;
+    auto parsed = llvm::GlobPattern::create(glob);
+    if (!parsed)
+      return Error{ExitCode::File, "E0435",
+                   options.recipeFile + ", line " + std::to_string(line) + ": '" + glob.str() +
+                       "' is no glob",
+                   llvm::toString(parsed.takeError()),
+                   "[ ] hold the characters of one place: blk.[01].ffn_down"};
+    recipe.globs.push_back(std::move(*parsed));
+  }
+  return recipe;
+}
+
+Result<void> Recipe::holdAgainst(lm::ModelOp model, const CompileOptions &options,
+                                 const Diagnostics &diagnostics) const {
+  bool floats = false, any = globs.empty();
+  std::vector<char> used(globs.size());
+  for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>()) {
+    if (weight.getType().isVector())
+      continue;
+    floats |= weight.getType().numeric().isFloat();
+    for (auto [glob, matches] : llvm::zip(globs, used))
+      matches |= glob.match(weight.getSymName());
+  }
+  for (auto [matches, line] : llvm::zip(used, options.recipeLines)) {
+    any |= matches;
+    if (!matches)
+      diagnostics.warn(options.recipeFile + ", line " + std::to_string(line) +
+                       " matches no weight");
+  }
+  if (!any)
+    return Error{
+        ExitCode::File, "E0436", "the recipe matches no weight: " + options.recipeFile,
+        "its globs are over the names that --emit lm shows, without .weight: token_embd, blk.0.ffn_down",
+        "correct the globs, or drop --recipe"};
+  if (!options.quantize.empty() && !floats)
+    diagnostics.warn("--quantize changes nothing: no matrix of " + options.model +
+                     " is floating (as stored: drop it)");
+  return {};
+}

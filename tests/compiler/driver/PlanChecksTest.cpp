@@ -1,0 +1,150 @@
+//===- PlanChecksTest.cpp - A wrong plan is told with the pass that made it -===//
+#include "compiler/driver/PlanChecks.h"
+#include "compiler/targets/CodeTarget.h"
+#include "dialects/plan/ops/Section.h"
+#include "passes/Passes.h"
+#include "tests/SourceDir.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <functional>
+#include <utility>
+
+using namespace mlir;
+using namespace ingot;
+using namespace ingot::compiler;
+
+namespace {
+
+using Deed = std::function<void(ModuleOp)>;
+
+/// A pass of that name among those of a pipeline.
+struct PlantedPass : PassWrapper<PlantedPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlantedPass)
+  PlantedPass(std::string name, Deed deed) : name(std::move(name)), deed(std::move(deed)) {}
+  StringRef getArgument() const override { return name; }
+  void runOnOperation() override { deed(getOperation()); }
+
+  std::string name;
+  Deed deed;
+};
+
+void nothing(ModuleOp) {}
+void dropBarriers(ModuleOp module) {
+  module.walk([](plan::LaunchOp launch) { launch.setNoBarrier(true); });
+}
+void restoreBarriers(ModuleOp module) {
+  module.walk([](plan::LaunchOp launch) { launch.setNoBarrier(false); });
+}
+
+/// A model, and what is said of its plan if these passes stand between and behind lowering and planning.
+class PlanChecks : public testing::Test {
+protected:
+  PlanChecks() {
+    static const bool registered = (registerTargets(), true);
+    (void)registered;
+    DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    context.disableMultithreading();
+    model = parseSourceFile<ModuleOp>(
+        test::sourceDir() + "/tests/passes/slow_machine/Inputs/model.mlir", &context);
+    EXPECT_TRUE(model && run(*model, buildFusion));
+  }
+
+  /// What checkPlan says, as three lines; "" where the plan is right.
+  std::string check(std::vector<std::pair<std::string, Deed>> between,
+                    std::vector<std::pair<std::string, Deed>> behind) {
+    auto passes = [&](OpPassManager &pm) {
+      buildLoweringPipeline(pm, {});
+      for (auto &[name, deed] : between)
+        pm.addPass(std::make_unique<PlantedPass>(name, deed));
+      buildPlanningPipeline(pm, {});
+      for (auto &[name, deed] : behind)
+        pm.addPass(std::make_unique<PlantedPass>(name, deed));
+    };
+    OwningOpRef<ModuleOp> plan = model->clone(), lowered;
+    EXPECT_TRUE(run(*plan, passes, std::make_unique<LoweredPlan>(lowered)));
+    auto again = [&](ModuleOp from, std::unique_ptr<PassInstrumentation> watch) {
+      ++runsAgain;
+      (void)run(from, passes, std::move(watch));
+    };
+    auto verdict = checkPlan(*model, *lowered, *plan, again, users, "cpu", evidence);
+    return verdict ? "" : verdict.error().format();
+  }
+
+  llvm::StringSet<> users;
+  std::vector<PassEvidence> evidence;
+  int runsAgain = 0;
+
+private:
+  static void buildFusion(OpPassManager &pm) {
+    buildImportPipeline(pm, {});
+    buildFusionPipeline(pm, {});
+  }
+  bool run(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build,
+           std::unique_ptr<PassInstrumentation> watch = nullptr) {
+    PassManager pm(&context);
+    build(pm);
+    if (watch)
+      pm.addInstrumentation(std::move(watch));
+    return succeeded(pm.run(module));
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> model;
+};
+
+} // namespace
+
+TEST_F(PlanChecks, OfARightPlanNoPassRunsTwice) {
+  EXPECT_EQ(check({{"sits", nothing}}, {}), "");
+  EXPECT_EQ(runsAgain, 0);
+  EXPECT_EQ(evidence.size(), 2u);
+}
+
+TEST_F(PlanChecks, AWrongPassIsNamed) {
+  const std::string said = check({{"sits", nothing}}, {{"drops", dropBarriers}, {"sits", nothing}});
+  EXPECT_EQ(said.rfind("error[E0881]: no barrier stands between @", 0), 0u) << said;
+  EXPECT_NE(said.find("\n  behind the pass drops: @"), std::string::npos) << said;
+  EXPECT_NE(said.find("\n  this is a bug of ingot: please report it"), std::string::npos) << said;
+  EXPECT_EQ(runsAgain, 1);
+}
+
+TEST_F(PlanChecks, OfTwoWrongPassesTheFirstIsNamed) {
+  const std::string said = check({{"first", dropBarriers}}, {{"second", dropBarriers}});
+  EXPECT_NE(said.find("\n  behind the pass first: @"), std::string::npos) << said;
+}
+
+TEST_F(PlanChecks, AnOptionalPassCanBeDisabled) {
+  const std::string said = check({{"kernel-fold-argmax", dropBarriers}}, {{"sits", dropBarriers}});
+  EXPECT_NE(said.find("\n  compile with --disable kernel-fold-argmax, "), std::string::npos)
+      << said;
+}
+
+TEST_F(PlanChecks, APassOfAUserIsTheirs) {
+  users.insert("mine");
+  const std::string said = check({}, {{"mine", dropBarriers}});
+  EXPECT_EQ(said.rfind("error[E0432]: the pass mine of --insert changes ", 0), 0u) << said;
+}
+
+TEST_F(PlanChecks, APassThatIsWrongOnceIsSaidToBeSo) {
+  bool ran = false;
+  const std::string said = check({}, {{"once", [&](ModuleOp module) {
+                                         if (!std::exchange(ran, true))
+                                           dropBarriers(module);
+                                       }}});
+  EXPECT_EQ(said.rfind("error[E0881]: ", 0), 0u) << said;
+  EXPECT_NE(said.find("\n  run again, the passes leave a plan without it, so one of them"),
+            std::string::npos)
+      << said;
+}
+
+// What a later pass mends is no mistake of the plan.
+TEST_F(PlanChecks, AMendedPlanIsRight) {
+  EXPECT_EQ(check({{"drops", dropBarriers}}, {{"restores", restoreBarriers}}), "");
+}
