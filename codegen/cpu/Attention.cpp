@@ -113,6 +113,7 @@ private:
     Value page;     ///< index of its first page
     Value start;    ///< first absolute position
     Value from, to; ///< pages of it that some row may see part of
+    Value unseen;   ///< window: positions of it before all that some row may see, or less than 0
     Value written;  ///< positions of it that some row may see end here, or behind the block
     Value seesAll;  ///< i1: do all rows see all of it?
   };
@@ -129,6 +130,8 @@ private:
       block.page = k.mul(index, kPagesOfBlock), block.start = k.mul(index, kFloatBlock);
       block.from = shape.window ? k.maxSigned(k.sub(firstPage, block.page), k.word(0)) : k.word(0);
       block.to = k.minSigned(k.add(k.sub(lastPage, block.page), 1), k.word(kPagesOfBlock));
+      if (shape.window)
+        block.unseen = k.sub(firstSeen, block.start);
       block.written = k.add(k.sub(lastPosition, block.start), 1);
       block.seesAll = k.less(k.add(block.start, kFloatBlock - 2), firstPosition);
       if (shape.window)
@@ -434,8 +437,12 @@ private:
       Value index = k.add(block.page, p), first = k.mul(p, kPageTokens);
       Value values = valuesOf(index), next = valuesOf(k.add(index, kPagesOfBlock));
       Value scales = isInt4() ? scalesOfValues(index) : Value();
+      // What no row may see is not read: it may hold anything, and 0 times NaN is NaN.
+      Value begin = k.word(0);
+      if (shape.window)
+        begin = k.maxSigned(k.sub(block.unseen, first), begin);
       Value written = k.minSigned(k.sub(block.written, first), k.word(kPageTokens));
-      return k.loop(k.word(0), written, k.word(1), ofPage, [&](Value j, ValueRange carried) {
+      return k.loop(begin, written, k.word(1), ofPage, [&](Value j, ValueRange carried) {
         Values o(carried.begin(), carried.end());
         Value line = k.mul(j, lineBytes);
         for (int64_t byte = 0; chunk == 0 && byte < lineBytes; byte += 64)

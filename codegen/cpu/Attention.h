@@ -20,7 +20,8 @@
 // What makes a token's bits independent of company: blocks start at multiples of 128
 // whatever the chunk; a row's numbers come from its own q, m, l, o only; and a block (or
 // a part of one) that is masked for a row changes nothing: m' = m, a = 2^0 = 1, P = 0. m
-// starts at a finite number, so that a masked first block is no NaN.
+// starts at a finite number, so that a masked first block is no NaN. What no row of the item may
+// see may hold NaN: scores are replaced there, and V is read from the first position seen on.
 //
 // bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves; they are
 // split by a shift and a mask rather than widened. So scores come as (even, odd) positions

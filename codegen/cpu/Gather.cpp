@@ -8,6 +8,7 @@
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/RowwiseLanes.h"
 #include "dialects/kernel/ops/Rows.h"
+#include "runtime/formats/WeightPlace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -168,16 +169,15 @@ private:
     Value both = bytesOf({line(0), line(1), line(2), line(3)});
     Values q{k.bitAnd(both, 15), k.shiftRight(both, 4)};
     for (int64_t half = 0; half < 2 && format.bits > 4; ++half) {
-      // Upper bits: byte i of one word holds those of k = 4s+i, at bit s (5) or 2s (6).
-      Value word = line(format.bits == 5 ? 4 : 4 + half);
-      int64_t width = format.bits - 4, first = format.bits == 5 ? 4 * half : 0;
+      // Upper bits: byte i of one word holds those of k = 4s+i.
+      Value word = line(codeInGroup(format.bits, 0, half * kRowLanes).upperByte / 64);
       SmallVector<int32_t> shifts;
       for (int64_t i = 0; i < kRowLanes; ++i)
-        shifts.push_back((first + i / 4) * width);
+        shifts.push_back(codeInGroup(format.bits, 0, half * kRowLanes + i).upperBit);
       Value by =
           arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
       Value upper = k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by),
-                             (1 << width) - 1);
+                             (1 << (format.bits - 4)) - 1);
       q[half] = arith::OrIOp::create(k.b, q[half], k.shiftLeft(upper, 4));
     }
     return q;

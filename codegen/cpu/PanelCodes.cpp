@@ -1,5 +1,6 @@
 //===- PanelCodes.cpp - See PanelCodes.h ----------------------------------===//
 #include "codegen/cpu/PanelCodes.h"
+#include "runtime/formats/WeightPlace.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -7,7 +8,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-Value PanelCodes::line(const TileRows &rows, Value group, int index) {
+Value PanelCodes::line(const TileRows &rows, Value group, int64_t index) {
   Value from = rows.codesAt(k, group, codeBytesOfGroup(bits) / 2);
   return k.load(bytes, k.at(from, 64 * index), 4 * k.lanes);
 }
@@ -22,12 +23,14 @@ Value PanelCodes::moved(Value line, int by, int mask) {
 }
 
 Value PanelCodes::load(const TileRows &rows, Value group, int s) {
+  const CodePlace place = codeInGroup(bits, 0, 4 * s); // of one row in its line, and so of all
+  Value codes = line(rows, group, place.byte / 64);
   if (bits == 8)
-    return line(rows, group, s);
-  Value nibbles = moved(line(rows, group, s % 4), s < 4 ? 0 : -4, 0x0f);
+    return codes;
+  Value nibbles = moved(codes, -place.bit, 0x0f);
   if (bits == 4)
     return nibbles;
-  Value upper = bits == 5 ? moved(line(rows, group, 4), 4 - s, 0x10)
-                          : moved(line(rows, group, 4 + s / 4), 4 - 2 * (s % 4), 0x30);
+  const int mask = ((1 << (bits - 4)) - 1) << 4;
+  Value upper = moved(line(rows, group, place.upperByte / 64), 4 - place.upperBit, mask);
   return arith::OrIOp::create(k.b, nibbles, upper);
 }

@@ -1,8 +1,9 @@
 //===- PanelCodes.h - Unpacks the codes of a weight panel -----------------===//
 //
-// PanelLayout.h puts four consecutive k of a row into a 32-bit lane. This makes, for one
-// register of rows and a step s (k = 4s … 4s+3 of a group), a register of unsigned bytes.
-// x86 shifts no bytes: words are shifted, and what crossed a byte is masked away.
+// PanelLayout.h puts four consecutive k of a row into a 32-bit lane; WeightPlace.h says in which
+// line and bits. This makes, for one register of rows and a step s (k = 4s … 4s+3 of a group), a
+// register of unsigned bytes. x86 shifts no bytes: words are shifted, and what crossed a byte is
+// masked away.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,7 +26,7 @@ public:
   mlir::Value load(const TileRows &rows, mlir::Value group, int s);
 
 private:
-  mlir::Value line(const TileRows &rows, mlir::Value group, int index);
+  mlir::Value line(const TileRows &rows, mlir::Value group, int64_t index);
   /// Bits of `line` moved up by `by` (down if negative), under a mask for bytes.
   mlir::Value moved(mlir::Value line, int by, int mask);
 

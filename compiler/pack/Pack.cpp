@@ -3,6 +3,7 @@
 #include "compiler/import/Codes.h"
 #include "compiler/import/Dequantize.h"
 #include "runtime/formats/E4M3.h"
+#include "runtime/formats/WeightPlace.h"
 
 #include <algorithm>
 #include <bit>
@@ -25,21 +26,21 @@ uint16_t f16FromF32(float value) { return std::bit_cast<uint16_t>(static_cast<_F
 
 template <typename T> void put(std::byte *to, T value) { std::memcpy(to, &value, sizeof value); }
 
-/// The place of a row in a panel: where each part of its blocks goes. Blocks are the format's.
-class PanelRow {
+/// Where the codes of a row of a panel go: whole words, whose first is where WeightPlace.h has it.
+class PanelCodesOfRow {
 public:
-  PanelRow(const PanelLayout &layout, std::byte *panel, int64_t row)
-      : layout(layout), format(numericFormat(layout.format)), panel(panel), row(row) {}
+  PanelCodesOfRow(const PanelLayout &layout, const NumericFormat &format, int64_t row)
+      : groupBytes(layout.groupCodeBytes), format(format),
+        first(codeInBlock(layout, format, row, 0).byte) {}
 
-  /// Codes of 32 consecutive values of K, group `group` of block `block`.
-  void codes(int64_t block, int64_t group, const uint8_t *q) {
+  /// 32 of them, from value k of a block on.
+  void put(std::byte *block, int64_t k, const uint8_t *q) const {
+    std::byte *to = block + k / kGroupK * groupBytes + first;
     if (format.isScaledFloat()) {
       for (int i = 0; i < kGroupK; ++i)
-        at(block)[(group * kGroupK + i) * kPanelRows + row] = static_cast<std::byte>(q[i]);
+        to[i * kPanelRows] = static_cast<std::byte>(q[i]);
       return;
     }
-    std::byte *to = at(block) + group * layout.groupCodeBytes +
-                    row / 16 * (layout.groupCodeBytes / 2) + row % 16 * 4;
     if (format.bits == 8) {
       for (int s = 0; s < 8; ++s)
         std::memcpy(to + 64 * s, q + 4 * s, 4);
@@ -61,137 +62,115 @@ public:
     for (int line = 0; line < format.bits - 4; ++line)
       std::memcpy(to + 256 + 64 * line, bits + 4 * line, 4);
   }
-  void scale(int64_t block, uint16_t bits) { put(at(block) + layout.scaleOffset + 2 * row, bits); }
-  void scale(int64_t block, float s) { put(at(block) + layout.scaleOffset + 4 * row, s); }
-  void minimum(int64_t block, uint16_t bits) { put(at(block) + layout.minOffset + 2 * row, bits); }
-  void subScale(int64_t block, int64_t i, int16_t s) {
-    put(at(block) + layout.subScaleOffset + kPanelRows * i + row, static_cast<uint8_t>(s));
-  }
-  void subMinimum(int64_t block, int64_t i, uint8_t t) {
-    put(at(block) + layout.subMinOffset + kPanelRows * i + row, t);
-  }
-
-  /// One value of a float format.
-  void number(int64_t k, float value) {
-    switch (layout.format) {
-    case WeightFormat::F32:
-      put(panel + k * 128 + row * 4, value);
-      break;
-    case WeightFormat::F16:
-      put(panel + k * 64 + row * 2, f16FromF32(value));
-      break;
-    default:
-      put(panel + k / 2 * 128 + row * 4 + k % 2 * 2, bf16FromF32(value));
-      break;
-    }
-  }
 
 private:
-  std::byte *at(int64_t block) { return panel + block * layout.blockBytes; }
-
-  const PanelLayout &layout;
+  int64_t groupBytes;
   const NumericFormat &format;
-  std::byte *panel;
-  int64_t row;
+  int64_t first;
 };
 
-/// The same of a row in a tile of fragments, whose blocks may hold two of the format's.
-class FragmentRow {
+/// The same of a tile of fragments: one by one.
+class FragmentCodesOfRow {
 public:
-  FragmentRow(const FragmentLayout &layout, std::byte *tile, int64_t row)
-      : layout(layout), format(numericFormat(layout.format)), tile(tile), row(row) {}
+  FragmentCodesOfRow(const FragmentLayout &layout, const NumericFormat &format, int64_t row)
+      : places(codesOfRun(layout, format, row)), runBytes(layout.runBytes), bits(format.bits) {}
 
-  void codes(int64_t block, int64_t group, const uint8_t *q) {
-    int64_t k = block * format.block() + group * kGroupK;
-    for (int64_t i = 0; i < kGroupK; i += 2)
-      pair(k + i, q[i], q[i + 1]);
-  }
-  void scale(int64_t block, uint16_t bits) { put(scaleAt(block, layout.scaleOffset), bits); }
-  void scale(int64_t block, float s) {
-    put(at(block) + layout.scaleOffset + 4 * scalePlace(row, 0, 1, format.group), s);
-  }
-  void minimum(int64_t block, uint16_t bits) { put(scaleAt(block, layout.minOffset), bits); }
-  void subScale(int64_t block, int64_t i, int16_t s) {
-    put(at(block) + layout.subScaleOffset + subPlace(i), static_cast<uint8_t>(s));
-  }
-  void subMinimum(int64_t block, int64_t i, uint8_t t) {
-    put(at(block) + layout.subMinOffset + subPlace(i), t);
-  }
-
-  void number(int64_t k, float value) {
-    FragmentPlace place = fragmentPlace(row, k % kStepK);
-    std::byte *to = tile + k / kStepK * layout.blockBytes + place.lane * 16 + place.value * 2;
-    put(to, layout.format == WeightFormat::F16 ? f16FromF32(value) : bf16FromF32(value));
+  void put(std::byte *block, int64_t k, const uint8_t *q) const {
+    block += k / kRunK * runBytes;
+    for (int i = 0; i < kGroupK; ++i)
+      putCode(places[static_cast<size_t>(k % kRunK + i)], bits, block, q[i]);
   }
 
 private:
-  std::byte *at(int64_t block) {
-    return tile + block * format.block() / layout.blockK * layout.blockBytes;
-  }
-  std::byte *scaleAt(int64_t block, int64_t offset) {
-    int64_t scales = layout.blockK / format.block(), inBlock = block % scales;
-    return at(block) + offset + 2 * scalePlace(row, inBlock, scales, format.block());
-  }
-  int64_t subPlace(int64_t i) const {
-    return scalePlace(row, i, format.superGroup / format.group, format.group);
-  }
-  static void orWord(std::byte *to, uint32_t bits) {
-    uint32_t word;
-    std::memcpy(&word, to, 4);
-    put(to, word | bits);
-  }
+  std::array<CodePlace, kRunK> places;
+  int64_t runBytes;
+  int bits;
+};
 
-  /// Codes of k and k + 1 (k even): the two halves of the words that hold them.
-  void pair(int64_t k, uint32_t even, uint32_t odd) {
-    FragmentPlace place = fragmentPlace(row, k % kStepK);
-    std::byte *run =
-        tile + k / layout.blockK * layout.blockBytes + k % layout.blockK / kRunK * layout.runBytes;
-    int64_t step = k % kRunK / kStepK, j = place.value / 2;
-    if (format.bits == 8) {
-      int64_t inWord = format.isScaledFloat() ? j / 2 : j % 2,
-              ofStep = format.isScaledFloat() ? j % 2 : j / 2;
-      std::byte *word = run + step / 2 * 512 + place.lane * 16 + (2 * (step % 2) + ofStep) * 4;
-      return orWord(word, (even | odd << 16) << (8 * inWord));
+/// A row of a panel or a tile: where each part of it goes. A block of the layout may hold several of the format's; both and
+/// their groups are powers of two.
+template <typename Layout> class PackedRow {
+public:
+  PackedRow(const Layout &layout, std::byte *unit, int64_t row)
+      : layout(layout), format(numericFormat(layout.format)), unit(unit), row(row),
+        blockShift(std::countr_zero(static_cast<uint64_t>(layout.blockK))),
+        groupShift(std::countr_zero(static_cast<unsigned>(format.group))),
+        places(layout, format, row) {}
+
+  /// Codes of 32 consecutive values of K.
+  void codes(int64_t k, const uint8_t *q) { places.put(block(k), k & (layout.blockK - 1), q); }
+  /// Of the block that begins at k: f16 bits, or of scaled floats f32.
+  template <typename Scale> void scale(int64_t k, Scale d) { put(block(k) + scales(k).d, d); }
+  /// All that scales a stored block which begins at k.
+  void scales(int64_t k, const BlockParts &parts) {
+    std::byte *to = block(k);
+    const ScalePlaces ofBlock = scales(k);
+    put(to + ofBlock.d, parts.d);
+    if (format.hasMin)
+      put(to + ofBlock.m, parts.m);
+    for (int64_t i = 0; i < format.superGroup >> groupShift; ++i) {
+      const ScalePlaces ofGroup = scales(k + (i << groupShift));
+      put(to + ofGroup.s, static_cast<uint8_t>(parts.s[i]));
+      if (format.hasMin)
+        put(to + ofGroup.t, parts.t[i]);
     }
-    orWord(run + place.lane * 16 + step * 4, ((even & 15) | (odd & 15) << 16) << (4 * j));
-    uint32_t upper = even >> 4 | odd >> 4 << 16;
-    if (format.bits == 5)
-      orWord(run + 512 + place.lane * 4, upper << (4 * step + j));
-    else if (format.bits == 6)
-      orWord(run + 512 + place.lane * 8 + step / 2 * 4, upper << (8 * (step % 2) + 2 * j));
+  }
+  /// All values of a float format.
+  void numbers(std::span<const float> values) {
+    if (layout.format == WeightFormat::F16)
+      numbers(values, f16FromF32);
+    else if (layout.format == WeightFormat::F32 && std::is_same_v<Layout, PanelLayout>)
+      numbers(values, [](float value) { return value; });
+    else
+      numbers(values, bf16FromF32);
   }
 
-  const FragmentLayout &layout;
+private:
+  std::byte *block(int64_t k) { return unit + (k >> blockShift) * layout.blockBytes; }
+  ScalePlaces scales(int64_t k) const {
+    return scalesInBlock(layout, format, row, (k & (layout.blockK - 1)) >> groupShift);
+  }
+  template <typename Convert> void numbers(std::span<const float> values, Convert convert) {
+    constexpr size_t kAtOnce = kStepK; // whole blocks
+    std::array<int64_t, kAtOnce> to;
+    for (size_t i = 0; i < kAtOnce; ++i)
+      to[i] = numberPlace(layout, format, row, static_cast<int64_t>(i));
+    std::byte *from = unit;
+    for (; values.size() >= kAtOnce; values = values.subspan(kAtOnce), from = nextStep(from))
+      for (size_t i = 0; i < kAtOnce; ++i)
+        put(from + to[i], convert(values[i]));
+    for (size_t i = 0; i < values.size(); ++i)
+      put(from + to[i], convert(values[i]));
+  }
+  std::byte *nextStep(std::byte *from) const {
+    return from + (kStepK >> blockShift) * layout.blockBytes;
+  }
+
+  const Layout layout;
   const NumericFormat &format;
-  std::byte *tile;
+  std::byte *unit;
   int64_t row;
+  int blockShift, groupShift;
+  std::conditional_t<std::is_same_v<Layout, PanelLayout>, PanelCodesOfRow, FragmentCodesOfRow>
+      places;
 };
 
 /// Codes and scales of `count` values, as they are stored.
 template <typename Row>
-void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t count, Row to) {
-  const NumericFormat &numeric = numericFormat(format);
-  int64_t blockBytes = import::storedBlockBytes(format), values = import::storedBlockValues(format);
+void copyParts(WeightFormat format, std::span<const std::byte> stored, int64_t count, Row &to) {
+  const auto blockBytes = static_cast<size_t>(import::storedBlockBytes(format));
+  const int64_t values = import::storedBlockValues(format);
   BlockParts parts;
-  for (int64_t block = 0; block * values < count; ++block) {
-    import::unpackBlock(format, stored.data() + block * blockBytes, parts);
-    for (int64_t group = 0; group < values / kGroupK; ++group)
-      to.codes(block, group, parts.q + group * kGroupK);
-    to.scale(block, parts.d);
-    if (numeric.hasMin)
-      to.minimum(block, parts.m);
-    if (!numeric.superGroup)
-      continue;
-    for (int64_t i = 0; i < numeric.superGroup / numeric.group; ++i) {
-      to.subScale(block, i, parts.s[i]);
-      if (numeric.hasMin)
-        to.subMinimum(block, i, parts.t[i]);
-    }
+  for (int64_t k = 0; k < count; k += values, stored = stored.subspan(blockBytes)) {
+    import::unpackBlock(format, stored.data(), parts);
+    for (int64_t i = 0; i < values; i += kGroupK)
+      to.codes(k + i, parts.q + i);
+    to.scales(k, parts);
   }
 }
 
 /// Codes and scales of an fp8 row, as they are stored.
-template <typename Row> void copyFp8(import::StoredRow row, Row to) {
+template <typename Row> void copyFp8(import::StoredRow row, Row &to) {
   std::span<const std::byte> stored = import::tensorRow(*row.tensor, row.index);
   const int64_t blockK = numericFormat(row.tensor->format).block(),
                 k = static_cast<int64_t>(stored.size());
@@ -199,15 +178,15 @@ template <typename Row> void copyFp8(import::StoredRow row, Row to) {
   for (int64_t from = 0; from < k; from += kGroupK) {
     std::fill(std::begin(q), std::end(q), uint8_t(0));
     std::memcpy(q, stored.data() + from, static_cast<size_t>(std::min(kGroupK, k - from)));
-    to.codes(from / blockK, from % blockK / kGroupK, q);
+    to.codes(from, q);
     if (from % blockK == 0)
-      to.scale(from / blockK, row.tensor->scale(row.index, from));
+      to.scale(from, row.tensor->scale(row.index, from));
   }
 }
 
 /// One scale for the row, of which 448 is the largest value; codes of the nearest numbers.
 template <typename Row>
-void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Row to) {
+void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   float largest = 0;
   for (float value : values)
     largest = std::max(largest, std::abs(value));
@@ -217,9 +196,9 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
   for (int64_t from = 0; from < k; from += kGroupK) {
     for (int64_t i = 0; i < kGroupK; ++i)
       q[i] = from + i < k && scale != 0 ? e4m3FromF32(values[from + i] / scale) : uint8_t(0);
-    to.codes(from / blockK, from % blockK / kGroupK, q);
+    to.codes(from, q);
     if (from % blockK == 0)
-      to.scale(from / blockK, scale);
+      to.scale(from, scale);
   }
 }
 
@@ -227,11 +206,14 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
 /// +7), int8 to +-127. The scale is rounded to f16 before codes are chosen, so that they fit what is stored; of values
 /// that are not 0 it is f16's smallest number at least. False: f16 does not hold it (ScaleRange.h keeps such matrices out).
 template <typename Row>
-bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
+bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
+  constexpr float kToInteger = 0x1.8p23f; // added and taken away: to the nearest, ties to even
+  const float low = numeric.bits == 8 ? -127 : -8, high = numeric.bits == 8 ? 127 : 7;
+  const int zero = numeric.zeroPoint;
   uint8_t q[128];
-  for (int64_t block = 0; block * blockK < k; ++block) {
-    int64_t from = block * blockK, count = std::min(blockK, k - from);
+  for (int64_t from = 0; from < k; from += blockK) {
+    int64_t count = std::min(blockK, k - from);
     float extreme = 0;
     for (int64_t i = 0; i < count; ++i)
       if (std::abs(values[from + i]) > std::abs(extreme))
@@ -243,21 +225,20 @@ bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Ro
     if ((bits & 0x7c00) == 0x7c00)
       return false;
     float scale = import::f16ToF32(bits), inverse = scale != 0 ? 1 / scale : 0;
-    int low = numeric.bits == 8 ? -127 : -8, high = numeric.bits == 8 ? 127 : 7;
-    std::fill(std::begin(q), std::end(q), static_cast<uint8_t>(numeric.zeroPoint));
+    std::fill(std::begin(q), std::end(q), static_cast<uint8_t>(zero));
     for (int64_t i = 0; i < count; ++i) {
-      int code = std::clamp(static_cast<int>(std::lrintf(values[from + i] * inverse)), low, high);
-      q[i] = static_cast<uint8_t>(code + numeric.zeroPoint);
+      const float code = std::clamp(values[from + i] * inverse, low, high);
+      q[i] = static_cast<uint8_t>(static_cast<int>(code + kToInteger - kToInteger) + zero);
     }
-    for (int64_t group = 0; group < blockK / kGroupK; ++group)
-      to.codes(block, group, q + group * kGroupK);
-    to.scale(block, bits);
+    for (int64_t i = 0; i < blockK; i += kGroupK)
+      to.codes(from + i, q + i);
+    to.scale(from, bits);
   }
   return true;
 }
 
 /// A row that is stored in the layout's own format: nothing is rounded.
-template <typename Row> void copyRow(import::StoredRow row, int64_t k, Row to) {
+template <typename Row> void copyRow(import::StoredRow row, int64_t k, Row &to) {
   const import::Tensor &tensor = *row.tensor;
   if (numericFormat(tensor.format).isScaledFloat())
     copyFp8(row, to);
@@ -267,14 +248,13 @@ template <typename Row> void copyRow(import::StoredRow row, int64_t k, Row to) {
 
 /// Numbers in a format that they are converted to. False: an f16 scale cannot hold them.
 template <typename Row>
-bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row to) {
+bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   if (!numeric.isFloat() && !numeric.isScaledFloat())
     return quantizeRow(values, numeric, to);
   if (numeric.isScaledFloat())
     quantizeFp8(values, numeric, to);
   else
-    for (size_t k = 0; k < values.size(); ++k)
-      to.number(static_cast<int64_t>(k), values[k]);
+    to.numbers(values);
   return true;
 }
 
@@ -284,13 +264,14 @@ Error scaleBeyondF16(import::StoredRow row, const NumericFormat &numeric) {
           "leave it bf16: a recipe's line, NAME bf16"};
 }
 
-/// Units of `unitRows` rows and `unitBytes` bytes, from unit `first` on: a unit is the block of rows that is read at once.
-template <typename Row, typename Layout>
-Result<void> packRows(const import::RowSource &source, const Layout &layout, int64_t unitRows,
-                      int64_t unitBytes, int64_t first, std::span<std::byte> out) {
+/// Panels or tiles, from unit `first` on: a unit is the block of rows that is read at once.
+template <typename Layout>
+Result<void> packRows(const import::RowSource &source, const Layout &layout, int64_t first,
+                      std::span<std::byte> out) {
   const NumericFormat &numeric = numericFormat(layout.format);
   const bool verbatim = source.format() == layout.format && !numeric.isFloat();
   const auto k = static_cast<size_t>(layout.k);
+  const int64_t unitRows = rowsOfUnit(layout), unitBytes = layout.blocks * layout.blockBytes;
   std::vector<float> values(verbatim ? 0 : static_cast<size_t>(unitRows) * k);
   const int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
   for (int64_t u = 0; u < units; ++u) {
@@ -300,7 +281,7 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
           !read)
         return read;
     for (int64_t r = 0; r < count; ++r) {
-      Row to(layout, out.data() + u * unitBytes, r);
+      PackedRow to(layout, out.data() + u * unitBytes, r);
       if (verbatim)
         copyRow(source.at(begin + r), layout.k, to);
       else if (!convertRow(std::span<const float>(values).subspan(static_cast<size_t>(r) * k, k),
@@ -315,12 +296,12 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
 
 Result<void> compiler::packPanels(const import::RowSource &source, const PanelLayout &layout,
                                   int64_t first, std::span<std::byte> out) {
-  return packRows<PanelRow>(source, layout, kPanelRows, layout.panelBytes(), first, out);
+  return packRows(source, layout, first, out);
 }
 
 Result<void> compiler::packFragments(const import::RowSource &source, const FragmentLayout &layout,
                                      int64_t first, std::span<std::byte> out) {
-  return packRows<FragmentRow>(source, layout, kFragmentRows, layout.tileBytes(), first, out);
+  return packRows(source, layout, first, out);
 }
 
 Result<void> compiler::packVector(const import::RowSource &source, std::span<std::byte> out) {

@@ -5,6 +5,7 @@
 // but words, masks and stores is done per value.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
+#include "runtime/formats/WeightPlace.h"
 
 #include <algorithm>
 #include <array>
@@ -110,6 +111,7 @@ public:
     default:
       break;
     }
+    fillSeedScales(layout, firstRow, bytes);
     if (format.isScaledFloat())
       return scaledFloats();
     for (int64_t block = 0; block < layout.blocks; ++block) {
@@ -127,7 +129,6 @@ public:
         codes<8>(block);
         break;
       }
-      scales(block);
     }
   }
 
@@ -181,24 +182,6 @@ private:
     return (seedWord(keys[0][row], static_cast<uint64_t>(i)) & mask.keep[w]) | mask.fill[w];
   }
 
-  void scales(int64_t block) {
-    const SeedScales made = seedScales(layout.format);
-    std::byte *at = bytes + block * layout.blockBytes;
-    for (int64_t r = 0; r < rows; ++r) {
-      bool odd = format.zeroPoint != 0 && (firstRow + r + block) % 2 != 0;
-      put(at + layout.scaleOffset + 2 * r, static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
-      if (format.hasMin)
-        put(at + layout.minOffset + 2 * r, made.m);
-    }
-    if (!format.superGroup)
-      return;
-    for (int64_t i = 0; i < format.superGroup / format.group; ++i) {
-      std::memset(at + layout.subScaleOffset + kPanelRows * i, made.s, static_cast<size_t>(rows));
-      if (format.hasMin)
-        std::memset(at + layout.subMinOffset + kPanelRows * i, made.t, static_cast<size_t>(rows));
-    }
-  }
-
   /// The sums S of four floats, 16 bits each.
   uint64_t sums(int64_t row, int64_t k) const {
     constexpr uint64_t kField = 0x0007000700070007;
@@ -240,9 +223,6 @@ private:
           to[i * kPanelRows + r] = static_cast<std::byte>(word >> 8 * i & kSeedFp8Mask);
       }
     }
-    for (int64_t block = 0; block < layout.blocks; ++block)
-      for (int64_t r = 0; r < rows; ++r)
-        put(bytes + block * layout.blockBytes + layout.scaleOffset + 4 * r, kSeedFp8Scale);
   }
 
   void bf16Pairs() {
@@ -270,7 +250,56 @@ private:
   uint64_t keys[2][kPanelRows];
 };
 
+/// Of `groups` groups of a block, for `rows` rows; `first` is the number of the first row, and of the first of the
+/// format's blocks that lie here.
+template <typename Layout>
+void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t groups,
+                   std::byte *block) {
+  const NumericFormat &format = numericFormat(layout.format);
+  const SeedScales made = seedScales(layout.format);
+  for (int64_t group = 0; group < groups; ++group) {
+    const int64_t ofFormat = group * format.group / format.block();
+    const bool begins = group * format.group % format.block() == 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const ScalePlaces places = scalesInBlock(layout, format, r, group);
+      const bool odd = format.zeroPoint != 0 && (first + r + ofFormat) % 2 != 0;
+      if (begins && format.isScaledFloat())
+        put(block + places.d, kSeedFp8Scale);
+      else if (begins)
+        put(block + places.d, static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
+      if (begins && places.m >= 0)
+        put(block + places.m, made.m);
+      if (places.s >= 0)
+        put(block + places.s, made.s);
+      if (places.t >= 0)
+        put(block + places.t, made.t);
+    }
+  }
+}
+
+/// A whole block has the scales of the one before the last: signs go by turns.
+template <typename Layout> void fillScales(const Layout &layout, int64_t first, std::byte *unit) {
+  const NumericFormat &format = numericFormat(layout.format);
+  const int64_t rows = std::min(rowsOfUnit(layout), layout.n - first),
+                end = roundUp(layout.k, format.block());
+  for (int64_t k = 0; k < end; k += layout.blockK, unit += layout.blockBytes) {
+    const int64_t values = std::min(layout.blockK, end - k);
+    if (k < 2 * layout.blockK || values < layout.blockK)
+      scalesOfBlock(layout, first + k / format.block(), rows, values / format.group, unit);
+    else
+      std::memcpy(unit + layout.scaleOffset, unit - 2 * layout.blockBytes + layout.scaleOffset,
+                  static_cast<size_t>(layout.blockBytes - layout.scaleOffset));
+  }
+}
+
 } // namespace
+
+void ingot::fillSeedScales(const PanelLayout &layout, int64_t first, std::byte *panel) {
+  fillScales(layout, first, panel);
+}
+void ingot::fillSeedScales(const FragmentLayout &layout, int64_t first, std::byte *tile) {
+  fillScales(layout, first, tile);
+}
 
 void ingot::fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,
                            std::span<std::byte> out) {

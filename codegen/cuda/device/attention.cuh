@@ -160,53 +160,78 @@ template <class S> struct HeadPages {
   const u8 *pool;
   const i32 *table;
   i32 head, limit; ///< positions below limit are written
+  i32 first;       ///< window: the first position that a row of the tile may see
 
   MEMBER Page page(i32 position) const { return Page(pool, table[position / kPageTokens]); }
   /// Of the two pages of a span; one that nothing was written to is read as the first.
   MEMBER Page pageOfSpan(i32 start, i32 i) const {
     return page(start + kPageTokens * i < limit ? start + kPageTokens * i : start);
   }
-  /// Scales of a lane's positions 8j + 2c and the next; what is not written is 0.
+  /// Scales of a lane's positions 8j + 2c and the next; what is not written is 0, and of values what no row may see.
   MEMBER void scales(float (&to)[16], i32 start, bool ofValues) const {
     const i32 c = threadIdx.x % 4;
     UNROLL
     for (i32 i = 0; i < 2; i++) {
       const Page from = pageOfSpan(start, i);
-      const float *first = ofValues ? from.valueScale(head, 2 * c) : from.keyScale(head, 2 * c);
+      const float *pairs = ofValues ? from.valueScale(head, 2 * c) : from.keyScale(head, 2 * c);
       UNROLL
       for (i32 j = 0; j < 4; j++) {
         const i32 left = limit - (start + kPageTokens * i + 8 * j + 2 * c);
         float2 pair{0.0f, 0.0f};
         if (left > 1)
-          pair = *(const float2 *)(first + 8 * j);
+          pair = *(const float2 *)(pairs + 8 * j);
         else if (left == 1)
-          pair.x = first[8 * j];
+          pair.x = pairs[8 * j];
         to[8 * i + 2 * j] = pair.x, to[8 * i + 2 * j + 1] = pair.y;
       }
+    }
+    if (S::window && ofValues && start < first) { // of spans, but one has none
+      UNROLL
+      for (i32 i = 0; i < 16; i++)
+        to[i] = start + i / 2 * 8 + 2 * c + i % 2 < first ? 0.0f : to[i];
     }
   }
 };
 
 /// V of a span, read where it lies: eight dimensions of position 16i + {2c, 2c+1, 2c+8, 2c+9}[j].
+/// What no row of the tile may see is not read but 0: its weight is 0, and 0 times NaN is NaN.
 template <class S> struct ValuesInPages {
   const u8 *rows[2];
   i32 left; ///< positions of the span that are written
+  u32 seen; ///< window: bit 4i + j for what is written and may be seen
 
   MEMBER ValuesInPages(const HeadPages<S> &pages, i32 start) : left(pages.limit - start) {
     UNROLL
     for (i32 i = 0; i < 2; i++)
       rows[i] = pages.pageOfSpan(start, i).values(pages.head, 0);
+    if constexpr (S::window)
+      seen = before(left) & ~before(pages.first - start);
   }
   /// Position in the span.
   static MEMBER i32 place(i32 i, i32 j) {
     return 16 * i + 2 * (threadIdx.x % 4) + j % 2 + j / 2 * 8;
   }
+  /// Bits 4i + j of places below `end`: they rise with their bits.
+  static MEMBER u32 before(i32 end) {
+    const i32 own = end - 2 * (i32)(threadIdx.x % 4),
+              in = own < 0    ? 0
+                   : own < 64 ? own
+                              : 64,
+              inEight = in % 8;
+    return (1u << (in / 8 * 2 + (inEight < 2 ? inEight : 2))) - 1;
+  }
+  MEMBER bool sees(i32 i, i32 j) const {
+    if constexpr (S::window)
+      return seen >> (4 * i + j) & 1;
+    else
+      return place(i, j) < left;
+  }
   MEMBER const u8 *row(i32 i, i32 j) const {
     return (i < 2 ? rows[0] : rows[1]) + place(i, j) % kPageTokens * HeadPages<S>::Page::rowBytes;
   }
   MEMBER EightOf<S> operator()(i32 h, i32 i, i32 j) const {
-    return place(i, j) < left ? load_eight<S>(row(i, j), 64 * h + 8 * (threadIdx.x % 32 / 4))
-                              : EightOf<S>{};
+    return sees(i, j) ? load_eight<S>(row(i, j), 64 * h + 8 * (threadIdx.x % 32 / 4))
+                      : EightOf<S>{};
   }
 };
 
@@ -328,9 +353,8 @@ template <class S> struct AttentionWork {
   MEMBER AttentionWork(const BatchView *batch, const u8 *pool, const AttentionTile &tile, i32 head)
       : tile(tile), head(head) {
     pages = {pool, batch->blockTable + tile.sequence * batch->blockTableStride, head,
-             tile.firstPosition + tile.tokens};
-    const i32 from = S::window ? tile.firstPosition - S::window + 1 : 0;
-    firstSpan = from > 0 ? from / kSpan : 0;
+             tile.firstPosition + tile.tokens, S::window ? tile.firstPosition - S::window + 1 : 0};
+    firstSpan = pages.first > 0 ? pages.first / kSpan : 0;
     endSpan = divide_up(pages.limit, kSpan);
     firstRun = firstSpan / kRunSpans;
     endRun = divide_up(endSpan, kRunSpans);

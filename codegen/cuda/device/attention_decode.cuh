@@ -79,7 +79,7 @@ template <class S> struct ValuesInStage {
       for (i32 i = 0; i < 4; i++) {
         UNROLL
         for (i32 j = 0; j < 4; j++) {
-          const bool there = from.place(i, j) < from.left && d < S::headDim;
+          const bool there = from.sees(i, j) && d < S::headDim;
           const u8 *source = from.row(i, j) + (there ? d * (i32)size / 8 : 0);
           EightOf<S> *to = lane + ((h * 4 + i) * 4 + j) * 32;
           if constexpr (S::fp8)

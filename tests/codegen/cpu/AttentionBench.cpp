@@ -1,12 +1,12 @@
 //===- AttentionBench.cpp - How fast are the generated attention kernels? --===//
 //
-//   attention-bench [--isa avx512] [--heads 32] [--kv-heads 8] [--head-dim 64] [--tokens N]…
-//                   [--depth N]… [--rounds 9] [--print ELEMENT]
+//   attention-bench [--isa avx512] [--heads 32] [--kv-heads 8] [--head-dim 64] [--window 0]
+//                   [--tokens N]… [--depth N]… [--rounds 9] [--print ELEMENT]
 //
 // One thread. For each depth and number of tokens (the last ones of the context) the KV caches of
 // f16, bf16 and int8, calls taken in turn, so that a loaded machine disturbs all alike; times are
 // of the thread's CPU clock, best of many. GOPS counts 4 operations for each query head, element
-// and position seen, GB/s the bytes of K and V (with scales) below the context.
+// and position seen, GB/s the bytes of K and V (with scales) below the context, or in the window.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"
@@ -20,7 +20,7 @@ using namespace ingot::cpu;
 using namespace ingot::cpu::test;
 
 struct Shape {
-  int64_t heads = 32, kvHeads = 8, headDim = 64;
+  int64_t heads = 32, kvHeads = 8, headDim = 64, window = 0;
 };
 
 /// One kernel and a pool of random numbers of its element.
@@ -60,8 +60,8 @@ struct Contender {
     return "kernel.func @k(%q: " + q + ", %kv: " + kv + ", %y: " + q +
            ") {\n kernel.attention %q, %kv : " + q + ", " + kv + " outs(%y : " + q +
            ") {heads = " + std::to_string(s.heads) +
-           " : i64, scale = 1.25e-1 : f32, window = 0 : i64, softcap = 0.0 : f32}\n "
-           "kernel.return\n }";
+           " : i64, scale = 1.25e-1 : f32, window = " + std::to_string(s.window) +
+           " : i64, softcap = 0.0 : f32}\n kernel.return\n }";
   }
 };
 
@@ -91,14 +91,18 @@ static void measure(const Shape &s, const Isa &isa, int64_t depth, int64_t token
                         all[i]->scratch.data());
       best[i] = std::min(best[i], threadSeconds() - start);
     }
+  auto seen = [&](int64_t positions) {
+    return s.window ? std::min(positions, s.window) : positions;
+  };
   double pairs = 0; // of a query and a position that it sees
   for (int64_t p = depth - tokens; p < depth; ++p)
-    pairs += double(p + 1);
+    pairs += double(seen(p + 1));
   std::printf("%s depth %6ld tokens %4ld", isa.name.data(), long(depth), long(tokens));
   for (size_t i = 0; i < all.size(); ++i)
     std::printf("  %5s %6.0f GOPS %5.1f GB/s %9.1f us", all[i]->element,
                 4 * pairs * double(s.heads * s.headDim) / best[i] / 1e9,
-                double(depth / kPageTokens * all[i]->pageBytes) / best[i] / 1e9, best[i] * 1e6);
+                double(seen(depth) / kPageTokens * all[i]->pageBytes) / best[i] / 1e9,
+                best[i] * 1e6);
   std::printf("\n");
 }
 
@@ -118,6 +122,8 @@ int main(int argc, char **argv) {
       shape.kvHeads = atol(value);
     else if (option == "--head-dim")
       shape.headDim = atol(value);
+    else if (option == "--window")
+      shape.window = atol(value);
     else if (option == "--depth")
       depths.push_back(roundUp(atol(value), kPageTokens));
     else if (option == "--tokens")

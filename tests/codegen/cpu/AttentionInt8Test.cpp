@@ -6,7 +6,6 @@
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt8.h"
-#include "runtime/kv/KvGroup.h"
 
 #include <algorithm>
 #include <limits>
@@ -91,15 +90,14 @@ public:
     return vectors[s][(position * shape.kvHeads + head) * 2 + 1];
   }
 
-  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them; what is not
-  /// written, and pages that the sequence gave back before, are ones: scales are NaN.
+  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them: all that no
+  /// token of the step may see is ones, in pages that the sequence holds too; scales are NaN.
   Buffer<char> pool(const std::vector<int64_t> &written, const std::vector<int64_t> &begun) const {
     Buffer<char> bytes(pageCount * shape.pageBytes());
     std::memset(bytes.data(), 0xff, bytes.bytes());
     int64_t headBytes = shape.headDim * 32, codesOfV = shape.kvHeads * headBytes;
     for (size_t s = 0; s < lengths.size(); ++s)
-      for (int64_t p = runtime::firstPageHeld(shape.window, begun[s], kPageTokens) * kPageTokens;
-           p < written[s]; ++p)
+      for (int64_t p = shape.firstSeen(begun[s]); p < written[s]; ++p)
         for (int64_t h = 0; h < shape.kvHeads; ++h) {
           char *page = bytes.data() + blockTable[s * stride + p / 32] * shape.pageBytes();
           const Vector &k = key(s, p, h), &v = value(s, p, h);

@@ -2,7 +2,6 @@
 #include "PanelReference.h"
 
 #include "runtime/formats/KvInt4.h"
-#include "runtime/kv/KvGroup.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,6 +33,9 @@ struct Shape {
     return roundUp(2 * kvHeads * headDim * kPageTokens * elementBytes(), 64);
   }
   float scale() const { return float(1 / std::sqrt(double(headDim))); }
+  int64_t firstSeen(int64_t position) const {
+    return window ? std::max<int64_t>(0, position - window + 1) : 0;
+  }
 
   std::string name() const {
     return "heads " + std::to_string(heads) + "/" + std::to_string(kvHeads) + " head_dim " +
@@ -92,14 +94,13 @@ public:
     return at(s, position, head, d, 1);
   }
 
-  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them; what is not
-  /// written, and pages that the sequence gave back before, are NaN.
+  /// The pool in a step that begins at position begun[s] of sequence s and leaves written[s] of them: all that no
+  /// token of the step may see is NaN, in pages that the sequence holds too.
   Buffer<char> pool(const std::vector<int64_t> &written, const std::vector<int64_t> &begun) const {
     Buffer<char> bytes(pageCount * shape.pageBytes());
     std::memset(bytes.data(), 0xff, bytes.bytes());
     for (size_t s = 0; s < lengths.size(); ++s)
-      for (int64_t p = runtime::firstPageHeld(shape.window, begun[s], kPageTokens) * kPageTokens;
-           p < written[s]; ++p)
+      for (int64_t p = shape.firstSeen(begun[s]); p < written[s]; ++p)
         for (int64_t h = 0; h < shape.kvHeads; ++h)
           for (int64_t d = 0; d < shape.headDim; ++d) {
             if (shape.element == Element::Int4) {
@@ -228,7 +229,7 @@ std::vector<double> reference(const Cache &cache, const float *q, int64_t sequen
                               int64_t position, int64_t head) {
   const Shape &shape = cache.shape;
   int64_t kvHead = head / (shape.heads / shape.kvHeads);
-  int64_t first = shape.window ? std::max<int64_t>(0, position - shape.window + 1) : 0;
+  int64_t first = shape.firstSeen(position);
   std::vector<double> scores, y(shape.headDim, 0.0);
   for (int64_t p = first; p <= position; ++p) {
     double dot = 0;

@@ -95,21 +95,14 @@ private:
 /// The f16 scale of a row in the block of k.
 void setScale(RandomWeight &w, int64_t row, int64_t k, float scale) {
   _Float16 half = _Float16(scale);
-  std::memcpy(const_cast<char *>(w.block(row, k)) + w.layout.scaleOffset + row % 32 * 2, &half, 2);
+  std::memcpy(w.bytes.data() + scalePlaces(w.layout, w.format, row, k).d, &half, 2);
 }
 /// A code less its zero point, of 8 or 4 bits.
 void setCode(RandomWeight &w, int64_t row, int64_t k, int value) {
-  int64_t r = row % 32, at = k % 32, s = at / 4;
-  char *group = const_cast<char *>(w.block(row, k)) +
-                k % w.layout.blockK / 32 * w.layout.groupCodeBytes +
-                r / 16 * w.layout.groupCodeBytes / 2;
-  int code = value + w.format.zeroPoint;
-  char &byte = group[(w.format.bits == 8 ? s : s % 4) * 64 + r % 16 * 4 + at % 4];
-  if (w.format.bits == 8)
-    byte = char(code);
-  else
-    byte = char(s < 4 ? (byte & 0xf0) | code : (byte & 0x0f) | code << 4);
-  ASSERT_EQ(w.code(row, k), code);
+  const CodePlace place = codePlace(w.layout, w.format, row, k);
+  w.bytes[place.byte] &= char(~((1 << w.format.bits) - 1 << place.bit));
+  putCode(place, w.format.bits, w.bytes.data(), value + w.format.zeroPoint);
+  ASSERT_EQ(w.code(row, k), value + w.format.zeroPoint);
 }
 
 class MatmulScreen : public testing::TestWithParam<WeightFormat> {};

@@ -1,26 +1,18 @@
 //===- PanelReference.h - Matmuls in scalar C++, from the panel's bytes ----===//
 //
-// Written from CodePlace.h and the text of NumericFormat.h and PanelLayout.h, not from the generators:
+// Written from WeightPlace.h and the text of NumericFormat.h and PanelLayout.h, not from the generators:
 // random panels, codes and scales of one weight, rows of activations, and both arithmetics.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "KernelRunner.h"
-#include "runtime/formats/CodePlace.h"
 #include "runtime/formats/KvInt8.h"
 #include "tests/codegen/cpu/Bf16.h"
-
-#include <cmath>
-#include <random>
+#include "tests/runtime/formats/WeightReader.h"
 
 namespace ingot::cpu::test {
 
-template <typename T> T readAs(const char *from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-inline float readHalf(const char *from) { return float(readAs<_Float16>(from)); }
+template <typename T> T readAs(const char *from) { return ingot::test::readFrom<T>(from); }
 
 /// A weight of random numbers in panels; padding rows have scales (or weights) of 0.
 struct RandomWeight {
@@ -30,108 +22,19 @@ struct RandomWeight {
 
   RandomWeight(WeightFormat id, int64_t n, int64_t k, unsigned seed)
       : layout(panelLayout(id, n, k)), format(numericFormat(id)), bytes(layout.bytes()) {
-    std::mt19937 random(seed);
-    for (int64_t p = 0; p < layout.panels; ++p)
-      for (int64_t b = 0; b < layout.blocks; ++b)
-        fillBlock(bytes.data() + p * layout.panelBytes() + b * layout.blockBytes, p, b, random);
+    std::memset(bytes.data(), 0, bytes.bytes());
+    ingot::test::fillRandomly(layout, bytes.data(), seed, 0.01f, 0.1f);
   }
 
-  const char *block(int64_t row, int64_t k) const {
-    return bytes.data() + row / 32 * layout.panelBytes() + k / layout.blockK * layout.blockBytes;
-  }
-
-  /// The unsigned code of w[row][k].
-  int code(int64_t row, int64_t k) const { return codeOf(layout, bytes.data(), row, k); }
-  float d(int64_t row, int64_t k) const {
-    return readHalf(block(row, k) + layout.scaleOffset + row % 32 * 2);
-  }
-  float m(int64_t row, int64_t k) const {
-    return readHalf(block(row, k) + layout.minOffset + row % 32 * 2);
-  }
-  int s(int64_t row, int64_t k) const {
-    char raw =
-        block(row, k)[layout.subScaleOffset + k % layout.blockK / format.group * 32 + row % 32];
-    return format.group == 16 ? int(int8_t(raw)) : int(uint8_t(raw));
-  }
-  int t(int64_t row, int64_t k) const {
-    return uint8_t(
-        block(row, k)[layout.subMinOffset + k % layout.blockK / format.group * 32 + row % 32]);
-  }
-
-  /// The weight as f32.
-  float value(int64_t row, int64_t k) const {
-    int64_t r = row % 32;
-    const char *b = block(row, k);
-    switch (format.id) {
-    case WeightFormat::F32:
-      return readAs<float>(b + r * 4);
-    case WeightFormat::F16:
-      return readHalf(b + r * 2);
-    case WeightFormat::BF16:
-      return fromBf16(readAs<uint16_t>(b + r * 4 + k % 2 * 2));
-    default:
-      break;
-    }
-    if (format.isScaledFloat()) {
-      int q = code(row, k), exponent = q >> 3 & 15, mantissa = q & 7;
-      float size = exponent ? std::ldexp(float(8 + mantissa), exponent - 10)
-                            : std::ldexp(float(mantissa), -9);
-      return readAs<float>(b + 4096 + r * 4) * (q & 0x80 ? -size : size);
-    }
-    float scale = d(row, k), q = float(code(row, k) - format.zeroPoint);
-    if (format.superGroup) {
-      float ds = scale * float(s(row, k)), w = ds * q;
-      return format.hasMin ? w - m(row, k) * float(t(row, k)) : w;
-    }
-    float w = scale * q;
-    return format.hasMin ? w + m(row, k) : w;
-  }
+  int code(int64_t row, int64_t k) const { return reader().code(row, k); }
+  float d(int64_t row, int64_t k) const { return reader().d(row, k); }
+  float m(int64_t row, int64_t k) const { return reader().m(row, k); }
+  int s(int64_t row, int64_t k) const { return reader().s(row, k); }
+  int t(int64_t row, int64_t k) const { return reader().t(row, k); }
+  float value(int64_t row, int64_t k) const { return reader().value(row, k); }
 
 private:
-  void fillBlock(char *block, int64_t panel, int64_t index, std::mt19937 &random) {
-    auto uniform = [&](float scale) { return (float(random() % 2001) / 1000 - 1) * scale; };
-    auto inside = [&](int64_t r) { return panel * 32 + r < layout.n; };
-    if (format.isFloat()) {
-      for (int64_t i = 0; i < 32 * layout.blockK; ++i) {
-        bool pairs = format.id == WeightFormat::BF16;
-        int64_t r = pairs ? i / 2 : i, k = index * layout.blockK + (pairs ? i % 2 : 0);
-        float w = inside(r) && k < layout.k ? uniform(1) : 0;
-        _Float16 half = _Float16(w);
-        uint32_t bits = readAs<uint32_t>(reinterpret_cast<char *>(&w));
-        uint16_t upper = bits >> 16;
-        if (format.id == WeightFormat::F32)
-          std::memcpy(block + i * 4, &w, 4);
-        else if (pairs)
-          std::memcpy(block + i * 2, &upper, 2);
-        else
-          std::memcpy(block + i * 2, &half, 2);
-      }
-      return;
-    }
-    if (format.isScaledFloat()) { // any code but NaN, scales with all their bits
-      for (int64_t i = 0; i < layout.scaleOffset; ++i)
-        block[i] = char(random() % 127 | (random() % 2 << 7));
-      for (int64_t r = 0; r < 32; ++r) {
-        float scale = inside(r) ? std::ldexp(1 + float(random() % 8388608) / 8388608, -12) : 0.0f;
-        std::memcpy(block + layout.scaleOffset + r * 4, &scale, 4);
-      }
-      return;
-    }
-    for (int64_t i = 0; i < layout.scaleOffset; ++i)
-      block[i] = char(random());
-    auto halves = [&](int64_t offset, float scale) {
-      for (int64_t r = 0; offset >= 0 && r < 32; ++r) {
-        _Float16 half = _Float16(inside(r) ? uniform(scale) : 0.0f);
-        std::memcpy(block + offset + r * 2, &half, 2);
-      }
-    };
-    halves(layout.scaleOffset, 0.01f);
-    halves(layout.minOffset, 0.1f);
-    if (layout.subScaleOffset >= 0)
-      for (int64_t i = layout.subScaleOffset; i < layout.blockBytes;
-           ++i) // 6 bits in K-quants, signed 8 in q6_k
-        block[i] = format.group == 16 ? char(random()) : char(random() % 64);
-  }
+  ingot::test::WeightReader<PanelLayout> reader() const { return {layout, bytes.data()}; }
 };
 
 inline Buffer<float> randomRows(int64_t rows, int64_t n, unsigned seed, float scale = 1) {

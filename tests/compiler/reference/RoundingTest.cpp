@@ -4,6 +4,7 @@
 #include "compiler/import/Dequantize.h"
 #include "compiler/pack/Pack.h"
 #include "compiler/reference/Weights.h"
+#include "tests/runtime/formats/WeightReader.h"
 
 #include <gtest/gtest.h>
 
@@ -20,21 +21,12 @@ static std::vector<float> someRow(int64_t k, float spread) {
   return row;
 }
 
-/// Row 0 of the panel's quantised weight, as numbers (PanelLayout.h).
+/// Row 0 of the panel's quantised weight, as numbers.
 static std::vector<float> unpackRow0(const PanelLayout &layout, std::span<const std::byte> panel) {
-  const NumericFormat &format = numericFormat(layout.format);
+  const test::WeightReader<PanelLayout> reader(layout, panel.data());
   std::vector<float> row;
-  for (int64_t k = 0; k < layout.k; ++k) {
-    const std::byte *block = panel.data() + k / layout.blockK * layout.blockBytes;
-    const std::byte *codes = block + k % layout.blockK / 32 * layout.groupCodeBytes;
-    int64_t i = k % 32;
-    int q = format.bits == 8
-                ? std::to_integer<int>(codes[i / 4 * 64 + i % 4])
-                : std::to_integer<int>(codes[i % 16 / 4 * 64 + i % 4]) >> (i / 16 * 4) & 15;
-    uint16_t d;
-    std::memcpy(&d, block + layout.scaleOffset, sizeof d);
-    row.push_back(import::f16ToF32(d) * static_cast<float>(q - format.zeroPoint));
-  }
+  for (int64_t k = 0; k < layout.k; ++k)
+    row.push_back(reader.value(0, k));
   return row;
 }
 
@@ -54,21 +46,6 @@ TEST(Rounding, AgreesWithThePacker) {
       }
 }
 
-/// Row 0 of a panel of fp8, as numbers.
-static std::vector<float> unpackFp8Row0(const PanelLayout &layout,
-                                        std::span<const std::byte> panel) {
-  std::vector<float> row;
-  for (int64_t k = 0; k < layout.k; ++k) {
-    const std::byte *block = panel.data() + k / 128 * layout.blockBytes;
-    int q = std::to_integer<int>(block[k % 128 * 32]), exponent = q >> 3 & 15, mantissa = q & 7;
-    float scale, size = exponent ? std::ldexp(8.0f + mantissa, exponent - 10)
-                                 : std::ldexp(float(mantissa), -9);
-    std::memcpy(&scale, block + layout.scaleOffset, sizeof scale);
-    row.push_back(scale * (q & 0x80 ? -size : size));
-  }
-  return row;
-}
-
 TEST(Rounding, Fp8AgreesWithThePacker) {
   for (int64_t k : {32, 576, 200})
     for (float spread : {1.0f, 1e-3f, 1e-30f, 1e-44f, 0.0f}) {
@@ -79,7 +56,7 @@ TEST(Rounding, Fp8AgreesWithThePacker) {
       ASSERT_TRUE(compiler::packPanels(tensor, layout, 0, panel));
       std::vector<float> rounded = row;
       ASSERT_TRUE(roundRow(WeightFormat::Fp8, rounded));
-      EXPECT_EQ(rounded, unpackFp8Row0(layout, panel)) << "K " << k << ", spread " << spread;
+      EXPECT_EQ(rounded, unpackRow0(layout, panel)) << "K " << k << ", spread " << spread;
       if (spread ==
           1.0f) // 3 bits of mantissa: half a step is 1/16 of a number, above 2^-6 of the scale
         for (size_t i = 0; i < row.size(); ++i)

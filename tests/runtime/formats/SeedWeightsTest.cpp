@@ -1,10 +1,11 @@
 //===- SeedWeightsTest.cpp - Panels against the formula, number by number -===//
 //
 // The formula is written here once more, from the text of SeedWeights.h, for one weight at
-// a time; its bits go where the text of PanelLayout.h puts them. A whole tensor made so
-// must equal what fillSeedPanels makes, padding included.
+// a time; its bits go where WeightPlace.h puts them. A whole tensor made so must equal what
+// fillSeedPanels and fillSeedFragments make, padding included.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/SeedWeights.h"
+#include "runtime/formats/WeightPlace.h"
 
 #include <bit>
 #include <cmath>
@@ -87,69 +88,49 @@ struct Naive {
 template <typename T> void put(Bytes &to, int64_t at, T value) {
   std::memcpy(to.data() + at, &value, sizeof value);
 }
-void orByte(Bytes &to, int64_t at, int bits) { to[size_t(at)] |= std::byte(bits); }
 
-void putCode(Bytes &to, const PanelLayout &l, int64_t n, int64_t k, int code) {
-  int bits = numericFormat(l.format).bits;
-  int64_t r = n % 32, c = k % 32, i = c % 4, s = c / 4;
-  int64_t half = n / 32 * l.panelBytes() + k / l.blockK * l.blockBytes +
-                 k % l.blockK / 32 * l.groupCodeBytes + r / 16 * l.groupCodeBytes / 2;
-  if (numericFormat(l.format).isScaledFloat()) {
-    orByte(to, n / 32 * l.panelBytes() + k / 128 * l.blockBytes + 32 * (k % 128) + r, code);
-    return;
-  }
-  auto line = [&](int64_t index) { return half + 64 * index + 4 * (r % 16) + i; };
-  if (bits == 8) {
-    orByte(to, line(s), code);
-    return;
-  }
-  orByte(to, line(s % 4), (code & 15) << (s < 4 ? 0 : 4));
-  if (bits == 5)
-    orByte(to, line(4), code >> 4 << s);
-  if (bits == 6)
-    orByte(to, line(4 + s / 4), code >> 4 << 2 * (s % 4));
+template <typename Layout>
+void putScales(Bytes &to, const Layout &l, int64_t n, int64_t k, const Naive &naive) {
+  const ScalePlaces places = scalePlaces(l, naive.format, n, k);
+  const SeedScales scales = seedScales(l.format);
+  if (naive.format.isScaledFloat())
+    return put(to, places.d, 0x1.119p-5f);
+  put(to, places.d, naive.d(n, k));
+  if (places.m >= 0)
+    put(to, places.m, scales.m);
+  if (places.s >= 0)
+    put(to, places.s, scales.s);
+  if (places.t >= 0)
+    put(to, places.t, scales.t);
 }
 
-void putNumber(Bytes &to, const PanelLayout &l, int64_t n, int64_t k, float w) {
-  int64_t panel = n / 32 * l.panelBytes(), r = n % 32;
-  if (l.format == WeightFormat::F32)
-    put(to, panel + 128 * k + 4 * r, w);
-  else if (l.format == WeightFormat::F16)
-    put(to, panel + 64 * k + 2 * r, static_cast<_Float16>(w));
+void putNumber(Bytes &to, WeightFormat format, int64_t at, float w) {
+  if (format == WeightFormat::F32)
+    put(to, at, w);
+  else if (format == WeightFormat::F16)
+    put(to, at, static_cast<_Float16>(w));
   else
-    put(to, panel + 128 * (k / 2) + 4 * r + 2 * (k % 2),
-        uint16_t(std::bit_cast<uint32_t>(w) >> 16));
+    put(to, at, uint16_t(std::bit_cast<uint32_t>(w) >> 16));
 }
 
-void putScales(Bytes &to, const PanelLayout &l, int64_t n, int64_t block, const Naive &naive) {
-  SeedScales scales = seedScales(l.format);
-  int64_t at = n / 32 * l.panelBytes() + block * l.blockBytes, r = n % 32;
-  if (naive.format.isScaledFloat()) {
-    put(to, at + 4096 + 4 * r, 0x1.119p-5f);
-    return;
-  }
-  put(to, at + l.scaleOffset + 2 * r, naive.d(n, block * l.blockK));
-  if (l.minOffset >= 0)
-    put(to, at + l.minOffset + 2 * r, scales.m);
-  for (int64_t i = 0; l.subScaleOffset >= 0 && i < 256 / naive.format.group; ++i)
-    put(to, at + l.subScaleOffset + 32 * i + r, scales.s);
-  for (int64_t i = 0; l.subMinOffset >= 0 && i < 256 / naive.format.group; ++i)
-    put(to, at + l.subMinOffset + 32 * i + r, scales.t);
-}
-
-Bytes naiveTensor(uint64_t seed, uint64_t tensor, const PanelLayout &l) {
+/// Codes of padding are the zero point in panels, and 0 in tiles.
+template <typename Layout> Bytes naiveTensor(uint64_t seed, uint64_t tensor, const Layout &l) {
+  constexpr bool ofPanels = std::is_same_v<Layout, PanelLayout>;
   Bytes bytes(size_t(l.bytes()), std::byte{0});
   Naive naive{seed, tensor, numericFormat(l.format)};
   for (int64_t n = 0; n < l.n; ++n) {
     if (naive.format.isFloat()) {
+      const WeightFormat stored =
+          ofPanels || l.format != WeightFormat::F32 ? l.format : WeightFormat::BF16;
       for (int64_t k = 0; k < l.k; ++k)
-        putNumber(bytes, l, n, k, naive.number(n, k));
+        putNumber(bytes, stored, numberPlace(l, naive.format, n, k), naive.number(n, k));
       continue;
     }
-    for (int64_t block = 0; block < l.blocks; ++block)
-      putScales(bytes, l, n, block, naive);
-    for (int64_t k = 0; k < l.blocks * l.blockK; ++k)
-      putCode(bytes, l, n, k, k < l.k ? naive.code(n, k) : naive.format.zeroPoint);
+    for (int64_t k = 0; k < roundUp(l.k, naive.format.block()); k += naive.format.group)
+      putScales(bytes, l, n, k, naive);
+    for (int64_t k = 0; k < (ofPanels ? l.blocks * l.blockK : l.k); ++k)
+      putCode(codePlace(l, naive.format, n, k), naive.format.bits, bytes.data(),
+              k < l.k ? naive.code(n, k) : naive.format.zeroPoint);
   }
   return bytes;
 }
@@ -179,6 +160,20 @@ TEST_P(SeedWeights, PanelsAreTheFormula) {
       Bytes expected = naiveTensor(seed, tensor, layout);
       ASSERT_EQ(filled(seed, tensor, layout, layout.panels), expected) << n << " x " << k;
       ASSERT_EQ(filled(seed, tensor, layout, 1), expected) << n << " x " << k;
+    }
+}
+
+TEST_P(SeedWeights, TilesAreTheFormula) {
+  for (int64_t n : {1, 15, 16, 17, 35})
+    for (int64_t k : {1, 3, 17, 31, 33, 64, 65, 129, 161, 256, 259, 515, 776}) {
+      FragmentLayout layout = fragmentLayout(id, n, k);
+      Bytes expected = naiveTensor(7, 3, layout), bytes(expected.size(), std::byte{0});
+      fillSeedFragments(7, 3, layout, 0, bytes);
+      ASSERT_EQ(bytes, expected) << n << " x " << k;
+      const auto last = size_t(layout.tileBytes() * (layout.tiles - 1)); // alone
+      std::fill(bytes.begin() + int64_t(last), bytes.end(), std::byte{0});
+      fillSeedFragments(7, 3, layout, layout.tiles - 1, std::span(bytes).subspan(last));
+      ASSERT_EQ(bytes, expected) << n << " x " << k;
     }
 }
 

@@ -1,0 +1,208 @@
+//===- WeightPlace.h - Where each number of a weight lies, once for each layout ===//
+//
+// A weight's code is a few bits somewhere in a panel or a tile, and its scales are somewhere behind them: the pictures are
+// in PanelLayout.h and FragmentLayout.h, and here are the formulas. Slow readers and packers follow them, value by value;
+// fast ones (compiler/pack, seeds, kernels), which move words of many codes, are held against them
+// (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/SeedWeightsTest.cpp, tests/codegen).
+//
+//   codePlace    the code of w[row][k], of formats that have codes
+//   scalePlaces  what scales it
+//   numberPlace  w[row][k] itself, of floats
+//
+// Each is the start of a block (blockPlace) and a place in it (…InBlock), which is what packers take that walk blocks: there
+// `row` is one of the panel or the tile, and `k` or `group` one of the block.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/formats/FragmentLayout.h"
+
+#include <array>
+
+namespace ingot {
+
+/// Bits of one code in bytes of the weight. The lower four (of 8-bit codes all) are bits `bit` and up of byte `byte`. What
+/// is above them, one bit of 5-bit codes and two of 6-bit codes, is at `upperBit` of `upperByte`; -1: there is nothing.
+struct CodePlace {
+  int64_t byte;
+  int bit;
+  int64_t upperByte = -1;
+  int upperBit = 0;
+
+  constexpr CodePlace behind(int64_t start) const {
+    return {start + byte, bit, upperByte < 0 ? -1 : start + upperByte, upperBit};
+  }
+};
+
+/// Bytes of what scales a code, as NumericFormat.h names it; -1: the format has none.
+struct ScalePlaces {
+  int64_t d;      ///< f16; s of scaled floats, f32
+  int64_t m = -1; ///< m or dmin, f16
+  int64_t s = -1; ///< 8 bits, signed where there is no minimum
+  int64_t t = -1; ///< 8 bits
+};
+
+constexpr bool hasScaledFloats(const NumericFormat &format) {
+  return format.kind == NumericFormat::Kind::ScaledFloat;
+}
+
+constexpr int64_t rowsOfUnit(const PanelLayout &) { return kPanelRows; }
+constexpr int64_t rowsOfUnit(const FragmentLayout &) { return kFragmentRows; }
+
+/// The first byte of the block that holds w[row][k].
+template <typename Layout>
+constexpr int64_t blockPlace(const Layout &layout, int64_t row, int64_t k) {
+  return (row / rowsOfUnit(layout) * layout.blocks + k / layout.blockK) * layout.blockBytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Codes
+//===----------------------------------------------------------------------===//
+
+/// Of a group of 32 rows x 32 k of a panel.
+constexpr CodePlace codeInGroup(int bits, int64_t row, int64_t k) {
+  const int64_t s = k / 4, inLine = row / 16 * (codeBytesOfGroup(bits) / 2) + row % 16 * 4 + k % 4;
+  if (bits == 8)
+    return {64 * s + inLine, 0};
+  CodePlace place{64 * (s % 4) + inLine, s < 4 ? 0 : 4};
+  if (bits == 5)
+    place.upperByte = 256 + inLine, place.upperBit = static_cast<int>(s);
+  if (bits == 6)
+    place.upperByte = 256 + 64 * (s / 4) + inLine, place.upperBit = static_cast<int>(2 * (s % 4));
+  return place;
+}
+
+constexpr CodePlace codeInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
+                                int64_t k) {
+  if (hasScaledFloats(format))
+    return {k * kPanelRows + row, 0};
+  return codeInGroup(format.bits, row, k % kGroupK).behind(k / kGroupK * layout.groupCodeBytes);
+}
+
+constexpr CodePlace codeInBlock(const FragmentLayout &layout, const NumericFormat &format,
+                                int64_t row, int64_t k) {
+  const FragmentPlace value = fragmentPlace(row, k % kStepK);
+  const int64_t run = k / kRunK * layout.runBytes;
+  const int64_t step = k % kRunK / kStepK, pair = value.value / 2, odd = value.value % 2;
+  // Words are little-endian: bit 16 of one is bit 0 of its third byte.
+  const auto inWord = [odd](int64_t word, int64_t bit) {
+    bit += 16 * odd;
+    return CodePlace{word + bit / 8, static_cast<int>(bit % 8)};
+  };
+  if (format.bits == 8) {
+    const bool ofRows = hasScaledFloats(format); // a word holds values of one row alone
+    return inWord(run + step / 2 * 512 + value.lane * 16 +
+                      (2 * (step % 2) + (ofRows ? pair % 2 : pair / 2)) * 4,
+                  8 * (ofRows ? pair / 2 : pair % 2));
+  }
+  CodePlace place = inWord(run + value.lane * 16 + step * 4, 4 * pair);
+  if (format.bits > 4) {
+    const CodePlace upper = format.bits == 5 ? inWord(run + 512 + value.lane * 4, 4 * step + pair)
+                                             : inWord(run + 512 + value.lane * 8 + step / 2 * 4,
+                                                      8 * (step % 2) + 2 * pair);
+    place.upperByte = upper.byte, place.upperBit = upper.bit;
+  }
+  return place;
+}
+
+template <typename Layout>
+constexpr CodePlace codePlace(const Layout &layout, const NumericFormat &format, int64_t row,
+                              int64_t k) {
+  return codeInBlock(layout, format, row % rowsOfUnit(layout), k % layout.blockK)
+      .behind(blockPlace(layout, row, k));
+}
+
+/// Of a row of a tile, for each k of a run: packers look them up, since computing them takes longer than packing does.
+constexpr std::array<CodePlace, kRunK> codesOfRun(const FragmentLayout &layout,
+                                                  const NumericFormat &format, int64_t row) {
+  std::array<CodePlace, kRunK> places{};
+  for (int64_t k = 0; k < kRunK; ++k)
+    places[static_cast<size_t>(k)] = codeInBlock(layout, format, row, k);
+  return places;
+}
+
+/// The code that lies there.
+constexpr int codeAt(const CodePlace &place, int bits, const auto *bytes) {
+  const int low = static_cast<uint8_t>(bytes[place.byte]);
+  if (bits == 8)
+    return low;
+  int code = low >> place.bit & 15;
+  if (place.upperByte >= 0)
+    code |=
+        (static_cast<uint8_t>(bytes[place.upperByte]) >> place.upperBit & ((1 << (bits - 4)) - 1))
+        << 4;
+  return code;
+}
+
+/// Puts a code where zeros are.
+template <typename Byte>
+constexpr void putCode(const CodePlace &place, int bits, Byte *bytes, int code) {
+  const auto put = [bytes](int64_t at, int value) {
+    bytes[at] = static_cast<Byte>(static_cast<uint8_t>(bytes[at]) | value);
+  };
+  put(place.byte, (bits == 8 ? code : code & 15) << place.bit);
+  if (place.upperByte >= 0)
+    put(place.upperByte, code >> 4 << place.upperBit);
+}
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+/// Of a row and group in an array of scales for `groups` groups of `groupK` values of K.
+constexpr int64_t scaleIndex(const PanelLayout &, int64_t row, int64_t group, int64_t, int64_t) {
+  return group * kPanelRows + row;
+}
+constexpr int64_t scaleIndex(const FragmentLayout &, int64_t row, int64_t group, int64_t groups,
+                             int64_t groupK) {
+  return scalePlace(row, group, groups, groupK);
+}
+
+template <typename Layout>
+constexpr ScalePlaces scalesInBlock(const Layout &layout, const NumericFormat &format, int64_t row,
+                                    int64_t group) {
+  const bool super = format.superGroup != 0;
+  const int64_t index = scaleIndex(layout, row, group, layout.blockK / format.group, format.group),
+                ofBlock = super ? scaleIndex(layout, row, 0, 1, format.superGroup) : index;
+  ScalePlaces places{layout.scaleOffset + (hasScaledFloats(format) ? 4 : 2) * ofBlock};
+  if (format.hasMin)
+    places.m = layout.minOffset + 2 * ofBlock;
+  if (super)
+    places.s = layout.subScaleOffset + index;
+  if (super && format.hasMin)
+    places.t = layout.subMinOffset + index;
+  return places;
+}
+
+template <typename Layout>
+constexpr ScalePlaces scalePlaces(const Layout &layout, const NumericFormat &format, int64_t row,
+                                  int64_t k) {
+  ScalePlaces places =
+      scalesInBlock(layout, format, row % rowsOfUnit(layout), k % layout.blockK / format.group);
+  for (int64_t *place : {&places.d, &places.m, &places.s, &places.t})
+    if (*place >= 0)
+      *place += blockPlace(layout, row, k);
+  return places;
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t numberInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
+                                int64_t k) {
+  return (row * layout.blockK + k) * format.bits / 8;
+}
+constexpr int64_t numberInBlock(const FragmentLayout &, const NumericFormat &, int64_t row,
+                                int64_t k) {
+  const FragmentPlace place = fragmentPlace(row, k);
+  return place.lane * 16 + place.value * 2; // f32 is stored as bf16
+}
+
+template <typename Layout>
+constexpr int64_t numberPlace(const Layout &layout, const NumericFormat &format, int64_t row,
+                              int64_t k) {
+  return blockPlace(layout, row, k) +
+         numberInBlock(layout, format, row % rowsOfUnit(layout), k % layout.blockK);
+}
+
+} // namespace ingot
