@@ -253,6 +253,7 @@ Result<void> Compilation::lowerToPlan(const CodeTarget &target) {
   };
   if (auto ok = passes.toPlan(*module, plan, lowered); !ok)
     return ok;
+  progress.phase(target.phases().first + std::string(" check"));
   auto again = [&](ModuleOp from, std::unique_ptr<PassInstrumentation> watch) {
     passes.again(from, plan, std::move(watch));
   };

@@ -18,14 +18,16 @@ static constexpr GpuMachine kMachines[] = {
     {89, "L40S", 142, 2.52, 864, 1024, 2048, 256, 0.5, 0.2, 2},
     {90, "H200", 132, 1.83, 4800, 4096, 8192, 256, 0.5, 0.15, 1},
     {100, "B200", 148, 1.85, 8000, 8192, 16384, 256, 0.2, 0.08, 1},
+    {121, "GB10", 48, 2.42, 273, 1024, 2048, 256, 0.5, 0.2, 1}, // no measure for what is newer
     {120, "RTX PRO 6000", 188, 2.61, 1792, 1024, 2048, 256, 0.5, 0.2, 1},
-    {121, "GB10", 48, 2.42, 273, 1024, 2048, 256, 0.5, 0.2, 1},
 };
 
 const GpuMachine &gpuMachine(ComputeCapability capability) {
   const GpuMachine *found = std::begin(kMachines);
   for (const GpuMachine &machine : kMachines)
-    if (machine.capability <= capability)
+    if (machine.capability == capability)
+      return machine;
+    else if (machine.capability < capability)
       found = &machine;
   return *found;
 }

@@ -38,7 +38,7 @@ struct GpuMachine {
   double gops(double perClock) const { return gops(perClock, processors); }
 };
 
-/// Of that architecture, or the newest known that is not newer (8.0 at least).
+/// Of that architecture, or the last listed that is not newer (8.0 at least).
 const GpuMachine &gpuMachine(ComputeCapability capability);
 
 /// Of GPU code by its target; null for a CPU's.

@@ -115,6 +115,7 @@ TEST(EngineCost, NewerGpusAreTakenForTheNewestThatIsKnown) {
   EXPECT_EQ(&gpuMachine(87), &gpuMachine(80));
   EXPECT_EQ(&gpuMachine(103), &gpuMachine(100));
   EXPECT_EQ(&gpuMachine(300), &gpuMachine(120));
+  EXPECT_STREQ(gpuMachine(121).name, "GB10");
   EXPECT_EQ(gpuMachineFor("cuda:compute_80"), &gpuMachine(80));
   EXPECT_EQ(gpuMachineFor("cpu:avx2"), nullptr);
   EXPECT_NEAR(h200.gops(h200.bf16PerClock), 989e3, 1e3);
