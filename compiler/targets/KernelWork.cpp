@@ -1,7 +1,6 @@
 //===- KernelWork.cpp - See KernelWork.h ----------------------------------===//
 #include "compiler/targets/KernelWork.h"
 #include "dialects/kernel/ops/Structure.h"
-#include "passes/planning/KernelEffects.h"
 #include "runtime/abi/Batch.h"
 
 using namespace mlir;
@@ -12,7 +11,7 @@ using namespace ingot::compiler;
 static int64_t bytesPerUnit(kernel::FuncOp fn) {
   int64_t bytes = 0;
   kernel::LaunchInterface op = fn.launch();
-  for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
+  for (auto [argument, effect] : llvm::zip(fn.getArguments(), fn.operandEffects())) {
     if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()))
       bytes += (effect.reads + effect.writes) * rows.rowBytes();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(argument.getType()))

@@ -16,7 +16,6 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
-#include "passes/planning/KernelEffects.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -110,7 +109,7 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     for (Operation *op = rope->getPrevNode(); op && !found; op = op->getPrevNode())
       op->walk([&](plan::LaunchOp launch) {
         for (auto [effect, passed] :
-             llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
+             llvm::zip(edits.kernelOf(launch).operandEffects(), launch.getArgs()))
           makesTable |= effect.writes && passed == table;
         if (!touches(launch, made) && !touches(launch, pool))
           return;

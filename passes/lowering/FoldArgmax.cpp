@@ -18,7 +18,6 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
-#include "passes/planning/KernelEffects.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -70,7 +69,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     SmallVector<plan::LaunchOp> writers;
     program.walk([&](plan::LaunchOp launch) {
       for (auto [effect, passed] :
-           llvm::zip(operandEffects(edits.kernelOf(launch)), launch.getArgs()))
+           llvm::zip(edits.kernelOf(launch).operandEffects(), launch.getArgs()))
         if (effect.writes && passed == logits)
           writers.push_back(launch);
     });

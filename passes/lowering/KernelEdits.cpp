@@ -1,7 +1,6 @@
 //===- KernelEdits.cpp - See KernelEdits.h --------------------------------===//
 #include "passes/lowering/KernelEdits.h"
 #include "passes/Target.h"
-#include "passes/planning/KernelEffects.h"
 
 #include <functional>
 
@@ -30,10 +29,10 @@ bool KernelEdits::areReadAcrossSections(Attribute rows) {
       auto launch = dyn_cast<plan::LaunchOp>(op);
       if (!launch)
         continue;
-      for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs()))
+      for (auto [effect, passed] : llvm::zip(kernelOf(launch).operandEffects(), launch.getArgs()))
         if (passed == rows && effect.reads && !written)
           return true;
-      for (auto [effect, passed] : llvm::zip(operandEffects(kernelOf(launch)), launch.getArgs()))
+      for (auto [effect, passed] : llvm::zip(kernelOf(launch).operandEffects(), launch.getArgs()))
         written |= passed == rows && effect.writes;
     }
     return false;

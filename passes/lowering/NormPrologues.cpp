@@ -16,7 +16,6 @@
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
 #include "passes/lowering/KernelEdits.h"
-#include "passes/planning/KernelEffects.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -116,7 +115,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     for (plan::LaunchOp launch : launchesBehind(norm)) {
       kernel::FuncOp fn = edits.kernelOf(launch);
       bool reads = false, overwrites = false;
-      for (auto [effect, passed] : llvm::zip(operandEffects(fn), launch.getArgs())) {
+      for (auto [effect, passed] : llvm::zip(fn.operandEffects(), launch.getArgs())) {
         changed |= effect.writes && llvm::is_contained(inputs, passed);
         reads |= effect.reads && passed == rows;
         overwrites |= effect.writes && passed == rows;

@@ -13,7 +13,6 @@
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
-#include "passes/planning/KernelEffects.h"
 #include "runtime/abi/KernelAbi.h"
 
 namespace ingot {
@@ -47,7 +46,7 @@ Traffic trafficOf(kernel::FuncOp fn) {
   Traffic moved;
   kernel::LaunchInterface op = fn.launch();
   int64_t &perItem = op.isPerRow() ? moved.row : moved.token;
-  for (auto [argument, effect] : llvm::zip(fn.getArguments(), operandEffects(fn))) {
+  for (auto [argument, effect] : llvm::zip(fn.getArguments(), fn.operandEffects())) {
     Type type = argument.getType();
     if (isa<kernel::WorkspaceType>(type))
       continue;

@@ -3,7 +3,6 @@
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
-#include "passes/planning/KernelEffects.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -36,7 +35,7 @@ struct ElideBarriers : ingot::impl::ElideBarriersPassBase<ElideBarriers> {
     plan::LaunchOp before;
     for (plan::LaunchOp launch : one.launches()) {
       auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-      auto effects = operandEffects(fn);
+      auto effects = fn.operandEffects();
       bool conflict = false;
       for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
         conflict |= (effect.reads && written.contains(operand)) ||

@@ -18,7 +18,6 @@
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
-#include "passes/planning/KernelEffects.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -124,7 +123,7 @@ struct PackBuffers : ingot::impl::PackBuffersPassBase<PackBuffers> {
         int64_t now = 0;
         for (LaunchOp launch : one.launches()) {
           auto fn = module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
-          auto effects = operandEffects(fn);
+          auto effects = fn.operandEffects();
           for (bool writing : {false, true}) // what it reads it did not write itself
             for (auto [effect, operand] : llvm::zip(effects, launch.getArgs()))
               if (auto ref = dyn_cast<BufferRefAttr>(operand);

@@ -14,25 +14,9 @@ using namespace ingot::reference::machine;
 using kernel::RowKind;
 using kernel::RowsType;
 
-std::vector<Effect> machine::declaredEffects(kernel::FuncOp fn) {
-  std::vector<Effect> effects(fn.getNumArguments());
-  SmallVector<MemoryEffects::EffectInstance> all;
-  for (Operation &op : fn.ops())
-    cast<MemoryEffectOpInterface>(op).getEffects(all);
-  for (const MemoryEffects::EffectInstance &one : all) {
-    auto operand = dyn_cast<BlockArgument>(one.getValue());
-    if (!operand)
-      continue;
-    Effect &effect = effects[operand.getArgNumber()];
-    effect.reads |= isa<MemoryEffects::Read>(one.getEffect());
-    effect.writes |= isa<MemoryEffects::Write>(one.getEffect());
-  }
-  return effects;
-}
-
 bool Launch::declares(Value operand, bool reads, bool writes) {
   const int64_t number = numberOf(operand);
-  const Effect &declared = effects[size_t(number)];
+  const kernel::OperandEffect &declared = effects[size_t(number)];
   if ((!reads || declared.reads) && (!writes || declared.writes))
     return true;
   std::string why;

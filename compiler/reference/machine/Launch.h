@@ -109,7 +109,7 @@ private:
   mutable plan::LaunchOp op;               // ops are handles: nothing of them is const
   mutable kernel::FuncOp fn;
   mutable plan::StepOp planStep;
-  std::vector<Effect> effects;
+  llvm::SmallVector<kernel::OperandEffect> effects;
 };
 
 // The families. Each runs an op of a launch.

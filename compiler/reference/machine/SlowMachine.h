@@ -30,12 +30,8 @@ class StepOp;
 
 namespace ingot::reference::machine {
 
-/// What the op of a kernel declares of its operands; passes/planning/KernelEffects.h by default.
-struct Effect {
-  bool reads = false, writes = false;
-};
-using Effects = std::function<std::vector<Effect>(kernel::FuncOp)>;
-std::vector<Effect> declaredEffects(kernel::FuncOp kernel);
+/// What a kernel declares of its operands.
+using Effects = std::function<llvm::SmallVector<kernel::OperandEffect>(kernel::FuncOp)>;
 
 /// Sees a launch before and behind the machine's own run of it, with the arenas as they are then.
 class LaunchObserver {
@@ -55,7 +51,7 @@ struct MachineOptions {
   std::vector<int64_t> layers;
   /// The numbers of states, by symbol, where they are not those of their order in the plan: a past is made up of them.
   std::map<std::string, int64_t> states;
-  Effects effects = declaredEffects;
+  Effects effects = &kernel::FuncOp::operandEffects;
   LaunchObserver *observer = nullptr; ///< outlives the machine
 };
 

@@ -50,6 +50,20 @@ static bool isAnchor(Operation &op) {
 Operation *FuncOp::anchor() { return &*llvm::find_if(getBody().front(), isAnchor); }
 LaunchInterface FuncOp::launch() { return cast<LaunchInterface>(anchor()); }
 
+SmallVector<OperandEffect> FuncOp::operandEffects() {
+  SmallVector<OperandEffect> effects(getNumArguments());
+  SmallVector<MemoryEffects::EffectInstance> all;
+  for (Operation &op : ops())
+    cast<MemoryEffectOpInterface>(op).getEffects(all);
+  for (const MemoryEffects::EffectInstance &one : all)
+    if (auto operand = dyn_cast<BlockArgument>(one.getValue())) {
+      OperandEffect &effect = effects[operand.getArgNumber()];
+      effect.reads |= isa<MemoryEffects::Read>(one.getEffect());
+      effect.writes |= isa<MemoryEffects::Write>(one.getEffect());
+    }
+  return effects;
+}
+
 void FuncOp::addWorkspace(int64_t bytes) {
   if (!bytes || launch().workspace())
     return;

@@ -36,6 +36,8 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     void addWorkspace(int64_t bytes);
     /// All ops, producers first: what the kernel does to its operands is what they do to theirs.
     auto ops() { return getBody().front().without_terminator(); }
+    /// Per operand, what all ops together declare. Flows are no memory.
+    ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
     /// The smallest and the largest count of `counts`.
     int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }
     int64_t mostCount() {

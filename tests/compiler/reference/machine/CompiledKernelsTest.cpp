@@ -215,7 +215,7 @@ void Lockstep::compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &ba
   auto attention = llvm::dyn_cast<kernel::AttentionOp>(fn.anchor());
   const bool int8 = attention && attention.getKv().getType().getFormat() == KvFormat::Int8;
   for (auto [type, passed, effect] :
-       llvm::zip(fn.getArgumentTypes(), launch.getArgs(), declaredEffects(fn))) {
+       llvm::zip(fn.getArgumentTypes(), launch.getArgs(), fn.operandEffects())) {
     auto rows = llvm::dyn_cast<RowsType>(type);
     if (!rows || !effect.writes || !holdsNumbers(rows.getKind()))
       continue;

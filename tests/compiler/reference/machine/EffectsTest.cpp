@@ -10,13 +10,13 @@ using namespace ingot::reference::machine;
 using tests::LoweredModel;
 
 /// What the checks say if ops of that name declare of that operand what `lie` makes of it.
-static std::string findWith(const std::string &op, size_t operand, Effect lie) {
+static std::string findWith(const std::string &op, size_t operand, kernel::OperandEffect lie) {
   LoweredModel model("ingot-lower");
   SeededWeights weights;
   PlanEvidence evidence;
   CheckOptions options;
   options.effects = [&](kernel::FuncOp fn) {
-    std::vector<Effect> effects = declaredEffects(fn);
+    auto effects = fn.operandEffects();
     if (fn.anchor()->getName().stripDialect() == op)
       effects[operand] = lie;
     return effects;
