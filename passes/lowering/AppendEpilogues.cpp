@@ -41,12 +41,7 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
     if (!target)
       return signalPassFailure();
     KernelEdits edits(getOperation());
-    SmallVector<plan::LaunchOp> ropes;
-    getOperation().walk([&](plan::LaunchOp launch) {
-      if (isa<RopeAppendOp>(edits.kernelOf(launch).anchor()))
-        ropes.push_back(launch);
-    });
-    for (plan::LaunchOp rope : ropes)
+    for (plan::LaunchOp rope : edits.launchesOf<RopeAppendOp>())
       fuse(edits, rope, cast<RopeAppendOp>(edits.kernelOf(rope).anchor()));
     edits.finish();
   }
@@ -70,21 +65,17 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
                                        append.getEpsAttr(), append.getWeightOffsetAttr());
       kernel::StoreOp::create(b, append.getLoc(), rope.getRotated(), q);
     };
-    int64_t few = std::numeric_limits<int64_t>::max();
-    for (plan::LaunchOp projection : projections) {
-      kernel::KernelShape shape = edits.shapeWith(*target, projection, added, appends);
-      if (!shape.refused.empty())
-        return remarkMissed(rope, kPattern, "the projection " + shape.refused);
-      few = std::min(few, shape.mostUnits);
-    }
+    const kernel::KernelShape shape = edits.shapeWith(*target, projections, added, appends);
+    if (!shape.refused.empty())
+      return remarkMissed(rope, kPattern, "the projection " + shape.refused);
     IRMapping copies = edits.split(rope->getBlock()->findAncestorOpInBlock(*projections.front()),
-                                   rope, {plan::Quantity::Tokens, uint64_t(few)});
+                                   rope, {plan::Quantity::Tokens, uint64_t(shape.mostUnits)});
     for (plan::LaunchOp launch : projections)
       edits.edit(cast<plan::LaunchOp>(copies.lookup(launch.getOperation())), "append", added,
                  appends);
     copies.lookup(rope.getOperation())->erase();
     remark::passed(rope.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
-        << "done by the projections in steps of at most " + std::to_string(few);
+        << "done by the projections in steps of at most " + std::to_string(shape.mostUnits);
   }
 
   const Target *target = nullptr;

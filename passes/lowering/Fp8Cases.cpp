@@ -27,12 +27,7 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
 
   void runOnOperation() override {
     KernelEdits edits(getOperation());
-    SmallVector<plan::LaunchOp> roundings;
-    getOperation().walk([&](plan::LaunchOp launch) {
-      if (isa<Fp8RowsOp>(edits.kernelOf(launch).anchor()))
-        roundings.push_back(launch);
-    });
-    for (plan::LaunchOp rounding : roundings)
+    for (plan::LaunchOp rounding : edits.launchesOf<Fp8RowsOp>())
       split(edits, rounding, cast<Fp8RowsOp>(edits.kernelOf(rounding).anchor()));
     edits.finish();
   }

@@ -80,12 +80,20 @@ kernel::FuncOp KernelEdits::editedCopy(plan::LaunchOp launch, OpBuilder &b,
   return copy;
 }
 
-kernel::KernelShape KernelEdits::shapeWith(const Target &target, plan::LaunchOp launch,
+kernel::KernelShape KernelEdits::shapeWith(const Target &target, ArrayRef<plan::LaunchOp> launches,
                                            ArrayRef<LaunchOperand> added, Edit edit) {
-  OpBuilder b(launch.getContext());
-  SmallVector<Attribute> passed;
-  OwningOpRef<kernel::FuncOp> copy(editedCopy(launch, b, added, edit, passed));
-  return target.shapeOf(*copy);
+  OpBuilder b(module.getContext());
+  kernel::KernelShape least;
+  for (plan::LaunchOp launch : launches) {
+    SmallVector<Attribute> passed;
+    OwningOpRef<kernel::FuncOp> copy(editedCopy(launch, b, added, edit, passed));
+    kernel::KernelShape shape = target.shapeOf(*copy);
+    if (!shape.refused.empty())
+      return shape;
+    least.mostUnits = std::min(least.mostUnits, shape.mostUnits);
+    least.workspaceBytes = std::max(least.workspaceBytes, shape.workspaceBytes);
+  }
+  return least;
 }
 
 void KernelEdits::edit(plan::LaunchOp launch, StringRef suffix, ArrayRef<LaunchOperand> added,

@@ -24,6 +24,15 @@ public:
   kernel::FuncOp kernelOf(plan::LaunchOp launch) {
     return module.lookupSymbol<kernel::FuncOp>(launch.getKernel());
   }
+  /// The launches whose kernels `Op` anchors, in the order of the program.
+  template <typename Op> llvm::SmallVector<plan::LaunchOp> launchesOf() {
+    llvm::SmallVector<plan::LaunchOp> launches;
+    module.walk([&](plan::LaunchOp launch) {
+      if (llvm::isa<Op>(kernelOf(launch).anchor()))
+        launches.push_back(launch);
+    });
+    return launches;
+  }
   /// What the launch passes for an operand of an op of its kernel.
   mlir::Attribute passedFor(plan::LaunchOp launch, mlir::Value operand) const {
     return launch.getArgs()[llvm::cast<mlir::BlockArgument>(operand).getArgNumber()];
@@ -40,8 +49,9 @@ public:
   /// copy around its anchor; it is given the arguments for them. Operands that nothing then has a use for go.
   void edit(plan::LaunchOp launch, llvm::StringRef suffix, llvm::ArrayRef<LaunchOperand> added,
             Edit edit);
-  /// What the target says of the kernel that the launch would get. Nothing changes.
-  kernel::KernelShape shapeWith(const Target &target, plan::LaunchOp launch,
+  /// What the target says of the kernels that the launches would get: the first refusal, or the least
+  /// `mostUnits` and the largest workspace. Nothing changes.
+  kernel::KernelShape shapeWith(const Target &target, llvm::ArrayRef<plan::LaunchOp> launches,
                                 llvm::ArrayRef<LaunchOperand> added, Edit edit);
 
   /// Drops kernels that lost all of their launches; the first copy takes the name over.

@@ -42,12 +42,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     if (!target)
       return signalPassFailure();
     KernelEdits edits(getOperation());
-    SmallVector<plan::LaunchOp> norms;
-    getOperation().walk([&](plan::LaunchOp launch) {
-      if (isa<kernel::RowwiseOp>(edits.kernelOf(launch).anchor()))
-        norms.push_back(launch);
-    });
-    for (plan::LaunchOp norm : norms)
+    for (plan::LaunchOp norm : edits.launchesOf<kernel::RowwiseOp>())
       fuse(edits, norm, cast<kernel::RowwiseOp>(edits.kernelOf(norm).anchor()));
     edits.finish();
   }
@@ -80,15 +75,11 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       matmul.getXMutable().assign(rows.getFlow());
       matmul.getXFp8Mutable().clear();
     };
-    int64_t few = std::numeric_limits<int64_t>::max();
-    for (plan::LaunchOp reader : readers) {
-      kernel::KernelShape shape = edits.shapeWith(*target, reader, inputs, compute);
-      if (!shape.refused.empty())
-        return remarkMissed(norm, kPattern, "a reader of its rows " + shape.refused);
-      few = std::min(few, shape.mostUnits);
-    }
+    const kernel::KernelShape shape = edits.shapeWith(*target, readers, inputs, compute);
+    if (!shape.refused.empty())
+      return remarkMissed(norm, kPattern, "a reader of its rows " + shape.refused);
     IRMapping copies = edits.split(norm, norm->getBlock()->findAncestorOpInBlock(*readers.back()),
-                                   {quantityOf(rowwise.getExtent()), uint64_t(few)});
+                                   {quantityOf(rowwise.getExtent()), uint64_t(shape.mostUnits)});
     for (plan::LaunchOp reader : readers)
       edits.edit(cast<plan::LaunchOp>(copies.lookup(reader.getOperation())), "norm", inputs,
                  compute);
@@ -97,7 +88,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     copies.lookup(norm.getOperation())->erase();
     remark::passed(norm.getLoc(), remark::RemarkOpts::name(kPattern).category("fusion"))
         << "computed by " + std::to_string(readers.size()) + " projections in steps of at most " +
-               std::to_string(few);
+               std::to_string(shape.mostUnits);
   }
 
   const Target *target = nullptr;
