@@ -26,6 +26,11 @@ bool Config::hasArray(llvm::StringRef key) const {
          std::holds_alternative<import::MetaArray>(entry->second);
 }
 
+bool Config::isText(llvm::StringRef key) const {
+  auto entry = checkpoint.metadata.find(full(key));
+  return entry != checkpoint.metadata.end() && std::holds_alternative<std::string>(entry->second);
+}
+
 bool Config::hasScope(llvm::StringRef scope) const {
   std::string begin = full(scope);
   auto entry = checkpoint.metadata.lower_bound(begin);
@@ -76,6 +81,14 @@ double Config::positiveOr(llvm::StringRef key, double otherwise) {
   return has(key) ? positive(key) : otherwise;
 }
 
+double Config::numberOr(llvm::StringRef key, double otherwise) {
+  double value = has(key) ? keep<double>(checkpoint.number(full(key)), otherwise) : otherwise;
+  if (std::isfinite(value))
+    return value;
+  refuseValue(key, line(value), "finite numbers");
+  return otherwise;
+}
+
 bool Config::flagOr(llvm::StringRef key, bool otherwise) {
   return keep<bool>(checkpoint.booleanOr(full(key), otherwise), otherwise);
 }
@@ -113,6 +126,17 @@ std::vector<int64_t> Config::integers(llvm::StringRef key) {
     return *found;
   if (has(key))
     refuseValue(key, "something else", "an array of integers");
+  return {};
+}
+
+std::vector<double> Config::numbers(llvm::StringRef key) {
+  const import::MetaArray *array = checkpoint.array(full(key));
+  if (const auto *found = array ? std::get_if<std::vector<double>>(array) : nullptr)
+    return *found;
+  if (const auto *found = array ? std::get_if<std::vector<int64_t>>(array) : nullptr)
+    return {found->begin(), found->end()};
+  if (has(key))
+    refuseValue(key, "something else", "an array of numbers");
   return {};
 }
 
@@ -202,7 +226,6 @@ void Config::harmlessEverywhere() {
             "top_k",
             "top_p"});
   requireFlag("add_cross_attention", false);
-  requirePositive("partial_rotary_factor", 1);
 }
 
 Result<void> Config::finish() {

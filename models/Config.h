@@ -29,6 +29,7 @@ public:
   /// Whether it is there and null, which `has` takes for missing.
   bool isNull(llvm::StringRef key) const;
   bool hasArray(llvm::StringRef key) const;
+  bool isText(llvm::StringRef key) const;
   /// Whether there is any key that begins so ("rope_parameters.").
   bool hasScope(llvm::StringRef scope) const;
 
@@ -38,12 +39,15 @@ public:
   /// A finite number above 0.
   double positive(llvm::StringRef key);
   double positiveOr(llvm::StringRef key, double otherwise);
+  /// A finite number.
+  double numberOr(llvm::StringRef key, double otherwise);
   bool flagOr(llvm::StringRef key, bool otherwise);
   std::string textOr(llvm::StringRef key, llvm::StringRef otherwise);
   /// The elements of an array of strings; none if it is missing.
   std::vector<std::string> texts(llvm::StringRef key);
   std::vector<bool> flags(llvm::StringRef key);
   std::vector<int64_t> integers(llvm::StringRef key);
+  std::vector<double> numbers(llvm::StringRef key);
 
   /// Reads keys whose only supported value is the given one.
   void requireFlag(llvm::StringRef key, bool value);

@@ -1,17 +1,15 @@
-//===- Families.h - The importers that Family.cpp lists -------------------===//
+//===- Families.h - The families that Family.cpp lists --------------------===//
 #pragma once
 
-#include "models/Family.h"
+#include "models/Decoder.h"
 
 namespace ingot::models {
 
-ImportedModel importLlama(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
-                          Error &why);
-ImportedModel importGptNeox(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
-                            Error &why);
-ImportedModel importLfm2(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
-                         Error &why);
-ImportedModel importGemma3(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
-                           Error &why);
+using ReadFamily = void(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
+
+ReadFamily readApertus, readArcee, readCohere, readErnie, readExaone4, readGemma, readGemma2,
+    readGemma3, readGlm, readGpt2, readGptNeox, readGranite, readHunYuan, readLfm2, readLlama,
+    readMinistral3, readNemotron, readOlmo, readPhi2, readPhi3, readQwen2, readQwen3, readSeedOss,
+    readSmolLm3, readStableLm, readStarCoder2;
 
 } // namespace ingot::models

@@ -8,21 +8,64 @@
 using namespace ingot;
 using namespace ingot::models;
 
-// A GGUF's general.architecture, a config.json's architectures or, where that is missing, its
-// model_type. MistralForCausalLM is Llama with, in some checkpoints, a window on all layers.
-static constexpr llvm::StringLiteral kLlama[] = {"llama", "LlamaForCausalLM", "MistralForCausalLM",
-                                                 "mistral"};
-static constexpr llvm::StringLiteral kGemma3[] = {"gemma3", "Gemma3ForCausalLM", "gemma3_text"};
+using Names = llvm::StringLiteral;
 
-static constexpr llvm::StringLiteral kGptNeox[] = {"gptneox", "GPTNeoXForCausalLM", "gpt_neox"};
-
-static constexpr llvm::StringLiteral kLfm2[] = {"lfm2", "Lfm2ForCausalLM", "LFM2ForCausalLM"};
+static constexpr Names kLlama[] = {"llama", "LlamaForCausalLM", "MistralForCausalLM", "mistral"};
+static constexpr Names kQwen2[] = {"qwen2", "Qwen2ForCausalLM", "qwen2vl"};
+static constexpr Names kQwen3[] = {"qwen3", "Qwen3ForCausalLM", "qwen3vl"};
+static constexpr Names kPhi3[] = {"phi3", "Phi3ForCausalLM"};
+static constexpr Names kGemma[] = {"gemma", "GemmaForCausalLM"};
+static constexpr Names kGemma2[] = {"gemma2", "Gemma2ForCausalLM"};
+static constexpr Names kGemma3[] = {"gemma3", "Gemma3ForCausalLM", "gemma3_text"};
+static constexpr Names kSmollm3[] = {"smollm3", "SmolLM3ForCausalLM"};
+static constexpr Names kOlmo[] = {"olmo2", "Olmo2ForCausalLM", "olmo3", "Olmo3ForCausalLM"};
+static constexpr Names kGranite[] = {"granite", "GraniteForCausalLM"};
+static constexpr Names kCohere[] = {"command-r", "cohere", "CohereForCausalLM", "cohere2",
+                                    "Cohere2ForCausalLM"};
+static constexpr Names kStablelm[] = {"stablelm", "StableLmForCausalLM"};
+static constexpr Names kStarcoder2[] = {"starcoder2", "Starcoder2ForCausalLM"};
+static constexpr Names kGptneox[] = {"gptneox", "GPTNeoXForCausalLM", "gpt_neox"};
+static constexpr Names kPhi2[] = {"phi2", "PhiForCausalLM", "phi"};
+static constexpr Names kGpt2[] = {"gpt2", "GPT2LMHeadModel"};
+static constexpr Names kMinistral3[] = {"mistral3", "Ministral3ForCausalLM", "ministral3"};
+static constexpr Names kExaone4[] = {"exaone4", "Exaone4ForCausalLM"};
+static constexpr Names kSeedOss[] = {"seed_oss", "SeedOssForCausalLM"};
+static constexpr Names kHunyuan[] = {"hunyuan-dense", "HunYuanDenseV1ForCausalLM",
+                                     "hunyuan_v1_dense"};
+static constexpr Names kErnie45[] = {"ernie4_5", "Ernie4_5ForCausalLM"};
+static constexpr Names kNemotron[] = {"nemotron", "NemotronForCausalLM"};
+static constexpr Names kGlm4[] = {"glm4", "Glm4ForCausalLM", "glm", "GlmForCausalLM"};
+static constexpr Names kArcee[] = {"arcee", "ArceeForCausalLM"};
+static constexpr Names kApertus[] = {"apertus", "ApertusForCausalLM"};
+static constexpr Names kLfm2[] = {"lfm2", "Lfm2ForCausalLM", "LFM2ForCausalLM"};
 
 static constexpr Family kFamilies[] = {
-    {"llama", kLlama, importLlama},
-    {"gemma3", kGemma3, importGemma3},
-    {"gptneox", kGptNeox, importGptNeox},
-    {"lfm2", kLfm2, importLfm2},
+    {"llama", kLlama, readLlama},
+    {"qwen2", kQwen2, readQwen2},
+    {"qwen3", kQwen3, readQwen3},
+    {"phi3", kPhi3, readPhi3},
+    {"gemma", kGemma, readGemma},
+    {"gemma2", kGemma2, readGemma2},
+    {"gemma3", kGemma3, readGemma3},
+    {"smollm3", kSmollm3, readSmolLm3},
+    {"olmo", kOlmo, readOlmo},
+    {"granite", kGranite, readGranite},
+    {"cohere", kCohere, readCohere},
+    {"stablelm", kStablelm, readStableLm},
+    {"starcoder2", kStarcoder2, readStarCoder2},
+    {"gptneox", kGptneox, readGptNeox},
+    {"phi2", kPhi2, readPhi2},
+    {"gpt2", kGpt2, readGpt2},
+    {"ministral3", kMinistral3, readMinistral3},
+    {"exaone4", kExaone4, readExaone4},
+    {"seed_oss", kSeedOss, readSeedOss},
+    {"hunyuan", kHunyuan, readHunYuan},
+    {"ernie4_5", kErnie45, readErnie},
+    {"nemotron", kNemotron, readNemotron},
+    {"glm4", kGlm4, readGlm},
+    {"arcee", kArcee, readArcee},
+    {"apertus", kApertus, readApertus},
+    {"lfm2", kLfm2, readLfm2},
 };
 
 llvm::ArrayRef<Family> models::families() { return kFamilies; }
@@ -38,7 +81,7 @@ const Family *models::findFamily(llvm::StringRef architecture) {
 ImportedModel models::importModel(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                                   Error &why) {
   if (const Family *family = findFamily(checkpoint.architecture))
-    return family->import(context, checkpoint, why);
+    return importDecoder(context, checkpoint, family->name, family->read, why);
   std::string list;
   for (const Family &family : kFamilies)
     for (llvm::StringRef known : family.architectures)

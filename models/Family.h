@@ -1,8 +1,9 @@
 //===- Family.h - Which architectures there are, and how one is imported --===//
 //
-// A family is one small file: it reads the configuration (a GGUF's metadata or a
-// config.json), names the tensors, and emits `lm`. Adding one: copy Llama.cpp,
-// add a line to the table in Family.cpp, a tiny checkpoint to tests/checkpoints.
+// A family is one small file in families/: it reads the configuration (a GGUF's metadata or a
+// config.json) and says which of the things that decoders are made of it has (Decoder.h). Adding one:
+// copy families/Qwen.cpp, add a name to Families.h and a line to the table in Family.cpp, and a tiny
+// checkpoint to tests/checkpoints.
 //
 // Silence is a bug: a key that nobody reads and a tensor that nobody takes refuse
 // the import, since either may change what the model computes.
@@ -19,11 +20,14 @@ namespace ingot::models {
 
 using ImportedModel = mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>;
 
+class Config;
+struct Decoder;
+
 struct Family {
   llvm::StringLiteral name; ///< as lm.model's `family` has it
-  /// general.architecture of a GGUF, or architectures[0] of a config.json.
+  /// general.architecture of a GGUF, or of a config.json architectures[0] or, where that is missing, model_type.
   llvm::ArrayRef<llvm::StringLiteral> architectures;
-  ImportedModel (*import)(mlir::MLIRContext &, const import::Checkpoint &, Error &why);
+  void (*read)(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
 };
 
 llvm::ArrayRef<Family> families();

@@ -31,10 +31,11 @@ Value LayerEmitter::rmsNorm(Value value, StringRef role, double eps, int64_t hea
                                f32(builder, weightOffset));
 }
 
-Value LayerEmitter::layerNorm(Value value, StringRef role, double eps) {
+Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, double weightOffset) {
   std::string biasRole = (role + "_bias").str();
   return lm::LayerNormOp::create(builder, at(role), value.getType(), value, weight(role),
-                                 has(biasRole) ? weight(biasRole) : Value(), f32(builder, eps));
+                                 has(biasRole) ? weight(biasRole) : Value(), f32(builder, eps),
+                                 f32(builder, weightOffset));
 }
 
 Value LayerEmitter::linear(Value value, StringRef role) {
@@ -45,10 +46,17 @@ Value LayerEmitter::linear(Value value, StringRef role) {
                               matrix, has(biasRole) ? weight(biasRole) : Value());
 }
 
-Value LayerEmitter::rope(Value value, StringRef role, int64_t heads, lm::RopeStyle style) {
+Value LayerEmitter::rope(Value value, StringRef role, int64_t heads, lm::RopeStyle style,
+                         double attentionFactor) {
   return lm::RopeOp::create(builder, at("rope"), value.getType(), value, weight(role), batch,
                             builder.getI64IntegerAttr(heads),
-                            lm::RopeStyleAttr::get(builder.getContext(), style), f32(builder, 1));
+                            lm::RopeStyleAttr::get(builder.getContext(), style),
+                            f32(builder, attentionFactor));
+}
+
+Value LayerEmitter::scaleByPosition(Value value, StringRef role, int64_t period) {
+  return lm::ScaleByPositionOp::create(builder, at("scale_by_position"), value.getType(), value,
+                                       weight(role), batch, builder.getI64IntegerAttr(period));
 }
 
 Value &LayerEmitter::addState(StringRef name, ArrayRef<StateStream> streams, bool fixed) {
@@ -90,6 +98,12 @@ Value LayerEmitter::multiply(Value a, Value b) {
   return lm::MulOp::create(builder, at("gated"), a.getType(), a, b);
 }
 
+Value LayerEmitter::scale(Value value, double factor) {
+  if (factor == 1)
+    return value;
+  return lm::ScaleOp::create(builder, at("scale"), value.getType(), value, f32(builder, factor));
+}
+
 Value LayerEmitter::add(Value a, Value b) {
   return lm::AddOp::create(builder, at("residual"), a.getType(), a, b);
 }
@@ -101,6 +115,14 @@ Value LayerEmitter::activation(Value value, lm::ActivationKind kind) {
 
 Value LayerEmitter::mlp(Value value, lm::ActivationKind kind) {
   return linear(activation(linear(value, "ffn_up"), kind), "ffn_down");
+}
+
+Value LayerEmitter::xieluMlp(Value value, double beta) {
+  Value up = linear(value, "ffn_up");
+  Value active =
+      lm::XieluOp::create(builder, at("activation"), up.getType(), up, weight("xielu_positive"),
+                          weight("xielu_negative"), f32(builder, beta));
+  return linear(active, "ffn_down");
 }
 
 Value LayerEmitter::gatedMlp(Value value, lm::ActivationKind kind) {

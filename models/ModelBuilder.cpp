@@ -64,6 +64,11 @@ void ModelBuilder::refuse(Error error) {
 
 bool ModelBuilder::hasTensor(StringRef source) const { return checkpoint.find(source) != nullptr; }
 
+int64_t ModelBuilder::rowsOf(StringRef source) const {
+  const import::Tensor *tensor = checkpoint.find(source);
+  return tensor ? tensor->shape.front() : 0;
+}
+
 /// A vector's numbers may lie in a tensor of several dimensions.
 static import::Unit unitOf(ArrayRef<int64_t> shape) {
   return shape.size() == 1 ? import::Unit::Numbers : import::Unit::Rows;
@@ -88,12 +93,12 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
   }
   const bool whole = alone && part == TensorRows{source}, stack = part.matrix >= 0;
   ArrayRef<int64_t> found = tensor->shape;
-  const int64_t available = stack && found.size() == 3 ? found[1]
-                                                       : import::rowsOf(*tensor, unitOf(expected)),
+  const bool matrix = found.size() == size_t(stack ? 3 : 2);
+  const int64_t height = stack && matrix ? found[1] : import::rowsOf(*tensor, unitOf(expected)),
+                available = part.transposed ? found.back() : height,
+                columns = part.transposed ? height : found.back(),
                 last = part.order.last(available);
-  const bool fits = (expected.size() == 1 ? !stack
-                                          : found.size() == expected.size() + (stack ? 1 : 0) &&
-                                                found.back() == expected.back()) &&
+  const bool fits = (expected.size() == 1 ? !stack : matrix && columns == expected.back()) &&
                     (!stack || part.matrix < found[0]) && last >= part.order.first &&
                     last < available;
   if (whole ? found != expected : !fits) {
@@ -118,10 +123,13 @@ const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<in
 int64_t ModelBuilder::markTaken(const TensorRows &part, const import::Tensor &tensor,
                                 import::Unit unit) {
   llvm::BitVector &rows = taken[tensor.name];
-  rows.resize(static_cast<unsigned>(import::rowsOf(tensor, unit)));
-  const int64_t available = part.matrix >= 0 ? tensor.shape[1] : import::rowsOf(tensor, unit),
+  const int64_t stacked = part.matrix >= 0 ? tensor.shape[0] : 1;
+  const int64_t available = part.transposed    ? tensor.shape.back()
+                            : part.matrix >= 0 ? tensor.shape[1]
+                                               : import::rowsOf(tensor, unit),
                 before = part.matrix >= 0 ? part.matrix * available : 0,
                 count = part.order.count(available);
+  rows.resize(static_cast<unsigned>(stacked * available));
   for (int64_t n = 0; n < count; ++n) {
     const auto row = static_cast<unsigned>(before + part.order.at(n));
     if (rows.test(row)) {
@@ -208,9 +216,8 @@ lm::WeightOp ModelBuilder::weight(StringRef symbol, ArrayRef<TensorRows> parts,
 
 std::string ModelBuilder::sourceOf(int64_t layer, const LayerTensor &tensor,
                                    StringRef ending) const {
-  bool gguf = checkpoint.container == import::Container::Gguf;
-  return line(gguf ? "blk." : shape.names.layers.str(), layer, '.',
-              (gguf ? tensor.gguf : tensor.hf).str(), ending.str());
+  return line(isGguf() ? "blk." : shape.names.layers.str(), layer, '.',
+              (isGguf() ? tensor.gguf : tensor.hf).str(), ending.str());
 }
 
 static std::string symbolOf(int64_t layer, StringRef role) {
@@ -227,10 +234,12 @@ void ModelBuilder::addBias(LayerWeights &weights, int64_t layer, const LayerTens
 }
 
 void ModelBuilder::addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor,
-                             int64_t rows, int64_t columns, Bias bias, const RowOrder &order) {
+                             int64_t rows, int64_t columns, Bias bias, const RowOrder &order,
+                             bool transposed) {
   weights.add(tensor.role,
               weight(symbolOf(layer, tensor.role),
-                     TensorRows{sourceOf(layer, tensor, ".weight"), -1, order}, {rows, columns}));
+                     TensorRows{sourceOf(layer, tensor, ".weight"), -1, order, transposed},
+                     {rows, columns}));
   addBias(weights, layer, tensor, rows, bias, order);
 }
 
@@ -472,6 +481,11 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
   };
   Value x = lm::EmbedOp::create(builder, named("token_embd"), hiddenType, ids, get(entry.embedding),
                                 f32(entry.embeddingScale));
+  if (entry.positions) {
+    Value positions = lm::EmbedPositionsOp::create(builder, named("position_embd"), hiddenType,
+                                                   get(entry.positions), batch);
+    x = lm::AddOp::create(builder, named("embedded"), hiddenType, x, positions);
+  }
   SmallVector<Attribute> kindSymbols;
   for (const Kind *kind : layerKinds) {
     lm::LayerKindOp op = kind->op;
@@ -485,13 +499,16 @@ void ModelBuilder::emitEntry(const EntryWeights &entry) {
   if (entry.norm == Norm::Layer)
     x = lm::LayerNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
                                 entry.outputNormBias ? get(entry.outputNormBias) : Value(),
-                                f32(entry.normEps));
+                                f32(entry.normEps), f32(entry.normWeightOffset));
   else
     x = lm::RmsNormOp::create(builder, named("output_norm"), hiddenType, x, get(entry.outputNorm),
                               f32(entry.normEps), builder.getI64IntegerAttr(1),
                               f32(entry.normWeightOffset));
-  Value logits =
-      lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output), Value());
+  Value logits = lm::LinearOp::create(builder, named("output"), logitsType, x, get(entry.output),
+                                      entry.outputBias ? get(entry.outputBias) : Value());
+  if (entry.logitsScale != 1)
+    logits = lm::ScaleOp::create(builder, named("logits_scale"), logitsType, logits,
+                                 f32(entry.logitsScale));
   if (entry.softcap > 0)
     logits =
         lm::SoftcapOp::create(builder, named("softcap"), logitsType, logits, f32(entry.softcap));

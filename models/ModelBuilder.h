@@ -29,7 +29,7 @@ namespace ingot::models {
 /// What checkpoints of safetensors call the tensors that every model has. Those of GGUF have one name each.
 struct HfNames {
   llvm::StringLiteral layers = "model.layers.", embedding = "model.embed_tokens.weight",
-                      outputNorm = "model.norm", output = "lm_head.weight";
+                      outputNorm = "model.norm", output = "lm_head.weight", positions = "";
 };
 
 struct ModelShape {
@@ -81,9 +81,13 @@ public:
   mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                       double weightOffset = 0);
   /// Adds the bias "<role>_bias" if the layer has one; so does `linear`.
-  mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps);
+  mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps,
+                        double weightOffset = 0);
   mlir::Value linear(mlir::Value value, llvm::StringRef role);
-  mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style);
+  mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style,
+                   double attentionFactor = 1);
+  /// Multiplied by the factor of its position's period.
+  mlir::Value scaleByPosition(mlir::Value value, llvm::StringRef role, int64_t period);
   /// A state that each layer of the kind keeps: @<name>.<layer>. An op that takes it assigns the next.
   mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
   /// Appends k and v to a paged state of the layer, then attends.
@@ -92,9 +96,12 @@ public:
   mlir::Value causalConv(mlir::Value value, llvm::StringRef role);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
+  mlir::Value scale(mlir::Value value, double factor); ///< the value itself where that is 1
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
   /// down(activation(up(value))) with roles ffn_up, ffn_down.
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
+  /// The same with xIELU, whose slopes are the weights xielu_positive and xielu_negative.
+  mlir::Value xieluMlp(mlir::Value value, double beta);
   /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down.
   mlir::Value gatedMlp(mlir::Value value, lm::ActivationKind activation);
 
@@ -113,12 +120,15 @@ private:
 /// What surrounds the layers: embedding, final norm, head.
 struct EntryWeights {
   lm::WeightOp embedding, outputNorm;
+  lm::WeightOp positions;      ///< rows that are added to the embedding's, by position; may be null
   lm::WeightOp outputNormBias; ///< of a layer norm; may be null
   lm::WeightOp output;         ///< the embedding again where they are tied
+  lm::WeightOp outputBias;     ///< may be null
   Norm norm = Norm::Rms;
   double embeddingScale = 1;
   double normEps = 1e-5, normWeightOffset = 0;
-  double softcap = 0; ///< of the logits; 0: none
+  double logitsScale = 1;
+  double softcap = 0; ///< of the logits, behind their scale; 0: none
 };
 
 class ModelBuilder {
@@ -126,8 +136,9 @@ public:
   ModelBuilder(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                const ModelShape &shape);
 
-  const HfNames &names() const { return shape.names; }
+  bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
   bool hasTensor(llvm::StringRef source) const;
+  int64_t rowsOf(llvm::StringRef source) const; ///< 0 where there is no such tensor
   /// Takes the tensor `source` of exactly this shape as the weight @symbol. Matrices keep
   /// their format; vectors become f32 and must be of a float format.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::StringRef source,
@@ -136,9 +147,10 @@ public:
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
   /// Takes layer i's matrix [rows][columns], and its bias under the role "<role>_bias": the whole tensors, or the
-  /// rows of packed ones.
+  /// rows of packed ones. `transposed`: the tensor is [columns][rows]; its bias is as ever.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
-                 int64_t columns, Bias bias = Bias::None, const RowOrder &order = {});
+                 int64_t columns, Bias bias = Bias::None, const RowOrder &order = {},
+                 bool transposed = false);
   void addVector(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t length,
                  Bias bias = Bias::None);
   /// The taps of a convolution of each channel alone, oldest first, as a vector [taps][channels]; tensors have

@@ -3,6 +3,7 @@
 
 #include "compiler/import/ImportErrors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -25,12 +26,49 @@ static float scaleLlama3(const Rope &rope, float frequency) {
   return (1 - smooth) * frequency / factor + smooth * frequency;
 }
 
+/// Yarn blends pairs that turn often within the original context, which stay, and pairs that turn less than once,
+/// which are stretched by the factor (YaRN, arXiv:2309.00071; HF transformers, modeling_rope_utils.py).
+static std::vector<float> yarnFrequencies(const Rope &rope, int64_t rotary) {
+  const auto dims = static_cast<double>(rotary);
+  // The pair that turns so many times within the original context.
+  auto pairOf = [&](double turns) {
+    return dims * std::log(rope.originalContext / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(rope.base));
+  };
+  double low = pairOf(rope.betaFast), high = pairOf(rope.betaSlow);
+  if (rope.truncate)
+    low = std::floor(low), high = std::ceil(high);
+  low = std::max(low, 0.0), high = std::min(high, dims - 1);
+  if (low == high)
+    high += 0.001;
+  std::vector<float> frequencies(static_cast<size_t>(rotary / 2));
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    const float ramp = std::clamp((static_cast<float>(i) - static_cast<float>(low)) /
+                                      static_cast<float>(high - low),
+                                  0.0f, 1.0f),
+                keeps = 1 - ramp;
+    const auto power = static_cast<float>(
+        std::pow(rope.base, static_cast<float>(2 * i) / static_cast<float>(rotary)));
+    const float kept = 1.0f / power, stretched = 1.0f / (static_cast<float>(rope.factor) * power);
+    frequencies[i] = stretched * (1 - keeps) + kept * keeps;
+  }
+  return frequencies;
+}
+
 std::vector<float> models::ropeFrequencies(const Rope &rope, int64_t rotary,
                                            llvm::ArrayRef<float> divisors) {
+  if (rope.scaling == Rope::Scaling::Yarn)
+    return yarnFrequencies(rope, rotary);
+  const double dims = static_cast<double>(rotary),
+               base = rope.alpha == 1 ? rope.base
+                                      : rope.base * std::pow(rope.alpha, dims / (dims - 2));
   std::vector<float> frequencies(rotary / 2);
   for (size_t i = 0; i < frequencies.size(); ++i) {
     float exponent = static_cast<float>(2 * i) / static_cast<float>(rotary);
-    float frequency = 1.0f / static_cast<float>(std::pow(rope.base, exponent));
+    auto power = static_cast<float>(std::pow(base, exponent));
+    if (rope.scaling == Rope::Scaling::LongRope && i < rope.divisors.size())
+      power *= static_cast<float>(rope.divisors[i]);
+    float frequency = 1.0f / power;
     if (rope.scaling == Rope::Scaling::Linear)
       frequency /= static_cast<float>(rope.factor);
     if (rope.scaling == Rope::Scaling::Llama3)
@@ -42,6 +80,54 @@ std::vector<float> models::ropeFrequencies(const Rope &rope, int64_t rotary,
   return frequencies;
 }
 
+double models::longRopeAttentionFactor(double stretched, double originalContext) {
+  return stretched <= 1 ? 1 : std::sqrt(1 + std::log(stretched) / std::log(originalContext));
+}
+
+/// 0.1 m ln f + 1: how yarn makes up for softmaxes over more positions.
+static double yarnScale(double factor, double mscale = 1) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
+static void readYarn(Config &config, llvm::function_ref<std::string(llvm::StringRef)> key,
+                     int64_t context, Rope &rope) {
+  rope.scaling = Rope::Scaling::Yarn;
+  rope.originalContext = config.positiveOr(
+      key("original_max_position_embeddings"),
+      config.positiveOr("original_max_position_embeddings", static_cast<double>(context)));
+  rope.factor = config.positive(key("factor"));
+  rope.betaFast = config.positiveOr(key("beta_fast"), 32);
+  rope.betaSlow = config.positiveOr(key("beta_slow"), 1);
+  rope.truncate = config.flagOr(key("truncate"), true);
+  // A ratio of the two where both are there, as DeepSeek's kin have them; else yarn's own.
+  const double mscale = config.numberOr(key("mscale"), 0),
+               allDim = config.numberOr(key("mscale_all_dim"), 0);
+  const double otherwise = mscale > 0 && allDim > 0
+                               ? yarnScale(rope.factor, mscale) / yarnScale(rope.factor, allDim)
+                               : yarnScale(rope.factor);
+  rope.attentionFactor = config.positiveOr(key("attention_factor"), otherwise);
+}
+
+static void readLongRope(Config &config, llvm::function_ref<std::string(llvm::StringRef)> key,
+                         int64_t context, Rope &rope) {
+  rope.scaling = Rope::Scaling::LongRope;
+  const double original = config.positiveOr(
+      "original_max_position_embeddings",
+      config.positiveOr(key("original_max_position_embeddings"), static_cast<double>(context)));
+  rope.originalContext = config.positiveOr(key("original_max_position_embeddings"), original);
+  const std::vector<double> shorter = config.numbers(key("short_factor")),
+                            longer = config.numbers(key("long_factor"));
+  // HF's model changes from one list to the other while it talks, and computes its cache anew. An engine is
+  // made for one context.
+  rope.divisors = double(context) > rope.originalContext ? longer : shorter;
+  if (rope.divisors.empty())
+    config.refuseValue(key("long_factor"), "no list", "numbers, one for each pair of a head");
+  const double stretched =
+      config.positiveOr(key("factor"), static_cast<double>(context) / rope.originalContext);
+  rope.attentionFactor = config.positiveOr(
+      key("attention_factor"), longRopeAttentionFactor(stretched, rope.originalContext));
+}
+
 Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey,
                       double baseOtherwise, int64_t context) {
   auto key = [&](llvm::StringRef name) { return (scope + name).str(); };
@@ -51,8 +137,28 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
   // Older files say "type"; some carry both.
   std::string type = config.textOr(key("type"), "default");
   type = config.textOr(key("rope_type"), type);
-  if (type == "default")
+  // Sections of pictures' axes: without pictures all three have one position, and the rope is a plain one.
+  if (!config.integers(key("mrope_section")).empty() || type == "mrope")
+    config.harmless({"rope_scaling.mrope_interleaved", "rope_parameters.mrope_interleaved"});
+  if (type == "default" || type == "mrope")
     return rope;
+  if (type == "yarn" && !config.hasArray(key("long_factor"))) {
+    readYarn(config, key, context, rope);
+    return rope;
+  }
+  if (type == "longrope" || type == "su" || type == "yarn") { // Phi-3's older names
+    readLongRope(config, key, context, rope);
+    return rope;
+  }
+  if (type == "dynamic") {
+    // HunYuan stretches the base by a constant; else nothing changes within the context that the model says.
+    config.positiveOr(key("factor"), 1);
+    rope.alpha = config.positiveOr(key("alpha"), 1);
+    for (const char *unread : {"beta_fast", "beta_slow", "mscale", "mscale_all_dim"})
+      config.positiveOr(key(unread), 1);
+    config.positiveOr(key("original_max_position_embeddings"), 1);
+    return rope;
+  }
   if (type == "linear") {
     rope.scaling = Rope::Scaling::Linear;
     rope.factor = config.positive(key("factor"));
@@ -70,21 +176,35 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
                          import::line("above low_freq_factor ", rope.lowFrequencyFactor));
     return rope;
   }
-  config.refuseValue(key("rope_type"), import::inQuotes(type), "default, linear, llama3");
+  config.refuseValue(key("rope_type"), import::inQuotes(type),
+                     "default, linear, llama3, yarn, longrope, dynamic, mrope");
   return rope;
 }
 
-Rope models::readGgufRope(Config &config, double baseOtherwise) {
+Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context) {
   Rope rope;
   rope.base = config.positiveOr("rope.freq_base", baseOtherwise);
   // As llama.cpp: a factor without a type is linear.
-  std::string type = config.textOr("rope.scaling.type", "linear");
-  double factor = config.positiveOr("rope.scaling.factor", 1);
+  const std::string type = config.textOr("rope.scaling.type", "linear");
+  const double original =
+      config.positiveOr("rope.scaling.original_context_length", static_cast<double>(context));
+  config.integers("rope.dimension_sections"); // of pictures' axes, which text has one position in
+  rope.factor = config.positiveOr("rope.scaling.factor", 1);
+  rope.originalContext = original;
+  rope.attentionFactor = config.positiveOr("rope.scaling.attn_factor", 1);
   if (type == "linear") {
     rope.scaling = Rope::Scaling::Linear;
-    rope.factor = factor;
+  } else if (type == "yarn") {
+    rope.scaling = Rope::Scaling::Yarn;
+    rope.betaFast = config.positiveOr("rope.scaling.yarn_beta_fast", 32);
+    rope.betaSlow = config.positiveOr("rope.scaling.yarn_beta_slow", 1);
+    rope.attentionFactor *=
+        config.positiveOr("rope.scaling.yarn_attn_factor", 1) * yarnScale(rope.factor);
+    config.requirePositive("rope.scaling.yarn_ext_factor", 1);
+  } else if (type == "longrope") {
+    rope.scaling = Rope::Scaling::LongRope; // the divisors are tensors
   } else if (type != "none") {
-    config.refuseValue("rope.scaling.type", import::inQuotes(type), "none, linear");
+    config.refuseValue("rope.scaling.type", import::inQuotes(type), "none, linear, yarn, longrope");
   }
   return rope;
 }

@@ -1,6 +1,6 @@
 //===- Gather.cpp - kernel.gather: embedding rows from packed panels ------===//
 //
-// y[t] = scale * row ids[t]. The row's codes lie 4 consecutive k at a time, one 32-bit
+// y[t] = scale * row ids[t] (or positions[t]). The row's codes lie 4 consecutive k at a time, one 32-bit
 // word per line of its panel (PanelLayout.h), so a group of 32 values is 4 to 8 loads of
 // a word, a few shifts and one conversion. Every written operation of the
 // formulas of NumericFormat.h rounds once, in f32.
@@ -28,9 +28,13 @@ public:
         scale(op.getScale().convertToFloat()) {}
 
   void emit() {
-    Value ids = k.batchPointer(offsetof(BatchView, ids));
+    const bool byPosition = op.getByPosition();
+    Value ids =
+        k.batchPointer(byPosition ? offsetof(BatchView, positions) : offsetof(BatchView, ids));
     k.forEachItem([&](Value token) {
       Value id = k.widen(k.load(k.i32, k.at(ids, k.mul(token, 4))), k.i64);
+      if (byPosition)
+        id = k.minSigned(id, k.word(type.rows() - 1));
       row = k.remUnsigned(id, kPanelRows);
       Value panel = k.at(k.operand(op.getWeight()),
                          k.mul(k.divUnsigned(id, kPanelRows), layout.panelBytes()));

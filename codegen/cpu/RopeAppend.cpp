@@ -16,6 +16,7 @@
 //
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
+//   grow     q' = q * growth[position / period]
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/Hadamard.h"
@@ -65,15 +66,19 @@ public:
       int64_t headBytes = headDim * 4;
       const int64_t lineBytes = kv.info().valueBytes(headDim); // of a vector in the pool
       const bool plain = kv.info().isPlain();
-      if (rotary || op.getQNorm())
+      Value growth = op.getGrowth() ? k.broadcast(f32x16, growthAt(position)) : Value();
+      if (rotary || op.getQNorm() || growth)
         k.loop(0, op.getHeads(), 1, [&](Value head) {
           Value at = k.at(q, k.mul(head, headBytes));
-          Values x = rotate(normalise(loadHead(at), op.getQNorm()));
+          Values x = turn(loadHead(at), op.getQNorm());
+          if (growth)
+            for (Value &v : x)
+              v = k.fmul(v, growth);
           for (auto [c, v] : llvm::enumerate(x))
             storeFirst(k, v, k.at(at, c * 64), left(c));
         });
       k.loop(0, kv.getKvHeads(), 1, [&](Value head) {
-        Values x = rotate(normalise(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm()));
+        Values x = turn(loadHead(k.at(keys, k.mul(head, headBytes))), op.getKNorm());
         if (!plain)
           return appendCodes(x, pool, head, slot, /*ofV=*/false);
         const int64_t bytes = elementBytes();
@@ -116,6 +121,17 @@ private:
     for (int64_t c = 0; left(c) > 0; ++c)
       x.push_back(loadFirst(k, k.f32, k.at(from, c * 64), left(c)));
     return x;
+  }
+
+  /// The factor of a token's queries.
+  Value growthAt(Value position) {
+    Value index = k.minSigned(k.divUnsigned(position, int64_t(op.getGrowthPeriod())),
+                              k.word(op.getGrowth().getType().rows() - 1));
+    return k.load(k.f32, k.at(k.operand(op.getGrowth()), k.mul(index, 4)));
+  }
+
+  Values turn(const Values &x, Value norm) {
+    return op.getNormAfter() ? normalise(rotate(x), norm) : rotate(normalise(x, norm));
   }
 
   Values normalise(Values x, Value weight) {

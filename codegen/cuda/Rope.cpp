@@ -27,7 +27,7 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   k.name(op.getK(), "k");
   k.name(op.getV(), "v");
   k.name(op.getKv(), "pool", /*written=*/true);
-  std::string table = "nullptr", qNorm = "nullptr", kNorm = "nullptr";
+  std::string table = "nullptr", qNorm = "nullptr", kNorm = "nullptr", growth = "nullptr";
   if (op.getTable())
     k.name(op.getTable(), table = "table");
   if (op.getQNorm())
@@ -36,6 +36,8 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
     k.name(op.getKNorm(), "k_norm");
     kNorm = k.nameOf(op.getKNorm()).str();
   }
+  if (op.getGrowth())
+    k.name(op.getGrowth(), growth = "growth");
   int64_t heads = op.getHeads(), kvHeads = kv.getKvHeads();
   k.line("");
   k.line("struct Heads {{");
@@ -45,6 +47,9 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
          op.getStyle() == lm::RopeStyle::Interleaved ? "true" : "false",
          op.getQNorm() ? "true" : "false", op.getKNorm() ? "true" : "false",
          fp8 ? "true" : "false");
+  k.line("static constexpr bool normAfter = {0};", op.getNormAfter() ? "true" : "false");
+  k.line("static constexpr i32 growths = {0}, growthPeriod = {1};",
+         op.getGrowth() ? op.getGrowth().getType().rows() : 0, op.getGrowthPeriod());
   k.line("static constexpr float eps = {0}, weightOffset = {1};",
          floatText(op.getEps().convertToDouble()),
          floatText(op.getWeightOffset().convertToDouble()));
@@ -52,7 +57,8 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   constexpr int64_t warps = 4; // kRopeWarps
   k.open("", 32 * warps).grid[0] = {LaunchExtent::Tokens,
                                     int64_t(llvm::divideCeil(heads + 2 * kvHeads, warps)), 1};
-  k.line("rope_append<Heads>(q, k, v, pool, {0}, {1}, {2}, batch);", table, qNorm, kNorm);
+  k.line("rope_append<Heads>(q, k, v, pool, {0}, {1}, {2}, {3}, batch);", table, qNorm, kNorm,
+         growth);
   k.close();
   return success();
 }

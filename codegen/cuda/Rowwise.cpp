@@ -115,8 +115,12 @@ LogicalResult ingot::cuda::emitGather(KernelText &k, kernel::GatherOp op) {
   k.name(op.getWeight(), "w");
   k.name(op.getOutput(), "y", /*written=*/true);
   k.open("", 256).grid[0] = {LaunchExtent::Tokens, 1, 1};
-  k.line("gather<{0}, {1}>(w, y, batch, {2});", formatText(weight.getFormat()), weight.columns(),
-         floatText(op.getScale().convertToDouble()));
+  if (op.getByPosition())
+    k.line("gather_positions<{0}, {1}, {2}>(w, y, batch);", formatText(weight.getFormat()),
+           weight.columns(), weight.rows());
+  else
+    k.line("gather<{0}, {1}>(w, y, batch, {2});", formatText(weight.getFormat()), weight.columns(),
+           floatText(op.getScale().convertToDouble()));
   k.close();
   return success();
 }

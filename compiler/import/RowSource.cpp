@@ -37,17 +37,22 @@ Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
     return notHeld(rows, line("it has ", tensor.shape.size(), " dimensions"));
   if (stack && rows.matrix >= tensor.shape.front())
     return notHeld(rows, line("matrix ", rows.matrix, " of ", tensor.shape.front()));
-  const int64_t limit = stack ? tensor.shape[1] : rowsOf(tensor);
+  const bool transposed = rows.transposed;
+  if (transposed && (tensor.shape.size() < 2 || !numericFormat(tensor.format).isFloat()))
+    return notHeld(rows, "it is no matrix of floats, which alone are transposed");
+  const int64_t height = stack ? tensor.shape[1] : rowsOf(tensor), across = columnsOf(tensor);
+  const int64_t limit = transposed ? across : height, columns = transposed ? height : across;
   const int64_t count = rows.order.count(limit);
   if (count < 1 || rows.order.last(limit) >= limit)
     return notHeld(rows,
                    line("it has ", limit, " rows, the reference goes to ", rows.order.last(limit)));
-  if (!parts.empty() && (columnsOf(tensor) != width || tensor.format != format()))
-    return notHeld(rows, line(columnsOf(tensor), " columns of ", numericFormat(tensor.format).name,
+  if (!parts.empty() && (columns != width || tensor.format != format()))
+    return notHeld(rows, line(columns, " columns of ", numericFormat(tensor.format).name,
                               " follow ", width, " of ", numericFormat(format()).name));
-  width = columnsOf(tensor);
+  width = columns;
   total += count;
-  parts.push_back({&tensor, rows.order, count, stack ? rows.matrix * limit : 0, limit});
+  parts.push_back(
+      {&tensor, rows.order, count, stack ? rows.matrix * height : 0, limit, transposed});
   return {};
 }
 
@@ -76,7 +81,7 @@ StoredRow RowSource::at(int64_t n) const {
   auto part = parts.begin();
   for (; n >= part->rows; ++part)
     n -= part->rows;
-  return {part->tensor, part->stack + part->order.at(n)};
+  return {part->tensor, (part->transposed ? 0 : part->stack) + part->order.at(n)};
 }
 
 template <typename F>
@@ -88,7 +93,8 @@ Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
   for (; count > 0; ++part, first = 0)
     for (int64_t n = first; n < part->rows && count > 0;) {
       int64_t run = std::min(count, part->order.run(n, part->limit));
-      Result<void> done = call(*part->tensor, part->stack + part->order.at(n), run);
+      Result<void> done =
+          call(*part, (part->transposed ? 0 : part->stack) + part->order.at(n), run);
       if (!done)
         return done;
       n += run;
@@ -97,12 +103,35 @@ Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
   return {};
 }
 
+/// Columns `first`, first + 1, … of the `height` rows from `top` on, one behind the other.
+static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::span<float> out,
+                        int64_t height) {
+  const auto count = out.size() / static_cast<size_t>(height);
+  const int64_t bytes = storedBlockBytes(tensor.format);
+  std::vector<float> across(count);
+  for (int64_t k = 0; k < height; ++k) {
+    std::span<const std::byte> row =
+        tensorRow(tensor, top + k)
+            .subspan(static_cast<size_t>(first * bytes), count * static_cast<size_t>(bytes));
+    (void)dequantizeRow(tensor.format, row, across); // floats of whole values: nothing can fail
+    for (size_t n = 0; n < count; ++n)
+      out[n * static_cast<size_t>(height) + static_cast<size_t>(k)] = across[n];
+  }
+}
+
 Result<void> RowSource::read(int64_t first, std::span<float> out) const {
   const auto rowSize = static_cast<size_t>(width);
   assert(out.size() % rowSize == 0);
   return forEachRun(
       first, static_cast<int64_t>(out.size() / rowSize),
-      [&](const Tensor &tensor, int64_t row, int64_t count) -> Result<void> {
+      [&](const Part &part, int64_t row, int64_t count) -> Result<void> {
+        const Tensor &tensor = *part.tensor;
+        if (part.transposed) {
+          readColumns(tensor, part.stack, row, out.first(static_cast<size_t>(count) * rowSize),
+                      width);
+          out = out.subspan(static_cast<size_t>(count) * rowSize);
+          return {};
+        }
         if (tensor.shape.size() == 1) {
           // Numbers of a vector: one row of as many values.
           const int64_t size = storedBlockBytes(tensor.format);
@@ -121,8 +150,9 @@ Result<void> RowSource::read(int64_t first, std::span<float> out) const {
 }
 
 Result<void> RowSource::checkFinite() const {
-  return forEachRun(0, total, [](const Tensor &tensor, int64_t row, int64_t count) {
-    return import::checkFinite(tensor, row, count);
+  return forEachRun(0, total, [&](const Part &part, int64_t row, int64_t count) {
+    return part.transposed ? import::checkFinite(*part.tensor, part.stack, width)
+                           : import::checkFinite(*part.tensor, row, count);
   });
 }
 

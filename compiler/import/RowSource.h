@@ -7,8 +7,8 @@
 //   at(n)              where row n is stored, to be copied as it is
 //   read(first, out)   some rows as f32; readers ask for blocks of 32 or so
 //
-// What is computed from the stored numbers (a transposed matrix, folded scales) can only come the second
-// way, a block of rows at a time; such a source has no `at`.
+// Rows of a transposed tensor, which floats alone have, come the second way, a block of rows at a time; `at`
+// then says which column one is.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -45,7 +45,7 @@ public:
   StoredRow at(int64_t n) const;
   /// Rows `first`, first + 1, … as f32: as many as fill `out`.
   Result<void> read(int64_t first, std::span<float> out) const;
-  /// As checkFinite of a tensor, of these rows alone.
+  /// As checkFinite of a tensor, of these rows alone, or of the whole of a transposed tensor.
   Result<void> checkFinite() const;
 
 private:
@@ -54,11 +54,12 @@ private:
     RowOrder order;
     int64_t rows;  ///< of this part
     int64_t stack; ///< rows of the tensor before its matrix
-    int64_t limit; ///< rows of the matrix
+    int64_t limit; ///< rows of the matrix, or its columns where it is transposed
+    bool transposed = false;
   };
   RowSource() = default;
   Result<void> add(const Tensor &tensor, const TensorRows &rows);
-  /// Calls with each stretch of rows that follow each other in a tensor: (tensor, its row, how many).
+  /// Calls with each stretch of rows that follow each other in a tensor: (its part, its row, how many).
   template <typename F> Result<void> forEachRun(int64_t first, int64_t count, F call) const;
 
   std::vector<Part> parts;

@@ -44,7 +44,7 @@ Matrix reference::rmsNorm(const Matrix &x, std::span<const float> weight, float 
 }
 
 Matrix reference::layerNorm(const Matrix &x, std::span<const float> weight,
-                            std::span<const float> bias, float eps) {
+                            std::span<const float> bias, float eps, float weightOffset) {
   Matrix y(x.rows, x.columns);
   const std::vector<float> ones(static_cast<size_t>(x.columns), 1.0f);
   const auto width = static_cast<float>(x.columns);
@@ -56,7 +56,7 @@ Matrix reference::layerNorm(const Matrix &x, std::span<const float> weight,
     float variance = dot(to.data(), to.data(), x.columns) / width;
     float factor = 1.0f / std::sqrt(variance + eps);
     for (size_t i = 0; i < to.size(); ++i)
-      to[i] = (to[i] * factor) * weight[i];
+      to[i] = (to[i] * factor) * (weight[i] + weightOffset);
     for (size_t i = 0; i < bias.size(); ++i)
       to[i] += bias[i];
   }
@@ -150,6 +150,17 @@ Matrix reference::activation(const Matrix &x, lm::ActivationKind kind) {
   }
   assert(false && "unknown activation");
   return x;
+}
+
+Matrix reference::xielu(const Matrix &x, std::span<const float> positive,
+                        std::span<const float> negative, float beta) {
+  Matrix y(x.rows, x.columns);
+  for (int64_t t = 0; t < x.rows; ++t)
+    for (size_t i = 0; i < static_cast<size_t>(x.columns); ++i) {
+      const float value = x.row(t)[i], p = std::max(value, 0.0f), n = std::min(value, 0.0f);
+      y.row(t)[i] = beta * value + (positive[i] * (p * p) + negative[i] * (std::exp(n) - 1 - n));
+    }
+  return y;
 }
 
 Matrix reference::softcap(const Matrix &x, float cap) {

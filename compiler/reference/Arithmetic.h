@@ -23,7 +23,11 @@ Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_
                float weightOffset);
 /// `bias` may be empty.
 Matrix layerNorm(const Matrix &x, std::span<const float> weight, std::span<const float> bias,
-                 float eps);
+                 float eps, float weightOffset);
+/// Of a position: factors[position / period], the last one beyond them.
+inline float factorAt(std::span<const float> factors, int64_t position, int64_t period) {
+  return factors[std::min(static_cast<size_t>(position / period), factors.size() - 1)];
+}
 Matrix rope(const Matrix &x, std::span<const float> frequencies, const Batch &batch, int64_t heads,
             lm::RopeStyle style, float attentionFactor);
 /// One row of a convolution of each channel: sum_j weight[j][c] of the rows of `history` (taps - 1 of them, oldest first)
@@ -35,6 +39,9 @@ Matrix add(const Matrix &a, const Matrix &b);
 Matrix multiplyElements(const Matrix &a, const Matrix &b);
 Matrix scale(const Matrix &x, float factor);
 Matrix activation(const Matrix &x, lm::ActivationKind kind);
+/// beta x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0) and n = min(x, 0).
+Matrix xielu(const Matrix &x, std::span<const float> positive, std::span<const float> negative,
+             float beta);
 Matrix softcap(const Matrix &x, float cap);
 Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
 

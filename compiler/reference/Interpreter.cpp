@@ -45,6 +45,7 @@ private:
   Result<void> runOp(Operation *op);
   Result<Matrix> compute(Operation *op);
   Result<Matrix> embed(lm::EmbedOp op);
+  Result<Matrix> embedPositions(lm::EmbedPositionsOp op);
   Result<Matrix> linear(lm::LinearOp op);
   Result<void> runFused(lm::FusedOp op);
   Result<void> runLayers(lm::LayersOp op);
@@ -109,6 +110,7 @@ Result<void> Run::runOp(Operation *op) {
 Result<Matrix> Run::compute(Operation *op) {
   return TypeSwitch<Operation *, Result<Matrix>>(op)
       .Case([&](lm::EmbedOp o) { return embed(o); })
+      .Case([&](lm::EmbedPositionsOp o) { return embedPositions(o); })
       .Case([&](lm::LinearOp o) { return linear(o); })
       .Case([&](lm::RmsNormOp o) -> Result<Matrix> {
         auto weight = vectorOf(o.getWeight());
@@ -125,7 +127,8 @@ Result<Matrix> Run::compute(Operation *op) {
         auto bias = o.getBias() ? vectorOf(o.getBias()) : Result<std::vector<float>>(none);
         if (!bias)
           return std::move(bias.error());
-        return layerNorm(rows(o.getX()), *weight, *bias, o.getEps().convertToFloat());
+        return layerNorm(rows(o.getX()), *weight, *bias, o.getEps().convertToFloat(),
+                         o.getWeightOffset().convertToFloat());
       })
       .Case([&](lm::RopeOp o) -> Result<Matrix> {
         auto frequencies = vectorOf(o.getFrequencies());
@@ -133,6 +136,16 @@ Result<Matrix> Run::compute(Operation *op) {
           return std::move(frequencies.error());
         return rope(rows(o.getX()), *frequencies, batch, o.getHeads(), o.getStyle(),
                     o.getAttentionFactor().convertToFloat());
+      })
+      .Case([&](lm::ScaleByPositionOp o) -> Result<Matrix> {
+        auto factors = vectorOf(o.getFactors());
+        if (!factors)
+          return std::move(factors.error());
+        Matrix y = rows(o.getX());
+        for (int64_t t = 0; t < y.rows; ++t)
+          for (float &value : y.row(t))
+            value *= factorAt(*factors, batch.positions[t], int64_t(o.getPeriod()));
+        return y;
       })
       .Case([&](lm::AttentionOp o) -> Result<Matrix> {
         const StateValue kv = contents.lookup(o.getKv()).state;
@@ -148,6 +161,12 @@ Result<Matrix> Run::compute(Operation *op) {
       .Case([&](lm::MulOp o) { return multiplyElements(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::ScaleOp o) { return scale(rows(o.getX()), o.getFactor().convertToFloat()); })
       .Case([&](lm::ActivationOp o) { return activation(rows(o.getX()), o.getKind()); })
+      .Case([&](lm::XieluOp o) -> Result<Matrix> {
+        auto positive = vectorOf(o.getPositive()), negative = vectorOf(o.getNegative());
+        if (!positive || !negative)
+          return std::move((positive ? negative : positive).error());
+        return xielu(rows(o.getX()), *positive, *negative, o.getBeta().convertToFloat());
+      })
       .Case([&](lm::SoftcapOp o) { return softcap(rows(o.getX()), o.getCap().convertToFloat()); })
       .Default([](Operation *o) -> Result<Matrix> {
         return Error{ExitCode::Internal, "E0455",
@@ -183,6 +202,17 @@ Result<Matrix> Run::embed(lm::EmbedOp op) {
     for (float &value : y.row(t))
       value *= factor;
   }
+  return y;
+}
+
+Result<Matrix> Run::embedPositions(lm::EmbedPositionsOp op) {
+  lm::WeightOp table = contents.lookup(op.getTable()).weight;
+  Matrix y(static_cast<int64_t>(step.ids.size()), table.getType().columns());
+  for (int64_t t = 0; t < y.rows; ++t)
+    if (auto read = weights.row(
+            table, std::min<int64_t>(batch.positions[t], table.getType().rows() - 1), y.row(t));
+        !read)
+      return std::move(read.error());
   return y;
 }
 

@@ -67,19 +67,19 @@ static SmallVector<int64_t> flat(const RowOrder &order) {
 }
 
 PartAttr PartAttr::get(MLIRContext *context, const TensorRows &rows) {
-  return get(context, StringAttr::get(context, rows.tensor), rows.matrix, rows.order.first,
-             flat(rows.order));
+  return get(context, StringAttr::get(context, rows.tensor), rows.matrix, rows.transposed,
+             rows.order.first, flat(rows.order));
 }
 
 TensorRows PartAttr::rows() const {
-  TensorRows rows{getTensor().str(), getMatrix(), {getFirst(), {}}};
+  TensorRows rows{getTensor().str(), getMatrix(), {getFirst(), {}}, getTransposed()};
   for (size_t i = 0; i < getLoops().size(); i += 2)
     rows.order.loops.push_back({getLoops()[i], getLoops()[i + 1]});
   return rows;
 }
 
 LogicalResult PartAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr tensor,
-                               int64_t matrix, int64_t first, ArrayRef<int64_t> loops) {
+                               int64_t matrix, bool, int64_t first, ArrayRef<int64_t> loops) {
   if (tensor.empty() || matrix < -1 || first < 0) // rows_c1
     return emitError() << "expects the name of a tensor, and a matrix and a first row from 0 on";
   if (llvm::any_of(loops, [](int64_t n) { return n < 1; })) // rows_c2
@@ -100,8 +100,10 @@ static PartAttr parsePart(AsmParser &parser) {
   SMLoc at = parser.getCurrentLocation();
   TensorRows rows;
   if (parser.parseString(&rows.tensor) ||
-      (succeeded(parser.parseOptionalKeyword("matrix")) && parser.parseInteger(rows.matrix)) ||
-      (succeeded(parser.parseOptionalKeyword("from")) && parser.parseInteger(rows.order.first)))
+      (succeeded(parser.parseOptionalKeyword("matrix")) && parser.parseInteger(rows.matrix)))
+    return {};
+  rows.transposed = succeeded(parser.parseOptionalKeyword("transposed"));
+  if ((succeeded(parser.parseOptionalKeyword("from")) && parser.parseInteger(rows.order.first)))
     return {};
   auto parseLoop = [&] {
     RowOrder::Loop &loop = rows.order.loops.emplace_back();
@@ -113,8 +115,8 @@ static PartAttr parsePart(AsmParser &parser) {
     return {};
   MLIRContext *context = parser.getContext();
   return PartAttr::getChecked([&] { return parser.emitError(at); }, context,
-                              StringAttr::get(context, rows.tensor), rows.matrix, rows.order.first,
-                              flat(rows.order));
+                              StringAttr::get(context, rows.tensor), rows.matrix, rows.transposed,
+                              rows.order.first, flat(rows.order));
 }
 
 Attribute RowsAttr::parse(AsmParser &parser, Type) {
@@ -131,6 +133,8 @@ static void printPart(AsmPrinter &printer, PartAttr part) {
   printer << part.getTensor();
   if (rows.matrix >= 0)
     printer << " matrix " << rows.matrix;
+  if (rows.transposed)
+    printer << " transposed";
   if (rows.order.first)
     printer << " from " << rows.order.first;
   if (rows.order.loops.empty())

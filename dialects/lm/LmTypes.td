@@ -39,7 +39,7 @@ def Lm_FormatAttr : AttrDef<Lm_Dialect, "Format"> {
 def Lm_PartAttr : AttrDef<Lm_Dialect, "Part"> {
   let attrName = "lm.part";
   let summary = "rows of one tensor of the checkpoint, in an order (runtime/formats/RowOrder.h)";
-  let parameters = (ins "::mlir::StringAttr":$tensor, "int64_t":$matrix, "int64_t":$first,
+  let parameters = (ins "::mlir::StringAttr":$tensor, "int64_t":$matrix, "bool":$transposed, "int64_t":$first,
                         ArrayRefParameter<"int64_t", "count and stride of each loop">:$loops);
   let builders = [AttrBuilder<(ins "const ::ingot::TensorRows &":$rows)>];
   let extraClassDeclaration = "::ingot::TensorRows rows() const;";
@@ -52,6 +52,7 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
   let description = [{
     Parts follow each other. `from` is the first row; the brackets hold loops of `count by stride`, the outermost
     first (a stride of 1 is left out; without brackets: all rows to the end); `matrix` picks one of a stack.
+    `transposed`: the tensor's columns are meant instead of its rows.
     ```mlir
     #lm.rows<"query_key_value.weight" from 64 [32 by 192, 64]>       // k of 32 heads of 64, packed as q, k, v
     #lm.rows<"ffn_gate_up_exps.weight" matrix 5 from 1 [1408 by 2]>  // every second row of the sixth expert

@@ -1,8 +1,8 @@
 //===- FuseRopeAppend.cpp - Norm, rotation and KV append ------------------===//
 //
 // k = [rope] [head norm] k0 and v enter the cache; the attention that reads this
-// cache has q = [rope] [head norm] q0. All of it touches each value once, so one
-// launch per token does it.
+// cache has q = [scale_by_position] [rope] [head norm] q0. The norms may also stand behind
+// the rotations. All of it touches each value once, so one launch per token does it.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Norm.h"
@@ -20,14 +20,45 @@ using namespace ingot;
 using namespace ingot::lm;
 
 namespace {
+
+/// What heads pass on their way to attention or to the cache.
+struct Chain {
+  RopeOp rope;
+  bool normAfter = false; ///< the norm stands behind the rotation
+
+  /// Walks from `value` up through a rotation and a norm of heads, in either order.
+  void collect(Value value, Operation *user, int64_t heads, OpGroup &group) {
+    auto take = [&]<typename Op>(Op op) {
+      if (!op || int64_t(op.getHeads()) != heads)
+        return Op();
+      group.insert(op);
+      value = op.getX(), user = op;
+      return op;
+    };
+    RmsNormOp norm = take(onlyUsedHere<RmsNormOp>(value, user));
+    rope = take(onlyUsedHere<RopeOp>(value, user));
+    normAfter = norm && rope;
+    if (!norm)
+      take(onlyUsedHere<RmsNormOp>(value, user));
+  }
+
+  bool rotatesAs(const Chain &other) {
+    RopeOp one = rope, two = other.rope;
+    return one && two
+               ? one.getFrequencies() == two.getFrequencies() && one.getStyle() == two.getStyle() &&
+                     one.getAttentionFactor() == two.getAttentionFactor()
+               : !one && !two;
+  }
+};
+
 struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
   void runOnOperation() override {
     SmallVector<KvAppendOp> appends;
     getOperation().walk([&](KvAppendOp op) { appends.push_back(op); });
     for (KvAppendOp append : appends) {
       OpGroup group;
-      RopeOp kRope, qRope;
-      collectChain(append.getK(), append, append.getKvHeads(), group, kRope);
+      Chain k, q;
+      k.collect(append.getK(), append, append.getKvHeads(), group);
       AttentionOp attention;
       for (Operation *user : append.getResult().getUsers())
         if (auto op = dyn_cast<AttentionOp>(user); op && op->getBlock() == append->getBlock())
@@ -36,12 +67,20 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
         remarkMissed(append, "rope_append", "no attention in this layer reads the appended state");
         continue;
       }
-      collectChain(attention.getQ(), attention, attention.getHeads(), group, qRope);
-      if (bool(kRope) != bool(qRope) ||
-          (kRope && (kRope.getFrequencies() != qRope.getFrequencies() ||
-                     kRope.getStyle() != qRope.getStyle() ||
-                     kRope.getAttentionFactor() != qRope.getAttentionFactor()))) {
+      Value queries = attention.getQ();
+      Operation *reader = attention;
+      if (auto growth = onlyUsedHere<ScaleByPositionOp>(queries, reader)) {
+        group.insert(growth);
+        queries = growth.getX(), reader = growth;
+      }
+      q.collect(queries, reader, attention.getHeads(), group);
+      if (!q.rotatesAs(k)) {
         remarkMissed(append, "rope_append", "queries and keys rotate differently");
+        continue;
+      }
+      if (q.normAfter != k.normAfter) {
+        remarkMissed(append, "rope_append",
+                     "one of queries and keys is normed behind its rotation");
         continue;
       }
       group.insert(append);
@@ -51,17 +90,6 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
       }
       fuse(group, "rope_append");
     }
-  }
-
-  /// Walks from `value` up through a rotation and a head norm.
-  static void collectChain(Value value, Operation *user, int64_t heads, OpGroup &group,
-                           RopeOp &rope) {
-    if ((rope = onlyUsedHere<RopeOp>(value, user)) && int64_t(rope.getHeads()) == heads) {
-      group.insert(rope);
-      value = rope.getX(), user = rope;
-    }
-    if (auto norm = onlyUsedHere<RmsNormOp>(value, user); norm && int64_t(norm.getHeads()) == heads)
-      group.insert(norm);
   }
 };
 } // namespace

@@ -29,10 +29,6 @@ using namespace ingot::lm;
 
 namespace {
 
-bool isElementwise(Operation *op) {
-  return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp>(op);
-}
-
 /// Immediate post-dominators of the ops of a block in its data flow.
 class PostDominators {
 public:

@@ -60,9 +60,10 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
       matmul = matmul.intoFlows(b);
       auto flows = matmul.getFlows();
       auto rope = RopeAppendOp::create(b, append.getLoc(), flows[0].getType(), flows[0], flows[1],
-                                       flows[2], arguments[1], Value(), Value(), arguments[0],
-                                       append.getHeadsAttr(), append.getStyleAttr(),
-                                       append.getEpsAttr(), append.getWeightOffsetAttr());
+                                       flows[2], arguments[1], Value(), Value(), Value(),
+                                       arguments[0], append.getHeadsAttr(), append.getStyleAttr(),
+                                       append.getEpsAttr(), append.getWeightOffsetAttr(),
+                                       append.getNormAfterAttr(), append.getGrowthPeriodAttr());
       kernel::StoreOp::create(b, append.getLoc(), rope.getRotated(), q);
     };
     const kernel::KernelShape shape = edits.shapeWith(*target, projections, added, appends);
@@ -85,6 +86,8 @@ struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
                                      SmallVectorImpl<plan::LaunchOp> &projections) {
     if (append.getQNorm() || append.getKNorm())
       return "heads are normed, whose sums no block of the projection has";
+    if (append.getGrowth())
+      return "queries grow with their positions, which no block of the projection looks up";
     if (!append.getTable())
       return "nothing is rotated, so that there is no table to pass";
     SmallVector<Attribute> made;

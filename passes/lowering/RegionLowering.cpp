@@ -26,6 +26,9 @@ struct Scalar {
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
   Value exp(Value x) { return math::ExpOp::create(b, x); }
   Value negate(Value x) { return arith::NegFOp::create(b, x); }
+  Value plus(Value x, const APFloat &offset) {
+    return offset.isZero() ? x : add(x, constant(offset.convertToFloat()));
+  }
   Value positive(Value x) { return arith::MaximumFOp::create(b, x, constant(0)); }
 };
 } // namespace
@@ -81,14 +84,24 @@ void ingot::lowerToScalar(ImplicitLocOpBuilder &b, Operation *op, IRMapping &sca
             Value c = s.constant(cap.getCap().convertToFloat());
             return s.mul(c, math::TanhOp::create(b, s.div(at(cap.getX()), c)));
           })
+          .Case([&](lm::XieluOp xielu) { // beta x + positive p^2 + negative (exp(n) - 1 - n)
+            Value x = at(xielu.getX()), p = s.positive(x),
+                  n = arith::MinimumFOp::create(b, x, s.constant(0));
+            Value rise = s.mul(at(xielu.getPositive()), s.mul(p, p)),
+                  fall = s.mul(at(xielu.getNegative()), s.sub(s.sub(s.exp(n), s.constant(1)), n));
+            Value line = s.mul(s.constant(xielu.getBeta().convertToFloat()), x);
+            return s.add(line, s.add(rise, fall));
+          })
           .Case([&](lm::SelectRowsOp select) { return at(select.getX()); })
-          .Case([&](lm::LayerNormOp norm) { // (x - mean) / sqrt(mean((x - mean)^2) + eps) * w + b
+          .Case([&](lm::LayerNormOp
+                        norm) { // (x - mean) / sqrt(mean((x - mean)^2) + eps) * (w + offset) + b
             Value mean = kernel::RowStatOp::create(b, at(norm.getX()));
             Value centred = s.sub(at(norm.getX()), mean);
             Value variance = kernel::RowStatOp::create(b, s.mul(centred, centred));
             Value root = math::SqrtOp::create(
                 b, s.add(variance, s.constant(norm.getEps().convertToFloat())));
-            Value y = s.mul(s.mul(centred, s.div(s.constant(1), root)), at(norm.getWeight()));
+            Value y = s.mul(s.mul(centred, s.div(s.constant(1), root)),
+                            s.plus(at(norm.getWeight()), norm.getWeightOffset()));
             return norm.getBias() ? s.add(y, at(norm.getBias())) : y;
           })
           .Case([&](lm::RmsNormOp norm) { // x / sqrt(mean(x^2) + eps) * (w + offset)
@@ -96,9 +109,7 @@ void ingot::lowerToScalar(ImplicitLocOpBuilder &b, Operation *op, IRMapping &sca
             Value mean = kernel::RowStatOp::create(b, s.mul(x, x));
             Value root =
                 math::SqrtOp::create(b, s.add(mean, s.constant(norm.getEps().convertToFloat())));
-            if (float offset = norm.getWeightOffset().convertToFloat(); offset != 0)
-              w = s.add(w, s.constant(offset));
-            return s.mul(s.mul(x, s.div(s.constant(1), root)), w);
+            return s.mul(s.mul(x, s.div(s.constant(1), root)), s.plus(w, norm.getWeightOffset()));
           });
   scalars.map(op->getResult(0), result);
 }

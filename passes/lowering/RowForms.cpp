@@ -74,7 +74,5 @@ Value ingot::inside(OpResult result) {
 }
 
 bool ingot::isRowwise(Operation *op) {
-  return lm::isRowNorm(op) ||
-         isa<lm::AddOp, lm::MulOp, lm::ScaleOp, lm::ActivationOp, lm::SoftcapOp, lm::SelectRowsOp>(
-             op);
+  return lm::isRowNorm(op) || lm::isElementwise(op) || isa<lm::SelectRowsOp>(op);
 }

@@ -118,6 +118,8 @@ LogicalResult SectionLowering::lower(Operation *op) {
     return lowerCausalConv(conv);
   if (auto embed = dyn_cast<lm::EmbedOp>(op))
     return lowerEmbed(embed);
+  if (auto positions = dyn_cast<lm::EmbedPositionsOp>(op))
+    return lowerEmbedPositions(positions);
   auto other = llvm::find_if_not(ops, isRowwise);
   if (other == ops.end())
     return lowerRowwise(op, ops, hint);
@@ -130,7 +132,15 @@ LogicalResult SectionLowering::lower(Operation *op) {
 LogicalResult SectionLowering::lowerEmbed(lm::EmbedOp op) {
   launch("embed", {operand(op.getWeight()), output("embedded", op.getResult())},
          [&](ImplicitLocOpBuilder &b, ValueRange args) {
-           kernel::GatherOp::create(b, args[0], args[1], op.getScaleAttr());
+           kernel::GatherOp::create(b, args[0], args[1], op.getScale(), /*by_position=*/false);
+         });
+  return success();
+}
+
+LogicalResult SectionLowering::lowerEmbedPositions(lm::EmbedPositionsOp op) {
+  launch("positions", {operand(op.getTable()), output("positions", op.getResult())},
+         [&](ImplicitLocOpBuilder &b, ValueRange args) {
+           kernel::GatherOp::create(b, args[0], args[1], APFloat(1.0f), /*by_position=*/true);
          });
   return success();
 }
@@ -198,8 +208,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   for (Operation *op : ops)
     if (!isa<lm::LinearOp>(op))
       for (Value operand : op->getOperands())
-        if (isa<RankedTensorType>(operand.getType()) && !within.contains(operand.getDefiningOp()) &&
-            !llvm::is_contained(aux[0], operand))
+        if (isa<RankedTensorType, lm::WeightType>(operand.getType()) &&
+            !within.contains(operand.getDefiningOp()) && !llvm::is_contained(aux[0], operand))
           aux[0].push_back(operand);
   for (auto &list : aux)
     for (Value read : list)

@@ -14,6 +14,7 @@ namespace ingot::lm {
 class AttentionOp;
 class CausalConvOp;
 class EmbedOp;
+class EmbedPositionsOp;
 class KvAppendOp;
 class RoundOp;
 } // namespace ingot::lm
@@ -42,6 +43,7 @@ public:
 private:
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerEmbed(lm::EmbedOp op);
+  mlir::LogicalResult lowerEmbedPositions(lm::EmbedPositionsOp op);
   mlir::LogicalResult lowerRound(lm::RoundOp op);
   mlir::LogicalResult lowerMatmul(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
                                   llvm::StringRef hint);

@@ -29,15 +29,26 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   // Follow the chain of keys from the append, of queries from the region's other result.
   struct Chain {
     Value start;
-    lm::RopeOp rope;
-    lm::RmsNormOp norm;
+    lm::ScaleByPositionOp growth = {};
+    lm::RopeOp rope = {};
+    lm::RmsNormOp norm = {};
+    bool normAfter = false; ///< behind the rotation
   };
   auto follow = [&](Value value) {
-    Chain chain{value, {}, {}};
-    if (auto rope = chain.start.getDefiningOp<lm::RopeOp>(); rope && within.contains(rope))
-      chain.rope = rope, chain.start = rope.getX();
-    if (auto norm = chain.start.getDefiningOp<lm::RmsNormOp>(); norm && within.contains(norm))
-      chain.norm = norm, chain.start = norm.getX();
+    Chain chain{value};
+    auto take = [&]<typename Op>(Op &to) {
+      auto op = chain.start.getDefiningOp<Op>();
+      if (!op || !within.contains(op))
+        return;
+      to = op;
+      chain.start = op.getX();
+    };
+    take(chain.growth);
+    take(chain.norm);
+    take(chain.rope);
+    chain.normAfter = chain.norm && chain.rope;
+    if (!chain.norm)
+      take(chain.norm);
     return chain;
   };
   Chain k = follow(append.getK());
@@ -54,8 +65,9 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   }
   Chain q = follow(qInside);
   if (q.norm && k.norm &&
-      (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset()))
-    return append.emitOpError("expects norms of one epsilon and one weight offset");
+      (q.norm.getEps() != k.norm.getEps() || q.norm.getWeightOffset() != k.norm.getWeightOffset() ||
+       q.normAfter != k.normAfter))
+    return append.emitOpError("expects norms of one epsilon, one weight offset and one place");
 
   LaunchOperand pool = stateOperand(append.getKv());
   int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();
@@ -71,16 +83,19 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     operands.push_back(operand(q.norm.getWeight()));
   if (k.norm)
     operands.push_back(operand(k.norm.getWeight()));
+  if (q.growth)
+    operands.push_back(operand(q.growth.getFactors()));
   operands.push_back(pool);
   launch("rope_append", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     size_t at = 3;
     Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(),
-          kNorm = k.norm ? args[at++] : Value();
+          kNorm = k.norm ? args[at++] : Value(), growth = q.growth ? args[at++] : Value();
     lm::RmsNormOp norm = q.norm ? q.norm : k.norm;
     kernel::RopeAppendOp::create(
-        b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, args[at],
+        b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, growth, args[at],
         lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
-        norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f));
+        norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f),
+        q.normAfter || k.normAfter, q.growth ? q.growth.getPeriod() : 1);
   });
   if (qOutside != q.start)
     bind(qOutside, refs[q.start]);

@@ -76,6 +76,8 @@ struct TensorRows {
   std::string tensor;
   int64_t matrix = -1; ///< of a stack; -1: the tensor is no stack
   RowOrder order = {};
+  /// The rows of the weight are columns of the tensor, which `order` counts then: floats alone.
+  bool transposed = false;
 
   bool operator==(const TensorRows &) const = default;
 };

@@ -450,8 +450,17 @@ kernel.func @k(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !ker
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
-  // expected-error @+1 {{expects no norms of heads whose values are flows}}
+  // expected-error @+1 {{expects no norms and no growth of heads whose values are flows}}
   %r = kernel.rope_append %f, %f, %f q_norm %n : !lm.weight<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.kv_pool<1, 32, bf16> -> !kernel.flow<32, f32>
   kernel.store %r : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
+  kernel.return
+}
+
+// -----
+
+// rope_append_c7
+kernel.func @k(%q: !kernel.rows<32, f32>, %g: !lm.weight<4x32, f32>, %kv: !kernel.kv_pool<1, 32, bf16>) {
+  // expected-error @+1 {{expects growth to be a vector}}
+  kernel.rope_append %q, %q, %q growth %g : !lm.weight<4x32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.rows<32, f32>, !kernel.kv_pool<1, 32, bf16>
   kernel.return
 }

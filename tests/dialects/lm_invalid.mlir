@@ -333,6 +333,74 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
+// scale_by_position_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<4x64, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects a f32 vector of factors}}
+    %0 = lm.scale_by_position %x, %f, %b {period = 4 : i64} : tensor<?x64xf32>, !lm.weight<4x64, f32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// scale_by_position_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<4, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects a period of 1 or more positions}}
+    %0 = lm.scale_by_position %x, %f, %b {period = 0 : i64} : tensor<?x64xf32>, !lm.weight<4, f32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// embed_positions_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<8x32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects rows of 32 values}}
+    %0 = lm.embed_positions %f, %b : !lm.weight<8x32, f32> -> tensor<?x64xf32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
+// xielu_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
+    // expected-error @+1 {{expects vectors of 64 values}}
+    %0 = lm.xielu %x, %f, %f {beta = 0.5 : f32} : tensor<?x64xf32>, !lm.weight<32, f32>, !lm.weight<32, f32>
+    lm.return %x : tensor<?x64xf32>
+  }
+  lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
+    %w = lm.get_weight @v : !lm.weight<8x64, f32>
+    %x = lm.embed %i, %w : tensor<?xi32>, !lm.weight<8x64, f32> -> tensor<?x64xf32>
+    lm.return %x, %k : tensor<?x64xf32>, !lm.states
+  }
+  lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
+}
+
+// -----
+
 // kv_append_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %kv: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"},

@@ -16,6 +16,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
   lm.weight @wk : !lm.weight<32x64, q6_k> {source = #lm.rows<"qkv" from 16 [2 by 48, 16 by 1]>}
   // CHECK: lm.weight @expert : !lm.weight<40x64, q6_k> {source = #lm.rows<"experts" matrix 5 from 1 [40 by 2]>}
   lm.weight @expert : !lm.weight<40x64, q6_k> {source = #lm.rows<"experts" matrix 5 from 1 [40 by 2]>}
+  // CHECK: lm.weight @across : !lm.weight<96x64, f32> {source = #lm.rows<"conv1d" transposed from 32 [96]>}
+  lm.weight @across : !lm.weight<96x64, f32> {source = #lm.rows<"conv1d" transposed from 32 [96 by 1]>}
   // CHECK: lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\22" from 32>}
   lm.weight @joined : !lm.weight<96x64, q6_k> {source = #lm.rows<"a", "b\"" from 32>}
   lm.weight @bias : !lm.weight<64, f32> {source = "b"}
@@ -45,6 +47,10 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %k = lm.linear %r, %wk : tensor<?x64xf32, "q8">, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
     // CHECK: lm.rope {{.*}} style = #lm.rope_style<interleaved>
     %qr = lm.rope %q, %f, %b {heads = 4 : i64, style = #lm.rope_style<interleaved>} : tensor<?x64xf32>, !lm.weight<2, f32>
+    // CHECK: lm.scale_by_position %{{.*}} {period = 16 : i64} : tensor<?x64xf32>, <2, f32>
+    %qg = lm.scale_by_position %qr, %f, %b {period = 16 : i64} : tensor<?x64xf32>, !lm.weight<2, f32>
+    // CHECK: lm.embed_positions %{{.*}} : <64x64, q4_1> -> tensor<?x64xf32>
+    %p = lm.embed_positions %wq, %b : !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
     // CHECK: lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} at %{{.*}} : tensor<?x32xf32>, tensor<?x32xf32>, <#lm.paged<[k: 2x16, v: 2x16]>>
     %kv1 = lm.kv_append %k, %k, %kv at %b : tensor<?x32xf32>, tensor<?x32xf32>, !lm.state<#lm.paged<[k: 2x16, v: 2x16]>>
     // CHECK: lm.attention {{.*}} window = 512 : i64
@@ -55,6 +61,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
       %s = lm.activation silu %a : tensor<?x64xf32>
       %m = lm.mul %s, %a : tensor<?x64xf32>
       %t = lm.scale %m {factor = 0.5 : f32} : tensor<?x64xf32>
+      // CHECK: lm.xielu %{{.*}}, %{{.*}}, %{{.*}} {beta = 5.000000e-01 : f32} : tensor<?x64xf32>, <64, f32>, <64, f32>
+      %xi = lm.xielu %t, %bias, %bias {beta = 0.5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>, !lm.weight<64, f32>
       %c = lm.softcap %t {cap = 30.0 : f32} : tensor<?x64xf32>
       // CHECK: lm.yield
       lm.yield %c : tensor<?x64xf32>

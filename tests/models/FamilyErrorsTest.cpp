@@ -278,9 +278,9 @@ TEST(FamilyErrors, ValuesThatAreNotSupported) {
       {"num_key_value_heads", int64_t(3), "multiples of the 3 KV heads"},
       {"head_dim", int64_t(5), "even sizes"},
       {"hidden_act", std::string("tanh"), "found 'tanh', supported: silu"},
-      {"rope_scaling.rope_type", std::string("yarn"),
-       "found 'yarn', supported: default, linear, llama3"},
-      {"rope_scaling.type", std::string("dynamic"), "found 'dynamic'"},
+      {"rope_scaling.rope_type", std::string("ntk"),
+       "found 'ntk', supported: default, linear, llama3, yarn, longrope, dynamic, mrope"},
+      {"rope_scaling.type", std::string("proportional"), "found 'proportional'"},
       {"rope_interleaved", true, "supported: false"},
   };
   for (const BadValue &bad : values) {
@@ -295,6 +295,10 @@ TEST(FamilyErrors, ScalingNeedsItsNumbers) {
   Checkpoint c = hfLlama();
   c.metadata["rope_scaling.rope_type"] = std::string("llama3");
   expectRefusal(c, "E0206", "'rope_scaling.factor'");
+  c.metadata["rope_scaling.rope_type"] = std::string("yarn");
+  expectRefusal(c, "E0206", "'rope_scaling.factor'");
+  c.metadata["rope_scaling.rope_type"] = std::string("longrope");
+  expectRefusal(c, "E0298", "'rope_scaling.long_factor'");
 }
 
 TEST(FamilyErrors, GemmaLayerTypesMustCoverAllLayers) {

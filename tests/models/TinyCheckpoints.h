@@ -14,6 +14,9 @@ struct TinyCheckpoint {
   reference::Matrix expected; ///< HF's logits, [ids][vocab]
 };
 
+/// All of them. A folder that is added is tested without being listed.
+std::vector<std::string> tinyNames();
+
 /// The checkpoint of that name under tests/checkpoints/tiny.
 TinyCheckpoint tinyCheckpoint(const std::string &name);
 

@@ -5,6 +5,9 @@
 //   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset)
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
+//   grow     q' = q * growth[position / period]
+//
+// A norm behind the rotation has the mean of squares from before it, which a rotation leaves as it is.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -66,8 +69,8 @@ DEVICE void rope_table(const float *frequencies, float *table, const BatchView *
     row[i] = 0.0f;
 }
 
-/// One head by a warp: normed, rotated, each element handed to `store(d, value)`. Lanes read what
-/// they store, so that it may be in place. S: headDim, rotary (0: none), interleaved, eps,
+/// One head by a warp: normed and rotated, each element handed to `store(d, value)`. Lanes read what
+/// they store, so that it may be in place. S: headDim, rotary (0: none), interleaved, normAfter, eps,
 /// weightOffset.
 template <class S, bool Norm, class Store>
 DEVICE void rope_head(const float *x, const float *table, const float *weight, Store store) {
@@ -80,22 +83,29 @@ DEVICE void rope_head(const float *x, const float *table, const float *weight, S
     inverse = div_f32(1.0f, sqrt_f32(div_f32(warp_sum(squares), (float)S::headDim) + S::eps));
     sync_warp(); // all have read before any writes
   }
+  auto scaled = [&](i32 d, float value) { return value * inverse * (weight[d] + S::weightOffset); };
   auto normed = [&](i32 d) {
-    if constexpr (Norm)
-      return x[d] * inverse * (weight[d] + S::weightOffset);
+    if constexpr (Norm && !S::normAfter)
+      return scaled(d, x[d]);
     else
       return x[d];
+  };
+  auto finish = [&](i32 d, float value) {
+    if constexpr (Norm && S::normAfter)
+      store(d, scaled(d, value));
+    else
+      store(d, value);
   };
   for (i32 i = lane; i < S::rotary / 2; i += 32) {
     const i32 first = S::interleaved ? 2 * i : i,
               second = S::interleaved ? 2 * i + 1 : i + S::rotary / 2;
     const float a = normed(first), b = normed(second), cosine = table[i],
                 sine = table[S::rotary / 2 + i];
-    store(first, a * cosine - b * sine);
-    store(second, b * cosine + a * sine);
+    finish(first, a * cosine - b * sine);
+    finish(second, b * cosine + a * sine);
   }
   for (i32 d = S::rotary + lane; d < S::headDim; d += 32)
-    store(d, normed(d));
+    finish(d, normed(d));
 }
 
 constexpr i32 kRopeWarps = 4;
@@ -126,7 +136,8 @@ template <class Each> DEVICE void store_scaled_vector(u8 *to, float *scale, Each
 
 template <class S>
 DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, const float *table,
-                        const float *qNorm, const float *kNorm, const BatchView *batch) {
+                        const float *qNorm, const float *kNorm, const float *growth,
+                        const BatchView *batch) {
   constexpr i32 blocks = rope_blocks(S::heads, S::kvHeads),
                 kStride = round_up(S::kvHeads * S::headDim, 32);
   pdl_wait();
@@ -138,8 +149,15 @@ DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, cons
     table += (i64)token * round_up(S::rotary, 32);
   if (head < S::heads) {
     float *row = q + (i64)token * round_up(S::heads * S::headDim, 32) + head * S::headDim;
-    if constexpr (S::rotary > 0 || S::qNormed)
-      rope_head<S, S::qNormed>(row, table, qNorm, [&](i32 d, float value) { row[d] = value; });
+    float factor = 1.0f;
+    if constexpr (S::growths > 0) {
+      const i32 period = batch->positions[token] / S::growthPeriod;
+      factor = growth[period < S::growths ? period : S::growths - 1];
+    }
+    if constexpr (S::rotary > 0 || S::qNormed || S::growths > 0)
+      rope_head<S, S::qNormed>(row, table, qNorm, [&](i32 d, float value) {
+        row[d] = S::growths > 0 ? value * factor : value;
+      });
     return;
   }
   const i32 position = batch->positions[token], slot = position % kPageTokens;

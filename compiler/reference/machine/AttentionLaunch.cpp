@@ -46,18 +46,36 @@ Result<void> machine::run(Launch &launch, kernel::RopeAppendOp op) {
     const Items item = launch.readersOf(op, t);
     std::vector<float> q = launch.read(op.getQ(), t, item), k = launch.read(op.getK(), t, item);
     const std::vector<float> v = launch.read(op.getV(), t, item);
-    for (auto [norm, row] : {std::pair{op.getQNorm(), &q}, std::pair{op.getKNorm(), &k}}) {
-      if (!norm)
-        continue;
-      auto weight = launch.vector(norm);
-      if (!weight)
-        return std::move(weight.error());
-      normHeads(*row, *weight, eps, offset);
-    }
+    auto norm = [&]() -> Result<void> {
+      for (auto [norm, row] : {std::pair{op.getQNorm(), &q}, std::pair{op.getKNorm(), &k}}) {
+        if (!norm)
+          continue;
+        auto weight = launch.vector(norm);
+        if (!weight)
+          return std::move(weight.error());
+        normHeads(*row, *weight, eps, offset);
+      }
+      return {};
+    };
+    if (!op.getNormAfter())
+      if (auto normed = norm(); !normed)
+        return normed;
     if (op.getTable()) {
       const std::vector<float> table = launch.read(op.getTable(), t, item);
       rotate(q, type.getHeadDim(), table, op.getStyle());
       rotate(k, type.getHeadDim(), table, op.getStyle());
+    }
+    if (op.getNormAfter())
+      if (auto normed = norm(); !normed)
+        return normed;
+    if (op.getGrowth()) {
+      auto factors = launch.vector(op.getGrowth());
+      if (!factors)
+        return std::move(factors.error());
+      const float factor =
+          factorAt(*factors, launch.batch.positions[size_t(t)], int64_t(op.getGrowthPeriod()));
+      for (float &value : q)
+        value *= factor;
     }
     std::ranges::copy(q, rotated.row(t).begin());
     if (!op.getRotated())

@@ -49,9 +49,11 @@ Result<void> machine::run(Launch &launch, kernel::GatherOp op) {
   const float scale = op.getScale().convertToFloat();
   for (int64_t t = 0; t < launch.units(/*perRow=*/false); ++t) {
     std::vector<float> row(size_t(op.getOutput().getType().getN()));
-    if (auto read =
-            launch.machine.provider.row(launch.weight(op.getWeight()), launch.ids[size_t(t)], row);
-        !read)
+    const int64_t last = op.getWeight().getType().rows() - 1,
+                  index = op.getByPosition()
+                              ? std::min<int64_t>(launch.batch.positions[size_t(t)], last)
+                              : launch.ids[size_t(t)];
+    if (auto read = launch.machine.provider.row(launch.weight(op.getWeight()), index, row); !read)
       return read;
     for (float &value : row)
       value *= scale;

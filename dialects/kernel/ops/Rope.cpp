@@ -36,8 +36,11 @@ LogicalResult RopeAppendOp::verify() {
   if (isFlow(getK()) != flows || isFlow(getV()) != flows || bool(getRotated()) != flows ||
       (flows && getRotated().getType() != getQ().getType())) // rope_append_c5
     return emitOpError("expects rows, or flows with a flow of q as its result");
-  if (flows && (getQNorm() || getKNorm())) // rope_append_c6
-    return emitOpError("expects no norms of heads whose values are flows");
+  if (flows && (getQNorm() || getKNorm() || getGrowth())) // rope_append_c6
+    return emitOpError("expects no norms and no growth of heads whose values are flows");
+  if (getGrowth() &&
+      (!getGrowth().getType().isVector() || int64_t(getGrowthPeriod()) < 1)) // rope_append_c7
+    return emitOpError("expects growth to be a vector, with a period of 1 or more positions");
   return success();
 }
 

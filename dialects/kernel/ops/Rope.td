@@ -18,21 +18,23 @@ def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
 def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
   let summary = "normalises and rotates the heads of q and k, writes q in place, appends k and v to the KV pool";
   let description = [{
-    Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation. `table` is
-    the output of rope_table (absent: no rotation). k and v are rounded to the pool's type here. q may be absent when
-    only k and v are given. Work items: tokens.
+    Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation, or behind it
+    (`norm_after`). `table` is the output of rope_table (absent: no rotation). `growth`: q is then multiplied by
+    growth[position / growth_period], by the last of them beyond. k and v are rounded to the pool's type here. Work items: tokens.
 
     Of flows the rotated q is a flow again. Those are rotated where they are made, so that both values of a pair have to be at
     hand, and heads have no norms.
   }];
   let arguments = (ins Kernel_Update<Kernel_RowsOrFlow>:$q, Kernel_Read<Kernel_RowsOrFlow>:$k, Kernel_Read<Kernel_RowsOrFlow>:$v,
                    Kernel_Read<Optional<Kernel_RowsType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,
-                   Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Write<Kernel_KvPoolType>:$kv,
+                   Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Read<Optional<Lm_WeightType>>:$growth,
+                   Kernel_Write<Kernel_KvPoolType>:$kv,
                    I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
-                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, UnitAttr:$norm_after,
+                   DefaultValuedAttr<I64Attr, "1">:$growth_period);
   let results = (outs Optional<Kernel_FlowType>:$rotated);
   let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
-                          (`k_norm` $k_norm^ `:` type($k_norm))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv)
+                          (`k_norm` $k_norm^ `:` type($k_norm))? (`growth` $growth^ `:` type($growth))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv)
                           (`->` type($rotated)^)? }];
   let hasVerifier = 1;
 }

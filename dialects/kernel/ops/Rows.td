@@ -40,8 +40,9 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
 
 def Kernel_GatherOp : Kernel_LaunchOp<"gather", ["gathersWeights", "operationsPerUnit"]> {
   let summary = "y[t] = scale * row ids[t] of a packed weight, de-quantised";
-  let description = "Work items: tokens.";
-  let arguments = (ins Kernel_Read<Lm_WeightType>:$weight, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$scale);
+  let description = "`by_position`: row positions[t] instead, the last row beyond the table. Work items: tokens.";
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$weight, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$scale,
+                   UnitAttr:$by_position);
   let assemblyFormat = "$weight `:` type($weight) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }

@@ -18,6 +18,15 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
+LogicalResult ScaleByPositionOp::verify() {
+  WeightType factors = getFactors().getType();
+  if (!factors.isVector() || factors.getFormat() != WeightFormat::F32) // scale_by_position_c1
+    return emitOpError("expects a f32 vector of factors, got ") << factors;
+  if (int64_t(getPeriod()) < 1) // scale_by_position_c2
+    return emitOpError("expects a period of 1 or more positions");
+  return success();
+}
+
 /// A paged state of keys and values, of one shape.
 static LogicalResult expectKeysAndValues(Operation *op, TypedValue<StateType> state) {
   PagedAttr paged = state.getType().paged();

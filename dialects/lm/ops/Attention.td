@@ -17,6 +17,15 @@ def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let hasVerifier = 1;
 }
 
+def Lm_ScaleByPositionOp : Lm_Op<"scale_by_position", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x[t] * factors[positions[t] / period], by the last factor beyond them";
+  let description = "Queries of models whose attention sharpens as contexts grow. Lowered where queries rotate, with them.";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$factors, Lm_BatchType:$batch, I64Attr:$period);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $factors `,` $batch attr-dict `:` type($x) `,` type($factors)";
+  let hasVerifier = 1;
+}
+
 def Lm_KvAppendOp : Lm_Op<"kv_append", [Pure, AllTypesMatch<["kv", "result"]>]> {
   let summary = "the paged state with this step's keys and values added";
   let arguments = (ins Lm_Activations:$k, Lm_Activations:$v, Lm_StateType:$kv, Lm_BatchType:$batch);

@@ -11,3 +11,14 @@ using namespace ingot::lm;
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
   return getFactor().convertToFloat() == 1.0f ? OpFoldResult(getX()) : OpFoldResult();
 }
+
+LogicalResult XieluOp::verify() {
+  for (WeightType type : {getPositive().getType(), getNegative().getType()})
+    if (!type.isVector() || type.rows() != widthOf(getX())) // xielu_c1
+      return emitOpError("expects vectors of ") << widthOf(getX()) << " values, got " << type;
+  return success();
+}
+
+bool lm::isElementwise(Operation *op) {
+  return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp, XieluOp>(op);
+}

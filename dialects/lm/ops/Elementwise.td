@@ -33,6 +33,15 @@ def Lm_ActivationOp : Lm_Op<"activation", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$kind $x attr-dict `:` type($result)";
 }
 
+def Lm_XieluOp : Lm_Op<"xielu", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "beta x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0), n = min(x, 0)";
+  let description = "Expanded integral of ELU (arXiv:2411.13010). `positive` and `negative` have a value for each channel.";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$positive, Lm_WeightType:$negative, F32Attr:$beta);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $positive `,` $negative attr-dict `:` type($x) `,` type($positive) `,` type($negative)";
+  let hasVerifier = 1;
+}
+
 def Lm_SoftcapOp : Lm_Op<"softcap", [Pure, SameOperandsAndResultType]> {
   let summary = "cap * tanh(x / cap)";
   let arguments = (ins Lm_Activations:$x, F32Attr:$cap);

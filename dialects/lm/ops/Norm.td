@@ -15,8 +15,9 @@ def Lm_RmsNormOp : Lm_Op<"rms_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
 }
 
 def Lm_LayerNormOp : Lm_Op<"layer_norm", [Pure, AllTypesMatch<["x", "result"]>]> {
-  let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * weight (+ bias), per row";
-  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, F32Attr:$eps);
+  let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * (weight + weight_offset) (+ bias), per row";
+  let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, F32Attr:$eps,
+                   DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
   let results = (outs Lm_Activations:$result);
   let assemblyFormat = "$x `,` $weight (`,` $bias^ `:` type($bias))? attr-dict `:` type($x) `,` type($weight)";
   let hasVerifier = 1;

@@ -8,9 +8,15 @@ using namespace ingot::lm;
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Rows.cpp.inc"
 
-LogicalResult EmbedOp::verify() {
-  WeightType weight = getWeight().getType();
-  if (weight.isVector() || widthOf(getResult()) != weight.columns()) // embed_c1
-    return emitOpError("expects rows of ") << weight.columns() << " values from " << weight;
+static LogicalResult expectRowsOf(Operation *op, WeightType table, Value rows) {
+  if (table.isVector() || widthOf(rows) != table.columns())
+    return op->emitOpError("expects rows of ") << table.columns() << " values from " << table;
   return success();
+}
+
+LogicalResult EmbedOp::verify() { // embed_c1
+  return expectRowsOf(*this, getWeight().getType(), getResult());
+}
+LogicalResult EmbedPositionsOp::verify() { // embed_positions_c1
+  return expectRowsOf(*this, getTable().getType(), getResult());
 }

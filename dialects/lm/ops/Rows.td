@@ -12,6 +12,14 @@ def Lm_EmbedOp : Lm_Op<"embed", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Lm_EmbedPositionsOp : Lm_Op<"embed_positions", [Pure]> {
+  let summary = "row positions[t] of a table, its last row beyond";
+  let arguments = (ins Lm_WeightType:$table, Lm_BatchType:$batch);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$table `,` $batch attr-dict `:` type($table) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Lm_SelectRowsOp : Lm_Op<"select_rows", [Pure]> {
   let summary = "the rows of x whose logits are asked for: [T][H] -> [R][H]";
   let arguments = (ins Lm_Activations:$x, Lm_BatchType:$batch);

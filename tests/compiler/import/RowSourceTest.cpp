@@ -164,6 +164,30 @@ TEST(RowSource, NumbersOfAMatrixTurnIntoAVector) {
   EXPECT_FALSE(RowSource::find(made.done(), std::span(&codes, 1), Unit::Numbers));
 }
 
+TEST(RowSource, ColumnsOfATransposedTensorAreRows) {
+  for (WeightFormat format : {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16}) {
+    Made made;
+    made.add("conv1d", format, {5, 12}).add("experts", format, {3, 5, 12});
+    for (int64_t expert : {-1, 2}) {
+      const Tensor *tensor = made.done().find(expert < 0 ? "conv1d" : "experts");
+      const RowOrder order{1, {{2, 6}, {3}}}; // columns 1, 2, 3, 7, 8, 9
+      RowSource source = made.find({{tensor->name, expert, order, /*transposed=*/true}});
+      ASSERT_EQ(source.rows(), 6);
+      ASSERT_EQ(source.columns(), 5);
+      EXPECT_TRUE(source.checkFinite());
+      for (int64_t block : {1, 2, 6})
+        for (int64_t n = 0; n < 6; n += block) {
+          std::vector<float> some(static_cast<size_t>(5 * block));
+          ASSERT_TRUE(source.read(n, some));
+          for (int64_t i = 0; i < block; ++i)
+            for (int64_t k = 0; k < 5; ++k)
+              EXPECT_EQ(some[static_cast<size_t>(i * 5 + k)],
+                        rowOf(*tensor, std::max<int64_t>(expert, 0) * 5 + k)[order.at(n + i)]);
+        }
+    }
+  }
+}
+
 TEST(RowSource, OnlyItsOwnRowsMustBeFinite) {
   Made made;
   made.add("qkv", WeightFormat::F32, {6, 4});
@@ -188,6 +212,11 @@ TEST(RowSource, WhatTheCheckpointDoesNotHold) {
   EXPECT_NE(made.refusal({{"stack"}}).find("3 dimensions"), std::string::npos);
   EXPECT_NE(made.refusal({{"stack", 2}}).find("matrix 2 of 2"), std::string::npos);
   EXPECT_NE(made.refusal({{"a", 0}}).find("2 dimensions"), std::string::npos);
+  EXPECT_NE(made.refusal({{"a", -1, {9}, true}}).find("8 rows"), std::string::npos);
+  made = Made();
+  made.add("codes", WeightFormat::Q8_0, {64, 64}).add("vector", WeightFormat::F32, {6});
+  for (const char *name : {"codes", "vector"})
+    EXPECT_NE(made.refusal({{name, -1, {}, true}}).find("no matrix of floats"), std::string::npos);
 }
 
 } // namespace

@@ -1,0 +1,236 @@
+//===- DecoderWeights.cpp - The tensors of a decoder ----------------------===//
+#include "models/Decoder.h"
+
+#include "compiler/import/ImportErrors.h"
+
+#include <cmath>
+
+using namespace ingot;
+using namespace ingot::models;
+using import::line;
+
+/// A vector that a norm multiplies by, and the bias of a layer norm.
+static void takeNorm(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m,
+                     const LayerTensor &tensor, int64_t length) {
+  const bool bias = m.norm == Norm::Layer && m.normBias;
+  model.addVector(weights, layer, tensor, length, bias ? Bias::Required : Bias::None);
+}
+
+static bool isTransposed(const ModelBuilder &model, const Decoder &m) {
+  return m.transposed && !model.isGguf();
+}
+
+/// Rows of q, k or v (`part` 0 to 2) within a tensor that holds all three.
+static RowOrder packedRows(const Decoder &m, Packing packing, int part) {
+  const int64_t size = m.headDim, q = m.heads * size, kv = m.kvHeads * size;
+  if (packing == Packing::Heads)
+    return RowOrder::ofHeads(part * size, m.heads, size, 3 * size);
+  return part == 0 ? RowOrder::range(0, q) : RowOrder::range(part == 1 ? q : q + kv, kv);
+}
+
+static void takeHeads(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+  const DecoderNames &names = m.names;
+  // Of GGUFs their tensors say whether one of them is packed, which newer converters do to any family.
+  Packing packing = m.packing;
+  if (model.isGguf())
+    packing =
+        model.hasTensor(line("blk.", layer, ".attn_qkv.weight")) ? Packing::Rows : Packing::Apart;
+  const LayerTensor *apart[] = {&names.q, &names.k, &names.v};
+  for (int part = 0; part < 3; ++part) {
+    const int64_t rows = (part == 0 ? m.heads : m.kvHeads) * m.headDim;
+    LayerTensor tensor = *apart[part];
+    RowOrder order;
+    if (packing != Packing::Apart) {
+      tensor = {tensor.role, names.qkv.gguf, names.qkv.hf};
+      order = packedRows(m, packing, part);
+    }
+    model.addMatrix(weights, layer, tensor, rows, m.hidden, m.attentionBias, order,
+                    isTransposed(model, m));
+  }
+}
+
+static void takeHeadNorms(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                          const Decoder &m) {
+  const bool row = m.headNorm == HeadNorm::Row;
+  model.addVector(weights, layer, m.names.qNorm, row ? m.heads * m.headDim : m.headDim);
+  model.addVector(weights, layer, m.names.kNorm, row ? m.kvHeads * m.headDim : m.headDim);
+}
+
+static void takeAttention(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                          const Decoder &m, const SharedWeights &shared) {
+  const LayerRules &rules = m.rulesOf(layer);
+  takeHeads(model, weights, layer, m);
+  if (m.headNorm != HeadNorm::None)
+    takeHeadNorms(model, weights, layer, m);
+  if (rules.rotates)
+    weights.add("rope_freqs", rules.localRope ? shared.localFrequencies : shared.frequencies);
+  if (shared.growth)
+    weights.add("q_growth", shared.growth);
+  model.addMatrix(weights, layer, m.names.output, m.hidden, m.heads * m.headDim, m.outputBias, {},
+                  isTransposed(model, m));
+}
+
+static void takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m) {
+  const DecoderNames &names = m.names;
+  const int64_t width = m.feedForward;
+  const bool across = isTransposed(model, m);
+  // A GGUF with one tensor for both has it under the name of `up`, and no gate.
+  const bool packed =
+      m.gated &&
+      (model.isGguf()
+           ? model.rowsOf(line("blk.", layer, ".", names.up.gguf.str(), ".weight")) == 2 * width
+           : m.gateUp);
+  if (packed) {
+    model.addMatrix(weights, layer, {names.gate.role, names.gateUp.gguf, names.gateUp.hf}, width,
+                    m.hidden, m.mlpBias, RowOrder::range(0, width));
+    model.addMatrix(weights, layer, {names.up.role, names.gateUp.gguf, names.gateUp.hf}, width,
+                    m.hidden, m.mlpBias, RowOrder::range(width, width));
+  } else {
+    if (m.gated)
+      model.addMatrix(weights, layer, names.gate, width, m.hidden, m.mlpBias, {}, across);
+    model.addMatrix(weights, layer, names.up, width, m.hidden, m.mlpBias, {}, across);
+  }
+  model.addMatrix(weights, layer, names.down, m.hidden, width, m.mlpBias, {}, across);
+}
+
+/// A value for each channel: kernels read vectors as wide as their rows.
+static void takeSlopes(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                       const Decoder &m) {
+  const Xielu &slopes = m.xielu[static_cast<size_t>(layer)];
+  auto add = [&](llvm::StringRef role, double slope) {
+    const std::vector<float> channels(static_cast<size_t>(m.feedForward),
+                                      static_cast<float>(slope));
+    weights.add(role, model.values(line("blk.", layer, ".", role.str()), channels));
+  };
+  add("xielu_positive", slopes.positive);
+  add("xielu_negative", slopes.negative);
+}
+
+LayerWeights models::takeLayer(ModelBuilder &model, const Decoder &m, int64_t i,
+                               const SharedWeights &shared) {
+  const LayerRules &rules = m.rulesOf(i);
+  LayerWeights weights;
+  if (m.normPlace != NormPlace::After)
+    takeNorm(model, weights, i, m, m.names.attnNorm, m.hidden);
+  if (rules.mixer)
+    rules.mixer->take(model, weights, i, m);
+  else
+    takeAttention(model, weights, i, m, shared);
+  if (m.normPlace != NormPlace::Before)
+    takeNorm(model, weights, i, m, m.names.postAttentionNorm, m.hidden);
+  if (m.normPlace != NormPlace::After && m.residual != Residual::OneNorm)
+    takeNorm(model, weights, i, m, m.names.ffnNorm, m.hidden);
+  takeMlp(model, weights, i, m);
+  if (!m.xielu.empty())
+    takeSlopes(model, weights, i, m);
+  if (m.normPlace != NormPlace::Before)
+    takeNorm(model, weights, i, m, m.names.postFfnNorm, m.hidden);
+  for (const std::string &tensor : m.unread)
+    model.takeUnread(line(m.hf.layers.str(), i, ".", tensor));
+  return weights;
+}
+
+//===----------------------------------------------------------------------===//
+// The whole model
+//===----------------------------------------------------------------------===//
+
+static EntryWeights takeEmbedding(ModelBuilder &model, const Decoder &m) {
+  EntryWeights entry;
+  const llvm::StringRef source = model.isGguf() ? "token_embd.weight" : m.hf.embedding.data();
+  entry.embedding = model.weight("token_embd", source, {m.vocab, m.hidden});
+  if (m.positions)
+    entry.positions = model.weight("position_embd",
+                                   model.isGguf() ? "position_embd.weight" : m.hf.positions.data(),
+                                   {m.context, m.hidden});
+  entry.embeddingScale = m.embeddingScale;
+  entry.norm = m.norm;
+  entry.normEps = m.eps;
+  entry.normWeightOffset = m.normWeightOffset;
+  entry.logitsScale = m.logitsScale;
+  entry.softcap = m.finalSoftcap;
+  return entry;
+}
+
+static void takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m) {
+  const std::string norm = (model.isGguf() ? m.ggufOutputNorm : m.hf.outputNorm).str();
+  entry.outputNorm = model.weight("output_norm", norm + ".weight", {m.hidden});
+  if (m.norm == Norm::Layer && m.normBias)
+    entry.outputNormBias = model.weight("output_norm_bias", norm + ".bias", {m.hidden});
+  const llvm::StringRef output = model.isGguf() ? "output.weight" : m.hf.output.data();
+  entry.output = m.tied ? model.tiedOutput(entry.embedding, output)
+                        : model.weight("output", output, {m.vocab, m.hidden});
+  if (m.headBias)
+    entry.outputBias =
+        model.weight("output_bias", output.drop_back(strlen("weight")).str() + "bias", {m.vocab});
+}
+
+static void takeFrequencies(ModelBuilder &model, const Decoder &m, SharedWeights &shared) {
+  std::vector<float> divisors;
+  // What stretches in a GGUF: numbers that divide the frequencies, of longrope for either kind of context.
+  const bool longer = double(m.context) > m.rope.originalContext;
+  if (model.hasTensor("rope_freqs.weight"))
+    divisors = model.take("rope_freqs.weight", m.rotary / 2);
+  for (const char *name : {"rope_factors_long.weight", "rope_factors_short.weight"})
+    if (model.hasTensor(name) && (llvm::StringRef(name).contains("long") == longer))
+      divisors = model.take(name, m.rotary / 2);
+    else
+      model.takeUnread(name);
+  auto make = [&](llvm::StringRef symbol, const Rope &rope, llvm::ArrayRef<float> by) {
+    return model.values(symbol, ropeFrequencies(rope, m.rotary, by));
+  };
+  shared.frequencies = make(m.localRope ? "rope_freqs_global" : "rope_freqs", m.rope, divisors);
+  if (m.localRope)
+    shared.localFrequencies = make("rope_freqs_local", *m.localRope, {});
+}
+
+static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
+  SharedWeights shared;
+  if (llvm::any_of(llvm::seq<int64_t>(0, m.layers),
+                   [&](int64_t i) { return m.rulesOf(i).rotates && !m.rulesOf(i).mixer; }))
+    takeFrequencies(model, m, shared);
+  if (m.queryGrowth == 0 || m.context <= m.queryPeriod)
+    return shared; // positions without growth
+  std::vector<float> factors;
+  for (int64_t i = 0; i * m.queryPeriod < m.context; ++i)
+    factors.push_back(static_cast<float>(1 + m.queryGrowth * std::log1p(static_cast<double>(i))));
+  shared.growth = model.values("q_growth", factors);
+  return shared;
+}
+
+/// The checks of a configuration that has been read: heads that fit, no key left over.
+static Result<void> finishConfig(Config &config, const Decoder &m) {
+  checkHeads(config, m.heads, m.kvHeads, m.headDim, m.rotary);
+  if (!m.xielu.empty() &&
+      (int64_t(m.xielu.size()) != m.layers || llvm::any_of(m.xielu, [&](const Xielu &slopes) {
+         return slopes.beta != m.xielu.front().beta;
+       })))
+    config.refuseValue("xielu.beta", line(m.xielu.size(), " layers, or different ones"),
+                       line("one number for all ", m.layers, " layers"));
+  if (m.packing == Packing::Heads && m.kvHeads != m.heads)
+    config.refuseValue(m.keys.kvHeads, line(m.kvHeads), line("the ", m.heads, " heads"));
+  config.harmlessEverywhere();
+  return config.finish();
+}
+
+ImportedModel models::importDecoder(mlir::MLIRContext &context,
+                                    const import::Checkpoint &checkpoint, llvm::StringRef family,
+                                    ReadDecoder read, Error &why) {
+  const bool gguf = checkpoint.container == import::Container::Gguf;
+  Config config(checkpoint, gguf ? checkpoint.architecture + "." : "");
+  Decoder m;
+  read(config, checkpoint, m);
+  if (auto finished = finishConfig(config, m); !finished) {
+    why = std::move(finished.error());
+    return mlir::failure();
+  }
+  ModelBuilder model(context, checkpoint, {family, m.vocab, m.hidden, m.context, m.hf});
+  EntryWeights entry = takeEmbedding(model, m);
+  const SharedWeights shared = takeShared(model, m);
+  for (int64_t i = 0; i < m.layers && !model.failed(); ++i) {
+    const LayerRules &rules = m.rulesOf(i);
+    model.layer(rules.kind, takeLayer(model, m, i, shared),
+                [&](LayerEmitter &layer) { return emitLayer(layer, m, rules); });
+  }
+  takeHead(model, entry, m);
+  return model.finish(entry, why);
+}

@@ -1,0 +1,42 @@
+//===- Cohere.cpp - Command R and R7B, Aya --------------------------------===//
+//
+// One layer norm without a bias for both sublayers, which read the same h; heads turn in neighbouring pairs;
+// the logits are scaled. In Command R7B (Cohere2) three layers of four see a window, and only those turn.
+// (HF modeling_cohere.py, modeling_cohere2.py.)
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+/// Defaults of HF's CohereConfig and Cohere2Config.
+void models::readCohere(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  const bool second = llvm::StringRef(checkpoint.architecture).starts_with_insensitive("cohere2");
+  m.norm = Norm::Layer;
+  m.normBias = false;
+  m.residual = Residual::OneNorm;
+  m.context = 8192;
+  m.eps = 1e-5;
+  m.tied = true;
+  m.style = lm::RopeStyle::Interleaved;
+  m.keys.eps = "layer_norm_eps";
+  readSizes(config, checkpoint, m);
+  readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
+  m.logitsScale = config.positiveOr("logit_scale", 0.0625);
+  config.requireFlag("use_qk_norm", false);
+  if (!second)
+    return;
+  const char *window = config.isGguf() ? "attention.sliding_window" : "sliding_window";
+  const int64_t period = config.isGguf() ? 4 : config.countOr("sliding_window_pattern", 4);
+  config.harmless({"_sliding_window_pattern"});
+  readWindows(config, m, config.countOr(window, 4096),
+              [&](int64_t i) { return (i + 1) % period != 0; });
+  for (LayerRules &rules : m.rules)
+    rules.rotates = rules.window != 0;
+  // What the training program called what HF has as the only way.
+  config.harmless({"order_of_interleaved_layers", "position_embedding_type",
+                   "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
+                   "use_parallel_embedding"});
+  config.requirePositive("rotary_pct", 1);
+}

@@ -1,0 +1,72 @@
+//===- Gemma3.cpp - Gemma 3, text -----------------------------------------===//
+//
+// Norms around both sublayers and of each head. Most layers see a window and turn by a rope base
+// of 10,000; every sixth sees everything, with a base and scaling of its own. Norms multiply by
+// 1 + w: GGUF files store the sum, HF's store w. The embedding is scaled by sqrt(hidden).
+// (Gemma 3 technical report, arXiv:2503.19786; HF modeling_gemma3.py.)
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+#include <cmath>
+
+using namespace ingot;
+using namespace ingot::models;
+
+static void readGguf(Config &config, Decoder &m) {
+  config.requireCount("rope.dimension_count", m.headDim);
+  m.localRope->base = config.positiveOr("rope.freq_base_swa", 10000);
+  m.mlpBias = Bias::None;
+  // The 27B model alone scales by its hidden size per head; a GGUF has no key that says
+  // so, and llama.cpp too tells it by its 62 layers.
+  const int64_t scaledBy = m.layers == 62 ? m.hidden / m.heads : m.headDim;
+  m.attentionScale = 1 / std::sqrt(static_cast<double>(scaledBy));
+  readWindows(config, m, config.count("attention.sliding_window"),
+              [](int64_t i) { return (i + 1) % 6 != 0; });
+}
+
+static void readHf(Config &config, Decoder &m) {
+  for (const char *key : {"sliding_window", "hidden_activation"}) // HF fails on these
+    if (config.isNull(key))
+      config.refuseValue(key, "null", "a value, or no such key");
+  if (!config.hasScope("rope_parameters."))
+    m.localRope->base = config.positiveOr("rope_local_base_freq", 10000);
+  // The list of layers decides, if it is there. The other spelling of the period stands beside
+  // such a list alone, and HF reads it nowhere else.
+  config.harmless({"_sliding_window_pattern"});
+  const int64_t period = config.countOr("sliding_window_pattern", 6);
+  readWindows(config, m, config.countOr("sliding_window", 4096),
+              [&](int64_t i) { return (i + 1) % period != 0; });
+  m.attentionScale = 1 / std::sqrt(config.positiveOr("query_pre_attn_scalar", 256));
+  readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
+  config.requireFlag("use_bidirectional_attention", false);
+  // Left over from Gemma 2: HF's Gemma 3 reads it and never applies it, and what HF
+  // computes is what a checkpoint means (the tiny gemma3-layer-types sets it).
+  // hidden_act is read by nobody either: hidden_activation decides.
+  config.harmless({"attn_logit_softcapping", "hidden_act"});
+}
+
+/// Defaults of HF's Gemma3TextConfig.
+void models::readGemma3(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.normPlace = NormPlace::Around;
+  m.headNorm = HeadNorm::Head;
+  m.names.ffnNorm.hf = "pre_feedforward_layernorm";
+  m.normWeightOffset = 1;
+  m.context = 131072;
+  m.kvHeads = 4;
+  m.headDim = 256;
+  m.vocab = 262208;
+  m.tied = true;
+  m.keys.activation = "hidden_activation";
+  m.activation = lm::ActivationKind::GeluTanh;
+  m.activationOtherwise = "gelu_pytorch_tanh";
+  m.rope.base = 1000000;
+  m.localRope.emplace();
+  readSizes(config, checkpoint, m);
+  if (config.isGguf())
+    readGguf(config, m);
+  else
+    readHf(config, m);
+  m.finalSoftcap = config.positiveOr("final_logit_softcapping", 0);
+  m.embeddingScale = std::sqrt(static_cast<float>(m.hidden));
+}

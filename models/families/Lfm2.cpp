@@ -1,0 +1,160 @@
+//===- Lfm2.cpp - LFM2 and LFM2.5, dense -----------------------------------===//
+//
+//   h += mix(operator_norm(h))
+//   h += ffn_down(silu(ffn_gate) * ffn_up)                      of ffn_norm(h)
+//
+// where mix is, by layer, attention with a norm of each head of q and k, or a short convolution of each
+// channel between two gates, which a sequence remembers a few rows of:
+//
+//   b, c, x = the three thirds of in_proj(h)
+//   mix(h)  = out_proj(c * conv(b * x))
+//
+// (LFM2 technical report, arXiv:2511.23404; HF modeling_lfm2.py.) The last norm is called embedding_norm,
+// token_embd_norm in GGUF files, where ollama's have output_norm.
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+#include "compiler/import/ImportErrors.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+static constexpr LayerTensor kIn[] = {{"conv_b", "shortconv.in_proj", "conv.in_proj"},
+                                      {"conv_c", "shortconv.in_proj", "conv.in_proj"},
+                                      {"conv_x", "shortconv.in_proj", "conv.in_proj"}};
+static constexpr LayerTensor kConv = {"conv", "shortconv.conv", "conv.conv"};
+static constexpr LayerTensor kOut = {"conv_output", "shortconv.out_proj", "conv.out_proj"};
+
+static void takeConvolution(ModelBuilder &model, LayerWeights &weights, int64_t layer,
+                            const Decoder &m) {
+  for (int64_t third = 0; third < 3; ++third)
+    model.addMatrix(weights, layer, kIn[third], m.hidden, m.hidden, m.mixerBias,
+                    RowOrder::range(third * m.hidden, m.hidden));
+  model.addTaps(weights, layer, kConv, m.hidden, m.taps, m.mixerBias);
+  model.addMatrix(weights, layer, kOut, m.hidden, m.hidden, m.mixerBias);
+}
+
+static mlir::Value emitConvolution(LayerEmitter &layer, mlir::Value normed, const Decoder &) {
+  mlir::Value b = layer.linear(normed, "conv_b");
+  mlir::Value c = layer.linear(normed, "conv_c");
+  mlir::Value x = layer.linear(normed, "conv_x");
+  mlir::Value mixed = layer.causalConv(layer.multiply(b, x), "conv");
+  return layer.linear(layer.multiply(c, mixed), "conv_output");
+}
+
+static constexpr Mixer kConvolution = {takeConvolution, emitConvolution};
+
+/// A convolution sees the token and at least one before it, or there would be nothing to remember.
+static int64_t checkTaps(Config &config, llvm::StringRef key, int64_t taps) {
+  if (taps < 2)
+    config.refuseValue(key, import::line(taps), "2 and more");
+  return std::max<int64_t>(taps, 2);
+}
+
+/// Which layers attend, the others are convolutions. GGUF: those with KV heads, all with the same number.
+static std::vector<bool> readKvHeads(Config &config, Decoder &m) {
+  constexpr const char *key = "attention.head_count_kv";
+  const std::vector<int64_t> heads = config.integers(key);
+  m.kvHeads = heads.empty() ? 1 : std::max<int64_t>(1, *llvm::max_element(heads));
+  std::vector<bool> attends;
+  for (int64_t count : heads) {
+    attends.push_back(count != 0);
+    if (count != 0 && count != m.kvHeads)
+      config.refuseValue(key, import::line(count, " and ", m.kvHeads), "one number, or 0");
+  }
+  if (static_cast<int64_t>(attends.size()) != m.layers)
+    config.refuseValue(key, import::line(attends.size(), " layers"),
+                       import::line("a list of ", m.layers));
+  return attends;
+}
+
+/// HF: by their list or by the indices of those that attend; without either all do.
+static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
+  std::vector<bool> attends;
+  if (config.hasArray("layer_types")) {
+    for (const std::string &type : config.texts("layer_types")) {
+      attends.push_back(type == "full_attention");
+      if (!attends.back() && type != "conv")
+        config.refuseValue("layer_types", import::inQuotes(type), "full_attention, conv");
+    }
+    if (static_cast<int64_t>(attends.size()) != layers)
+      config.refuseValue("layer_types", import::line(attends.size(), " layers"),
+                         import::line(layers, " layers"));
+    config.harmless({"full_attn_idxs"});
+    return attends;
+  }
+  const bool listed = config.hasArray("full_attn_idxs");
+  attends.assign(static_cast<size_t>(layers), !listed);
+  for (int64_t i : config.integers("full_attn_idxs"))
+    if (i >= 0 && i < layers)
+      attends[static_cast<size_t>(i)] = true;
+  return attends;
+}
+
+/// What the configuration says of it is two thirds larger than it is, unless it says otherwise.
+static int64_t readFeedForward(Config &config) {
+  int64_t width = config.countOr("intermediate_size", 12288);
+  width = config.countOr("block_ff_dim", width);
+  const double factor = config.positiveOr("block_ffn_dim_multiplier", 1);
+  const int64_t multiple = config.countOr("block_multiple_of", 256);
+  if (!config.flagOr("block_auto_adjust_ff_dim", true))
+    return width;
+  width = static_cast<int64_t>(2.0 * static_cast<double>(width) / 3);
+  if (config.isNull("block_ffn_dim_multiplier"))
+    return width;
+  width = static_cast<int64_t>(factor * static_cast<double>(width));
+  return (width + multiple - 1) / multiple * multiple;
+}
+
+static std::vector<bool> readHf(Config &config, Decoder &m) {
+  m.feedForward = readFeedForward(config);
+  m.taps = checkTaps(config, "conv_L_cache", config.countOr("conv_L_cache", 3));
+  m.tied = config.flagOr("tie_embedding", m.tied);
+  readBias(config, "conv_bias", {&m.mixerBias});
+  // Of the training program, and what HF has under other names or as the only way.
+  config.harmless({"block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale",
+                   "block_use_swiglu", "block_use_xavier_init", "conv_dim", "conv_dim_out",
+                   "conv_use_xavier_init", "num_heads", "theta", "use_pos_enc"});
+  return readLayerTypes(config, m.layers);
+}
+
+/// Defaults of HF's Lfm2Config.
+void models::readLfm2(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  m.headNorm = HeadNorm::Head;
+  m.context = 128000;
+  m.feedForward = 12288;
+  m.kvHeads = 8;
+  m.eps = 1e-5;
+  m.tied = true;
+  m.rope.base = 1000000;
+  m.hf.outputNorm = "model.embedding_norm";
+  m.keys.eps = "norm_eps";
+  if (config.has("theta") && !config.has("rope_theta"))
+    m.keys.ropeBase = "theta";
+  m.names.attnNorm.hf = "operator_norm";
+  m.names.qNorm.hf = "self_attn.q_layernorm";
+  m.names.kNorm.hf = "self_attn.k_layernorm";
+  m.names.output.hf = "self_attn.out_proj";
+  m.names.ffnNorm.hf = "ffn_norm";
+  m.names.gate.hf = "feed_forward.w1";
+  m.names.up.hf = "feed_forward.w3";
+  m.names.down.hf = "feed_forward.w2";
+  readSizes(config, checkpoint, m);
+  std::vector<bool> attends;
+  if (config.isGguf()) {
+    config.requireCount("rope.dimension_count", m.headDim);
+    m.taps = checkTaps(config, "shortconv.l_cache", config.count("shortconv.l_cache"));
+    m.mixerBias = Bias::IfPresent;
+    if (checkpoint.find("token_embd_norm.weight"))
+      m.ggufOutputNorm = "token_embd_norm";
+    attends = readKvHeads(config, m);
+  } else {
+    attends = readHf(config, m);
+  }
+  m.rules.resize(static_cast<size_t>(m.layers));
+  for (auto [rules, attend] : llvm::zip(m.rules, attends)) {
+    rules.kind = attend ? "attention" : "conv";
+    rules.mixer = attend ? nullptr : &kConvolution;
+  }
+}

@@ -1,0 +1,40 @@
+//===- Llama.cpp - Llama 1 to 3, Mistral, SmolLM and their like -----------===//
+//
+// The plain decoder. GGUF files hold q and k with the rows of each head permuted, so that rope turns
+// neighbours (2i, 2i+1); HF's turns (i, i + half).
+//===----------------------------------------------------------------------===//
+#include "models/Decoder.h"
+#include "models/Families.h"
+
+#include "compiler/import/ImportErrors.h"
+
+using namespace ingot;
+using namespace ingot::models;
+
+/// Defaults of HF's LlamaConfig and MistralConfig. Only Mistral has a window: HF's Llama passes
+/// over the key, which some configurations carry.
+void models::readLlama(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
+  const bool mistral = llvm::StringRef(checkpoint.architecture).starts_with_insensitive("mistral");
+  if (mistral)
+    m.context = 131072, m.kvHeads = 8;
+  readSizes(config, checkpoint, m);
+  if (config.isGguf()) {
+    m.style = lm::RopeStyle::Interleaved;
+    return;
+  }
+  readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
+  readBias(config, "mlp_bias", {&m.mlpBias});
+  if (mistral)
+    m.sameWindow(config.countOr("sliding_window", config.isNull("sliding_window") ? 0 : 4096));
+  else
+    config.harmless({"sliding_window", "max_window_layers"});
+  config.requireFlag("use_sliding_window", false);
+  for (const std::string &type : config.texts("layer_types"))
+    if (type != "full_attention" && !(mistral && type == "sliding_attention"))
+      config.refuseValue("layer_types", import::inQuotes(type), "full_attention");
+  config.requireFlag("rope_interleaved", false);
+  // pretraining_tp only orders the additions of a product; is_llama_config is SmolLM's.
+  config.harmless({"pretraining_tp", "is_llama_config"});
+  m.unread = {
+      "self_attn.rotary_emb.inv_freq"}; // the first conversions' files carry what we compute
+}
