@@ -174,14 +174,15 @@ void Config::harmlessEverywhere() {
             "transformers.js_config.*", "transformers_version", "unsloth_fixed",
             "unsloth_version"});
   // Tokens and classes.
-  harmless({"bos_token_id", "decoder_start_token_id", "eos_token_id", "forced_bos_token_id",
-            "forced_eos_token_id", "id2label.*", "label2id.*", "num_labels", "pad_token_id",
-            "prefix", "problem_type", "sep_token_id", "tokenizer_class", "unk_token_id"});
-  // Training.
+  harmless({"bos_token_id", "decoder_start_token_id", "eod_token_id", "eos_token_id",
+            "forced_bos_token_id", "forced_eos_token_id", "id2label.*", "label2id.*", "num_labels",
+            "pad_token_id", "prefix", "problem_type", "sep_token_id", "tokenizer_class",
+            "unk_token_id"});
+  // Training; pretraining_tp only orders the additions of a product.
   harmless({"attention_dropout", "attn_pdrop", "embd_pdrop", "gradient_checkpointing",
             "hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob",
             "initializer_range", "mlp_dropout", "neftune_noise_alpha", "resid_pdrop",
-            "router_aux_loss_coef", "summary_*"});
+            "pretraining_tp", "router_aux_loss_coef", "summary_*"});
   // How transformers runs it and what it returns.
   harmless({"_attn_implementation",
             "_attn_implementation_autoset",
@@ -279,7 +280,7 @@ void models::checkHeads(Config &config, int64_t heads, int64_t kvHeads, int64_t 
   const char *sizeKey = config.isGguf() ? "attention.key_length" : "head_dim";
   if (heads % kvHeads)
     config.refuseValue(headsKey, line(heads), line("multiples of the ", kvHeads, " KV heads"));
-  if (headDim < 2 || headDim % 2)
+  if (headDim < 2 || (rotary > 0 && headDim % 2))
     config.refuseValue(sizeKey, line(headDim), "even sizes, since rotary embedding turns pairs");
   if (rotary % 2 || rotary > headDim)
     config.refuseValue("rope.dimension_count", line(rotary),

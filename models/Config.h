@@ -81,7 +81,7 @@ private:
 lm::ActivationKind readActivation(Config &config, llvm::StringRef key, llvm::StringRef otherwise);
 
 /// Checks that heads fit each other: kv_heads divides heads, and the rotary part of a head
-/// is even (rope turns pairs) and no larger than it.
+/// is even (rope turns pairs) and no larger than it; 0 where nothing turns.
 void checkHeads(Config &config, int64_t heads, int64_t kvHeads, int64_t headDim, int64_t rotary);
 
 } // namespace ingot::models

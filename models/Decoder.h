@@ -74,7 +74,7 @@ struct ConfigNames {
 
 /// The slopes of a layer's xIELU (lm.xielu).
 struct Xielu {
-  double positive, negative, beta;
+  double linear, positive, negative;
 };
 
 struct Decoder;

@@ -61,7 +61,7 @@ Value models::emitLayer(LayerEmitter &layer, const Decoder &m, const LayerRules 
   Value h = add(x, mixed, "post_attention_norm");
   if (!ffnInput)
     ffnInput = before ? norm(layer, m, h, "ffn_norm") : h;
-  Value f = !m.xielu.empty() ? layer.xieluMlp(ffnInput, m.xielu.front().beta)
+  Value f = !m.xielu.empty() ? layer.xieluMlp(ffnInput)
             : m.gated        ? layer.gatedMlp(ffnInput, m.activation)
                              : layer.mlp(ffnInput, m.activation);
   return add(h, f, "post_ffw_norm");

@@ -102,6 +102,7 @@ static void takeSlopes(ModelBuilder &model, LayerWeights &weights, int64_t layer
                                       static_cast<float>(slope));
     weights.add(role, model.values(line("blk.", layer, ".", role.str()), channels));
   };
+  add("xielu_linear", slopes.linear);
   add("xielu_positive", slopes.positive);
   add("xielu_negative", slopes.negative);
 }
@@ -183,10 +184,15 @@ static void takeFrequencies(ModelBuilder &model, const Decoder &m, SharedWeights
     shared.localFrequencies = make("rope_freqs_local", *m.localRope, {});
 }
 
+static bool rotatesAnywhere(const Decoder &m) {
+  return m.rules.empty() || llvm::any_of(m.rules, [](const LayerRules &rules) {
+           return rules.rotates && !rules.mixer;
+         });
+}
+
 static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
   SharedWeights shared;
-  if (llvm::any_of(llvm::seq<int64_t>(0, m.layers),
-                   [&](int64_t i) { return m.rulesOf(i).rotates && !m.rulesOf(i).mixer; }))
+  if (rotatesAnywhere(m))
     takeFrequencies(model, m, shared);
   if (m.queryGrowth == 0 || m.context <= m.queryPeriod)
     return shared; // positions without growth
@@ -199,13 +205,9 @@ static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
 
 /// The checks of a configuration that has been read: heads that fit, no key left over.
 static Result<void> finishConfig(Config &config, const Decoder &m) {
-  checkHeads(config, m.heads, m.kvHeads, m.headDim, m.rotary);
-  if (!m.xielu.empty() &&
-      (int64_t(m.xielu.size()) != m.layers || llvm::any_of(m.xielu, [&](const Xielu &slopes) {
-         return slopes.beta != m.xielu.front().beta;
-       })))
-    config.refuseValue("xielu.beta", line(m.xielu.size(), " layers, or different ones"),
-                       line("one number for all ", m.layers, " layers"));
+  checkHeads(config, m.heads, m.kvHeads, m.headDim, rotatesAnywhere(m) ? m.rotary : 0);
+  if (!m.xielu.empty() && int64_t(m.xielu.size()) != m.layers)
+    config.refuseValue("xielu.beta", line(m.xielu.size(), " numbers"), line(m.layers, " layers"));
   if (m.packing == Packing::Heads && m.kvHeads != m.heads)
     config.refuseValue(m.keys.kvHeads, line(m.kvHeads), line("the ", m.heads, " heads"));
   config.harmlessEverywhere();

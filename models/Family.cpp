@@ -34,7 +34,7 @@ static constexpr Names kHunyuan[] = {"hunyuan-dense", "HunYuanDenseV1ForCausalLM
                                      "hunyuan_v1_dense"};
 static constexpr Names kErnie45[] = {"ernie4_5", "Ernie4_5ForCausalLM"};
 static constexpr Names kNemotron[] = {"nemotron", "NemotronForCausalLM"};
-static constexpr Names kGlm4[] = {"glm4", "Glm4ForCausalLM", "glm", "GlmForCausalLM"};
+static constexpr Names kGlm4[] = {"glm4", "Glm4ForCausalLM", "glm", "GlmForCausalLM", "chatglm"};
 static constexpr Names kArcee[] = {"arcee", "ArceeForCausalLM"};
 static constexpr Names kApertus[] = {"apertus", "ApertusForCausalLM"};
 static constexpr Names kLfm2[] = {"lfm2", "Lfm2ForCausalLM", "LFM2ForCausalLM"};

@@ -117,11 +117,11 @@ Value LayerEmitter::mlp(Value value, lm::ActivationKind kind) {
   return linear(activation(linear(value, "ffn_up"), kind), "ffn_down");
 }
 
-Value LayerEmitter::xieluMlp(Value value, double beta) {
+Value LayerEmitter::xieluMlp(Value value) {
   Value up = linear(value, "ffn_up");
   Value active =
-      lm::XieluOp::create(builder, at("activation"), up.getType(), up, weight("xielu_positive"),
-                          weight("xielu_negative"), f32(builder, beta));
+      lm::XieluOp::create(builder, at("activation"), up.getType(), up, weight("xielu_linear"),
+                          weight("xielu_positive"), weight("xielu_negative"));
   return linear(active, "ffn_down");
 }
 

@@ -95,9 +95,14 @@ static void readYarn(Config &config, llvm::function_ref<std::string(llvm::String
   rope.originalContext = config.positiveOr(
       key("original_max_position_embeddings"),
       config.positiveOr("original_max_position_embeddings", static_cast<double>(context)));
-  rope.factor = config.positive(key("factor"));
-  rope.betaFast = config.positiveOr(key("beta_fast"), 32);
-  rope.betaSlow = config.positiveOr(key("beta_slow"), 1);
+  rope.factor = config.isNull(key("factor")) ? double(context) / rope.originalContext
+                                             : config.positive(key("factor"));
+  auto turns = [&](llvm::StringRef name, double otherwise) { // 0 is as null
+    const double found = config.numberOr(key(name), otherwise);
+    return found > 0 ? found : otherwise;
+  };
+  rope.betaFast = turns("beta_fast", 32);
+  rope.betaSlow = turns("beta_slow", 1);
   rope.truncate = config.flagOr(key("truncate"), true);
   // A ratio of the two where both are there, as DeepSeek's kin have them; else yarn's own.
   const double mscale = config.numberOr(key("mscale"), 0),
@@ -198,8 +203,10 @@ Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context)
     rope.scaling = Rope::Scaling::Yarn;
     rope.betaFast = config.positiveOr("rope.scaling.yarn_beta_fast", 32);
     rope.betaSlow = config.positiveOr("rope.scaling.yarn_beta_slow", 1);
-    rope.attentionFactor *=
-        config.positiveOr("rope.scaling.yarn_attn_factor", 1) * yarnScale(rope.factor);
+    // The whole of it, the second of a ratio's two, or yarn's own.
+    const double allDim = config.numberOr("rope.scaling.yarn_log_multiplier", 0),
+                 own = yarnScale(rope.factor) / (allDim > 0 ? yarnScale(rope.factor, allDim) : 1);
+    rope.attentionFactor *= config.positiveOr("rope.scaling.yarn_attn_factor", own);
     config.requirePositive("rope.scaling.yarn_ext_factor", 1);
   } else if (type == "longrope") {
     rope.scaling = Rope::Scaling::LongRope; // the divisors are tensors

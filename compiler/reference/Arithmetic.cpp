@@ -152,13 +152,14 @@ Matrix reference::activation(const Matrix &x, lm::ActivationKind kind) {
   return x;
 }
 
-Matrix reference::xielu(const Matrix &x, std::span<const float> positive,
-                        std::span<const float> negative, float beta) {
+Matrix reference::xielu(const Matrix &x, std::span<const float> linear,
+                        std::span<const float> positive, std::span<const float> negative) {
   Matrix y(x.rows, x.columns);
   for (int64_t t = 0; t < x.rows; ++t)
     for (size_t i = 0; i < static_cast<size_t>(x.columns); ++i) {
       const float value = x.row(t)[i], p = std::max(value, 0.0f), n = std::min(value, 0.0f);
-      y.row(t)[i] = beta * value + (positive[i] * (p * p) + negative[i] * (std::exp(n) - 1 - n));
+      y.row(t)[i] =
+          linear[i] * value + (positive[i] * (p * p) + negative[i] * (std::exp(n) - 1 - n));
     }
   return y;
 }

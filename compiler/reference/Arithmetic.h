@@ -39,9 +39,9 @@ Matrix add(const Matrix &a, const Matrix &b);
 Matrix multiplyElements(const Matrix &a, const Matrix &b);
 Matrix scale(const Matrix &x, float factor);
 Matrix activation(const Matrix &x, lm::ActivationKind kind);
-/// beta x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0) and n = min(x, 0).
-Matrix xielu(const Matrix &x, std::span<const float> positive, std::span<const float> negative,
-             float beta);
+/// linear x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0) and n = min(x, 0).
+Matrix xielu(const Matrix &x, std::span<const float> linear, std::span<const float> positive,
+             std::span<const float> negative);
 Matrix softcap(const Matrix &x, float cap);
 Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
 

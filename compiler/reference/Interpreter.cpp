@@ -162,10 +162,15 @@ Result<Matrix> Run::compute(Operation *op) {
       .Case([&](lm::ScaleOp o) { return scale(rows(o.getX()), o.getFactor().convertToFloat()); })
       .Case([&](lm::ActivationOp o) { return activation(rows(o.getX()), o.getKind()); })
       .Case([&](lm::XieluOp o) -> Result<Matrix> {
-        auto positive = vectorOf(o.getPositive()), negative = vectorOf(o.getNegative());
-        if (!positive || !negative)
-          return std::move((positive ? negative : positive).error());
-        return xielu(rows(o.getX()), *positive, *negative, o.getBeta().convertToFloat());
+        const Value weights[] = {o.getLinear(), o.getPositive(), o.getNegative()};
+        std::array<std::vector<float>, 3> slopes;
+        for (auto [values, weight] : llvm::zip(slopes, weights)) {
+          auto vector = vectorOf(weight);
+          if (!vector)
+            return std::move(vector.error());
+          values = std::move(*vector);
+        }
+        return xielu(rows(o.getX()), slopes[0], slopes[1], slopes[2]);
       })
       .Case([&](lm::SoftcapOp o) { return softcap(rows(o.getX()), o.getCap().convertToFloat()); })
       .Default([](Operation *o) -> Result<Matrix> {

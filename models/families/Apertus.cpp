@@ -2,7 +2,7 @@
 //
 // Llama's layer with norms of each head of q and k, and an MLP without a gate, whose activation (xIELU) has
 // two learned slopes a layer: softplus(alpha_p) above 0 and beta + softplus(alpha_n) below. GGUF files hold
-// what comes out of softplus. (arXiv:2509.14233; HF modeling_apertus.py.)
+// the same numbers as lists. (arXiv:2509.14233; HF modeling_apertus.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -40,7 +40,7 @@ static std::vector<Xielu> readHfSlopes(Config &config, const import::Checkpoint 
                       otherwise);
     };
     const double beta = stored("beta", 0.5);
-    slopes.push_back({softplus(stored("alpha_p", 0)), beta + softplus(stored("alpha_n", 0)), beta});
+    slopes.push_back({beta, softplus(stored("alpha_p", 0)), beta + softplus(stored("alpha_n", 0))});
   }
   for (const char *name : {"alpha_p", "alpha_n", "beta", "eps"})
     m.unread.push_back(std::string("mlp.act_fn.") + name); // read above; eps orders a rounding
@@ -57,7 +57,7 @@ static std::vector<Xielu> readGgufSlopes(const import::Checkpoint &checkpoint) {
   config.numbers("eps");
   std::vector<Xielu> slopes;
   for (size_t i = 0; i < positive.size() && i < negative.size() && i < beta.size(); ++i)
-    slopes.push_back({positive[i], negative[i], beta[i]});
+    slopes.push_back({beta[i], softplus(positive[i]), beta[i] + softplus(negative[i])});
   return slopes;
 }
 
@@ -75,5 +75,6 @@ void models::readApertus(Config &config, const import::Checkpoint &checkpoint, D
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readBias(config, "mlp_bias", {&m.mlpBias});
   config.requireFlag("post_norm", false);
+  config.requireFlag("qk_norm", true);
   m.xielu = config.isGguf() ? readGgufSlopes(checkpoint) : readHfSlopes(config, checkpoint, m);
 }

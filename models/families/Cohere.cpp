@@ -21,6 +21,10 @@ void models::readCohere(Config &config, const import::Checkpoint &checkpoint, De
   m.tied = true;
   m.style = lm::RopeStyle::Interleaved;
   m.keys.eps = "layer_norm_eps";
+  if (second)
+    m.keys.headDim = "no head_dim"; // HF passes over it
+  else
+    m.rope.base = 500000;
   readSizes(config, checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   m.logitsScale = config.positiveOr("logit_scale", 0.0625);
@@ -35,8 +39,8 @@ void models::readCohere(Config &config, const import::Checkpoint &checkpoint, De
   for (LayerRules &rules : m.rules)
     rules.rotates = rules.window != 0;
   // What the training program called what HF has as the only way.
-  config.harmless({"order_of_interleaved_layers", "position_embedding_type",
-                   "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
-                   "use_parallel_embedding"});
+  config.harmless({"head_dim", "layer_switch", "order_of_interleaved_layers",
+                   "position_embedding_type", "use_embedding_sharing", "use_gated_activation",
+                   "use_parallel_block", "use_parallel_embedding"});
   config.requirePositive("rotary_pct", 1);
 }

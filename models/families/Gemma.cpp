@@ -20,16 +20,17 @@ static void readCommon(Config &config, const import::Checkpoint &checkpoint, Dec
   m.tied = true;
   m.activation = lm::ActivationKind::GeluTanh;
   m.activationOtherwise = "gelu_pytorch_tanh";
-  m.keys.activation = "hidden_activation";
   readSizes(config, checkpoint, m);
   m.embeddingScale = std::sqrt(static_cast<float>(m.hidden));
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
-  config.harmless({"hidden_act"}); // older files say gelu there and mean the approximation
+  config.harmless({"hidden_act", "hidden_activation"}); // one of them is read
 }
 
 void models::readGemma(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   m.kvHeads = 16;
   readCommon(config, checkpoint, m);
+  if (m.activation == lm::ActivationKind::Gelu)
+    m.activation = lm::ActivationKind::GeluTanh; // which is meant by older files' "gelu"
   config.requireFlag("use_bidirectional_attention", false);
 }
 
@@ -37,6 +38,7 @@ void models::readGemma2(Config &config, const import::Checkpoint &checkpoint, De
   m.kvHeads = 4;
   m.normPlace = NormPlace::Around;
   m.names.ffnNorm.hf = "pre_feedforward_layernorm";
+  m.keys.activation = "hidden_activation";
   readCommon(config, checkpoint, m);
   const char *window = config.isGguf() ? "attention.sliding_window" : "sliding_window";
   readWindows(config, m, config.countOr(window, 4096), [](int64_t i) { return i % 2 == 0; });

@@ -33,8 +33,7 @@ void models::readLlama(Config &config, const import::Checkpoint &checkpoint, Dec
     if (type != "full_attention" && !(mistral && type == "sliding_attention"))
       config.refuseValue("layer_types", import::inQuotes(type), "full_attention");
   config.requireFlag("rope_interleaved", false);
-  // pretraining_tp only orders the additions of a product; is_llama_config is SmolLM's.
-  config.harmless({"pretraining_tp", "is_llama_config"});
+  config.harmless({"is_llama_config"}); // SmolLM's
   m.unread = {
       "self_attn.rotary_emb.inv_freq"}; // the first conversions' files carry what we compute
 }

@@ -18,6 +18,7 @@ void models::readMinistral3(Config &config, const import::Checkpoint &checkpoint
   m.rope.base = 1000000;
   readSizes(config, checkpoint, m);
   if (config.isGguf()) {
+    m.style = lm::RopeStyle::Interleaved; // q and k lie permuted, as Llama's
     m.queryGrowth = config.numberOr("attention.temperature_scale", 0);
     m.queryPeriod = config.countOr("attention.temperature_length",
                                    static_cast<int64_t>(m.rope.originalContext));

@@ -16,15 +16,18 @@ void models::readOlmo(Config &config, const import::Checkpoint &checkpoint, Deco
   m.normPlace = NormPlace::After;
   m.headNorm = HeadNorm::Row;
   m.eps = 1e-5;
-  if (third)
+  if (third) {
     m.rope.base = 500000;
+    m.localRope = m.rope;
+  }
   readSizes(config, checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   const char *key = config.isGguf() ? "attention.sliding_window" : "sliding_window";
   if (!config.has(key) && !third)
-    return; // OLMo 2
-  Rope plain;
-  plain.base = m.rope.base;
-  m.localRope = plain;
+    return;           // OLMo 2
+  if (!m.localRope) { // GGUF
+    m.localRope.emplace();
+    m.localRope->base = config.positiveOr("rope.freq_base_swa", m.rope.base);
+  }
   readWindows(config, m, config.countOr(key, 4096), [](int64_t i) { return (i + 1) % 4 != 0; });
 }

@@ -15,6 +15,7 @@ static void readQwenWindows(Config &config, Decoder &m) {
     config.harmless({"n_deepstack_layers"}); // of pictures
     return;
   }
+  config.requireFlag("use_mrope", false);
   const bool used = config.flagOr("use_sliding_window", false);
   const int64_t window = config.countOr("sliding_window", 4096);
   const auto from = static_cast<int64_t>(config.numberOr("max_window_layers", 28));

@@ -26,8 +26,7 @@ void models::readSmolLm3(Config &config, const import::Checkpoint &checkpoint, D
     readBias(config, "mlp_bias", {&m.mlpBias});
     interval = config.countOr("no_rope_layer_interval", 4);
     rotates = config.integers("no_rope_layers"); // 1: the layer turns its heads, against the name
-    config.requireFlag("use_sliding_window", false);
-    config.harmless({"sliding_window", "max_window_layers", "layer_types"});
+    config.harmless({"max_window_layers"});
   }
   if (!rotates.empty() && int64_t(rotates.size()) != m.layers)
     config.refuseValue("no_rope_layers", import::line(rotates.size(), " layers"),
@@ -36,5 +35,18 @@ void models::readSmolLm3(Config &config, const import::Checkpoint &checkpoint, D
   for (int64_t i = 0; i < m.layers; ++i) {
     const bool turns = rotates.empty() ? (i + 1) % interval != 0 : rotates[size_t(i)] != 0;
     m.rules.push_back({.kind = turns ? "rotated" : "unrotated", .rotates = turns});
+  }
+  if (!config.flagOr("use_sliding_window", false)) {
+    config.harmless({"sliding_window", "layer_types"});
+    return;
+  }
+  std::vector<LayerRules> rules = std::move(m.rules);
+  m.rules.clear();
+  readWindows(config, m, config.count("sliding_window"),
+              [&](int64_t i) { return !rules[size_t(i)].rotates; });
+  for (auto [rule, turns] : llvm::zip(m.rules, rules)) {
+    rule.rotates = turns.rotates;
+    if (!rule.rotates)
+      rule.kind = rule.window ? "unrotated_local" : "unrotated";
   }
 }

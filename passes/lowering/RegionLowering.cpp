@@ -84,12 +84,12 @@ void ingot::lowerToScalar(ImplicitLocOpBuilder &b, Operation *op, IRMapping &sca
             Value c = s.constant(cap.getCap().convertToFloat());
             return s.mul(c, math::TanhOp::create(b, s.div(at(cap.getX()), c)));
           })
-          .Case([&](lm::XieluOp xielu) { // beta x + positive p^2 + negative (exp(n) - 1 - n)
+          .Case([&](lm::XieluOp xielu) { // linear x + positive p^2 + negative (exp(n) - 1 - n)
             Value x = at(xielu.getX()), p = s.positive(x),
                   n = arith::MinimumFOp::create(b, x, s.constant(0));
             Value rise = s.mul(at(xielu.getPositive()), s.mul(p, p)),
                   fall = s.mul(at(xielu.getNegative()), s.sub(s.sub(s.exp(n), s.constant(1)), n));
-            Value line = s.mul(s.constant(xielu.getBeta().convertToFloat()), x);
+            Value line = s.mul(at(xielu.getLinear()), x);
             return s.add(line, s.add(rise, fall));
           })
           .Case([&](lm::SelectRowsOp select) { return at(select.getX()); })

@@ -7,6 +7,7 @@ GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")
 FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
           "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed", "gptneox-old-config",
           "gptneox-sequential-tied", "lfm2-old-config", "lfm2-biases-untied")  # models with float matrices
+MIXED = ("gemma3-gguf-mixed", "lfm2-gguf-mixed")  # with some of bf16 among others
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Case:
     def by_level(self):
         """bf16 matrices are multiplied by vdpbf16ps at avx512 and by fma at avx2: the one kind whose bits differ by level."""
         exact = "exact" in self.options
-        return self.model in FLOATS and not exact and not self.emulator and "--quantize" not in self.options
+        return self.model in (*FLOATS, *MIXED) and not exact and not self.emulator and "--quantize" not in self.options
 
 
 def cpu():

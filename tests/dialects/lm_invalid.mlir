@@ -388,7 +388,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch, %f: !lm.weight<32, f32> {lm.role = "f"}) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects vectors of 64 values}}
-    %0 = lm.xielu %x, %f, %f {beta = 0.5 : f32} : tensor<?x64xf32>, !lm.weight<32, f32>, !lm.weight<32, f32>
+    %0 = lm.xielu %x, %f, %f, %f : tensor<?x64xf32>, !lm.weight<32, f32>
     lm.return %x : tensor<?x64xf32>
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {

@@ -61,8 +61,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
       %s = lm.activation silu %a : tensor<?x64xf32>
       %m = lm.mul %s, %a : tensor<?x64xf32>
       %t = lm.scale %m {factor = 0.5 : f32} : tensor<?x64xf32>
-      // CHECK: lm.xielu %{{.*}}, %{{.*}}, %{{.*}} {beta = 5.000000e-01 : f32} : tensor<?x64xf32>, <64, f32>, <64, f32>
-      %xi = lm.xielu %t, %bias, %bias {beta = 0.5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>, !lm.weight<64, f32>
+      // CHECK: lm.xielu %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf32>, <64, f32>
+      %xi = lm.xielu %t, %bias, %bias, %bias : tensor<?x64xf32>, !lm.weight<64, f32>
       %c = lm.softcap %t {cap = 30.0 : f32} : tensor<?x64xf32>
       // CHECK: lm.yield
       lm.yield %c : tensor<?x64xf32>

@@ -13,9 +13,9 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 }
 
 LogicalResult XieluOp::verify() {
-  for (WeightType type : {getPositive().getType(), getNegative().getType()})
-    if (!type.isVector() || type.rows() != widthOf(getX())) // xielu_c1
-      return emitOpError("expects vectors of ") << widthOf(getX()) << " values, got " << type;
+  WeightType type = getLinear().getType();
+  if (!type.isVector() || type.rows() != widthOf(getX())) // xielu_c1
+    return emitOpError("expects vectors of ") << widthOf(getX()) << " values, got " << type;
   return success();
 }
 

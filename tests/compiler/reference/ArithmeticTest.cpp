@@ -52,8 +52,24 @@ TEST(Arithmetic, LayerNorm) {
   std::vector<float> weight = {1, 2, 1, 2}, bias = {10, 20, 30, 40};
   Matrix x = rowsOf(4, {1, 5, 3, 7}); // mean 4, variance 5
   double r = std::sqrt(5.25);
-  expectValues(layerNorm(x, weight, {}, 0.25f), {-3 / r, 2 / r, -1 / r, 6 / r});
-  expectValues(layerNorm(x, weight, bias, 0.25f), {10 - 3 / r, 20 + 2 / r, 30 - 1 / r, 40 + 6 / r});
+  expectValues(layerNorm(x, weight, {}, 0.25f, 0), {-3 / r, 2 / r, -1 / r, 6 / r});
+  expectValues(layerNorm(x, weight, bias, 0.25f, 0),
+               {10 - 3 / r, 20 + 2 / r, 30 - 1 / r, 40 + 6 / r});
+  expectValues(layerNorm(x, weight, {}, 0.25f, 1), {-6 / r, 3 / r, -2 / r, 9 / r});
+}
+
+TEST(Arithmetic, XieluBendsAtZero) {
+  Matrix x = rowsOf(3, {2, -1, 0});
+  std::vector<float> linear = {0.25f, 0.5f, 4}, positive = {0.5f, 7, 7}, negative = {9, 2, 9};
+  expectValues(xielu(x, linear, positive, negative),
+               {0.25 * 2 + 0.5 * 4, -0.5 + 2 * (std::exp(-1.0) - 1 + 1), 0});
+}
+
+TEST(Arithmetic, TheLastFactorHoldsBeyond) {
+  std::vector<float> factors = {1, 2, 3};
+  EXPECT_EQ(factorAt(factors, 7, 8), 1);
+  EXPECT_EQ(factorAt(factors, 8, 8), 2);
+  EXPECT_EQ(factorAt(factors, 1000, 8), 3);
 }
 
 TEST(Arithmetic, RopeTurnsPairsOfBothStyles) {
