@@ -1,0 +1,166 @@
+"""What makes one folder of a tiny checkpoint: random weights, its files, the logits of HF transformers, and a proof
+that a reader who gets any part of it wrong shows it (`prove`)."""
+import copy
+import json
+import pathlib
+import shutil
+import tempfile
+
+import numpy as np
+import torch
+
+from convert_gguf import convert
+
+PROMPT = 45
+SEEN = 1e-3  # what a mistake must move the logits by, at least: ten times what tests allow
+NOISE = 2e-5  # what the arithmetic of f32 may move them by
+EPS = ("rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
+
+
+def fill(model, seed):
+    """Weights of a size that keeps logits near 1 and every path alive; norms and biases far from neutral."""
+    generator = torch.Generator().manual_seed(seed)
+    owners = dict(model.named_modules())
+    without_one = "Gemma" in type(model).__name__ or "Nemotron" in type(model).__name__  # norms add the 1
+    for name, parameter in model.named_parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        owner = type(owners[name.rpartition(".")[0]]).__name__
+        if name.endswith("bias"):
+            parameter.data = noise * 0.3
+        elif "Norm" in owner:
+            parameter.data = noise * 0.3 if without_one else 1 + noise * 0.3
+        elif owner == "Conv1D":  # GPT-2's matrices are [in][out]
+            parameter.data = noise * (1.5 / parameter.shape[0] ** 0.5)
+        elif parameter.dim() == 2 or "experts" in name:
+            parameter.data = noise * (1.5 / parameter.shape[-1] ** 0.5)
+        elif parameter.dim() == 3:  # a convolution of each channel: taps of one size, so that a swap shows
+            parameter.data = noise * 0.7
+        else:  # sinks, the parameters of an activation
+            parameter.data = noise * 0.7
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            buffer.copy_(torch.randn(buffer.shape, generator=generator) * 0.2)
+        elif name.endswith("act_fn.beta"):
+            buffer.copy_(0.5 + torch.randn(buffer.shape, generator=generator) * 0.1)
+
+
+def logits_of(model, ids):
+    model.eval()
+    with torch.no_grad():
+        return model(ids, use_cache=False).logits[0]
+
+
+def cast(model, dtype):
+    for parameter in model.parameters():  # not the buffers: frequencies of rope stay f32
+        parameter.data = parameter.data.to(dtype)
+    return model
+
+
+def prove(name, cls, model, ids, expected, matters, unseen):
+    """Raises where the logits would not show a mistake: in the order of any tensor's rows, or in one of the
+    changes of the configuration that `matters` lists. Raises too where f32 is too coarse for the tests' bound."""
+    def seen(logits, what):
+        moved = (logits - expected).abs().max().item()
+        assert moved > SEEN, f"{name}: {what} moves the logits by {moved:.1e}"
+        return moved
+
+    least = []
+    for key, tensor in model.state_dict().items():
+        if any(part in key for part in unseen):
+            continue
+        kept = tensor.clone()
+        tensor.copy_(kept.flip(0) if tensor.numel() > 1 and tensor.shape[0] > 1 else kept + 0.5)
+        least.append(seen(logits_of(model, ids), key))
+        tensor.copy_(kept)
+    state = model.state_dict()
+    tiny = [{key: 1e-6} for key in EPS if (getattr(model.config, key, None) or 0) >= 1e-3]
+    for change in [*tiny, *matters]:
+        config = copy.deepcopy(model.config)
+        for key, value in change.items():
+            setattr(config, key, value)
+        other = cls(config).float()
+        other.load_state_dict(state, strict=False)
+        least.append(seen(logits_of(other, ids), change))
+    exact = logits_of(cast(model, torch.float64), ids)
+    noise = (exact - expected).abs().max().item()
+    assert noise < NOISE, f"{name}: the arithmetic of f32 moves the logits by {noise:.1e}"
+    rough = (logits_of(cast(model, torch.bfloat16), ids).float() - expected).abs().max() / expected.std()
+    print(f"{name}: a mistake moves logits by {min(least):.1e} or more, f32 by {noise:.1e}, "
+          f"bf16 by {rough:.2f} of their deviation, which is {expected.std():.2f}", flush=True)
+
+
+class Folders:
+    def __init__(self, out, only=None, converts=False):
+        self.out, self.only, self.converts = out, only, converts
+
+    def wanted(self, name):
+        return not self.only or name == self.only or name.startswith(self.only + "-")
+
+    def fresh(self, name):
+        folder = self.out / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+    def answer(self, folder, cls, model, vocab, seed, matters=(), unseen=()):
+        ids = torch.randint(0, vocab, (1, PROMPT), generator=torch.Generator().manual_seed(seed))
+        logits = logits_of(model, ids).float()
+        np.save(folder / "expected.npy", logits.numpy())
+        (folder / "ids.json").write_text(json.dumps(ids[0].tolist()) + "\n")
+        prove(folder.name, cls, model, ids, logits, matters, unseen)
+
+    def save(self, folder, cls, config, dtype, seed, shard="1GB"):
+        """`config`: of transformers, or a dictionary, which becomes config.json as it is."""
+        written = config if isinstance(config, dict) else None
+        assert not written or str(dtype) == "torch." + written["torch_dtype"], folder.name
+        config = cls.config_class.from_dict(copy.deepcopy(written)) if written else config
+        model = cls(config).float()
+        fill(model, seed)
+        model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        if written:
+            (folder / "config.json").write_text(json.dumps(written, indent=2) + "\n")
+
+    def load(self, folder, cls):
+        return cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+                                   experts_implementation="eager")
+
+    def hf(self, name, cls, config, dtype, seed, shard="1GB", stored=None, **proof):
+        """Saves, loads what was saved as f32, and records its answer. `stored`: changes the file of weights."""
+        if not self.wanted(name):
+            return
+        folder = self.fresh(name)
+        self.save(folder, cls, config, dtype, seed, shard)
+        if stored:
+            stored(folder / "model.safetensors")
+        model = self.load(folder, cls)
+        self.answer(folder, cls, model, model.config.get_text_config().vocab_size, seed, **proof)
+
+    def gguf(self, name, cls, config, write, seed, **proof):
+        """`write` makes model.gguf and returns the state dict that its weights de-quantise to."""
+        if not self.wanted(name):
+            return
+        folder = self.fresh(name)
+        config._attn_implementation = "eager"
+        model = cls(config).float()
+        fill(model, seed)
+        model.load_state_dict(write(folder / "model.gguf", config, model.state_dict(), seed))
+        self.answer(folder, cls, model, config.vocab_size, seed, **proof)
+
+    def converted(self, name, cls, config, seed, stored=None, **proof):
+        """model.gguf by llama.cpp's converter. Weights that f16 holds: HF answers with those of the GGUF. `stored`
+        changes the file of weights that the converter reads."""
+        if not self.wanted(name):
+            return
+        if not self.converts:
+            print(f"{name}: left out, needs --llama-cpp")
+            return
+        folder = self.fresh(name)
+        with tempfile.TemporaryDirectory() as work:
+            saved = pathlib.Path(work) / "tiny"  # the file says so
+            self.save(saved, cls, config, torch.float16, seed)
+            model = self.load(saved, cls)
+            if stored:
+                stored(saved / "model.safetensors")
+            convert(saved, folder / "model.gguf")
+        self.answer(folder, cls, model, model.config.vocab_size, seed, **proof)
