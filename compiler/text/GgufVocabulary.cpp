@@ -186,7 +186,7 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"talkie", kGpt4oWords},
     {"tiny_aya", kGpt4oWords, Words::Merged, false, kTinyAyaFirst},
     {"cohere2moe", kGpt4oWords, Words::Merged, false, kTinyAyaFirst},
-    {"kimi-k2", kKimiK2Words},
+    {"kimi-k2", kKimiK2Words, Words::WholeFirst}, // its own tokenizer is tiktoken's
     {"deepseek-v3", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
     {"hunyuan-dense", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
     {"joyai-llm", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
