@@ -30,12 +30,13 @@ static bool isSameFile(const std::string &path, const struct stat &file) {
          other.st_ino == file.st_ino;
 }
 
-/// The folder whose files make up the checkpoint; empty for a GGUF, which is one file.
+/// The folder whose files make up the checkpoint; empty for a GGUF, which is one file unless its
+/// name says otherwise (NAME-00001-of-00003.gguf).
 static fs::path folderOf(const std::string &model) {
   std::error_code ignored;
   if (fs::is_directory(model, ignored))
     return model;
-  if (model.ends_with(".gguf"))
+  if (model.ends_with(".gguf") && model.find("-of-") == std::string::npos)
     return {};
   fs::path parent = fs::path(model).parent_path();
   return parent.empty() ? "." : parent;

@@ -22,6 +22,8 @@ Result<std::shared_ptr<import::Checkpoint>> compiler::openModel(const CompileOpt
     return Error{ExitCode::File, "E0410", options.model + " has no weights",
                  "it is a configuration without tensors",
                  "give the folder of the checkpoint, or add --weights random or --weights seed"};
+  for (const import::LeftOut &part : checkpoint->leftOut)
+    diagnostics.warn(import::describe(part));
   for (const std::string &key : options.ignoredKeys) {
     auto known = [&](const auto &entry) {
       StringRef pattern = key;

@@ -3,6 +3,7 @@
 #include "compiler/import/ImportErrors.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace ingot::import {
 
@@ -24,6 +25,19 @@ float Tensor::scale(int64_t row, int64_t k) const {
     return scales[static_cast<size_t>(row / 128 * columns + k / 128)];
   }
   }
+}
+
+std::string describe(const LeftOut &part) {
+  const auto bytes = static_cast<double>(part.bytes);
+  char size[32];
+  if (part.bytes < 100'000)
+    std::snprintf(size, sizeof size, "%.0f bytes", bytes);
+  else if (part.bytes < 100'000'000)
+    std::snprintf(size, sizeof size, "%.1f MB", bytes / 1e6);
+  else
+    std::snprintf(size, sizeof size, "%.1f GB", bytes / 1e9);
+  return line(part.what, " left out: ", size, ", ", part.tensors,
+              part.tensors == 1 ? " tensor" : " tensors");
 }
 
 const Tensor *Checkpoint::find(std::string_view tensorName) const {

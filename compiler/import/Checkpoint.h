@@ -45,12 +45,24 @@ struct UnreadTensor {
   std::string_view type; ///< "BOOL"
 };
 
+/// Tensors that a checkpoint has beside the model that a family sees.
+struct LeftOut {
+  std::string_view what; ///< "vision tower"
+  size_t tensors;
+  uint64_t bytes;
+};
+
+/// "vision tower left out: 0.4 GB, 312 tensors"
+std::string describe(const LeftOut &part);
+
 /// A metadata value: GGUF keys and config.json fields. Integers are i64 (an u64 beyond
 /// that is refused), nested JSON objects are flattened with '.' ("rope_scaling.factor").
 using MetaArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
                                std::vector<bool>>;
 using MetaValue =
     std::variant<std::monostate /*null*/, bool, int64_t, double, std::string, MetaArray>;
+
+using Metadata = std::map<std::string, MetaValue, std::less<>>;
 
 enum class Container : uint8_t { Gguf, Safetensors };
 
@@ -63,12 +75,17 @@ struct TextFiles {
 class Checkpoint {
 public:
   Container container;
-  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM").
+  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM"); of a wrapper, its
+  /// text model's (Wrapper.h).
   std::string architecture;
   /// general.name, or the folder's or file's stem.
   std::string name;
-  std::map<std::string, MetaValue, std::less<>> metadata;
+  Metadata metadata;
   std::vector<Tensor> tensors; ///< sorted by name; unique
+  /// Blocks that predict tokens after the next one (DraftBlocks.h): no layers of the model.
+  std::vector<Tensor> draftBlocks;
+  /// What is in the files and in neither list (Wrapper.h), and the draft blocks: for people.
+  std::vector<LeftOut> leftOut;
   /// What a family must know to be needless (E0218 else), sorted by name.
   std::vector<UnreadTensor> unread;
   /// What config.json says of the layers' matrices (quantization_config): for shapes without
@@ -103,8 +120,9 @@ private:
   std::vector<std::shared_ptr<const void>> mappings; ///< keep the files mapped
 };
 
-/// Opens a .gguf file, a .safetensors file (config.json beside it), a folder of a
-/// safetensors checkpoint (single or sharded), or a config.json (no tensors).
+/// Opens a .gguf file or any part of a split one, a .safetensors file (config.json beside it), a
+/// folder of a safetensors checkpoint (single or sharded) or of one GGUF model, a model's folder in
+/// the Hugging Face cache (models--ORG--NAME), or a config.json (no tensors).
 Result<std::shared_ptr<Checkpoint>> openCheckpoint(const std::string &path);
 
 } // namespace ingot::import

@@ -53,11 +53,20 @@ Result<void> CheckpointBuilder::checkTensorName(std::string_view name, const std
   return {};
 }
 
+void CheckpointBuilder::leaveOut(std::string_view what, uint64_t bytes) {
+  auto part = std::ranges::find(checkpoint->leftOut, what, &LeftOut::what);
+  if (part == checkpoint->leftOut.end())
+    part = checkpoint->leftOut.insert(part, LeftOut{what, 0, 0});
+  ++part->tensors;
+  part->bytes += bytes;
+}
+
 std::shared_ptr<Checkpoint> CheckpointBuilder::finish(std::string contentHash) {
   checkpoint->contentHash = std::move(contentHash);
   std::sort(checkpoint->tensors.begin(), checkpoint->tensors.end(),
             [](const Tensor &a, const Tensor &b) { return a.name < b.name; });
   std::ranges::sort(checkpoint->unread, {}, &UnreadTensor::name);
+  std::ranges::sort(checkpoint->draftBlocks, {}, &Tensor::name);
   return std::move(checkpoint);
 }
 

@@ -10,6 +10,7 @@ namespace ingot::import {
 class CheckpointBuilder {
 public:
   explicit CheckpointBuilder(Container container);
+  Container container() const { return checkpoint->container; }
 
   /// Adds a metadata entry (E0214 if the key is there already).
   Result<void> addMetadata(std::string key, MetaValue value);
@@ -17,9 +18,9 @@ public:
   const MetaValue *metadata(std::string_view key) const;
   /// How many there are.
   size_t keys() const { return checkpoint->metadata.size(); }
-  const std::map<std::string, MetaValue, std::less<>> &allMetadata() const {
-    return checkpoint->metadata;
-  }
+  const Metadata &allMetadata() const { return checkpoint->metadata; }
+  /// For what makes one configuration of another (Wrapper.h).
+  Metadata &allMetadata() { return checkpoint->metadata; }
   /// The reader itself dealt with the key: families need not.
   void markUsed(std::string_view key);
 
@@ -30,11 +31,19 @@ public:
   void addUnread(UnreadTensor tensor) { checkpoint->unread.push_back(std::move(tensor)); }
   /// All that were added, for what is only known when the last one is there (Float8.h).
   std::vector<Tensor> &tensors() { return checkpoint->tensors; }
+  std::vector<UnreadTensor> &unread() { return checkpoint->unread; }
+  std::vector<Tensor> &draftBlocks() { return checkpoint->draftBlocks; }
+  /// Counts a tensor that is left out, as a part of `what` (a literal).
+  void leaveOut(std::string_view what, uint64_t bytes);
 
+  const std::string &architecture() const { return checkpoint->architecture; }
   void setArchitecture(std::string architecture) {
     checkpoint->architecture = std::move(architecture);
   }
   void setLayerFormat(WeightFormat format) { checkpoint->layerFormat = format; }
+  /// The configuration is a wrapper's: its towers and what joins them are left out.
+  void setWrapper() { wrapper = true; }
+  bool isWrapper() const { return wrapper; }
   void setName(std::string name) { checkpoint->name = std::move(name); }
   TextFiles &text() { return checkpoint->text; }
   /// Keeps the memory under the tensors alive with the checkpoint.
@@ -48,6 +57,7 @@ public:
 private:
   std::shared_ptr<Checkpoint> checkpoint;
   std::map<std::string, bool, std::less<>> tensorNames;
+  bool wrapper = false;
 };
 
 /// The error for a tensor of `count` dimensions (E0215).

@@ -1,6 +1,7 @@
 //===- Folder.cpp - Confined opening --------------------------------------===//
 #include "compiler/import/Folder.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/Snapshot.h"
 
 #include <filesystem>
 #include <simdjson.h>
@@ -12,7 +13,8 @@ namespace ingot::import {
 std::string Folder::name() const {
   std::error_code ignored;
   fs::path real = fs::canonical(path, ignored);
-  return real.filename().string();
+  const std::string repository = repositoryName(real.string());
+  return repository.empty() ? real.filename().string() : repository;
 }
 
 bool Folder::has(const std::string &name) const {

@@ -19,7 +19,7 @@ public:
   explicit Folder(std::string path) : path(std::move(path)) {}
 
   std::string pathOf(const std::string &name) const { return path + "/" + name; }
-  /// The folder's own name (its real one, for "." and the like).
+  /// The folder's own name (its real one, for "." and the like); of a snapshot, its model's.
   std::string name() const;
 
   /// Whether there is anything of that name (a dangling link counts).

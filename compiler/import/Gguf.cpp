@@ -2,6 +2,7 @@
 #include "compiler/import/Gguf.h"
 #include "compiler/import/Codes.h"
 #include "compiler/import/GgufMetadata.h"
+#include "compiler/import/SplitGguf.h"
 
 #include <algorithm>
 #include <bit>
@@ -61,10 +62,15 @@ uint64_t alignUp(uint64_t value, uint64_t alignment) {
 
 class GgufReader {
 public:
-  GgufReader(std::span<const std::byte> file, const std::string &path, CheckpointBuilder &builder)
-      : file(file), path(path), builder(builder), cursor(file, path) {}
+  /// Keys and tensors may go to different places: those of a further part do.
+  GgufReader(std::span<const std::byte> file, const std::string &path, CheckpointBuilder &keys,
+             CheckpointBuilder &builder)
+      : file(file), path(path), keys(keys), builder(builder), cursor(file, path) {}
 
-  Result<void> read();
+  Result<GgufPart> readKeys();
+  Result<void> readTensors();
+  uint64_t tensors() const { return header.tensors; }
+  Error noTensorsError() const;
 
 private:
   Result<void> checkVersion();
@@ -77,8 +83,9 @@ private:
 
   std::span<const std::byte> file;
   const std::string &path;
-  CheckpointBuilder &builder;
+  CheckpointBuilder &keys, &builder;
   GgufCursor cursor;
+  Header header{};
   std::vector<Record> records;
 };
 
@@ -119,9 +126,6 @@ Result<Header> GgufReader::readHeader() {
   if (!keys)
     return keys.error();
   const char *damaged = "download it again: its header is damaged";
-  if (*tensors == 0)
-    return refuse(cause::noTensors, line(fileName(path), " has no tensors"),
-                  line("0 tensors, ", *keys, " keys"), "name the model's own file");
   if (*tensors > kMaxCount)
     return refuse(cause::tooManyTensors, line(fileName(path), " has too many tensors"),
                   line(*tensors, " tensors, at most ", kMaxCount), damaged);
@@ -232,6 +236,8 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
 /// one before it ended, and the last must end the file (padding allowed).
 Result<void> GgufReader::place(uint64_t alignment) {
   const uint64_t start = alignUp(cursor.offset(), alignment);
+  if (records.empty() && start >= file.size())
+    return {}; // the first part of a split model
   if (start >= file.size())
     return refuse(cause::ggufDataMissing, line(fileName(path), " has no tensor data"),
                   line("the data of ", records.size(), " tensors should start at ", start,
@@ -295,22 +301,29 @@ Result<void> GgufReader::checkQuantisationVersion() {
                 "quantise the checkpoint again with a current tool");
 }
 
-Result<void> GgufReader::read() {
+Error GgufReader::noTensorsError() const {
+  return refuse(cause::noTensors, line(fileName(path), " has no tensors"),
+                line("0 tensors, ", header.keys, " keys"), "name the model's own file");
+}
+
+Result<GgufPart> GgufReader::readKeys() {
   if (Result<void> version = checkVersion(); !version)
-    return version;
-  Result<Header> header = readHeader();
-  if (!header)
-    return header.error();
-  if (Result<void> keys = readGgufMetadata(cursor, header->keys, builder, path); !keys)
-    return keys;
-  if (Result<void> identified = identifyGguf(builder, path); !identified)
-    return identified;
-  Result<uint64_t> alignment = ggufAlignment(builder, path);
+    return version.error();
+  Result<Header> counts = readHeader();
+  if (!counts)
+    return counts.error();
+  header = *counts;
+  if (Result<void> read = readGgufMetadata(cursor, header.keys, keys, path); !read)
+    return read.error();
+  return ggufPart(keys, path);
+}
+
+Result<void> GgufReader::readTensors() {
+  Result<uint64_t> alignment = ggufAlignment(keys, path);
   if (!alignment)
     return alignment.error();
-
-  records.reserve(static_cast<size_t>(header->tensors));
-  for (uint64_t i = 0; i < header->tensors; ++i) {
+  records.reserve(static_cast<size_t>(header.tensors));
+  for (uint64_t i = 0; i < header.tensors; ++i) {
     Result<Record> record = readRecord(i);
     if (!record)
       return record.error();
@@ -325,7 +338,37 @@ Result<void> GgufReader::read() {
 
 Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
                       CheckpointBuilder &builder) {
-  return GgufReader(file, path, builder).read();
+  GgufReader reader(file, path, builder, builder);
+  Result<GgufPart> part = reader.readKeys();
+  if (!part)
+    return part.error();
+  if (part->count != 1)
+    return refuse(cause::ggufSplit, line(fileName(path), " is one part of a split model"),
+                  line("split.count is ", part->count, ", and the file's name does not say which"),
+                  line("give the parts their names back; this one's is ",
+                       SplitName{"NAME", part->number + 1, part->count}.file()));
+  if (Result<void> identified = identifyGguf(builder, path); !identified)
+    return identified;
+  if (reader.tensors() == 0)
+    return reader.noTensorsError();
+  return reader.readTensors();
+}
+
+Result<GgufPart> readGgufPart(std::span<const std::byte> file, const std::string &path, bool first,
+                              CheckpointBuilder &builder) {
+  CheckpointBuilder own(Container::Gguf);
+  GgufReader reader(file, path, first ? builder : own, builder);
+  Result<GgufPart> part = reader.readKeys();
+  if (!part)
+    return part;
+  if (first)
+    if (Result<void> identified = identifyGguf(builder, path); !identified)
+      return identified.error();
+  if (!first && reader.tensors() == 0)
+    return reader.noTensorsError();
+  if (Result<void> read = reader.readTensors(); !read)
+    return read.error();
+  return part;
 }
 
 } // namespace ingot::import

@@ -23,4 +23,16 @@ namespace ingot::import {
 Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
                       CheckpointBuilder &builder);
 
+/// What a file says of its place among the parts of a split model (split.no and so on).
+struct GgufPart {
+  int64_t number = 0;  ///< from 0
+  int64_t count = 1;   ///< of parts; 1 where the model is one file
+  int64_t tensors = 0; ///< of all parts together
+};
+
+/// The same of one part. The first, `first`, has the model's keys and may be without tensors; the
+/// keys of the others are their own and are not kept.
+Result<GgufPart> readGgufPart(std::span<const std::byte> file, const std::string &path, bool first,
+                              CheckpointBuilder &builder);
+
 } // namespace ingot::import

@@ -273,24 +273,49 @@ Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuil
   return {};
 }
 
-Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
-  if (const MetaValue *split = builder.metadata("split.count")) {
-    const auto *count = std::get_if<int64_t>(split);
-    if (!count || *count != 1)
-      return refuse(cause::ggufSplit, line(fileName(path), " is one part of a split model"),
-                    count ? line("split.count is ", *count, ", one file is expected")
-                          : std::string("split.count is not an integer"),
-                    "merge the parts first: llama-gguf-split --merge FIRST-PART OUT.gguf");
-    for (const char *key : {"split.count", "split.no", "split.tensors.count"})
-      builder.markUsed(key);
+Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
+  GgufPart part;
+  struct {
+    const char *key;
+    int64_t &target;
+    int64_t least, most;
+  } keys[] = {{"split.count", part.count, 1, 99999},
+              {"split.no", part.number, 0, 99998},
+              {"split.tensors.count", part.tensors, 0, 65536}};
+  for (auto &[key, target, least, most] : keys) {
+    const MetaValue *value = builder.metadata(key);
+    if (!value)
+      continue;
+    builder.markUsed(key);
+    const auto *number = std::get_if<int64_t>(value);
+    if (!number || *number < least || *number > most)
+      return refuse(cause::ggufPartOdd, line(fileName(path), " is an odd part of a split model"),
+                    line(inQuotes(key), " is no integer from ", least, " to ", most),
+                    "download it again, or split the model again");
+    target = *number;
   }
+  return part;
+}
+
+/// What else there is in GGUF files, and the way to the model from there.
+static const char *modelOf(std::string_view type) {
+  if (type == "mmproj" || type == "clip")
+    return "it is a model's tower for pictures or sound: name the text model's GGUF, which lies "
+           "beside it";
+  if (type == "adapter")
+    return "merge it into its base model first: llama-export-lora -m BASE.gguf --lora FILE -o "
+           "OUT.gguf";
+  return "name the model's own file, not an adapter, projector or vocabulary";
+}
+
+Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
   if (const MetaValue *type = builder.metadata("general.type")) {
     const auto *text = std::get_if<std::string>(type);
     if (!text || *text != "model")
       return refuse(cause::ggufNotAModel, line(fileName(path), " holds no model"),
                     text ? line("general.type is ", inQuotes(*text), ", 'model' is expected")
                          : std::string("general.type is not a string"),
-                    "name the model's own file, not an adapter, projector or vocabulary");
+                    modelOf(text ? *text : ""));
     builder.markUsed("general.type");
   }
   const MetaValue *architecture = builder.metadata("general.architecture");
@@ -305,6 +330,9 @@ Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path) {
                       ? line("general.architecture has ", text->size(), " bytes: ", inQuotes(*text))
                       : std::string("general.architecture is not a string of 1 to 64 bytes"),
                   "convert the checkpoint again");
+  if (*text == "clip") // older projectors say it in no other way
+    return refuse(cause::ggufNotAModel, line(fileName(path), " holds no model"),
+                  "general.architecture is 'clip'", modelOf(*text));
   builder.markUsed("general.architecture");
   builder.setArchitecture(*text);
   if (const MetaValue *name = builder.metadata("general.name"))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/Gguf.h"
 #include "compiler/import/GgufCursor.h"
 
 namespace ingot::import {
@@ -10,9 +11,11 @@ namespace ingot::import {
 Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuilder &builder,
                               const std::string &path);
 
-/// Looks at the keys that say what kind of file it is: refuses split files (E0259), files
-/// that are no model (E0260) and odd architectures (E0225, E0226), and sets architecture
-/// and name.
+/// The keys split.no, split.count and split.tensors.count (E0841: no integers of a sound size).
+Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path);
+
+/// Looks at the keys that say what kind of file it is: refuses files that are no model
+/// (E0260) and odd architectures (E0225, E0226), and sets architecture and name.
 Result<void> identifyGguf(CheckpointBuilder &builder, const std::string &path);
 
 /// general.alignment, 32 if it is missing; a power of two up to 64 KiB (E0256 to E0258).

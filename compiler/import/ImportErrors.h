@@ -114,7 +114,13 @@ inline constexpr char fileTooLarge[] = "E0289";
 inline constexpr char chatTemplate[] = "E0290";
 inline constexpr char ambiguousFolder[] = "E0291";
 inline constexpr char configMissing[] = "E0292";
-// fp8 weights (Float8.h) and rows (RowSource.h); E02xx is full.
+// Kinds of files and folders; E02xx is full.
+inline constexpr char ggufPartMissing[] = "E0840";
+inline constexpr char ggufPartOdd[] = "E0841";
+inline constexpr char nativeFolder[] = "E0842";
+inline constexpr char adapterFolder[] = "E0843";
+inline constexpr char snapshotMissing[] = "E0844";
+// fp8 weights (Float8.h) and rows (RowSource.h).
 inline constexpr char fp8ScaleMissing[] = "E0470";
 inline constexpr char fp8ScaleShape[] = "E0471";
 inline constexpr char fp8ScaleValue[] = "E0472";

@@ -3,14 +3,20 @@
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
+#include "compiler/import/DraftBlocks.h"
 #include "compiler/import/Float8.h"
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
+#include "compiler/import/Snapshot.h"
+#include "compiler/import/SplitGguf.h"
+#include "compiler/import/Wrapper.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 namespace fs = std::filesystem;
 
@@ -29,20 +35,59 @@ constexpr uint64_t kMaxIndex = uint64_t(64) << 20;
 constexpr uint64_t kMaxTokenizer = uint64_t(256) << 20;
 constexpr uint64_t kMaxTemplate = uint64_t(1) << 20;
 
-Opened openGguf(const std::string &path) {
-  Result<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+std::string folderOf(const fs::path &path) {
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+/// A file that the user named may lie anywhere; one that was found in a folder must be of it.
+enum class Named { ByUser, InFolder };
+
+/// A file, or all parts of a split one; their bytes.
+Result<std::vector<std::span<const std::byte>>> readGgufFiles(const fs::path &path, Named named,
+                                                              CheckpointBuilder &builder) {
+  if (std::optional<SplitName> part = splitName(path.filename().string());
+      part && part->count > 1) {
+    builder.setName(part->stem);
+    return readSplitGguf(folderOf(path), *part, builder);
+  }
+  builder.setName(path.stem().string());
+  Result<std::shared_ptr<const MappedFile>> file =
+      named == Named::ByUser ? MappedFile::open(path.string())
+                             : Folder(folderOf(path)).open(path.filename().string());
   if (!file)
     return file.error();
-  CheckpointBuilder builder(Container::Gguf);
-  builder.setName(fs::path(path).stem().string());
-  if (Result<void> read = readGguf((*file)->bytes(), path, builder); !read)
-    return read.error();
   builder.keep(*file);
-  return builder.finish(hashContent({(*file)->bytes()}));
+  if (Result<void> read = readGguf((*file)->bytes(), path.string(), builder); !read)
+    return read.error();
+  return std::vector{(*file)->bytes()};
+}
+
+Opened openGguf(const fs::path &path, Named named) {
+  CheckpointBuilder builder(Container::Gguf);
+  Result<std::vector<std::span<const std::byte>>> files = readGgufFiles(path, named, builder);
+  if (!files)
+    return files.error();
+  unwrapGguf(builder);
+  setDraftBlocksAside(builder);
+  return builder.finish(hashContent(*files));
+}
+
+constexpr char kNative[] = "params.json"; ///< beside consolidated*.safetensors
+
+Error nativeFolder(const Folder &folder) {
+  return refuse(cause::nativeFolder,
+                line(inQuotes(folder.name()), " is in Mistral's own format, which is not read"),
+                line("it has ", kNative, ", and no ", kSingle, " or ", kIndex, " with a ", kConfig,
+                     ", which are the 2 files that are read"),
+                "download the repository's other files (config.json, model*.safetensors, "
+                "tokenizer.json), or convert these: transformers has "
+                "convert_mistral_weights_to_hf.py");
 }
 
 /// config.json and the text artefacts beside it.
 Result<void> readTexts(Folder &folder, const std::string &configName, CheckpointBuilder &builder) {
+  if (!folder.has(configName) && folder.has(kNative))
+    return nativeFolder(folder);
   if (!folder.has(configName))
     return refuse(cause::configMissing, line("there is no ", configName, " beside the weights"),
                   line(wholePath(folder.pathOf(configName)), " does not exist; 1 is needed"),
@@ -50,8 +95,11 @@ Result<void> readTexts(Folder &folder, const std::string &configName, Checkpoint
   Result<std::shared_ptr<const MappedFile>> config = folder.open(configName, kMaxConfig);
   if (!config)
     return config.error();
-  if (Result<void> read = readConfig((*config)->text(), folder.pathOf(configName), builder); !read)
+  const std::string configPath = folder.pathOf(configName);
+  if (Result<void> read = readConfig((*config)->text(), configPath, builder); !read)
     return read;
+  if (Result<void> plain = unwrapConfig(builder, configPath); !plain)
+    return plain;
 
   TextFiles &text = builder.text();
   std::string legacyTemplate;
@@ -115,23 +163,66 @@ Result<void> readShards(Folder &folder, CheckpointBuilder &builder) {
   return {};
 }
 
+/// What weights have in common once all of them are there.
+Opened finishFolder(const Folder &folder, CheckpointBuilder &builder) {
+  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+    return scaled.error();
+  if (Result<void> plain = unwrapTensors(builder); !plain)
+    return plain.error();
+  setDraftBlocksAside(builder);
+  return builder.finish(hashContent(folder.opened()));
+}
+
+/// The GGUF models of a folder: of split ones the first part, and no projectors.
+std::vector<std::string> ggufModels(const std::string &path) {
+  std::set<std::string> models;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(path, ignored)) {
+    std::string name = entry.path().filename().string();
+    if (!name.ends_with(".gguf") || name.find("mmproj") != std::string::npos)
+      continue;
+    if (std::optional<SplitName> part = splitName(name))
+      name = SplitName{part->stem, 1, part->count}.file();
+    models.insert(name);
+  }
+  return {models.begin(), models.end()};
+}
+
+Error severalGgufs(const Folder &folder, const std::string &path,
+                   const std::vector<std::string> &models) {
+  constexpr size_t kShown = 8;
+  std::string names;
+  for (size_t i = 0; i < std::min(kShown, models.size()); ++i)
+    names += (i ? ", " : "") + inQuotes(models[i]);
+  return refuse(cause::ambiguousFolder,
+                line(fileName(path), " holds ", models.size(), " GGUF models"),
+                line(names, models.size() > kShown ? ", …" : "", "; 1 is expected"),
+                line("name the one: ", wholePath(folder.pathOf(models.front()))));
+}
+
+Error adapterFolder(const std::string &path, size_t entries) {
+  return refuse(cause::adapterFolder, line(fileName(path), " holds an adapter, not a model"),
+                line("adapter_config.json is among its ", entries, " entries, a model is not"),
+                "merge it into its base model: load both with peft, merge_and_unload(), then "
+                "save_pretrained()");
+}
+
 /// What is in a folder without the expected weights, as advice.
 Error noModel(const Folder &folder, const std::string &path) {
   size_t entries = 0;
-  std::string gguf;
   bool pickled = false;
   std::error_code ignored;
   for (const auto &entry : fs::directory_iterator(path, ignored)) {
     ++entries;
     std::string name = entry.path().filename().string();
-    if (name.ends_with(".gguf"))
-      gguf = name;
     pickled |= name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt");
   }
+  if (folder.has(kNative))
+    return nativeFolder(folder);
+  if (folder.has("adapter_config.json"))
+    return adapterFolder(path, entries);
   std::string fix = "name a folder with model.safetensors or model.safetensors.index.json";
-  if (!gguf.empty())
-    fix = line("name the file itself: ", wholePath(folder.pathOf(gguf)));
-  else if (pickled)
+  if (pickled)
     fix = "convert the pickled weights: load them with transformers, then save_pretrained()";
   else if (folder.has(kConfig))
     fix = "add the weights, or name its config.json with --weights random or --weights seed";
@@ -141,10 +232,19 @@ Error noModel(const Folder &folder, const std::string &path) {
 }
 
 Opened openFolder(const std::string &path) {
+  if (isRepositoryOfSnapshots(path)) {
+    Result<std::string> snapshot = snapshotOf(path);
+    return snapshot ? openFolder(*snapshot) : Opened(snapshot.error());
+  }
   Folder folder(path);
   const bool single = folder.has(kSingle), sharded = folder.has(kIndex);
-  if (!single && !sharded)
-    return noModel(folder, path);
+  if (!single && !sharded) {
+    const std::vector<std::string> ggufs = ggufModels(path);
+    if (ggufs.size() > 1)
+      return severalGgufs(folder, path, ggufs);
+    return ggufs.empty() ? noModel(folder, path)
+                         : openGguf(folder.pathOf(ggufs.front()), Named::InFolder);
+  }
   if (single && sharded)
     return refuse(cause::ambiguousFolder, line(fileName(path), " holds 2 models"),
                   line("both ", kSingle, " and ", kIndex, " are in it; 1 is expected"),
@@ -159,14 +259,12 @@ Opened openFolder(const std::string &path) {
   } else if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, builder); !read) {
     return read.error();
   }
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
-    return scaled.error();
-  return builder.finish(hashContent(folder.opened()));
+  return finishFolder(folder, builder);
 }
 
 /// A .safetensors file with its config.json beside it.
 Opened openSafetensors(const fs::path &path) {
-  std::string parent = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::string parent = folderOf(path);
   Folder folder(parent);
   std::string name = path.filename().string();
   if (!folder.has(name))
@@ -175,20 +273,23 @@ Opened openSafetensors(const fs::path &path) {
     return refuse(cause::ambiguousFolder, line(fileName(name), " is one shard of several"),
                   line("1 file is named, ", kIndex, " is beside it"),
                   line("name the folder: ", wholePath(parent)));
+  if (name.starts_with("consolidated") && folder.has(kNative) &&
+      (folder.has(kSingle) || folder.has(kIndex)))
+    return refuse(cause::ambiguousFolder, line(fileName(name), " is in Mistral's own format"),
+                  "the same model in Hugging Face's is beside it: 2 models in 1 folder",
+                  line("name the folder: ", wholePath(parent)));
   CheckpointBuilder builder(Container::Safetensors);
   builder.setName(path.stem().string());
   if (Result<void> texts = readTexts(folder, kConfig, builder); !texts)
     return texts.error();
   if (Result<std::vector<std::string>> read = readWeights(folder, name, builder); !read)
     return read.error();
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
-    return scaled.error();
-  return builder.finish(hashContent(folder.opened()));
+  return finishFolder(folder, builder);
 }
 
 /// A configuration alone: shapes without weights (--weights random, --weights seed).
 Opened openConfig(const fs::path &path) {
-  Folder folder(path.has_parent_path() ? path.parent_path().string() : ".");
+  Folder folder(folderOf(path));
   std::string name = path.filename().string();
   if (!folder.has(name))
     return MappedFile::open(path.string()).error();
@@ -196,9 +297,7 @@ Opened openConfig(const fs::path &path) {
   builder.setName(name == kConfig ? folder.name() : path.stem().string());
   if (Result<void> texts = readTexts(folder, name, builder); !texts)
     return texts.error();
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
-    return scaled.error();
-  return builder.finish(hashContent(folder.opened()));
+  return finishFolder(folder, builder);
 }
 
 } // namespace
@@ -213,7 +312,7 @@ Opened openCheckpoint(const std::string &path) {
   if (fs::is_directory(status))
     return openFolder(path);
   if (path.ends_with(".gguf"))
-    return openGguf(path);
+    return openGguf(path, Named::ByUser);
   if (path.ends_with(".safetensors"))
     return openSafetensors(path);
   if (path.ends_with(".json"))

@@ -3,6 +3,7 @@
 #include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Json.h"
+#include "compiler/import/Wrapper.h"
 
 #include <algorithm>
 #include <cstring>
@@ -51,7 +52,8 @@ struct Entry {
   std::string name;
   const Dtype *dtype;
   std::vector<int64_t> shape;
-  uint64_t begin, end; // in the data
+  uint64_t begin, end;      // in the data
+  std::string_view leftOut; // what it is a part of; empty for what is read
 };
 
 /// The three fields of an entry as they were found; a field may come once.
@@ -74,7 +76,7 @@ private:
   Result<void> metadata(element value);
   Result<RawEntry> fields(const std::string &name, element value);
   Result<Entry> entry(std::string_view name, element value);
-  Result<const Dtype *> dtype(const std::string &name, element value);
+  Result<const Dtype *> dtype(const std::string &name, element value, bool leftOut);
   Result<std::vector<int64_t>> shape(const std::string &name, element value);
   Result<void> offsets(Entry &entry, element value);
 
@@ -152,7 +154,8 @@ Result<RawEntry> SafetensorsReader::fields(const std::string &name, element valu
   return raw;
 }
 
-Result<const Dtype *> SafetensorsReader::dtype(const std::string &name, element value) {
+Result<const Dtype *> SafetensorsReader::dtype(const std::string &name, element value,
+                                               bool leftOut) {
   std::string_view text;
   if (value.get_string().get(text) != simdjson::SUCCESS)
     return jsonWrongType(path, name + ".dtype", "a string", value);
@@ -162,7 +165,7 @@ Result<const Dtype *> SafetensorsReader::dtype(const std::string &name, element 
     return refuse(cause::typeUnknown, line("tensor ", inQuotes(name), " has an unknown type"),
                   line("dtype ", inQuotes(text), "; 4 are supported: F32 F16 BF16 F8_E4M3"),
                   "save the checkpoint again as BF16, F16 or F32");
-  if (!known->format && !known->mask)
+  if (!known->format && !known->mask && !leftOut)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(name), " has the type ", known->name),
                   line(known->name, " is not supported; these 4 are: F32 F16 BF16 F8_E4M3"),
@@ -219,10 +222,12 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
     return checked.error();
   Entry entry;
   entry.name = name;
+  if (builder.isWrapper())
+    entry.leftOut = besideText(entry.name);
   Result<RawEntry> raw = fields(entry.name, value);
   if (!raw)
     return raw.error();
-  Result<const Dtype *> type = dtype(entry.name, *raw->dtype);
+  Result<const Dtype *> type = dtype(entry.name, *raw->dtype, !entry.leftOut.empty());
   if (!type)
     return type.error();
   entry.dtype = *type;
@@ -237,6 +242,8 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
     entry.shape.push_back(1);
   if (Result<void> placed = offsets(entry, *raw->offsets); !placed)
     return placed.error();
+  if (!entry.leftOut.empty())
+    return entry; // it may be of a type whose size is nobody's business here
   const auto size =
       static_cast<uint64_t>(entry.dtype->mask ? 1 : storedBlockBytes(*entry.dtype->format));
   const uint64_t bytes = entry.end - entry.begin;
@@ -303,7 +310,9 @@ Result<void> SafetensorsReader::place(std::span<const std::byte> data) {
                     "save the checkpoint again");
     end = entry.end;
     names.push_back(entry.name);
-    if (entry.dtype->mask)
+    if (!entry.leftOut.empty())
+      builder.leaveOut(entry.leftOut, entry.end - entry.begin);
+    else if (entry.dtype->mask)
       builder.addUnread({std::move(entry.name), entry.dtype->name});
     else
       builder.addTensor({std::move(entry.name), *entry.dtype->format, std::move(entry.shape),

@@ -17,7 +17,8 @@
 namespace ingot::import {
 
 /// Reads a whole file from memory into `builder` (a scalar gets the shape [1]) and returns
-/// the names of its tensors. Tensors point into `file`. Errors have exit 3.
+/// the names of its tensors. Tensors point into `file`. What a wrapper has beside its text model is
+/// counted, not read (Wrapper.h). Errors have exit 3.
 Result<std::vector<std::string>> readSafetensors(std::span<const std::byte> file,
                                                  const std::string &path,
                                                  CheckpointBuilder &builder);

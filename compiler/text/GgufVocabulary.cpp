@@ -9,6 +9,7 @@
 //                  Gemma, whose scores do not follow its merge order, from the ids. Where
 //                  add_space_prefix says so, and by default, a space comes before every piece of
 //                  text, also before one that begins with a space
+//   model "gemma4" the same with merges of its own, and no space before a text
 //
 // Hugging Face transformers' reader of GGUF files is no reference here: it drops the step that
 // cuts digits off first ("smollm" and its like) and puts no second space before a text.
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -86,12 +88,44 @@ constexpr std::string_view kGpt4oWords =
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+// As Qwen 2's, but a combining mark is part of its word.
+constexpr std::string_view kQwen35Words =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kSeedCoderWords =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kBailingWords =
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)";
+constexpr std::string_view kExaoneMoeWords =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)";
+// As GPT-4o's, but Chinese characters are words of their own.
+constexpr std::string_view kKimiK2Words =
+    R"([\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kThreeDigits = R"(\p{N}{1,3})";
+constexpr std::string_view kChineseAndKana = "[一-龥\u3040-ゟ゠-ヿ]+";
+constexpr std::string_view kDeepSeekWords =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+    R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kDeepSeekFirst[] = {kThreeDigits, kChineseAndKana};
+constexpr std::string_view kDeepSeekCoderFirst[] = {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)",
+                                                    "[一-龥ࠀ-一가-\uD7FF]+"};
+// Of the digits of a number, the first group has what is left of groups of three.
+constexpr std::string_view kTinyAyaFirst[] = {R"(\d{1,3}(?=(?:\d{3})*\b))"};
+
+/// How words become tokens where they are cut, and how a text begins if the file does not say.
+enum class Words : uint8_t {
+  Merged,
+  WholeFirst,    ///< a word that is a token needs no merges (tiktoken's rule)
+  WholeFirstBos, ///< and a text begins with BOS, as llama.cpp's table says for these
+};
+
 /// A pre-tokenizer name; empty words: GPT-2's own, which ByteLevel brings along.
 struct PreTokenizer {
   std::string_view name, words;
-  /// A word that is a token needs no merges (tiktoken's rule). Those of which llama.cpp says so begin with BOS too.
-  bool wholeWordsFirst = false;
+  Words how = Words::Merged;
   bool digitsFirst = false; ///< every digit is a word, whatever space comes before it
+  std::span<const std::string_view> first = {}; ///< cut the text before `words` cuts the rest
 };
 constexpr PreTokenizer kPreTokenizers[] = {
     {"default", ""},
@@ -102,31 +136,62 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {"jais", ""},
     {"exaone4", ""},
     {"trillion", ""},
-    {"smollm", "", false, true},
-    {"starcoder", "", false, true},
-    {"refact", "", false, true},
-    {"command-r", "", false, true},
-    {"codeshell", "", false, true},
-    {"exaone", "", false, true},
-    {"minerva-7b", "", false, true},
-    {"mellum2", "", false, true},
-    {"llama-bpe", kLlama3Words, true},
-    {"llama3", kLlama3Words, true},
-    {"llama-v3", kLlama3Words, true},
-    {"falcon3", kLlama3Words, true},
-    {"falcon-h1", kLlama3Words, true},
-    {"pixtral", kLlama3Words, true},
-    {"midm-2.0", kLlama3Words, true},
-    {"lfm2", kLlama3Words, true},
-    {"jina-v5-nano", kLlama3Words, true},
+    {"granite-docling", ""},
+    {"gigachat", ""},
+    {"a.x-4.0", ""},
+    {"mellum", ""},
+    {"modern-bert", ""},
+    {"smollm", "", Words::Merged, true},
+    {"starcoder", "", Words::Merged, true},
+    {"refact", "", Words::Merged, true},
+    {"command-r", "", Words::Merged, true},
+    {"codeshell", "", Words::Merged, true},
+    {"exaone", "", Words::Merged, true},
+    {"minerva-7b", "", Words::Merged, true},
+    {"mellum2", "", Words::Merged, true},
+    {"llama-bpe", kLlama3Words, Words::WholeFirstBos},
+    {"llama3", kLlama3Words, Words::WholeFirstBos},
+    {"llama-v3", kLlama3Words, Words::WholeFirstBos},
+    {"falcon3", kLlama3Words, Words::WholeFirstBos},
+    {"falcon-h1", kLlama3Words, Words::WholeFirstBos},
+    {"pixtral", kLlama3Words, Words::WholeFirstBos},
+    {"midm-2.0", kLlama3Words, Words::WholeFirstBos},
+    {"lfm2", kLlama3Words, Words::WholeFirstBos},
+    {"jina-v5-nano", kLlama3Words, Words::WholeFirstBos},
+    {"glm4", kLlama3Words, Words::WholeFirst},
+    {"glm5", kLlama3Words, Words::WholeFirst},
+    {"chatglm-bpe", kLlama3Words},
     {"dbrx", kLlama3Words},
     {"smaug-bpe", kLlama3Words},
     {"qwen2", kQwen2Words},
     {"deepseek-r1-qwen", kQwen2Words},
     {"megrez", kQwen2Words},
-    {"tekken", kTekkenWords, true},
+    {"stablelm2", kQwen2Words},
+    {"hunyuan", kQwen2Words},
+    {"kormo", kQwen2Words},
+    {"f2llmv2", kQwen2Words},
+    {"solar-open", kQwen2Words},
+    {"grok-2", kQwen2Words},
+    {"qwen35", kQwen35Words},
+    {"seed-coder", kSeedCoderWords},
+    {"bailingmoe", kBailingWords},
+    {"bailingmoe2", kBailingWords},
+    {"llada-moe", kBailingWords},
+    {"exaone-moe", kExaoneMoeWords},
+    {"tekken", kTekkenWords, Words::WholeFirstBos},
     {"gpt-4o", kGpt4oWords},
     {"llama4", kGpt4oWords},
+    {"minimax-m2", kGpt4oWords},
+    {"kanana2", kGpt4oWords},
+    {"talkie", kGpt4oWords},
+    {"tiny_aya", kGpt4oWords, Words::Merged, false, kTinyAyaFirst},
+    {"cohere2moe", kGpt4oWords, Words::Merged, false, kTinyAyaFirst},
+    {"kimi-k2", kKimiK2Words, Words::WholeFirst}, // its own tokenizer is tiktoken's
+    {"deepseek-v3", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
+    {"hunyuan-dense", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
+    {"joyai-llm", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
+    {"hy_v4", kDeepSeekWords, Words::Merged, false, kDeepSeekFirst},
+    {"deepseek-coder", R"(\p{N})", Words::Merged, false, kDeepSeekCoderFirst},
 };
 
 void appendUtf8(std::string &out, unsigned c) { // up to U+07FF is all that is needed
@@ -310,6 +375,25 @@ Ids byText(const std::vector<std::string> &tokens) {
   return ids;
 }
 
+/// The steps that cut text into words, and spell these in the byte alphabet.
+std::string byteLevelWords(const PreTokenizer &pre) {
+  std::string steps;
+  auto split = [&](std::string_view expression) {
+    steps += R"({"type":"Split","pattern":{"Regex":)" + jsonString(expression) +
+             R"(},"behavior":"Isolated","invert":false},)";
+  };
+  if (pre.digitsFirst)
+    steps += R"({"type":"Digits","individual_digits":true},)";
+  for (std::string_view expression : pre.first)
+    split(expression);
+  if (!pre.words.empty())
+    split(pre.words);
+  const std::string bytes =
+      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":)" +
+      std::string(pre.words.empty() ? "true}" : "false}");
+  return steps.empty() ? bytes : R"({"type":"Sequence","pretokenizers":[)" + steps + bytes + "]}";
+}
+
 Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
   auto pre = checkpoint.has("tokenizer.ggml.pre") ? checkpoint.string("tokenizer.ggml.pre")
                                                   : std::string("default");
@@ -327,19 +411,8 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
   Shape shape{
       .decoder =
           R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})",
-      .ignoreMerges = known->wholeWordsFirst};
-  shape.preTokenizer =
-      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
-  if (known->digitsFirst)
-    shape.preTokenizer =
-        R"({"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)" +
-        shape.preTokenizer + "]}";
-  else if (!known->words.empty())
-    shape.preTokenizer =
-        R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":)" +
-        jsonString(known->words) +
-        R"(},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,)"
-        R"("trim_offsets":true,"use_regex":false}]})";
+      .ignoreMerges = known->how != Words::Merged};
+  shape.preTokenizer = byteLevelWords(*known);
 
   // Added tokens are plain text (GPT-NeoX has runs of spaces among them). Others that are not
   // written in the byte alphabet get that spelling, and can only be reached through merges.
@@ -360,11 +433,14 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
   return writeJson(tokens, byText(tokens), *merges, added, shape);
 }
 
-Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v) {
-  bool gemma = checkpoint.architecture.starts_with("gemma");
+/// `merged`: of the kind that Gemma 4 has, which lists its merges.
+Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v, bool merged) {
+  const bool gemma = checkpoint.architecture.starts_with("gemma") || merged;
   auto prefix = checkpoint.booleanOr("tokenizer.ggml.add_space_prefix", !gemma);
   if (!prefix)
     return prefix.error();
+  if (!v.hasMerges && merged)
+    return damagedVocabulary("there are no merges");
   if (!v.hasMerges && !gemma && v.scores.empty())
     return damagedVocabulary("there are neither merges nor scores");
 
@@ -425,7 +501,7 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
 
 bool beginsWithBos(std::string_view preTokenizer) {
   const auto *known = std::ranges::find(kPreTokenizers, preTokenizer, &PreTokenizer::name);
-  return known != std::end(kPreTokenizers) && known->wholeWordsFirst;
+  return known != std::end(kPreTokenizers) && known->how == Words::WholeFirstBos;
 }
 
 Result<std::string> ggufToTokenizerJson(const Checkpoint &checkpoint) {
@@ -437,9 +513,9 @@ Result<std::string> ggufToTokenizerJson(const Checkpoint &checkpoint) {
     return vocabulary.error();
   if (*model == "gpt2")
     return byteLevelJson(checkpoint, std::move(*vocabulary));
-  if (*model == "llama")
-    return sentencePieceJson(checkpoint, std::move(*vocabulary));
-  return unsupported("the GGUF vocabulary", *model, "gpt2, llama");
+  if (*model == "llama" || *model == "gemma4")
+    return sentencePieceJson(checkpoint, std::move(*vocabulary), *model == "gemma4");
+  return unsupported("the GGUF vocabulary", *model, "gpt2, llama, gemma4");
 }
 
 } // namespace ingot::text

@@ -67,11 +67,13 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
     auto value = checkpoint.has(key) ? checkpoint.string(key) : std::string();
     return value ? *value : std::string();
   };
-  bool usual = text("tokenizer.ggml.model") == "llama" || beginsWithBos(text("tokenizer.ggml.pre"));
+  const std::string model = text("tokenizer.ggml.model");
+  const bool usual = model == "llama" || beginsWithBos(text("tokenizer.ggml.pre"));
   auto addBos = checkpoint.booleanOr("tokenizer.ggml.add_bos_token", usual && special.bos >= 0);
   if (!addBos)
     return addBos.error();
-  special.addBos = *addBos;
+  // Gemma 4 cannot do without it, and its first files said otherwise.
+  special.addBos = *addBos || (model == "gemma4" && special.bos >= 0);
   return special;
 }
 

@@ -13,7 +13,7 @@
 //
 // Code ranges:  E01xx usage   E02xx checkpoint import   E03xx engine file
 //               E04xx compile   E05xx runtime and memory   E06xx text
-//               E07xx device    E08xx programs of an engine file (E085x: rows of a checkpoint)
+//               E07xx device    E08xx programs of an engine file (E084x and E085x: checkpoints)
 //               E09xx internal
 //===----------------------------------------------------------------------===//
 #pragma once

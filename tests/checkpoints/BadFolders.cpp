@@ -99,6 +99,21 @@ void addBadFolders(std::vector<CheckpointFiles> &bad) {
     bad.files.erase("model.safetensors");
     bad.files["pytorch_model.bin"] = "PK";
   }));
+  bad.push_back(folder("E0842", "mistral-native", [](CheckpointFiles &bad) {
+    bad.files = {{"params.json", R"({"dim": 8})"},
+                 {"consolidated.safetensors", bad.files["model.safetensors"]}};
+  }));
+  bad.push_back(folder("E0843", "adapter", [](CheckpointFiles &bad) {
+    bad.files = {{"adapter_config.json", R"({"peft_type": "LORA"})"},
+                 {"adapter_model.safetensors", bad.files["model.safetensors"]}};
+  }));
+  bad.push_back(folder("E0844", "cache-of-another-revision", [](CheckpointFiles &bad) {
+    CheckpointFiles cache;
+    for (const auto &[name, content] : bad.files)
+      cache.files["snapshots/abc123/" + name] = content;
+    cache.files["refs/main"] = "def456";
+    bad = cache;
+  }));
   bad.push_back(folder("E0291", "two-models", [](CheckpointFiles &bad) {
     bad.files["model.safetensors.index.json"] = "{}";
   }));

@@ -113,6 +113,15 @@ std::vector<CheckpointFiles> badGgufFiles() {
   addBadGgufTensors(bad);
   bad.push_back({.name = "missing", .code = "E0200", .open = "bad.gguf"});
   bad.push_back({.name = "pipe", .code = "E0201", .open = "bad.gguf", .pipes = {"bad.gguf"}});
+  CheckpointFiles missing = validSplitGguf();
+  missing.files.erase("m-00002-of-00003.gguf");
+  missing.name = "part-missing";
+  missing.code = "E0840";
+  bad.push_back(missing);
+  CheckpointFiles fewer = validSplitGguf(/*tensors=*/2);
+  fewer.name = "part-of-another-model";
+  fewer.code = "E0841";
+  bad.push_back(fewer);
   bad.push_back({.name = "ending",
                  .code = "E0202",
                  .open = "bad.ggfu",

@@ -1,5 +1,6 @@
 //===- CheckpointFiles.cpp - Putting test checkpoints on disk -------------===//
 #include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/checkpoints/GgufImage.h"
 #include "tests/checkpoints/SafetensorsImage.h"
 
 #include <cstdio>
@@ -73,6 +74,25 @@ CheckpointFiles validShardedFolder() {
  "a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors",
  "c": "model-00002-of-00002.safetensors"}})";
   return folder;
+}
+
+CheckpointFiles validSplitGguf(int32_t tensors) {
+  GgufImage whole = GgufImage::valid(), parts[3];
+  parts[0].entries = whole.entries;
+  parts[1].tensors = {whole.tensors[0]};
+  parts[1].data = whole.data.substr(0, 128);
+  parts[2].tensors = {whole.tensors[1], whole.tensors[2]};
+  for (GgufTensor &tensor : parts[2].tensors)
+    tensor.offset -= 128;
+  parts[2].data = whole.data.substr(128);
+  CheckpointFiles split{.name = "valid-split"};
+  for (uint16_t i = 0; i < 3; ++i) {
+    parts[i].entries.push_back(ggufEntry("split.no", 2, little(i)));
+    parts[i].entries.push_back(ggufEntry("split.count", 2, little<uint16_t>(3)));
+    parts[i].entries.push_back(ggufEntry("split.tensors.count", 5, little(tensors)));
+    split.files["m-0000" + std::to_string(i + 1) + "-of-00003.gguf"] = parts[i].bytes();
+  }
+  return split;
 }
 
 } // namespace ingot::test

@@ -1,6 +1,7 @@
 //===- CheckpointFiles.h - Checkpoints as a test describes them -----------===//
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ std::vector<CheckpointFiles> badSafetensorsFiles();
 /// A valid folder (config.json, tokenizer files, two shards or one file).
 CheckpointFiles validFolder();
 CheckpointFiles validShardedFolder();
+/// GgufImage::valid() in three parts, "m-00001-of-00003.gguf" and so on, of which the first has no
+/// tensors; `tensors` is what each says that there are in all. The folder is what is opened.
+CheckpointFiles validSplitGguf(int32_t tensors = 3);
 /// A config.json that every valid folder uses.
 std::string validConfig();
 

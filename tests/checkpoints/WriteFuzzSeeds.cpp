@@ -22,7 +22,17 @@ int main(int argc, char **argv) {
   gguf.files["valid"] = GgufImage::valid().bytes();
   safetensors.files["valid"] = SafetensorsImage::valid().bytes();
   safetensors.files["valid-index"] = validShardedFolder().files["model.safetensors.index.json"];
+  for (const auto &[name, content] : validSplitGguf().files)
+    gguf.files["valid-" + name.substr(0, 7)] = content;
+  SafetensorsImage wrapped; // of an odd size, which makes a wrapper of it there
+  wrapped.add("language_model.model.norm.weight", "F32", {2}, 8);
+  wrapped.add("vision_tower.a", "F4", {3, 2}, 3);
+  safetensors.files["valid-wrapper"] = wrapped.bytes();
   config.files["valid"] = validConfig();
+  config.files["valid-wrapper"] =
+      R"({"architectures": ["W"], "eos_token_id": 1, "tie_word_embeddings": true, "text_config": {)"
+      R"("model_type": "llama", "tie_word_embeddings": false, "rope_scaling": {"type": "mrope", )"
+      R"("mrope_section": [1, 2]}}, "vision_config": {"depth": 1}, "quantization_config": {"a": 1}})";
   config.files["valid-tokenizer"] = validFolder().files["tokenizer_config.json"];
   for (CheckpointFiles &bad : badGgufFiles())
     for (auto &[name, content] : bad.files)

@@ -1,4 +1,5 @@
 //===- Doctor.cpp - ingot doctor: is all here that is needed? --------------===//
+#include "compiler/import/Checkpoint.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
 #include "tools/ingot/Command.h"
@@ -98,9 +99,28 @@ Check checkCache(const std::string &folder) {
           writable ? "" : "it cannot be written: give --cache DIR"};
 }
 
-Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
-  const Check checks[] = {checkCpu(), checkThreads(), checkMemory(), checkCompiler(),
-                          checkCache(cacheFolder(compile))};
+/// What a checkpoint is, and what of it an engine would do without.
+Check checkModel(const std::string &path) {
+  auto opened = import::openCheckpoint(path);
+  if (!opened)
+    return {"model", "error", opened.error().what + ": " + opened.error().why, opened.error().fix};
+  const import::Checkpoint &checkpoint = **opened;
+  uint64_t bytes = 0;
+  for (const import::Tensor &tensor : checkpoint.tensors)
+    bytes += tensor.data.size();
+  std::string detail = checkpoint.architecture + ", " + std::to_string(checkpoint.tensors.size()) +
+                       " tensors, " + runtime::humanBytes(bytes);
+  for (const import::LeftOut &part : checkpoint.leftOut)
+    detail += "; " + import::describe(part);
+  return {"model", "ok", detail, ""};
+}
+
+Result<int> doctor(const CommonOptions &common, const CompileOptions &compile,
+                   const std::string &model) {
+  std::vector<Check> checks = {checkCpu(), checkThreads(), checkMemory(), checkCompiler(),
+                               checkCache(cacheFolder(compile))};
+  if (!model.empty())
+    checks.push_back(checkModel(model));
   bool broken = false;
   std::string json = "[";
   for (const Check &check : checks) {
@@ -129,11 +149,14 @@ Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
 Action defineDoctor(CommandLine &command) {
   auto common = std::make_shared<CommonOptions>();
   auto compile = std::make_shared<CompileOptions>();
+  auto model = std::make_shared<std::string>();
   common->define(command);
+  command.option("MODEL", *model, "a checkpoint to look at");
   command.remove(command.find("--trace")); // nothing runs
   command.option("--cache", compile->cacheFolder, "the cache folder to look at");
-  command.examples("  ingot doctor\n");
-  return [=] { return doctor(*common, *compile); };
+  command.examples("  ingot doctor\n"
+                   "  ingot doctor ~/models/gemma-3-4b-it\n");
+  return [=] { return doctor(*common, *compile, *model); };
 }
 
 } // namespace ingot::cli

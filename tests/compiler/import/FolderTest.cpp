@@ -1,6 +1,7 @@
 //===- FolderTest.cpp - Folders, shards, links, text files ----------------===//
 #include "compiler/import/Checkpoint.h"
 #include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/checkpoints/GgufImage.h"
 #include "tests/checkpoints/SafetensorsImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"
 
@@ -101,21 +102,117 @@ TEST_F(FolderTest, LinksStayInside) {
   EXPECT_EQ(codeOf(files), "E0200") << "a dangling link is an error, not a missing file";
 }
 
-TEST_F(FolderTest, HuggingFaceCache) {
-  // <repository>/snapshots/<revision>/name -> ../../blobs/<hash>
-  CheckpointFiles cache{.name = "models--org--tiny", .open = "snapshots/abc123"};
+/// <repository>/snapshots/<revision>/name -> ../../blobs/<hash>
+CheckpointFiles cacheOf(const CheckpointFiles &files) {
+  CheckpointFiles cache{.name = "models--org--tiny"};
   int number = 0;
-  for (const auto &[name, content] : validFolder().files) {
+  for (const auto &[name, content] : files.files) {
     std::string blob = "blob" + std::to_string(number++);
     cache.files["blobs/" + blob] = content;
     cache.links["snapshots/abc123/" + name] = "../../blobs/" + blob;
   }
+  return cache;
+}
+
+TEST_F(FolderTest, HuggingFaceCache) {
+  CheckpointFiles cache = cacheOf(validFolder());
+  cache.open = "snapshots/abc123";
   auto checkpoint = open(cache);
   ASSERT_TRUE(checkpoint);
   EXPECT_EQ(checkpoint->tensors.size(), 3u);
+  EXPECT_EQ(checkpoint->name, "tiny");
   cache.links["snapshots/abc123/tokenizer.json"] = "../../secret";
   cache.files["secret"] = "x";
   EXPECT_EQ(codeOf(cache), "E0286");
+}
+
+TEST_F(FolderTest, ARepositoryOfTheCache) {
+  CheckpointFiles cache = cacheOf(validFolder());
+  auto only = open(cache);
+  ASSERT_TRUE(only) << "the only revision";
+  cache.files["refs/main"] = "abc123\n";
+  cache.files["snapshots/zzz/config.json"] = "{}";
+  auto checkpoint = open(cache);
+  ASSERT_TRUE(checkpoint) << "the one that refs/main names";
+  EXPECT_EQ(checkpoint->name, "tiny");
+  EXPECT_EQ(checkpoint->tensors.size(), 3u);
+  EXPECT_EQ(checkpoint->contentHash, only->contentHash);
+  cache.files.erase("refs/main");
+  EXPECT_EQ(codeOf(cache), "E0844") << "one of two";
+}
+
+TEST_F(FolderTest, RevisionsAreNoPaths) {
+  CheckpointFiles cache = cacheOf(validFolder());
+  cache.files["elsewhere/config.json"] = "{}";
+  for (const char *revision : {"../elsewhere", "..", ".", "", "/etc", "nothing", "abc123/..",
+                               "abc\x01"
+                               "123"}) {
+    cache.files["refs/main"] = revision;
+    // An empty file is refused as one.
+    EXPECT_EQ(codeOf(cache), *revision ? "E0844" : "E0204") << revision;
+  }
+  cache.files["refs/main"] = "link";
+  cache.links["snapshots/link"] = "../elsewhere";
+  EXPECT_EQ(codeOf(cache), "E0844") << "a revision that is a link";
+  cache.files.erase("refs/main");
+  cache.links["refs/main"] = "/etc/passwd";
+  EXPECT_EQ(codeOf(cache), "E0286");
+  CheckpointFiles linked{.name = "linked", .links = {{"snapshots", "elsewhere"}}};
+  for (const auto &[name, content] : validFolder().files)
+    linked.files["elsewhere/abc123/" + name] = content;
+  EXPECT_EQ(codeOf(linked), "E0205") << "no repository: snapshots is a link";
+}
+
+TEST_F(FolderTest, GgufOfAFolder) {
+  const std::string gguf = GgufImage::valid().bytes();
+  CheckpointFiles files{.name = "ggufs", .files = {{"m.gguf", gguf}, {"README.md", "x"}}};
+  auto one = open(files);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->architecture, "llama");
+  files.files["mmproj-m-f16.gguf"] = gguf;
+  EXPECT_TRUE(open(files)) << "a projector is no second model";
+  CheckpointFiles cache = cacheOf(files);
+  EXPECT_TRUE(open(cache)) << "through links into blobs";
+  files.files["n.gguf"] = gguf;
+  auto opened = openCheckpoint(writeCheckpoint(files, temporary.path("two")));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, "E0291");
+  EXPECT_NE(opened.error().why.find("'m.gguf', 'n.gguf'"), std::string::npos);
+  files.files = {{"README.md", "x"}};
+  files.links["m.gguf"] = "/dev/zero";
+  EXPECT_EQ(codeOf(files), "E0286");
+}
+
+TEST_F(FolderTest, SafetensorsBeforeGguf) {
+  CheckpointFiles files = validFolder();
+  files.files["m.gguf"] = GgufImage::valid().bytes();
+  auto checkpoint = open(files);
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->container, Container::Safetensors);
+}
+
+TEST_F(FolderTest, MistralsOwnFormat) {
+  CheckpointFiles files = validFolder();
+  files.files["params.json"] = "{}";
+  files.files["consolidated.safetensors"] = files.files["model.safetensors"];
+  EXPECT_TRUE(open(files)) << "the other files are there";
+  files.open = "consolidated.safetensors";
+  EXPECT_EQ(codeOf(files), "E0291");
+  files.files.erase("config.json");
+  files.files.erase("model.safetensors");
+  EXPECT_EQ(codeOf(files), "E0842");
+  files.open = "";
+  EXPECT_EQ(codeOf(files), "E0842");
+  files.files["config.json"] = validConfig();
+  EXPECT_EQ(codeOf(files), "E0842") << "a configuration of nothing that is there";
+}
+
+TEST_F(FolderTest, AnAdapterBesideItsModelIsPassedOver) {
+  CheckpointFiles files = validFolder();
+  files.files["adapter_config.json"] = "{}";
+  EXPECT_TRUE(open(files));
+  files.files.erase("model.safetensors");
+  EXPECT_EQ(codeOf(files), "E0843");
 }
 
 TEST_F(FolderTest, ChatTemplateJinjaWins) {
@@ -153,11 +250,11 @@ TEST_F(FolderTest, ChatTemplateOfTheTokenizer) {
 
 TEST_F(FolderTest, AdviceKnowsWhatIsThere) {
   CheckpointFiles files{.name = "advice"};
-  files.files["m.gguf"] = "x";
+  files.files["model.bin"] = "x";
   auto opened = openCheckpoint(writeCheckpoint(files, temporary.path("advice")));
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, "E0205");
-  EXPECT_NE(opened.error().fix.find("m.gguf"), std::string::npos);
+  EXPECT_NE(opened.error().fix.find("save_pretrained"), std::string::npos);
   files.files = {{"config.json", validConfig()}};
   opened = openCheckpoint(writeCheckpoint(files, temporary.path("advice")));
   ASSERT_FALSE(opened);

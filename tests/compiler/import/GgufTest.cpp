@@ -93,6 +93,26 @@ TEST(Gguf, TensorsAreSortedOutermostFirstAndInTheFile) {
   }
 }
 
+// What else lies beside models, each with the way to the model.
+TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
+  TemporaryFolder folder;
+  const std::tuple<const char *, const char *, const char *> kinds[] = {
+      {"clip", "mmproj", "text model"},
+      {"clip", "model", "text model"},
+      {"llama", "adapter", "llama-export-lora"},
+      {"llama", "vocab", "model's own file"}};
+  for (const auto &[architecture, type, hint] : kinds) {
+    GgufImage image = GgufImage::valid();
+    image.entries[0] = ggufEntry("general.architecture", 8, ggufText(architecture));
+    image.entries.push_back(ggufEntry("general.type", 8, ggufText(type)));
+    auto opened = openCheckpoint(writeCheckpoint(
+        {.open = "m.gguf", .files = {{"m.gguf", image.bytes()}}}, folder.path("g")));
+    ASSERT_FALSE(opened) << type;
+    EXPECT_EQ(opened.error().code, "E0260");
+    EXPECT_NE(opened.error().fix.find(hint), std::string::npos) << opened.error().format();
+  }
+}
+
 TEST(Gguf, EveryReadableTypeAndNoOther) {
   const std::pair<uint32_t, WeightFormat> readable[] = {
       {0, WeightFormat::F32},   {1, WeightFormat::F16},   {2, WeightFormat::Q4_0},

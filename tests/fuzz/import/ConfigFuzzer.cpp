@@ -2,6 +2,7 @@
 #include "compiler/import/ChatTemplate.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/Float8.h"
+#include "compiler/import/Wrapper.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -10,7 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   import::CheckpointBuilder builder(import::Container::Safetensors);
   Result<void> read = import::readConfig(text, "config.json", builder);
   if (read)
+    read = import::unwrapConfig(builder, "config.json");
+  if (read)
     read = import::attachFloat8Scales(builder);
+  if (read)
+    read = import::unwrapTensors(builder);
   if (read)
     fuzz::useCheckpoint(*builder.finish(""));
   else

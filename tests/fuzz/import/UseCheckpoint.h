@@ -31,8 +31,9 @@ inline void useCheckpoint(const import::Checkpoint &checkpoint) {
 /// An error about a file must say so.
 inline void checkError(const Error &error) {
   if (error.exit != ExitCode::File ||
-      (!error.code.starts_with("E02") && !error.code.starts_with("E047")) || error.what.empty() ||
-      error.fix.empty())
+      (!error.code.starts_with("E02") && !error.code.starts_with("E047") &&
+       !error.code.starts_with("E084")) ||
+      error.what.empty() || error.fix.empty())
     std::abort();
 }
 

@@ -64,6 +64,56 @@ Checkpoint small() {
   return checkpoint;
 }
 
+/// `words` without its "|", cut as the pre-tokenizer cuts it: every word is one token of a vocabulary
+/// in which all that stands in the text can be merged.
+std::string cutBy(const std::string &pre, std::string words) {
+  std::erase(words, '|');
+  // GPT-2's way to write bytes: these ones and those behind U+0100.
+  auto spelled = [](unsigned char byte) {
+    const bool visible = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+    const unsigned shifted = byte < 0x21 ? byte : byte < 0xA1 ? byte - 0x7F + 0x21 : 0x43;
+    const unsigned c = visible ? byte : 0x100 + shifted;
+    return c < 0x80 ? std::string(1, static_cast<char>(c))
+                    : std::string{static_cast<char>(0xC0 | c >> 6),
+                                  static_cast<char>(0x80 | (c & 0x3F))};
+  };
+  Strings tokens, merges;
+  std::vector<std::string> meanings;
+  for (size_t at = 0; at < words.size(); ++at) // what begins first grows first, to the word's end
+    for (size_t size = 1; at + size <= words.size(); ++size) {
+      const std::string meaning = words.substr(at, size);
+      if (std::ranges::find(meanings, meaning) != meanings.end())
+        continue;
+      std::string all, begin;
+      for (char c : meaning) {
+        begin = all;
+        all += spelled(static_cast<unsigned char>(c));
+      }
+      if (size > 1)
+        merges.push_back(begin + " " + spelled(static_cast<unsigned char>(meaning.back())));
+      meanings.push_back(meaning);
+      tokens.push_back(all);
+    }
+  Checkpoint checkpoint = gguf("llama", "gpt2");
+  checkpoint.metadata["tokenizer.ggml.pre"] = pre;
+  set(checkpoint, "tokens", tokens);
+  set(checkpoint, "token_type", std::vector<int64_t>(tokens.size(), 1));
+  set(checkpoint, "merges", merges);
+  auto artifact = buildTokenizer(checkpoint);
+  if (!artifact)
+    return artifact.error().format();
+  auto tokenizer =
+      Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
+  auto ids =
+      tokenizer ? (*tokenizer)->encode(words) : Result<std::vector<int32_t>>(tokenizer.error());
+  if (!ids)
+    return ids.error().format();
+  std::string cut;
+  for (int32_t id : *ids)
+    cut += (cut.empty() ? "" : "|") + meanings[static_cast<size_t>(id)];
+  return cut;
+}
+
 std::string refusal(const Checkpoint &checkpoint, std::string *text = nullptr) {
   auto built = buildTokenizer(checkpoint);
   if (built)
@@ -143,12 +193,13 @@ TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
   set(checkpoint, "token_type", std::vector<int64_t>{1, 1, 1, 1, 1, 3});
   checkpoint.metadata["tokenizer.ggml.bos_token_id"] = int64_t(5);
   for (const char *pre :
-       {"gpt-2", "dbrx", "lfm2", "pixtral", "falcon3", "falcon-h1", "llama-bpe"}) {
+       {"gpt-2", "dbrx", "lfm2", "pixtral", "falcon3", "falcon-h1", "llama-bpe", "glm4", "glm5"}) {
     const bool whole = std::string_view(pre) != "gpt-2" && std::string_view(pre) != "dbrx";
+    const bool bos = whole && !std::string_view(pre).starts_with("glm");
     checkpoint.metadata["tokenizer.ggml.pre"] = std::string(pre);
     auto artifact = buildTokenizer(checkpoint);
     ASSERT_TRUE(artifact) << artifact.error().format();
-    EXPECT_EQ((*artifact)->special.addBos, whole) << pre;
+    EXPECT_EQ((*artifact)->special.addBos, bos) << pre;
     auto tokenizer =
         Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
     ASSERT_TRUE(tokenizer) << tokenizer.error().format();
@@ -156,6 +207,63 @@ TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
     ASSERT_TRUE(ids) << ids.error().format();
     EXPECT_EQ(*ids, whole ? std::vector<int32_t>{4} : (std::vector<int32_t>{3, 2})) << pre;
   }
+}
+
+// As the models' own tokenizer.json cut; "|" is where.
+TEST(GgufVocabulary, NamesCutTextIntoTheModelsWords) {
+  struct {
+    std::vector<const char *> names;
+    const char *words;
+  } cuts[] = {
+      {{"gpt-2", "granite-docling", "gigachat", "a.x-4.0", "mellum", "modern-bert"},
+       "12345| a|!!|\n"},
+      {{"smollm", "command-r"}, "1|2|3|4|5| a"},
+      {{"llama-bpe", "glm4", "glm5", "chatglm-bpe"}, "123|45| a|!!\n"},
+      {{"qwen2", "stablelm2", "hunyuan", "kormo", "f2llmv2", "solar-open", "grok-2"},
+       "1|2| a|!!\n"},
+      {{"qwen2"}, "a|\u0308b"}, // a combining mark
+      {{"qwen35"}, "a\u0308b|1|2|!\n"},
+      {{"seed-coder"}, "1|2| a|!!|\n"},
+      {{"bailingmoe", "bailingmoe2", "llada-moe"}, "1|2| a|!!\n"},
+      {{"exaone-moe"}, "a b|1|!/"},
+      {{"gpt-4o", "minimax-m2", "kanana2", "talkie"}, "123|45|Ab|Cd|!/"},
+      {{"gpt-4o"}, "a\u4e2da"},
+      {{"kimi-k2"}, "a|\u4e2d|a|123|45"},
+      {{"tiny_aya", "cohere2moe"}, "12|345| Ab|Cd"},
+      {{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"}, "123|45|\u4e2d|a|\u3042|.b| !!\n"},
+      {{"deepseek-coder"}, "1|2|ab| a|!|\n|\n"},
+  };
+  for (const auto &[names, words] : cuts)
+    for (const char *name : names)
+      EXPECT_EQ(cutBy(name, words), words) << name;
+}
+
+// Merges of pieces that are no bytes, spaces as U+2581, no space before a text, BOS whatever the file says.
+TEST(GgufVocabulary, Gemma4ListsItsMerges) {
+  Checkpoint checkpoint = gguf("gemma4", "gemma4");
+  set(checkpoint, "tokens",
+      Strings{"<pad>", "<bos>", "a", "▁", "▁a", "▁▁", "é", "aé", "<0xC3>", "\n", "\n\n"});
+  set(checkpoint, "token_type", std::vector<int64_t>{3, 3, 1, 1, 1, 1, 1, 1, 6, 1, 1});
+  set(checkpoint, "scores", std::vector<double>(11, -1));
+  set(checkpoint, "merges", Strings{"▁ ▁", "▁ a", "a é", "\n \n"});
+  checkpoint.metadata["tokenizer.ggml.bos_token_id"] = int64_t(1);
+  checkpoint.metadata["tokenizer.ggml.add_bos_token"] = false;
+  auto artifact = buildTokenizer(checkpoint);
+  ASSERT_TRUE(artifact) << artifact.error().format();
+  EXPECT_TRUE((*artifact)->special.addBos);
+  auto tokenizer =
+      Tokenizer::fromBytes((*artifact)->kind, std::as_bytes(std::span((*artifact)->bytes)));
+  ASSERT_TRUE(tokenizer) << tokenizer.error().format();
+  const std::pair<const char *, std::vector<int32_t>> cases[] = {
+      {"a", {2}}, {" a", {4}}, {"   a", {5, 4}}, {"aé a", {7, 4}}, {"a\n\n\na", {2, 10, 9, 2}}};
+  for (const auto &[text, ids] : cases) {
+    auto found = (*tokenizer)->encode(text);
+    ASSERT_TRUE(found) << found.error().format();
+    EXPECT_EQ(*found, ids) << text;
+    EXPECT_EQ((*tokenizer)->decode(*found, false), text);
+  }
+  checkpoint.metadata.erase("tokenizer.ggml.merges");
+  EXPECT_EQ(refusal(checkpoint), "E0621");
 }
 
 TEST(GgufVocabulary, noVocabularyIsNoTokenizer) {

@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 TABLE = pathlib.Path(__file__).parents[3] / "compiler/text/GgufVocabulary.cpp"
-OWN = {"qwen2": "qwen2", "deepseek-r1-qwen": "qwen2", "megrez": "qwen2", "starcoder": "starcoder", "refact": "refact", "command-r": "command-r"}
+OWN = {"qwen2": "qwen2", "deepseek-r1-qwen": "qwen2", "megrez": "qwen2", "starcoder": "starcoder", "refact": "refact", "command-r": "command-r",
+       "qwen35": "qwen35", "deepseek-coder": "deepseek-coder"}
 WORDS = """the of Ingot's we'll DON'T it'S naïve café Ünïcödé Straße ΑΒΓαβγ Привет мир здравствуй 你好 世界 こんにちは カタカナ 안녕하세요 สวัสดี नमस्ते
 שלום مرحبا ﬁne Ǆ ʰa aʰ x² ½ Ⅷ ٣٤ १२ 🦙 👩‍👩‍👧 🇨🇭 e\u0301 \u200b \ufeff a\u0308b for(int i=0;i<10;++i){ return; } #include <x> /* */ http://a.b/c?d=e&f=g_h
 don’t “quoted” … — – € £5 $3.50 10% 1,234.5 3.14159 2026-11-22 0x1F 007 1e-5 v2 A1 B22 C333 D4444 _a __b CamelCase HTTPServer ABCdef aBC

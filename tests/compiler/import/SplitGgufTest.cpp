@@ -1,0 +1,109 @@
+//===- SplitGgufTest.cpp - One model in several GGUF files ----------------===//
+#include "compiler/import/SplitGguf.h"
+#include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/compiler/import/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+using namespace ingot;
+using namespace ingot::import;
+using namespace ingot::test;
+
+namespace {
+
+class SplitGguf : public testing::Test {
+protected:
+  std::shared_ptr<Checkpoint> open(const CheckpointFiles &files) {
+    auto opened = openCheckpoint(writeCheckpoint(files, temporary.path(files.name)));
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().format());
+    return opened ? *opened : nullptr;
+  }
+  Error errorOf(const CheckpointFiles &files) {
+    auto opened = openCheckpoint(writeCheckpoint(files, temporary.path(files.name)));
+    EXPECT_FALSE(opened);
+    return opened ? Error{} : opened.error();
+  }
+
+  TemporaryFolder temporary;
+};
+
+TEST(SplitName, TakenApartAndPutTogether) {
+  auto name = splitName("Qwen3-00002-of-00010.gguf");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->stem, "Qwen3");
+  EXPECT_EQ(name->number, 2);
+  EXPECT_EQ(name->count, 10);
+  EXPECT_EQ(name->file(), "Qwen3-00002-of-00010.gguf");
+  for (const char *other :
+       {"m.gguf", "-00001-of-00002.gguf", "m-1-of-2.gguf", "m-00003-of-00002.gguf",
+        "m-00000-of-00002.gguf", "m-0000a-of-00002.gguf", "m-00001-of-00002.ggug",
+        "m-+0001-of-00002.gguf", "m_00001-of-00002.gguf", "m-00001-if-00002.gguf"})
+    EXPECT_FALSE(splitName(other)) << other;
+}
+
+// By any of its parts, and by the folder.
+TEST_F(SplitGguf, OpensAsOneModel) {
+  CheckpointFiles files = validSplitGguf();
+  std::string hash;
+  for (const char *named : {"m-00001-of-00003.gguf", "m-00003-of-00003.gguf", ""}) {
+    files.open = named;
+    auto checkpoint = open(files);
+    ASSERT_TRUE(checkpoint) << named;
+    EXPECT_EQ(checkpoint->architecture, "llama");
+    EXPECT_EQ(checkpoint->name, "Tiny");
+    ASSERT_EQ(checkpoint->tensors.size(), 3u);
+    EXPECT_EQ(checkpoint->find("c")->shape, (std::vector<int64_t>{2, 16}));
+    EXPECT_EQ(*checkpoint->integer("llama.block_count"), 7);
+    EXPECT_TRUE(hash.empty() || hash == checkpoint->contentHash);
+    hash = checkpoint->contentHash;
+    for (const std::string &key : checkpoint->unusedKeys())
+      EXPECT_FALSE(key.starts_with("split.")) << key;
+  }
+}
+
+TEST_F(SplitGguf, AMissingPartIsNamed) {
+  CheckpointFiles files = validSplitGguf();
+  for (const char *part : {"m-00001-of-00003.gguf", "m-00002-of-00003.gguf"}) {
+    CheckpointFiles without = files;
+    without.files.erase(part);
+    without.open = "m-00003-of-00003.gguf";
+    Error error = errorOf(without);
+    EXPECT_EQ(error.code, "E0840");
+    EXPECT_NE(error.why.find(part), std::string::npos) << error.format();
+  }
+}
+
+TEST_F(SplitGguf, PartsMustBelongTogether) {
+  const CheckpointFiles files = validSplitGguf();
+  const std::string second = "m-00002-of-00003.gguf", third = "m-00003-of-00003.gguf";
+  CheckpointFiles swapped = files;
+  std::swap(swapped.files[second], swapped.files[third]);
+  EXPECT_EQ(errorOf(swapped).code, "E0841");
+  CheckpointFiles other = files;
+  other.files[third] = validSplitGguf(/*tensors=*/4).files[third];
+  EXPECT_EQ(errorOf(other).code, "E0841");
+  EXPECT_EQ(errorOf(validSplitGguf(/*tensors=*/4)).code, "E0841") << "one is nowhere";
+  // Two parts of a model of three, under names of a model of two.
+  CheckpointFiles fewer{.name = "fewer", .open = "m-00001-of-00002.gguf"};
+  fewer.files = {{"m-00001-of-00002.gguf", files.files.at("m-00001-of-00003.gguf")},
+                 {"m-00002-of-00002.gguf", files.files.at(second)}};
+  EXPECT_EQ(errorOf(fewer).code, "E0841");
+}
+
+TEST_F(SplitGguf, APartUnderAnotherName) {
+  CheckpointFiles files = validSplitGguf();
+  files.files = {{"part.gguf", files.files["m-00002-of-00003.gguf"]}};
+  files.open = "part.gguf";
+  Error error = errorOf(files);
+  EXPECT_EQ(error.code, "E0259");
+  EXPECT_NE(error.fix.find("NAME-00002-of-00003.gguf"), std::string::npos) << error.format();
+}
+
+TEST_F(SplitGguf, PartsDoNotLeaveTheirFolder) {
+  CheckpointFiles files = validSplitGguf();
+  files.files.erase("m-00002-of-00003.gguf");
+  files.links["m-00002-of-00003.gguf"] = "/dev/zero";
+  EXPECT_EQ(errorOf(files).code, "E0286");
+}
+
+} // namespace
