@@ -1,4 +1,5 @@
 """Families with a choice of experts."""
+import safetensors.torch
 import torch
 from transformers import (Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM, Glm4MoeConfig, Glm4MoeForCausalLM,
                           GptOssConfig, GptOssForCausalLM, GraniteMoeConfig, GraniteMoeForCausalLM,
@@ -64,31 +65,32 @@ def qwen3moe(out):
             "rope_scaling": None, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001,
             "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.51.0", "use_cache": True, "use_sliding_window": False,
-            "vocab_size": 61}, BF16, 406, matters=[{"norm_topk_prob": False}])
+            "vocab_size": 61}, BF16, 466, matters=[{"norm_topk_prob": False}])
     out.converted("qwen3moe-gguf", Qwen3MoeForCausalLM,
                   Qwen3MoeConfig(head_dim=14, intermediate_size=40, moe_intermediate_size=14, num_experts=5,
                                  num_experts_per_tok=2, norm_topk_prob=True, **SIZES), 407)
 
 
 def gpt_oss(out):
-    yarn = {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0, "original_max_position_embeddings": 16,
+    yarn = {"beta_fast": 2.0, "beta_slow": 0.5, "factor": 8.0, "original_max_position_embeddings": 16,
             "rope_type": "yarn", "truncate": False}
     # gpt-oss-20b's, without its quantisation.
     out.hf("gpt-oss-old-config", GptOssForCausalLM,
            {"architectures": ["GptOssForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
-            "eos_token_id": 2, "experts_per_token": 2, "head_dim": 14, "hidden_act": "silu", "hidden_size": 36,
+            "eos_token_id": 2, "experts_per_token": 2, "head_dim": 22, "hidden_act": "silu", "hidden_size": 36,
             "initial_context_length": 16, "initializer_range": 0.02, "intermediate_size": 22,
             "layer_types": ["sliding_attention", "full_attention"], "max_position_embeddings": 128,
             "model_type": "gpt_oss", "num_attention_heads": 4, "num_experts_per_tok": 2,
             "num_hidden_layers": 2, "num_key_value_heads": 2, "num_local_experts": 5,
             "output_router_logits": False, "pad_token_id": 1, "rms_norm_eps": 1e-05, "rope_scaling": yarn,
-            "rope_theta": 150000, "router_aux_loss_coef": 0.9, "sliding_window": 9, "swiglu_limit": 7.0,
+            "rope_theta": 1000, "router_aux_loss_coef": 0.9, "sliding_window": 9, "swiglu_limit": 1.5,
             "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.55.0.dev0",
-            "use_cache": True, "vocab_size": 61}, BF16, 408,
-           matters=[{"sliding_window": 99}, {"rope_parameters": {**yarn, "rope_theta": 150000, "truncate": True}}])
+            "use_cache": True, "vocab_size": 61}, BF16, 438,
+           matters=[{"sliding_window": 99}, {"swiglu_limit": 7.0},
+                    {"rope_parameters": {**yarn, "rope_theta": 1000, "truncate": True}}])
     sizes = {**SIZES, "num_attention_heads": 4, "num_key_value_heads": 2}
     out.converted("gpt-oss-gguf", GptOssForCausalLM,
-                  GptOssConfig(**{**sizes, "rope_parameters": {**yarn, "rope_theta": 10000.0}}, head_dim=14,
+                  GptOssConfig(**{**sizes, "rope_parameters": {**yarn, "rope_theta": 1000.0}}, head_dim=22,
                                intermediate_size=22, num_local_experts=5, num_experts_per_tok=2, sliding_window=9,
                                layer_types=["sliding_attention", "full_attention"], eos_token_id=2, pad_token_id=1),
                   409, matters=[{"sliding_window": 99}])
@@ -125,10 +127,12 @@ def olmoe(out):
             "output_router_logits": False, "pad_token_id": 1, "rms_norm_eps": 1e-05, "rope_scaling": None,
             "rope_theta": 10000.0, "router_aux_loss_coef": 0.01, "tie_word_embeddings": False,
             "torch_dtype": "bfloat16", "transformers_version": "4.43.0.dev0", "use_cache": True,
-            "vocab_size": 61}, BF16, 412, matters=[{"norm_topk_prob": True}])
+            "vocab_size": 61}, BF16, 442, matters=[{"norm_topk_prob": True}])
+    # The converter takes the epsilon for granted.
     out.converted("olmoe-gguf", OlmoeForCausalLM,
-                  OlmoeConfig(**{**SIZES, "num_key_value_heads": 3}, intermediate_size=14, num_experts=5,
-                              num_experts_per_tok=2, norm_topk_prob=False, eos_token_id=3, pad_token_id=1), 413)
+                  OlmoeConfig(**{**SIZES, "num_key_value_heads": 3, "rms_norm_eps": 1e-5}, intermediate_size=14,
+                              num_experts=5, num_experts_per_tok=2, norm_topk_prob=False, eos_token_id=3,
+                              pad_token_id=1), 413)
 
 
 def ernie4_5_moe(out):
@@ -143,12 +147,13 @@ def ernie4_5_moe(out):
             "num_key_value_heads": 1, "num_nextn_predict_layers": 1, "pad_token_id": 0, "rms_norm_eps": 1e-05,
             "rope_scaling": None, "rope_theta": 500000.0, "tie_word_embeddings": True,
             "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0", "use_bias": False,
-            "use_cache": True, "vocab_size": 61}, BF16, 414)
+            "use_cache": True, "vocab_size": 61}, BF16, 444)
+    # The converter takes intermediate_size / heads of k and v for the width of the shared experts.
     out.converted("ernie4_5-moe-gguf", Ernie4_5_MoeForCausalLM,
-                  Ernie4_5_MoeConfig(**{**SIZES, "num_hidden_layers": 3}, intermediate_size=40,
-                                     moe_intermediate_size=14, moe_k=2, moe_num_experts=5, moe_num_shared_experts=1,
-                                     moe_layer_start_index=1, moe_layer_end_index=2, moe_layer_interval=1,
-                                     tie_word_embeddings=True), 415)
+                  Ernie4_5_MoeConfig(**{**SIZES, "num_hidden_layers": 3, "num_key_value_heads": 3},
+                                     intermediate_size=42, moe_intermediate_size=14, moe_k=2, moe_num_experts=5,
+                                     moe_num_shared_experts=1, moe_layer_start_index=1, moe_layer_end_index=2,
+                                     moe_layer_interval=1, tie_word_embeddings=True), 505)
 
 
 def minimax_m2(out):
@@ -169,7 +174,8 @@ def minimax_m2(out):
             "use_qk_norm": True, "use_routing_bias": True, "vocab_size": 61}, BF16, 416)
     out.converted("minimax-m2-gguf", MiniMaxM2ForCausalLM,
                   MiniMaxM2Config(**{**SIZES, "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, head_dim=20,
-                                  intermediate_size=14, num_local_experts=5, num_experts_per_tok=2), 417)
+                                  rotary_dim=10, scoring_func="sigmoid", intermediate_size=14, num_local_experts=5,
+                                  num_experts_per_tok=2), 507)
 
 
 def glm4_moe(out):
@@ -185,12 +191,26 @@ def glm4_moe(out):
             "num_key_value_heads": 2, "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 1000000,
             "num_nextn_predict_layers": 1, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.54.0", "use_cache": True, "use_qk_norm": False, "vocab_size": 61},
-           BF16, 418, matters=[{"routed_scaling_factor": 1.0}])
+           BF16, 508, matters=[{"routed_scaling_factor": 1.0}], stored=lambda file: add_mtp(file, 3))
     out.converted("glm4-moe-gguf", Glm4MoeForCausalLM,
                   Glm4MoeConfig(**{**SIZES, "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, head_dim=12,
                                 intermediate_size=40, moe_intermediate_size=14, n_routed_experts=5,
                                 num_experts_per_tok=2, n_shared_experts=1, routed_scaling_factor=1.5,
-                                first_k_dense_replace=1, use_qk_norm=True, attention_bias=True), 419)
+                                first_k_dense_replace=1, use_qk_norm=True, attention_bias=True), 419,
+                  stored=lambda file: add_mtp(file, 2))
+
+
+def add_mtp(file, layers):
+    """The layer that predicts one token more, behind the others, as zai-org's files have it."""
+    tensors = safetensors.torch.load_file(file)
+    last, mtp = f"model.layers.{layers - 1}.", f"model.layers.{layers}."
+    tensors |= {mtp + name.removeprefix(last): tensor.clone() for name, tensor in tensors.items()
+                if name.startswith(last)}
+    norm, embedding = tensors["model.norm.weight"], tensors["model.embed_tokens.weight"]
+    tensors |= {mtp + name + ".weight": tensor.clone() for name, tensor in (
+        ("eh_proj", torch.cat([embedding[:36], embedding[:36]], 1)), ("enorm", norm), ("hnorm", norm),
+        ("shared_head.norm", norm), ("shared_head.head", tensors["lm_head.weight"]), ("embed_tokens", embedding))}
+    safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
 FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, granitemoe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]

@@ -94,7 +94,10 @@ def phi(out):
     sizes = dict(vocab_size=61, hidden_size=36, intermediate_size=54, num_hidden_layers=2, num_attention_heads=3,
                  max_position_embeddings=128, layer_norm_eps=EPS, rope_parameters=half, bos_token_id=3, eos_token_id=3)
     out.hf("phi2-qknorm", PhiForCausalLM, PhiConfig(qk_layernorm=True, num_key_value_heads=1, **sizes), BF16, 305)
-    out.converted("phi2-gguf", PhiForCausalLM, PhiConfig(**sizes), 306)
+    # The converter takes four times the width for granted.
+    out.converted("phi2-gguf", PhiForCausalLM,
+                  PhiConfig(**{**sizes, "hidden_size": 27, "intermediate_size": 108,
+                               "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.45}}), 306)
 
 
 def stablelm(out):
@@ -208,7 +211,10 @@ def nemotron(out):
                  rope_parameters={**PLAIN, "partial_rotary_factor": 0.5})
     out.hf("nemotron-biases", NemotronForCausalLM,
            NemotronConfig(intermediate_size=75, attention_bias=True, mlp_bias=True, **sizes), BF16, 323)
-    out.converted("nemotron-gguf", NemotronForCausalLM, NemotronConfig(intermediate_size=69, **sizes), 324)
+    # The converter counts the part that rotates from hidden_size / heads.
+    out.converted("nemotron-gguf", NemotronForCausalLM,
+                  NemotronConfig(intermediate_size=69, **{**sizes, "num_attention_heads": 3, "num_key_value_heads": 1}),
+                  324)
 
 
 FAMILIES = [gptneox, gpt2, phi, stablelm, starcoder2, cohere, cohere2, nemotron]
