@@ -104,7 +104,7 @@ def stablelm(out):
     # stablelm-2-1_6b's.
     out.hf("stablelm-old-config", StableLmForCausalLM,
            {"architectures": ["StableLmForCausalLM"], "bos_token_id": 3, "eos_token_id": 3, "hidden_act": "silu",
-            "hidden_size": 48, "initializer_range": 0.02, "intermediate_size": 34, "max_position_embeddings": 128,
+            "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 46, "max_position_embeddings": 128,
             "model_type": "stablelm", "layer_norm_eps": 1e-05, "num_attention_heads": 2, "num_hidden_layers": 2,
             "num_key_value_heads": 2, "partial_rotary_factor": 0.25, "rope_theta": 10000,
             "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.38.0",
