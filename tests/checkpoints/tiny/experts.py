@@ -25,6 +25,10 @@ def mixtral(out):
             "rms_norm_eps": 1e-05, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.02,
             "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.36.0.dev0", "use_cache": True, "vocab_size": 61}, BF16, 461)
+    # As transformers has the experts in memory, and saves them if told so: stacks, gate above up.
+    out.hf("mixtral-fused", MixtralForCausalLM,
+           MixtralConfig(intermediate_size=14, num_local_experts=5, num_experts_per_tok=2, sliding_window=9, **SIZES),
+           BF16, 421, as_hub=False)
     out.converted("mixtral-gguf", MixtralForCausalLM,
                   MixtralConfig(intermediate_size=14, num_local_experts=5, num_experts_per_tok=2,
                                 sliding_window=None, **SIZES), 462)
@@ -66,6 +70,9 @@ def qwen3moe(out):
             "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.51.0", "use_cache": True, "use_sliding_window": False,
             "vocab_size": 61}, BF16, 466, matters=[{"norm_topk_prob": False}])
+    out.hf("qwen3moe-fused", Qwen3MoeForCausalLM,
+           Qwen3MoeConfig(head_dim=14, intermediate_size=30, moe_intermediate_size=10, mlp_only_layers=[0],
+                          num_experts=5, num_experts_per_tok=2, norm_topk_prob=False, **SIZES), BF16, 480, as_hub=False)
     out.converted("qwen3moe-gguf", Qwen3MoeForCausalLM,
                   Qwen3MoeConfig(head_dim=14, intermediate_size=30, moe_intermediate_size=10, num_experts=5,
                                  num_experts_per_tok=2, norm_topk_prob=True, **SIZES), 437)

@@ -114,14 +114,15 @@ class Folders:
         (folder / "ids.json").write_text(json.dumps(ids[0].tolist()) + "\n")
         prove(folder.name, cls, model, ids, logits, matters, unseen)
 
-    def save(self, folder, cls, config, dtype, seed, shard="1GB"):
-        """`config`: of transformers, or a dictionary, which becomes config.json as it is."""
+    def save(self, folder, cls, config, dtype, seed, shard="1GB", as_hub=True):
+        """`config`: of transformers, or a dictionary, which becomes config.json as it is. as_hub=False: with the
+        names and the stacks of experts that transformers has in memory."""
         written = config if isinstance(config, dict) else None
         assert not written or written.get("torch_dtype", str(dtype)) in str(dtype), folder.name
         config = cls.config_class.from_dict(copy.deepcopy(written)) if written else config
         model = cls(config).float()
         fill(model, seed)
-        model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+        model.to(dtype).save_pretrained(folder, max_shard_size=shard, save_original_format=as_hub)
         (folder / "generation_config.json").unlink(missing_ok=True)
         if written:
             (folder / "config.json").write_text(json.dumps(written, indent=2) + "\n")
@@ -130,12 +131,12 @@ class Folders:
         return cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
                                    experts_implementation="eager")
 
-    def hf(self, name, cls, config, dtype, seed, shard="1GB", stored=None, **proof):
+    def hf(self, name, cls, config, dtype, seed, shard="1GB", as_hub=True, stored=None, **proof):
         """Saves, loads what was saved as f32, and records its answer. `stored`: changes the file of weights."""
         if not self.wanted(name):
             return
         folder = self.fresh(name)
-        self.save(folder, cls, config, dtype, seed, shard)
+        self.save(folder, cls, config, dtype, seed, shard, as_hub)
         if stored:
             stored(folder / "model.safetensors")
         model = self.load(folder, cls)
