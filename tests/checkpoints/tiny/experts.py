@@ -1,4 +1,5 @@
 """Families with a choice of experts."""
+import safetensors.torch
 import torch
 from transformers import (Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM, Glm4MoeConfig, Glm4MoeForCausalLM,
                           GptOssConfig, GptOssForCausalLM, GraniteMoeConfig, GraniteMoeForCausalLM,
@@ -9,7 +10,7 @@ from transformers import (Ernie4_5_MoeConfig, Ernie4_5_MoeForCausalLM, Glm4MoeCo
 BF16 = torch.bfloat16
 EPS = 3e-3  # large enough to show
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
-SIZES = dict(vocab_size=61, hidden_size=36, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1,
+SIZES = dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1,
              max_position_embeddings=128, rms_norm_eps=EPS, rope_parameters=PLAIN)
 
 
@@ -17,37 +18,41 @@ def mixtral(out):
     # Mixtral-8x7B's.
     out.hf("mixtral-old-config", MixtralForCausalLM,
            {"architectures": ["MixtralForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
-            "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 36, "initializer_range": 0.02,
-            "intermediate_size": 22, "max_position_embeddings": 128, "model_type": "mixtral",
+            "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02,
+            "intermediate_size": 14, "max_position_embeddings": 128, "model_type": "mixtral",
             "num_attention_heads": 3, "num_experts_per_tok": 2, "num_hidden_layers": 2,
             "num_key_value_heads": 1, "num_local_experts": 5, "output_router_logits": False,
             "rms_norm_eps": 1e-05, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.02,
             "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
-            "transformers_version": "4.36.0.dev0", "use_cache": True, "vocab_size": 61}, BF16, 401)
+            "transformers_version": "4.36.0.dev0", "use_cache": True, "vocab_size": 61}, BF16, 461)
+    # As transformers has the experts in memory, and saves them if told so: stacks, gate above up.
+    out.hf("mixtral-fused", MixtralForCausalLM,
+           MixtralConfig(intermediate_size=14, num_local_experts=5, num_experts_per_tok=2, sliding_window=9, **SIZES),
+           BF16, 421, as_hub=False)
     out.converted("mixtral-gguf", MixtralForCausalLM,
-                  MixtralConfig(intermediate_size=22, num_local_experts=5, num_experts_per_tok=2,
-                                sliding_window=None, **SIZES), 402)
+                  MixtralConfig(intermediate_size=14, num_local_experts=5, num_experts_per_tok=2,
+                                sliding_window=None, **SIZES), 462)
 
 
 def qwen2moe(out):
     # Qwen1.5-MoE-A2.7B's.
     out.hf("qwen2moe-old-config", Qwen2MoeForCausalLM,
            {"architectures": ["Qwen2MoeForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 3,
-            "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 36, "initializer_range": 0.02,
-            "intermediate_size": 40, "max_position_embeddings": 128, "max_window_layers": 2,
+            "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02,
+            "intermediate_size": 30, "max_position_embeddings": 128, "max_window_layers": 2,
             "model_type": "qwen2_moe", "num_attention_heads": 3, "num_hidden_layers": 2,
             "num_key_value_heads": 3, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 13,
             "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.39.0.dev0",
             "use_cache": True, "use_sliding_window": False, "vocab_size": 61, "decoder_sparse_step": 1,
-            "moe_intermediate_size": 14, "shared_expert_intermediate_size": 26, "num_experts_per_tok": 3,
-            "num_experts": 7, "norm_topk_prob": False, "output_router_logits": False,
+            "moe_intermediate_size": 10, "shared_expert_intermediate_size": 18, "num_experts_per_tok": 3,
+            "num_experts": 5, "norm_topk_prob": False, "output_router_logits": False,
             "router_aux_loss_coef": 0.001}, BF16, 403, matters=[{"norm_topk_prob": True}])
-    experts = dict(moe_intermediate_size=14, shared_expert_intermediate_size=22, num_experts=5, num_experts_per_tok=2)
+    experts = dict(moe_intermediate_size=10, shared_expert_intermediate_size=18, num_experts=5, num_experts_per_tok=2)
     out.hf("qwen2moe-dense-layer", Qwen2MoeForCausalLM,
-           Qwen2MoeConfig(intermediate_size=40, norm_topk_prob=True, mlp_only_layers=[0], **experts, **SIZES),
+           Qwen2MoeConfig(intermediate_size=30, norm_topk_prob=True, mlp_only_layers=[0], **experts, **SIZES),
            BF16, 404, matters=[{"norm_topk_prob": False}])
     out.converted("qwen2moe-gguf", Qwen2MoeForCausalLM,
-                  Qwen2MoeConfig(intermediate_size=40, norm_topk_prob=False, **experts, **SIZES), 405,
+                  Qwen2MoeConfig(intermediate_size=30, norm_topk_prob=False, **experts, **SIZES), 405,
                   matters=[{"norm_topk_prob": True}])
 
 
@@ -56,42 +61,45 @@ def qwen3moe(out):
     out.hf("qwen3moe-old-config", Qwen3MoeForCausalLM,
            {"architectures": ["Qwen3MoeForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 3, "decoder_sparse_step": 1, "eos_token_id": 5, "head_dim": 14,
-            "hidden_act": "silu", "hidden_size": 36, "initializer_range": 0.02, "intermediate_size": 40,
+            "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02, "intermediate_size": 30,
             "max_position_embeddings": 128, "max_window_layers": 2, "mlp_only_layers": [],
-            "model_type": "qwen3_moe", "moe_intermediate_size": 14, "norm_topk_prob": True,
-            "num_attention_heads": 4, "num_experts": 7, "num_experts_per_tok": 3, "num_hidden_layers": 2,
-            "num_key_value_heads": 2, "output_router_logits": False, "rms_norm_eps": 1e-06,
+            "model_type": "qwen3_moe", "moe_intermediate_size": 10, "norm_topk_prob": True,
+            "num_attention_heads": 3, "num_experts": 5, "num_experts_per_tok": 3, "num_hidden_layers": 2,
+            "num_key_value_heads": 1, "output_router_logits": False, "rms_norm_eps": 1e-06,
             "rope_scaling": None, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001,
             "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.51.0", "use_cache": True, "use_sliding_window": False,
-            "vocab_size": 61}, BF16, 406, matters=[{"norm_topk_prob": False}])
+            "vocab_size": 61}, BF16, 466, matters=[{"norm_topk_prob": False}])
+    out.hf("qwen3moe-fused", Qwen3MoeForCausalLM,
+           Qwen3MoeConfig(head_dim=14, intermediate_size=30, moe_intermediate_size=10, mlp_only_layers=[0],
+                          num_experts=5, num_experts_per_tok=2, norm_topk_prob=False, **SIZES), BF16, 480, as_hub=False)
     out.converted("qwen3moe-gguf", Qwen3MoeForCausalLM,
-                  Qwen3MoeConfig(head_dim=14, intermediate_size=40, moe_intermediate_size=14, num_experts=5,
-                                 num_experts_per_tok=2, norm_topk_prob=True, **SIZES), 407)
+                  Qwen3MoeConfig(head_dim=14, intermediate_size=30, moe_intermediate_size=10, num_experts=5,
+                                 num_experts_per_tok=2, norm_topk_prob=True, **SIZES), 437)
 
 
 def gpt_oss(out):
-    yarn = {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0, "original_max_position_embeddings": 16,
+    yarn = {"beta_fast": 2.0, "beta_slow": 0.5, "factor": 8.0, "original_max_position_embeddings": 16,
             "rope_type": "yarn", "truncate": False}
     # gpt-oss-20b's, without its quantisation.
     out.hf("gpt-oss-old-config", GptOssForCausalLM,
            {"architectures": ["GptOssForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
-            "eos_token_id": 2, "experts_per_token": 2, "head_dim": 14, "hidden_act": "silu", "hidden_size": 36,
-            "initial_context_length": 16, "initializer_range": 0.02, "intermediate_size": 22,
+            "eos_token_id": 2, "experts_per_token": 2, "head_dim": 14, "hidden_act": "silu", "hidden_size": 24,
+            "initial_context_length": 16, "initializer_range": 0.02, "intermediate_size": 14,
             "layer_types": ["sliding_attention", "full_attention"], "max_position_embeddings": 128,
-            "model_type": "gpt_oss", "num_attention_heads": 4, "num_experts_per_tok": 2,
-            "num_hidden_layers": 2, "num_key_value_heads": 2, "num_local_experts": 5,
+            "model_type": "gpt_oss", "num_attention_heads": 3, "num_experts_per_tok": 2,
+            "num_hidden_layers": 2, "num_key_value_heads": 1, "num_local_experts": 5,
             "output_router_logits": False, "pad_token_id": 1, "rms_norm_eps": 1e-05, "rope_scaling": yarn,
-            "rope_theta": 150000, "router_aux_loss_coef": 0.9, "sliding_window": 9, "swiglu_limit": 7.0,
+            "rope_theta": 1000, "router_aux_loss_coef": 0.9, "sliding_window": 9, "swiglu_limit": 1.5,
             "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.55.0.dev0",
-            "use_cache": True, "vocab_size": 61}, BF16, 408,
-           matters=[{"sliding_window": 99}, {"rope_parameters": {**yarn, "rope_theta": 150000, "truncate": True}}])
-    sizes = {**SIZES, "num_attention_heads": 4, "num_key_value_heads": 2}
+            "use_cache": True, "vocab_size": 61}, BF16, 438,
+           matters=[{"sliding_window": 99}, {"swiglu_limit": 7.0},
+                    {"rope_parameters": {**yarn, "rope_theta": 1000, "truncate": True}}])
     out.converted("gpt-oss-gguf", GptOssForCausalLM,
-                  GptOssConfig(**{**sizes, "rope_parameters": {**yarn, "rope_theta": 10000.0}}, head_dim=14,
-                               intermediate_size=22, num_local_experts=5, num_experts_per_tok=2, sliding_window=9,
+                  GptOssConfig(**{**SIZES, "rope_parameters": {**yarn, "rope_theta": 1000.0}}, head_dim=14,
+                               intermediate_size=14, num_local_experts=5, num_experts_per_tok=2, sliding_window=9,
                                layer_types=["sliding_attention", "full_attention"], eos_token_id=2, pad_token_id=1),
-                  409, matters=[{"sliding_window": 99}])
+                  439, matters=[{"sliding_window": 99}])
 
 
 def granitemoe(out):
@@ -99,7 +107,7 @@ def granitemoe(out):
     out.hf("granitemoe-old-config", GraniteMoeForCausalLM,
            {"architectures": ["GraniteMoeForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "attention_multiplier": 0.15, "bos_token_id": 0, "embedding_multiplier": 7.0, "eos_token_id": 0,
-            "hidden_act": "silu", "hidden_size": 36, "initializer_range": 0.02, "intermediate_size": 18,
+            "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02, "intermediate_size": 18,
             "logits_scaling": 1.7, "max_position_embeddings": 128, "model_type": "granitemoe",
             "num_attention_heads": 3, "num_experts_per_tok": 2, "num_hidden_layers": 2,
             "num_key_value_heads": 1, "num_local_experts": 5, "output_router_logits": False,
@@ -118,58 +126,62 @@ def olmoe(out):
     # OLMoE-1B-7B's.
     out.hf("olmoe-old-config", OlmoeForCausalLM,
            {"architectures": ["OlmoeForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
-            "clip_qkv": None, "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 36,
+            "clip_qkv": None, "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 24,
             "initializer_range": 0.02, "intermediate_size": 14, "max_position_embeddings": 128,
-            "model_type": "olmoe", "norm_topk_prob": False, "num_attention_heads": 3, "num_experts": 7,
+            "model_type": "olmoe", "norm_topk_prob": False, "num_attention_heads": 3, "num_experts": 5,
             "num_experts_per_tok": 3, "num_hidden_layers": 2, "num_key_value_heads": 3,
             "output_router_logits": False, "pad_token_id": 1, "rms_norm_eps": 1e-05, "rope_scaling": None,
             "rope_theta": 10000.0, "router_aux_loss_coef": 0.01, "tie_word_embeddings": False,
             "torch_dtype": "bfloat16", "transformers_version": "4.43.0.dev0", "use_cache": True,
-            "vocab_size": 61}, BF16, 412, matters=[{"norm_topk_prob": True}])
+            "vocab_size": 61}, BF16, 472, matters=[{"norm_topk_prob": True}])
+    # The converter takes the epsilon for granted.
     out.converted("olmoe-gguf", OlmoeForCausalLM,
-                  OlmoeConfig(**{**SIZES, "num_key_value_heads": 3}, intermediate_size=14, num_experts=5,
-                              num_experts_per_tok=2, norm_topk_prob=False, eos_token_id=3, pad_token_id=1), 413)
+                  OlmoeConfig(**{**SIZES, "num_key_value_heads": 3, "rms_norm_eps": 1e-5}, intermediate_size=14,
+                              num_experts=5, num_experts_per_tok=2, norm_topk_prob=False, eos_token_id=3,
+                              pad_token_id=1), 443)
 
 
 def ernie4_5_moe(out):
     # ERNIE-4.5-21B-A3B-PT's.
     out.hf("ernie4_5-moe-old-config", Ernie4_5_MoeForCausalLM,
            {"architectures": ["Ernie4_5_MoeForCausalLM"], "bos_token_id": 1, "eos_token_id": 2,
-            "hidden_act": "silu", "hidden_size": 36, "intermediate_size": 40, "max_position_embeddings": 128,
+            "hidden_act": "silu", "hidden_size": 24, "intermediate_size": 30, "max_position_embeddings": 128,
             "model_type": "ernie4_5_moe", "moe_capacity": [64, 64, 64], "moe_gate": "topk",
-            "moe_intermediate_size": 14, "moe_k": 3, "moe_layer_end_index": 2, "moe_layer_interval": 1,
-            "moe_layer_start_index": 1, "moe_num_experts": 7, "moe_num_shared_experts": 2,
+            "moe_intermediate_size": 10, "moe_k": 3, "moe_layer_end_index": 2, "moe_layer_interval": 1,
+            "moe_layer_start_index": 1, "moe_num_experts": 5, "moe_num_shared_experts": 2,
             "moe_use_aux_free": True, "num_attention_heads": 3, "num_hidden_layers": 3,
             "num_key_value_heads": 1, "num_nextn_predict_layers": 1, "pad_token_id": 0, "rms_norm_eps": 1e-05,
             "rope_scaling": None, "rope_theta": 500000.0, "tie_word_embeddings": True,
             "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0", "use_bias": False,
-            "use_cache": True, "vocab_size": 61}, BF16, 414)
+            "use_cache": True, "vocab_size": 61}, BF16, 474)
+    # The converter takes intermediate_size / heads of k and v for the width of the shared experts.
     out.converted("ernie4_5-moe-gguf", Ernie4_5_MoeForCausalLM,
-                  Ernie4_5_MoeConfig(**{**SIZES, "num_hidden_layers": 3}, intermediate_size=40,
-                                     moe_intermediate_size=14, moe_k=2, moe_num_experts=5, moe_num_shared_experts=1,
-                                     moe_layer_start_index=1, moe_layer_end_index=2, moe_layer_interval=1,
-                                     tie_word_embeddings=True), 415)
+                  Ernie4_5_MoeConfig(**{**SIZES, "num_hidden_layers": 3, "num_key_value_heads": 3},
+                                     intermediate_size=30, moe_intermediate_size=10, moe_k=2, moe_num_experts=5,
+                                     moe_num_shared_experts=1, moe_layer_start_index=1, moe_layer_end_index=2,
+                                     moe_layer_interval=1, tie_word_embeddings=True), 685)
 
 
 def minimax_m2(out):
     # MiniMax-M2's, without its quantisation.
     out.hf("minimax-m2-old-config", MiniMaxM2ForCausalLM,
            {"architectures": ["MiniMaxM2ForCausalLM"], "attention_dropout": 0.0, "attn_type_list": [1, 1],
-            "bos_token_id": None, "eos_token_id": None, "head_dim": 20, "hidden_act": "silu", "hidden_size": 36,
+            "bos_token_id": None, "eos_token_id": None, "head_dim": 12, "hidden_act": "silu", "hidden_size": 24,
             "initializer_range": 0.02, "intermediate_size": 14, "layernorm_full_attention_beta": 1.0,
             "layernorm_linear_attention_beta": 1.0, "layernorm_mlp_beta": 1.0, "max_position_embeddings": 128,
-            "mlp_intermediate_size": 40, "model_type": "minimax_m2", "mtp_transformer_layers": 1,
+            "mlp_intermediate_size": 30, "model_type": "minimax_m2", "mtp_transformer_layers": 1,
             "num_attention_heads": 3, "num_experts_per_tok": 3, "num_hidden_layers": 2,
-            "num_key_value_heads": 1, "num_local_experts": 7, "num_mtp_modules": 3,
+            "num_key_value_heads": 1, "num_local_experts": 5, "num_mtp_modules": 3,
             "output_router_logits": False, "qk_norm_type": "per_layer", "rms_norm_eps": 1e-06,
-            "rope_theta": 5000000, "rotary_dim": 10, "router_aux_loss_coef": 0.001,
+            "rope_theta": 5000000, "rotary_dim": 6, "router_aux_loss_coef": 0.001,
             "router_jitter_noise": 0.0, "scoring_func": "sigmoid", "shared_intermediate_size": 0,
             "shared_moe_mode": "sigmoid", "sliding_window": None, "tie_word_embeddings": False,
             "torch_dtype": "bfloat16", "transformers_version": "4.57.1", "use_cache": True, "use_mtp": True,
             "use_qk_norm": True, "use_routing_bias": True, "vocab_size": 61}, BF16, 416)
     out.converted("minimax-m2-gguf", MiniMaxM2ForCausalLM,
-                  MiniMaxM2Config(**{**SIZES, "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, head_dim=20,
-                                  intermediate_size=14, num_local_experts=5, num_experts_per_tok=2), 417)
+                  MiniMaxM2Config(**{**SIZES, "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, head_dim=12,
+                                  rotary_dim=6, scoring_func="sigmoid", intermediate_size=14, num_local_experts=5,
+                                  num_experts_per_tok=2), 537)
 
 
 def glm4_moe(out):
@@ -177,20 +189,34 @@ def glm4_moe(out):
     out.hf("glm4-moe-old-config", Glm4MoeForCausalLM,
            {"architectures": ["Glm4MoeForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "pad_token_id": 3, "eos_token_id": [3, 5, 6], "head_dim": 12, "hidden_act": "silu",
-            "hidden_size": 36, "partial_rotary_factor": 0.5, "initializer_range": 0.02,
-            "intermediate_size": 40, "max_position_embeddings": 128, "model_type": "glm4_moe",
-            "moe_intermediate_size": 14, "norm_topk_prob": True, "num_attention_heads": 4, "n_group": 1,
-            "topk_group": 1, "n_routed_experts": 7, "n_shared_experts": 1, "routed_scaling_factor": 1.5,
+            "hidden_size": 24, "partial_rotary_factor": 0.5, "initializer_range": 0.02,
+            "intermediate_size": 30, "max_position_embeddings": 128, "model_type": "glm4_moe",
+            "moe_intermediate_size": 10, "norm_topk_prob": True, "num_attention_heads": 3, "n_group": 1,
+            "topk_group": 1, "n_routed_experts": 5, "n_shared_experts": 1, "routed_scaling_factor": 1.5,
             "num_experts_per_tok": 3, "first_k_dense_replace": 1, "num_hidden_layers": 3,
-            "num_key_value_heads": 2, "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 1000000,
+            "num_key_value_heads": 1, "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 1000000,
             "num_nextn_predict_layers": 1, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.54.0", "use_cache": True, "use_qk_norm": False, "vocab_size": 61},
-           BF16, 418, matters=[{"routed_scaling_factor": 1.0}])
+           BF16, 538, matters=[{"routed_scaling_factor": 1.0}], stored=lambda file: add_mtp(file, 3))
     out.converted("glm4-moe-gguf", Glm4MoeForCausalLM,
                   Glm4MoeConfig(**{**SIZES, "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, head_dim=12,
-                                intermediate_size=40, moe_intermediate_size=14, n_routed_experts=5,
+                                intermediate_size=30, moe_intermediate_size=10, n_routed_experts=5,
                                 num_experts_per_tok=2, n_shared_experts=1, routed_scaling_factor=1.5,
-                                first_k_dense_replace=1, use_qk_norm=True, attention_bias=True), 419)
+                                first_k_dense_replace=1, use_qk_norm=True, attention_bias=True), 419,
+                  stored=lambda file: add_mtp(file, 2))
+
+
+def add_mtp(file, layers):
+    """The layer that predicts one token more, behind the others, as zai-org's files have it."""
+    tensors = safetensors.torch.load_file(file)
+    last, mtp = f"model.layers.{layers - 1}.", f"model.layers.{layers}."
+    tensors |= {mtp + name.removeprefix(last): tensor.clone() for name, tensor in tensors.items()
+                if name.startswith(last)}
+    norm, embedding = tensors["model.norm.weight"], tensors["model.embed_tokens.weight"]
+    tensors |= {mtp + name + ".weight": tensor.clone() for name, tensor in (
+        ("eh_proj", torch.cat([embedding[:24], embedding[:24]], 1)), ("enorm", norm), ("hnorm", norm),
+        ("shared_head.norm", norm), ("shared_head.head", tensors["lm_head.weight"]), ("embed_tokens", embedding))}
+    safetensors.torch.save_file(tensors, file, {"format": "pt"})
 
 
 FAMILIES = [mixtral, qwen2moe, qwen3moe, gpt_oss, granitemoe, olmoe, ernie4_5_moe, minimax_m2, glm4_moe]

@@ -14,6 +14,7 @@ from convert_gguf import convert
 PROMPT = 45
 SEEN = 1e-3  # what a mistake must move the logits by, at least: ten times what tests allow
 NOISE = 2e-5  # what the arithmetic of f32 may move them by
+ROUGH = 0.45  # what that of bf16 may, of their deviation: a router that is undecided moves them by more
 EPS = ("rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
 
 
@@ -31,10 +32,10 @@ def fill(model, seed):
             parameter.data = noise * 0.3 if without_one else 1 + noise * 0.3
         elif owner == "Conv1D":  # GPT-2's matrices are [in][out]
             parameter.data = noise * (1.5 / parameter.shape[0] ** 0.5)
-        elif parameter.dim() == 2 or "experts" in name:
-            parameter.data = noise * (1.5 / parameter.shape[-1] ** 0.5)
-        elif parameter.dim() == 3:  # a convolution of each channel: taps of one size, so that a swap shows
+        elif owner == "Conv1d":  # of each channel: taps of one size, so that a swap shows
             parameter.data = noise * 0.7
+        elif parameter.dim() >= 2:  # the experts' too
+            parameter.data = noise * (1.5 / parameter.shape[-1] ** 0.5)
         else:  # sinks, the parameters of an activation
             parameter.data = noise * 0.7
     for name, buffer in model.named_buffers():
@@ -69,7 +70,10 @@ def prove(name, cls, model, ids, expected, matters, unseen):
         if any(part in key for part in unseen):
             continue
         kept = tensor.clone()
-        tensor.copy_(kept.flip(0) if tensor.numel() > 1 and tensor.shape[0] > 1 else kept + 0.5)
+        if tensor.numel() == 1:
+            tensor.copy_(kept + 0.5)
+        else:
+            tensor.copy_(kept.flip(0 if tensor.shape[0] > 1 else -1))
         least.append(seen(logits_of(model, ids), key))
         tensor.copy_(kept)
     state = model.state_dict()
@@ -85,6 +89,7 @@ def prove(name, cls, model, ids, expected, matters, unseen):
     noise = (exact - expected).abs().max().item()
     assert noise < NOISE, f"{name}: the arithmetic of f32 moves the logits by {noise:.1e}"
     rough = (logits_of(cast(model, torch.bfloat16), ids).float() - expected).abs().max() / expected.std()
+    assert rough < ROUGH, f"{name}: bf16 moves the logits by {rough:.2f} of their deviation: another seed may not"
     print(f"{name}: a mistake moves logits by {min(least):.1e} or more, f32 by {noise:.1e}, "
           f"bf16 by {rough:.2f} of their deviation, which is {expected.std():.2f}", flush=True)
 
@@ -109,14 +114,15 @@ class Folders:
         (folder / "ids.json").write_text(json.dumps(ids[0].tolist()) + "\n")
         prove(folder.name, cls, model, ids, logits, matters, unseen)
 
-    def save(self, folder, cls, config, dtype, seed, shard="1GB"):
-        """`config`: of transformers, or a dictionary, which becomes config.json as it is."""
+    def save(self, folder, cls, config, dtype, seed, shard="1GB", as_hub=True):
+        """`config`: of transformers, or a dictionary, which becomes config.json as it is. as_hub=False: with the
+        names and the stacks of experts that transformers has in memory."""
         written = config if isinstance(config, dict) else None
-        assert not written or str(dtype) == "torch." + written["torch_dtype"], folder.name
+        assert not written or written.get("torch_dtype", str(dtype)) in str(dtype), folder.name
         config = cls.config_class.from_dict(copy.deepcopy(written)) if written else config
         model = cls(config).float()
         fill(model, seed)
-        model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+        model.to(dtype).save_pretrained(folder, max_shard_size=shard, save_original_format=as_hub)
         (folder / "generation_config.json").unlink(missing_ok=True)
         if written:
             (folder / "config.json").write_text(json.dumps(written, indent=2) + "\n")
@@ -125,12 +131,12 @@ class Folders:
         return cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
                                    experts_implementation="eager")
 
-    def hf(self, name, cls, config, dtype, seed, shard="1GB", stored=None, **proof):
+    def hf(self, name, cls, config, dtype, seed, shard="1GB", as_hub=True, stored=None, **proof):
         """Saves, loads what was saved as f32, and records its answer. `stored`: changes the file of weights."""
         if not self.wanted(name):
             return
         folder = self.fresh(name)
-        self.save(folder, cls, config, dtype, seed, shard)
+        self.save(folder, cls, config, dtype, seed, shard, as_hub)
         if stored:
             stored(folder / "model.safetensors")
         model = self.load(folder, cls)

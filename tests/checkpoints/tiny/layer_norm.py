@@ -94,14 +94,17 @@ def phi(out):
     sizes = dict(vocab_size=61, hidden_size=36, intermediate_size=54, num_hidden_layers=2, num_attention_heads=3,
                  max_position_embeddings=128, layer_norm_eps=EPS, rope_parameters=half, bos_token_id=3, eos_token_id=3)
     out.hf("phi2-qknorm", PhiForCausalLM, PhiConfig(qk_layernorm=True, num_key_value_heads=1, **sizes), BF16, 305)
-    out.converted("phi2-gguf", PhiForCausalLM, PhiConfig(**sizes), 306)
+    # The converter takes four times the width for granted.
+    out.converted("phi2-gguf", PhiForCausalLM,
+                  PhiConfig(**{**sizes, "hidden_size": 27, "intermediate_size": 108,
+                               "rope_parameters": {**PLAIN, "partial_rotary_factor": 0.45}}), 306)
 
 
 def stablelm(out):
     # stablelm-2-1_6b's.
     out.hf("stablelm-old-config", StableLmForCausalLM,
            {"architectures": ["StableLmForCausalLM"], "bos_token_id": 3, "eos_token_id": 3, "hidden_act": "silu",
-            "hidden_size": 48, "initializer_range": 0.02, "intermediate_size": 34, "max_position_embeddings": 128,
+            "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 46, "max_position_embeddings": 128,
             "model_type": "stablelm", "layer_norm_eps": 1e-05, "num_attention_heads": 2, "num_hidden_layers": 2,
             "num_key_value_heads": 2, "partial_rotary_factor": 0.25, "rope_theta": 10000,
             "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.38.0",
@@ -208,7 +211,10 @@ def nemotron(out):
                  rope_parameters={**PLAIN, "partial_rotary_factor": 0.5})
     out.hf("nemotron-biases", NemotronForCausalLM,
            NemotronConfig(intermediate_size=75, attention_bias=True, mlp_bias=True, **sizes), BF16, 323)
-    out.converted("nemotron-gguf", NemotronForCausalLM, NemotronConfig(intermediate_size=69, **sizes), 324)
+    # The converter counts the part that rotates from hidden_size / heads.
+    out.converted("nemotron-gguf", NemotronForCausalLM,
+                  NemotronConfig(intermediate_size=69, **{**sizes, "num_attention_heads": 3, "num_key_value_heads": 1}),
+                  324)
 
 
 FAMILIES = [gptneox, gpt2, phi, stablelm, starcoder2, cohere, cohere2, nemotron]

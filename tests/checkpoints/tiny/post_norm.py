@@ -196,8 +196,10 @@ def glm(out):
             "pad_token_id": 3, "partial_rotary_factor": 0.5, "rms_norm_eps": 1.5625e-07, "rope_theta": 10000.0,
             "tie_word_embeddings": False, "torch_dtype": "bfloat16", "transformers_version": "4.46.0.dev0",
             "use_cache": True, "vocab_size": 61}, BF16, 217)
+    # The converter wants hidden_size / heads as the head's size, and the first ChatGLM's keys.
     out.converted("glm-gguf", GlmForCausalLM,
-                  GlmConfig(attention_bias=True, tie_word_embeddings=False, **sizes), 218)
+                  GlmConfig(attention_bias=True, tie_word_embeddings=False, seq_length=128, layernorm_epsilon=EPS,
+                            **{**sizes, "hidden_size": 36}), 218)
 
 
 FAMILIES = [gemma, gemma2, gemma3, olmo, exaone4, glm]
