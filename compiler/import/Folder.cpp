@@ -11,7 +11,10 @@ namespace ingot::import {
 
 std::string Folder::name() const {
   std::error_code ignored;
-  fs::path real = fs::canonical(path, ignored);
+  const fs::path real = fs::canonical(path, ignored), snapshots = real.parent_path();
+  const std::string repository = snapshots.parent_path().filename().string();
+  if (snapshots.filename() == "snapshots" && repository.starts_with("models--"))
+    return repository.substr(repository.rfind("--") + 2);
   return real.filename().string();
 }
 

@@ -19,7 +19,8 @@ public:
   explicit Folder(std::string path) : path(std::move(path)) {}
 
   std::string pathOf(const std::string &name) const { return path + "/" + name; }
-  /// The folder's own name (its real one, for "." and the like).
+  /// The folder's own name (its real one, for "." and the like). A snapshot of the Hugging Face cache,
+  /// models--ORG--NAME/snapshots/COMMIT, is called NAME.
   std::string name() const;
 
   /// Whether there is anything of that name (a dangling link counts).

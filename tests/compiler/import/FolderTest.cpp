@@ -113,6 +113,7 @@ TEST_F(FolderTest, HuggingFaceCache) {
   auto checkpoint = open(cache);
   ASSERT_TRUE(checkpoint);
   EXPECT_EQ(checkpoint->tensors.size(), 3u);
+  EXPECT_EQ(checkpoint->name, "tiny");
   cache.links["snapshots/abc123/tokenizer.json"] = "../../secret";
   cache.files["secret"] = "x";
   EXPECT_EQ(codeOf(cache), "E0286");
