@@ -4,6 +4,7 @@
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/DoctorModel.h"
 #include "tools/ingot/EngineCache.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Json.h"
@@ -128,12 +129,30 @@ Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
 
 Action defineDoctor(CommandLine &command) {
   auto common = std::make_shared<CommonOptions>();
-  auto compile = std::make_shared<CompileOptions>();
+  auto model = std::make_shared<DoctorModelOptions>();
+  command.option(
+      "MODEL", model->model,
+      "a checkpoint, or hf:ORG/NAME: would it compile, and to what? (default: look at this machine)");
+  command
+      .option("--context", model->context,
+              "positions of the sequence whose memory is said (default: as ingot run)")
+      .range(int64_t{1}, int64_t{1} << 40);
   common->define(command);
   command.remove(command.find("--trace")); // nothing runs
-  command.option("--cache", compile->cacheFolder, "the cache folder to look at");
-  command.examples("  ingot doctor\n");
-  return [=] { return doctor(*common, *compile); };
+  model->compile.define(command);
+  command.remove(command.find("--weights"));
+  command.remove(command.find("--weights-seed"));
+  command.examples(
+      "  ingot doctor\n"
+      "  ingot doctor hf:HuggingFaceTB/SmolLM2-135M-Instruct --context 8192     fetches no weights\n"
+      "  ingot doctor ~/models/llama --quantize int4-g64\n");
+  return [=]() -> Result<int> {
+    if (model->model.empty())
+      return doctor(*common, model->compile);
+    model->json = common->json;
+    model->quiet = common->quiet;
+    return doctorModel(*model);
+  };
 }
 
 } // namespace ingot::cli
