@@ -172,7 +172,9 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   std::vector<std::string> targets, insertions;
   std::string recipe;
   std::string precision = "fast", quantize, emit, weights;
-  command.option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
+  command
+      .option("MODEL", o.model,
+              "folder, .gguf, .safetensors, hf:ORG/NAME, or config.json with --weights")
       .required();
   command.option("-o,--output", o.output, "the engine to write");
   command

@@ -22,7 +22,9 @@ Result<std::optional<CompileOptions>> compiler::parseTuneOptions(int argc,
       "  ingot tune config.json --weights seed --quantize int4-g64 --isa avx2 --seconds 300 -o rows.json\n"
       "A quiet machine is half of the measurement: end what else runs.\n");
   std::string precision = "fast", quantize, isa, weights;
-  command.option("MODEL", o.model, "folder, .gguf, .safetensors, or config.json with --weights")
+  command
+      .option("MODEL", o.model,
+              "folder, .gguf, .safetensors, hf:ORG/NAME, or config.json with --weights")
       .required();
   command.option("-o,--output", o.output, "the file of rows to write (default: standard output)");
   command.option("--isa", isa, "the level to tune (default: the best of this machine)")

@@ -16,6 +16,17 @@ std::string fingerprint(std::span<const std::byte> bytes) {
   return text;
 }
 
+/// A snapshot in the cache of a hub, …/models--ORG--NAME/snapshots/COMMIT, is called NAME.
+static std::string stemOf(std::filesystem::path path) {
+  if (!path.has_filename())
+    path = path.parent_path();
+  const std::filesystem::path snapshots = path.parent_path();
+  const std::string repository = snapshots.parent_path().filename().string();
+  if (snapshots.filename() == "snapshots" && repository.starts_with("models--"))
+    return repository.substr(repository.rfind("--") + 2);
+  return path.stem().string();
+}
+
 std::string cacheName(const std::string &model, const std::string &contentHash,
                       const std::string &compiler, const std::vector<std::string> &arguments) {
   std::string key = contentHash + "\n" + compiler;
@@ -24,8 +35,7 @@ std::string cacheName(const std::string &model, const std::string &contentHash,
   char hash[20];
   std::snprintf(hash, sizeof hash, "%016llx",
                 static_cast<unsigned long long>(XXH3_64bits(key.data(), key.size())));
-  std::filesystem::path path = std::filesystem::path(model).lexically_normal();
-  std::string stem = (path.has_filename() ? path : path.parent_path()).stem().string();
+  std::string stem = stemOf(std::filesystem::path(model).lexically_normal());
   return (stem.empty() ? "model" : stem) + "-" + hash + ".ingot";
 }
 

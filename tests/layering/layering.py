@@ -56,7 +56,8 @@ ROOMS = [
      "MLIR codegen compiler/console compiler/engine dialects passes runtime/engine"),
     ("compiler/driver", "a compilation, phase by phase",
      "MLIR compiler dialects models passes runtime"),
-    ("tools/ingot", "`ingot`: thin mains; `measure/` has what measures", "compiler/import runtime tools/options"),
+    ("tools/hub", "models by name: a hub's files, in the cache of Python programs", ""),
+    ("tools/ingot", "`ingot`: thin mains; `measure/` has what measures", "compiler/import runtime tools/hub tools/options"),
     ("tools/mlir", "`ingot-opt` and MLIR's other tools",
      "MLIR compiler/reference compiler/targets dialects passes"),
 ]

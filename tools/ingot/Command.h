@@ -43,6 +43,8 @@ Action defineSimulate(CommandLine &command);
 Action defineBenchKernels(CommandLine &command);
 Action defineBenchServe(CommandLine &command);
 Action defineTune(CommandLine &command);
+Action defineList(CommandLine &command);
+Action defineRemove(CommandLine &command);
 Action defineDoctor(CommandLine &command);
 Action defineCompletion(CommandLine &command);
 

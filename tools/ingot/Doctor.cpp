@@ -1,10 +1,10 @@
 //===- Doctor.cpp - ingot doctor: is all here that is needed? --------------===//
-#include "compiler/import/Checkpoint.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/DoctorModel.h"
 #include "tools/ingot/EngineCache.h"
 #include "tools/ingot/EngineOptions.h"
 #include "tools/ingot/Json.h"
@@ -99,28 +99,9 @@ Check checkCache(const std::string &folder) {
           writable ? "" : "it cannot be written: give --cache DIR"};
 }
 
-/// What a checkpoint is, and what of it an engine would do without.
-Check checkModel(const std::string &path) {
-  auto opened = import::openCheckpoint(path);
-  if (!opened)
-    return {"model", "error", opened.error().what + ": " + opened.error().why, opened.error().fix};
-  const import::Checkpoint &checkpoint = **opened;
-  uint64_t bytes = 0;
-  for (const import::Tensor &tensor : checkpoint.tensors)
-    bytes += tensor.data.size();
-  std::string detail = checkpoint.architecture + ", " + std::to_string(checkpoint.tensors.size()) +
-                       " tensors, " + runtime::humanBytes(bytes);
-  for (const import::LeftOut &part : checkpoint.leftOut)
-    detail += "; " + import::describe(part);
-  return {"model", "ok", detail, ""};
-}
-
-Result<int> doctor(const CommonOptions &common, const CompileOptions &compile,
-                   const std::string &model) {
-  std::vector<Check> checks = {checkCpu(), checkThreads(), checkMemory(), checkCompiler(),
-                               checkCache(cacheFolder(compile))};
-  if (!model.empty())
-    checks.push_back(checkModel(model));
+Result<int> doctor(const CommonOptions &common, const CompileOptions &compile) {
+  const Check checks[] = {checkCpu(), checkThreads(), checkMemory(), checkCompiler(),
+                          checkCache(cacheFolder(compile))};
   bool broken = false;
   std::string json = "[";
   for (const Check &check : checks) {
@@ -148,15 +129,30 @@ Result<int> doctor(const CommonOptions &common, const CompileOptions &compile,
 
 Action defineDoctor(CommandLine &command) {
   auto common = std::make_shared<CommonOptions>();
-  auto compile = std::make_shared<CompileOptions>();
-  auto model = std::make_shared<std::string>();
+  auto model = std::make_shared<DoctorModelOptions>();
+  command.option(
+      "MODEL", model->model,
+      "a checkpoint, or hf:ORG/NAME: would it compile, and to what? (default: look at this machine)");
+  command
+      .option("--context", model->context,
+              "positions of the sequence whose memory is said (default: as ingot run)")
+      .range(int64_t{1}, int64_t{1} << 40);
   common->define(command);
-  command.option("MODEL", *model, "a checkpoint to look at");
   command.remove(command.find("--trace")); // nothing runs
-  command.option("--cache", compile->cacheFolder, "the cache folder to look at");
-  command.examples("  ingot doctor\n"
-                   "  ingot doctor ~/models/gemma-3-4b-it\n");
-  return [=] { return doctor(*common, *compile, *model); };
+  model->compile.define(command);
+  command.remove(command.find("--weights"));
+  command.remove(command.find("--weights-seed"));
+  command.examples(
+      "  ingot doctor\n"
+      "  ingot doctor hf:HuggingFaceTB/SmolLM2-135M-Instruct --context 8192     fetches no weights\n"
+      "  ingot doctor ~/models/llama --quantize int4-g64\n");
+  return [=]() -> Result<int> {
+    if (model->model.empty())
+      return doctor(*common, model->compile);
+    model->json = common->json;
+    model->quiet = common->quiet;
+    return doctorModel(*model);
+  };
 }
 
 } // namespace ingot::cli

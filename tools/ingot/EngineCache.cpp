@@ -5,8 +5,10 @@
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/formats/KvFormat.h"
+#include "tools/ingot/CachedEngines.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
+#include "tools/ingot/ModelName.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -115,7 +117,10 @@ static Result<std::string> cacheName(const std::string &model, const CompileOpti
 
 Result<std::string> resolveEngine(const std::string &named, const CompileOptions &options,
                                   bool quiet) {
-  std::string model = named;
+  auto found = checkpointOf(named, quiet);
+  if (!found)
+    return found.error();
+  std::string model = std::move(*found);
   while (model.size() > 1 && model.ends_with('/')) // errors show the last part of the path
     model.pop_back();
   std::error_code failure;
@@ -123,9 +128,8 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
   if (!fs::exists(status)) {
     const bool hub = looksLikeHubName(model);
     return Error{ExitCode::File, "E0130", "there is no file or folder " + model,
-                 hub ? "if that is a name on the Hugging Face hub: Ingot fetches nothing" : "",
-                 hub ? "hf download " + model + " --local-dir " +
-                           fs::path(model).filename().string() + ", then give that folder"
+                 hub ? "a name on the Hugging Face hub begins with hf:" : "",
+                 hub ? "give hf:" + model
                      : "give an engine, a checkpoint folder, a .gguf or a .safetensors"};
   }
   const bool folder = fs::is_directory(status);
@@ -162,6 +166,7 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     return name.error();
   const fs::path engine = cache / *name;
   if (fs::exists(engine, failure)) {
+    noteUse(engine);
     if (!quiet)
       note("using " + engine.string() + " (compiled before)");
     return engine.string();

@@ -114,7 +114,9 @@ cuda::GpuOptions GpuKnobs::options() const {
 }
 
 void EngineOptions::define(CommandLine &command) {
-  command.option("MODEL", model, "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
+  command
+      .option("MODEL", model,
+              "an engine file, or a checkpoint: a folder, .gguf, .safetensors or hf:ORG/NAME")
       .required();
   common.define(command);
   command.flag("--verify", verify, "check every byte of the engine before it runs")

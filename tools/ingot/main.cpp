@@ -11,6 +11,7 @@
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
 #include "tools/ingot/LastWords.h"
+#include "tools/ingot/ModelName.h"
 #include "tools/options/CommandLine.h"
 
 #include <cstdio>
@@ -37,7 +38,10 @@ std::span<const Command> commands() {
       {"tokenize", "the ids of a text", defineTokenize},
       {"passes", "list the passes of the compiler", definePasses},
       {"tune", "measure schedules on this machine, for compile --tuning", defineTune},
-      {"doctor", "check this machine and installation", defineDoctor},
+      {"list", "show the models that were fetched and the engines that were compiled", defineList},
+      {"rm", "remove fetched models and compiled engines", defineRemove},
+      {"doctor", "check this machine and installation, or whether a model would compile",
+       defineDoctor},
       {"completion", "print a completion script for bash, zsh or fish", defineCompletion},
   };
   return table;
@@ -56,6 +60,7 @@ void printOverview() {
               "  ingot --version      this version\n\n"
               "examples:\n"
               "  ingot run smollm2.gguf --chat \"What is the capital of Japan?\"\n"
+              "  ingot run hf:HuggingFaceTB/SmolLM2-135M-Instruct --chat \"What is a compiler?\"\n"
               "  ingot compile smollm2.gguf -o smollm2.ingot && ingot chat smollm2.ingot\n");
 }
 
@@ -109,7 +114,13 @@ int dispatch(int argc, const char *const *argv) {
   if (!command)
     return printError(unknownCommand(argv[1]));
   if (command->define == defineCompile || command->define == defineTune) {
-    Result<int> code = callCompiler(argc, argv);
+    auto arguments = withCheckpoint(argc, argv);
+    if (!arguments)
+      return printError(arguments.error());
+    std::vector<const char *> words;
+    for (const std::string &argument : *arguments)
+      words.push_back(argument.c_str());
+    Result<int> code = callCompiler(argc, words.data());
     return code ? *code : printError(code.error());
   }
   return runCommand(*command, argc - 1, argv + 1);

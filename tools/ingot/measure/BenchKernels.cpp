@@ -543,7 +543,7 @@ Action defineBenchKernels(CommandLine &command) {
   EngineOptions &engine = options->engine;
   command
       .option("MODEL", engine.model,
-              "an engine file, or a checkpoint: a folder, .gguf or .safetensors")
+              "an engine file, or a checkpoint: a folder, .gguf, .safetensors or hf:ORG/NAME")
       .required();
   engine.common.define(command);
   engine.gpu.define(command);

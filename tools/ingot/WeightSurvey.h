@@ -1,0 +1,36 @@
+//===- WeightSurvey.h - What formats and parts a checkpoint's weights have -===//
+//
+// From the headers of safetensors files alone, so that it takes no time whatever their size.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/error/Error.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace ingot::cli {
+
+struct WeightSurvey {
+  struct Amount {
+    uint64_t tensors = 0, bytes = 0;
+  };
+  uint64_t files = 0, bytes = 0;         ///< of whole files
+  std::map<std::string, Amount> formats; ///< "BF16"
+  /// By the first word of a tensor's name: "model", "lm_head", "vision_tower".
+  std::map<std::string, Amount> parts;
+
+  /// Counts the tensors of a header. E0165: it is none.
+  Result<void> add(const std::string &file, const std::string &headerJson, uint64_t fileBytes);
+  /// Reads the headers of the safetensors files in a folder, which may have none.
+  Result<void> addFolder(const std::string &folder);
+
+  /// "2 files, 4.9 GiB: BF16 (290 tensors, 4.9 GiB)"
+  std::string formatsText() const;
+  /// "model (290 tensors, 4.9 GiB), vision_tower (…)"
+  std::string partsText() const;
+  std::string json() const;
+};
+
+} // namespace ingot::cli
