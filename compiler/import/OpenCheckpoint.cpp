@@ -3,10 +3,10 @@
 #include "compiler/import/Checkpoint.h"
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
-#include "compiler/import/Float8.h"
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/Quantized.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
 
@@ -51,6 +51,8 @@ Result<void> readTexts(Folder &folder, const std::string &configName, Checkpoint
   if (!config)
     return config.error();
   if (Result<void> read = readConfig((*config)->text(), folder.pathOf(configName), builder); !read)
+    return read;
+  if (Result<void> read = readQuantizeConfig(folder, builder); !read)
     return read;
 
   TextFiles &text = builder.text();
@@ -159,7 +161,7 @@ Opened openFolder(const std::string &path) {
   } else if (Result<std::vector<std::string>> read = readWeights(folder, kSingle, builder); !read) {
     return read.error();
   }
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+  if (Result<void> scaled = readQuantized(builder); !scaled)
     return scaled.error();
   return builder.finish(hashContent(folder.opened()));
 }
@@ -181,7 +183,7 @@ Opened openSafetensors(const fs::path &path) {
     return texts.error();
   if (Result<std::vector<std::string>> read = readWeights(folder, name, builder); !read)
     return read.error();
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+  if (Result<void> scaled = readQuantized(builder); !scaled)
     return scaled.error();
   return builder.finish(hashContent(folder.opened()));
 }
@@ -196,7 +198,7 @@ Opened openConfig(const fs::path &path) {
   builder.setName(name == kConfig ? folder.name() : path.stem().string());
   if (Result<void> texts = readTexts(folder, name, builder); !texts)
     return texts.error();
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
+  if (Result<void> scaled = readQuantized(builder); !scaled)
     return scaled.error();
   return builder.finish(hashContent(folder.opened()));
 }

@@ -1,7 +1,7 @@
 //===- ConfigFuzzer.cpp - Any bytes as config.json or tokenizer_config.json ===//
 #include "compiler/import/ChatTemplate.h"
 #include "compiler/import/ConfigJson.h"
-#include "compiler/import/Float8.h"
+#include "compiler/import/Quantized.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   import::CheckpointBuilder builder(import::Container::Safetensors);
   Result<void> read = import::readConfig(text, "config.json", builder);
   if (read)
-    read = import::attachFloat8Scales(builder);
+    read = import::readQuantized(builder);
   if (read)
     fuzz::useCheckpoint(*builder.finish(""));
   else
