@@ -239,8 +239,13 @@ def test_kill(hub):
     part = cache / "models--tiny--llama/blobs" / (fake_hub.etag_of("model.safetensors", data) + ".incomplete")
     for number, there in ((signal.SIGKILL, 3000), (signal.SIGINT, 5000)):
         hub.faults["model.safetensors"] = [("stall", 3000 if number == signal.SIGKILL else 2000)]
-        child = subprocess.Popen([ingot, "compile", "hf:tiny/llama", "--emit", "lm"], env=environment(hub), stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE)
+        child = subprocess.Popen(
+            [ingot, "compile", "hf:tiny/llama", "--emit", "lm"],
+            env=environment(hub),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # lit's workers pass it over
+        )
         deadline = time.monotonic() + 60
         while not part.exists() or part.stat().st_size < there:
             assert time.monotonic() < deadline and child.poll() is None, child.communicate()
@@ -439,7 +444,24 @@ def test_doctor(hub):
     assert json.dumps(found["kv_bytes"]) in json.dumps(memory), (found, memory)
     text = run(hub, "doctor", "hf:tiny/sharded").stdout
     assert "hf:tiny/sharded compiles" in text and "a token" in text and "lm_head" in text, text
-    assert "compiles" in run(hub, "doctor", gguf).stdout
+    assert found["kv_bytes_per_token"] == 3 * 2 * 4 * 22 * 2 and not found["tokenizer"], found  # layers, K and V, heads, f16
+    of_gguf = run(hub, "doctor", gguf).stdout
+    assert "compiles" in of_gguf and "tokenizer, chat template" in of_gguf, of_gguf
+    # A server that gives all of a file instead of a part is not waited for.
+    hub.faults["model-00001-of-00005.safetensors"] = [("whole",)]
+    hub.add("tiny/again", SHARDED)
+    said = run(hub, "doctor", "hf:tiny/again", code=3).stderr
+    assert "E0155" in said and "does not give a part of model-00001-of-00005.safetensors" in said, said
+    assert "trying again" not in said, said
+    hub.add("tiny/gguf", {"tiny.gguf": b"GGUF"})
+    assert "E0166" in run(hub, "doctor", "hf:tiny/gguf", code=3).stderr
+    # Weights that are none.
+    broken = work / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_bytes(SINGLE["config.json"])
+    for data in (b"", b"\xff" * 9, b"\x02" + b"\0" * 7, b"\x02" + b"\0" * 7 + b"[]", b"\x0a" + b"\0" * 7 + b'{"a": {}}  '):
+        (broken / "model.safetensors").write_bytes(data)
+        assert "E0165" in run(hub, "doctor", str(broken), code=3).stderr, data
     hub.add("tiny/odd", SINGLE | {"config.json": b'{"architectures": ["OddForCausalLM"], "model_type": "odd"}'})
     odd = run(hub, "doctor", "hf:tiny/odd", code=3).stderr
     assert "OddForCausalLM" in odd, odd

@@ -226,7 +226,7 @@ Result<Outline> fetchOutline(const Reference &reference, const Settings &setting
   if (!wanted)
     return wanted.error();
   if (wanted->opened.ends_with(".gguf"))
-    return Error{ExitCode::File, "E0165",
+    return Error{ExitCode::File, "E0166",
                  reference.text() + " is a GGUF, which says what it is when it is here", "",
                  "ingot compile " + reference.text() + " -o E fetches and compiles it"};
   const RepositoryCache cache(settings.cache, reference.repository);

@@ -34,7 +34,7 @@ struct Outline {
 };
 
 /// Fetches the small files as fetchModel does, and of each safetensors its header alone, by ranges. Errors: as
-/// fetchModel; E0165 a GGUF, which says nothing of itself until it is here.
+/// fetchModel; E0166 a GGUF, which says nothing of itself until it is here.
 Result<Outline> fetchOutline(const Reference &reference, const Settings &settings,
                              Listener &listener);
 

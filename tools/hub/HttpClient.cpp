@@ -90,7 +90,7 @@ size_t onHeader(char *bytes, size_t, size_t size, void *given) {
 size_t onBody(char *bytes, size_t, size_t size, void *given) {
   auto &[request, answer] = *static_cast<Transfer *>(given);
   if (request.sink && answer.status >= 200 && answer.status < 300)
-    return request.sink(answer, {bytes, size}) ? size : 0;
+    return (answer.refused = !request.sink(answer, {bytes, size})) ? 0 : size;
   if (answer.body.size() + size > kMostBody)
     return 0;
   answer.body.append(bytes, size);
@@ -150,7 +150,8 @@ HttpAnswer HttpClient::send(const HttpRequest &request) {
             (request.upTo ? std::to_string(*request.upTo) : std::string());
     curl.set(handle, CURLOPT_RANGE, range.c_str());
   }
-  curl_slist *headers = nullptr;
+  // A compressed body has another length and other bytes than the file.
+  curl_slist *headers = curl.append(nullptr, "Accept-Encoding: identity");
   if (!request.token.empty())
     headers = curl.append(headers, ("Authorization: Bearer " + request.token).c_str());
   curl.set(handle, CURLOPT_HTTPHEADER, headers);

@@ -28,6 +28,7 @@ struct HttpAnswer {
   std::string body;                           ///< unless a sink took it; at most kMostBody bytes
   std::string location;                       ///< where a redirect leads, absolute; or empty
   std::string failure;                        ///< why the transfer ended early; empty: it is whole
+  bool refused = false;                       ///< the sink ended it
   bool unreachable = false;                   ///< no connection came about
 
   /// Empty if there is none.

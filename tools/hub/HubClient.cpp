@@ -135,7 +135,7 @@ Result<HttpAnswer> HubClient::ask(const HttpRequest &request, bool ownOnly,
     everAnswered |= answer.status != 0;
     const bool redirected =
         ownOnly && answer.status >= 300 && answer.status < 400 && answer.failure.empty();
-    if (answer.succeeded() || redirected)
+    if (answer.succeeded() || redirected || answer.refused)
       return answer;
     // Who was never reached is not there: a user without a network waits for nothing.
     const bool worthIt =
@@ -159,16 +159,15 @@ Error HubClient::refusal(const HttpAnswer &answer, const Reference &reference,
     return {ExitCode::File, "E0152", "cannot reach the hub " + settings.endpoint,
             printable(answer.failure),
             "look at the network and at https_proxy; a checkpoint on this machine needs neither"};
-  if (answer.status == 401 || answer.status == 403) {
-    if (kind == "GatedRepo" || answer.status == 403)
-      return {ExitCode::File, "E0153", name + " is given to those who accept its licence", status,
-              "accept it at " + settings.endpoint + "/" + reference.repository +
-                  ", then set HF_TOKEN to a token of that account, or: hf auth login"};
+  if ((answer.status == 401 || answer.status == 403) && kind == "GatedRepo")
+    return {ExitCode::File, "E0153", name + " is given to those who accept its licence", status,
+            "accept it at " + settings.endpoint + "/" + reference.repository +
+                ", then set HF_TOKEN to a token of that account, or: hf auth login"};
+  if (answer.status == 401 || answer.status == 403)
     return {ExitCode::File, "E0153", name + " is not there, or not for everybody", status,
             settings.token.empty()
                 ? "look at the name; if it is private, set HF_TOKEN, or: hf auth login"
-                : "look at the name, and whether HF_TOKEN is still valid"};
-  }
+                : "look at the name, and whether HF_TOKEN is still valid and may read it"};
   if (answer.status == 404) {
     if (kind == "RevisionNotFound")
       return {ExitCode::File, "E0154", "there is no revision " + reference.revision + " of " + name,

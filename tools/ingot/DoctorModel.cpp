@@ -90,10 +90,40 @@ Result<void> compileShape(const Patient &patient, const CompileOptions &given,
   return compileAsChild(arguments);
 }
 
-std::string reportText(const DoctorModelOptions &options, const Patient &patient,
-                       const fb::Model &model, uint64_t engineBytes,
-                       const runtime::MemoryStatement &memory, double kvPerToken) {
-  std::string text = options.model + " compiles\n  family    " + model.family()->str() + ", " +
+/// What it would be.
+struct Diagnosis {
+  const fb::Model &model;
+  uint64_t engineBytes = 0,
+           memoryBytes = 0; ///< of a real engine, which holds what the shape makes from a seed
+  runtime::MemoryStatement memory;
+  double kvPerToken = 0; ///< inside every attention window
+  bool tokenizer = false, chatTemplate = false;
+};
+
+Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
+  const fb::Engine &table = engine.table();
+  runtime::MemoryLimits limits;
+  limits.context = static_cast<uint64_t>(context);
+  limits.threads = std::max(1u, std::thread::hardware_concurrency());
+  auto memory = runtime::memoryStatement(engine, limits);
+  if (!memory)
+    return memory.error();
+  Diagnosis found{*table.model()};
+  found.memory = *memory;
+  found.engineBytes = engine.fileBytes() + table.programs()->Get(0)->seed_bytes();
+  found.memoryBytes = found.engineBytes + memory->allocated() - memory->seeded;
+  for (const runtime::KvPages &group : memory->groups)
+    found.kvPerToken +=
+        static_cast<double>(group.pageBytes) / static_cast<double>(memory->pageTokens);
+  found.tokenizer = table.text() && table.text()->tokenizer_segment() >= 0;
+  found.chatTemplate = table.text() && table.text()->chat_template_segment() >= 0;
+  return found;
+}
+
+std::string reportText(const std::string &name, const Patient &patient, const Diagnosis &found) {
+  using runtime::humanBytes;
+  const fb::Model &model = found.model;
+  std::string text = name + " compiles\n  family    " + model.family()->str() + ", " +
                      grouped(model.parameters()) + " parameters, " + grouped(model.layers()) +
                      " layers, context " + grouped(model.context()) + "\n";
   if (patient.weights.files)
@@ -101,29 +131,33 @@ std::string reportText(const DoctorModelOptions &options, const Patient &patient
             patient.weights.partsText() + "\n";
   else if (!patient.shape.ends_with(".gguf"))
     text += "  weights   none beside config.json, which alone was looked at\n";
-  return text + "  engine    " + runtime::humanBytes(engineBytes) + "\n  KV        " +
-         runtime::humanBytes(static_cast<uint64_t>(kvPerToken + 0.5)) + " a token, " +
-         runtime::humanBytes(memory.kv) + " at context " + grouped(memory.limits.context) +
-         "\n  memory    " + runtime::humanBytes(engineBytes + memory.allocated() - memory.seeded) +
-         " for one sequence\n";
+  text += std::string("  text      ") +
+          (!found.tokenizer     ? "no tokenizer: it takes ids and gives ids"
+           : found.chatTemplate ? "tokenizer, chat template"
+                                : "tokenizer, no chat template") +
+          "\n";
+  return text + "  engine    " + humanBytes(found.engineBytes) + "\n  KV        " +
+         humanBytes(static_cast<uint64_t>(found.kvPerToken + 0.5)) + " a token, " +
+         humanBytes(found.memory.kv) + " at context " + grouped(found.memory.limits.context) +
+         "\n  memory    " + humanBytes(found.memoryBytes) + " for one sequence\n";
 }
 
-std::string reportJson(const DoctorModelOptions &options, const Patient &patient,
-                       const fb::Model &model, uint64_t engineBytes,
-                       const runtime::MemoryStatement &memory, double kvPerToken) {
+std::string reportJson(const std::string &name, const Patient &patient, const Diagnosis &found) {
   return JsonObject()
-             .field("model", options.model)
+             .field("model", name)
              .field("compiles", true)
-             .field("family", model.family()->string_view())
-             .field("parameters", model.parameters())
-             .field("layers", model.layers())
-             .field("context", model.context())
+             .field("family", found.model.family()->string_view())
+             .field("parameters", found.model.parameters())
+             .field("layers", found.model.layers())
+             .field("context", found.model.context())
              .raw("weights", patient.weights.json())
-             .field("engine_bytes", engineBytes)
-             .field("kv_bytes_per_token", kvPerToken)
-             .field("kv_bytes", memory.kv)
-             .field("kv_context", memory.limits.context)
-             .field("memory_bytes", engineBytes + memory.allocated() - memory.seeded)
+             .field("tokenizer", found.tokenizer)
+             .field("chat_template", found.chatTemplate)
+             .field("engine_bytes", found.engineBytes)
+             .field("kv_bytes_per_token", found.kvPerToken)
+             .field("kv_bytes", found.memory.kv)
+             .field("kv_context", found.memory.limits.context)
+             .field("memory_bytes", found.memoryBytes)
              .str() +
          "\n";
 }
@@ -142,20 +176,10 @@ Result<int> doctorModel(const DoctorModelOptions &options) {
   auto engine = runtime::EngineFile::open(place.path);
   if (!engine)
     return engine.error();
-  runtime::MemoryLimits limits;
-  limits.context = static_cast<uint64_t>(options.context);
-  limits.threads = std::max(1u, std::thread::hardware_concurrency());
-  auto memory = runtime::memoryStatement(**engine, limits);
-  if (!memory)
-    return memory.error();
-  // What the device would make from the seed is what a real engine holds.
-  const uint64_t engineBytes =
-      (*engine)->fileBytes() + (*engine)->table().programs()->Get(0)->seed_bytes();
-  double kvPerToken = 0; // inside every window
-  for (const runtime::KvPages &group : memory->groups)
-    kvPerToken += static_cast<double>(group.pageBytes) / static_cast<double>(memory->pageTokens);
-  emit((options.json ? reportJson : reportText)(options, *patient, *(*engine)->table().model(),
-                                                engineBytes, *memory, kvPerToken));
+  auto found = diagnose(**engine, options.context);
+  if (!found)
+    return found.error();
+  emit((options.json ? reportJson : reportText)(options.model, *patient, *found));
   return 0;
 }
 

@@ -20,7 +20,8 @@ struct DoctorModelOptions {
   bool json = false, quiet = false;
 };
 
-/// Prints what it would be. Errors: why it would not compile, in the compiler's words; E0165 it is an engine.
+/// Prints what it would be. Errors: why it would not compile, in the compiler's words (E0417: it is an engine); E0165
+/// weights without a header.
 Result<int> doctorModel(const DoctorModelOptions &options);
 
 } // namespace ingot::cli
