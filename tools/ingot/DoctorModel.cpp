@@ -97,8 +97,11 @@ std::string reportText(const DoctorModelOptions &options, const Patient &patient
                      grouped(model.parameters()) + " parameters, " + grouped(model.layers()) +
                      " layers, context " + grouped(model.context()) + "\n";
   if (patient.weights.files)
-    text += "  weights   " + patient.weights.formatsText() + "\n  parts     " +
-            patient.weights.partsText() + "\n";
+    text +=
+        "  weights   " + patient.weights.formatsText() + "\n  parts     " +
+        patient.weights.partsText() + "\n" +
+        (patient.weights.leftOut.empty() ? ""
+                                         : "  left out  " + patient.weights.leftOutText() + "\n");
   else if (!patient.shape.ends_with(".gguf"))
     text += "  weights   none beside config.json, which alone was looked at\n";
   return text + "  engine    " + runtime::humanBytes(engineBytes) + "\n  KV        " +
