@@ -127,7 +127,7 @@ private:
         k.add(k.mul(k.shiftRight(row, 4), layout.groupCodeBytes / 2), k.mul(k.bitAnd(row, 15), 4));
     Value codes = k.at(block, word), halves = k.at(block, k.mul(row, 2)), bytes = k.at(block, row);
     auto half = [&](int64_t offset) { return k.extend(k.load(k.f16, k.at(halves, offset))); };
-    Value d = half(layout.scaleOffset), m = format.hasMin ? half(layout.minOffset) : Value();
+    Value d = scaleAt(block), m = layout.minOffset >= 0 ? half(layout.minOffset) : Value();
     for (int64_t from = 0; from < valid; from += kGroupK) {
       Values q = unpack(k.at(codes, from / kGroupK * layout.groupCodeBytes));
       for (int64_t at16 = 0; at16 < kGroupK; at16 += kRowLanes) {
@@ -146,6 +146,10 @@ private:
   Value dequantize(Value q, Value d, Value m, Value bytes, int64_t group) {
     if (format.zeroPoint)
       q = k.sub(q, k.splatInt(i32x16, format.zeroPoint));
+    if (format.hasZeros) {
+      Value zero = k.widenUnsigned(k.load(k.i8, k.at(bytes, layout.subMinOffset)), k.i32);
+      q = k.sub(q, k.broadcast(i32x16, zero));
+    }
     Value value = k.toFloat(q), scale = d, min = m;
     if (format.kind == NumericFormat::Kind::SuperAffine) {
       scale = k.fmul(d, subScale(bytes, layout.subScaleOffset + group * kPanelRows));
@@ -159,6 +163,16 @@ private:
     return format.kind == NumericFormat::Kind::SuperAffine ? k.fsub(value, min)
                                                            : k.fadd(value, min);
   }
+  /// d of the row.
+  Value scaleAt(Value block) {
+    using Scale = NumericFormat::Scale;
+    Value from = k.at(k.at(block, k.mul(row, format.scaleBytes())), layout.scaleOffset);
+    if (format.scale == Scale::F32)
+      return k.load(k.f32, from);
+    if (format.scale == Scale::F16)
+      return k.extend(k.load(k.f16, from));
+    return k.bitcast(k.f32, k.shiftLeft(k.widenUnsigned(k.load(k.i16, from), k.i32), 16));
+  }
   Value subScale(Value bytes, int64_t offset) { // signed where the format has no minimum
     Value s = k.load(k.i8, k.at(bytes, offset));
     return k.toFloat(format.hasMin ? k.widenUnsigned(s, k.i32) : k.widen(s, k.i32));
@@ -170,20 +184,37 @@ private:
     if (format.bits == 8)
       return {bytesOf({line(0), line(1), line(2), line(3)}),
               bytesOf({line(4), line(5), line(6), line(7)})};
-    Value both = bytesOf({line(0), line(1), line(2), line(3)});
-    Values q{k.bitAnd(both, 15), k.shiftRight(both, 4)};
-    for (int64_t half = 0; half < 2 && format.bits > 4; ++half) {
-      // Upper bits: byte i of one word holds those of k = 4s+i.
-      Value word = line(codeInGroup(format.bits, 0, half * kRowLanes).upperByte / 64);
-      SmallVector<int32_t> shifts;
-      for (int64_t i = 0; i < kRowLanes; ++i)
-        shifts.push_back(codeInGroup(format.bits, 0, half * kRowLanes + i).upperBit);
-      Value by =
-          arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
-      Value upper = k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by),
-                             (1 << (format.bits - 4)) - 1);
-      q[half] = arith::OrIOp::create(k.b, q[half], k.shiftLeft(upper, 4));
+    const int low = lowBitsOf(format.bits);
+    Values q;
+    if (low == 4) {
+      Value both = bytesOf({line(0), line(1), line(2), line(3)});
+      q = {k.bitAnd(both, 15), k.shiftRight(both, 4)};
     }
+    for (int64_t half = 0; half < 2; ++half) {
+      // Of one or two bits: byte i of one word holds those of k = 4s+i.
+      auto parts = [&](int bits, int64_t byte, auto bitOf) {
+        Value word = line(byte / 64);
+        SmallVector<int32_t> shifts;
+        for (int64_t i = 0; i < kRowLanes; ++i)
+          shifts.push_back(bitOf(codeInGroup(format.bits, 0, half * kRowLanes + i)));
+        Value by = arith::ConstantOp::create(
+            k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
+        return k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by),
+                        (1 << bits) - 1);
+      };
+      const CodePlace first = codeInGroup(format.bits, 0, half * kRowLanes);
+      if (low == 2)
+        q.push_back(parts(low, first.byte, [](const CodePlace &place) { return place.bit; }));
+      if (first.upperByte < 0)
+        continue;
+      Value upper = parts(upperBitsOf(format.bits), first.upperByte,
+                          [](const CodePlace &place) { return place.upperBit; });
+      q[half] = arith::OrIOp::create(k.b, q[half], k.shiftLeft(upper, low));
+    }
+    if (format.table)
+      for (Value &codes : q)
+        codes = k.widenUnsigned(
+            k.lookUp(k.narrow(codes, k.vec(k.i8, kRowLanes)), ArrayRef(format.table, 16)), i32x16);
     return q;
   }
   /// Four words as 16 bytes, zero-extended.

@@ -263,6 +263,27 @@ Value KernelBuilder::dotU8S8(Value sum, Value unsignedBytes, Value signedBytes) 
   return sum;
 }
 
+Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
+  assert(table.size() == 16 && "one 128-bit lane of vpshufb");
+  auto type = cast<VectorType>(codes.getType());
+  const int64_t count = type.getNumElements();
+  if (isa.writtenOut && count == 64) { // two of 32: AVX2 is there
+    llvm::SmallVector<int64_t> all(count);
+    std::iota(all.begin(), all.end(), 0);
+    Value low = lookUp(slice(codes, 0, 32), table), high = lookUp(slice(codes, 32, 32), table);
+    return vector::ShuffleOp::create(b, low, high, all);
+  }
+  llvm::SmallVector<int8_t> lanes;
+  for (int64_t i = 0; i < count; ++i)
+    lanes.push_back(static_cast<int8_t>(table[i % 16]));
+  Value tables =
+      arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::ArrayRef<int8_t>(lanes)));
+  return intrinsic(count == 64   ? "llvm.x86.avx512.pshuf.b.512"
+                   : count == 32 ? "llvm.x86.avx2.pshuf.b"
+                                 : "llvm.x86.ssse3.pshuf.b.128",
+                   type, {tables, codes});
+}
+
 Value KernelBuilder::toNearestInts(Value v) {
   if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is there
     llvm::SmallVector<int64_t> all(lanes);

@@ -124,6 +124,8 @@ public:
 
   /// Lane by lane: sum + the products of four u8 with four s8 (vpdpbusd).
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
+  /// Byte by byte: table[code] of codes below 16 (vpshufb). 16 bytes, or a register of them.
+  Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
   /// f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
   Value toNearestInts(Value v);
   /// Four registers of integers from 0 to 255 to one of bytes, each 16 bytes from the same lanes of

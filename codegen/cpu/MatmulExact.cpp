@@ -16,8 +16,8 @@ namespace {
 class ExactLoop {
 public:
   ExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
-      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)),
-        codes(k, format.bits), groupsOfBlock(layout.blockK / kGroupK) {}
+      : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)), codes(k, format),
+        groupsOfBlock(layout.blockK / kGroupK) {}
 
   KernelBuilder::Values emit() {
     int64_t whole = layout.k / kGroupK, rest = layout.k % kGroupK;
@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  /// Scale and minimum of the 16 or 32 values that are next, per vector.
+  /// Scale and minimum (or zero point, an integer) of the 16 or 32 values that are next, per vector.
   struct Scales {
     SmallVector<Value> scale, minimum;
   };
@@ -64,8 +64,9 @@ private:
       Value q = k.shiftRight(lanes[v], 8 * i);
       if (i < 3)
         q = k.bitAnd(q, 255);
-      w.push_back(k.fmul(scales.scale[v], k.toFloat(k.sub(q, format.zeroPoint))));
-      if (format.hasMin)
+      q = format.hasZeros ? k.sub(q, scales.minimum[v]) : k.sub(q, format.zeroPoint);
+      w.push_back(k.fmul(scales.scale[v], k.toFloat(q)));
+      if (format.hasMin && !format.hasZeros)
         w[v] = layout.subMinOffset < 0 ? k.fadd(w[v], scales.minimum[v])
                                        : k.fsub(w[v], scales.minimum[v]);
     }
@@ -79,24 +80,26 @@ private:
   Scales scalesOf(ArrayRef<Value> blocks, Value inBlock, int64_t half) {
     Scales scales;
     for (size_t v = 0; v < blocks.size(); ++v) {
-      auto halves = [&](int64_t offset) {
-        return k.extend(k.load(k.vec(k.f16, k.lanes),
-                               tile.vectors[v].at(k, k.at(blocks[v], offset), 2), 2 * k.lanes));
+      auto scalesAt = [&](int64_t offset, NumericFormat::Scale stored) {
+        return codes.scales(tile.vectors[v], blocks[v], offset, stored);
+      };
+      auto bytesAt = [&](int64_t offset, Value index) {
+        Value from = k.at(k.at(blocks[v], k.mul(index, kPanelRows)), offset);
+        Value bytes = k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, from, 1), k.lanes);
+        return format.hasMin ? k.widenUnsigned(bytes, k.i32s) : k.widen(bytes, k.i32s);
       };
       auto subScaled = [&](int64_t offset, int64_t subOffset) {
         Value index = format.group == 16 ? k.add(k.mul(inBlock, 2), half) : inBlock;
-        Value from = k.at(k.at(blocks[v], k.mul(index, kPanelRows)), subOffset);
-        Value bytes = k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, from, 1), k.lanes);
-        bool isSigned = format.group == 16; // q6_k
-        return k.fmul(halves(offset), k.toFloat(isSigned ? k.widen(bytes, k.i32s)
-                                                         : k.widenUnsigned(bytes, k.i32s)));
+        return k.fmul(scalesAt(offset, format.scale), k.toFloat(bytesAt(subOffset, index)));
       };
       scales.scale.push_back(layout.subScaleOffset < 0
-                                 ? halves(layout.scaleOffset)
+                                 ? scalesAt(layout.scaleOffset, format.scale)
                                  : subScaled(layout.scaleOffset, layout.subScaleOffset));
-      if (format.hasMin)
+      if (format.hasZeros)
+        scales.minimum.push_back(bytesAt(layout.subMinOffset, k.word(0)));
+      else if (format.hasMin)
         scales.minimum.push_back(layout.subMinOffset < 0
-                                     ? halves(layout.minOffset)
+                                     ? scalesAt(layout.minOffset, NumericFormat::Scale::F16)
                                      : subScaled(layout.minOffset, layout.subMinOffset));
     }
     return scales;

@@ -5,16 +5,20 @@
 // one f32 chain runs over the groups, in K order:
 //
 //   acc = fma(float(dot), d_w * d_x, acc)        d_w: the scale; d*s (exact) for super-blocks
-//   acc = fma(m, scaledSum, acc)                 where there are minimums; m or -(dmin*t)
+//   acc = fma(m, scaledSum, acc)                 where there are minimums; m, -(dmin*t) or -(d*z)
 //
-// Q6_K has a scale per 16: dot = dotA * sA + dotB * sB, still exact, still int32.
+// Q2_K, Q3_K and Q6_K have a scale per 16: dot = dotA * sA + dotB * sB, still exact, still int32. And so have the
+// minimums of Q2_K, whose sum is an integer as well:
+//
+//   acc = fma(float(tA * negSumA + tB * negSumB), dmin * d_x, acc)
 //
 // Of two planes (q8x2) dot = 256 * dot of the first + dot of the second, exact as well: up to
-// 256 * 32 * 128 * 127. Q6_K's would not fit: there each plane has its fma, the first one first.
+// 256 * 32 * 128 * 127. Those with a scale per 16 would not fit: there each plane has its fmas, the first one first.
 //
 // vpdpbusd adds to int32. vpmaddubsw adds two products in int16, saturating, so partial sums
-// are widened before they can: the table in stepsThatFit. 8-bit codes would overflow with the first
-// product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits.
+// are widened before they can (stepsThatFit). 8-bit codes, and numbers of IQ4's table, would overflow with the first
+// product: they become |w| and x with the sign of w, where 2 * 128 * 127 just fits. What widens a partial sum is a
+// multiplication (vpmaddwd): a scale per 16 is its factor, and costs nothing.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PanelCodes.h"
 
@@ -33,6 +37,7 @@ struct Dot {
   Value total;     ///< int32 lanes; null: 0
   Value partial;   ///< int16 lanes (Pmaddubsw only); null: 0
   int pending = 0; ///< steps in `partial`
+  Value factor;    ///< int16 lanes: what `partial` is multiplied by where it is widened; null: 1
 };
 
 /// Codes of one step: unsigned, or (`sign`) the magnitudes and the signed weights.
@@ -44,7 +49,7 @@ class FastLoop {
 public:
   FastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout)
       : k(k), tile(tile), layout(layout), format(numericFormat(layout.format)),
-        row(q8Row(layout.k)), codes(k, format.bits), groupsOfBlock(layout.blockK / kGroupK),
+        row(q8Row(layout.k)), codes(k, format), groupsOfBlock(layout.blockK / kGroupK),
         bytes(k.vec(k.i8, 4 * k.lanes)), words(k.vec(k.i16, 2 * k.lanes)) {}
 
   KernelBuilder::Values emit() {
@@ -56,9 +61,8 @@ public:
 private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
-  int stepsThatFit() const {
-    return format.bits == 4 ? 8 : format.bits == 5 ? 4 : format.bits == 6 ? 2 : 1;
-  }
+  /// Two products of a step in int16 lanes; 0: not even those of one step.
+  int stepsThatFit() const { return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest())); }
 
   /// Addresses inside the panel of vector v, for group g.
   Value blockOf(size_t v, Value g) {
@@ -88,21 +92,22 @@ private:
       Value xGroup = k.at(x, k.mul(g, kGroupK));
       if (format.group == 16) {
         dots = halves(blocks, groups, inBlock, xGroup, k.at(x, k.mul(g, 8)));
-        addDots(next, dots, g, inBlock, blocks, xFields);
+        addDots(next, dots, g, inBlock, blocks, xFields, k.at(x, k.mul(g, 8)));
         continue;
       }
       for (Value &dot : dots)
         dot = k.shiftLeft(dot, 8);
       dots = sum(groups, xGroup, k.at(xFields, row.negSumOffset), 0, kStepsOfGroup, dots);
       if (plane + 1 == tile.planes)
-        addDots(next, dots, g, inBlock, blocks, xFields);
+        addDots(next, dots, g, inBlock, blocks, xFields, Value());
     }
     return next;
   }
 
-  /// acc += the dots of a group, scaled, and its minimums; `xFields`: of the first token's row.
+  /// acc += the dots of a group, scaled, and its minimums; `xFields`, and of two halves `xHalves`: of the first token's
+  /// row.
   void addDots(KernelBuilder::Values &next, ArrayRef<Value> dots, Value g, Value inBlock,
-               ArrayRef<Value> blocks, Value xFields) {
+               ArrayRef<Value> blocks, Value xFields, Value xHalves) {
     size_t vectors = tile.vectors.size();
     for (size_t v = 0; v < vectors; ++v) {
       Value scale = scaleOf(v, blocks[v], inBlock), minimum = minimumOf(v, blocks[v], inBlock);
@@ -114,7 +119,11 @@ private:
         if (tile.slack)
           dot = k.fadd(dot, k.bitcast(k.f32s, slackOf(t, g, scale)));
         acc = k.fma(dot, factor, acc);
-        if (minimum)
+        if (format.hasMin && format.group == 16)
+          acc = k.fma(k.toFloat(sumOfHalves(v, blocks[v], inBlock, layout.subMinOffset,
+                                            k.at(xHalves, t * tile.xRowBytes))),
+                      k.fmul(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaleOffset))), acc);
+        else if (minimum)
           acc = k.fma(minimum, k.loadSplat(k.f32s, k.at(fields, row.scaledSumOffset)), acc);
       }
     }
@@ -136,11 +145,13 @@ private:
   /// Sums over steps first … first+steps-1, for all of the tile; `negSum` is where the first token
   /// has the negated sum of these activations. They are added to `from`, unless that is empty.
   SmallVector<Value> sum(ArrayRef<Value> groups, Value xGroup, Value negSum, int first, int steps,
-                         ArrayRef<Value> from = {}) {
+                         ArrayRef<Value> from = {}, ArrayRef<Value> factors = {}) {
     size_t vectors = tile.vectors.size();
     Dots dots(tile.sums());
     for (size_t i = 0; i < from.size(); ++i)
       dots[i].total = from[i];
+    for (size_t i = 0; i < dots.size() && !factors.empty(); ++i)
+      dots[i].factor = factors[i % vectors];
     for (int t = 0; t < tile.tokens && format.zeroPoint && k.isa.dot == DotKind::Vpdpbusd; ++t) {
       Value start = startOf(negSum, t);
       for (size_t v = 0; v < vectors; ++v) {
@@ -152,7 +163,7 @@ private:
       addStepsInLoop(dots, groups, xGroup);
     else
       for (int i = 0; i < steps; ++i) {
-        int s = format.group == 16 ? first + i : PanelCodes::step(format.bits, first + i);
+        int s = format.group == 16 ? first + i : PanelCodes::step(format.bits, i);
         SmallVector<StepCodes> q;
         for (size_t v = 0; v < vectors; ++v)
           q.push_back({codes.load(tile.vectors[v], groups[v], s), Value()});
@@ -163,33 +174,37 @@ private:
       for (size_t v = 0; v < vectors; ++v) {
         Dot &dot = dots[t * vectors + v];
         flush(dot);
-        if (format.zeroPoint && k.isa.dot == DotKind::Pmaddubsw &&
-            !splitsSign()) // late: registers are few
-          dot.total = k.add(dot.total, startOf(negSum, t));
+        // Late: registers are few. A split code has its 128 taken off already.
+        if (k.isa.dot == DotKind::Pmaddubsw && factors.empty() &&
+            format.zeroPoint != (splitsSign() ? 128 : 0))
+          dot.total = k.add(dot.total, startOf(negSum, t, splitsSign() ? 128 : 0));
         totals.push_back(dot.total);
       }
     return totals;
   }
 
-  bool splitsSign() const { return format.bits == 8 && k.isa.dot == DotKind::Pmaddubsw; }
+  bool splitsSign() const { return k.isa.dot == DotKind::Pmaddubsw && stepsThatFit() == 0; }
 
-  /// All eight steps as a loop: unrolled, LLVM's scheduler goes token by token and spills every
-  /// code.
+  /// All eight steps as a loop over lines: unrolled, LLVM's scheduler goes token by token and spills
+  /// every code.
   void addStepsInLoop(Dots &dots, ArrayRef<Value> groups, Value xGroup) {
     auto starts = llvm::map_to_vector(
         dots, [&](const Dot &dot) { return dot.total ? dot.total : k.splatInt(k.i32s, 0); });
-    auto totals = k.loop(
-        k.word(0), k.word(kStepsOfGroup), k.word(1), starts, [&](Value s, ValueRange carried) {
-          SmallVector<StepCodes> q;
-          for (size_t v = 0; v < tile.vectors.size(); ++v) {
-            Value code = codes.load(tile.vectors[v], k.at(groups[v], k.mul(s, 64)), 0);
-            Value sign = arith::XOrIOp::create(k.b, code, k.splatInt(bytes, -128)); // q - 128
-            q.push_back({math::AbsIOp::create(k.b, sign), sign});
-          }
+    const int lines = lowBitsOf(format.bits); // a line of nibbles has steps s and s + 4
+    auto totals =
+        k.loop(k.word(0), k.word(lines), k.word(1), starts, [&](Value line, ValueRange carried) {
           Dots sums(dots.size());
           for (auto [sum, total] : llvm::zip_equal(sums, carried))
             sum.total = total;
-          addStep(sums, q, k.at(xGroup, k.mul(s, 4)));
+          for (int s = 0; s < kStepsOfGroup; s += lines) {
+            SmallVector<StepCodes> q;
+            for (size_t v = 0; v < tile.vectors.size(); ++v) {
+              Value from = k.at(groups[v], k.mul(line, 64));
+              Value sign = codes.loadSigned(tile.vectors[v], from, s);
+              q.push_back({math::AbsIOp::create(k.b, sign), sign});
+            }
+            addStep(sums, q, k.at(k.at(xGroup, k.mul(line, 4)), 4 * s));
+          }
           return llvm::map_to_vector(sums, [](const Dot &dot) { return dot.total; });
         });
     for (auto [dot, total] : llvm::zip_equal(dots, totals))
@@ -205,22 +220,48 @@ private:
     }
   }
 
-  Value startOf(Value negSum, int t) {
+  /// What a zero point takes off a dot from which `less` of it is off already.
+  Value startOf(Value negSum, int t, int less = 0) {
     Value negated = k.loadSplat(k.i32s, k.at(negSum, t * tile.xRowBytes));
-    return k.shiftLeft(negated, llvm::Log2_32(format.zeroPoint));
+    const int by = format.zeroPoint - less; // a power of two, or the negative of one
+    Value moved = k.shiftLeft(negated, llvm::Log2_32(unsigned(std::abs(by))));
+    return by < 0 ? k.sub(k.splatInt(k.i32s, 0), moved) : moved;
   }
 
-  /// Q6_K: both 16-dots, times their scales.
+  /// Of both halves of a group: sub-scales or sub-minimums times the negated sums of the activations, whose place in a
+  /// token's row is `xHalves`.
+  Value sumOfHalves(size_t v, Value block, Value inBlock, int64_t offset, Value xHalves) {
+    Value from = k.at(block, k.mul(inBlock, 2 * kPanelRows));
+    Value first = subScales(v, from, offset), second = subScales(v, k.at(from, kPanelRows), offset);
+    Value sums = k.at(xHalves, row.negSum16Offset);
+    if (k.isa.dot ==
+        DotKind::Pmaddubsw) { // both products in one instruction; sums of 16 have 12 bits
+      Value pair = k.bitcast(words, pairOf(first, second));
+      Value x = pairOf(k.load(k.i32, sums), k.load(k.i32, k.at(sums, 4)));
+      return k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s,
+                         {pair, k.bitcast(words, k.broadcast(k.i32s, x))});
+    }
+    return k.add(k.mul(first, k.loadSplat(k.i32s, sums)),
+                 k.mul(second, k.loadSplat(k.i32s, k.at(sums, 4))));
+  }
+  /// Two integers of 16 bits each in one of 32.
+  Value pairOf(Value low, Value high) {
+    return arith::OrIOp::create(k.b, k.bitAnd(low, 0xffff), k.shiftLeft(high, 16));
+  }
+
+  /// A scale per 16: both 16-dots, times their scales.
   SmallVector<Value> halves(ArrayRef<Value> blocks, ArrayRef<Value> groups, Value inBlock,
                             Value xGroup, Value xHalves) {
     SmallVector<Value> products;
     size_t vectors = tile.vectors.size();
+    if (k.isa.dot == DotKind::Pmaddubsw)
+      return halvesWithFactors(blocks, groups, inBlock, xGroup, xHalves);
     for (int half = 0; half < 2; ++half) {
       SmallVector<Value> dots =
           sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
       for (size_t v = 0; v < vectors; ++v) {
         Value from = k.at(blocks[v], k.mul(k.add(k.mul(inBlock, 2), half), kPanelRows));
-        Value scale = k.widen(subScaleBytes(v, from, layout.subScaleOffset), k.i32s);
+        Value scale = subScales(v, from, layout.subScaleOffset);
         for (int t = 0; t < tile.tokens; ++t) {
           Value &dot = dots[t * vectors + v];
           dot = k.mul(dot, scale);
@@ -230,6 +271,30 @@ private:
       }
       products = dots;
     }
+    return products;
+  }
+
+  /// The same where partial sums are widened by a multiplication.
+  SmallVector<Value> halvesWithFactors(ArrayRef<Value> blocks, ArrayRef<Value> groups,
+                                       Value inBlock, Value xGroup, Value xHalves) {
+    SmallVector<Value> products;
+    size_t vectors = tile.vectors.size();
+    for (int half = 0; half < 2; ++half) {
+      SmallVector<Value> factors;
+      for (size_t v = 0; v < vectors; ++v) {
+        Value from = k.at(blocks[v], k.mul(k.add(k.mul(inBlock, 2), half), kPanelRows));
+        Value scale = subScales(v, from, layout.subScaleOffset);
+        factors.push_back(k.bitcast(words, pairOf(scale, scale)));
+      }
+      products = sum(groups, xGroup, Value(), 4 * half, 4, products, factors);
+    }
+    for (int t = 0; t < tile.tokens && format.zeroPoint; ++t)
+      for (size_t v = 0; v < vectors; ++v) {
+        Value start = sumOfHalves(v, blocks[v], inBlock, layout.subScaleOffset,
+                                  k.at(xHalves, t * tile.xRowBytes));
+        Value &product = products[t * vectors + v];
+        product = k.add(product, k.shiftLeft(start, llvm::Log2_32(unsigned(format.zeroPoint))));
+      }
     return products;
   }
 
@@ -244,15 +309,15 @@ private:
       x = k.intrinsic("llvm.x86.avx2.psign.b", bytes, {x, q.sign});
     Value pairs = k.intrinsic("llvm.x86.avx2.pmadd.ub.sw", words, {q.bytes, x});
     dot.partial = dot.partial ? k.add(dot.partial, pairs) : pairs;
-    if (++dot.pending == stepsThatFit())
+    if (++dot.pending == std::max(stepsThatFit(), 1))
       flush(dot);
   }
 
   /// Widens what int16 lanes hold.
   void flush(Dot &dot) {
     if (dot.partial) {
-      Value wide =
-          k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {dot.partial, k.splatInt(words, 1)});
+      Value factor = dot.factor ? dot.factor : k.splatInt(words, 1);
+      Value wide = k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s, {dot.partial, factor});
       dot.total = dot.total ? k.add(dot.total, wide) : wide;
     }
     dot.partial = Value();
@@ -261,30 +326,37 @@ private:
 
   //===--- Scales -----------------------------------------------------------===//
 
-  Value halfFloats(size_t v, Value block, int64_t offset) {
-    return k.extend(
-        k.load(k.vec(k.f16, k.lanes), tile.vectors[v].at(k, k.at(block, offset), 2), 2 * k.lanes));
+  Value scalesAt(size_t v, Value block, int64_t offset, NumericFormat::Scale stored) {
+    return codes.scales(tile.vectors[v], block, offset, stored);
   }
   Value subScaleBytes(size_t v, Value from, int64_t offset) {
     return k.load(k.vec(k.i8, k.lanes), tile.vectors[v].at(k, k.at(from, offset), 1), k.lanes);
   }
+  /// As integers: signed where there is no minimum.
+  Value subScales(size_t v, Value from, int64_t offset) {
+    Value stored = subScaleBytes(v, from, offset);
+    return format.hasMin ? k.widenUnsigned(stored, k.i32s) : k.widen(stored, k.i32s);
+  }
   Value subScaled(size_t v, Value block, Value inBlock, int64_t offset, int64_t subOffset) {
-    Value from = k.at(block, k.mul(inBlock, kPanelRows));
-    Value sub = k.toFloat(k.widenUnsigned(subScaleBytes(v, from, subOffset), k.i32s));
-    return k.fmul(halfFloats(v, block, offset), sub);
+    Value sub = k.toFloat(subScales(v, k.at(block, k.mul(inBlock, kPanelRows)), subOffset));
+    return k.fmul(scalesAt(v, block, offset, format.scale), sub);
   }
   Value scaleOf(size_t v, Value block, Value inBlock) {
     if (layout.subScaleOffset < 0 || format.group == 16)
-      return halfFloats(v, block, layout.scaleOffset);
+      return scalesAt(v, block, layout.scaleOffset, format.scale);
     return subScaled(v, block, inBlock, layout.scaleOffset, layout.subScaleOffset);
   }
+  /// What is added for each unit of the sum of x; of a minimum per 16, dmin itself.
   Value minimumOf(size_t v, Value block, Value inBlock) {
     if (!format.hasMin)
       return Value();
-    if (layout.subMinOffset < 0)
-      return halfFloats(v, block, layout.minOffset);
+    if (layout.subMinOffset < 0 || format.group == 16)
+      return scalesAt(v, block, layout.minOffset, NumericFormat::Scale::F16);
+    // Of zero points there is one to a block.
     return arith::NegFOp::create(
-        k.b, subScaled(v, block, inBlock, layout.minOffset, layout.subMinOffset));
+        k.b, format.hasZeros
+                 ? subScaled(v, block, k.word(0), layout.scaleOffset, layout.subMinOffset)
+                 : subScaled(v, block, inBlock, layout.minOffset, layout.subMinOffset));
   }
 
   KernelBuilder &k;

@@ -20,9 +20,9 @@ static constexpr int64_t kCredit = 64; ///< of each row but one: the first panel
 
 static int64_t slackBytes(const Q8Row &row) { return row.groups * 4; }
 
-/// The largest magnitude of a code, times that of a sub-scale.
+/// The largest magnitude of a code, times that of a sub-scale that is part of a dot.
 static double largestCode(const NumericFormat &format) {
-  int code = std::max(format.zeroPoint, (1 << format.bits) - 1 - format.zeroPoint);
+  int code = std::max(format.zeroPoint, format.largest() - format.zeroPoint);
   return code * (format.group == 16 ? 128.0 : 1.0);
 }
 

@@ -22,15 +22,42 @@ Value PanelCodes::moved(Value line, int by, int mask) {
   return k.bitAnd(line, mask);
 }
 
-Value PanelCodes::load(const TileRows &rows, Value group, int s) {
+Value PanelCodes::codes(const TileRows &rows, Value group, int s) {
   const CodePlace place = codeInGroup(bits, 0, 4 * s); // of one row in its line, and so of all
   Value codes = line(rows, group, place.byte / 64);
   if (bits == 8)
     return codes;
-  Value nibbles = moved(codes, -place.bit, 0x0f);
-  if (bits == 4)
-    return nibbles;
-  const int mask = ((1 << (bits - 4)) - 1) << 4;
-  Value upper = moved(line(rows, group, place.upperByte / 64), 4 - place.upperBit, mask);
-  return arith::OrIOp::create(k.b, nibbles, upper);
+  const int low = lowBitsOf(bits);
+  Value lower = moved(codes, -place.bit, (1 << low) - 1);
+  if (bits == low)
+    return lower;
+  const int mask = ((1 << upperBitsOf(bits)) - 1) << low;
+  Value upper = moved(line(rows, group, place.upperByte / 64), low - place.upperBit, mask);
+  return arith::OrIOp::create(k.b, lower, upper);
+}
+
+Value PanelCodes::load(const TileRows &rows, Value group, int s) {
+  Value q = codes(rows, group, s);
+  return format.table ? k.lookUp(q, ArrayRef(format.table, 16)) : q;
+}
+
+Value PanelCodes::loadSigned(const TileRows &rows, Value group, int s) {
+  Value q = codes(rows, group, s);
+  if (!format.table)
+    return arith::XOrIOp::create(k.b, q, k.splatInt(bytes, -128));
+  SmallVector<uint8_t> table(format.table, format.table + 16);
+  for (uint8_t &number : table)
+    number ^= 128;
+  return k.lookUp(q, table);
+}
+
+Value PanelCodes::scales(const TileRows &rows, Value block, int64_t offset,
+                         NumericFormat::Scale stored) {
+  using Scale = NumericFormat::Scale;
+  const int64_t bytes = stored == Scale::F32 ? 4 : 2;
+  Value from = rows.at(k, k.at(block, offset), bytes);
+  if (stored == Scale::F32)
+    return k.load(k.f32s, from, bytes * k.lanes);
+  Type element = stored == Scale::F16 ? k.f16 : k.bf16;
+  return k.extend(k.load(k.vec(element, k.lanes), from, bytes * k.lanes));
 }

@@ -1,9 +1,9 @@
-//===- PanelCodes.h - Unpacks the codes of a weight panel -----------------===//
+//===- PanelCodes.h - Unpacks the codes and scales of a weight panel -------===//
 //
 // PanelLayout.h puts four consecutive k of a row into a 32-bit lane; WeightPlace.h says in which
 // line and bits. This makes, for one register of rows and a step s (k = 4s … 4s+3 of a group), a
-// register of unsigned bytes. x86 shifts no bytes: words are shifted, and what crossed a byte is
-// masked away.
+// register of unsigned bytes: q of NumericFormat.h. x86 shifts no bytes: words are shifted, and what
+// crossed a byte is masked away. A format with a table has one more instruction, vpshufb.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,22 +15,31 @@ constexpr int kStepsOfGroup = 8; ///< of 4 values of K
 
 class PanelCodes {
 public:
-  PanelCodes(KernelBuilder &k, int bits) : k(k), bits(bits), bytes(k.vec(k.i8, 4 * k.lanes)) {}
+  PanelCodes(KernelBuilder &k, const NumericFormat &format)
+      : k(k), format(format), bits(format.bits), bytes(k.vec(k.i8, 4 * k.lanes)) {}
 
-  /// The order in which steps are cheapest: both nibbles of a line one after the other.
-  static int step(int bits, int i) { return bits == 8 ? i : i / 2 + i % 2 * 4; }
+  /// The order in which steps are cheapest: what a line holds one after the other.
+  static int step(int bits, int i) { return lowBitsOf(bits) == 4 ? i / 2 + i % 2 * 4 : i; }
 
-  /// Codes of step s of the group whose code lines start at `group`, as u8. Call it for the second
-  /// nibble only when the first one has been used: the code generator keeps the order, and
+  /// q of step s of the group whose code lines start at `group`, as u8. Call it for the second
+  /// part of a line only when the first one has been used: the code generator keeps the order, and
   /// registers are few.
   mlir::Value load(const TileRows &rows, mlir::Value group, int s);
+  /// q - 128 of the same, as s8: of formats whose zero point is 128, or of 8 bits.
+  mlir::Value loadSigned(const TileRows &rows, mlir::Value group, int s);
+
+  /// Scales of rows that lie `offset` bytes behind `block`, as f32.
+  mlir::Value scales(const TileRows &rows, mlir::Value block, int64_t offset,
+                     NumericFormat::Scale stored);
 
 private:
+  mlir::Value codes(const TileRows &rows, mlir::Value group, int s);
   mlir::Value line(const TileRows &rows, mlir::Value group, int64_t index);
   /// Bits of `line` moved up by `by` (down if negative), under a mask for bytes.
   mlir::Value moved(mlir::Value line, int by, int mask);
 
   KernelBuilder &k;
+  const NumericFormat &format;
   int bits;
   mlir::VectorType bytes;
 };

@@ -5,7 +5,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
@@ -158,44 +160,53 @@ std::string ingot::cuda::floatText(double value) {
   return number[0] == '-' ? "(" + number + "f)" : number + "f";
 }
 
-StringRef ingot::cuda::formatText(WeightFormat format) {
-  switch (format) {
+/// Formats that formats.cuh has names for, so that generated text is read easily. Of any other the text spells the row of
+/// NumericFormat.cpp out.
+static constexpr std::pair<WeightFormat, StringRef> kNamed[] = {
+    {WeightFormat::Q4_0, "Q4_0"},       {WeightFormat::Q4_1, "Q4_1"},
+    {WeightFormat::Q5_0, "Q5_0"},       {WeightFormat::Q5_1, "Q5_1"},
+    {WeightFormat::Q8_0, "Q8_0"},       {WeightFormat::Q4_K, "Q4_K"},
+    {WeightFormat::Q5_K, "Q5_K"},       {WeightFormat::Q6_K, "Q6_K"},
+    {WeightFormat::Int8, "Int8"},       {WeightFormat::Int4G32, "Int4G32"},
+    {WeightFormat::Int4G64, "Int4G64"}, {WeightFormat::Int4G128, "Int4G128"},
+};
+
+std::string ingot::cuda::formatText(WeightFormat id) {
+  switch (id) {
   case WeightFormat::F32:
     return "BF16"; // packed so
   case WeightFormat::F16:
     return "F16";
   case WeightFormat::BF16:
     return "BF16";
-  case WeightFormat::Q4_0:
-    return "Q4_0";
-  case WeightFormat::Q4_1:
-    return "Q4_1";
-  case WeightFormat::Q5_0:
-    return "Q5_0";
-  case WeightFormat::Q5_1:
-    return "Q5_1";
-  case WeightFormat::Q8_0:
-    return "Q8_0";
-  case WeightFormat::Q4_K:
-    return "Q4_K";
-  case WeightFormat::Q5_K:
-    return "Q5_K";
-  case WeightFormat::Q6_K:
-    return "Q6_K";
-  case WeightFormat::Int8:
-    return "Int8";
-  case WeightFormat::Int4G32:
-    return "Int4G32";
-  case WeightFormat::Int4G64:
-    return "Int4G64";
-  case WeightFormat::Int4G128:
-    return "Int4G128";
   case WeightFormat::Fp8Tensor:
   case WeightFormat::Fp8:
   case WeightFormat::Fp8Block128:
     return "Fp8Format"; // scales are packed alike
+  default:
+    break;
   }
-  llvm_unreachable("all formats are covered");
+  const NumericFormat &format = numericFormat(id);
+  for (const auto &[known, name] : kNamed)
+    if (known == id)
+      return std::string(name);
+  constexpr const char *kScales[] = {"F16", "BF16", "F32"};
+  const auto truth = [](bool value) { return value ? "true" : "false"; };
+  std::string text = llvm::formatv("CodeFormat<{0}, {1}, {2}, {3}, {4}, Scale::{5}, {6}",
+                                   format.bits, format.group, format.zeroPoint,
+                                   truth(format.hasMin), truth(format.superGroup != 0),
+                                   kScales[int(format.scale)], truth(format.hasZeros));
+  if (!format.table)
+    return text + ">";
+  // As four words, a code's number in each byte.
+  text += ", Table<";
+  for (int word = 0; word < 4; ++word) {
+    uint32_t bytes = 0;
+    for (int i = 0; i < 4; ++i)
+      bytes |= uint32_t(format.table[4 * word + i]) << 8 * i;
+    text += (word ? ", 0x" : "0x") + llvm::utohexstr(bytes, /*LowerCase=*/true) + "u";
+  }
+  return text + ">>";
 }
 
 StringRef ingot::cuda::elementText(Type type) {

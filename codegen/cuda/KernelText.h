@@ -71,7 +71,7 @@ private:
 std::string floatText(double value);
 
 /// The type of the device library's formats: "Q4_0".
-llvm::StringRef formatText(WeightFormat format);
+std::string formatText(WeightFormat format);
 
 /// C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u8 for
 /// matrices and the KV pool.

@@ -240,7 +240,7 @@ private:
       return 2 * tokens * 128 + 256 * 8 * shape.prefillEights * 4;
     case Loop::Wgmma:
       return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4
-                           : 4 * (tokens * 128 + 2 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
+                           : 4 * (tokens * 128 + 4 * tokens * 4 + 3 * 8) + 256 * (tokens / 2) * 4;
     case Loop::WgmmaFp8:
       return 4 * (tokens * 128 + tokens * 4) + 2 * 4 * 8;
     }
@@ -459,7 +459,7 @@ private:
     const Segment &any = segments[group[0]];
     bool halves = any.pairs == Pairs::Halves, pairs = any.pairs != Pairs::None;
     int64_t distance = halves ? headDim() / 2 : 1;
-    StringRef format = formatText(any.format);
+    const std::string format = formatText(any.format);
     std::string weight =
         choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[0]).str(); });
     k.line("const u8 *const lower = {0};", weight);

@@ -3,7 +3,8 @@
 // What GGUF files and safetensors folders have in common: tensors by name,
 // metadata by key, and text artefacts. Reading checks counts, sizes and offsets
 // against the bytes that are there before anything is allocated; afterwards every
-// `Tensor::data` is known to lie inside a live mapping.
+// `Tensor::data` is known to lie inside a live mapping, or in memory of the checkpoint (quantised
+// safetensors: Quantized.h).
 //
 // No LLVM here: this is what the fuzzers build.
 //===----------------------------------------------------------------------===//

@@ -5,6 +5,14 @@
 
 namespace ingot::import {
 
+/// A tensor of a type that no weight has: a part of a quantised one, maybe (RawTensors.h).
+struct RawTensor {
+  std::string name;
+  std::string_view dtype; ///< of a safetensors header: "I32"
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+};
+
 /// Collects what a container's reader found. Names and keys are checked for duplicates
 /// here, once for all containers; `finish` sorts the tensors.
 class CheckpointBuilder {
@@ -28,6 +36,8 @@ public:
   /// tensor's record is trusted; every checked name must be added afterwards.
   Result<void> checkTensorName(std::string_view name, const std::string &path);
   void addTensor(Tensor tensor) { checkpoint->tensors.push_back(std::move(tensor)); }
+  void addRaw(RawTensor tensor) { rawTensors.push_back(std::move(tensor)); }
+  std::vector<RawTensor> &raw() { return rawTensors; }
   void addUnread(UnreadTensor tensor) { checkpoint->unread.push_back(std::move(tensor)); }
   /// All that were added, for what is only known when the last one is there (Float8.h).
   std::vector<Tensor> &tensors() { return checkpoint->tensors; }
@@ -58,6 +68,7 @@ private:
   std::shared_ptr<Checkpoint> checkpoint;
   std::map<std::string, bool, std::less<>> tensorNames;
   bool wrapper = false;
+  std::vector<RawTensor> rawTensors;
 };
 
 /// The error for a tensor of `count` dimensions (E0215).

@@ -1,67 +1,14 @@
 //===- Codes.cpp - GGUF's block packings ----------------------------------===//
 #include "compiler/import/Codes.h"
+#include "compiler/import/Grids.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cstring>
 
 namespace ingot::import {
-
-int64_t storedBlockValues(WeightFormat format) {
-  switch (format) {
-  case WeightFormat::F32:
-  case WeightFormat::F16:
-  case WeightFormat::BF16:
-  case WeightFormat::Fp8Tensor:
-  case WeightFormat::Fp8:
-  case WeightFormat::Fp8Block128:
-    return 1;
-  case WeightFormat::Q4_K:
-  case WeightFormat::Q5_K:
-  case WeightFormat::Q6_K:
-    return 256;
-  default:
-    return 32;
-  }
-}
-
-int64_t storedBlockBytes(WeightFormat format) {
-  switch (format) {
-  case WeightFormat::F32:
-    return 4;
-  case WeightFormat::F16:
-  case WeightFormat::BF16:
-    return 2;
-  case WeightFormat::Fp8Tensor:
-  case WeightFormat::Fp8:
-  case WeightFormat::Fp8Block128:
-    return 1;
-  case WeightFormat::Q4_0:
-    return 2 + 16;
-  case WeightFormat::Q4_1:
-    return 2 + 2 + 16;
-  case WeightFormat::Q5_0:
-    return 2 + 4 + 16;
-  case WeightFormat::Q5_1:
-    return 2 + 2 + 4 + 16;
-  case WeightFormat::Q8_0:
-    return 2 + 32;
-  case WeightFormat::Q4_K:
-    return 2 + 2 + 12 + 128;
-  case WeightFormat::Q5_K:
-    return 2 + 2 + 12 + 32 + 128;
-  case WeightFormat::Q6_K:
-    return 128 + 64 + 16 + 2;
-  default:
-    assert(false && "no file holds this format");
-    return 0;
-  }
-}
-
-int64_t storedRowBytes(WeightFormat format, int64_t k) {
-  assert(k % storedBlockValues(format) == 0);
-  return k / storedBlockValues(format) * storedBlockBytes(format);
-}
 
 float f16ToF32(uint16_t bits) {
   uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
@@ -137,45 +84,202 @@ void unpackQ6K(const uint8_t *block, BlockParts &parts) {
   }
   for (int j = 0; j < 16; ++j)
     parts.s[j] = static_cast<int8_t>(scales[j]);
-  parts.d = loadU16(block + 208);
-  parts.m = 0;
+}
+
+/// The pairs of bits of Q2_K and Q3_K: 32 bytes hold 128 codes, one after the other by 32.
+void unpackPairs256(const uint8_t *qs, uint8_t *q) {
+  for (int k = 0; k < 256; ++k)
+    q[k] = qs[k / 128 * 32 + k % 32] >> (2 * (k % 128 / 32)) & 3;
+}
+
+void unpackQ2K(const uint8_t *block, BlockParts &parts) {
+  unpackPairs256(block + 16, parts.q);
+  for (int j = 0; j < 16; ++j) {
+    parts.s[j] = block[j] & 0x0F;
+    parts.t[j] = block[j] >> 4;
+  }
+}
+
+/// Sixteen scales of 6 bits: lower nibbles in bytes 0-7 (low first), upper pairs in bytes 8-11.
+void unpackQ3K(const uint8_t *block, BlockParts &parts) {
+  const uint8_t *sc = block + 96;
+  unpackPairs256(block + 32, parts.q);
+  for (int k = 0; k < 256; ++k)
+    parts.q[k] |= static_cast<uint8_t>((block[k % 32] >> k / 32 & 1) << 2);
+  for (int j = 0; j < 16; ++j) {
+    const int low = sc[j % 8] >> (4 * (j / 8)) & 15, high = sc[8 + j % 4] >> (2 * (j / 4)) & 3;
+    parts.s[j] = static_cast<int16_t>((low | high << 4) - 32);
+  }
+}
+
+/// `Bytes` bytes with `Each` numbers of base 3, as fractions: the first is the whole part of three times the byte / 256.
+template <int Bytes, int Each> void unpackTrits(const uint8_t *from, uint8_t *q) {
+  for (int i = 0; i < Bytes; ++i) {
+    uint8_t rest = from[i];
+    for (int t = 0; t < Each; ++t, rest = static_cast<uint8_t>(rest * 3))
+      q[t * Bytes + i] = static_cast<uint8_t>(rest * 3 >> 8);
+  }
+}
+
+void unpackIQ4XS(const uint8_t *block, BlockParts &parts) {
+  const int high = loadU16(block + 2);
+  for (int g = 0; g < 8; ++g) {
+    const int low = block[4 + g / 2] >> (4 * (g % 2)) & 15;
+    parts.s[g] = static_cast<int16_t>((low | (high >> 2 * g & 3) << 4) - 32);
+    unpackNibbles32(block + 8 + 16 * g, parts.q + 32 * g);
+  }
+}
+
+/// Blocks that readers of safetensors make.
+template <int Bits, int Values, int ScaleBytes, bool Zeros>
+void unpackGrouped(const uint8_t *block, BlockParts &parts) {
+  if (Zeros)
+    parts.t[0] = block[ScaleBytes];
+  const uint8_t *codes = block + ScaleBytes + Zeros;
+  for (int k = 0; k < Values; ++k)
+    parts.q[k] = Bits == 8 ? codes[k] : codes[k / 2] >> (4 * (k % 2)) & 15;
+}
+
+template <int Bits, int Values, StoredScale Scale, bool Zeros>
+constexpr StoredBlock grouped(WeightFormat format) {
+  constexpr int kScaleBytes = Scale == StoredScale::F32 ? 4 : 2;
+  return {format, Values, kScaleBytes + Zeros + Values * Bits / 8,         0,
+          -1,     Scale,  unpackGrouped<Bits, Values, kScaleBytes, Zeros>, true};
+}
+
+constexpr StoredScale F16 = StoredScale::F16, BF16 = StoredScale::BF16, F32 = StoredScale::F32;
+
+constexpr StoredBlock kBlocks[] = {
+    // format, values, bytes, where d and m are, how d is written
+    {WeightFormat::Q4_0, 32, 2 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 2, parts.q); }},
+    {WeightFormat::Q4_1, 32, 2 + 2 + 16, 0, 2, F16,
+     [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 4, parts.q); }},
+    {WeightFormat::Q5_0, 32, 2 + 4 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       unpackNibbles32(block + 6, parts.q);
+       addFifthBits(loadU32(block + 2), parts.q);
+     }},
+    {WeightFormat::Q5_1, 32, 2 + 2 + 4 + 16, 0, 2, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       unpackNibbles32(block + 8, parts.q);
+       addFifthBits(loadU32(block + 4), parts.q);
+     }},
+    {WeightFormat::Q8_0, 32, 2 + 32, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       for (int j = 0; j < 32; ++j)
+         parts.q[j] = block[2 + j] ^ 0x80; // w + 128
+     }},
+    {WeightFormat::Q2_K, 256, 16 + 64 + 2 + 2, 80, 82, F16, unpackQ2K},
+    {WeightFormat::Q3_K, 256, 32 + 64 + 12 + 2, 108, -1, F16, unpackQ3K},
+    {WeightFormat::Q4_K, 256, 2 + 2 + 12 + 128, 0, 2, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       unpackSubScales(block + 4, parts);
+       unpackNibbles256(block + 16, parts.q);
+     }},
+    {WeightFormat::Q5_K, 256, 2 + 2 + 12 + 32 + 128, 0, 2, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       unpackSubScales(block + 4, parts);
+       unpackNibbles256(block + 48, parts.q);
+       for (int k = 0; k < 256; ++k)
+         parts.q[k] |= static_cast<uint8_t>((block[16 + k % 32] >> k / 32 & 1) << 4);
+     }},
+    {WeightFormat::Q6_K, 256, 128 + 64 + 16 + 2, 208, -1, F16, unpackQ6K},
+    {WeightFormat::IQ4_NL, 32, 2 + 16, 0, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 2, parts.q); }},
+    {WeightFormat::IQ4_XS, 256, 2 + 2 + 4 + 128, 0, -1, F16, unpackIQ4XS},
+    {WeightFormat::IQ3_S, 256, 2 + 64 + 8 + 32 + 4, 0, -1, F16, unpackIQ3S},
+    {WeightFormat::IQ3_XXS, 256, 2 + 64 + 32, 0, -1, F16, unpackIQ3XXS},
+    {WeightFormat::IQ2_S, 256, 2 + 32 + 32 + 8 + 8, 0, -1, F16, unpackIQ2S},
+    {WeightFormat::IQ2_XS, 256, 2 + 64 + 8, 0, -1, F16, unpackIQ2XS},
+    {WeightFormat::IQ2_XXS, 256, 2 + 64, 0, -1, F16, unpackIQ2XXS},
+    {WeightFormat::IQ1_S, 256, 2 + 32 + 16, 0, -1, F16, unpackIQ1S},
+    {WeightFormat::IQ1_M, 256, 32 + 16 + 8, -1, -1, F16, unpackIQ1M},
+    {WeightFormat::TQ2_0, 256, 64 + 2, 64, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       unpackPairs256(block, parts.q);
+       std::fill_n(parts.s, 8, int16_t(1));
+     }},
+    {WeightFormat::TQ1_0, 256, 48 + 4 + 2, 52, -1, F16,
+     [](const uint8_t *block, BlockParts &parts) {
+       unpackTrits<32, 5>(block, parts.q);
+       unpackTrits<16, 5>(block + 32, parts.q + 160);
+       unpackTrits<4, 4>(block + 48, parts.q + 240);
+       std::fill_n(parts.s, 8, int16_t(1));
+     }},
+    {WeightFormat::Mxfp4, 32, 1 + 16, 0, -1, StoredScale::E8M0,
+     [](const uint8_t *block, BlockParts &parts) { unpackNibbles32(block + 1, parts.q); }},
+    grouped<4, 32, F16, false>(WeightFormat::Int4G32),
+    grouped<4, 64, F16, false>(WeightFormat::Int4G64),
+    grouped<4, 128, F16, false>(WeightFormat::Int4G128),
+    grouped<8, 32, F16, false>(WeightFormat::Int8),
+    grouped<4, 32, F16, true>(WeightFormat::Int4ZG32),
+    grouped<4, 64, F16, true>(WeightFormat::Int4ZG64),
+    grouped<4, 128, F16, true>(WeightFormat::Int4ZG128),
+    grouped<4, 32, BF16, false>(WeightFormat::Int4BG32),
+    grouped<4, 128, BF16, false>(WeightFormat::Int4BG128),
+    grouped<4, 32, BF16, true>(WeightFormat::Int4ZBG32),
+    grouped<4, 128, BF16, true>(WeightFormat::Int4ZBG128),
+    grouped<4, 32, F32, true>(WeightFormat::Int4ZFG32),
+    grouped<8, 128, F32, false>(WeightFormat::Int8F),
+    grouped<8, 32, F32, true>(WeightFormat::Int8ZF),
+};
+
+float scaleAt(const uint8_t *from, StoredScale kind) {
+  switch (kind) {
+  case StoredScale::F16:
+    return f16ToF32(loadU16(from));
+  case StoredScale::BF16:
+    return std::bit_cast<float>(static_cast<uint32_t>(loadU16(from)) << 16);
+  case StoredScale::F32:
+    return std::bit_cast<float>(loadU32(from));
+  case StoredScale::E8M0: // 2^(e - 128), below 2^-126 as well
+    return std::bit_cast<float>(*from < 2 ? uint32_t(0x200000) << *from
+                                          : static_cast<uint32_t>(*from - 1) << 23);
+  }
+  return 0;
 }
 
 } // namespace
 
+const StoredBlock *storedBlock(WeightFormat format) {
+  static constexpr auto kOfFormat = [] {
+    std::array<const StoredBlock *, kWeightFormatCount> blocks{};
+    for (const StoredBlock &block : kBlocks)
+      blocks[static_cast<size_t>(block.format)] = &block;
+    return blocks;
+  }();
+  return kOfFormat[static_cast<size_t>(format)];
+}
+
+int64_t storedBlockValues(WeightFormat format) {
+  const StoredBlock *block = storedBlock(format);
+  return block ? block->values : 1;
+}
+
+int64_t storedBlockBytes(WeightFormat format) {
+  const StoredBlock *block = storedBlock(format);
+  return block ? block->bytes : numericFormat(format).bits / 8;
+}
+
+bool storesRowsOf(WeightFormat format, int64_t k) {
+  const StoredBlock *block = storedBlock(format);
+  return !block || block->endsAnywhere || k % block->values == 0;
+}
+
+int64_t storedRowBytes(WeightFormat format, int64_t k) {
+  assert(storesRowsOf(format, k));
+  const int64_t values = storedBlockValues(format);
+  return (k + values - 1) / values * storedBlockBytes(format);
+}
+
 void unpackBlock(WeightFormat format, const std::byte *stored, BlockParts &parts) {
-  const uint8_t *block = asBytes(stored);
-  if (format == WeightFormat::Q6_K)
-    return unpackQ6K(block, parts);
-  parts.d = loadU16(block);
-  parts.m = numericFormat(format).hasMin ? loadU16(block + 2) : 0;
-  switch (format) {
-  case WeightFormat::Q4_0:
-    return unpackNibbles32(block + 2, parts.q);
-  case WeightFormat::Q4_1:
-    return unpackNibbles32(block + 4, parts.q);
-  case WeightFormat::Q5_0:
-    unpackNibbles32(block + 6, parts.q);
-    return addFifthBits(loadU32(block + 2), parts.q);
-  case WeightFormat::Q5_1:
-    unpackNibbles32(block + 8, parts.q);
-    return addFifthBits(loadU32(block + 4), parts.q);
-  case WeightFormat::Q8_0:
-    for (int j = 0; j < 32; ++j)
-      parts.q[j] = block[2 + j] ^ 0x80; // w + 128
-    return;
-  case WeightFormat::Q4_K:
-    unpackSubScales(block + 4, parts);
-    return unpackNibbles256(block + 16, parts.q);
-  case WeightFormat::Q5_K:
-    unpackSubScales(block + 4, parts);
-    unpackNibbles256(block + 48, parts.q);
-    for (int k = 0; k < 256; ++k)
-      parts.q[k] |= static_cast<uint8_t>((block[16 + k % 32] >> k / 32 & 1) << 4);
-    return;
-  default:
-    assert(false && "floats, fp8 and --quantize formats have no stored blocks");
-  }
+  const StoredBlock *block = storedBlock(format);
+  assert(block && "floats and fp8 have no stored blocks");
+  const uint8_t *bytes = asBytes(stored);
+  parts.d = block->scaleAt < 0 ? 0.0f : scaleAt(bytes + block->scaleAt, block->scale);
+  parts.m = block->minAt < 0 ? 0.0f : f16ToF32(loadU16(bytes + block->minAt));
+  block->unpack(bytes, parts);
 }
 
 } // namespace ingot::import

@@ -14,8 +14,24 @@
 //   Q4_K  d dmin sc[12] qs[128]          per 64 values 32 bytes: low, then high nibbles
 //   Q5_K  d dmin sc[12] qh[32] qs[128]   qh byte j, bit g: bit 4 of q[32g+j]
 //   Q6_K  ql[128] qh[64] s[16] d         per 128 values: 64 bytes ql, 32 bytes qh
+//   Q2_K  sc[16] qs[64] d dmin           sc: 4 bits s, 4 bits t; per 128 values 32 bytes: bits 0-1 first
+//   Q3_K  qh[32] qs[64] sc[12] d         qs as Q2_K; qh byte j, bit g: bit 2 of q[32g+j]; 16 6-bit scales
+//   IQ4_NL  d qs[16]                     as Q4_0, of a table
+//   IQ4_XS  d sh[2] sl[4] qs[128]        8 6-bit scales; per 32 values 16 bytes as Q4_0
+//   MXFP4   e qs[16]                     e: 8 bits, d = 2^(e - 128), for twice the numbers
+//   TQ2_0   qs[64] d                     q - 1 is -1, 0 or 1; qs as Q2_K
+//   TQ1_0   qs[48] qh[4] d               five numbers of base 3 to a byte (qh: four)
+//   IQ1 … IQ3                            Grids.h
 //
 // (d, m, dmin: f16; sc: eight 6-bit scales and eight 6-bit minima interleaved.)
+//
+// Checkpoints of other containers keep codes, scales and zero points in tensors of their own, in orders of their
+// own; their readers (GroupedInts.h) make blocks of them, which this project chose:
+//
+//   Int4…, Int8…  d z qs                 d: as NumericFormat::scale; z: a byte, with hasZeros; codes in
+//                                        order of K, the low nibble first
+//
+// Only these may end inside of a block: the rest of the last one is padding.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,18 +45,36 @@ namespace ingot::import {
 /// The parts of one stored block, as NumericFormat's formulas name them.
 struct BlockParts {
   uint8_t q[256]; ///< codes, natural K order; q8_0 as w + 128; storedBlockValues() are set
-  uint16_t d;     ///< f16 bits
-  uint16_t m;     ///< f16 bits of m (affine) or dmin (super-affine); 0 without a minimum
-  int16_t s[16];  ///< sub-scales: 8 (q4_k, q5_k: 0..63) or 16 (q6_k: -128..127)
-  uint8_t t[8];   ///< sub-minima 0..63 (q4_k, q5_k)
+  float d;        ///< as it is stored: no bit is lost
+  float m;        ///< m (affine) or dmin (super-affine); 0 without a minimum
+  int16_t s[16];  ///< sub-scales, signed where there is no minimum
+  uint8_t t[16];  ///< sub-minima, or t[0] the zero point
 };
 
-/// Values of K in a stored block (1 for floats and fp8), and its bytes in the file. Only formats
-/// that files hold (not Int8 and Int4*, which --quantize makes).
+/// How the scale of a stored block is written.
+enum class StoredScale : uint8_t { F16, BF16, F32, E8M0 };
+
+/// A block as files have it: the row that a format adds to the table of Codes.cpp.
+struct StoredBlock {
+  WeightFormat format;
+  int values, bytes;
+  int scaleAt, minAt; ///< bytes of d (-1: `unpack` finds it), and of m or dmin (-1: none)
+  StoredScale scale;
+  void (*unpack)(const uint8_t *block, BlockParts &parts); ///< q, s and t; d and m are there
+  bool endsAnywhere = false;                               ///< rows need not be whole blocks
+};
+
+/// Null: floats and fp8, whose blocks are single values.
+const StoredBlock *storedBlock(WeightFormat format);
+
+/// Values of K in a stored block (1 for floats and fp8), and its bytes in the file.
 int64_t storedBlockValues(WeightFormat format);
 int64_t storedBlockBytes(WeightFormat format);
 
-/// Bytes of a row of `k` values; k must be a multiple of storedBlockValues.
+/// Can a row of so many values be stored?
+bool storesRowsOf(WeightFormat format, int64_t k);
+
+/// Bytes of a row of `k` values, which storesRowsOf allows.
 int64_t storedRowBytes(WeightFormat format, int64_t k);
 
 /// Takes one block apart. Quantised formats only; `block` needs no alignment.

@@ -142,15 +142,20 @@ Result<void> Flattener::value(const std::string &key, element found) {
 
 } // namespace
 
-Result<void> readConfig(std::string_view json, const std::string &path,
-                        CheckpointBuilder &builder) {
+Result<void> readSettings(std::string_view json, const std::string &path, const std::string &scope,
+                          CheckpointBuilder &builder) {
   Result<std::unique_ptr<JsonDocument>> document = parseJson(json, path);
   if (!document)
     return document.error();
   element root = (*document)->root;
   if (!root.is_object())
     return jsonWrongType(path, "(the whole file)", "an object", root);
-  if (Result<void> flat = Flattener(path, builder).value("", root); !flat)
+  return Flattener(path, builder).value(scope, root);
+}
+
+Result<void> readConfig(std::string_view json, const std::string &path,
+                        CheckpointBuilder &builder) {
+  if (Result<void> flat = readSettings(json, path, "", builder); !flat)
     return flat;
 
   const MetaValue *entry = builder.metadata("architectures");

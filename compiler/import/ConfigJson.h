@@ -12,6 +12,11 @@
 
 namespace ingot::import {
 
+/// The keys of another file of settings, each behind `scope` and a dot ("quantization_config"). Errors: E0209, E0214,
+/// E0227, E0229, E0238, E0275 to E0277.
+Result<void> readSettings(std::string_view json, const std::string &path, const std::string &scope,
+                          CheckpointBuilder &builder);
+
 /// Adds the keys of config.json and sets the architecture (architectures[0]). Errors:
 /// E0209, E0214, E0225 to E0229, E0238, E0275 to E0277.
 Result<void> readConfig(std::string_view json, const std::string &path, CheckpointBuilder &builder);

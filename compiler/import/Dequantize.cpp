@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 
 namespace ingot::import {
@@ -34,8 +35,9 @@ void dequantizeFloats(WeightFormat format, const std::byte *row, std::span<float
 void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out) {
   const NumericFormat &numeric = numericFormat(format);
   const int values = numeric.block();
-  const float d = f16ToF32(parts.d);
-  const float m = f16ToF32(parts.m);
+  const float d = parts.d, m = parts.m;
+  const int zero = numeric.hasZeros ? parts.t[0] : numeric.zeroPoint;
+  const bool adds = numeric.hasMin && !numeric.hasZeros;
   for (int start = 0; start < values; start += numeric.group) {
     int g = start / numeric.group;
     float scale = d, minimum = m;
@@ -44,8 +46,8 @@ void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out) {
       minimum = numeric.hasMin ? -(m * static_cast<float>(parts.t[g])) : 0.0f;
     }
     for (int k = start; k < start + numeric.group; ++k) {
-      float product = scale * static_cast<float>(parts.q[k] - numeric.zeroPoint);
-      out[k] = numeric.hasMin ? product + minimum : product;
+      float product = scale * static_cast<float>(numeric.numberOf(parts.q[k]) - zero);
+      out[k] = adds ? product + minimum : product;
     }
   }
 }
@@ -54,7 +56,8 @@ Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte>
                            std::span<float> out) {
   const int64_t values = storedBlockValues(storedFormat), bytes = storedBlockBytes(storedFormat);
   const auto k = static_cast<int64_t>(out.size());
-  if (k % values != 0 || static_cast<int64_t>(row.size()) != k / values * bytes)
+  if (!storesRowsOf(storedFormat, k) ||
+      static_cast<int64_t>(row.size()) != storedRowBytes(storedFormat, k))
     return refuse(cause::keyType, "a stored row has the wrong length",
                   line(row.size(), " bytes of ", numericFormat(storedFormat).name, " for ", k,
                        " values; ", bytes, " bytes hold ", values),
@@ -64,9 +67,16 @@ Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte>
     return {};
   }
   BlockParts parts;
-  for (int64_t block = 0; block < k / values; ++block) {
-    unpackBlock(storedFormat, row.data() + block * bytes, parts);
-    dequantizeParts(storedFormat, parts, out.data() + block * values);
+  const std::byte *block = row.data();
+  for (int64_t at = 0; at < k; at += values, block += bytes) {
+    unpackBlock(storedFormat, block, parts);
+    if (at + values <= k) {
+      dequantizeParts(storedFormat, parts, out.data() + at);
+      continue;
+    }
+    float last[256];
+    dequantizeParts(storedFormat, parts, last);
+    std::copy_n(last, k - at, out.data() + at);
   }
   return {};
 }
@@ -93,6 +103,7 @@ namespace {
 
 bool isFiniteF16(uint16_t bits) { return (bits & 0x7C00) != 0x7C00; }
 bool isFiniteBF16(uint16_t bits) { return (bits & 0x7F80) != 0x7F80; }
+bool isPowerE8M0(uint8_t bits) { return bits != 0xFF; }
 bool isFiniteF32(uint32_t bits) { return (bits & 0x7F800000) != 0x7F800000; }
 bool isNumberE4M3(uint8_t code) { return !isE4M3NaN(code); }
 
@@ -125,6 +136,48 @@ Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
                 "download or convert the checkpoint again: its weights are damaged");
 }
 
+/// Of the stored blocks of some rows: codes are never NaN.
+Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t first,
+                         int64_t count) {
+  const int64_t k = tensor.shape.back(), inRow = (k + block.values - 1) / block.values;
+  if (tensor.shape.size() == 1) // its numbers were counted
+    first = 0, count = 1;
+  const std::byte *data = tensor.data.data() + first * inRow * block.bytes;
+  const auto check = [&](std::string_view what, int at, StoredScale kind) -> Result<void> {
+    const std::byte *from = data + at;
+    int64_t bad = -1;
+    switch (kind) {
+    case StoredScale::F16:
+      bad = firstBad<uint16_t>(from, count * inRow, block.bytes, isFiniteF16);
+      break;
+    case StoredScale::BF16:
+      bad = firstBad<uint16_t>(from, count * inRow, block.bytes, isFiniteBF16);
+      break;
+    case StoredScale::F32:
+      bad = firstBad<uint32_t>(from, count * inRow, block.bytes, isFiniteF32);
+      break;
+    case StoredScale::E8M0:
+      bad = firstBad<uint8_t>(from, count * inRow, block.bytes, isPowerE8M0);
+      break;
+    }
+    if (bad < 0)
+      return {};
+    return notFinite(tensor, what, (first + bad / inRow) * k + bad % inRow * block.values);
+  };
+  if (block.scaleAt < 0) { // in several places
+    BlockParts parts;
+    for (int64_t i = 0; i < count * inRow; ++i) {
+      unpackBlock(tensor.format, data + i * block.bytes, parts);
+      if (!std::isfinite(parts.d))
+        return notFinite(tensor, "scale", (first + i / inRow) * k + i % inRow * block.values);
+    }
+    return {};
+  }
+  if (auto scale = check("scale", block.scaleAt, block.scale); !scale || block.minAt < 0)
+    return scale;
+  return check("minimum", block.minAt, StoredScale::F16);
+}
+
 } // namespace
 
 Result<void> checkFinite(const Tensor &tensor) {
@@ -133,36 +186,25 @@ Result<void> checkFinite(const Tensor &tensor) {
 }
 
 Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count) {
-  const int64_t values = storedBlockValues(tensor.format), bytes = storedBlockBytes(tensor.format);
+  const int64_t bytes = storedBlockBytes(tensor.format);
   const int64_t k = tensor.shape.size() == 1 ? 1 : tensor.shape.back(), before = first * k;
-  const std::byte *data = tensor.data.data() + before / values * bytes;
-  const int64_t blocks = count * k / values;
+  if (const StoredBlock *block = storedBlock(tensor.format))
+    return checkScales(tensor, *block, first, count);
+  const std::byte *data = tensor.data.data() + before * bytes;
   int64_t bad = -1;
   switch (tensor.format) {
   case WeightFormat::F32:
-    bad = firstBad<uint32_t>(data, blocks, 4, isFiniteF32);
+    bad = firstBad<uint32_t>(data, count * k, 4, isFiniteF32);
     break;
   case WeightFormat::F16:
-    bad = firstBad<uint16_t>(data, blocks, 2, isFiniteF16);
+    bad = firstBad<uint16_t>(data, count * k, 2, isFiniteF16);
     break;
   case WeightFormat::BF16:
-    bad = firstBad<uint16_t>(data, blocks, 2, isFiniteBF16);
+    bad = firstBad<uint16_t>(data, count * k, 2, isFiniteBF16);
     break;
-  case WeightFormat::Fp8Tensor:
-  case WeightFormat::Fp8:
-  case WeightFormat::Fp8Block128:
-    bad = firstBad<uint8_t>(data, blocks, 1, isNumberE4M3);
+  default:
+    bad = firstBad<uint8_t>(data, count * k, 1, isNumberE4M3);
     break;
-  default: {
-    int64_t scaleAt = tensor.format == WeightFormat::Q6_K ? bytes - 2 : 0;
-    bad = firstBad<uint16_t>(data + scaleAt, blocks, bytes, isFiniteF16);
-    if (bad >= 0)
-      return notFinite(tensor, "scale", before + bad * values);
-    if (!numericFormat(tensor.format).hasMin)
-      return {};
-    bad = firstBad<uint16_t>(data + 2, blocks, bytes, isFiniteF16);
-    return bad < 0 ? Result<void>() : notFinite(tensor, "minimum", before + bad * values);
-  }
   }
   return bad < 0 ? Result<void>() : notFinite(tensor, "value", before + bad);
 }

@@ -107,9 +107,13 @@ private:
     return {};
   }
 
-  /// Other things that compressed-tensors can be are refused by the families, for their keys.
+  /// What else compressed-tensors can be is CompressedTensors.cpp's.
   bool isFloatQuantized() const {
     const std::string *format = text(kScope + std::string("format"));
+    for (const auto &[key, value] : builder.allMetadata())
+      if (key.starts_with(kScope) && key.ends_with(".weights.type") &&
+          value == MetaValue(std::string("int")))
+        return false;
     return format && (*format == "float-quantized" || *format == "naive-quantized");
   }
 

@@ -24,26 +24,51 @@ struct StoredType {
 };
 
 constexpr StoredType kStoredTypes[] = {
-    {0, "F32", WeightFormat::F32},    {1, "F16", WeightFormat::F16},
-    {2, "Q4_0", WeightFormat::Q4_0},  {3, "Q4_1", WeightFormat::Q4_1},
-    {6, "Q5_0", WeightFormat::Q5_0},  {7, "Q5_1", WeightFormat::Q5_1},
-    {8, "Q8_0", WeightFormat::Q8_0},  {9, "Q8_1", std::nullopt},
-    {10, "Q2_K", std::nullopt},       {11, "Q3_K", std::nullopt},
-    {12, "Q4_K", WeightFormat::Q4_K}, {13, "Q5_K", WeightFormat::Q5_K},
-    {14, "Q6_K", WeightFormat::Q6_K}, {15, "Q8_K", std::nullopt},
-    {16, "IQ2_XXS", std::nullopt},    {17, "IQ2_XS", std::nullopt},
-    {18, "IQ3_XXS", std::nullopt},    {19, "IQ1_S", std::nullopt},
-    {20, "IQ4_NL", std::nullopt},     {21, "IQ3_S", std::nullopt},
-    {22, "IQ2_S", std::nullopt},      {23, "IQ4_XS", std::nullopt},
-    {24, "I8", std::nullopt},         {25, "I16", std::nullopt},
-    {26, "I32", std::nullopt},        {27, "I64", std::nullopt},
-    {28, "F64", std::nullopt},        {29, "IQ1_M", std::nullopt},
-    {30, "BF16", WeightFormat::BF16}, {34, "TQ1_0", std::nullopt},
-    {35, "TQ2_0", std::nullopt},      {39, "MXFP4", std::nullopt},
-    {40, "NVFP4", std::nullopt},      {41, "Q1_0", std::nullopt},
+    {0, "F32", WeightFormat::F32},
+    {1, "F16", WeightFormat::F16},
+    {2, "Q4_0", WeightFormat::Q4_0},
+    {3, "Q4_1", WeightFormat::Q4_1},
+    {6, "Q5_0", WeightFormat::Q5_0},
+    {7, "Q5_1", WeightFormat::Q5_1},
+    {8, "Q8_0", WeightFormat::Q8_0},
+    {9, "Q8_1", std::nullopt},
+    {10, "Q2_K", WeightFormat::Q2_K},
+    {11, "Q3_K", WeightFormat::Q3_K},
+    {12, "Q4_K", WeightFormat::Q4_K},
+    {13, "Q5_K", WeightFormat::Q5_K},
+    {14, "Q6_K", WeightFormat::Q6_K},
+    {15, "Q8_K", std::nullopt},
+    {16, "IQ2_XXS", WeightFormat::IQ2_XXS},
+    {17, "IQ2_XS", WeightFormat::IQ2_XS},
+    {18, "IQ3_XXS", WeightFormat::IQ3_XXS},
+    {19, "IQ1_S", WeightFormat::IQ1_S},
+    {20, "IQ4_NL", WeightFormat::IQ4_NL},
+    {21, "IQ3_S", WeightFormat::IQ3_S},
+    {22, "IQ2_S", WeightFormat::IQ2_S},
+    {23, "IQ4_XS", WeightFormat::IQ4_XS},
+    {24, "I8", std::nullopt},
+    {25, "I16", std::nullopt},
+    {26, "I32", std::nullopt},
+    {27, "I64", std::nullopt},
+    {28, "F64", std::nullopt},
+    {29, "IQ1_M", WeightFormat::IQ1_M},
+    {30, "BF16", WeightFormat::BF16},
+    {34, "TQ1_0", WeightFormat::TQ1_0},
+    {35, "TQ2_0", WeightFormat::TQ2_0},
+    {39, "MXFP4", WeightFormat::Mxfp4},
+    {40, "NVFP4", std::nullopt},
+    {41, "Q1_0", std::nullopt},
+    {42, "Q2_0", std::nullopt},
 };
 
-constexpr char kReadable[] = "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q4_K Q5_K Q6_K";
+/// The types that are read, in order of their numbers.
+std::string readableTypes() {
+  std::string list;
+  for (const StoredType &type : kStoredTypes)
+    if (type.format)
+      list += (list.empty() ? "" : " ") + std::string(type.name);
+  return list;
+}
 
 struct Header {
   uint64_t tensors, keys;
@@ -176,12 +201,12 @@ Result<void> GgufReader::readFormat(Record &record) {
   if (stored == std::end(kStoredTypes))
     return refuse(cause::typeUnknown,
                   line("tensor ", inQuotes(record.name), " has an unknown type"),
-                  line("type ", *type, "; known are 0 to 41"),
+                  line("type ", *type, "; known are 0 to 42"),
                   "download the checkpoint again, or convert it to a known type");
   if (!stored->format)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(record.name), " has the type ", stored->name),
-                  line("type ", *type, " is not supported; these are: ", kReadable),
+                  line("type ", *type, " is not supported; these are: ", readableTypes()),
                   "use a variant of the checkpoint in one of these types, such as Q4_K_M or Q8_0");
   record.format = *stored->format;
   return {};
@@ -211,7 +236,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
     return format.error();
 
   const int64_t values = storedBlockValues(record.format), k = record.shape.back();
-  if (k % values != 0)
+  if (!storesRowsOf(record.format, k))
     return refuse(cause::ggufRowBlocks,
                   line("tensor ", inQuotes(record.name), " has rows that are not whole blocks"),
                   line("rows of ", k, " values, blocks of ", values, " (",

@@ -125,6 +125,9 @@ inline constexpr char fp8ScaleMissing[] = "E0470";
 inline constexpr char fp8ScaleShape[] = "E0471";
 inline constexpr char fp8ScaleValue[] = "E0472";
 inline constexpr char fp8Config[] = "E0473";
+// Parts of quantised weights (Quantized.h).
+inline constexpr char quantPart[] = "E0477";
+inline constexpr char quantValue[] = "E0478";
 inline constexpr char rowsMissing[] = "E0852";
 } // namespace cause
 

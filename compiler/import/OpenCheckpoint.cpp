@@ -4,10 +4,10 @@
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/ContentHash.h"
 #include "compiler/import/DraftBlocks.h"
-#include "compiler/import/Float8.h"
 #include "compiler/import/Folder.h"
 #include "compiler/import/Gguf.h"
 #include "compiler/import/ImportErrors.h"
+#include "compiler/import/Quantized.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
 #include "compiler/import/Snapshot.h"
@@ -100,6 +100,8 @@ Result<void> readTexts(Folder &folder, const std::string &configName, Checkpoint
     return read;
   if (Result<void> plain = unwrapConfig(builder, configPath); !plain)
     return plain;
+  if (Result<void> read = readQuantizeConfig(folder, builder); !read)
+    return read;
 
   TextFiles &text = builder.text();
   std::string legacyTemplate;
@@ -165,8 +167,8 @@ Result<void> readShards(Folder &folder, CheckpointBuilder &builder) {
 
 /// What weights have in common once all of them are there.
 Opened finishFolder(const Folder &folder, CheckpointBuilder &builder) {
-  if (Result<void> scaled = attachFloat8Scales(builder); !scaled)
-    return scaled.error();
+  if (Result<void> read = readQuantized(builder); !read)
+    return read.error();
   if (Result<void> plain = unwrapTensors(builder); !plain)
     return plain.error();
   setDraftBlocksAside(builder);

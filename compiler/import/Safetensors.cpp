@@ -1,6 +1,5 @@
 //===- Safetensors.cpp - Header entries and exact coverage ----------------===//
 #include "compiler/import/Safetensors.h"
-#include "compiler/import/Codes.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Json.h"
 #include "compiler/import/Wrapper.h"
@@ -21,31 +20,31 @@ constexpr int kMaxDims = 8;
 
 struct Dtype {
   std::string_view name;
-  std::optional<WeightFormat> format; ///< empty: known, but not read
-  bool mask = false; ///< of one byte; a family may know what it is, and do without (UnreadTensor)
+  std::optional<WeightFormat> format; ///< empty: no weight's; parts of quantised ones may be of it
+  int bytes;                          ///< of an element; 0: known, but not read
 };
 
 constexpr Dtype kDtypes[] = {
-    {"F32", WeightFormat::F32},
-    {"F16", WeightFormat::F16},
-    {"BF16", WeightFormat::BF16},
-    {"F64", std::nullopt},
-    {"F8_E4M3", WeightFormat::Fp8Tensor}, // which fp8 it is, its scales say
-    {"F8_E5M2", std::nullopt},
-    {"F8_E8M0", std::nullopt},
-    {"F6_E2M3", std::nullopt},
-    {"F6_E3M2", std::nullopt},
-    {"F4", std::nullopt},
-    {"I64", std::nullopt},
-    {"I32", std::nullopt},
-    {"I16", std::nullopt},
-    {"I8", std::nullopt},
-    {"U64", std::nullopt},
-    {"U32", std::nullopt},
-    {"U16", std::nullopt},
-    {"U8", std::nullopt, true},
-    {"BOOL", std::nullopt, true},
-    {"C64", std::nullopt},
+    {"F32", WeightFormat::F32, 4},
+    {"F16", WeightFormat::F16, 2},
+    {"BF16", WeightFormat::BF16, 2},
+    {"F64", std::nullopt, 0},
+    {"F8_E4M3", WeightFormat::Fp8Tensor, 1}, // which fp8 it is, its scales say
+    {"F8_E5M2", std::nullopt, 0},
+    {"F8_E8M0", std::nullopt, 1},
+    {"F6_E2M3", std::nullopt, 0},
+    {"F6_E3M2", std::nullopt, 0},
+    {"F4", std::nullopt, 0},
+    {"I64", std::nullopt, 8},
+    {"I32", std::nullopt, 4},
+    {"I16", std::nullopt, 0},
+    {"I8", std::nullopt, 1},
+    {"U64", std::nullopt, 0},
+    {"U32", std::nullopt, 4},
+    {"U16", std::nullopt, 0},
+    {"U8", std::nullopt, 1},
+    {"BOOL", std::nullopt, 1},
+    {"C64", std::nullopt, 0},
 };
 
 struct Entry {
@@ -165,7 +164,7 @@ Result<const Dtype *> SafetensorsReader::dtype(const std::string &name, element 
     return refuse(cause::typeUnknown, line("tensor ", inQuotes(name), " has an unknown type"),
                   line("dtype ", inQuotes(text), "; 4 are supported: F32 F16 BF16 F8_E4M3"),
                   "save the checkpoint again as BF16, F16 or F32");
-  if (!known->format && !known->mask && !leftOut)
+  if (known->bytes == 0 && !leftOut)
     return refuse(cause::typeUnsupported,
                   line("tensor ", inQuotes(name), " has the type ", known->name),
                   line(known->name, " is not supported; these 4 are: F32 F16 BF16 F8_E4M3"),
@@ -244,8 +243,7 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
     return placed.error();
   if (!entry.leftOut.empty())
     return entry; // it may be of a type whose size is nobody's business here
-  const auto size =
-      static_cast<uint64_t>(entry.dtype->mask ? 1 : storedBlockBytes(*entry.dtype->format));
+  const auto size = static_cast<uint64_t>(entry.dtype->bytes);
   const uint64_t bytes = entry.end - entry.begin;
   if (bytes % size != 0 || bytes / size != static_cast<uint64_t>(*elements))
     return refuse(
@@ -310,14 +308,15 @@ Result<void> SafetensorsReader::place(std::span<const std::byte> data) {
                     "save the checkpoint again");
     end = entry.end;
     names.push_back(entry.name);
+    std::span<const std::byte> bytes = data.subspan(static_cast<size_t>(entry.begin),
+                                                    static_cast<size_t>(entry.end - entry.begin));
     if (!entry.leftOut.empty())
       builder.leaveOut(entry.leftOut, entry.end - entry.begin);
-    else if (entry.dtype->mask)
-      builder.addUnread({std::move(entry.name), entry.dtype->name});
+    else if (entry.dtype->format)
+      builder.addTensor(
+          {std::move(entry.name), *entry.dtype->format, std::move(entry.shape), bytes});
     else
-      builder.addTensor({std::move(entry.name), *entry.dtype->format, std::move(entry.shape),
-                         data.subspan(static_cast<size_t>(entry.begin),
-                                      static_cast<size_t>(entry.end - entry.begin))});
+      builder.addRaw({std::move(entry.name), entry.dtype->name, std::move(entry.shape), bytes});
   }
   if (end < data.size())
     return refuse(cause::trailingBytes, line(fileName(path), " has bytes after its last tensor"),

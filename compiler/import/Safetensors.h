@@ -8,7 +8,8 @@
 //
 // Offsets count from the end of the header. Together the tensors must cover the
 // data exactly: no hole, no overlap, nothing left over. Limits: header of 100 MB,
-// 65,536 tensors, 8 dimensions. F32, F16 and BF16 are read, others refused by name.
+// 65,536 tensors, 8 dimensions. F32, F16, BF16 and E4M3 are weights; integers and bytes are kept for the readers
+// of quantised weights (Quantized.h), others refused by name.
 //===----------------------------------------------------------------------===//
 #pragma once
 

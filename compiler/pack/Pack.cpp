@@ -46,24 +46,35 @@ public:
         std::memcpy(to + 64 * s, q + 4 * s, 4);
       return;
     }
-    for (int j = 0; j < 4; ++j) {
-      uint8_t bytes[4];
-      for (int i = 0; i < 4; ++i)
-        bytes[i] = static_cast<uint8_t>((q[4 * j + i] & 15) | (q[16 + 4 * j + i] << 4));
-      std::memcpy(to + 64 * j, bytes, 4);
+    switch (format.bits) {
+    case 2:
+      return putPlane<2>(to, q, 0);
+    case 3:
+      return putPlane<2>(to, q, 0), putPlane<1>(to + 128, q, 2);
+    case 4:
+      return putPlane<4>(to, q, 0);
+    case 5:
+      return putPlane<4>(to, q, 0), putPlane<1>(to + 256, q, 4);
+    default:
+      return putPlane<4>(to, q, 0), putPlane<2>(to + 256, q, 4);
     }
-    uint8_t bits[8] = {}; // upper bits: one line of single bits, or two lines of pairs
-    for (int s = 0; s < 8; ++s)
-      for (int i = 0; i < 4; ++i)
-        if (format.bits == 5)
-          bits[i] |= static_cast<uint8_t>((q[4 * s + i] >> 4) << s);
-        else if (format.bits == 6)
-          bits[s / 4 * 4 + i] |= static_cast<uint8_t>((q[4 * s + i] >> 4) << (s % 4 * 2));
-    for (int line = 0; line < format.bits - 4; ++line)
-      std::memcpy(to + 256 + 64 * line, bits + 4 * line, 4);
   }
 
 private:
+  /// Bits `from` and up of each code into a plane: a word of each line is the row's.
+  template <int Bits> static void putPlane(std::byte *to, const uint8_t *q, int from) {
+    uint8_t bytes[4 * Bits] = {};
+    for (int s = 0; s < 8; ++s) {
+      constexpr int kMask = (1 << Bits) - 1;
+      const CodePlace place = stepInPlane(Bits, s);
+      for (int i = 0; i < 4; ++i)
+        bytes[place.byte / 16 + i] |=
+            static_cast<uint8_t>((q[4 * s + i] >> from & kMask) << place.bit);
+    }
+    for (int line = 0; line < Bits; ++line)
+      std::memcpy(to + 64 * line, bytes + 4 * line, 4);
+  }
+
   int64_t groupBytes;
   const NumericFormat &format;
   int64_t first;
@@ -99,15 +110,27 @@ public:
 
   /// Codes of 32 consecutive values of K.
   void codes(int64_t k, const uint8_t *q) { places.put(block(k), k & (layout.blockK - 1), q); }
-  /// Of the block that begins at k: f16 bits, or of scaled floats f32.
-  template <typename Scale> void scale(int64_t k, Scale d) { put(block(k) + scales(k).d, d); }
+  /// Of the block that begins at k: a number that the format's scales hold.
+  void scale(int64_t k, float d) {
+    std::byte *to = block(k) + scales(k).d;
+    switch (format.scale) {
+    case NumericFormat::Scale::F16:
+      return put(to, f16FromF32(d));
+    case NumericFormat::Scale::BF16:
+      return put(to, bf16FromF32(d));
+    case NumericFormat::Scale::F32:
+      return put(to, d);
+    }
+  }
   /// All that scales a stored block which begins at k.
   void scales(int64_t k, const BlockParts &parts) {
     std::byte *to = block(k);
     const ScalePlaces ofBlock = scales(k);
-    put(to + ofBlock.d, parts.d);
-    if (format.hasMin)
-      put(to + ofBlock.m, parts.m);
+    scale(k, parts.d);
+    if (ofBlock.m >= 0)
+      put(to + ofBlock.m, f16FromF32(parts.m));
+    if (format.hasZeros)
+      put(to + ofBlock.t, parts.t[0]);
     for (int64_t i = 0; i < format.superGroup >> groupShift; ++i) {
       const ScalePlaces ofGroup = scales(k + (i << groupShift));
       put(to + ofGroup.s, static_cast<uint8_t>(parts.s[i]));
@@ -232,7 +255,7 @@ bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Ro
     }
     for (int64_t i = 0; i < blockK; i += kGroupK)
       to.codes(from + i, q + i);
-    to.scale(from, bits);
+    to.scale(from, scale);
   }
   return true;
 }

@@ -15,6 +15,10 @@
 // Codes come in runs of four steps (64 k), s = 0..3. Pair j = {v2j, v2j+1}; the even value
 // of a pair lies in the low half of a 32-bit word, the odd one 16 bits above it:
 //
+//   2 bits   256 B: lane x 2 words: step s, pair j in word s / 2 at bits 8 (s % 2) + 2j and
+//            16 + 8 (s % 2) + 2j
+//   3 bits   the 256 B, then 128 B: lane x 1 word: bit 2 of step s, pair j at bits 4s + j
+//            and 16 + 4s + j
 //   4 bits   512 B: lane x 4 words: word s, pair j at bits 4j and 16 + 4j
 //   5 bits   the 512 B, then 128 B: lane x 1 word: bit 4 of step s, pair j at bits 4s + j
 //            and 16 + 4s + j
@@ -37,15 +41,16 @@
 // would not end on a line of 64 bytes (int4-g64, int4-g128):
 //
 //   codes    blockK / 64 runs as above
-//   then, for Affine:       f16 d[16 rows x blockK / group]
+//   then, for Affine:       d[16 rows x blockK / group]
 //                           f16 m[16 x blockK / group]    if hasMin
+//                           u8 z[16 x blockK / group]     if hasZeros, in m's stead
 //   then, for ScaledFloat:  f32 s[16]
 //   then, for SuperAffine:  f16 d[16]
 //                           f16 dmin[16]                  if hasMin
-//                           u8/s8 s[16 x 256 / group]     (q6_k: signed, group 16)
+//                           u8/s8 s[16 x 256 / group]     (signed without a minimum)
 //                           u8 t[16 x 256 / group]        if hasMin
 //
-// padded to 64 bytes, which is nothing but for q6_k (1 %). Vectors are as in PanelLayout.h
+// padded to 64 bytes, which is nothing but for q3_k and q6_k (1 %) and zero points (up to 5 %). Vectors are as in PanelLayout.h
 // (`vector-f32`).
 //
 // A lane holds values of rows g and g + 8, and takes the scales of both for a run, or for the whole
@@ -75,7 +80,7 @@ struct FragmentLayout {
   int64_t scaleOffset;    ///< of d or s, from the start of a block; -1 for floats
   int64_t minOffset;      ///< of m or dmin; -1 if none
   int64_t subScaleOffset; ///< of s; -1 if none
-  int64_t subMinOffset;   ///< of t; -1 if none
+  int64_t subMinOffset;   ///< of t or z; -1 if none
   int64_t blockBytes;
   int64_t blocks; ///< per tile
   int64_t tiles;
@@ -94,9 +99,9 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
   } else {
     l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32;
     l.blockK = f.block() > kRunK ? f.block() : kRunK;
-    if (f.kind == NumericFormat::Kind::Affine &&
+    if (f.kind == NumericFormat::Kind::Affine && !f.hasZeros &&
         (l.blockK / kRunK * l.runBytes +
-         (f.hasMin ? 4 : 2) * kFragmentRows * (l.blockK / f.group)) %
+         (f.scaleBytes() + (f.hasMin ? 2 : 0)) * kFragmentRows * (l.blockK / f.group)) %
                 64 !=
             0)
       l.blockK *= 2;
@@ -107,8 +112,10 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
       return from;
     };
     int64_t scales = f.superGroup ? 1 : l.blockK / f.group;
-    l.scaleOffset = take((f.isScaledFloat() ? 4 : 2) * scales * kFragmentRows);
-    if (f.hasMin)
+    l.scaleOffset = take(f.scaleBytes() * scales * kFragmentRows);
+    if (f.hasZeros)
+      l.subMinOffset = take(scales * kFragmentRows);
+    else if (f.hasMin)
       l.minOffset = take(2 * scales * kFragmentRows);
     if (f.superGroup)
       l.subScaleOffset = take(f.superGroup / f.group * kFragmentRows);

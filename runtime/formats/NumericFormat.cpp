@@ -1,11 +1,28 @@
 //===- NumericFormat.cpp - The table of numeric formats -------------------===//
 #include "runtime/formats/NumericFormat.h"
 
+#include <algorithm>
+
 using namespace ingot;
 using Kind = NumericFormat::Kind;
+using Scale = NumericFormat::Scale;
+
+// A number q - zeroPoint is what the format's authors write: for IQ4 (ggml-common.h, kvalues_iq4nl) -127 … 113; for E2M1 (OCP
+// Microscaling Formats, 5.3.3) twice the number: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives. Half of it goes into d.
+static constexpr uint8_t kIq4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                     129, 141, 153, 166, 181, 197, 217, 241};
+// Of the grids (ggml-common.h) no entry has other numbers than these, with a sign: IQ3_S 1, 3, … 15; IQ3_XXS 4, 12, 20, 28, 36,
+// 44, 52, 62; IQ2 8, 25, 43; IQ1 -1, 0, 1, of which 8 times is moved by 1: ±1, ±7, ±9.
+static constexpr uint8_t kIq3S[16] = {17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1};
+static constexpr uint8_t kIq3Xxs[16] = {68, 76, 84, 92, 100, 108, 116, 126,
+                                        60, 52, 44, 36, 28,  20,  12,  2};
+static constexpr uint8_t kIq2[16] = {72, 89, 107, 64, 64, 64, 64, 64,
+                                     56, 39, 21,  64, 64, 64, 64, 64};
+static constexpr uint8_t kIq1[16] = {9, 17, 25, 16, 16, 16, 16, 16, 7, 15, 23, 16, 16, 16, 16, 16};
+static constexpr uint8_t kE2M1[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 
 static constexpr NumericFormat kFormats[kWeightFormatCount] = {
-    // id                     name        kind               bits group zp   min    super
+    // id                     name        kind               bits group zp   min    super scale       zeros  table
     {WeightFormat::F32, "f32", Kind::Float, 32, 1, 0, false, 0},
     {WeightFormat::F16, "f16", Kind::Float, 16, 1, 0, false, 0},
     {WeightFormat::BF16, "bf16", Kind::Float, 16, 1, 0, false, 0},
@@ -14,20 +31,57 @@ static constexpr NumericFormat kFormats[kWeightFormatCount] = {
     {WeightFormat::Q5_0, "q5_0", Kind::Affine, 5, 32, 16, false, 0},
     {WeightFormat::Q5_1, "q5_1", Kind::Affine, 5, 32, 0, true, 0},
     {WeightFormat::Q8_0, "q8_0", Kind::Affine, 8, 32, 128, false, 0},
+    {WeightFormat::Q2_K, "q2_k", Kind::SuperAffine, 2, 16, 0, true, 256},
+    {WeightFormat::Q3_K, "q3_k", Kind::SuperAffine, 3, 16, 4, false, 256},
     {WeightFormat::Q4_K, "q4_k", Kind::SuperAffine, 4, 32, 0, true, 256},
     {WeightFormat::Q5_K, "q5_k", Kind::SuperAffine, 5, 32, 0, true, 256},
     {WeightFormat::Q6_K, "q6_k", Kind::SuperAffine, 6, 16, 32, false, 256},
+    {WeightFormat::IQ4_NL, "iq4_nl", Kind::Affine, 4, 32, 128, false, 0, Scale::F16, false, kIq4},
+    {WeightFormat::IQ4_XS, "iq4_xs", Kind::SuperAffine, 4, 32, 128, false, 256, Scale::F16, false,
+     kIq4},
+    {WeightFormat::IQ3_S, "iq3_s", Kind::SuperAffine, 4, 32, 16, false, 256, Scale::F32, false,
+     kIq3S},
+    {WeightFormat::IQ3_XXS, "iq3_xxs", Kind::SuperAffine, 4, 32, 64, false, 256, Scale::F32, false,
+     kIq3Xxs},
+    {WeightFormat::IQ2_S, "iq2_s", Kind::SuperAffine, 4, 16, 64, false, 256, Scale::F32, false,
+     kIq2},
+    {WeightFormat::IQ2_XS, "iq2_xs", Kind::SuperAffine, 4, 16, 64, false, 256, Scale::F32, false,
+     kIq2},
+    {WeightFormat::IQ2_XXS, "iq2_xxs", Kind::SuperAffine, 4, 32, 64, false, 256, Scale::F32, false,
+     kIq2},
+    {WeightFormat::IQ1_S, "iq1_s", Kind::SuperAffine, 4, 32, 16, false, 256, Scale::F32, false,
+     kIq1},
+    {WeightFormat::IQ1_M, "iq1_m", Kind::SuperAffine, 4, 16, 16, false, 256, Scale::F32, false,
+     kIq1},
+    {WeightFormat::TQ2_0, "tq2_0", Kind::SuperAffine, 2, 32, 1, false, 256},
+    {WeightFormat::TQ1_0, "tq1_0", Kind::SuperAffine, 2, 32, 1, false, 256},
+    {WeightFormat::Mxfp4, "mxfp4", Kind::Affine, 4, 32, 16, false, 0, Scale::BF16, false, kE2M1},
     {WeightFormat::Int8, "int8", Kind::Affine, 8, 32, 128, false, 0},
     {WeightFormat::Int4G32, "int4_g32", Kind::Affine, 4, 32, 8, false, 0},
     {WeightFormat::Int4G64, "int4_g64", Kind::Affine, 4, 64, 8, false, 0},
     {WeightFormat::Int4G128, "int4_g128", Kind::Affine, 4, 128, 8, false, 0},
-    {WeightFormat::Fp8Tensor, "fp8_tensor", Kind::ScaledFloat, 8, 128, 0, false, 0},
-    {WeightFormat::Fp8, "fp8", Kind::ScaledFloat, 8, 128, 0, false, 0},
-    {WeightFormat::Fp8Block128, "fp8_block128", Kind::ScaledFloat, 8, 128, 0, false, 0},
+    {WeightFormat::Int4ZG32, "int4z_g32", Kind::Affine, 4, 32, 0, true, 0, Scale::F16, true},
+    {WeightFormat::Int4ZG64, "int4z_g64", Kind::Affine, 4, 64, 0, true, 0, Scale::F16, true},
+    {WeightFormat::Int4ZG128, "int4z_g128", Kind::Affine, 4, 128, 0, true, 0, Scale::F16, true},
+    {WeightFormat::Int4BG32, "int4_bf16_g32", Kind::Affine, 4, 32, 8, false, 0, Scale::BF16},
+    {WeightFormat::Int4BG128, "int4_bf16_g128", Kind::Affine, 4, 128, 8, false, 0, Scale::BF16},
+    {WeightFormat::Int4ZBG32, "int4z_bf16_g32", Kind::Affine, 4, 32, 0, true, 0, Scale::BF16, true},
+    {WeightFormat::Int4ZBG128, "int4z_bf16_g128", Kind::Affine, 4, 128, 0, true, 0, Scale::BF16,
+     true},
+    {WeightFormat::Int4ZFG32, "int4z_f32_g32", Kind::Affine, 4, 32, 0, true, 0, Scale::F32, true},
+    {WeightFormat::Int8F, "int8_f32_g128", Kind::Affine, 8, 128, 128, false, 0, Scale::F32},
+    {WeightFormat::Int8ZF, "int8z_f32_g32", Kind::Affine, 8, 32, 0, true, 0, Scale::F32, true},
+    {WeightFormat::Fp8Tensor, "fp8_tensor", Kind::ScaledFloat, 8, 128, 0, false, 0, Scale::F32},
+    {WeightFormat::Fp8, "fp8", Kind::ScaledFloat, 8, 128, 0, false, 0, Scale::F32},
+    {WeightFormat::Fp8Block128, "fp8_block128", Kind::ScaledFloat, 8, 128, 0, false, 0, Scale::F32},
 };
 
 const NumericFormat &ingot::numericFormat(WeightFormat format) {
   return kFormats[static_cast<int>(format)];
+}
+
+int NumericFormat::largest() const {
+  return table ? *std::max_element(table, table + 16) : (1 << bits) - 1;
 }
 
 std::optional<WeightFormat> ingot::weightFormatNamed(std::string_view name) {

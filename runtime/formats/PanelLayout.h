@@ -10,6 +10,10 @@
 // (one 512-bit register has a 32-bit lane per row, 4 consecutive k in it), then
 // rows 16-31 the same way:
 //
+//   2 bits   2 lines:  line h, byte 4*row + i, bits 2s,2s+1:
+//                                               q[row][16h+4s+i]                s = 0..3
+//   3 bits   the 2 lines, then 1 line of third bits:
+//                      byte 4*row + i, bit s:   bit 2 of q[row][4s+i]           s = 0..7
 //   4 bits   4 lines:  line j, byte 4*row + i:  low nibble  q[row][4j+i],
 //                                               high nibble q[row][16+4j+i]     j = 0..3
 //   5 bits   the 4 lines, then 1 line of fifth bits:
@@ -22,11 +26,12 @@
 // A *block* covers blockK values of K (32, 64, 128 or 256):
 //
 //   codes    blockK/32 groups as above
-//   then, for Affine:       f16 d[32 rows]                      64 B
+//   then, for Affine:       d[32 rows]                          64 B (f32: 128 B)
 //                           f16 m[32]        if hasMin          64 B
+//                           u8 z[32]         if hasZeros, in m's stead, and 32 B of padding
 //   then, for SuperAffine:  f16 d[32]                           64 B
 //                           f16 dmin[32]     if hasMin          64 B
-//                           u8/s8 s[256/group][32]   (q6_k: signed, group 16)
+//                           u8/s8 s[256/group][32]   (signed without a minimum: q3_k, q6_k, iq4_xs)
 //                           u8 t[256/group][32]      if hasMin
 //
 // Floats (blockK = 2 for bf16, 1 otherwise; no padding of K but to blockK):
@@ -63,7 +68,7 @@ struct PanelLayout {
   int64_t scaleOffset;    ///< of d (s of scaled floats), from the start of a block
   int64_t minOffset;      ///< of m or dmin; -1 if none
   int64_t subScaleOffset; ///< of s; -1 if none
-  int64_t subMinOffset;   ///< of t; -1 if none
+  int64_t subMinOffset;   ///< of t or z; -1 if none
   int64_t blockBytes;
   int64_t blocks; ///< per panel
   int64_t panels;
@@ -72,9 +77,11 @@ struct PanelLayout {
   int64_t bytes() const { return panels * panelBytes(); }
 };
 
-constexpr int64_t codeBytesOfGroup(int bits) {
-  return bits == 4 ? 512 : bits == 5 ? 640 : bits == 6 ? 768 : bits == 8 ? 1024 : 0;
-}
+constexpr int64_t codeBytesOfGroup(int bits) { return bits <= 8 ? 128 * bits : 0; }
+
+/// Codes lie in planes: 8, 4 or 2 bits of each, and what is above them (0, 1 or 2 bits) for itself.
+constexpr int lowBitsOf(int bits) { return bits >= 8 ? 8 : bits >= 4 ? 4 : 2; }
+constexpr int upperBitsOf(int bits) { return bits < 8 ? bits - lowBitsOf(bits) : 0; }
 
 /// The layout of a weight of `n` rows and `k` columns.
 inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
@@ -97,8 +104,10 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
       at += bytes;
       return from;
     };
-    l.scaleOffset = take(2 * kPanelRows);
-    if (f.hasMin)
+    l.scaleOffset = take(f.scaleBytes() * kPanelRows);
+    if (f.hasZeros)
+      l.subMinOffset = take(2 * kPanelRows); // half of it is padding
+    else if (f.hasMin)
       l.minOffset = take(2 * kPanelRows);
     if (f.superGroup)
       l.subScaleOffset = take(f.superGroup / f.group * kPanelRows);
@@ -121,7 +130,7 @@ inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
 //   f32 scale[g]           amax/127                    (x ~ q * scale)
 //   f32 scaledSum[g]       scale * float(sum of q)     (for minimums)
 //   i32 negSum[g]          -(sum of q of the 32)       (for zero points)
-//   i32 negSum16[2g]       -(sum of q of each 16)      (for q6_k)
+//   i32 negSum16[2g]       -(sum of q of each 16)      (for q2_k, q3_k, q6_k)
 //
 // rounded up to 64 bytes. One amax per 32 values: finer than per token by 3 to
 // 8 % of perplexity (kernels measurements in docs/numerics.md).

@@ -34,7 +34,7 @@ public:
     if (bits == 6)
       return low | (planes[1].word(k / 32) >> (32 * (k / 16 % 2) + 8 * (k % 4) + 2 * (k % 16 / 4)) &
                     3) << 4;
-    return low;
+    return low & ((1u << bits) - 1);
   }
 
   float number(int64_t k) {

@@ -30,7 +30,16 @@ SeedScales ingot::seedScales(WeightFormat format) {
   case WeightFormat::Int4G32:
   case WeightFormat::Int4G64:
   case WeightFormat::Int4G128:
+  case WeightFormat::Int4BG32:
+  case WeightFormat::Int4BG128:
     return {0x1c70, 0, 0, 0};
+  case WeightFormat::Int4ZG32:
+  case WeightFormat::Int4ZG64:
+  case WeightFormat::Int4ZG128:
+  case WeightFormat::Int4ZBG32:
+  case WeightFormat::Int4ZBG128:
+  case WeightFormat::Int4ZFG32:
+    return {0x1c70, 0, 0, 8};
   case WeightFormat::Q4_1:
     return {0x1c70, 0xa829, 0, 0};
   case WeightFormat::Q5_0:
@@ -39,7 +48,34 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x1870, 0xa84c, 0, 0};
   case WeightFormat::Q8_0:
   case WeightFormat::Int8:
+  case WeightFormat::Int8F:
     return {0x0c70, 0, 0, 0};
+  case WeightFormat::Int8ZF:
+    return {0x0c70, 0, 0, 128};
+  case WeightFormat::Q2_K:
+    return {0x1890, 0x1890, 8, 12};
+  case WeightFormat::Q3_K:
+    return {0x145e, 0, 8, 0};
+  case WeightFormat::IQ4_NL: // the deviation of the table's numbers is 67.4
+    return {0x0cdc, 0, 0, 0};
+  case WeightFormat::IQ4_XS:
+    return {0x04dc, 0, 4, 0};
+  case WeightFormat::IQ3_S: // of the others' too, by the table
+    return {0x0c71, 0, 8, 0};
+  case WeightFormat::IQ3_XXS:
+    return {0x0465, 0, 8, 0};
+  case WeightFormat::IQ2_S:
+  case WeightFormat::IQ2_XS:
+  case WeightFormat::IQ2_XXS:
+    return {0x0899, 0, 8, 0};
+  case WeightFormat::IQ1_S:
+  case WeightFormat::IQ1_M:
+    return {0x1110, 0, 8, 0};
+  case WeightFormat::TQ2_0:
+  case WeightFormat::TQ1_0:
+    return {0x242e, 0, 1, 0};
+  case WeightFormat::Mxfp4: // 5.85
+    return {0x1b00, 0, 0, 0};
   case WeightFormat::Q4_K:
     return {0x0870, 0x1070, 32, 60};
   case WeightFormat::Q5_K:
@@ -67,7 +103,7 @@ constexpr GroupMask kWholeGroup = {{~0ull, ~0ull, ~0ull, ~0ull}, {}, ~0ull, 0};
 /// The mask of a group of which only the first `count` codes exist.
 GroupMask maskOfRest(const NumericFormat &format, int64_t count) {
   GroupMask mask{};
-  uint64_t zero = static_cast<uint64_t>(format.zeroPoint);
+  uint64_t zero = static_cast<uint64_t>(format.table ? 0 : format.zeroPoint);
   for (int64_t k = 0; k < kGroupK; ++k) {
     auto set = [&](uint64_t &keep, uint64_t &fill, int bits, int64_t shift, uint64_t code) {
       uint64_t ones = (uint64_t(1) << bits) - 1;
@@ -116,6 +152,12 @@ public:
       return scaledFloats();
     for (int64_t block = 0; block < layout.blocks; ++block) {
       switch (format.bits) {
+      case 2:
+        codes<2>(block);
+        break;
+      case 3:
+        codes<3>(block);
+        break;
       case 4:
         codes<4>(block);
         break;
@@ -160,6 +202,14 @@ private:
         continue;
       }
       uint64_t front = lowWord(r, group * 2, 0, mask), back = lowWord(r, group * 2 + 1, 1, mask);
+      if constexpr (kBits < 4) { // the lower bits of the nibbles, one by one
+        for (int64_t i = 0; i < kGroupK; ++i) {
+          const uint64_t nibble = (i < 16 ? front : back) >> (8 * (i % 8) + 4 * (i / 8 % 2));
+          putCode(codeInGroup(kBits, r, i), kBits, start,
+                  static_cast<int>(nibble & ((1 << kBits) - 1)));
+        }
+        continue;
+      }
       uint64_t lines01 = (front & kLowNibbles) | (back & kLowNibbles) << 4;
       uint64_t lines23 = (front >> 4 & kLowNibbles) | (back & ~kLowNibbles);
       put(to, static_cast<uint32_t>(lines01));
@@ -250,6 +300,17 @@ private:
   uint64_t keys[2][kPanelRows];
 };
 
+/// A scale that seedScales has as f16; its significand fits bf16 where that is stored.
+void putScale(std::byte *to, NumericFormat::Scale stored, uint16_t f16) {
+  const float value = static_cast<float>(std::bit_cast<_Float16>(f16));
+  if (stored == NumericFormat::Scale::F32)
+    put(to, value);
+  else
+    put(to, stored == NumericFormat::Scale::F16
+                ? f16
+                : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
+}
+
 /// Of `groups` groups of a block, for `rows` rows; `first` is the number of the first row, and of the first of the
 /// format's blocks that lie here.
 template <typename Layout>
@@ -262,11 +323,13 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
     const bool begins = group * format.group % format.block() == 0;
     for (int64_t r = 0; r < rows; ++r) {
       const ScalePlaces places = scalesInBlock(layout, format, r, group);
-      const bool odd = format.zeroPoint != 0 && (first + r + ofFormat) % 2 != 0;
+      const bool odd =
+          (format.zeroPoint != 0 || format.hasZeros) && (first + r + ofFormat) % 2 != 0;
       if (begins && format.isScaledFloat())
         put(block + places.d, kSeedFp8Scale);
       else if (begins)
-        put(block + places.d, static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
+        putScale(block + places.d, format.scale,
+                 static_cast<uint16_t>(made.d ^ (odd ? 0x8000 : 0)));
       if (begins && places.m >= 0)
         put(block + places.m, made.m);
       if (places.s >= 0)

@@ -17,7 +17,7 @@
 //
 //   plane  for             word i   bits of value k
 //   0      8-bit codes     k/8      8 from 8*(k%8)                        q (fp8: & 0xbf)
-//   0      4 to 6 bits     k/16     4 from 8*(k%8) + 4*(k/8%2)            low bits of q
+//   0      2 to 6 bits     k/16     4 from 8*(k%8) + 4*(k/8%2)            low bits of q; of 2 and 3 all
 //   1      5 bits          k/64     1 from 32*(k/32%2) + 8*(k%4) + k%32/4     upper bit
 //   1      6 bits          k/32     2 from 32*(k/16%2) + 8*(k%4) + 2*(k%16/4) upper bits
 //   0      floats          k/4      15 from 16*(k%4): five fields of 3 bits
@@ -34,11 +34,11 @@
 //
 // An fp8 code without bit 6 is a number below 2 and no NaN; the scale of all is kSeedFp8Scale.
 //
-//   d of (n, k) = scales.d with the sign bit flipped where zeroPoint != 0
+//   d of (n, k) = scales.d with the sign bit flipped where zeroPoint != 0 or there are zero points,
 //                 and n + k / format.block() is odd
 //
 // Padding is PanelLayout.h's: rows from N on are zero bytes, codes from K on are
-// the zero point. A vector is all ones.
+// the zero point (of a table, 0). A vector is all ones.
 //===----------------------------------------------------------------------===//
 #pragma once
 

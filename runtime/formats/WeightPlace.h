@@ -20,8 +20,8 @@
 
 namespace ingot {
 
-/// Bits of one code in bytes of the weight. The lower four (of 8-bit codes all) are bits `bit` and up of byte `byte`. What
-/// is above them, one bit of 5-bit codes and two of 6-bit codes, is at `upperBit` of `upperByte`; -1: there is nothing.
+/// Bits of one code in bytes of the weight. The lower four (of 8-bit codes all, of 2 and 3 bits two) are bits `bit` and up of
+/// byte `byte`. What is above them, one bit or two (upperBitsOf), is at `upperBit` of `upperByte`; -1: there is nothing.
 struct CodePlace {
   int64_t byte;
   int bit;
@@ -35,10 +35,10 @@ struct CodePlace {
 
 /// Bytes of what scales a code, as NumericFormat.h names it; -1: the format has none.
 struct ScalePlaces {
-  int64_t d;      ///< f16; s of scaled floats, f32
+  int64_t d;      ///< as NumericFormat::scale has it; s of scaled floats, f32
   int64_t m = -1; ///< m or dmin, f16
   int64_t s = -1; ///< 8 bits, signed where there is no minimum
-  int64_t t = -1; ///< 8 bits
+  int64_t t = -1; ///< t or z, 8 bits
 };
 
 constexpr bool hasScaledFloats(const NumericFormat &format) {
@@ -58,17 +58,23 @@ constexpr int64_t blockPlace(const Layout &layout, int64_t row, int64_t k) {
 // Codes
 //===----------------------------------------------------------------------===//
 
+/// Of step s (k = 4s … 4s + 3) in a plane of `bits` bits of 16 rows: its line's first byte, and the bit in each.
+constexpr CodePlace stepInPlane(int bits, int64_t s) {
+  if (bits == 4) // both halves of a byte, so that one mask parts them
+    return {64 * (s % 4), s < 4 ? 0 : 4};
+  const int64_t inLine = 8 / bits; // steps
+  return {64 * (s / inLine), static_cast<int>(s % inLine * bits)};
+}
+
 /// Of a group of 32 rows x 32 k of a panel.
 constexpr CodePlace codeInGroup(int bits, int64_t row, int64_t k) {
-  const int64_t s = k / 4, inLine = row / 16 * (codeBytesOfGroup(bits) / 2) + row % 16 * 4 + k % 4;
-  if (bits == 8)
-    return {64 * s + inLine, 0};
-  CodePlace place{64 * (s % 4) + inLine, s < 4 ? 0 : 4};
-  if (bits == 5)
-    place.upperByte = 256 + inLine, place.upperBit = static_cast<int>(s);
-  if (bits == 6)
-    place.upperByte = 256 + 64 * (s / 4) + inLine, place.upperBit = static_cast<int>(2 * (s % 4));
-  return place;
+  const int64_t inLine = row / 16 * (codeBytesOfGroup(bits) / 2) + row % 16 * 4 + k % 4;
+  CodePlace place = stepInPlane(lowBitsOf(bits), k / 4);
+  if (upperBitsOf(bits)) {
+    const CodePlace upper = stepInPlane(upperBitsOf(bits), k / 4);
+    place.upperByte = 64 * lowBitsOf(bits) + upper.byte, place.upperBit = upper.bit;
+  }
+  return place.behind(inLine);
 }
 
 constexpr CodePlace codeInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
@@ -94,11 +100,16 @@ constexpr CodePlace codeInBlock(const FragmentLayout &layout, const NumericForma
                       (2 * (step % 2) + (ofRows ? pair % 2 : pair / 2)) * 4,
                   8 * (ofRows ? pair / 2 : pair % 2));
   }
-  CodePlace place = inWord(run + value.lane * 16 + step * 4, 4 * pair);
-  if (format.bits > 4) {
-    const CodePlace upper = format.bits == 5 ? inWord(run + 512 + value.lane * 4, 4 * step + pair)
-                                             : inWord(run + 512 + value.lane * 8 + step / 2 * 4,
-                                                      8 * (step % 2) + 2 * pair);
+  // Of a plane of 4, 2 or 1 bits, which begins at `from`: four, two or one words a lane.
+  const auto inPlane = [&](int bits, int64_t from) {
+    const int64_t steps = bits < 4 ? 4 / bits : 1; // of a word
+    return inWord(from + value.lane * 4 * bits + step / steps * 4,
+                  step % steps * 4 * bits + bits * pair);
+  };
+  CodePlace place = inPlane(lowBitsOf(format.bits), run);
+  if (upperBitsOf(format.bits)) {
+    const CodePlace upper =
+        inPlane(upperBitsOf(format.bits), run + kRunK * 2 * lowBitsOf(format.bits));
     place.upperByte = upper.byte, place.upperBit = upper.bit;
   }
   return place;
@@ -122,14 +133,12 @@ constexpr std::array<CodePlace, kRunK> codesOfRun(const FragmentLayout &layout,
 
 /// The code that lies there.
 constexpr int codeAt(const CodePlace &place, int bits, const auto *bytes) {
-  const int low = static_cast<uint8_t>(bytes[place.byte]);
-  if (bits == 8)
-    return low;
-  int code = low >> place.bit & 15;
+  const int low = lowBitsOf(bits);
+  int code = static_cast<uint8_t>(bytes[place.byte]) >> place.bit & ((1 << low) - 1);
   if (place.upperByte >= 0)
-    code |=
-        (static_cast<uint8_t>(bytes[place.upperByte]) >> place.upperBit & ((1 << (bits - 4)) - 1))
-        << 4;
+    code |= (static_cast<uint8_t>(bytes[place.upperByte]) >> place.upperBit &
+             ((1 << upperBitsOf(bits)) - 1))
+            << low;
   return code;
 }
 
@@ -139,9 +148,10 @@ constexpr void putCode(const CodePlace &place, int bits, Byte *bytes, int code) 
   const auto put = [bytes](int64_t at, int value) {
     bytes[at] = static_cast<Byte>(static_cast<uint8_t>(bytes[at]) | value);
   };
-  put(place.byte, (bits == 8 ? code : code & 15) << place.bit);
+  const int low = lowBitsOf(bits);
+  put(place.byte, (code & ((1 << low) - 1)) << place.bit);
   if (place.upperByte >= 0)
-    put(place.upperByte, code >> 4 << place.upperBit);
+    put(place.upperByte, code >> low << place.upperBit);
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,12 +173,13 @@ constexpr ScalePlaces scalesInBlock(const Layout &layout, const NumericFormat &f
   const bool super = format.superGroup != 0;
   const int64_t index = scaleIndex(layout, row, group, layout.blockK / format.group, format.group),
                 ofBlock = super ? scaleIndex(layout, row, 0, 1, format.superGroup) : index;
-  ScalePlaces places{layout.scaleOffset + (hasScaledFloats(format) ? 4 : 2) * ofBlock};
-  if (format.hasMin)
+  ScalePlaces places{layout.scaleOffset +
+                     (format.scale == NumericFormat::Scale::F32 ? 4 : 2) * ofBlock};
+  if (layout.minOffset >= 0)
     places.m = layout.minOffset + 2 * ofBlock;
   if (super)
     places.s = layout.subScaleOffset + index;
-  if (super && format.hasMin)
+  if (layout.subMinOffset >= 0)
     places.t = layout.subMinOffset + index;
   return places;
 }

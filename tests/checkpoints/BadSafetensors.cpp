@@ -67,8 +67,8 @@ void addEntries(std::vector<CheckpointFiles> &bad) {
   bad.push_back(
       entry("E0279", "field-unknown",
             R"("c": {"dtype": "F16", "shape": [], "strides": [], "data_offsets": [40, 42]})"));
-  bad.push_back(entry("E0218", "type-i64",
-                      R"("c": {"dtype": "I64", "shape": [], "data_offsets": [40, 42]})"));
+  bad.push_back(entry("E0218", "type-f64",
+                      R"("c": {"dtype": "F64", "shape": [], "data_offsets": [40, 42]})"));
   bad.push_back(entry("E0219", "type-unknown",
                       R"("c": {"dtype": "F12", "shape": [], "data_offsets": [40, 42]})"));
   bad.push_back(entry("E0280", "dimension-negative",

@@ -9,8 +9,62 @@
 #include "tests/checkpoints/SafetensorsImage.h"
 
 #include <cstdio>
+#include <tuple>
 
 using namespace ingot::test;
+
+namespace {
+
+/// A matrix of a few words, all zeros, and the configuration of its method, in one file (QuantizedFuzzer.cpp).
+std::string quantized(
+    const std::string &config,
+    std::initializer_list<std::tuple<const char *, const char *, std::vector<int64_t>, size_t>>
+        tensors) {
+  SafetensorsImage image;
+  for (const auto &[name, dtype, shape, bytes] : tensors)
+    if (image.add(name, dtype, shape, bytes); std::string_view(name).ends_with("weight_shape"))
+      image.data.replace(image.data.size() - 16, 16,
+                         std::string("\2\0\0\0\0\0\0\0\36\0\0\0\0\0\0\0", 16));
+  return R"({"architectures": ["A"], "quantization_config": {"quant_method": )" + config + "}}\n" +
+         image.bytes();
+}
+
+CheckpointFiles quantizedSeeds() {
+  CheckpointFiles seeds;
+  seeds.files["gptq"] =
+      quantized(R"("gptq", "bits": 4, "group_size": 32)", {{"w.qweight", "I32", {4, 8}, 128},
+                                                           {"w.qzeros", "I32", {1, 1}, 4},
+                                                           {"w.scales", "F16", {1, 8}, 16},
+                                                           {"w.g_idx", "I32", {32}, 128}});
+  seeds.files["gptq-3-bits"] =
+      quantized(R"("gptq", "bits": 3, "group_size": -1, "checkpoint_format": "gptq_v2")",
+                {{"w.qweight", "I32", {3, 32}, 384},
+                 {"w.qzeros", "I32", {1, 3}, 12},
+                 {"w.scales", "F16", {1, 32}, 64}});
+  seeds.files["awq"] = quantized(R"("awq", "bits": 4, "group_size": 32, "version": "gemm")",
+                                 {{"w.qweight", "I32", {32, 1}, 128},
+                                  {"w.qzeros", "I32", {1, 1}, 4},
+                                  {"w.scales", "F16", {1, 8}, 16}});
+  const std::string
+      groups = R"(, "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": )",
+      integers = R"(, "type": "int", "strategy": "channel", "symmetric": true}}})";
+  seeds.files["ct-pack"] =
+      quantized(R"("compressed-tensors", "format": "pack-quantized")" + groups + "4" + integers,
+                {{"w.weight_packed", "I32", {2, 4}, 32},
+                 {"w.weight_shape", "I64", {2}, 16},
+                 {"w.weight_scale", "BF16", {2, 1}, 4}});
+  seeds.files["ct-int"] =
+      quantized(R"("compressed-tensors", "format": "int-quantized")" + groups + "8" + integers,
+                {{"w.weight", "I8", {2, 8}, 16}, {"w.weight_scale", "F32", {2, 1}, 8}});
+  seeds.files["mxfp4"] = quantized(
+      R"("mxfp4")", {{"e_blocks", "U8", {2, 2, 1, 16}, 64}, {"e_scales", "U8", {2, 2, 1}, 4}});
+  seeds.files["bitsandbytes"] =
+      quantized(R"("bitsandbytes", "load_in_8bit": true)",
+                {{"w.weight", "I8", {2, 8}, 16}, {"w.SCB", "F32", {2}, 8}});
+  return seeds;
+}
+
+} // namespace
 
 int main(int argc, char **argv) {
   if (argc != 2) {
@@ -54,5 +108,6 @@ int main(int argc, char **argv) {
   writeCheckpoint(gguf, folder + "/gguf-fuzzer");
   writeCheckpoint(safetensors, folder + "/safetensors-fuzzer");
   writeCheckpoint(config, folder + "/config-fuzzer");
+  writeCheckpoint(quantizedSeeds(), folder + "/quantized-fuzzer");
   return 0;
 }

@@ -29,6 +29,20 @@ FORMATS = [
     ("Q4_K", 8, [0, 2]),
     ("Q5_K", 8, [0, 2]),
     ("Q6_K", 8, [208]),
+    ("Q2_K", 8, [80, 82]),
+    ("Q3_K", 8, [108]),
+    ("IQ4_NL", 48, [0]),
+    ("IQ4_XS", 8, [0]),
+    ("MXFP4", 48, []),
+    ("IQ3_S", 8, [0]),
+    ("IQ3_XXS", 8, [0]),
+    ("IQ2_S", 8, [0]),
+    ("IQ2_XS", 8, [0]),
+    ("IQ2_XXS", 8, [0]),
+    ("IQ1_S", 8, [0]),
+    ("IQ1_M", 8, []),
+    ("TQ2_0", 8, [64]),
+    ("TQ1_0", 8, [52]),
 ]
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF]
 
@@ -42,6 +56,8 @@ def blocks_of(name, count, scales, random):
         turn = np.roll(np.array(EXTREMES, np.uint16), 3 * place)
         bits[: len(turn)] = turn[:count]
         blocks[:, offset : offset + 2] = bits.view(np.uint8).reshape(count, 2)
+    if name == "IQ1_M":  # bits 12 … 15 of four words are the scale's: none is NaN or infinite
+        blocks[:, 55] &= 0xBF
     if name in ("F32", "BF16"):  # no NaN: its payload is nobody's affair
         kind, exponent = (np.uint32, 0x7F800000) if name == "F32" else (np.uint16, 0x7F80)
         words = blocks.view(kind)

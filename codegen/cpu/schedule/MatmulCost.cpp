@@ -36,22 +36,26 @@ bool isQuantised(RowKind kind) { return kind == RowKind::Q8 || kind == RowKind::
 
 GroupCounts countsOfDots(const NumericFormat &format, const Isa &isa) {
   GroupCounts counts;
-  counts.multiply = 2 + format.hasMin + 2 * (format.group == 16); // scale, fma; m; two 16-dots
-  counts.others = 1;                                              // conversion of the dot
-  counts.loads = (format.bits == 8 ? 8 : format.bits == 6 ? 6 : format.bits == 5 ? 5 : 4) + 1;
+  const bool halves = format.group == 16;
+  counts.multiply = 2 + format.hasMin + 2 * halves; // scale, fma; m; two 16-dots
+  counts.multiply += 3 * (halves && format.hasMin); // two minimums of 16, and their scale
+  counts.others = 1;                                // conversion of the dot
+  counts.loads = format.bits + 1;
   counts.broadcasts = 8 + 2 + format.hasMin;
   counts.unpack = 2 + 4 * (format.superGroup != 0) +
-                  (format.bits == 8   ? 0
-                   : format.bits == 4 ? 12
-                                      : 28); // nibbles; high bits besides
+                  (format.bits == 8                ? 0
+                   : upperBitsOf(format.bits) == 0 ? 12
+                                                   : 28) + // shifts and masks; high bits besides
+                  8 * (format.table != nullptr);
   if (isa.dot == DotKind::Vpdpbusd) {
     counts.multiply += 8;
     return counts;
   }
-  double widened = format.bits == 4 ? 1 : format.bits == 5 ? 2 : format.bits == 6 ? 4 : 8;
-  counts.multiply += 8 + widened;
-  counts.others += 8 + (format.bits == 8 ? 8 : 0); // sums; 8 bits: x takes the sign of w
-  counts.unpack += format.bits == 8 ? 16 : 0;
+  const int steps = std::clamp(32767 / (2 * 127 * format.largest()), 0, halves ? 4 : 8);
+  const bool signs = steps == 0; // x takes the sign of w
+  counts.multiply += 8 + 8.0 / std::max(steps, 1);
+  counts.others += 8 + (signs ? 8 : 0); // sums
+  counts.unpack += signs ? 16 : 0;
   return counts;
 }
 

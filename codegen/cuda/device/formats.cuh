@@ -22,9 +22,10 @@
 //                                              (word & 00f000f0) * 2^123 - zero point / 64
 //
 // 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code and sums are
-// multiplied by F::unit = 64 at the end of a part: powers of two change no rounding. Codes of 5 and
+// multiplied by F::unit = 64 at the end of a part: powers of two change no rounding. Codes of 3, 5 and
 // 6 bits are put together first: the exponent of 128 is put above them, and as bf16 has 7 bits of
-// mantissa this is 128 + code.
+// mantissa this is 128 + code. Codes of a table are selectors of a byte permutation of 16 bytes, two
+// for the halves of the table and one that chooses; its bytes go the way of 8-bit codes.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -53,54 +54,95 @@ template <i32 Count> DEVICE void stream_words(u32 (&to)[Count], const u8 *from, 
   words_of(to, from, [&](auto *p) { return ld_stream(p, s); });
 }
 
+struct NoTable {
+  static constexpr bool isThere = false;
+};
+/// The numbers of codes (NumericFormat.h), a byte each: codes 0-3 in A, and so on.
+template <u32 A, u32 B, u32 C, u32 D> struct Table {
+  static constexpr bool isThere = true;
+  static constexpr u32 a = A, b = B, c = C, d = D;
+};
+
+/// The numbers of codes whose selectors are the four nibbles of `codes`' lower half.
+template <class Numbers> DEVICE u32 look_up(u32 codes) {
+  const u32 low = byte_permute(Numbers::a, Numbers::b, codes & 0x7777u),
+            high = byte_permute(Numbers::c, Numbers::d, codes & 0x7777u);
+  // Nibble i chooses byte i of the first (0 … 3) or of the second (4 … 7).
+  return byte_permute(low, high, 0x3210u | (codes >> 1 & 0x4444u));
+}
+
+/// -(number) / 64 in both halves of a word, of a power of two or 0.
+DEVICE constexpr u32 minus_part(i32 number) {
+  u32 exponent = 127 - 6;
+  for (i32 n = number; n > 1; n /= 2)
+    exponent++;
+  return (number ? 0x8000u | exponent << 7 : 0x8000u) * 0x00010001u;
+}
+
+enum class Scale : u8 { F16, BF16, F32 };
+
+template <i32 Value> struct Constant {
+  static constexpr i32 value = Value;
+};
+
 /// Codes with scales. Group: values of K under one (sub-)scale; Super: integer sub-scales under one
-/// f16 per 256.
-template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct CodeFormat {
-  static constexpr bool isFloat = false, hasMin = HasMin;
+/// f16 per 256. Zeros: a zero point per group, a byte, in the place of sub-minimums.
+template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored = Scale::F16,
+          bool Zeros = false, class Numbers = NoTable>
+struct CodeFormat {
+  static constexpr bool isFloat = false, hasMin = HasMin, halfMin = HasMin && !Zeros;
   static constexpr i32 group = Group;
   static constexpr i32 runBytes = 128 * Bits;
+  static constexpr i32 scaleBytes = Stored == Scale::F32 ? 4 : 2;
+  static constexpr i32 lowBits = Bits == 8 ? 8 : Bits >= 4 ? 4 : 2, upperBits = Bits - lowBits;
   /// Two of the least blocks where one would not end on a line of 64 bytes.
   static constexpr i32 leastK = Super ? 256 : Group > 64 ? Group : 64;
   static constexpr i32 blockK =
-      !Super && (leastK / 64 * runBytes + (HasMin ? 64 : 32) * (leastK / Group)) % 64 ? 2 * leastK
-                                                                                      : leastK;
+      !Super && !Zeros &&
+              (leastK / 64 * runBytes + (scaleBytes + (HasMin ? 2 : 0)) * 16 * (leastK / Group)) %
+                  64
+          ? 2 * leastK
+          : leastK;
   static constexpr i32 runsPerBlock = blockK / 64;
   static constexpr i32 chunkRuns = runsPerBlock < 2 ? runsPerBlock : 2;
-  static constexpr i32 unit = Bits == 4 || Bits == 8 ? 64 : 1;
-  static constexpr i32 scales = Super ? 1 : blockK / Group; ///< f16 per row of a block
+  static constexpr i32 unit = upperBits == 0 ? 64 : 1;
+  static constexpr i32 scales = Super ? 1 : blockK / Group; ///< of a row of a block
   static constexpr i32 scaleOffset = runsPerBlock * runBytes;
-  static constexpr i32 minOffset = scaleOffset + 32 * scales;
-  static constexpr i32 subScaleOffset = minOffset + (HasMin ? 32 * scales : 0);
+  static constexpr i32 minOffset = scaleOffset + 16 * scaleBytes * scales;
+  static constexpr i32 subScaleOffset = minOffset + (halfMin ? 32 * scales : 0);
   static constexpr i32 subMinOffset = subScaleOffset + (Super ? 256 / Group * 16 : 0);
   static constexpr i32 blockBytes =
-      round_up(subMinOffset + (Super && HasMin ? 256 / Group * 16 : 0), 64);
+      round_up(subMinOffset + ((Super && HasMin) || Zeros ? blockK / Group * 16 : 0), 64);
   static constexpr i32 runGroups = Group >= 64 ? 1 : 64 / Group; ///< groups that a run touches
   static constexpr i32 runScales = Super ? 1 : runGroups;
   static constexpr i32 scaleK = Group > 64 ? Group : 64; ///< of what a run takes of the scales
   static constexpr i32 words = Bits; ///< 32-bit words of codes, per lane and run
-  static constexpr i32 subWords = Super ? runGroups / 2 : 0; ///< of sub-scales, per lane and run
+  static constexpr i32 subWords = Super ? runGroups / 2 : 0;    ///< of sub-scales, per lane and run
+  static constexpr i32 scaleWords = runScales * scaleBytes / 2; ///< of scales, per lane and run
+  static constexpr i32 zeroBytes = 2 * runGroups; ///< of zero points, per lane and run
   /// Registers of a chunk, about.
   static constexpr i32 registers =
-      chunkRuns * (words + (HasMin ? 2 : 1) * ((Group > 64 ? 0 : runScales) + subWords)) +
-      (Group > 64 ? 1 : 0);
+      chunkRuns * (words + (HasMin ? 2 : 1) * ((Group > 64 ? 0 : scaleWords) + subWords)) +
+      (Group > 64 ? scaleWords : 0);
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
 
   /// Scales and minimums as they lie: of row l / 4, then of l / 4 + 8, the groups of the run.
   struct Run {
     u32 code[words];
-    u32 d[runScales], m[HasMin ? runScales : 1];
-    u32 s[Super ? subWords : 1], t[Super && HasMin ? subWords : 1];
+    u32 d[scaleWords], m[halfMin ? runScales : 1];
+    u32 s[Super ? subWords : 1], t[(Super && HasMin) ? subWords : 1]; ///< t[0]: zero points as well
   };
 
   struct Place {
     const u8 *codes, *upper, *scales, *subScales;
     MEMBER explicit Place(const u8 *block) {
       const i32 lane = threadIdx.x % 32, pair = lane / 4;
-      codes = block + lane * 16;
-      upper = block + 512 + lane * (Bits == 5 ? 4 : Bits == 6 ? 8 : 16);
-      scales = block + scaleOffset + pair * CodeFormat::scales * 4;
-      subScales = block + subScaleOffset + pair * runsPerBlock * 4 * subWords;
+      codes = block + lane * (lowBits == 2 ? 8 : 16);
+      upper = block + 128 * lowBits + lane * 4 * upperBits;
+      scales = block + scaleOffset + pair * CodeFormat::scales * 2 * scaleBytes;
+      subScales = block + (Zeros ? subMinOffset + pair * 2 * CodeFormat::scales
+                                 : subScaleOffset + pair * runsPerBlock * 4 * subWords);
     }
     MEMBER void advance(i32 bytes) {
       codes += bytes, upper += bytes, scales += bytes, subScales += bytes;
@@ -108,18 +150,31 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
   };
 
   static MEMBER void codes_of(Run &run, const u8 *codes, const u8 *rest, WeightStream stream) {
-    const uint4 first = ld_stream((const uint4 *)codes, stream);
-    run.code[0] = first.x, run.code[1] = first.y, run.code[2] = first.z, run.code[3] = first.w;
-    if constexpr (Bits == 5) {
-      run.code[4] = ld_stream((const u32 *)rest, stream);
-    } else if constexpr (Bits == 6) {
+    if constexpr (lowBits == 2) {
+      const uint2 first = ld_stream((const uint2 *)codes, stream);
+      run.code[0] = first.x, run.code[1] = first.y;
+    } else {
+      const uint4 first = ld_stream((const uint4 *)codes, stream);
+      run.code[0] = first.x, run.code[1] = first.y, run.code[2] = first.z, run.code[3] = first.w;
+    }
+    if constexpr (upperBits == 1) {
+      run.code[lowBits] = ld_stream((const u32 *)rest, stream);
+    } else if constexpr (upperBits == 2) {
       const uint2 upper = ld_stream((const uint2 *)rest, stream);
-      run.code[4] = upper.x, run.code[5] = upper.y;
+      run.code[lowBits] = upper.x, run.code[lowBits + 1] = upper.y;
     } else if constexpr (Bits == 8) {
       const uint4 second = ld_stream((const uint4 *)(codes + 512), stream);
       run.code[4] = second.x, run.code[5] = second.y, run.code[6] = second.z,
       run.code[7] = second.w;
     }
+  }
+
+  /// The zero points of a lane's rows for a run.
+  static MEMBER void zeros_of(Run &run, const u8 *from) {
+    if constexpr (zeroBytes == 4)
+      run.t[0] = *(const u32 *)from;
+    else
+      run.t[0] = *(const u16 *)from;
   }
 
   static MEMBER void load(Run &run, const u8 *tile, i32 r, i32, WeightStream stream) {
@@ -129,9 +184,11 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     codes_of(run, place.codes + in * runBytes, place.upper + in * runBytes, stream);
     // Lines of scales are shared by the runs of a block: they may stay in L1.
     const i32 at = Super ? pair : pair * (blockK / scaleK) + in * 64 / scaleK;
-    read_words(run.d, block + scaleOffset + at * 4 * runScales);
-    if constexpr (HasMin)
+    read_words(run.d, block + scaleOffset + at * 4 * scaleWords);
+    if constexpr (halfMin)
       read_words(run.m, block + minOffset + at * 4 * runScales);
+    if constexpr (Zeros)
+      zeros_of(run, place.subScales + (Group > 64 ? 0 : in * zeroBytes));
     if constexpr (Super) {
       read_words(run.s, block + subScaleOffset + (pair * runsPerBlock + in) * 4 * subWords);
       if constexpr (HasMin)
@@ -147,19 +204,21 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
       const i32 at = ahead + (first + i) * runBytes;
       codes_of(runs[i], place.codes + at, place.upper + at, stream);
     }
-    auto scales_of = [&](const u8 *from, auto part) {
+    auto scales_of = [&](const u8 *from, auto each, auto part) {
+      constexpr i32 count = decltype(each)::value;
       if constexpr (Super || Group > 64) { // one for the chunk
         const i32 at = Super ? 0 : in * chunkRuns * 64 / Group;
-        const u32 word = ld_stream((const u32 *)(from + at * 4), stream);
+        u32 words[count];
+        stream_words(words, from + at * 4 * count, stream);
         UNROLL
-        for (i32 i = 0; i < chunkRuns; i++)
-          part(runs[i])[0] = word;
+        for (i32 i = 0; i < chunkRuns * count; i++)
+          part(runs[i / count])[i % count] = words[i % count];
       } else {
-        u32 words[chunkRuns * runScales];
+        u32 words[chunkRuns * count];
         stream_words(words, from, stream);
         UNROLL
-        for (i32 i = 0; i < chunkRuns * runScales; i++)
-          part(runs[i / runScales])[i % runScales] = words[i];
+        for (i32 i = 0; i < chunkRuns * count; i++)
+          part(runs[i / count])[i % count] = words[i];
       }
     };
     auto sub_scales_of = [&](const u8 *from, auto part) {
@@ -171,9 +230,16 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
         part(runs[i / each])[i % each] = words[i];
     };
     const u8 *const d = place.scales + ahead, *const s = place.subScales + ahead;
-    scales_of(d, [](Run &run) -> u32 * { return run.d; });
-    if constexpr (HasMin)
-      scales_of(d + (minOffset - scaleOffset), [](Run &run) -> u32 * { return run.m; });
+    scales_of(d, Constant<scaleWords>(), [](Run &run) -> u32 * { return run.d; });
+    if constexpr (halfMin)
+      scales_of(d + (minOffset - scaleOffset), Constant<runScales>(),
+                [](Run &run) -> u32 * { return run.m; });
+    if constexpr (Zeros) {
+      UNROLL
+      for (i32 i = 0; i < chunkRuns; i++)
+        zeros_of(runs[i],
+                 s + (Group > 64 ? in * chunkRuns * 128 / Group : (first + i) * zeroBytes));
+    }
     if constexpr (Super) {
       sub_scales_of(s, [](Run &run) -> u32 * { return run.s; });
       if constexpr (HasMin)
@@ -182,45 +248,53 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
   }
 
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
-    constexpr u32 both = 0x00010001u;
-    if constexpr (Bits == 4 || Bits == 8) {
-      // - zero point / 64; the zero points are 0, 8 and 128.
-      constexpr u32 back = (ZeroPoint == 8 ? 0xbe00 : ZeroPoint == 128 ? 0xc000 : 0x8000) * both;
-      static_assert(ZeroPoint == 0 || ZeroPoint == (Bits == 4 ? 8 : 128));
-      if constexpr (Bits == 4) {
-        const u32 q = run.code[step], upper = q >> 8;
-        a[0] = bf16x2_fma(q & 0xf * both, 0x7f00 * both, back);
-        a[1] = bf16x2_fma(q & 0xf0 * both, 0x7d00 * both, back);
-        a[2] = bf16x2_fma(upper & 0xf * both, 0x7f00 * both, back);
-        a[3] = bf16x2_fma(upper & 0xf0 * both, 0x7d00 * both, back);
-      } else {
-        UNROLL
-        for (i32 j = 0; j < 4; j += 2) {
-          const u32 q = run.code[2 * step + j / 2];
-          a[j] = bf16x2_fma(q & 0xff * both, 0x7f00 * both, back);
-          a[j + 1] = bf16x2_fma(byte_permute(q, 0, 0x4341), 0x7f00 * both, back);
-        }
+    constexpr u32 both = 0x00010001u, back = minus_part(ZeroPoint);
+    if constexpr (Numbers::isThere) {
+      const u32 even = look_up<Numbers>(run.code[step]),
+                odd = look_up<Numbers>(run.code[step] >> 16);
+      UNROLL
+      for (u32 j = 0; j < 4; j++)
+        a[j] = bf16x2_fma(byte_permute(even, odd, 0x0400u + 0x0101u * j) & 0xff * both,
+                          0x7f00 * both, back);
+    } else if constexpr (Bits == 4) {
+      const u32 q = run.code[step], upper = q >> 8;
+      a[0] = bf16x2_fma(q & 0xf * both, 0x7f00 * both, back);
+      a[1] = bf16x2_fma(q & 0xf0 * both, 0x7d00 * both, back);
+      a[2] = bf16x2_fma(upper & 0xf * both, 0x7f00 * both, back);
+      a[3] = bf16x2_fma(upper & 0xf0 * both, 0x7d00 * both, back);
+    } else if constexpr (Bits == 2) {
+      const u32 q = run.code[step / 2] >> (8 * (step % 2));
+      UNROLL
+      for (u32 j = 0; j < 4; j++)
+        a[j] = bf16x2_fma(q & (3u << (2 * j)) * both, (0x7f00 - 0x100 * j) * both, back);
+    } else if constexpr (Bits == 8) {
+      UNROLL
+      for (i32 j = 0; j < 4; j += 2) {
+        const u32 q = run.code[2 * step + j / 2];
+        a[j] = bf16x2_fma(q & 0xff * both, 0x7f00 * both, back);
+        a[j + 1] = bf16x2_fma(byte_permute(q, 0, 0x4341), 0x7f00 * both, back);
       }
     } else {
-      constexpr u32 magic = 0x4300 * both, back = (0xc300 | ZeroPoint) * both;
+      constexpr u32 magic = 0x4300 * both, taken = (0xc300 | ZeroPoint) * both;
+      // Bits `from` of a word to bit lowBits.
+      auto upper_of = [](u32 word, i32 from) {
+        return from < lowBits ? word << (lowBits - from) : word >> (from - lowBits);
+      };
+      constexpr u32 mask = ((1u << upperBits) - 1u) << lowBits;
       UNROLL
       for (i32 j = 0; j < 4; j++) {
-        u32 q = mask_or(run.code[step] >> (4 * j), 0xf * both, magic);
-        if constexpr (Bits == 5) {
-          const i32 from = 4 * step + j;
-          q = mask_or(from < 4 ? run.code[4] << (4 - from) : run.code[4] >> (from - 4), 0x10 * both,
-                      q);
-        } else {
-          const i32 from = 8 * (step % 2) + 2 * j;
-          const u32 upper = run.code[4 + step / 2];
-          q = mask_or(from < 4 ? upper << (4 - from) : upper >> (from - 4), 0x30 * both, q);
-        }
-        a[j] = bf16x2_add(q, back);
+        u32 q = lowBits == 4 ? run.code[step] >> (4 * j)
+                             : run.code[step / 2] >> (8 * (step % 2) + 2 * j);
+        q = mask_or(q, ((1u << lowBits) - 1u) * both, magic);
+        q = mask_or(upperBits == 1 ? upper_of(run.code[lowBits], 4 * step + j)
+                                   : upper_of(run.code[lowBits + step / 2], 8 * (step % 2) + 2 * j),
+                    mask * both, q);
+        a[j] = bf16x2_add(q, taken);
       }
     }
   }
 
-  /// Of group i: f16 number `half * runScales + i` of the words.
+  /// Of group i: number `half * runScales + i` of the words, in 16 bits.
   static MEMBER float half_of(const u32 *words, i32 i, i32 half) {
     const i32 at = half * runScales + (Super ? 0 : i);
     return at % 2 ? f16_hi(words[at / 2]) : f16_lo(words[at / 2]);
@@ -229,19 +303,32 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
     const i32 at = half * runGroups + i;
     return words[at / 4] >> (8 * (at % 4)) & 255;
   }
+  static MEMBER float scale_of(const Run &run, i32 i, i32 half) {
+    const i32 at = half * runScales + (Super ? 0 : i);
+    if constexpr (Stored == Scale::F32)
+      return as_f32(run.d[at]);
+    else if constexpr (Stored == Scale::BF16)
+      return at % 2 ? bf16_hi(run.d[at / 2]) : bf16_lo(run.d[at / 2]);
+    else
+      return half_of(run.d, i, half);
+  }
   static MEMBER float scale(const Run &run, i32 i, i32 half) {
-    const float d = half_of(run.d, i, half);
+    const float d = scale_of(run, i, half);
     if constexpr (!Super)
       return d;
     else
       return d * (HasMin ? (float)byte_of(run.s, i, half) : (float)(i8)byte_of(run.s, i, half));
   }
   static MEMBER float minimum(const Run &run, i32 i, i32 half) {
-    const float m = half_of(run.m, i, half);
-    if constexpr (!Super)
-      return m;
-    else
-      return -(m * (float)byte_of(run.t, i, half));
+    if constexpr (Zeros) {
+      return -(scale_of(run, i, half) * (float)byte_of(run.t, i, half));
+    } else {
+      const float m = half_of(run.m, i, half);
+      if constexpr (!Super)
+        return m;
+      else
+        return -(m * (float)byte_of(run.t, i, half));
+    }
   }
 
   /// The place of row `row`'s number for group i of a block that holds `groups` of them: lanes find
@@ -262,23 +349,36 @@ template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super> struct Co
               (8 * (j % 2) + odd) &
           255;
     } else {
-      q = *(const u32 *)(run + lane * 16 + step * 4) >> (4 * j + odd) & 15;
-      if constexpr (Bits == 5)
-        q |= (*(const u32 *)(run + 512 + lane * 4) >> (4 * step + j + odd) & 1) << 4;
-      else if constexpr (Bits == 6)
-        q |=
-            (*(const u32 *)(run + 512 + lane * 8 + step / 2 * 4) >> (8 * (step % 2) + 2 * j + odd) &
-             3)
-            << 4;
+      // A plane of 4, 2 or 1 bits has so many words a lane, of 1, 2 or 4 steps each.
+      auto plane = [&](const u8 *from, i32 bits) {
+        const i32 steps = 4 / bits;
+        return (i32)(*(const u32 *)(from + lane * 4 * bits + step / steps * 4) >>
+                         (step % steps * 4 * bits + bits * j + odd) &
+                     ((1u << bits) - 1u));
+      };
+      q = plane(run, lowBits);
+      if constexpr (upperBits > 0)
+        q |= plane(run + 128 * lowBits, upperBits) << lowBits;
+    }
+    if constexpr (Numbers::isThere) {
+      const u32 words[4] = {Numbers::a, Numbers::b, Numbers::c, Numbers::d};
+      q = words[q / 4] >> (8 * (q % 4)) & 255;
     }
     auto half = [&](i32 offset) {
       return f16_to_f32(
           *(const u16 *)(block + offset + 2 * scale_place(row, Super ? 0 : in / Group, scales)));
     };
-    const float code = (float)(q - ZeroPoint), d = half(scaleOffset);
+    const u8 *const stored =
+        block + scaleOffset + scaleBytes * scale_place(row, Super ? 0 : in / Group, scales);
+    const float d = Stored == Scale::F32    ? *(const float *)stored
+                    : Stored == Scale::BF16 ? bf16_to_f32(*(const u16 *)stored)
+                                            : f16_to_f32(*(const u16 *)stored);
+    if constexpr (Zeros)
+      q -= block[subMinOffset + scale_place(row, in / Group, scales)];
+    const float code = (float)(q - ZeroPoint);
     if constexpr (!Super) {
       const float w = d * code;
-      return HasMin ? w + half(minOffset) : w;
+      return halfMin ? w + half(minOffset) : w;
     } else {
       const i32 place = scale_place(row, in / Group, 256 / Group);
       const u8 s = block[subScaleOffset + place];

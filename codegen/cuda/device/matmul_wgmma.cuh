@@ -49,8 +49,8 @@ template <i32 Tokens> struct WgmmaShared {
   static constexpr i32 stages = INGOT_STAGES ? INGOT_STAGES : Tokens == 256 ? 3 : 4;
   static constexpr i32 stageBytes = Tokens * 128;
   static constexpr i32 sums = Tokens / 2; ///< of a thread
-  /// Floats of Σx in a stage: the smallest group with minimums has 32 values.
-  static constexpr i32 stageSums = Tokens == 256 ? 0 : 2 * Tokens;
+  /// Floats of Σx in a stage: the smallest group with minimums has 16 values.
+  static constexpr i32 stageSums = Tokens == 256 ? 0 : 4 * Tokens;
   static constexpr i32 bytes =
       stages * (stageBytes + 4 * stageSums) + 256 * sums * 4 + 3 * stages * 8;
   static_assert(result_bytes(Tokens) <= stages * stageBytes + 256 * sums * 4,

@@ -27,7 +27,8 @@ struct SeedRow {
   template <i32 Bits> MEMBER u32 code(i32 step, i32 in) const {
     if constexpr (Bits == 8)
       return word(0, 2 * step + in / 8) >> (8 * (in % 8)) & 255;
-    const u32 low = word(0, step) >> (8 * (in % 8) + 4 * (in / 8)) & 15;
+    const u32 low =
+        word(0, step) >> (8 * (in % 8) + 4 * (in / 8)) & (Bits < 4 ? (1 << Bits) - 1 : 15);
     if constexpr (Bits == 5) {
       const i32 k = step % 4 * 16 + in; // of the 64 that share a word
       return low | (word(1, step / 4) >> (32 * (k / 32) + 8 * (k % 4) + k % 32 / 4) & 1) << 4;
@@ -77,10 +78,12 @@ struct SeedLane {
   }
 };
 
-template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super>
-DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>, u8 *tile, u64 seed,
-                      u64 tensor, i32 n, i32 k, SeedScales made) {
-  using F = CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>;
+template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored, bool Zeros,
+          class Numbers>
+DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbers>,
+                      u8 *tile, u64 seed, u64 tensor, i32 n, i32 k, SeedScales made) {
+  using F = CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbers>;
+  constexpr i32 lowBits = F::lowBits, upperBits = F::upperBits;
   const SeedLane mine(seed, tensor, n);
   const i32 lane = threadIdx.x % 32;
   for (i32 run = threadIdx.x / 32; run < divide_up(k, 64); run += blockDim.x / 32) {
@@ -98,19 +101,25 @@ DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>, u8 *til
         if constexpr (Bits == 8) {
           words[2 * s + j / 2] |= q << (8 * (j % 2) + high);
         } else {
-          words[s] |= (q & 15) << (4 * j + high);
-          if constexpr (Bits == 5)
-            words[4] |= (q >> 4) << (4 * s + j + high);
-          else if constexpr (Bits == 6)
-            words[4 + s / 2] |= (q >> 4) << (8 * (s % 2) + 2 * j + high);
+          if constexpr (lowBits == 4)
+            words[s] |= (q & 15) << (4 * j + high);
+          else
+            words[s / 2] |= (q & 3) << (8 * (s % 2) + 2 * j + high);
+          if constexpr (upperBits == 1)
+            words[lowBits] |= (q >> lowBits) << (4 * s + j + high);
+          else if constexpr (upperBits == 2)
+            words[lowBits + s / 2] |= (q >> lowBits) << (8 * (s % 2) + 2 * j + high);
         }
       }
     }
-    *(uint4 *)(codes + lane * 16) = uint4{words[0], words[1], words[2], words[3]};
-    if constexpr (Bits == 5)
-      *(u32 *)(codes + 512 + lane * 4) = words[4];
-    else if constexpr (Bits == 6)
-      *(uint2 *)(codes + 512 + lane * 8) = uint2{words[4], words[5]};
+    if constexpr (lowBits == 2)
+      *(uint2 *)(codes + lane * 8) = uint2{words[0], words[1]};
+    else
+      *(uint4 *)(codes + lane * 16) = uint4{words[0], words[1], words[2], words[3]};
+    if constexpr (upperBits == 1)
+      *(u32 *)(codes + 128 * lowBits + lane * 4) = words[lowBits];
+    else if constexpr (upperBits == 2)
+      *(uint2 *)(codes + 128 * lowBits + lane * 8) = uint2{words[lowBits], words[lowBits + 1]};
     else if constexpr (Bits == 8)
       *(uint4 *)(codes + 512 + lane * 16) = uint4{words[4], words[5], words[6], words[7]};
   }
@@ -120,11 +129,18 @@ DEVICE void seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super>, u8 *til
     if (global >= n)
       continue;
     u8 *at = tile + (i64)(from / F::blockK) * F::blockBytes;
-    const i32 slot = 2 * F::scale_place(row, from % F::blockK / block, F::scales);
-    const bool odd = ZeroPoint != 0 && (global + b) % 2 != 0;
-    *(u16 *)(at + F::scaleOffset + slot) = made.d ^ (odd ? 0x8000 : 0);
-    if constexpr (HasMin)
-      *(u16 *)(at + F::minOffset + slot) = made.m;
+    const i32 slot = F::scale_place(row, from % F::blockK / block, F::scales);
+    const bool odd = (ZeroPoint != 0 || Zeros) && (global + b) % 2 != 0;
+    const u16 d = made.d ^ (odd ? 0x8000 : 0);
+    u8 *const scale = at + F::scaleOffset + slot * F::scaleBytes;
+    if constexpr (Stored == Scale::F32)
+      *(float *)scale = f16_to_f32(d);
+    else
+      *(u16 *)scale = Stored == Scale::BF16 ? f32_to_bf16(f16_to_f32(d)) : d;
+    if constexpr (F::halfMin)
+      *(u16 *)(at + F::minOffset + 2 * slot) = made.m;
+    if constexpr (Zeros)
+      at[F::subMinOffset + slot] = made.t;
     if constexpr (Super) {
       for (i32 g = 0; g < 256 / Group; g++) {
         const i32 place = F::scale_place(row, g, 256 / Group);

@@ -163,7 +163,8 @@ TEST_P(MatmulScreen, AnyOrderOfLogits) {
 INSTANTIATE_TEST_SUITE_P(Formats, MatmulScreen,
                          testing::Values(WeightFormat::Q4_0, WeightFormat::Q5_0, WeightFormat::Q8_0,
                                          WeightFormat::Q6_K, WeightFormat::Int4G64,
-                                         WeightFormat::Q4_1),
+                                         WeightFormat::Q3_K, WeightFormat::IQ4_XS,
+                                         WeightFormat::Mxfp4, WeightFormat::Q4_1),
                          [](const auto &info) {
                            return std::string(numericFormat(info.param).name);
                          });

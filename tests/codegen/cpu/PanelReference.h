@@ -27,6 +27,7 @@ struct RandomWeight {
   }
 
   int code(int64_t row, int64_t k) const { return reader().code(row, k); }
+  int number(int64_t row, int64_t k) const { return reader().number(row, k); }
   float d(int64_t row, int64_t k) const { return reader().d(row, k); }
   float m(int64_t row, int64_t k) const { return reader().m(row, k); }
   int s(int64_t row, int64_t k) const { return reader().s(row, k); }
@@ -106,7 +107,7 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes,
       const char *x = planes + plane * q8.bytes;
       int half[2] = {0, 0};
       for (int i = 0; i < 32; ++i)
-        half[i / 16] += (w.code(row, k + i) - w.format.zeroPoint) * int8_t(x[k + i]);
+        half[i / 16] += (w.number(row, k + i) - w.format.zeroPoint) * int8_t(x[k + i]);
       if (w.format.group == 16) // each plane on its own
         dot = int64_t(half[0]) * w.s(row, k) + int64_t(half[1]) * w.s(row, k + 16);
       else
@@ -116,8 +117,16 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes,
       float dx = readAs<float>(x + q8.scaleOffset + g * 4),
             scaledSum = readAs<float>(x + q8.scaledSumOffset + g * 4);
       acc = std::fma(float(int32_t(dot)), scale * dx, acc);
-      if (w.format.hasMin)
+      if (w.format.hasMin && w.format.group == 16) {
+        const char *sums = x + q8.negSum16Offset + g * 8;
+        const int minimums =
+            w.t(row, k) * readAs<int>(sums) + w.t(row, k + 16) * readAs<int>(sums + 4);
+        acc = std::fma(float(minimums), w.m(row, k) * dx, acc);
+      } else if (w.format.hasZeros) {
+        acc = std::fma(-(scale * float(w.t(row, k))), scaledSum, acc);
+      } else if (w.format.hasMin) {
         acc = std::fma(sub ? -(w.m(row, k) * float(w.t(row, k))) : w.m(row, k), scaledSum, acc);
+      }
     }
   }
   return acc;

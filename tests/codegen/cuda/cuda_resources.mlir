@@ -8,7 +8,7 @@
 // CHECK-NEXT: down_bf16_t16: 88 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: down_bf16_t32: 100 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: down_bf16_t64: 160 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
-// CHECK-NEXT: down_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: down_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 // CHECK-NEXT: down_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
 kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, bf16>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, bf16>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
@@ -23,7 +23,7 @@ kernel.func @down_bf16(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
 // CHECK-NEXT: gate_up_bf16_t16: 114 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_t32: 150 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_prefill: 198 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
-// CHECK-NEXT: gate_up_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: gate_up_bf16_wgmma128: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 // CHECK-NEXT: gate_up_bf16_wgmma: 168 registers, 0 bytes spilled, 0 + 229448 bytes shared{{$}}
 kernel.func @gate_up_bf16(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, bf16>, %w1: !lm.weight<14336x4096, bf16>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, bf16>, !lm.weight<14336x4096, bf16>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
@@ -38,7 +38,7 @@ kernel.func @gate_up_bf16(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
 // CHECK-NEXT: down_fp8_t16: 105 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: down_fp8_t32: 157 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: down_fp8_t64: 227 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
-// CHECK-NEXT: down_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: down_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, fp8>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, fp8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
@@ -52,7 +52,7 @@ kernel.func @down_fp8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, 
 // CHECK-NEXT: gate_up_fp8_t16: 137 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: gate_up_fp8_t32: 195 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: gate_up_fp8_prefill: 250 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
-// CHECK-NEXT: gate_up_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: gate_up_fp8_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, fp8>, %w1: !lm.weight<14336x4096, fp8>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, fp8>, !lm.weight<14336x4096, fp8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
@@ -66,7 +66,7 @@ kernel.func @gate_up_fp8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x409
 // CHECK-NEXT: down_int8_t16: 120 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: down_int8_t32: 149 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: down_int8_t64: 193 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
-// CHECK-NEXT: down_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: down_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int8>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int8>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
@@ -80,7 +80,7 @@ kernel.func @down_int8(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
 // CHECK-NEXT: gate_up_int8_t16: 121 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int8_t32: 176 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int8_prefill: 239 registers, 0 bytes spilled, 0 + 73728 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int8_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int8>, %w1: !lm.weight<14336x4096, int8>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int8>, !lm.weight<14336x4096, int8>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
@@ -94,7 +94,7 @@ kernel.func @gate_up_int8(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x40
 // CHECK-NEXT: down_int4_g128_t16: 127 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: down_int4_g128_t32: 180 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: down_int4_g128_t64: 254 registers, 0 bytes spilled, 0 + 40960 bytes shared{{$}}
-// CHECK-NEXT: down_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: down_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, int4_g128>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, int4_g128>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
@@ -108,7 +108,7 @@ kernel.func @down_int4_g128(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x1
 // CHECK-NEXT: gate_up_int4_g128_t16: 125 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int4_g128_t32: 254 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: gate_up_int4_g128_prefill: 255 registers, 0 bytes spilled, 0 + 98304 bytes shared{{$}}
-// CHECK-NEXT: gate_up_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: gate_up_int4_g128_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, int4_g128>, %w1: !lm.weight<14336x4096, int4_g128>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, int4_g128>, !lm.weight<14336x4096, int4_g128>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):
@@ -122,7 +122,7 @@ kernel.func @gate_up_int4_g128(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<143
 // CHECK-NEXT: down_q4_k_t16: 153 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: down_q4_k_t32: 217 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: down_q4_k_prefill: 205 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
-// CHECK-NEXT: down_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: down_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336, q4_k>, %y: !kernel.rows<4096, f32>) {
   kernel.matmul %x : !kernel.rows<14336, bf16> weights(%w : !lm.weight<4096x14336, q4_k>) aux(%y : !kernel.rows<4096, f32>) outs(%y : !kernel.rows<4096, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
@@ -136,7 +136,7 @@ kernel.func @down_q4_k(%x: !kernel.rows<14336, bf16>, %w: !lm.weight<4096x14336,
 // CHECK-NEXT: gate_up_q4_k_t16: 165 registers, 0 bytes spilled, 0 + 10240 bytes shared{{$}}
 // CHECK-NEXT: gate_up_q4_k_t32: 255 registers, 0 bytes spilled, 0 + 20480 bytes shared{{$}}
 // CHECK-NEXT: gate_up_q4_k_prefill: 203 registers, 0 bytes spilled, 0 + 49152 bytes shared{{$}}
-// CHECK-NEXT: gate_up_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 135264 bytes shared{{$}}
+// CHECK-NEXT: gate_up_q4_k_wgmma: 168 registers, 0 bytes spilled, 0 + 139360 bytes shared{{$}}
 kernel.func @gate_up_q4_k(%x: !kernel.rows<4096, bf16>, %w0: !lm.weight<14336x4096, q4_k>, %w1: !lm.weight<14336x4096, q4_k>, %y: !kernel.rows<14336, bf16>) {
   kernel.matmul %x : !kernel.rows<4096, bf16> weights(%w0, %w1 : !lm.weight<14336x4096, q4_k>, !lm.weight<14336x4096, q4_k>) outs(%y : !kernel.rows<14336, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
   ^bb0(%g: f32, %u: f32):

@@ -52,7 +52,7 @@ size_t differences(std::span<const float> a, std::span<const float> b) {
 
 TEST(Dequantize, EveryFormatEqualsTheReferenceBitForBit) {
   std::map<std::string, Golden> goldens = readGoldens();
-  ASSERT_EQ(goldens.size(), 11u);
+  ASSERT_EQ(goldens.size(), 25u);
   for (const auto &[name, golden] : goldens) {
     std::optional<WeightFormat> format = weightFormatNamed(name);
     ASSERT_TRUE(format) << name;
@@ -67,8 +67,9 @@ TEST(Dequantize, EveryFormatEqualsTheReferenceBitForBit) {
 /// that the packer sees.
 float formula(WeightFormat id, const BlockParts &parts, int k) {
   const NumericFormat &format = numericFormat(id);
-  const float d = f16ToF32(parts.d), m = f16ToF32(parts.m);
-  const float q = static_cast<float>(parts.q[k]), zero = static_cast<float>(format.zeroPoint);
+  const float d = parts.d, m = parts.m;
+  const float q = static_cast<float>(format.numberOf(parts.q[k])),
+              zero = static_cast<float>(format.zeroPoint);
   const int g = k / format.group;
   if (format.kind == NumericFormat::Kind::Affine)
     return format.hasMin ? d * q + m : d * (q - zero);
@@ -144,7 +145,17 @@ TEST(CheckFinite, FindsTheFirstBadPlaceOfEveryFormat) {
                {WeightFormat::Q8_0, 159, 0, 0x7C00, 2, "row 9, column 480"},
                {WeightFormat::Q4_K, 2, 2, 0x7C00, 2, "row 1, column 0"},
                {WeightFormat::Q5_K, 3, 0, 0x7C00, 2, "row 1, column 256"},
-               {WeightFormat::Q6_K, 19, 208, 0xFC00, 2, "row 9, column 256"}};
+               {WeightFormat::Q6_K, 19, 208, 0xFC00, 2, "row 9, column 256"},
+               {WeightFormat::Q2_K, 2, 82, 0x7C00, 2, "row 1, column 0"},
+               {WeightFormat::Q3_K, 19, 108, 0xFC00, 2, "row 9, column 256"},
+               {WeightFormat::IQ4_NL, 17, 0, 0x7E00, 2, "row 1, column 32"},
+               {WeightFormat::IQ4_XS, 3, 0, 0x7C00, 2, "row 1, column 256"},
+               {WeightFormat::Mxfp4, 17, 0, 0xFF, 1, "row 1, column 32"},
+               {WeightFormat::TQ1_0, 3, 52, 0x7C00, 2, "row 1, column 256"},
+               {WeightFormat::IQ2_XXS, 3, 0, 0x7C00, 2, "row 1, column 256"},
+               {WeightFormat::Int4ZG128, 5, 0, 0x7C00, 2, "row 1, column 128"},
+               {WeightFormat::Int4BG128, 5, 0, 0x7F80, 2, "row 1, column 128"},
+               {WeightFormat::Int8F, 5, 0, 0xFF800000, 4, "row 1, column 128"}};
   for (const Case &test : cases) {
     const int64_t rows = 10, k = 512, bytes = storedBlockBytes(test.format);
     // All bits set but the scales: codes are never NaN.
@@ -152,7 +163,8 @@ TEST(CheckFinite, FindsTheFirstBadPlaceOfEveryFormat) {
     if (!numericFormat(test.format).isFloat())
       for (size_t i = 0; i < data.size(); ++i) {
         size_t inBlock = i % static_cast<size_t>(bytes);
-        bool scale = test.format == WeightFormat::Q6_K ? inBlock >= 208 : inBlock < 4;
+        const auto at = static_cast<size_t>(storedBlock(test.format)->scaleAt);
+        bool scale = inBlock >= at && inBlock < at + 4;
         data[i] = scale ? std::byte(0x10) : std::byte(0xFF);
       }
     Tensor tensor = tensorOf(test.format, rows, k, data);

@@ -115,10 +115,15 @@ TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
 
 TEST(Gguf, EveryReadableTypeAndNoOther) {
   const std::pair<uint32_t, WeightFormat> readable[] = {
-      {0, WeightFormat::F32},   {1, WeightFormat::F16},   {2, WeightFormat::Q4_0},
-      {3, WeightFormat::Q4_1},  {6, WeightFormat::Q5_0},  {7, WeightFormat::Q5_1},
-      {8, WeightFormat::Q8_0},  {12, WeightFormat::Q4_K}, {13, WeightFormat::Q5_K},
-      {14, WeightFormat::Q6_K}, {30, WeightFormat::BF16}};
+      {0, WeightFormat::F32},      {1, WeightFormat::F16},      {2, WeightFormat::Q4_0},
+      {3, WeightFormat::Q4_1},     {6, WeightFormat::Q5_0},     {7, WeightFormat::Q5_1},
+      {8, WeightFormat::Q8_0},     {12, WeightFormat::Q4_K},    {13, WeightFormat::Q5_K},
+      {14, WeightFormat::Q6_K},    {30, WeightFormat::BF16},    {10, WeightFormat::Q2_K},
+      {11, WeightFormat::Q3_K},    {16, WeightFormat::IQ2_XXS}, {17, WeightFormat::IQ2_XS},
+      {18, WeightFormat::IQ3_XXS}, {19, WeightFormat::IQ1_S},   {20, WeightFormat::IQ4_NL},
+      {21, WeightFormat::IQ3_S},   {22, WeightFormat::IQ2_S},   {23, WeightFormat::IQ4_XS},
+      {29, WeightFormat::IQ1_M},   {34, WeightFormat::TQ1_0},   {35, WeightFormat::TQ2_0},
+      {39, WeightFormat::Mxfp4}};
   int read = 0;
   for (uint32_t type = 0; type < 64; ++type) {
     GgufImage image = GgufImage::valid();
@@ -140,7 +145,7 @@ TEST(Gguf, EveryReadableTypeAndNoOther) {
       EXPECT_NE(result.error().what.find("'t'"), std::string::npos);
     }
   }
-  EXPECT_EQ(read, 11);
+  EXPECT_EQ(read, 25);
 }
 
 TEST(Gguf, AlignmentAndPaddingAtTheEnd) {

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/ConfigJson.h"
 #include "compiler/import/Dequantize.h"
-#include "compiler/import/Float8.h"
 #include "compiler/import/Gguf.h"
+#include "compiler/import/Quantized.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/Wrapper.h"
 #include "tests/checkpoints/CheckpointFiles.h"
@@ -53,7 +53,7 @@ bool readThrough(const Reader &reader, const std::string &bytes) {
   CheckpointBuilder builder(Container::Gguf);
   Result<void> read = reader(copy, builder);
   if (read)
-    read = attachFloat8Scales(builder);
+    read = readQuantized(builder);
   if (!read) {
     EXPECT_TRUE(read.error().code.starts_with("E02") || read.error().code.starts_with("E047") ||
                 read.error().code.starts_with("E084"))

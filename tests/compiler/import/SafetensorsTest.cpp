@@ -1,6 +1,7 @@
 //===- SafetensorsTest.cpp - What a good safetensors file reads as --------===//
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/Dequantize.h"
+#include "compiler/import/Quantized.h"
 #include "tests/checkpoints/SafetensorsImage.h"
 
 #include <cstring>
@@ -65,7 +66,8 @@ TEST(Safetensors, MasksAreKeptByName) {
   CheckpointBuilder builder(Container::Safetensors);
   auto names = readSafetensors(std::as_bytes(std::span(bytes)), "m", builder);
   ASSERT_TRUE(names);
-  EXPECT_EQ(names->size(), 2u); // an index lists both
+  EXPECT_EQ(names->size(), 2u);        // an index lists both
+  ASSERT_TRUE(readQuantized(builder)); // where no quantised weight takes it
   auto checkpoint = builder.finish("");
   ASSERT_EQ(checkpoint->tensors.size(), 1u);
   EXPECT_EQ(checkpoint->find("m"), nullptr);

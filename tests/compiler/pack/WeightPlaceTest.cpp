@@ -90,14 +90,17 @@ testing::AssertionResult disjoint(const Layout &layout, const std::vector<std::b
         continue;
       }
       const CodePlace code = codePlace(layout, format, row, k);
-      take(bits.take(code.byte, code.bit, format.bits == 8 ? 8 : 4), row, k);
-      EXPECT_EQ(code.upperByte >= 0, format.bits == 5 || format.bits == 6);
+      const int low = format.bits == 8 ? 8 : format.bits < 4 ? 2 : 4;
+      take(bits.take(code.byte, code.bit, low), row, k);
+      EXPECT_EQ(code.upperByte >= 0, format.bits != low);
       if (code.upperByte >= 0)
-        take(bits.take(code.upperByte, code.upperBit, format.bits - 4), row, k);
+        take(bits.take(code.upperByte, code.upperBit, format.bits - low), row, k);
       const ScalePlaces scales = scalePlaces(layout, format, row, k);
       if (k % format.block() == 0) {
-        take(bits.takeBytes(scales.d, format.isScaledFloat() ? 4 : 2), row, k);
-        if (format.hasMin)
+        take(bits.takeBytes(scales.d, format.scaleBytes()), row, k);
+        if (format.hasZeros)
+          take(bits.takeBytes(scales.t, 1), row, k);
+        else if (format.hasMin)
           take(bits.takeBytes(scales.m, 2), row, k);
       }
       if (format.superGroup && k % format.group == 0) {
@@ -114,7 +117,6 @@ template <typename Layout>
 void expectParts(const Layout &layout, const Stored &stored, const std::vector<std::byte> &packed) {
   const NumericFormat &format = numericFormat(layout.format);
   const test::WeightReader<Layout> reader(layout, packed.data());
-  const auto f16 = [](uint16_t bits) { return import::f16ToF32(bits); };
   for (int64_t row = 0; row < layout.n; ++row) {
     const auto bytes = import::tensorRow(stored.tensor, row);
     import::BlockParts parts;
@@ -130,9 +132,11 @@ void expectParts(const Layout &layout, const Stored &stored, const std::vector<s
                             bytes.data() + k / values * import::storedBlockBytes(layout.format),
                             parts);
       ASSERT_EQ(reader.code(row, k), parts.q[in]) << row << ", " << k;
-      ASSERT_EQ(reader.d(row, k), f16(parts.d)) << row << ", " << k;
-      if (format.hasMin)
-        ASSERT_EQ(reader.m(row, k), f16(parts.m)) << row << ", " << k;
+      ASSERT_EQ(reader.d(row, k), parts.d) << row << ", " << k;
+      if (format.hasZeros)
+        ASSERT_EQ(reader.t(row, k), parts.t[0]) << row << ", " << k;
+      else if (format.hasMin)
+        ASSERT_EQ(reader.m(row, k), parts.m) << row << ", " << k;
       if (format.superGroup)
         ASSERT_EQ(reader.s(row, k), parts.s[in / format.group]) << row << ", " << k;
       if (format.superGroup && format.hasMin)

@@ -1,7 +1,7 @@
 //===- ConfigFuzzer.cpp - Any bytes as config.json or tokenizer_config.json ===//
 #include "compiler/import/ChatTemplate.h"
 #include "compiler/import/ConfigJson.h"
-#include "compiler/import/Float8.h"
+#include "compiler/import/Quantized.h"
 #include "compiler/import/Wrapper.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (read)
     read = import::unwrapConfig(builder, "config.json");
   if (read)
-    read = import::attachFloat8Scales(builder);
+    read = import::readQuantized(builder);
   if (read)
     read = import::unwrapTensors(builder);
   if (read)

@@ -1,5 +1,5 @@
 //===- SafetensorsFuzzer.cpp - Any bytes as a safetensors file or index ---===//
-#include "compiler/import/Float8.h"
+#include "compiler/import/Quantized.h"
 #include "compiler/import/Safetensors.h"
 #include "compiler/import/SafetensorsIndex.h"
 #include "compiler/import/Wrapper.h"
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto names = import::readSafetensors(std::as_bytes(std::span(data, size)), "fuzz", builder);
   if (!names)
     fuzz::checkError(names.error());
-  else if (Result<void> scaled = import::attachFloat8Scales(builder); !scaled)
+  else if (Result<void> scaled = import::readQuantized(builder); !scaled)
     fuzz::checkError(scaled.error());
   else if (Result<void> plain = import::unwrapTensors(builder); !plain)
     fuzz::checkError(plain.error());

@@ -55,7 +55,7 @@ struct Naive {
       high = bits(n, 1, k / 64, 32 * (k / 32 % 2) + 8 * (k % 4) + k % 32 / 4, 1);
     if (format.bits == 6)
       high = bits(n, 1, k / 32, 32 * (k / 16 % 2) + 8 * (k % 4) + 2 * (k % 16 / 4), 2);
-    return int(low | high << 4);
+    return int((low | high << 4) & ((1u << format.bits) - 1));
   }
   float number(int64_t n, int64_t k) const {
     int sum = 0;
@@ -64,7 +64,7 @@ struct Naive {
     return float(2 * sum - 35) / 512;
   }
   uint16_t d(int64_t n, int64_t k) const {
-    bool flip = format.zeroPoint != 0 && (n + k / format.block()) % 2 != 0;
+    bool flip = (format.zeroPoint != 0 || format.hasZeros) && (n + k / format.block()) % 2 != 0;
     return uint16_t(seedScales(format.id).d ^ (flip ? 0x8000 : 0));
   }
   /// The de-quantised weight, in double.
@@ -78,7 +78,7 @@ struct Naive {
     }
     SeedScales scales = seedScales(format.id);
     double scale = halfToFloat(d(n, k)), m = halfToFloat(scales.m);
-    double q = code(n, k) - format.zeroPoint;
+    double q = format.numberOf(code(n, k)) - (format.hasZeros ? scales.t : format.zeroPoint);
     if (format.superGroup)
       return scale * scales.s * q - m * scales.t;
     return scale * q + m;
@@ -95,7 +95,13 @@ void putScales(Bytes &to, const Layout &l, int64_t n, int64_t k, const Naive &na
   const SeedScales scales = seedScales(l.format);
   if (naive.format.isScaledFloat())
     return put(to, places.d, 0x1.119p-5f);
-  put(to, places.d, naive.d(n, k));
+  const float d = halfToFloat(naive.d(n, k));
+  if (naive.format.scale == NumericFormat::Scale::F16)
+    put(to, places.d, naive.d(n, k));
+  else if (naive.format.scale == NumericFormat::Scale::BF16)
+    put(to, places.d, uint16_t(std::bit_cast<uint32_t>(d) >> 16));
+  else
+    put(to, places.d, d);
   if (places.m >= 0)
     put(to, places.m, scales.m);
   if (places.s >= 0)
@@ -113,7 +119,7 @@ void putNumber(Bytes &to, WeightFormat format, int64_t at, float w) {
     put(to, at, uint16_t(std::bit_cast<uint32_t>(w) >> 16));
 }
 
-/// Codes of padding are the zero point in panels, and 0 in tiles.
+/// Codes of padding are the zero point in panels (of a table, 0), and 0 in tiles.
 template <typename Layout> Bytes naiveTensor(uint64_t seed, uint64_t tensor, const Layout &l) {
   constexpr bool ofPanels = std::is_same_v<Layout, PanelLayout>;
   Bytes bytes(size_t(l.bytes()), std::byte{0});
@@ -130,7 +136,9 @@ template <typename Layout> Bytes naiveTensor(uint64_t seed, uint64_t tensor, con
       putScales(bytes, l, n, k, naive);
     for (int64_t k = 0; k < (ofPanels ? l.blocks * l.blockK : l.k); ++k)
       putCode(codePlace(l, naive.format, n, k), naive.format.bits, bytes.data(),
-              k < l.k ? naive.code(n, k) : naive.format.zeroPoint);
+              k < l.k              ? naive.code(n, k)
+              : naive.format.table ? 0
+                                   : naive.format.zeroPoint);
   }
   return bytes;
 }
@@ -205,9 +213,17 @@ TEST_P(SeedWeights, LookLikeNoiseOfDeviation2Percent) {
   constexpr double kCount = kN * kK, kDeviation = 0.02;
   EXPECT_NEAR(sum / kCount, 0, 1.2e-4);
   EXPECT_NEAR(std::sqrt(squares / kCount), kDeviation, 0.01 * kDeviation);
-  // 4-bit codes whose zero point is not their middle leave (d/2)^2, 1 % of the variance.
-  EXPECT_NEAR(neighbours / squares, 0, 0.02);
-  EXPECT_NEAR(below / squares, 0, 0.02);
+  // Codes whose mean is not the zero point leave its square, which blocks of one sign share.
+  double mean = 0, meanSquare = 0;
+  const int codes =
+      format.isFloat() || format.isScaledFloat() || format.hasMin ? 0 : 1 << format.bits;
+  for (int code = 0; code < codes; ++code) {
+    const double number = format.numberOf(code) - format.zeroPoint;
+    mean += number / codes, meanSquare += number * number / codes;
+  }
+  const double left = 0.02 + (codes ? mean * mean / meanSquare : 0);
+  EXPECT_NEAR(neighbours / squares, 0, left);
+  EXPECT_NEAR(below / squares, 0, left);
   for (double row : rowSum)
     EXPECT_LT(std::abs(row), 6 * kDeviation * std::sqrt(double(kK)));
   for (double column : columnSum)

@@ -34,13 +34,21 @@ public:
       : layout(layout), format(numericFormat(layout.format)),
         bytes(static_cast<const char *>(bytes)) {}
 
-  /// The unsigned code of w[row][k], and what scales it.
+  /// The unsigned code of w[row][k], its number, and what scales it.
   int code(int64_t row, int64_t k) const {
     return codeAt(codePlace(layout, format, row, k), format.bits, bytes);
   }
+  int number(int64_t row, int64_t k) const { return format.numberOf(code(row, k)); }
   float d(int64_t row, int64_t k) const {
     const char *at = bytes + places(row, k).d;
-    return format.isScaledFloat() ? readFrom<float>(at) : float(readFrom<_Float16>(at));
+    switch (format.scale) {
+    case NumericFormat::Scale::F16:
+      return float(readFrom<_Float16>(at));
+    case NumericFormat::Scale::BF16:
+      return std::bit_cast<float>(uint32_t(readFrom<uint16_t>(at)) << 16);
+    default:
+      return readFrom<float>(at);
+    }
   }
   float m(int64_t row, int64_t k) const {
     return float(readFrom<_Float16>(bytes + places(row, k).m));
@@ -54,21 +62,22 @@ public:
   /// The weight as f32.
   float value(int64_t row, int64_t k) const {
     if (format.isFloat())
-      return number(bytes + numberPlace(layout, format, row, k));
+      return floatAt(bytes + numberPlace(layout, format, row, k));
     if (format.isScaledFloat())
       return d(row, k) * e4m3Value(code(row, k));
-    const float scale = d(row, k), q = float(code(row, k) - format.zeroPoint);
+    const int zero = format.hasZeros ? t(row, k) : format.zeroPoint;
+    const float scale = d(row, k), q = float(number(row, k) - zero);
     if (format.superGroup) {
       const float ds = scale * float(s(row, k)), w = ds * q;
       return format.hasMin ? w - m(row, k) * float(t(row, k)) : w;
     }
     const float w = scale * q;
-    return format.hasMin ? w + m(row, k) : w;
+    return format.hasMin && !format.hasZeros ? w + m(row, k) : w;
   }
 
 private:
   ScalePlaces places(int64_t row, int64_t k) const { return scalePlaces(layout, format, row, k); }
-  float number(const char *at) const {
+  float floatAt(const char *at) const {
     if (layout.format == WeightFormat::F16)
       return float(readFrom<_Float16>(at));
     if (layout.format == WeightFormat::F32 && std::is_same_v<Layout, PanelLayout>)
@@ -114,14 +123,20 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
       if (row < layout.n && k % format.block() == 0) {
         if (format.isScaledFloat()) // with all their bits
           put(places.d, std::ldexp(1 + float(random() % 8388608) / 8388608, -12));
-        else
+        else if (format.scale == NumericFormat::Scale::F16)
           put(places.d, _Float16(uniform(d)));
+        else if (format.scale == NumericFormat::Scale::BF16)
+          put(places.d, uint16_t(std::bit_cast<uint32_t>(uniform(d)) >> 16));
+        else
+          put(places.d, uniform(d));
         if (places.m >= 0)
           put(places.m, _Float16(uniform(m)));
       }
       if (places.s >= 0) // 6 bits in K-quants, signed 8 in q6_k
         put(places.s, uint8_t(format.hasMin ? random() % 64 : random()));
-      if (places.t >= 0)
+      if (format.hasZeros) // around the middle, and all there are
+        put(places.t, uint8_t(random() % (1u << format.bits)));
+      else if (places.t >= 0)
         put(places.t, uint8_t(random() % 64));
     }
 }

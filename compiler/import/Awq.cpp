@@ -1,0 +1,76 @@
+//===- Awq.cpp - Checkpoints of AutoAWQ, the gemm version ------------------===//
+//
+//   X.qweight  I32 [K, N / 8]      eight codes of a row of K, of columns in an order of their own
+//   X.qzeros   I32 [K / g, N / 8]  the same
+//   X.scales   F16 [K / g, N]
+//
+// w[n][k] = scales[k / g][n] * (q - z). Nibble i of a word, the lowest first, is of column kOrder[i] of its eight
+// (AutoAWQ, awq/modules/linear/gemm.py).
+//===----------------------------------------------------------------------===//
+#include "compiler/import/GroupedInts.h"
+#include "compiler/import/ImportErrors.h"
+#include "compiler/import/Quantized.h"
+
+namespace ingot::import {
+
+namespace {
+
+/// Where column i of eight has its nibble: the inverse of 0, 2, 4, 6, 1, 3, 5, 7.
+constexpr int kNibble[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+
+int codeOf(const Part &words, int64_t row, int64_t column, int64_t n) {
+  return static_cast<int>(words.word(row * (n / 8) + column / 8) >> (4 * kNibble[column % 8]) & 15);
+}
+
+Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
+                        int64_t group) {
+  Result<const Part *> codes = parts.take(name + ".qweight", "I32 U32", {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t k = (*codes)->shape[0], n = (*codes)->shape[1] * 8;
+  if (group < 0)
+    group = k;
+  const int64_t groups = (k + group - 1) / group;
+  Result<const Part *> zeros = parts.take(name + ".qzeros", "I32 U32", {groups, n / 8});
+  if (!zeros)
+    return zeros.error();
+  Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
+  if (!scales)
+    return scales.error();
+  GroupedInts ints{name + ".weight", n, k, 4, group, {}, {}, {}};
+  ints.codes = [&](int64_t row, uint8_t *q) {
+    for (int64_t i = 0; i < k; ++i)
+      q[i] = static_cast<uint8_t>(codeOf(**codes, i, row, n));
+  };
+  ints.scale = [&](int64_t row, int64_t g) { return (*scales)->number(g * n + row); };
+  ints.zero = [&](int64_t row, int64_t g) { return codeOf(**zeros, g, row, n); };
+  return addGroupedInts(builder, ints);
+}
+
+} // namespace
+
+Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config) {
+  config.harmless({"quant_method", "zero_point", "modules_to_not_convert", "do_fuse",
+                   "fuse_max_seq_len", "modules_to_fuse*", "exllama_config*", "backend"});
+  for (auto fine : {config.oneOf("version", {"gemm", "GEMM"}), config.exactly("bits", int64_t(4)),
+                    config.exactly("w_bit", int64_t(4))})
+    if (!fine)
+      return fine;
+  const Result<int64_t> old = config.integerOr("q_group_size", 128);
+  if (!old)
+    return old.error();
+  const Result<int64_t> group = config.integerOr("group_size", *old);
+  if (!group)
+    return group.error();
+  if (*group < -1 || *group == 0)
+    return config.unsupported("group_size", line(*group), "-1, or a multiple of 32");
+  builder.setLayerFormat(formatOfGroups(4, *group, true));
+  RawTensors parts(builder);
+  for (const std::string &name : parts.endingWith(".qweight"))
+    if (auto read = readMatrix(builder, parts, name, *group); !read)
+      return read;
+  parts.finish();
+  return {};
+}
+
+} // namespace ingot::import

@@ -1,0 +1,256 @@
+//===- CompressedTensors.cpp - Integers of compressed-tensors --------------===//
+//
+//   pack-quantized         X.weight_packed      I32 [N, ceil(K / c)]   c = 32 / b codes to a word, the lowest first
+//                          X.weight_scale       [N, K / g] or [N, 1]
+//                          X.weight_zero_point  I32 [ceil(N / c), K / g], packed along N; asymmetric ones alone
+//                          X.weight_shape       [2]: N, K
+//   int-quantized,         X.weight             I8 [N, K]
+//   naive-quantized        X.weight_scale       [N, 1], [N, K / g], [1]
+//                          X.weight_zero_point  I8, like the scale; asymmetric ones alone
+//   mxfp4-pack-quantized   X.weight_packed      U8 [N, K / 2], the lower nibble first
+//                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
+//
+// w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. Which matrices are stored so, their
+// tensors say; how, the group of the configuration: all groups must say the same. What is said of activations is not
+// needed: weights alone are read. (compressed-tensors, compressors/ and quantization/; the formats with floats: Float8.h.)
+//===----------------------------------------------------------------------===//
+#include "compiler/import/GroupedInts.h"
+#include "compiler/import/ImportErrors.h"
+#include "compiler/import/Quantized.h"
+
+#include <optional>
+
+namespace ingot::import {
+
+namespace {
+
+struct Scheme {
+  int bits = 4;
+  bool packed = true;
+  bool operator==(const Scheme &) const = default;
+};
+
+/// The group that K has, by the columns of its scales; 0: they do not fit.
+int64_t groupOf(int64_t k, int64_t scales) {
+  if (scales < 1)
+    return 0;
+  const int64_t group = (k + scales - 1) / scales;
+  return (k + group - 1) / group == scales ? group : 0;
+}
+
+/// Scales of a matrix: which number is of a row and a group.
+struct Scales {
+  const Part *part;
+  int64_t rows, columns;
+  float at(int64_t row, int64_t group) const {
+    return part->number((rows == 1 ? 0 : row) * columns + group);
+  }
+};
+
+Result<Scales> takeScales(RawTensors &parts, const std::string &name, int64_t n, int64_t k) {
+  Result<const Part *> part = parts.take(name + ".weight_scale", "BF16 F16 F32");
+  if (!part)
+    return part.error();
+  const std::vector<int64_t> &shape = (*part)->shape;
+  const int64_t rows = shape[0], columns = shape.size() == 2 ? shape[1] : 1;
+  const bool fits =
+      shape.size() <= 2 && (rows == n || (rows == 1 && columns == 1)) && groupOf(k, columns);
+  if (!fits)
+    return refuse(cause::quantPart,
+                  line("the scales ", inQuotes((*part)->name), " have the wrong shape"),
+                  line("found ", printedShape(shape), "; a weight of ", n, "x", k, " needs ", n,
+                       "x1, or a column for each group"),
+                  "take configuration and tensors from the same checkpoint");
+  return Scales{*part, rows, columns};
+}
+
+Result<void> readPacked(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
+                        int bits) {
+  const int64_t inWord = 32 / bits;
+  Result<const Part *> codes = parts.take(name + ".weight_packed", "I32 U32", {-1, -1});
+  if (!codes)
+    return codes.error();
+  Result<const Part *> shape = parts.take(name + ".weight_shape", "I64 I32", {2});
+  if (!shape)
+    return shape.error();
+  const int64_t n = (*shape)->integer(0), k = (*shape)->integer(1), words = (*codes)->shape[1];
+  if (n != (*codes)->shape[0] || k < 1 || k > words * inWord || k <= (words - 1) * inWord)
+    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " has an odd shape"),
+                  line("weight_shape is ", n, "x", k, ", its codes are ",
+                       printedShape((*codes)->shape), " words of ", inWord),
+                  "take all tensors from the same checkpoint");
+  Result<Scales> scales = takeScales(parts, name, n, k);
+  if (!scales)
+    return scales.error();
+  const int64_t columns = scales->columns;
+  const Part *zeros = nullptr;
+  if (parts.has(name + ".weight_zero_point")) {
+    Result<const Part *> found =
+        parts.take(name + ".weight_zero_point", "I32 U32", {(n + inWord - 1) / inWord, columns});
+    if (!found)
+      return found.error();
+    zeros = *found;
+  }
+  if (parts.has(name + ".weight_g_idx"))
+    return refuse(
+        cause::fp8Config,
+        line("the columns of ", inQuotes(name), " are in the order of their activations"),
+        "it has weight_g_idx (actorder group); only groups that follow each other are read",
+        "use a checkpoint with actorder weight or none, or the original one with --quantize");
+  const uint32_t mask = (1u << bits) - 1;
+  GroupedInts ints{name + ".weight", n, k, bits, groupOf(k, columns), {}, {}, {}};
+  ints.codes = [&](int64_t row, uint8_t *q) {
+    for (int64_t i = 0; i < k; ++i)
+      q[i] = static_cast<uint8_t>((*codes)->word(row * words + i / inWord) >> (i % inWord * bits) &
+                                  mask);
+  };
+  ints.scale = [&](int64_t row, int64_t g) { return scales->at(row, g); };
+  ints.zero = [&](int64_t row, int64_t g) {
+    return zeros ? static_cast<int>(
+                       zeros->word(row / inWord * columns + g) >> (row % inWord * bits) & mask)
+                 : 1 << (bits - 1);
+  };
+  return addGroupedInts(builder, ints);
+}
+
+Result<void> readBytes(CheckpointBuilder &builder, RawTensors &parts, const std::string &name) {
+  const Part *stored = parts.find(name + ".weight");
+  if (!stored || stored->dtype != "I8" || stored->shape.size() != 2)
+    return {}; // a matrix that is not quantised, or fp8
+  Result<const Part *> codes = parts.take(name + ".weight", "I8");
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1];
+  Result<Scales> scales = takeScales(parts, name, n, k);
+  if (!scales)
+    return scales.error();
+  const Part *zeros = nullptr;
+  if (parts.has(name + ".weight_zero_point")) {
+    Result<const Part *> found = parts.take(name + ".weight_zero_point", "I8", scales->part->shape);
+    if (!found)
+      return found.error();
+    zeros = *found;
+  }
+  GroupedInts ints{name + ".weight", n, k, 8, groupOf(k, scales->columns), {}, {}, {}};
+  ints.codes = [&](int64_t row, uint8_t *q) {
+    for (int64_t i = 0; i < k; ++i)
+      q[i] = (*codes)->byte(row * k + i) ^ 0x80; // w + 128
+  };
+  ints.scale = [&](int64_t row, int64_t g) { return scales->at(row, g); };
+  ints.zero = [&](int64_t row, int64_t g) {
+    return 128 + (zeros ? static_cast<int>(
+                              zeros->integer((scales->rows == 1 ? 0 : row) * scales->columns + g))
+                        : 0);
+  };
+  return addGroupedInts(builder, ints);
+}
+
+/// What a group of the configuration says of weights.
+Result<Scheme> schemeOf(const QuantConfig &config, const std::string &group) {
+  config.harmless({"quant_method"});
+  const std::string weights = group + "weights.";
+  for (auto fine :
+       {config.oneOf(weights + "type", {"int"}), config.exactly(weights + "dynamic", false),
+        config.oneOf(weights + "strategy", {"tensor", "channel", "group"}),
+        config.oneOf(weights + "actorder", {"weight", "static"})})
+    if (!fine)
+      return fine.error();
+  for (const char *key : {"targets*", "input_activations*", "output_activations*", "format",
+                          "weights.observer*", "weights.symmetric", "weights.group_size",
+                          "weights.block_structure", "weights.scale_dtype", "weights.zp_dtype"}) {
+    const std::string pattern = group + key;
+    config.harmless({pattern});
+  }
+  const Result<int64_t> bits = config.integerOr(weights + "num_bits", 8);
+  if (!bits)
+    return bits.error();
+  if (*bits != 4 && *bits != 8)
+    return config.unsupported(weights + "num_bits", line(*bits), "4, 8");
+  return Scheme{static_cast<int>(*bits)};
+}
+
+void markAll(const QuantConfig &config) {
+  config.harmless({"quant_method", "format", "quantization_status", "ignore*", "kv_cache_scheme*",
+                   "global_compression_ratio", "version", "packed_modules_mapping*"});
+}
+
+Error otherFormat(const QuantConfig &config, const std::string &format) {
+  return config.unsupported("format", inQuotes(format),
+                            "pack-quantized, int-quantized, naive-quantized, float-quantized, "
+                            "mxfp4-pack-quantized");
+}
+
+} // namespace
+
+Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config) {
+  const std::vector<std::string> groups = config.members("config_groups");
+  const std::string *format = config.text("format");
+  const std::string first = groups.empty() ? "" : groups.front() + "weights.type";
+  const std::string *type = config.text(first);
+  for (auto dense :
+       {config.absent("transform_config", "use a checkpoint without transforms (no Hadamard "
+                                          "rotations), or the original one with --quantize"),
+        config.oneOf("sparsity_config.format", {"dense"})})
+    if (!dense)
+      return dense;
+  config.harmless({"sparsity_config*"});
+  if (format && *format == "mxfp4-pack-quantized") {
+    markAll(config);
+    config.harmless({"config_groups.*"});
+    RawTensors parts(builder);
+    for (const std::string &name : parts.endingWith(".weight_packed")) {
+      Result<const Part *> codes = parts.take(name + ".weight_packed", "U8", {-1, -1});
+      if (!codes)
+        return codes.error();
+      const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
+      Result<const Part *> scales =
+          parts.take(name + ".weight_scale", "U8 F8_E8M0", {n, (k + 31) / 32});
+      if (!scales)
+        return scales.error();
+      if (auto added = addMxfp4(builder, name + ".weight", {n, k}, **codes, **scales); !added)
+        return added;
+    }
+    builder.setLayerFormat(WeightFormat::Mxfp4);
+    parts.finish();
+    return {};
+  }
+  if (type && *type == "float")
+    return format && (*format == "float-quantized" || *format == "naive-quantized")
+               ? Result<void>() // Float8.h
+               : otherFormat(config, format ? *format : "none");
+  if (!format ||
+      (*format != "pack-quantized" && *format != "int-quantized" && *format != "naive-quantized"))
+    return otherFormat(config, format ? *format : "none");
+  std::optional<Scheme> scheme;
+  for (const std::string &group : groups) {
+    Result<Scheme> found = schemeOf(config, group);
+    if (!found)
+      return found.error();
+    if (scheme && *scheme != *found)
+      return config.unsupported("config_groups", "groups of 4 and of 8 bits",
+                                "groups of one width");
+    scheme = *found;
+  }
+  if (!scheme)
+    return config.unsupported("config_groups", "no group", "a group with weights");
+  const bool packed = *format == "pack-quantized";
+  markAll(config);
+  RawTensors parts(builder);
+  for (const std::string &name : parts.endingWith(packed ? ".weight_packed" : ".weight_scale"))
+    if (auto read = packed ? readPacked(builder, parts, name, scheme->bits)
+                           : readBytes(builder, parts, name);
+        !read)
+      return read;
+  const Result<int64_t> group = config.integerOr(groups.front() + "weights.group_size", 128);
+  const Result<bool> symmetric = config.booleanOr(groups.front() + "weights.symmetric", true);
+  builder.setLayerFormat(
+      formatOfGroups(packed ? scheme->bits : 8, group ? *group : 128, symmetric && !*symmetric));
+  for (std::string_view ending : {".input_scale", ".input_zero_point", ".k_scale", ".v_scale",
+                                  ".q_scale", ".output_scale", ".weight_g_idx"})
+    for (const std::string &name : parts.endingWith(ending))
+      parts.drop(name + std::string(ending));
+  parts.finish();
+  return {};
+}
+
+} // namespace ingot::import

@@ -1,0 +1,172 @@
+//===- Gptq.cpp - Checkpoints of GPTQ, AutoGPTQ and GPTQModel --------------===//
+//
+//   X.qweight  I32 [K b / 32, N]    b bits of value k at bit k b of the column's words, the lowest first
+//   X.qzeros   I32 [K / g, N b / 32] the same along N; of "gptq" (v1) one less than the zero point
+//   X.scales   F16 [K / g, N]
+//   X.g_idx    I32 [K]              the group of each k; k / g where it is missing
+//
+// w[n][k] = scales[g][n] * (q - z). Formats and names: AutoGPTQ (auto_gptq/nn_modules/qlinear), GPTQModel.
+//
+// In v1 a stored zero point of all ones is ambiguous: some kernels add one in b bits and get 0, others get 2^b. A
+// symmetric checkpoint never holds it.
+//===----------------------------------------------------------------------===//
+#include "compiler/import/GroupedInts.h"
+#include "compiler/import/ImportErrors.h"
+#include "compiler/import/Quantized.h"
+
+#include <algorithm>
+
+namespace ingot::import {
+
+namespace {
+
+/// Code `i` of a stream of b bits, of which word w is at w * stride.
+uint32_t codeOf(const Part &words, int64_t first, int64_t stride, int64_t i, int bits) {
+  const int64_t bit = i * bits, word = bit / 32, in = bit % 32;
+  uint64_t pair = words.word(first + word * stride);
+  if (in + bits > 32)
+    pair |= static_cast<uint64_t>(words.word(first + (word + 1) * stride)) << 32;
+  return static_cast<uint32_t>(pair >> in) & ((1u << bits) - 1);
+}
+
+struct Gptq {
+  int bits;
+  int64_t group; ///< -1: all K
+  bool v1;
+};
+
+/// Groups must follow each other: then codes of K are where the formats have them.
+Result<void> checkOrder(const std::string &name, const Part &order, int64_t group) {
+  for (int64_t k = 0; k < order.elements(); ++k)
+    if (order.integer(k) != k / group)
+      return refuse(
+          cause::fp8Config,
+          line("the columns of ", inQuotes(name), " are in the order of their activations"),
+          line("desc_act: column ", k, " belongs to group ", order.integer(k), ", not to ",
+               k / group, "; only groups that follow each other are read"),
+          "use a checkpoint with desc_act false, or the original one with --quantize int4-g128");
+  return {};
+}
+
+Result<void> readMatrix(CheckpointBuilder &builder, RawTensors &parts, const std::string &name,
+                        const Gptq &gptq) {
+  Result<const Part *> codes = parts.take(name + ".qweight", "I32 U32", {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[1], k = (*codes)->shape[0] * 32 / gptq.bits,
+                group = gptq.group < 0 ? k : gptq.group, groups = (k + group - 1) / group;
+  if ((*codes)->shape[0] % (gptq.bits == 3 ? 3 : 1) != 0 || n * gptq.bits % 32 != 0)
+    return refuse(
+        cause::quantPart, line("tensor ", inQuotes(name + ".qweight"), " is no part of a weight"),
+        line("it is ", printedShape((*codes)->shape), " words, for codes of ", gptq.bits, " bits"),
+        "take configuration and tensors from the same checkpoint");
+  Result<const Part *> zeros =
+      parts.take(name + ".qzeros", "I32 U32", {groups, n * gptq.bits / 32});
+  if (!zeros)
+    return zeros.error();
+  Result<const Part *> scales = parts.take(name + ".scales", "F16 BF16 F32", {groups, n});
+  if (!scales)
+    return scales.error();
+  if (parts.has(name + ".g_idx")) {
+    Result<const Part *> order = parts.take(name + ".g_idx", "I32 I64", {k});
+    if (!order)
+      return order.error();
+    if (auto fine = checkOrder(name, **order, group); !fine)
+      return fine;
+  }
+  const int64_t words = n * gptq.bits / 32;
+  const int largest = (1 << gptq.bits) - 1;
+  for (int64_t g = 0; gptq.v1 && g < groups; ++g)
+    for (int64_t row = 0; row < n; ++row)
+      if (codeOf(**zeros, g * words, 1, row, gptq.bits) == static_cast<uint32_t>(largest))
+        return refuse(cause::quantValue, line("a zero point of ", inQuotes(name), " is ambiguous"),
+                      line("group ", g, ", row ", row, " stores ", largest, ", which is ",
+                           largest + 1, " or 0, depending on who reads it"),
+                      "save the checkpoint again as gptq_v2 (GPTQModel), which stores it as it is");
+  GroupedInts ints{name + ".weight", n, k, gptq.bits, group, {}, {}, {}};
+  ints.codes = [&](int64_t row, uint8_t *q) {
+    for (int64_t i = 0; i < k; ++i)
+      q[i] = static_cast<uint8_t>(codeOf(**codes, row, n, i, gptq.bits));
+  };
+  ints.scale = [&](int64_t row, int64_t g) { return (*scales)->number(g * n + row); };
+  ints.zero = [&](int64_t row, int64_t g) {
+    return static_cast<int>(codeOf(**zeros, g * words, 1, row, gptq.bits)) + gptq.v1;
+  };
+  return addGroupedInts(builder, ints);
+}
+
+/// AutoGPTQ gave every matrix a bias; where there is none it is zeros.
+void dropEmptyBias(RawTensors &parts, const std::string &name) {
+  const Part *bias = parts.find(name + ".bias");
+  if (bias && std::ranges::all_of(bias->data, [](std::byte byte) { return byte == std::byte(0); }))
+    parts.drop(bias->name);
+}
+
+} // namespace
+
+Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
+  config.harmless({"quant_method",
+                   "desc_act",
+                   "static_groups",
+                   "sym",
+                   "lm_head",
+                   "damp_percent",
+                   "damp_auto_increment",
+                   "true_sequential",
+                   "model_name_or_path",
+                   "model_file_base_name",
+                   "modules_in_block_to_quantize*",
+                   "dataset*",
+                   "tokenizer",
+                   "use_cuda_fp16",
+                   "use_exllama",
+                   "disable_exllama",
+                   "exllama_config*",
+                   "backend",
+                   "block_name_to_quantize",
+                   "max_input_length",
+                   "cache_block_outputs",
+                   "batch_size",
+                   "pad_token_id",
+                   "module_name_preceding_first_block*",
+                   "model_seqlen",
+                   "meta.*",
+                   "hyb_act",
+                   "mse",
+                   "pack_dtype",
+                   "parallel_packing",
+                   "offload_to_disk*",
+                   "is_marlin_format",
+                   "format",
+                   "act_group_aware",
+                   "uri",
+                   "version"});
+  if (auto fine = config.absent("dynamic", "use a checkpoint whose layers have one width, or the "
+                                           "original one with --quantize and a --recipe");
+      !fine)
+    return fine;
+  if (auto fine = config.oneOf("checkpoint_format", {"gptq", "gptq_v2"}); !fine)
+    return fine;
+  const Result<int64_t> bits = config.integerOr("bits", 4),
+                        group = config.integerOr("group_size", -1);
+  const Result<bool> symmetric = config.booleanOr("sym", true);
+  if (!bits || !group)
+    return bits ? group.error() : bits.error();
+  if (*bits != 2 && *bits != 3 && *bits != 4 && *bits != 8)
+    return config.unsupported("bits", line(*bits), "2, 3, 4, 8");
+  if (*group < -1 || *group == 0)
+    return config.unsupported("group_size", line(*group), "-1, or a multiple of 32");
+  const std::string *format = config.text("checkpoint_format");
+  const Gptq gptq{static_cast<int>(*bits), *group, !format || *format != "gptq_v2"};
+  builder.setLayerFormat(formatOfGroups(gptq.bits, gptq.group, symmetric && !*symmetric));
+  RawTensors parts(builder);
+  for (const std::string &name : parts.endingWith(".qweight")) {
+    if (auto read = readMatrix(builder, parts, name, gptq); !read)
+      return read;
+    dropEmptyBias(parts, name);
+  }
+  parts.finish();
+  return {};
+}
+
+} // namespace ingot::import

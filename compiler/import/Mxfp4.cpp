@@ -1,0 +1,60 @@
+//===- Mxfp4.cpp - Checkpoints of gpt-oss ----------------------------------===//
+//
+//   X_blocks  U8 [E, N, K / 32, 16]  two codes to a byte, the lower nibble is the even one
+//   X_scales  U8 [E, N, K / 32]      2^(s - 127)
+//
+// become X: a stack of E matrices [N][K] (OCP Microscaling Formats 1.0; transformers, integrations/mxfp4.py).
+//===----------------------------------------------------------------------===//
+#include "compiler/import/Codes.h"
+#include "compiler/import/ImportErrors.h"
+#include "compiler/import/Quantized.h"
+
+namespace ingot::import {
+
+Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<int64_t> shape,
+                      const Part &blocks, const Part &scales) {
+  if (shape.back() % 32 != 0)
+    return refuse(cause::quantPart, line("the weight ", inQuotes(name), " ends inside of a block"),
+                  line("rows of ", shape.back(), " values, blocks of 32"), "convert it again");
+  if (auto fresh = builder.checkTensorName(name, name); !fresh)
+    return fresh;
+  constexpr size_t kBlock = 17, kCodes = 16;
+  const size_t count = scales.data.size();
+  auto bytes = std::make_shared<std::vector<std::byte>>(count * kBlock);
+  for (size_t i = 0; i < count; ++i) {
+    std::byte *to = bytes->data() + i * kBlock;
+    const std::byte *from = blocks.data.data() + i * kCodes;
+    *to++ = scales.data[i];
+    for (size_t j = 0; j < kCodes; ++j) { // value j below value j + 16
+      const auto code = [&](size_t k) { return from[k / 2] >> (4 * (k % 2)) & std::byte(15); };
+      to[j] = code(j) | code(j + 16) << 4;
+    }
+  }
+  builder.addTensor({std::move(name), WeightFormat::Mxfp4, std::move(shape), *bytes});
+  builder.keep(std::move(bytes));
+  return {};
+}
+
+Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
+  config.harmless({"quant_method", "modules_to_not_convert", "dequantize"});
+  builder.setLayerFormat(WeightFormat::Mxfp4);
+  RawTensors parts(builder);
+  for (const std::string &name : parts.endingWith("_blocks")) {
+    Result<const Part *> blocks = parts.take(name + "_blocks", "U8", {-1, -1, -1, 16});
+    if (!blocks)
+      return blocks.error();
+    const std::vector<int64_t> &shape = (*blocks)->shape;
+    Result<const Part *> scales =
+        parts.take(name + "_scales", "U8 F8_E8M0", {shape[0], shape[1], shape[2]});
+    if (!scales)
+      return scales.error();
+    if (auto added =
+            addMxfp4(builder, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
+        !added)
+      return added;
+  }
+  parts.finish();
+  return {};
+}
+
+} // namespace ingot::import

@@ -1,0 +1,115 @@
+//===- QuantConfig.cpp - See QuantConfig.h ---------------------------------===//
+#include "compiler/import/QuantConfig.h"
+#include "compiler/import/ImportErrors.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ingot::import {
+
+const MetaValue *QuantConfig::find(const std::string &key) const {
+  const MetaValue *value = builder.metadata(scope + key);
+  return value && !std::holds_alternative<std::monostate>(*value) ? value : nullptr;
+}
+
+const std::string *QuantConfig::text(const std::string &key) const {
+  const MetaValue *value = find(key);
+  return value ? std::get_if<std::string>(value) : nullptr;
+}
+
+Result<int64_t> QuantConfig::integerOr(const std::string &key, int64_t otherwise) const {
+  builder.markUsed(scope + key);
+  const MetaValue *value = find(key);
+  if (!value)
+    return otherwise;
+  if (const auto *number = std::get_if<int64_t>(value))
+    return *number;
+  return unsupported(key, "another type", "an integer");
+}
+
+Result<bool> QuantConfig::booleanOr(const std::string &key, bool otherwise) const {
+  builder.markUsed(scope + key);
+  const MetaValue *value = find(key);
+  if (!value)
+    return otherwise;
+  if (const auto *truth = std::get_if<bool>(value))
+    return *truth;
+  return unsupported(key, "another type", "true or false");
+}
+
+Result<void> QuantConfig::oneOf(const std::string &key,
+                                std::initializer_list<std::string_view> texts) const {
+  builder.markUsed(scope + key);
+  const std::string *found = text(key);
+  if (!find(key) || (found && std::ranges::find(texts, *found) != texts.end()))
+    return {};
+  std::string list;
+  for (std::string_view each : texts)
+    list += (list.empty() ? "" : ", ") + std::string(each);
+  return unsupported(key, found ? inQuotes(*found) : "no text", list);
+}
+
+Result<void> QuantConfig::exactly(const std::string &key, bool wanted) const {
+  const Result<bool> found = booleanOr(key, wanted);
+  if (!found)
+    return found.error();
+  if (*found == wanted)
+    return {};
+  return unsupported(key, wanted ? "false" : "true", wanted ? "true" : "false");
+}
+
+Result<void> QuantConfig::exactly(const std::string &key, int64_t wanted) const {
+  const Result<int64_t> found = integerOr(key, wanted);
+  if (!found)
+    return found.error();
+  if (*found == wanted)
+    return {};
+  return unsupported(key, line(*found), line(wanted));
+}
+
+Result<void> QuantConfig::absent(const std::string &key, std::string_view whatToDo) const {
+  const std::string begin = scope + key;
+  for (const auto &[name, value] : builder.allMetadata()) {
+    if (name != begin && !name.starts_with(begin + "."))
+      continue;
+    const auto *array = std::get_if<MetaArray>(&value);
+    const bool empty =
+        std::holds_alternative<std::monostate>(value) ||
+        (array && std::visit([](const auto &items) { return items.empty(); }, *array));
+    if (!empty)
+      return refuse(cause::fp8Config, line("the model's ", inQuotes(begin), " is not supported"),
+                    line(inQuotes(name), " is set; weights that were changed so are not read"),
+                    std::string(whatToDo));
+    builder.markUsed(name);
+  }
+  return {};
+}
+
+void QuantConfig::harmless(std::initializer_list<std::string_view> patterns) const {
+  for (std::string_view pattern : patterns) {
+    const bool open = pattern.ends_with('*');
+    const std::string begin = scope + std::string(pattern.substr(0, pattern.size() - open));
+    for (const auto &[key, value] : builder.allMetadata())
+      if (open ? key.starts_with(begin) : key == begin)
+        builder.markUsed(key);
+  }
+}
+
+std::vector<std::string> QuantConfig::members(const std::string &object) const {
+  std::set<std::string> found;
+  const std::string begin = scope + object + ".";
+  for (const auto &[key, value] : builder.allMetadata())
+    if (key.starts_with(begin))
+      found.insert(key.substr(scope.size(), std::min(key.find('.', begin.size()), key.size()) + 1 -
+                                                scope.size()));
+  return {found.begin(), found.end()};
+}
+
+Error QuantConfig::unsupported(const std::string &key, const std::string &found,
+                               const std::string &supported) const {
+  return refuse(cause::fp8Config, line("the model's ", inQuotes(scope + key), " is not supported"),
+                line("found ", found, ", supported: ", supported),
+                "use another checkpoint, or quantise the original one: --quantize int4-g64");
+}
+
+} // namespace ingot::import

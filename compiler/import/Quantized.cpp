@@ -1,0 +1,95 @@
+//===- Quantized.cpp - Which reader a checkpoint needs ---------------------===//
+#include "compiler/import/Quantized.h"
+#include "compiler/import/ConfigJson.h"
+#include "compiler/import/Float8.h"
+#include "compiler/import/ImportErrors.h"
+
+namespace ingot::import {
+
+namespace {
+
+constexpr char kScope[] = "quantization_config.";
+constexpr char kOldConfig[] = "quantize_config.json"; // of AutoGPTQ
+constexpr uint64_t kMaxConfig = uint64_t(1) << 20;
+
+struct Method {
+  std::string_view name;
+  Result<void> (*read)(CheckpointBuilder &builder, const QuantConfig &config);
+};
+constexpr Method kMethods[] = {
+    {"gptq", readGptq},
+    {"awq", readAwq},
+    {"compressed-tensors", readCompressedTensors},
+    {"mxfp4", readMxfp4},
+    {"bitsandbytes", readBitsAndBytes},
+    {"fp8", [](CheckpointBuilder &, const QuantConfig &) { return Result<void>(); }}, // Float8.h
+};
+
+bool saysSomething(const CheckpointBuilder &builder) {
+  for (const auto &[key, value] : builder.allMetadata())
+    if (key.starts_with(kScope) && !std::holds_alternative<std::monostate>(value))
+      return true;
+  return false;
+}
+
+Error unknownMethod(const std::string &method) {
+  std::string known;
+  for (const Method &each : kMethods)
+    known += (known.empty() ? "" : ", ") + std::string(each.name);
+  return refuse(
+      cause::fp8Config, line("the checkpoint is quantised by ", inQuotes(method)),
+      line("quantization_config.quant_method; these are read: ", known),
+      "use the original checkpoint, with --quantize int4-g64 or fp8, or one of these methods");
+}
+
+/// What no reader took: masks are for families, the rest for nobody.
+Result<void> settleRaw(CheckpointBuilder &builder) {
+  for (RawTensor &tensor : builder.raw())
+    if (tensor.dtype == "U8" || tensor.dtype == "BOOL")
+      builder.addUnread({std::move(tensor.name), tensor.dtype});
+    else
+      return refuse(cause::typeUnsupported,
+                    line("tensor ", inQuotes(tensor.name), " has the type ", tensor.dtype),
+                    line(tensor.dtype, " is not supported; these 4 are: F32 F16 BF16 F8_E4M3"),
+                    "use the original checkpoint in BF16, F16 or F32");
+  builder.raw().clear();
+  return {};
+}
+
+} // namespace
+
+Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder) {
+  if (!folder.has(kOldConfig) || saysSomething(builder))
+    return {};
+  Result<std::shared_ptr<const MappedFile>> file = folder.open(kOldConfig, kMaxConfig);
+  if (!file)
+    return file.error();
+  if (auto read =
+          readSettings((*file)->text(), folder.pathOf(kOldConfig), "quantization_config", builder);
+      !read)
+    return read;
+  // The file is of AutoGPTQ, which wrote no method; AutoAWQ's has one.
+  if (!builder.metadata(kScope + std::string("quant_method")))
+    return builder.addMetadata(kScope + std::string("quant_method"), std::string("gptq"));
+  return {};
+}
+
+Result<void> readQuantized(CheckpointBuilder &builder) {
+  const QuantConfig config(builder, kScope);
+  if (const std::string *named = config.text("quant_method")) {
+    const std::string method = *named;
+    const Method *reader = nullptr;
+    for (const Method &each : kMethods)
+      if (each.name == method)
+        reader = &each;
+    if (!reader)
+      return unknownMethod(method);
+    if (auto read = reader->read(builder, config); !read)
+      return read;
+  }
+  if (auto scaled = attachFloat8Scales(builder); !scaled)
+    return scaled;
+  return settleRaw(builder);
+}
+
+} // namespace ingot::import

@@ -1,0 +1,46 @@
+//===- Quantized.h - Checkpoints whose weights are quantised ---------------===//
+//
+// A method of quantisation is what config.json's quantization_config (or quantize_config.json, of older GPTQ
+// checkpoints) names, and a reader here:
+//
+//   fp8, compressed-tensors with floats   Float8.h
+//   gptq                                  Gptq.cpp: 2, 3, 4 and 8 bits, v1 and v2
+//   awq                                   Awq.cpp: the gemm version
+//   compressed-tensors with integers      CompressedTensors.cpp: pack-quantized, int-quantized, naive-quantized,
+//                                         mxfp4-pack-quantized
+//   mxfp4                                 Mxfp4.cpp: gpt-oss
+//   bitsandbytes                          BitsAndBytes.cpp: LLM.int8
+//
+// Each takes the parts of a matrix and adds one tensor, NAME.weight, so that families know nothing of it. All other
+// methods are refused by name. Which modules are quantised is seen in their tensors: lists of modules that are
+// (targets, modules_to_not_convert, ignore) are not needed.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/Folder.h"
+#include "compiler/import/QuantConfig.h"
+#include "compiler/import/RawTensors.h"
+
+namespace ingot::import {
+
+/// Reads quantize_config.json where config.json says nothing about quantisation. Errors as readConfig's.
+Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
+
+/// Makes tensors of what quantised weights are stored as; refuses raw tensors that are left (E0218), but for masks.
+/// Call it when all tensors and the configuration are read. Errors: E0470 to E0473 (Float8.h, and a configuration that
+/// means something else), E0477 (a part that is missing, or of another type or shape), E0478 (a number that none is).
+Result<void> readQuantized(CheckpointBuilder &builder);
+
+/// The readers. Each is called when quantization_config names its method; `config` is its scope.
+Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config);
+Result<void> readAwq(CheckpointBuilder &builder, const QuantConfig &config);
+Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig &config);
+Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config);
+Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &config);
+
+/// A matrix (or a stack of them) of MXFP4: codes two to a byte, the lower first, and an exponent for each 32.
+/// `blocks` has as many bytes as half the elements of `shape`, `scales` one for 32. E0477: rows that end inside of a block.
+Result<void> addMxfp4(CheckpointBuilder &builder, std::string name, std::vector<int64_t> shape,
+                      const Part &blocks, const Part &scales);
+
+} // namespace ingot::import

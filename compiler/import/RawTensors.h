@@ -1,0 +1,64 @@
+//===- RawTensors.h - Parts of quantised weights, taken from a checkpoint --===//
+//
+// A quantised matrix is several tensors: codes in words, scales, zero points. Readers take them here by name; what
+// is taken is no tensor of the model any more. Types that no weight has (I32, U8, …) are in the checkpoint's list of
+// raw tensors, F16, BF16 and F32 among its tensors.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/CheckpointBuilder.h"
+
+#include <set>
+
+namespace ingot::import {
+
+/// A tensor as readers of its parts see it.
+struct Part {
+  std::string name;
+  std::string_view dtype; ///< "I32", "F16"
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;
+
+  int64_t elements() const;
+  /// Element i of I32, U32, I64, I8 or U8; of unsigned types as it is.
+  int64_t integer(int64_t i) const;
+  uint32_t word(int64_t i) const; ///< of I32 and U32
+  uint8_t byte(int64_t i) const { return static_cast<uint8_t>(data[static_cast<size_t>(i)]); }
+  /// Element i of F32, F16, BF16 or F8_E4M3, exactly.
+  float number(int64_t i) const;
+};
+
+class RawTensors {
+public:
+  explicit RawTensors(CheckpointBuilder &builder);
+
+  /// The tensors that end so ("….qweight"), without the ending, sorted.
+  std::vector<std::string> endingWith(std::string_view ending) const;
+  bool has(const std::string &name) const { return parts.contains(name); }
+  /// Null if there is none; it stays in the checkpoint.
+  const Part *find(const std::string &name) const {
+    auto found = parts.find(name);
+    return found == parts.end() ? nullptr : &found->second;
+  }
+
+  /// A tensor of one of these types, "I32 U32" (E0477 if it is missing or of another type).
+  Result<const Part *> take(const std::string &name, std::string_view types);
+  /// The same with a shape, where -1 is any extent (E0477).
+  Result<const Part *> take(const std::string &name, std::string_view types,
+                            const std::vector<int64_t> &shape);
+  /// Removes a tensor that says nothing about the weights; it may be missing.
+  void drop(const std::string &name) { taken.insert(name); }
+
+  /// Takes everything that was taken or dropped out of the checkpoint. Its parts stay readable.
+  void finish();
+
+private:
+  CheckpointBuilder &builder;
+  std::map<std::string, Part, std::less<>> parts;
+  std::set<std::string, std::less<>> taken;
+};
+
+/// "16x64", for messages.
+std::string printedShape(std::span<const int64_t> shape);
+
+} // namespace ingot::import

@@ -1,0 +1,207 @@
+"""Writes quantized_golden.bin: quantised matrices as safetensors checkpoints store them, and their numbers.
+
+Nothing here is shared with the importer: codes are packed bit by bit with Python's integers, by what the projects that
+write such files publish (AutoGPTQ, AutoAWQ, compressed-tensors, bitsandbytes, OCP Microscaling); a number is
+scale * (code - zero point) in f32, rounded once. Codes, scales and zero points are random, of a fixed seed. Run it again
+only to add a case:
+
+    python3 make_quantized_golden.py quantized_golden.bin
+
+Layout, per case: name | quantization_config (JSON) | u32 tensors | per tensor: name | dtype | u32 dimensions | u64
+extents | bytes | then: name of the matrix made | u64 values | f32 values. A name or bytes: u32 length, then themselves.
+"""
+
+import json
+import struct
+import sys
+
+import numpy as np
+
+random = np.random.default_rng(20261123)
+DTYPES = {"I32": np.int32, "I64": np.int64, "I8": np.int8, "U8": np.uint8, "F16": np.float16, "F32": np.float32}
+
+
+def bf16(values):
+    """The nearest bf16 numbers below, as f32."""
+    return (values.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+def stored(dtype, values):
+    if dtype == "BF16":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    return np.ascontiguousarray(values).astype(DTYPES[dtype]).tobytes()
+
+
+def some_scales(shape, dtype):
+    values = random.uniform(0.001, 0.02, shape) * random.choice([1, 1, 1, -1], shape)
+    if dtype == "F16":
+        return values.astype(np.float16).astype(np.float32)
+    # bf16 scales as small as f16 does not hold them: otherwise they would be read as f16.
+    return bf16(values / 1024) if dtype == "BF16" else values.astype(np.float32)
+
+
+def stream(codes, bits):
+    """Codes as 32-bit words, the lowest bit first, without gaps."""
+    whole = 0
+    for place, code in enumerate(codes):
+        whole |= int(code) << (bits * place)
+    return [(whole >> (32 * i)) & 0xFFFFFFFF for i in range((len(codes) * bits + 31) // 32)]
+
+
+def words(codes, bits):
+    """Codes as 32-bit words, as many to a word as there is room for whole ones; the last is padded with zeros."""
+    each = 32 // bits
+    return [sum(int(code) << (bits * i) for i, code in enumerate(codes[at : at + each])) for at in range(0, len(codes), each)]
+
+
+def signed(rows):
+    return np.array(rows, np.uint32).view(np.int32)
+
+
+def numbers(codes, zeros, scales, group):
+    of = np.arange(codes.shape[1]) // group
+    return (scales.astype(np.float32)[:, of] * (codes.astype(np.int64) - zeros.astype(np.int64)[:, of]).astype(np.float32)).astype(
+        np.float32)
+
+
+def gptq(n, k, bits, group, asymmetric, version, order=False, bias=False, dtype="F16"):
+    size = k if group < 0 else group
+    groups = (k + size - 1) // size
+    codes = random.integers(0, 1 << bits, (n, k))
+    # v1 never stores all ones.
+    zeros = random.integers(1, (1 << bits) - 1, (n, groups)) if asymmetric else np.full((n, groups), 1 << (bits - 1))
+    scales = some_scales((n, groups), dtype)
+    less = 1 if version == "gptq" else 0
+    tensors = [
+        ("w.qweight", "I32", signed([stream(codes[row], bits) for row in range(n)]).T),
+        ("w.qzeros", "I32", signed([stream(zeros[:, g] - less, bits) for g in range(groups)])),
+        ("w.scales", dtype, scales.T),
+    ]
+    if order:
+        tensors.append(("w.g_idx", "I32", np.arange(k) // size))
+    if bias:
+        tensors.append(("w.bias", "F16", np.zeros(n)))
+    config = {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": not asymmetric, "desc_act": False}
+    if version != "gptq" or order:
+        config["checkpoint_format"] = version
+    return config, tensors, numbers(codes, zeros, scales, size)
+
+
+def awq(n, k, group):
+    groups = k // group
+    codes, zeros = random.integers(0, 16, (n, k)), random.integers(0, 16, (n, groups))
+    scales = some_scales((n, groups), "F16")
+
+    def packed(columns):  # [rows][n] of codes
+        order = [0, 2, 4, 6, 1, 3, 5, 7]
+        return signed([words([row[at + order[i]] for at in range(0, n, 8) for i in range(8)], 4) for row in columns])
+
+    tensors = [("w.qweight", "I32", packed(codes.T)), ("w.qzeros", "I32", packed(zeros.T)), ("w.scales", "F16", scales.T)]
+    config = {"quant_method": "awq", "bits": 4, "group_size": group, "zero_point": True, "version": "gemm"}
+    return config, tensors, numbers(codes, zeros, scales, group)
+
+
+def compressed(form, bits, strategy, group, asymmetric, dtype):
+    n, k = (11, 192) if strategy == "group" else (9, 83)
+    columns = k // group if strategy == "group" else 1
+    shape = (1, 1) if strategy == "tensor" else (n, columns)
+    low = -(1 << (bits - 1))
+    codes, zeros = random.integers(low, -low, (n, k)), random.integers(low, -low, shape) if asymmetric else np.zeros(shape, int)
+    scales = some_scales(shape, dtype)
+    if form == "pack-quantized":
+        tensors = [("w.weight_packed", "I32", signed([words(row - low, bits) for row in codes])),
+                   ("w.weight_shape", "I64", np.array([n, k]))]
+        if asymmetric:
+            tensors.append(("w.weight_zero_point", "I32", signed([words(column - low, bits) for column in zeros.T]).T))
+    else:
+        tensors = [("w.weight", "I8", codes)]
+        if asymmetric:
+            tensors.append(("w.weight_zero_point", "I8", zeros if strategy != "tensor" else zeros.ravel()))
+    tensors.append(("w.weight_scale", dtype, scales if strategy != "tensor" else scales.ravel()))
+    config = {"quant_method": "compressed-tensors", "format": form, "quantization_status": "compressed", "ignore": ["lm_head"],
+              "kv_cache_scheme": None, "global_compression_ratio": 1.5, "version": "0.12.2", "sparsity_config": {},
+              "transform_config": {}, "config_groups": {"group_0": {
+                  "targets": ["Linear"], "input_activations": None, "output_activations": None, "weights": {
+                      "num_bits": bits, "type": "int", "strategy": strategy, "group_size": group if strategy == "group" else None,
+                      "symmetric": not asymmetric, "dynamic": False, "actorder": None, "block_structure": None,
+                      "observer": "minmax", "observer_kwargs": {}}}}}
+    every = np.broadcast_to(zeros, (n, columns)), np.broadcast_to(scales, (n, columns))
+    return config, tensors, numbers(codes, *every, group if strategy == "group" else k)
+
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def mxfp4(form):
+    stack, n, k = (2, 4, 96) if form == "mxfp4" else (1, 5, 160)
+    codes = random.integers(0, 16, (stack, n, k))
+    powers = random.integers(100, 140, (stack, n, k // 32))
+    powers[0, 0, :2] = 0, 1  # the smallest there are
+    packed = codes[..., ::2] | codes[..., 1::2] << 4
+    values = E2M1[codes] * np.repeat(np.ldexp(np.float64(1), powers - 127), 32, axis=-1)
+    if form == "mxfp4":
+        return ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]},
+                [("e.gate_up_proj_blocks", "U8", packed.reshape(stack, n, k // 32, 16)), ("e.gate_up_proj_scales", "U8", powers)],
+                values.astype(np.float32))
+    config = {"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized", "quantization_status": "compressed",
+              "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "group_size": 32}}}}
+    return config, [("w.weight_packed", "U8", packed[0]), ("w.weight_scale", "U8", powers[0])], values[0].astype(np.float32)
+
+
+def bitsandbytes():
+    n, k = 5, 75
+    codes, largest = random.integers(-127, 128, (n, k)), random.uniform(0.1, 3, n).astype(np.float32)
+    tensors = [("w.weight", "I8", codes), ("w.SCB", "F32", largest), ("w.weight_format", "U8", np.array(0))]
+    config = {"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False, "llm_int8_threshold": 6.0,
+              "bnb_4bit_quant_type": "fp4", "llm_int8_skip_modules": ["lm_head"]}
+    return config, tensors, numbers(codes, np.zeros((n, 1), int), (largest / np.float32(127))[:, None], k)
+
+
+CASES = {
+    "gptq-2-g64": lambda: gptq(16, 192, 2, 64, True, "gptq"),
+    "gptq-2-symmetric": lambda: gptq(16, 128, 2, 128, False, "gptq"),
+    "gptq-3-g32": lambda: gptq(32, 160, 3, 32, True, "gptq"),
+    "gptq-4-g128": lambda: gptq(8, 256, 4, 128, False, "gptq", order=True, bias=True),
+    "gptq-4-g32-asymmetric": lambda: gptq(8, 160, 4, 32, True, "gptq"),
+    "gptq-4-v2": lambda: gptq(8, 192, 4, 64, True, "gptq_v2", order=True),
+    "gptq-4-row": lambda: gptq(8, 104, 4, -1, False, "gptq"),
+    "gptq-4-bf16": lambda: gptq(8, 256, 4, 128, True, "gptq", dtype="BF16"),
+    "gptq-4-f32": lambda: gptq(8, 192, 4, 96, True, "gptq", dtype="F32"),
+    "gptq-8-g128": lambda: gptq(4, 256, 8, 128, False, "gptq"),
+    "gptq-8-asymmetric": lambda: gptq(4, 96, 8, 32, True, "gptq"),
+    "awq-g128": lambda: awq(16, 256, 128),
+    "awq-g32": lambda: awq(16, 96, 32),
+    "ct-pack-4-channel": lambda: compressed("pack-quantized", 4, "channel", 0, False, "BF16"),
+    "ct-pack-4-group": lambda: compressed("pack-quantized", 4, "group", 32, False, "BF16"),
+    "ct-pack-4-asymmetric": lambda: compressed("pack-quantized", 4, "group", 64, True, "BF16"),
+    "ct-pack-4-f16": lambda: compressed("pack-quantized", 4, "group", 96, True, "F16"),
+    "ct-pack-8-group": lambda: compressed("pack-quantized", 8, "group", 32, True, "F32"),
+    "ct-int-channel": lambda: compressed("int-quantized", 8, "channel", 0, False, "BF16"),
+    "ct-int-asymmetric": lambda: compressed("int-quantized", 8, "channel", 0, True, "F32"),
+    "ct-naive-tensor": lambda: compressed("naive-quantized", 8, "tensor", 0, False, "F32"),
+    "ct-mxfp4": lambda: mxfp4("mxfp4-pack-quantized"),
+    "gpt-oss-mxfp4": lambda: mxfp4("mxfp4"),
+    "bitsandbytes-int8": bitsandbytes,
+}
+
+
+def main(path):
+    with open(path, "wb") as file:
+        def put(content):
+            file.write(struct.pack("<I", len(content)) + content)
+
+        for name, make in CASES.items():
+            config, tensors, values = make()
+            put(name.encode())
+            put(json.dumps(config).encode())
+            file.write(struct.pack("<I", len(tensors)))
+            for tensor, dtype, content in tensors:
+                put(tensor.encode())
+                put(dtype.encode())
+                file.write(struct.pack(f"<I{content.ndim}Q", content.ndim, *content.shape))
+                put(stored(dtype, content))
+            put(b"e.gate_up_proj" if name == "gpt-oss-mxfp4" else b"w.weight")
+            file.write(struct.pack("<Q", values.size) + values.astype(np.float32).tobytes())
+
+
+main(sys.argv[1])

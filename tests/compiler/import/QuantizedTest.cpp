@@ -1,0 +1,294 @@
+//===- QuantizedTest.cpp - Quantised checkpoints, number by number ----------===//
+//
+// tests/checkpoints/quantized_golden.bin has matrices as GPTQ, AWQ, compressed-tensors, gpt-oss and bitsandbytes
+// store them, with the numbers that they stand for (make_quantized_golden.py there). What is read is bit for bit
+// those numbers, in a format that the table below expects; and what cannot be read is refused by name.
+//===----------------------------------------------------------------------===//
+#include "compiler/import/Dequantize.h"
+#include "tests/SourceDir.h"
+#include "tests/checkpoints/CheckpointFiles.h"
+#include "tests/checkpoints/SafetensorsImage.h"
+#include "tests/compiler/import/TemporaryFolder.h"
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace ingot;
+using namespace ingot::import;
+using namespace ingot::test;
+
+namespace {
+
+using Opened = Result<std::shared_ptr<Checkpoint>>;
+
+struct StoredTensor {
+  std::string name, dtype;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+struct Golden {
+  std::string config, matrix;
+  std::vector<StoredTensor> tensors;
+  std::vector<float> values;
+
+  StoredTensor &operator[](const std::string &name) {
+    for (StoredTensor &tensor : tensors)
+      if (tensor.name == name)
+        return tensor;
+    ADD_FAILURE() << "no tensor " << name;
+    return tensors.front();
+  }
+  void replace(const std::string &what, const std::string &by) {
+    const size_t at = config.find(what);
+    ASSERT_NE(at, std::string::npos) << what << " in " << config;
+    config.replace(at, what.size(), by);
+  }
+};
+
+class GoldenFile {
+public:
+  GoldenFile()
+      : file(test::sourceDir() + "/tests/checkpoints/quantized_golden.bin", std::ios::binary) {}
+
+  std::map<std::string, Golden> read() {
+    std::map<std::string, Golden> goldens;
+    for (std::string name = text(); file; name = text()) {
+      Golden &golden = goldens[name];
+      golden.config = text();
+      golden.tensors.resize(number<uint32_t>());
+      for (StoredTensor &tensor : golden.tensors) {
+        tensor.name = text(), tensor.dtype = text();
+        tensor.shape.resize(number<uint32_t>());
+        for (int64_t &extent : tensor.shape)
+          extent = static_cast<int64_t>(number<uint64_t>());
+        tensor.bytes = text();
+      }
+      golden.matrix = text();
+      golden.values.resize(number<uint64_t>());
+      file.read(reinterpret_cast<char *>(golden.values.data()),
+                static_cast<std::streamsize>(golden.values.size() * sizeof(float)));
+    }
+    return goldens;
+  }
+
+private:
+  template <typename T> T number() {
+    T value{};
+    file.read(reinterpret_cast<char *>(&value), sizeof value);
+    return value;
+  }
+  std::string text() {
+    std::string bytes(number<uint32_t>(), '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return bytes;
+  }
+  std::ifstream file;
+};
+
+/// Opens it as a folder; `file`: where the configuration of the quantisation is.
+Opened open(const Golden &golden, const TemporaryFolder &folder, bool oldFile = false) {
+  CheckpointFiles files = validFolder();
+  SafetensorsImage image;
+  for (const StoredTensor &tensor : golden.tensors) {
+    image.add(tensor.name, tensor.dtype, tensor.shape, tensor.bytes.size());
+    image.data.replace(image.data.size() - tensor.bytes.size(), tensor.bytes.size(), tensor.bytes);
+  }
+  std::string config = validConfig();
+  if (oldFile)
+    files.files["quantize_config.json"] = golden.config;
+  else
+    config.insert(config.rfind('}'), ", \"quantization_config\": " + golden.config);
+  files.files["config.json"] = config;
+  files.files["model.safetensors"] = image.bytes();
+  return openCheckpoint(writeCheckpoint(files, folder.path("m")));
+}
+
+std::string codeOf(const Golden &golden) {
+  TemporaryFolder folder;
+  Opened opened = open(golden, folder);
+  return opened ? "opened" : opened.error().code;
+}
+
+const std::map<std::string, WeightFormat> kExpected = {
+    {"gptq-2-g64", WeightFormat::Int4ZG64},
+    {"gptq-2-symmetric", WeightFormat::Int4G128},
+    {"gptq-3-g32", WeightFormat::Int4ZG32},
+    {"gptq-4-g128", WeightFormat::Int4G128},
+    {"gptq-4-g32-asymmetric", WeightFormat::Int4ZG32},
+    {"gptq-4-v2", WeightFormat::Int4ZG64},
+    {"gptq-4-row", WeightFormat::Int4G128},
+    {"gptq-4-bf16", WeightFormat::Int4ZBG128},
+    {"gptq-4-f32", WeightFormat::Int4ZFG32},
+    {"gptq-8-g128", WeightFormat::Int8F},
+    {"gptq-8-asymmetric", WeightFormat::Int8ZF},
+    {"awq-g128", WeightFormat::Int4ZG128},
+    {"awq-g32", WeightFormat::Int4ZG32},
+    {"ct-pack-4-channel", WeightFormat::Int4BG128},
+    {"ct-pack-4-group", WeightFormat::Int4BG32},
+    {"ct-pack-4-asymmetric", WeightFormat::Int4ZBG32},
+    {"ct-pack-4-f16", WeightFormat::Int4ZG32},
+    {"ct-pack-8-group", WeightFormat::Int8ZF},
+    {"ct-int-channel", WeightFormat::Int8F},
+    {"ct-int-asymmetric", WeightFormat::Int8ZF},
+    {"ct-naive-tensor", WeightFormat::Int8F},
+    {"ct-mxfp4", WeightFormat::Mxfp4},
+    {"gpt-oss-mxfp4", WeightFormat::Mxfp4},
+    {"bitsandbytes-int8", WeightFormat::Int8F},
+};
+
+/// bf16 and f16 scales may be few enough to fit a smaller type by chance: none of these do.
+TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
+  const std::map<std::string, Golden> goldens = GoldenFile().read();
+  ASSERT_EQ(goldens.size(), kExpected.size());
+  for (const auto &[name, golden] : goldens) {
+    TemporaryFolder folder;
+    Opened opened = open(golden, folder);
+    ASSERT_TRUE(opened) << name << ": " << opened.error().format();
+    const Tensor *matrix = (*opened)->find(golden.matrix);
+    ASSERT_TRUE(matrix) << name;
+    EXPECT_EQ((*opened)->tensors.size(), 1u) << name << ": its parts are no tensors of the model";
+    EXPECT_TRUE((*opened)->unread.empty()) << name;
+    EXPECT_EQ(numericFormat(matrix->format).name, numericFormat(kExpected.at(name)).name) << name;
+    EXPECT_TRUE(checkFinite(*matrix)) << name;
+    const int64_t k = matrix->shape.back(), rows = matrix->elements() / k;
+    ASSERT_EQ(size_t(rows * k), golden.values.size()) << name;
+    std::vector<float> row(static_cast<size_t>(k));
+    for (int64_t r = 0; r < rows; ++r) {
+      ASSERT_TRUE(dequantizeRow(*matrix, r, row)) << name;
+      for (int64_t i = 0; i < k; ++i) // -0 of E2M1 is 0: twice the number is an integer
+        ASSERT_EQ(row[size_t(i)], golden.values[size_t(r * k + i)])
+            << name << " " << r << ", " << i;
+    }
+    for (const std::string &key : (*opened)->unusedKeys())
+      EXPECT_FALSE(key.starts_with("quantization_config")) << name << ": " << key;
+  }
+}
+
+TEST(Quantized, TheOldFileOfGptq) {
+  Golden golden = GoldenFile().read().at("gptq-4-g32-asymmetric");
+  golden.replace("\"quant_method\": \"gptq\", ", ""); // which AutoGPTQ did not write
+  TemporaryFolder folder;
+  Opened opened = open(golden, folder, /*oldFile=*/true);
+  ASSERT_TRUE(opened) << opened.error().format();
+  EXPECT_EQ((*opened)->find("w.weight")->format, WeightFormat::Int4ZG32);
+}
+
+struct Refusal {
+  const char *golden, *what, *by, *code;
+};
+
+TEST(Quantized, ConfigurationsThatMeanSomethingElse) {
+  const std::map<std::string, Golden> goldens = GoldenFile().read();
+  for (const Refusal &each : {
+           Refusal{"gptq-4-g128", "\"gptq\"", "\"aqlm\"", "E0473"},
+           Refusal{"gptq-4-g128", "\"bits\": 4", "\"bits\": 5", "E0473"},
+           Refusal{"gptq-4-g128", "\"bits\": 4", "\"bits\": \"4\"", "E0473"},
+           Refusal{"gptq-4-g128", "\"group_size\": 128", "\"group_size\": 0", "E0473"},
+           Refusal{"gptq-4-g128", "\"bits\": 4", "\"bits\": 4, \"dynamic\": {\"a\": {\"bits\": 8}}",
+                   "E0473"},
+           Refusal{"gptq-4-g128", "\"checkpoint_format\": \"gptq\"",
+                   "\"checkpoint_format\": \"marlin\"", "E0473"},
+           Refusal{"gptq-4-g128", "\"bits\": 4", "\"bits\": 8", "E0477"},
+           Refusal{"gptq-4-g128", "\"group_size\": 128", "\"group_size\": 64", "E0477"},
+           Refusal{"awq-g128", "\"version\": \"gemm\"", "\"version\": \"gemv\"", "E0473"},
+           Refusal{"awq-g128", "\"bits\": 4", "\"bits\": 8", "E0473"},
+           Refusal{"ct-pack-4-group", "\"format\": \"pack-quantized\"", "\"format\": \"marlin-24\"",
+                   "E0473"},
+           Refusal{"ct-pack-4-group", "\"transform_config\": {}",
+                   "\"transform_config\": {\"config_groups\": {\"R1\": {\"type\": \"hadamard\"}}}",
+                   "E0473"},
+           Refusal{"ct-pack-4-group", "\"sparsity_config\": {}",
+                   "\"sparsity_config\": {\"format\": \"sparse-24-bitmask\"}", "E0473"},
+           Refusal{"ct-pack-4-group", "\"actorder\": null", "\"actorder\": \"group\"", "E0473"},
+           Refusal{"ct-pack-4-group", "\"num_bits\": 4", "\"num_bits\": 2", "E0473"},
+           Refusal{"bitsandbytes-int8", "\"load_in_4bit\": false", "\"load_in_4bit\": true",
+                   "E0473"},
+       }) {
+    Golden golden = goldens.at(each.golden);
+    golden.replace(each.what, each.by);
+    EXPECT_EQ(codeOf(golden), each.code) << each.golden << ": " << each.by;
+  }
+}
+
+TEST(Quantized, PartsThatDoNotFit) {
+  const std::map<std::string, Golden> goldens = GoldenFile().read();
+  struct Part {
+    const char *golden, *tensor;
+  };
+  for (const Part &each :
+       {Part{"gptq-4-g128", "w.scales"}, Part{"gptq-4-g128", "w.qzeros"},
+        Part{"awq-g128", "w.scales"}, Part{"awq-g128", "w.qzeros"},
+        Part{"ct-pack-4-asymmetric", "w.weight_scale"},
+        Part{"ct-pack-4-asymmetric", "w.weight_shape"},
+        Part{"gpt-oss-mxfp4", "e.gate_up_proj_scales"}, Part{"ct-mxfp4", "w.weight_scale"}}) {
+    Golden missing = goldens.at(each.golden);
+    std::erase_if(missing.tensors,
+                  [&](const StoredTensor &tensor) { return tensor.name == each.tensor; });
+    EXPECT_EQ(codeOf(missing), "E0477") << each.golden << " without " << each.tensor;
+    Golden odd = goldens.at(each.golden);
+    odd[each.tensor].shape.push_back(1);
+    odd[each.tensor].shape.push_back(1);
+    EXPECT_EQ(codeOf(odd), "E0477") << each.golden << ", another shape of " << each.tensor;
+    Golden typed = goldens.at(each.golden);
+    typed[each.tensor].dtype = "BOOL";
+    typed[each.tensor].shape = {int64_t(typed[each.tensor].bytes.size())};
+    EXPECT_EQ(codeOf(typed), "E0477") << each.golden << ", another type of " << each.tensor;
+  }
+  Golden shape = goldens.at("ct-pack-4-asymmetric");
+  shape["w.weight_shape"].bytes[9] ^= 1; // 256 columns more
+  EXPECT_EQ(codeOf(shape), "E0477");
+}
+
+TEST(Quantized, ColumnsInAnotherOrder) {
+  Golden golden = GoldenFile().read().at("gptq-4-g128");
+  int32_t group = 1;
+  std::memcpy(golden["w.g_idx"].bytes.data() + 4 * 5, &group, 4);
+  EXPECT_EQ(codeOf(golden), "E0473");
+}
+
+TEST(Quantized, AZeroPointThatIsAmbiguous) {
+  Golden golden = GoldenFile().read().at("gptq-4-g32-asymmetric");
+  golden["w.qzeros"].bytes[0] |= 15;
+  EXPECT_EQ(codeOf(golden), "E0478");
+  Golden v2 = GoldenFile().read().at("gptq-4-v2"); // which says what it means
+  v2["w.qzeros"].bytes[0] |= 15;
+  EXPECT_EQ(codeOf(v2), "opened");
+}
+
+TEST(Quantized, GroupsThatNoFormatHas) {
+  Golden golden = GoldenFile().read().at("gptq-4-row"); // one group of 104: as six of 20
+  golden.replace("\"group_size\": -1", "\"group_size\": 20");
+  for (const char *part : {"w.qzeros", "w.scales"}) {
+    std::string bytes;
+    for (int i = 0; i < 6; ++i)
+      bytes += golden[part].bytes;
+    golden[part].bytes = bytes, golden[part].shape[0] = 6;
+  }
+  EXPECT_EQ(codeOf(golden), "E0477");
+}
+
+/// A scale that is no number is found where it is.
+TEST(Quantized, ScalesAreChecked) {
+  Golden golden = GoldenFile().read().at("awq-g32");
+  golden["w.scales"].bytes[3] = 0x7c, golden["w.scales"].bytes[2] = 0;
+  TemporaryFolder folder;
+  Opened opened = open(golden, folder);
+  ASSERT_TRUE(opened) << opened.error().format();
+  Result<void> checked = checkFinite(*(*opened)->find("w.weight"));
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, "E0208");
+  EXPECT_NE(checked.error().why.find("row 1, column 0"), std::string::npos) << checked.error().why;
+}
+
+/// Types that nobody took are refused as before.
+TEST(Quantized, IntegersOfNobody) {
+  Golden golden = GoldenFile().read().at("awq-g32");
+  golden.tensors.push_back({"other", "I32", {2}, std::string(8, '\0')});
+  EXPECT_EQ(codeOf(golden), "E0218");
+}
+
+} // namespace
