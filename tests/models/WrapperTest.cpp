@@ -24,12 +24,15 @@ using namespace ingot::test;
 
 namespace {
 
+enum class Layout { Nested, Flat };
+
 struct Wrapping {
   const char *name, *tiny, *architecture;
   const char *model; ///< what "model." becomes
   const char *head;  ///< what "lm_head." becomes
   std::vector<const char *> beside;
   const char *outerTie = ""; ///< what the outer level says
+  Layout layout = Layout::Nested;
 };
 
 void PrintTo(const Wrapping &wrapping, std::ostream *out) { *out << wrapping.name; }
@@ -71,6 +74,32 @@ const Wrapping kWrappings[] = {
      "language_model.model.",
      "language_model.lm_head.",
      {}},
+    {"qwen2_vl_flat",
+     "qwen2-old-config",
+     "Qwen2VLForConditionalGeneration",
+     "model.",
+     "lm_head.",
+     {"visual.patch_embed.proj.weight"},
+     "",
+     Layout::Flat},
+    {"qwen2_5_vl",
+     "qwen2-window",
+     "Qwen2_5_VLForConditionalGeneration",
+     "model.",
+     "lm_head.",
+     {"visual.patch_embed.proj.weight"}},
+    {"qwen3_vl",
+     "qwen3-qknorm",
+     "Qwen3VLForConditionalGeneration",
+     "model.language_model.",
+     "lm_head.",
+     {"model.visual.merger.norm.weight", "model.visual.deepstack_merger_list.0.norm.weight"}},
+    {"ministral3",
+     "ministral3-yarn",
+     "Mistral3ForConditionalGeneration",
+     "model.language_model.",
+     "lm_head.",
+     {"model.vision_tower.a", "model.multi_modal_projector.b"}},
     {"no_prefix",
      "llama-old-config",
      "OldVisionForConditionalGeneration",
@@ -180,6 +209,12 @@ std::string wrapWeights(const std::string &bytes, const Wrapping &wrapping) {
 }
 
 std::string wrapConfig(const std::string &config, const Wrapping &wrapping) {
+  if (wrapping.layout == Layout::Flat) {
+    std::string flat = config;
+    replaceAll(flat, "Qwen2ForCausalLM", wrapping.architecture);
+    return flat.replace(flat.find('{'), 1,
+                        "{\"vision_config\": {\"depth\": 3}, \"image_token_id\": 7,");
+  }
   const std::string nested =
       std::string_view(wrapping.architecture).starts_with("Qwen2_5Omni")
           ? "\"thinker_config\": {\"audio_config\": {\"d_model\": 8}, \"text_config\": " + config +

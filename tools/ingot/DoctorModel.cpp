@@ -127,8 +127,11 @@ std::string reportText(const std::string &name, const Patient &patient, const Di
                      grouped(model.parameters()) + " parameters, " + grouped(model.layers()) +
                      " layers, context " + grouped(model.context()) + "\n";
   if (patient.weights.files)
-    text += "  weights   " + patient.weights.formatsText() + "\n  parts     " +
-            patient.weights.partsText() + "\n";
+    text +=
+        "  weights   " + patient.weights.formatsText() + "\n  parts     " +
+        patient.weights.partsText() + "\n" +
+        (patient.weights.leftOut.empty() ? ""
+                                         : "  left out  " + patient.weights.leftOutText() + "\n");
   else if (!patient.shape.ends_with(".gguf"))
     text += "  weights   none beside config.json, which alone was looked at\n";
   text += std::string("  text      ") +

@@ -1,6 +1,7 @@
 //===- WeightSurvey.cpp - See WeightSurvey.h -------------------------------===//
 #include "tools/ingot/WeightSurvey.h"
 
+#include "compiler/import/Wrapper.h"
 #include "runtime/engine/Inspect.h"
 #include "tools/hub/Fetch.h"
 #include "tools/ingot/Console.h"
@@ -58,11 +59,14 @@ Result<void> WeightSurvey::add(const std::string &file, const std::string &heade
     if (tensor["dtype"].get(format) || tensor["data_offsets"].at(0).get(begin) ||
         tensor["data_offsets"].at(1).get(end) || end < begin)
       return noHeader(file, "a tensor in its header has no dtype or no data_offsets");
-    for (Amount *amount :
-         {&formats[std::string(format)], &parts[std::string(name.substr(0, name.find('.')))]}) {
-      ++amount->tensors;
-      amount->bytes += end - begin;
-    }
+    const auto count = [&](Amount &amount) {
+      ++amount.tensors;
+      amount.bytes += end - begin;
+    };
+    count(formats[std::string(format)]);
+    count(parts[std::string(name.substr(0, name.find('.')))]);
+    if (const std::string_view beside = import::besideText(name); !beside.empty())
+      count(leftOut[std::string(beside)]);
   }
   return {};
 }
@@ -98,12 +102,15 @@ std::string WeightSurvey::formatsText() const {
 
 std::string WeightSurvey::partsText() const { return amountsText(parts); }
 
+std::string WeightSurvey::leftOutText() const { return amountsText(leftOut); }
+
 std::string WeightSurvey::json() const {
   return JsonObject()
       .field("files", files)
       .field("bytes", bytes)
       .raw("formats", amountsJson(formats))
       .raw("parts", amountsJson(parts))
+      .raw("left_out", amountsJson(leftOut))
       .str();
 }
 

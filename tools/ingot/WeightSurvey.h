@@ -20,6 +20,7 @@ struct WeightSurvey {
   std::map<std::string, Amount> formats; ///< "BF16"
   /// By the first word of a tensor's name: "model", "lm_head", "vision_tower".
   std::map<std::string, Amount> parts;
+  std::map<std::string, Amount> leftOut; ///< of those what text does without: "vision tower"
 
   /// Counts the tensors of a header. E0165: it is none.
   Result<void> add(const std::string &file, const std::string &headerJson, uint64_t fileBytes);
@@ -30,6 +31,8 @@ struct WeightSurvey {
   std::string formatsText() const;
   /// "model (290 tensors, 4.9 GiB), vision_tower (…)"
   std::string partsText() const;
+  /// "vision tower (312 tensors, 0.8 GiB)"; empty if all is of the text model.
+  std::string leftOutText() const;
   std::string json() const;
 };
 

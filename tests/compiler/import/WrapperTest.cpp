@@ -199,6 +199,20 @@ TEST_F(WrapperFiles, TowersMayBeOfAnyType) {
   EXPECT_EQ(describe(checkpoint->leftOut[1]), "projector left out: 5 bytes, 1 tensor");
 }
 
+// Quantised weights find their parts before names change, whatever level says how.
+TEST_F(WrapperFiles, ScalesFindTheirWeights) {
+  SafetensorsImage image;
+  image.add("language_model.model.layers.0.a.weight", "F8_E4M3", {2, 2}, 4);
+  image.add("language_model.model.layers.0.a.weight_scale", "F32", {}, 4);
+  image.data.replace(4, 4, little(0.5f));
+  image.add("vision_tower.a.weight", "F8_E4M3", {2, 2}, 4); // without scales: nobody's business
+  auto checkpoint = open(image, R"({"architectures": ["W"], "text_config": {"model_type": "new"},
+                                    "quantization_config": {"quant_method": "fp8"}})");
+  ASSERT_TRUE(checkpoint) << code;
+  EXPECT_EQ(namesOf(checkpoint->tensors), Keys{"model.layers.0.a.weight"});
+  EXPECT_EQ(checkpoint->tensors[0].scale(1, 1), 0.5f);
+}
+
 TEST_F(WrapperFiles, UnknownPrefixesStay) {
   SafetensorsImage image;
   image.add("language_model.model.norm.weight", "F32", {2}, 8);
