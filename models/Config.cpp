@@ -280,7 +280,7 @@ void models::checkHeads(Config &config, int64_t heads, int64_t kvHeads, int64_t 
   const char *sizeKey = config.isGguf() ? "attention.key_length" : "head_dim";
   if (heads % kvHeads)
     config.refuseValue(headsKey, line(heads), line("multiples of the ", kvHeads, " KV heads"));
-  if (headDim < 2 || (rotary > 0 && headDim % 2))
+  if (headDim < 2 || (rotary == headDim && headDim % 2))
     config.refuseValue(sizeKey, line(headDim), "even sizes, since rotary embedding turns pairs");
   if (rotary % 2 || rotary > headDim)
     config.refuseValue("rope.dimension_count", line(rotary),

@@ -18,8 +18,9 @@ ROUGH = 0.45  # what that of bf16 may, of their deviation: a router that is unde
 EPS = ("rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
 
 
-def fill(model, seed):
-    """Weights of a size that keeps logits near 1 and every path alive; norms and biases far from neutral."""
+def fill(model, seed, coarse_norms=False):
+    """Weights of a size that keeps logits near 1 and every path alive; norms and biases far from neutral. `coarse_norms`: f16 also
+    holds the sums of norms that are stored without the 1."""
     generator = torch.Generator().manual_seed(seed)
     owners = dict(model.named_modules())
     without_one = "Gemma" in type(model).__name__ or "Nemotron" in type(model).__name__  # norms add the 1
@@ -30,6 +31,8 @@ def fill(model, seed):
             parameter.data = noise * 0.3
         elif "Norm" in owner:
             parameter.data = noise * 0.3 if without_one else 1 + noise * 0.3
+            if without_one and coarse_norms:
+                parameter.data = torch.round(parameter.data * 512) / 512
         elif owner == "Conv1D":  # GPT-2's matrices are [in][out]
             parameter.data = noise * (1.5 / parameter.shape[0] ** 0.5)
         elif owner == "Conv1d":  # of each channel: taps of one size, so that a swap shows
@@ -114,14 +117,14 @@ class Folders:
         (folder / "ids.json").write_text(json.dumps(ids[0].tolist()) + "\n")
         prove(folder.name, cls, model, ids, logits, matters, unseen)
 
-    def save(self, folder, cls, config, dtype, seed, shard="1GB", as_hub=True):
+    def save(self, folder, cls, config, dtype, seed, shard="1GB", as_hub=True, coarse_norms=False):
         """`config`: of transformers, or a dictionary, which becomes config.json as it is. as_hub=False: with the
         names and the stacks of experts that transformers has in memory."""
         written = config if isinstance(config, dict) else None
         assert not written or written.get("torch_dtype", str(dtype)) in str(dtype), folder.name
         config = cls.config_class.from_dict(copy.deepcopy(written)) if written else config
         model = cls(config).float()
-        fill(model, seed)
+        fill(model, seed, coarse_norms)
         model.to(dtype).save_pretrained(folder, max_shard_size=shard, save_original_format=as_hub)
         (folder / "generation_config.json").unlink(missing_ok=True)
         if written:
@@ -164,7 +167,7 @@ class Folders:
         folder = self.fresh(name)
         with tempfile.TemporaryDirectory() as work:
             saved = pathlib.Path(work) / "tiny"  # the file says so
-            self.save(saved, cls, config, torch.float16, seed)
+            self.save(saved, cls, config, torch.float16, seed, coarse_norms=True)
             model = self.load(saved, cls)
             if stored:
                 stored(saved / "model.safetensors")
