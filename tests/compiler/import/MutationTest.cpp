@@ -98,9 +98,7 @@ void sweep(const Reader &reader, const std::string &valid, unsigned seed) {
 
 TEST(Mutation, Gguf) { sweep(readAsGguf, GgufImage::valid().bytes(), 1); }
 
-TEST(Mutation, GgufPart) {
-  sweep(readAsPart, validSplitGguf().files["m-00003-of-00003.gguf"], 4);
-}
+TEST(Mutation, GgufPart) { sweep(readAsPart, validSplitGguf().files["m-00003-of-00003.gguf"], 4); }
 
 TEST(Mutation, Safetensors) { sweep(readAsSafetensors, SafetensorsImage::valid().bytes(), 2); }
 
