@@ -284,6 +284,24 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
                    type, {tables, codes});
 }
 
+Value KernelBuilder::dotPairs(Value a, Value c) {
+  auto words = [&](Value v, int64_t from, int64_t count) {
+    Value pairs = bitcast(vec(i16, 2 * lanes), v);
+    return count == lanes ? pairs : slice(pairs, 2 * from, 2 * count);
+  };
+  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is there
+    llvm::SmallVector<int64_t> all(lanes);
+    std::iota(all.begin(), all.end(), 0);
+    Value halves[2];
+    for (int half : {0, 1})
+      halves[half] = intrinsic("llvm.x86.avx2.pmadd.wd", vec(i32, 8),
+                               {words(a, 8 * half, 8), words(c, 8 * half, 8)});
+    return vector::ShuffleOp::create(b, halves[0], halves[1], all);
+  }
+  return intrinsic(lanes == 16 ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd", i32s,
+                   {words(a, 0, lanes), words(c, 0, lanes)});
+}
+
 Value KernelBuilder::toNearestInts(Value v) {
   if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is there
     llvm::SmallVector<int64_t> all(lanes);

@@ -126,6 +126,8 @@ public:
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
   /// Byte by byte: table[code] of codes below 16 (vpshufb). 16 bytes, or a register of them.
   Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
+  /// Lane by lane: the sum of both products of s16 (vpmaddwd).
+  Value dotPairs(Value a, Value c);
   /// f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
   Value toNearestInts(Value v);
   /// Four registers of integers from 0 to 255 to one of bytes, each 16 bytes from the same lanes of

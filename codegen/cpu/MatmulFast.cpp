@@ -233,16 +233,9 @@ private:
   Value sumOfHalves(size_t v, Value block, Value inBlock, int64_t offset, Value xHalves) {
     Value from = k.at(block, k.mul(inBlock, 2 * kPanelRows));
     Value first = subScales(v, from, offset), second = subScales(v, k.at(from, kPanelRows), offset);
-    Value sums = k.at(xHalves, row.negSum16Offset);
-    if (k.isa.dot ==
-        DotKind::Pmaddubsw) { // both products in one instruction; sums of 16 have 12 bits
-      Value pair = k.bitcast(words, pairOf(first, second));
-      Value x = pairOf(k.load(k.i32, sums), k.load(k.i32, k.at(sums, 4)));
-      return k.intrinsic("llvm.x86.avx2.pmadd.wd", k.i32s,
-                         {pair, k.bitcast(words, k.broadcast(k.i32s, x))});
-    }
-    return k.add(k.mul(first, k.loadSplat(k.i32s, sums)),
-                 k.mul(second, k.loadSplat(k.i32s, k.at(sums, 4))));
+    Value sums = k.at(xHalves, row.negSum16Offset); // of 12 bits
+    Value x = pairOf(k.load(k.i32, sums), k.load(k.i32, k.at(sums, 4)));
+    return k.dotPairs(pairOf(first, second), k.broadcast(k.i32s, x));
   }
   /// Two integers of 16 bits each in one of 32.
   Value pairOf(Value low, Value high) {
@@ -252,26 +245,27 @@ private:
   /// A scale per 16: both 16-dots, times their scales.
   SmallVector<Value> halves(ArrayRef<Value> blocks, ArrayRef<Value> groups, Value inBlock,
                             Value xGroup, Value xHalves) {
-    SmallVector<Value> products;
     size_t vectors = tile.vectors.size();
     if (k.isa.dot == DotKind::Pmaddubsw)
       return halvesWithFactors(blocks, groups, inBlock, xGroup, xHalves);
-    for (int half = 0; half < 2; ++half) {
-      SmallVector<Value> dots =
-          sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
-      for (size_t v = 0; v < vectors; ++v) {
-        Value from = k.at(blocks[v], k.mul(k.add(k.mul(inBlock, 2), half), kPanelRows));
-        Value scale = subScales(v, from, layout.subScaleOffset);
-        for (int t = 0; t < tile.tokens; ++t) {
-          Value &dot = dots[t * vectors + v];
-          dot = k.mul(dot, scale);
-          if (half == 1)
-            dot = k.add(products[t * vectors + v], dot);
-        }
+    SmallVector<Value> dots[2];
+    for (int half = 0; half < 2; ++half)
+      dots[half] = sum(groups, xGroup, k.at(xHalves, row.negSum16Offset + 4 * half), 4 * half, 4);
+    // Dots that fit 16 bits meet both scales in one instruction.
+    const int code = std::max(format.zeroPoint, format.largest() - format.zeroPoint);
+    const bool fits = 16 * 127 * code <= 32767;
+    for (size_t v = 0; v < vectors; ++v) {
+      Value from = k.at(blocks[v], k.mul(inBlock, 2 * kPanelRows));
+      Value first = subScales(v, from, layout.subScaleOffset),
+            second = subScales(v, k.at(from, kPanelRows), layout.subScaleOffset);
+      Value scales = fits ? pairOf(first, second) : Value();
+      for (int t = 0; t < tile.tokens; ++t) {
+        Value &dot = dots[0][t * vectors + v], other = dots[1][t * vectors + v];
+        dot = fits ? k.dotPairs(pairOf(dot, other), scales)
+                   : k.add(k.mul(dot, first), k.mul(other, second));
       }
-      products = dots;
     }
-    return products;
+    return dots[0];
   }
 
   /// The same where partial sums are widened by a multiplication.

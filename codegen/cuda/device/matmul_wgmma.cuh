@@ -82,10 +82,12 @@ template <i32 Tokens> DEVICE WgmmaPlace wgmma_place() {
           (i32)((group * together + in % high) * Tokens)};
 }
 
-/// Σx of each group of a stage, in order of k. A thread takes a token.
-template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX) {
+/// Σx of each group of a stage, in order of k. A thread takes a token. Of a group longer than a stage: what `sum` has of
+/// it so far, and this stage.
+template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX, float &sum) {
   const i32 token = threadIdx.x % 128;
-  float sum = 0.0f;
+  if constexpr (F::group <= 64)
+    sum = 0.0f;
   UNROLL
   for (i32 chunk = 0; chunk < 8; chunk++) {
     const uint4 v = *(const uint4 *)(stage + swizzle128(token * 128 + chunk * 16));
@@ -93,11 +95,14 @@ template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX) {
     UNROLL
     for (i32 i = 0; i < 4; i++)
       sum = sum + bf16_lo(words[i]) + bf16_hi(words[i]);
-    if ((chunk + 1) * 8 % F::group == 0) {
-      sumsOfX[chunk * 8 / F::group * 128 + token] = sum * (1.0f / F::unit);
-      sum = 0.0f;
-    }
+    if constexpr (F::group <= 64)
+      if ((chunk + 1) * 8 % F::group == 0) {
+        sumsOfX[chunk * 8 / F::group * 128 + token] = sum * (1.0f / F::unit);
+        sum = 0.0f;
+      }
   }
+  if constexpr (F::group > 64)
+    sumsOfX[token] = sum * (1.0f / F::unit);
 }
 
 /// Warpgroup 0.
@@ -108,6 +113,7 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
   const i32 thread = threadIdx.x, half = (i32)cluster_rank();
   if (!F::hasMin && thread != 0)
     return;
+  float sum = 0.0f; // of the group under way
   NO_UNROLL
   for (i32 r = 0; r < runs + lag; r++) {
     if (thread == 0 && r < runs) {
@@ -124,7 +130,9 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
         continue;
       const i32 s = (r - lag) % Shared::stages;
       mbar_wait(at.full + s, (r - lag) / Shared::stages & 1);
-      sum_tokens<F>(at.stage + s * Shared::stageBytes, at.sumsOfX + s * Shared::stageSums);
+      if (F::group > 64 && (r - lag) % (F::group / 64) == 0)
+        sum = 0.0f;
+      sum_tokens<F>(at.stage + s * Shared::stageBytes, at.sumsOfX + s * Shared::stageSums, sum);
       mbar_arrive(at.sumsFull + s);
     }
   }
