@@ -7,10 +7,10 @@
 // CHECK-LABEL: define void @projections_0(
 // CHECK-NOT:     {{vpdpbusd|pmadd}}
 // CHECK:         [[D:%.+]] = fpext <[[$N]] x half> {{%.+}} to <[[$N]] x float>
-// CHECK-NEXT:    [[S:%.+]] = uitofp <[[$N]] x i8> {{%.+}} to <[[$N]] x float>
+// CHECK:         [[S:%.+]] = uitofp <[[$N]] x i8> {{%.+}} to <[[$N]] x float>
 // CHECK-NEXT:    [[SCALE:%.+]] = fmul <[[$N]] x float> [[D]], [[S]]
 // CHECK:         [[DMIN:%.+]] = fpext <[[$N]] x half> {{%.+}} to <[[$N]] x float>
-// CHECK-NEXT:    [[T:%.+]] = uitofp <[[$N]] x i8> {{%.+}} to <[[$N]] x float>
+// CHECK:         [[T:%.+]] = uitofp <[[$N]] x i8> {{%.+}} to <[[$N]] x float>
 // CHECK-NEXT:    [[MINIMUM:%.+]] = fmul <[[$N]] x float> [[DMIN]], [[T]]
 
 // k = 0 of a lane is the lowest byte,

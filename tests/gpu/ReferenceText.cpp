@@ -174,7 +174,7 @@ private:
   void emitSums(size_t s, ArrayRef<Value> aux, bool fp8) {
     const int64_t n = op.segmentRows(int64_t(s));
     std::string own = name + (fp8 ? "_fp8_" : "_") + std::to_string(s);
-    StringRef format =
+    const std::string format =
         formatText(cast<lm::WeightType>(op.getWeights()[s * weights].getType()).getFormat());
     open(k, kernel, own,
          !producer ? "float *value, float *allowed, float limit"

@@ -8,10 +8,12 @@
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Structure.h"
 #include "models/Family.h"
+#include "tests/SourceDir.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 using namespace ingot;
 using import::Checkpoint;
@@ -92,6 +94,13 @@ TEST(FamilyErrors, UnknownArchitectureIsRefusedByNameWithTheList) {
   for (const models::Family &family : models::families())
     for (llvm::StringRef architecture : family.architectures)
       expectRefusal(c, "E0293", architecture.str());
+}
+
+TEST(FamilyErrors, EveryFamilyIsInTheDocuments) {
+  std::ifstream file(test::sourceDir() + "/docs/models.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const models::Family &family : models::families())
+    EXPECT_NE(page.find("\n| " + family.name.str() + " |"), std::string::npos) << family.name.str();
 }
 
 TEST(FamilyErrors, AKeyThatNobodyReads) {

@@ -268,7 +268,7 @@ std::vector<BadEngine> allBad() {
       // Weights.
       {"weight_layout", "E0346",
        [](Table &t) { cpuProgram(t).weights[0]->layout = fb::WeightLayout(3); }},
-      {"weight_format", "E0347", [](Table &t) { cpuProgram(t).weights[0]->format = "q3_k"; }},
+      {"weight_format", "E0347", [](Table &t) { cpuProgram(t).weights[0]->format = "q9_k"; }},
       {"vector_format", "E0347", [](Table &t) { cpuProgram(t).weights[3]->format = "bf16"; }},
       {"weight_shape_missing", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.clear(); }},
       {"weight_rank", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.push_back(1); }},
