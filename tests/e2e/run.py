@@ -19,6 +19,7 @@ import fp8
 import goldens
 import gpu
 import page
+import quantised
 import readme
 import resources
 import seed
@@ -44,7 +45,7 @@ def main():
     code = options.work.resolve() / "code"
     shutil.rmtree(code, ignore_errors=True)
     suite, ingot = Suite(options.filter), Ingot(options.ingot.resolve(), options.work.resolve(), code)
-    tiny_alone = options.filter.lower().startswith(("tiny", "fp8", "seed", "gpu"))
+    tiny_alone = options.filter.lower().startswith(("tiny", "fp8", "seed", "gpu", "quantised"))
     for name in () if tiny_alone else ("smollm2", "gemma3"):
         if options.only not in (None, name):
             continue
@@ -62,7 +63,7 @@ def main():
             page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
     if options.only is None:
         # Side by side: each is one process of one thread most of the time, and none of them looks at the clock.
-        parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed}
+        parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised}
         with concurrent.futures.ThreadPoolExecutor(2) as workers:
             done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name, code), options.long)
                     for name, part in parts.items()]
