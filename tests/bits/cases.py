@@ -3,10 +3,11 @@ from dataclasses import dataclass
 
 EMULATOR = "cuda-emulator:sm_90a"
 QUANTIZED = ("int8", "int4-g32", "int4-g64", "int4-g128", "fp8")
-GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")
+GGUF = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q2_k", "q3_k", "iq4_nl", "iq4_xs")
 FLOATS = ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
           "llama", "llama-odd", "mistral", "gemma3-shape", "llama-seed", "gptneox-old-config",
-          "gptneox-sequential-tied", "lfm2-old-config", "lfm2-biases-untied")  # models with float matrices
+          "gptneox-sequential-tied", "lfm2-old-config", "lfm2-biases-untied", "olmo3-windows", "cohere2-layer-types",
+          "hunyuan-untied", "apertus-old-config")  # models with float matrices
 MIXED = ("gemma3-gguf-mixed", "lfm2-gguf-mixed")  # with some of bf16 among others
 
 
@@ -32,7 +33,8 @@ class Case:
 def cpu():
     for model in ("llama3-tied", "llama-biases-sharded", "llama-old-config", "mistral-window", "gemma3-layer-types", "gemma3-old-config",
                   "llama-gguf-mixed", "gemma3-gguf-mixed", "gptneox-old-config", "gptneox-sequential-tied", "gptneox-gguf-mixed",
-                  "lfm2-old-config", "lfm2-biases-untied", "lfm2-gguf-mixed"):
+                  "lfm2-old-config", "lfm2-biases-untied", "lfm2-gguf-mixed", "olmo3-windows", "cohere2-layer-types",
+                  "hunyuan-untied", "apertus-old-config"):
         yield Case(model)
         yield Case(model, ("--precision", "exact"))
     for model in ("llama", "gemma3-shape"):
