@@ -33,7 +33,9 @@ RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
 
 Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   const bool stack = rows.matrix >= 0;
-  if (tensor.shape.size() > (stack ? 3u : 2u) || (stack && tensor.shape.size() != 3))
+  // Of a stack without a number all matrices are meant, one below the other.
+  if (tensor.shape.size() > (rows.transposed && !stack ? 2u : 3u) ||
+      (stack && tensor.shape.size() != 3))
     return notHeld(rows, line("it has ", tensor.shape.size(), " dimensions"));
   if (stack && rows.matrix >= tensor.shape.front())
     return notHeld(rows, line("matrix ", rows.matrix, " of ", tensor.shape.front()));

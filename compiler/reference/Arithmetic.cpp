@@ -164,6 +164,24 @@ Matrix reference::xielu(const Matrix &x, std::span<const float> linear,
   return y;
 }
 
+Matrix reference::swigluOai(const Matrix &gate, const Matrix &up, float alpha, float limit) {
+  Matrix y(gate.rows, gate.columns);
+  std::ranges::transform(gate.values, up.values, y.values.begin(), [=](float g, float u) {
+    g = std::min(g, limit);
+    u = std::max(std::min(u, limit), -limit);
+    return (u + 1.0f) * (g * (1.0f / (1.0f + expOf(-(alpha * g)))));
+  });
+  return y;
+}
+
+Matrix reference::scaleRows(const Matrix &x, const Matrix &factors) {
+  Matrix y = x;
+  for (int64_t t = 0; t < y.rows; ++t)
+    for (float &value : y.row(t))
+      value *= factors.row(t)[0];
+  return y;
+}
+
 Matrix reference::softcap(const Matrix &x, float cap) {
   return mapElements(x, [=](float v) { return cap * tanhOf(v / cap); });
 }
@@ -178,10 +196,10 @@ Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
 /// One head of one token over positions begin … end-1.
 static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin, int64_t end,
                        int64_t kvHead, int64_t width, const AttentionParameters &p,
-                       std::vector<float> &scores, float *out) {
+                       const float *sink, std::vector<float> &scores, float *out) {
   int64_t stride = p.kvHeads * width;
   scores.resize(static_cast<size_t>(end - begin));
-  float highest = -INFINITY;
+  float highest = sink ? *sink : -INFINITY;
   for (int64_t j = begin; j < end; ++j) {
     float score = p.scale * dot(q, rows.k.data() + j * stride + kvHead * width, width);
     if (p.softcap > 0)
@@ -189,7 +207,7 @@ static void attendHead(const float *q, const KvState::Rows &rows, int64_t begin,
     scores[static_cast<size_t>(j - begin)] = score;
     highest = std::max(highest, score);
   }
-  float total = 0;
+  float total = sink ? expOf(*sink - highest) : 0;
   for (float &score : scores) {
     score = expOf(score - highest);
     total += score;
@@ -223,7 +241,7 @@ Matrix reference::attention(const Matrix &q, const KvState &kv, int64_t slot,
     std::vector<float> scores;
     for (int64_t h = 0; h < p.heads; ++h)
       attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width, p,
-                 scores, y.row(t).data() + h * width);
+                 p.sinks.empty() ? nullptr : &p.sinks[static_cast<size_t>(h)], scores, y.row(t).data() + h * width);
   });
   return y;
 }

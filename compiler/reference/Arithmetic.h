@@ -42,6 +42,10 @@ Matrix activation(const Matrix &x, lm::ActivationKind kind);
 /// linear x + positive p^2 + negative (exp(n) - 1 - n), with p = max(x, 0) and n = min(x, 0).
 Matrix xielu(const Matrix &x, std::span<const float> linear, std::span<const float> positive,
              std::span<const float> negative);
+/// (u + 1) g sigmoid(alpha g), with g = min(gate, limit) and u = up between -limit and limit.
+Matrix swigluOai(const Matrix &gate, const Matrix &up, float alpha, float limit);
+/// x[t] * factors[t][0].
+Matrix scaleRows(const Matrix &x, const Matrix &factors);
 Matrix softcap(const Matrix &x, float cap);
 Matrix selectRows(const Matrix &x, std::span<const int32_t> rows);
 
@@ -50,6 +54,7 @@ struct AttentionParameters {
   float scale;
   int64_t window; ///< 0: all
   float softcap;  ///< 0: none
+  std::span<const float> sinks = {}; ///< of each head; empty: none
 };
 
 /// `length(sequence)` is how many positions of a sequence the KV value holds.

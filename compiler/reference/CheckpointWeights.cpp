@@ -21,7 +21,7 @@ Result<import::RowSource> CheckpointWeights::sourceOf(lm::WeightOp weight) const
   std::string why = "it has values of its own";
   if (weight.getSource()) {
     auto source = import::RowSource::find(checkpoint, lm::rowsOf(*weight.getSource()),
-                                          weight.getType().isVector() ? import::Unit::Numbers
+                                          weight.getType().isVectors() ? import::Unit::Numbers
                                                                       : import::Unit::Rows);
     if (source)
       return source;
@@ -71,24 +71,24 @@ Result<void> CheckpointWeights::row(lm::WeightOp weight, int64_t index, std::spa
   return readRows(weight, *source, index, out); // of a vector: all that it has
 }
 
-Result<Matrix> CheckpointWeights::multiply(lm::WeightOp weight, const Matrix &x) {
+Result<Matrix> CheckpointWeights::multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) {
   auto source = sourceOf(weight);
   if (!source)
     return std::move(source.error());
   auto whole = cached(weight, *source);
   if (!whole)
     return std::move(whole.error());
-  int64_t rows = weight.getType().rows(), columns = x.columns;
+  int64_t rows = weight.getType().rows(), columns = x.columns, first = matrix * rows;
   Matrix y(x.rows, rows);
   if (*whole) {
-    multiplyRows(x, (*whole)->data(), rows, y.values.data(), rows);
+    multiplyRows(x, (*whole)->data() + first * columns, rows, y.values.data(), rows);
     return y;
   }
   constexpr int64_t kRowsAtOnce = 1024;
   std::vector<float> some(static_cast<size_t>(std::min(kRowsAtOnce, rows) * columns));
   for (int64_t n = 0; n < rows; n += kRowsAtOnce) {
     int64_t count = std::min(kRowsAtOnce, rows - n);
-    if (auto read = readRows(weight, *source, n,
+    if (auto read = readRows(weight, *source, first + n,
                              std::span(some).first(static_cast<size_t>(count * columns)));
         !read)
       return std::move(read.error());

@@ -1,5 +1,6 @@
 //===- Interpreter.cpp - Runs lm, slowly and plainly ----------------------===//
 #include "compiler/reference/Interpreter.h"
+#include "compiler/reference/Routes.h"
 #include "dialects/lm/LmOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -25,6 +26,7 @@ struct Content {
   std::shared_ptr<const Matrix> rows;
   lm::WeightOp weight;
   StateValue state = {};
+  std::shared_ptr<const Routes> routes = {};
 };
 
 /// One step through the program.
@@ -47,6 +49,8 @@ private:
   Result<Matrix> embed(lm::EmbedOp op);
   Result<Matrix> embedPositions(lm::EmbedPositionsOp op);
   Result<Matrix> linear(lm::LinearOp op);
+  Result<Matrix> linearOfRoutes(lm::LinearOp op);
+  Result<void> route(lm::RouteOp op);
   Result<void> runFused(lm::FusedOp op);
   Result<void> runLayers(lm::LayersOp op);
   Result<Content> runLayer(lm::LayersOp op, int64_t index, Content x);
@@ -54,7 +58,9 @@ private:
   void keep(const StateValue &left);
   void append(lm::KvAppendOp op);
   Result<void> convolve(lm::CausalConvOp op);
+  /// The numbers of a weight that has no other shape; none where there is no weight.
   Result<std::vector<float>> vectorOf(Value weight);
+  const Routes &routes(Value value) { return *contents.lookup(value).routes; }
 
   const Matrix &rows(Value value) { return *contents.lookup(value).rows; }
 
@@ -96,6 +102,8 @@ Result<void> Run::runOp(Operation *op) {
     return runFused(fused);
   if (auto conv = dyn_cast<lm::CausalConvOp>(op))
     return convolve(conv);
+  if (auto routeOp = dyn_cast<lm::RouteOp>(op))
+    return route(routeOp);
   if (auto appendOp = dyn_cast<lm::KvAppendOp>(op)) {
     append(appendOp);
     return {};
@@ -123,8 +131,7 @@ Result<Matrix> Run::compute(Operation *op) {
         auto weight = vectorOf(o.getWeight());
         if (!weight)
           return std::move(weight.error());
-        std::vector<float> none;
-        auto bias = o.getBias() ? vectorOf(o.getBias()) : Result<std::vector<float>>(none);
+        auto bias = vectorOf(o.getBias());
         if (!bias)
           return std::move(bias.error());
         return layerNorm(rows(o.getX()), *weight, *bias, o.getEps().convertToFloat(),
@@ -149,11 +156,21 @@ Result<Matrix> Run::compute(Operation *op) {
       })
       .Case([&](lm::AttentionOp o) -> Result<Matrix> {
         const StateValue kv = contents.lookup(o.getKv()).state;
+        auto sinks = vectorOf(o.getSinks());
+        if (!sinks)
+          return std::move(sinks.error());
         return attention(rows(o.getQ()), state, kv.slot, kv.lengths, batch,
                          {static_cast<int64_t>(o.getHeads()), static_cast<int64_t>(o.getKvHeads()),
                           o.getScale().convertToFloat(), static_cast<int64_t>(o.getWindow()),
-                          o.getSoftcap().convertToFloat()});
+                          o.getSoftcap().convertToFloat(), *sinks});
       })
+      .Case([&](lm::DispatchOp o) { return dispatch(rows(o.getX()), routes(o.getRoutes())); })
+      .Case([&](lm::CombineOp o) { return combine(rows(o.getX()), routes(o.getRoutes())); })
+      .Case([&](lm::SwigluOaiOp o) {
+        return swigluOai(rows(o.getGate()), rows(o.getUp()), o.getAlpha().convertToFloat(),
+                         o.getLimit().convertToFloat());
+      })
+      .Case([&](lm::ScaleRowsOp o) { return scaleRows(rows(o.getX()), rows(o.getFactors())); })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
       // What a form costs, the slow machine measures.
       .Case([&](lm::RoundOp o) -> Result<Matrix> { return rows(o.getX()); })
@@ -182,6 +199,8 @@ Result<Matrix> Run::compute(Operation *op) {
 }
 
 Result<std::vector<float>> Run::vectorOf(Value value) {
+  if (!value)
+    return std::vector<float>();
   lm::WeightOp weight = contents.lookup(value).weight;
   if (auto values = weight.getValues())
     return std::vector<float>(values->begin(), values->end());
@@ -221,7 +240,57 @@ Result<Matrix> Run::embedPositions(lm::EmbedPositionsOp op) {
   return y;
 }
 
+Result<void> Run::route(lm::RouteOp op) {
+  auto bias = vectorOf(op.getBias()), scales = vectorOf(op.getExpertScale());
+  if (!bias || !scales)
+    return std::move((bias ? scales : bias).error());
+  const RouteRules rules = RouteRules::of(op);
+  const Matrix &logits = rows(op.getLogits());
+  auto made = std::make_shared<Routes>(Routes{rules.experts, rules.used, {}, {}, {}, {}});
+  const auto used = static_cast<size_t>(rules.used);
+  made->expert.resize(static_cast<size_t>(logits.rows) * used);
+  made->weight.resize(made->expert.size());
+  for (int64_t t = 0; t < logits.rows; ++t)
+    chooseExperts(rules, logits.row(t), *bias, *scales,
+                  std::span(made->expert).subspan(static_cast<size_t>(t) * used, used),
+                  std::span(made->weight).subspan(static_cast<size_t>(t) * used, used));
+  groupRows(*made);
+  bind(op.getRoutes(), {nullptr, {}, {}, std::move(made)});
+  return {};
+}
+
+/// Expert by expert: their rows follow each other.
+Result<Matrix> Run::linearOfRoutes(lm::LinearOp op) {
+  lm::WeightOp weight = contents.lookup(op.getWeight()).weight,
+               bias = op.getBias() ? contents.lookup(op.getBias()).weight : lm::WeightOp();
+  const Matrix &x = rows(op.getX());
+  const Routes &to = routes(op.getRoutes());
+  Matrix y(x.rows, weight.getType().rows());
+  for (int64_t first = 0, count; first < x.rows; first += count) {
+    const int32_t expert = to.expertOf(first);
+    for (count = 1; first + count < x.rows && to.expertOf(first + count) == expert;)
+      ++count;
+    Matrix some(count, x.columns);
+    std::copy_n(x.row(first).data(), some.values.size(), some.values.data());
+    auto products = weights.multiply(weight, some, expert);
+    if (!products)
+      return products;
+    std::vector<float> added(static_cast<size_t>(bias ? y.columns : 0));
+    for (size_t n = 0; n < added.size(); ++n)
+      if (auto read = weights.row(bias, expert * y.columns + static_cast<int64_t>(n),
+                                  std::span(added).subspan(n, 1));
+          !read)
+        return std::move(read.error());
+    if (bias)
+      addBias(*products, added);
+    std::ranges::copy(products->values, y.row(first).data());
+  }
+  return y;
+}
+
 Result<Matrix> Run::linear(lm::LinearOp op) {
+  if (op.getRoutes())
+    return linearOfRoutes(op);
   auto y = weights.multiply(contents.lookup(op.getWeight()).weight, rows(op.getX()));
   if (!y || !op.getBias())
     return y;
@@ -257,8 +326,7 @@ Result<void> Run::convolve(lm::CausalConvOp op) {
   auto weight = vectorOf(op.getWeight());
   if (!weight)
     return std::move(weight.error());
-  std::vector<float> none;
-  auto bias = op.getBias() ? vectorOf(op.getBias()) : Result<std::vector<float>>(none);
+  auto bias = vectorOf(op.getBias());
   if (!bias)
     return std::move(bias.error());
   StateValue history = contents.lookup(op.getBefore()).state;

@@ -39,7 +39,7 @@ Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight) {
     return &made;
   made.key = llvm::xxh3_64bits(weight.getSymName()) ^ (seed * 0x9E3779B97F4A7C15u);
   int64_t columns = type.columns();
-  made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, type.rows()), columns);
+  made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, type.matrices() * type.rows()), columns);
   // A product of unit-sized rows stays of unit size; vectors are norms and biases.
   float size = type.isVector() ? 0.5f : std::sqrt(3.0f / static_cast<float>(columns));
   float middle = type.isVector() ? 1.0f : 0.0f;
@@ -63,19 +63,19 @@ Result<void> SeededWeights::row(lm::WeightOp weight, int64_t index, std::span<fl
   return {};
 }
 
-Result<Matrix> SeededWeights::multiply(lm::WeightOp weight, const Matrix &x) {
+Result<Matrix> SeededWeights::multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) {
   auto numbers = made(weight);
   if (!numbers)
     return std::move(numbers.error());
   const Matrix &base = (*numbers)->base;
-  int64_t baseRows = base.rows, rows = weight.getType().rows();
+  int64_t baseRows = base.rows, rows = weight.getType().rows(), first = matrix * rows;
   Matrix products(x.rows, baseRows);
   multiplyRows(x, base.values.data(), baseRows, products.values.data(), baseRows);
   Matrix y(x.rows, rows);
   for (int64_t n = 0; n < rows; ++n) {
-    float factor = rowFactor((*numbers)->key, n);
+    float factor = rowFactor((*numbers)->key, first + n);
     for (int64_t t = 0; t < x.rows; ++t)
-      y.values[t * rows + n] = products.values[t * baseRows + n % baseRows] * factor;
+      y.values[t * rows + n] = products.values[t * baseRows + (first + n) % baseRows] * factor;
   }
   return y;
 }

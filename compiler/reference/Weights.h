@@ -24,11 +24,12 @@ class WeightProvider {
 public:
   virtual ~WeightProvider() = default;
 
-  /// Row `index` as f32; out.size() is the weight's columns. A vector is its own row 0.
+  /// Row `index` as f32; out.size() is the weight's columns. A vector is its own row 0, rows of a stack are counted
+  /// through all of its matrices.
   virtual Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) = 0;
 
-  /// y[t][n] = sum_k weight[n][k] x[t][k]; the arithmetic of Products.h.
-  virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) = 0;
+  /// y[t][n] = sum_k weight[n][k] x[t][k]; the arithmetic of Products.h. Of a stack: by `matrix`.
+  virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) = 0;
 };
 
 /// Whether the numbers of a weight are those that its format can hold. A pass that changes formats keeps what is
@@ -49,7 +50,7 @@ public:
   ~CheckpointWeights() override;
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
-  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) override;
 
 private:
   Result<import::RowSource> sourceOf(lm::WeightOp weight) const;
@@ -73,7 +74,7 @@ public:
       : seed(seed), rounding(rounding) {}
 
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
-  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) override;
 
 private:
   struct Made {

@@ -311,11 +311,19 @@ void WeightType::print(AsmPrinter &printer) const {
 }
 LogicalResult WeightType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<int64_t> shape, WeightFormat, WeightLayout layout) {
-  if (shape.empty() || shape.size() > 2)
-    return emitError() << "expects a weight of one or two dimensions";
+  if (shape.empty() || shape.size() > 3)
+    return emitError() << "expects a weight of one to three dimensions";
   if (shape.size() == 1 && layout != WeightLayout::Open) // weight_type_c1
     return emitError() << "expects a vector to have no layout, got "
                        << stringifyWeightLayout(layout);
+  return success();
+}
+
+LogicalResult RoutesType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t experts,
+                                 int64_t used) {
+  if (used < 1 || used > experts || experts > kMostExperts) // routes_type_c1
+    return emitError() << "expects some of at most " << kMostExperts << " experts to be used, got "
+                       << used << " of " << experts;
   return success();
 }
 

@@ -32,5 +32,28 @@ def Lm_WeightLayout : I32EnumAttr<"WeightLayout", "how a matrix lies in an engin
                                   [Lm_LayoutOpen, Lm_LayoutPanel32, Lm_LayoutFragment16]> {
   let cppNamespace = "::ingot::lm";
 }
+def Lm_ScoreSoftmax : I32EnumAttrCase<"Softmax", 0, "softmax">; // over all experts
+def Lm_ScoreSigmoid : I32EnumAttrCase<"Sigmoid", 1, "sigmoid">;
+def Lm_ScoreSqrtSoftplus : I32EnumAttrCase<"SqrtSoftplus", 2, "sqrtsoftplus">; // sqrt(ln(1 + exp(x)))
+def Lm_ScoreNone : I32EnumAttrCase<"None", 3, "none">;
+def Lm_RouteScoreEnum : I32EnumAttr<"RouteScore", "what a router makes of its logits",
+                                [Lm_ScoreSoftmax, Lm_ScoreSigmoid, Lm_ScoreSqrtSoftplus, Lm_ScoreNone]> {
+  let cppNamespace = "::ingot::lm";
+  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+}
+def Lm_RouteNormNone : I32EnumAttrCase<"None", 0, "none">;
+def Lm_RouteNormSum : I32EnumAttrCase<"Sum", 1, "sum">;         // w / max(sum w + norm_eps, norm_floor)
+def Lm_RouteNormSoftmax : I32EnumAttrCase<"Softmax", 2, "softmax">; // over the experts that are chosen
+def Lm_RouteNormEnum : I32EnumAttr<"RouteNorm", "how the weights of the chosen experts are normalised",
+                               [Lm_RouteNormNone, Lm_RouteNormSum, Lm_RouteNormSoftmax]> {
+  let cppNamespace = "::ingot::lm";
+  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+}
+def Lm_GroupMax : I32EnumAttrCase<"Max", 0, "max">;         // its best expert
+def Lm_GroupTop2Sum : I32EnumAttrCase<"Top2Sum", 1, "top2sum">; // the sum of its two best
+def Lm_GroupScoreEnum : I32EnumAttr<"GroupScore", "what a group of experts is chosen by", [Lm_GroupMax, Lm_GroupTop2Sum]> {
+  let cppNamespace = "::ingot::lm";
+  let genSpecializedAttr = 0; // LmTypes.td: it prints as a word
+}
 
 #endif

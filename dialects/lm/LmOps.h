@@ -6,6 +6,7 @@
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/CausalConv.h"
 #include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Fused.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"

@@ -17,6 +17,7 @@ include "dialects/lm/ops/Norm.td"
 include "dialects/lm/ops/Linear.td"
 include "dialects/lm/ops/Attention.td"
 include "dialects/lm/ops/CausalConv.td"
+include "dialects/lm/ops/Experts.td"
 include "dialects/lm/ops/Elementwise.td"
 include "dialects/lm/ops/Fused.td"
 

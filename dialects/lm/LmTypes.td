@@ -51,7 +51,8 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
   let summary = "where a weight's rows stand in the checkpoint, if they are not one whole tensor";
   let description = [{
     Parts follow each other. `from` is the first row; the brackets hold loops of `count by stride`, the outermost
-    first (a stride of 1 is left out; without brackets: all rows to the end); `matrix` picks one of a stack.
+    first (a stride of 1 is left out; without brackets: all rows to the end); `matrix` picks one of a stack, whose
+    matrices lie one below the other without it.
     `transposed`: the tensor's columns are meant instead of its rows.
     ```mlir
     #lm.rows<"query_key_value.weight" from 64 [32 by 192, 64]>       // k of 32 heads of 64, packed as q, k, v
@@ -68,15 +69,23 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
 /// What `source` of a weight is, in lm and in plan; `rowsOf` reads both forms.
 def Lm_SourceAttr : AnyAttrOf<[StrAttr, Lm_RowsAttr], "the name of a tensor, or #lm.rows">;
 
-/// `style = #lm.rope_style<half>`
-def Lm_RopeStyle : EnumAttr<Lm_Dialect, Lm_RopeStyleEnum, "rope_style"> {
+/// Enumerations that print as words: `style = #lm.rope_style<half>`.
+class Lm_Word<I32EnumAttr info, string mnemonic> : EnumAttr<Lm_Dialect, info, mnemonic> {
   let assemblyFormat = "`<` $value `>`";
 }
+def Lm_RopeStyle : Lm_Word<Lm_RopeStyleEnum, "rope_style">;
+
+def Lm_RouteScore : Lm_Word<Lm_RouteScoreEnum, "score">;
+def Lm_RouteNorm : Lm_Word<Lm_RouteNormEnum, "normalize">;
+def Lm_GroupScore : Lm_Word<Lm_GroupScoreEnum, "group_score">;
 
 def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let mnemonic = "weight";
   let summary = "a weight of a shape and numeric format, by reference: `!lm.weight<576x576, q4_1>`";
   let description = [{
+    Three dimensions are a stack of matrices, one for each expert: `!lm.weight<64x1408x2048, q4_k>`. A vector for each expert is
+    a stack of one column: `!lm.weight<64x1408x1, f32>`.
+
     Behind lowering a matrix has the layout in which it lies in the engine as well, which kernel-choose-layouts gives it:
     `!lm.weight<576x576, q4_1, panel32>`. Vectors have none: they lie in one way everywhere (PanelLayout.h).
   }];
@@ -94,7 +103,12 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
     }
     const ::ingot::NumericFormat &numeric() const { return ::ingot::numericFormat(getFormat()); }
     bool isVector() const { return getShape().size() == 1; }
-    int64_t rows() const { return getShape().front(); }
+    bool isStack() const { return getShape().size() == 3; }
+    /// Vectors of numbers, which no pass rounds.
+    bool isVectors() const { return isVector() || (isStack() && columns() == 1); }
+    /// How many matrices it has, and the rows of each.
+    int64_t matrices() const { return isStack() ? getShape().front() : 1; }
+    int64_t rows() const { return getShape()[isStack() ? 1 : 0]; }
     int64_t columns() const { return getShape().back(); }
   }];
 }
@@ -148,6 +162,14 @@ def Lm_StateType : TypeDef<Lm_Dialect, "State"> {
 def Lm_StatesType : TypeDef<Lm_Dialect, "States"> {
   let mnemonic = "states";
   let summary = "all states of the model, in the entry";
+}
+
+def Lm_RoutesType : TypeDef<Lm_Dialect, "Routes"> {
+  let mnemonic = "routes";
+  let summary = "which experts each token goes to, and with what weight: `!lm.routes<64, 8>`, 8 of 64";
+  let parameters = (ins "int64_t":$experts, "int64_t":$used);
+  let assemblyFormat = "`<` $experts `,` $used `>`";
+  let genVerifyDecl = 1;
 }
 
 def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {

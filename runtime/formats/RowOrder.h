@@ -74,7 +74,7 @@ struct RowOrder {
 /// A vector's numbers are rows of one column.
 struct TensorRows {
   std::string tensor;
-  int64_t matrix = -1; ///< of a stack; -1: the tensor is no stack
+  int64_t matrix = -1; ///< of a stack; -1: all of them, one below the other, or the tensor is none
   RowOrder order = {};
   /// The rows of the weight are columns of the tensor, which `order` counts then: floats alone.
   bool transposed = false;

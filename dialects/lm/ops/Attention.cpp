@@ -62,5 +62,7 @@ LogicalResult AttentionOp::verify() {
            << heads << " heads of " << keys.getWidth() << " values, and a result of its type";
   if (int64_t(getWindow()) < 0) // attention_c3
     return emitOpError("expects a window of 0 (all positions) or more");
+  if (getSinks()) // attention_c5
+    return expectVector(*this, getSinks().getType(), heads, "the sinks");
   return success();
 }

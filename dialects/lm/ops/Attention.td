@@ -39,13 +39,15 @@ def Lm_AttentionOp : Lm_Op<"attention", [Pure]> {
   let summary = "causal grouped-query attention of this step's tokens over keys and values";
   let description = [{
     Query head h reads KV head h * kv_heads / heads; the state's stream of keys says how many KV heads there are. score = scale * q.k, then cap * tanh(score / cap) if
-    `softcap` > 0; position j counts for a token at position p if j <= p and (window = 0 or j > p - window).
+    `softcap` > 0; position j counts for a token at position p if j <= p and (window = 0 or j > p - window). A head's `sinks`
+    value is the score of one position more, which has no value: it takes its share of the softmax and adds nothing.
   }];
-  let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, I64Attr:$heads,
+  let arguments = (ins Lm_Activations:$q, Lm_StateType:$kv, Lm_BatchType:$batch, Optional<Lm_WeightType>:$sinks, I64Attr:$heads,
                    F32Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$window,
                    DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Lm_Activations:$result);
-  let assemblyFormat = "$q `,` $kv `,` $batch attr-dict `:` type($q) `,` type($kv) `->` type($result)";
+  let assemblyFormat = [{ $q `,` $kv `,` $batch (`sinks` $sinks^ `:` type($sinks))? attr-dict `:` type($q) `,` type($kv)
+                          `->` type($result) }];
   let hasVerifier = 1;
   let extraClassDeclaration = "int64_t getKvHeads() { return ::ingot::lm::kvHeadsOf(getKv()); }";
 }

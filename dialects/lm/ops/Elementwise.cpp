@@ -19,6 +19,12 @@ LogicalResult XieluOp::verify() {
   return success();
 }
 
+LogicalResult ScaleRowsOp::verify() {
+  if (widthOf(getFactors()) != 1) // scale_rows_c1
+    return emitOpError("expects one factor for each row, got ") << getFactors().getType();
+  return success();
+}
+
 bool lm::isElementwise(Operation *op) {
-  return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp, XieluOp>(op);
+  return isa<AddOp, MulOp, ScaleOp, ScaleRowsOp, ActivationOp, SoftcapOp, SwigluOaiOp, XieluOp>(op);
 }

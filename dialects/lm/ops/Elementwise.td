@@ -42,6 +42,22 @@ def Lm_XieluOp : Lm_Op<"xielu", [Pure, AllTypesMatch<["x", "result"]>, AllTypesM
   let hasVerifier = 1;
 }
 
+def Lm_SwigluOaiOp : Lm_Op<"swiglu_oai", [Pure, SameOperandsAndResultType]> {
+  let summary = "(u + 1) g sigmoid(alpha g), with g = min(gate, limit) and u = up between -limit and limit";
+  let description = "The gated activation of gpt-oss.";
+  let arguments = (ins Lm_Activations:$gate, Lm_Activations:$up, F32Attr:$alpha, F32Attr:$limit);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$gate `,` $up attr-dict `:` type($result)";
+}
+
+def Lm_ScaleRowsOp : Lm_Op<"scale_rows", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x[t] * factors[t]: a factor for each row";
+  let arguments = (ins Lm_Activations:$x, Lm_Activations:$factors);
+  let results = (outs Lm_Activations:$result);
+  let assemblyFormat = "$x `,` $factors attr-dict `:` type($x) `,` type($factors)";
+  let hasVerifier = 1;
+}
+
 def Lm_SoftcapOp : Lm_Op<"softcap", [Pure, SameOperandsAndResultType]> {
   let summary = "cap * tanh(x / cap)";
   let arguments = (ins Lm_Activations:$x, F32Attr:$cap);

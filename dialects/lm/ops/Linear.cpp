@@ -16,6 +16,17 @@ LogicalResult LinearOp::verify() {
   if (widthOf(getResult()) != weight.rows()) // linear_c2
     return emitOpError("expects a result of ")
            << weight.rows() << " values, got " << getResult().getType();
+  const int64_t experts = getRoutes() ? getRoutes().getType().getExperts() : 1;
+  if (weight.isStack() != bool(getRoutes()) || weight.matrices() != experts) // linear_c4
+    return emitOpError("expects a matrix for each of ") << experts << " experts, got " << weight;
+  if (getBias() && getRoutes()) { // linear_c5
+    const WeightType bias = getBias().getType();
+    if (bias.getShape() != ArrayRef<int64_t>({experts, weight.rows(), 1}) ||
+        bias.getFormat() != WeightFormat::F32)
+      return emitOpError("expects a bias of ")
+             << experts << "x" << weight.rows() << "x1 f32, got " << bias;
+    return success();
+  }
   if (getBias()) // linear_c3
     return expectVector(*this, getBias().getType(), weight.rows(), "the bias");
   return success();

@@ -32,8 +32,9 @@ LogicalResult WeightOp::verify() {
         return success(); // how many there are, the checkpoint says
       rows += part.order.count(0);
     }
-    if (rows != type.rows()) // weight_c4
-      return emitOpError("expects ") << type.rows() << " rows, its source has " << rows;
+    if (rows != type.matrices() * type.rows()) // weight_c4
+      return emitOpError("expects ")
+             << type.matrices() * type.rows() << " rows, its source has " << rows;
   }
   return success();
 }

@@ -1,0 +1,70 @@
+//===- Routes.h - Which rows experts work on -------------------------------===//
+//
+// What lm.route leaves for the ops behind it. Pairs are (token, one of its experts), by token and
+// then by rising expert; rows are the same pairs by rising expert and then by token:
+//
+//   used = 2     token 0: experts 1, 4     token 1: experts 0, 1
+//   pairs        (0,1)  (0,4)  (1,0)  (1,1)
+//   rows         (1,0)  (0,1)  (1,1)  (0,4)
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Matrix.h"
+#include "dialects/lm/LmDialect.h"
+
+#include <span>
+#include <vector>
+
+namespace ingot::lm {
+class RouteOp;
+}
+
+namespace ingot::reference {
+
+struct Routes {
+  int64_t experts = 0, used = 0;
+  std::vector<int32_t> expert; ///< of each pair, rising for a token
+  std::vector<float> weight;   ///< of each pair
+  std::vector<int32_t> row;    ///< of each pair
+  std::vector<int32_t> token;  ///< of each row
+  std::vector<int32_t> pair;   ///< of each row
+
+  int32_t expertOf(int64_t p) const {
+    return expert[static_cast<size_t>(pair[static_cast<size_t>(p)])];
+  }
+};
+
+/// How a router chooses: the attributes of lm.route and of kernel.route.
+struct RouteRules {
+  int64_t experts, used;
+  lm::RouteScore score;
+  lm::RouteNorm normalize;
+  int64_t groups, usedGroups;
+  lm::GroupScore groupScore;
+  float normEps, normFloor, scale;
+
+  /// Of lm.route or kernel.route, which call them the same.
+  template <typename Op>
+  static RouteRules of(Op op) {
+    const lm::RoutesType type = op.routesType();
+    return {type.getExperts(), type.getUsed(), op.getScore(), op.getNormalize(),
+            int64_t(op.getGroups()), int64_t(op.getUsedGroups()), op.getGroupScore(),
+            op.getNormEps().convertToFloat(), op.getNormFloor().convertToFloat(),
+            op.getScale().convertToFloat()};
+  }
+};
+
+/// The experts of a token, rising, and their weights, by its logits; `bias` and `expertScale` may be empty.
+void chooseExperts(const RouteRules &rules, std::span<const float> logits,
+                   std::span<const float> bias, std::span<const float> expertScale,
+                   std::span<int32_t> experts, std::span<float> weights);
+
+/// Fills `row`, `token` and `pair` from `expert`.
+void groupRows(Routes &routes);
+
+/// Row p is that of the token of row p.
+Matrix dispatch(const Matrix &x, const Routes &routes);
+/// The weighted sums of the rows of each token, in order of its pairs.
+Matrix combine(const Matrix &x, const Routes &routes);
+
+} // namespace ingot::reference
