@@ -81,7 +81,7 @@ private:
     return k.loadSplat(f32x16, k.at(k.at(k.scratch, shape.factorsOffset), k.mul(rowOfTile, 4)));
   }
 
-  /// q of the item to scratch; o = 0, l = 0, m = kNoScore.
+  /// q of the item to scratch; o = 0, and where softmax begins.
   void emitStart() {
     Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
@@ -95,8 +95,9 @@ private:
         k.store(v, k.at(qAt(row), int64_t(c) * kVectorBytes), 64);
       for (int64_t c = 0; c < shape.chunks; ++c)
         k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
-      k.store(zero, lAt(row), 64);
-      k.store(k.splat(k.f32, kNoScore), mAt(row));
+      auto [m, l] = startOf(queryHead, kNoScore, log2e, 1);
+      k.store(l, lAt(row), 64);
+      k.store(m, mAt(row));
     });
   }
 

@@ -80,7 +80,7 @@ private:
 
   //===--- The start --------------------------------------------------------===//
 
-  /// q of the item as codes; o = 0, l = 0, m = kNoScore.
+  /// q of the item as codes; o = 0, and where softmax begins.
   void emitStart() {
     Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
@@ -99,8 +99,9 @@ private:
       k.store(k.fmul(q.scale, k.splat(k.f32, scoreFactor())), scratch(shape.rowScale, row, 4));
       for (int64_t c = 0; c < shape.chunks; ++c)
         k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
-      k.store(zero, scratch(shape.l, row, kVectorBytes), 64);
-      k.store(k.splat(k.f32, kNoScore), scratch(shape.m, row, 4));
+      auto [m, l] = startOf(queryHead, kNoScore, log2e * kUnit, 255);
+      k.store(l, scratch(shape.l, row, kVectorBytes), 64);
+      k.store(m, scratch(shape.m, row, 4));
     });
   }
 

@@ -42,6 +42,14 @@ Value AttentionItem::queryAt(Value token, Value queryHead) {
   return k.at(from, k.mul(queryHead, headDim * 4));
 }
 
+AttentionItem::Start AttentionItem::startOf(Value queryHead, double noScore, double unit,
+                                            double weight) {
+  if (!op.getSinks())
+    return {k.splat(k.f32, noScore), k.splat(f32x16, 0)};
+  Value sink = k.load(k.f32, k.at(k.operand(op.getSinks()), k.mul(queryHead, 4)));
+  return {k.fmul(sink, k.splat(k.f32, unit)), firstLanes(k, k.splat(f32x16, weight), 1)};
+}
+
 void AttentionItem::storeRow(Value token, Value queryHead, ValueRange y) {
   kernel::RowsType type = op.getOutput().getType();
   Value out = k.at(k.operand(op.getOutput()), k.mul(token, type.rowBytes()));

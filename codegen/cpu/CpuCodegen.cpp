@@ -5,6 +5,7 @@
 #include "codegen/cpu/Threads.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/CausalConv.h"
+#include "dialects/kernel/ops/Experts.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -43,6 +44,9 @@ static LogicalResult emitBody(KernelBuilder &k, kernel::FuncOp kernel) {
       .Case([&](kernel::RopeAppendOp op) { return emitRopeAppend(k, op); })
       .Case([&](kernel::AttentionOp op) { return emitAttention(k, op); })
       .Case([&](kernel::CausalConvOp op) { return emitCausalConv(k, op); })
+      .Case([&](kernel::RouteOp op) { return emitRoute(k, op); })
+      .Case([&](kernel::GroupRoutesOp op) { return emitGroupRoutes(k, op); })
+      .Case([&](kernel::CombineOp op) { return emitCombine(k, op); })
       .Default([](Operation *op) { return op->emitOpError("has no CPU code generator"); });
 }
 
@@ -181,5 +185,7 @@ int64_t ingot::cpu::scratchBytes(kernel::FuncOp kernel) {
       .Case([](kernel::RopeAppendOp op) { return ropeAppendScratchBytes(op); })
       .Case([](kernel::AttentionOp op) { return attentionScratchBytes(op); })
       .Case([](kernel::CausalConvOp op) { return causalConvScratchBytes(op); })
+      .Case([](kernel::RouteOp op) { return routeScratchBytes(op); })
+      .Case([](kernel::GroupRoutesOp op) { return groupRoutesScratchBytes(op); })
       .Default([](Operation *) { return int64_t(0); });
 }

@@ -11,10 +11,13 @@
 namespace ingot::kernel {
 class AttentionOp;
 class CausalConvOp;
+class CombineOp;
 class GatherOp;
+class GroupRoutesOp;
 class MatmulOp;
 class RopeAppendOp;
 class RopeTableOp;
+class RouteOp;
 class RowwiseOp;
 } // namespace ingot::kernel
 
@@ -27,6 +30,9 @@ mlir::LogicalResult emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op);
 mlir::LogicalResult emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op);
 mlir::LogicalResult emitAttention(KernelBuilder &k, kernel::AttentionOp op);
 mlir::LogicalResult emitCausalConv(KernelBuilder &k, kernel::CausalConvOp op);
+mlir::LogicalResult emitRoute(KernelBuilder &k, kernel::RouteOp op);
+mlir::LogicalResult emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesOp op);
+mlir::LogicalResult emitCombine(KernelBuilder &k, kernel::CombineOp op);
 
 /// What a projection may be fused with: its one segment may be stored, have maxima of panels, raise keys.
 kernel::KernelShape matmulShape(kernel::MatmulOp op);
@@ -37,5 +43,7 @@ int64_t rowwiseScratchBytes(kernel::RowwiseOp op);
 int64_t ropeAppendScratchBytes(kernel::RopeAppendOp op);
 int64_t attentionScratchBytes(kernel::AttentionOp op);
 int64_t causalConvScratchBytes(kernel::CausalConvOp op);
+int64_t routeScratchBytes(kernel::RouteOp op);
+int64_t groupRoutesScratchBytes(kernel::GroupRoutesOp op);
 
 } // namespace ingot::cpu

@@ -23,7 +23,7 @@ class GatherEmitter {
 public:
   GatherEmitter(KernelBuilder &k, kernel::GatherOp op)
       : k(k), op(op), type(op.getWeight().getType()), format(type.numeric()),
-        layout(panelLayout(type.getFormat(), type.rows(), type.columns())),
+        layout(kernel::panelLayoutOf(type)),
         f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)),
         scale(op.getScale().convertToFloat()) {}
 

@@ -7,6 +7,7 @@
 //           main loop over K                  of a pair twice: the gate's sums wait in scratch
 //           epilogue on registers
 //
+// Where rows have experts, all that is done for the rows of one after the other, with the panels of its matrix.
 // A head that writes keys alone takes one plane of two first (MatmulScreen.h).
 // Work items are panels. With one token it is a matrix-vector product at the speed of
 // memory; with many, a matrix product at the speed of the dot instruction.
@@ -17,6 +18,7 @@
 #include "codegen/cpu/MatmulScreen.h"
 #include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/Quantize.h"
+#include "codegen/cpu/RoutesView.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "dialects/kernel/ops/Flow.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -121,9 +123,21 @@ public:
     }
     if (largest)
       maxima.emplace(k, k.operand(largest.getOutput()), segments.front().type.getN());
+    LogicalResult result = op.getRoutes() ? emitExperts(x, rounded)
+                                          : emitBlocks(k.word(0), total, x, rounded);
+    if (keys)
+      keys->finish(total);
+    return result;
+  }
+
+private:
+  using NoValues = KernelBuilder::Values;
+
+  /// Rows [from, to) of x, with the panels of this call.
+  LogicalResult emitBlocks(Value from, Value to, Value x, Value rounded) {
     LogicalResult result = success();
-    k.loop(k.word(0), total, k.word(schedule.getTokenBlock()), [&](Value first) {
-      Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), total);
+    k.loop(from, to, k.word(schedule.getTokenBlock()), [&](Value first) {
+      Value end = k.minSigned(k.add(first, schedule.getTokenBlock()), to);
       if (rounded)
         emitRoundRows(k, k.at(x, k.mul(first, xType.rowBytes())), rounded, k.sub(end, first),
                       xType.getN());
@@ -134,13 +148,38 @@ public:
             result = failure();
         });
     });
-    if (keys)
-      keys->finish(total);
     return result;
   }
 
-private:
-  using NoValues = KernelBuilder::Values;
+  /// The call's range is one of all experts' panels. Those that have rows are fewer: the same part of their panels is
+  /// taken, so that threads share them evenly.
+  LogicalResult emitExperts(Value x, Value rounded) {
+    LogicalResult result = success();
+    Segment &segment = segments.front();
+    const int64_t panels = segment.layout.panelsOfMatrix();
+    RoutesView view(k, k.operand(op.getRoutes()), op.rowsOfToken());
+    Value count = RoutesView::wordAt(k, view.count, k.word(0));
+    auto ofThose = [&](Value item) {
+      return k.divUnsigned(k.mul(item, k.mul(count, panels)), panels * op.experts());
+    };
+    Value begin = ofThose(k.begin), end = ofThose(k.end);
+    Value last = k.divUnsigned(k.add(end, panels - 1), panels);
+    k.loop(k.divUnsigned(begin, panels), last, k.word(1), [&](Value number) {
+      Value entry = k.at(view.segments, k.mul(number, sizeof(RouteSegment)));
+      auto field = [&](int64_t offset) {
+        return k.widen(k.load(k.i32, k.at(entry, offset)), k.i64);
+      };
+      Value firstItem = k.mul(number, panels);
+      segment.firstItem = k.maxSigned(k.sub(begin, firstItem), k.word(0));
+      segment.endItem = k.minSigned(k.sub(end, firstItem), k.word(panels));
+      firstOfMatrix = k.mul(field(offsetof(RouteSegment, expert)), panels);
+      result = emitBlocks(field(offsetof(RouteSegment, first)), field(offsetof(RouteSegment, end)),
+                          x, rounded);
+    });
+    return result;
+  }
+  /// The number of an expert's panel among those of all experts.
+  Value amongAll(Value panel) { return firstOfMatrix ? k.add(panel, firstOfMatrix) : panel; }
 
   LogicalResult collectSegments() {
     auto aux = op.getAux().begin();
@@ -152,7 +191,7 @@ private:
       if (xType.getKind() != RowKind::F32 && !weight.numeric().hasIntegerCodes())
         return op.emitOpError("cannot multiply quantised rows by ")
                << weight << " in segment " << s;
-      segment.layout = panelLayout(weight.getFormat(), weight.rows(), weight.columns());
+      segment.layout = kernel::panelLayoutOf(weight);
       for (Value w : weights)
         segment.weights.push_back(k.operand(w));
       for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux)
@@ -230,7 +269,7 @@ private:
   LogicalResult emitTile(const Segment &segment, Tile &tile, Value part, Value panel, Value first,
                          bool bf16Dot) {
     auto takeRows = [&](Value weight) {
-      Value base = k.at(weight, k.mul(panel, segment.layout.panelBytes()));
+      Value base = k.at(weight, k.mul(amongAll(panel), segment.layout.panelBytes()));
       takeShareOfNext(segment, tile, base, first);
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
@@ -331,7 +370,7 @@ private:
     operands.push_back(sums[i]);
     for (auto [base, isRows] : segment.aux) {
       Value from = isRows ? outputAt(segment, base, rows, panel, first, t)
-                          : rows.at(k, k.at(base, k.mul(panel, kPanelRows * 4)), 4);
+                          : rows.at(k, k.at(base, k.mul(amongAll(panel), kPanelRows * 4)), 4);
       operands.push_back(k.load(k.f32s, from, 4 * k.lanes));
     }
     FailureOr<KernelBuilder::Values> yielded = k.inlineRegion(*segment.epilogue, operands, k.lanes);
@@ -391,6 +430,7 @@ private:
   std::optional<MatmulKeys> keys;
   std::optional<PlaneScreen> screen;
   std::optional<PanelMaxima> maxima;
+  Value firstOfMatrix; ///< where rows have experts: the number of the first panel of the matrix
   Value staged;     ///< in scratch: outputs that wait to be quantised, f32 [tokens][32]
   Value gateSums;   ///< in scratch: sums of the first weight of a pair
   Value blockStart; ///< first token of the block of tokens

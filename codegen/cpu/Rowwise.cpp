@@ -15,6 +15,7 @@
 #include "codegen/RegionWalker.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/Quantize.h"
+#include "codegen/cpu/RoutesView.h"
 #include "codegen/cpu/RowwiseLanes.h"
 #include "dialects/kernel/ops/Region.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -44,11 +45,16 @@ public:
   }
 
   void emit() {
+    Value tokensOfRows;
+    if (op.getRoutes())
+      tokensOfRows = RoutesView(k, k.operand(op.getRoutes()), op.getRowsOfToken()).token;
     k.forEachItem([&](Value item) {
       Value source = item;
       if (op.getGather()) {
         Value tokens = k.batchPointer(offsetof(BatchView, rowTokens));
         source = k.widen(k.load(k.i32, k.at(tokens, k.mul(item, 4))), k.i64);
+      } else if (op.getRoutes()) {
+        source = RoutesView::wordAt(k, tokensOfRows, item);
       }
       inputs.clear(), outputs.clear(), scalars.clear();
       for (Value v : op.getInputs())
@@ -67,6 +73,12 @@ private:
   Value rowOf(Value memory, Value row) {
     auto rows = dyn_cast<RowsType>(memory.getType());
     return rows ? k.at(k.operand(memory), k.mul(row, rows.rowBytes())) : k.operand(memory);
+  }
+
+  /// Whether an argument is of rows of one value.
+  bool isOneValue(BlockArgument argument) {
+    auto rows = dyn_cast<RowsType>(op.getInputs()[argument.getArgNumber()].getType());
+    return rows && rows.getN() == 1 && n != 1;
   }
 
   /// Row statistics and what follows from them alone, in order.
@@ -138,7 +150,9 @@ private:
               },
               [&e, byte](Value value) -> Value {
                 if (auto argument = dyn_cast<BlockArgument>(value))
-                  return e.k.load(e.f32x16, e.k.at(e.inputs[argument.getArgNumber()], byte),
+                  return e.isOneValue(argument)
+                             ? e.k.loadSplat(e.f32x16, e.inputs[argument.getArgNumber()])
+                             : e.k.load(e.f32x16, e.k.at(e.inputs[argument.getArgNumber()], byte),
                                   kRowLanes * 4);
                 if (e.uniform.contains(value) && !value.getDefiningOp<arith::ConstantOp>())
                   return e.k.broadcast(e.k.vec(value.getType(), kRowLanes),

@@ -227,7 +227,6 @@ std::unique_ptr<fb::ModelT> compiler::describeModel(const std::string &name,
     model->layers += step->layer >= 0;
   for (plan::WeightOp weight : program.getBody().getOps<plan::WeightOp>())
     if (!weight.getValuesAttr())
-      model->parameters +=
-          weight.getType().rows() * (weight.getType().isVector() ? 1 : weight.getType().columns());
+      model->parameters += llvm::product_of(weight.getType().getShape());
   return model;
 }

@@ -27,7 +27,7 @@ Result<void> Recipe::holdAgainst(lm::ModelOp model, const CompileOptions &option
   bool floats = false, any = globs.empty();
   std::vector<char> used(globs.size());
   for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>()) {
-    if (weight.getType().isVector())
+    if (weight.getType().isVectors())
       continue;
     floats |= weight.getType().numeric().isFloat();
     for (auto [glob, matches] : llvm::zip(globs, used))

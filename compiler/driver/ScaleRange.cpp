@@ -73,7 +73,7 @@ Result<std::vector<OutOfRange>> compiler::matricesOutOfRange(lm::ModelOp model,
   model.walk([&](lm::GetWeightOp get) { outside.insert(get.getWeight()); });
   std::vector<Candidate> candidates;
   for (lm::WeightOp weight : model.getBody().getOps<lm::WeightOp>()) {
-    if (weight.getType().isVector() || !weight.getSource())
+    if (weight.getType().isVectors() || !weight.getSource())
       continue;
     auto format = chosenFormat(weight, !outside.contains(weight.getSymName()), options);
     if (!format || *format == weight.getType().getFormat() ||

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 using namespace mlir;
 using namespace ingot;
@@ -51,8 +50,8 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
       continue;
     }
     auto found = import::RowSource::find(checkpoint, lm::rowsOf(*op.getSource()),
-                                         op.getType().isVector() ? import::Unit::Numbers
-                                                                 : import::Unit::Rows);
+                                         op.getType().isVectors() ? import::Unit::Numbers
+                                                                  : import::Unit::Rows);
     assert(found && "rows that the checkpoint does not hold were refused at import");
     // Shared by its jobs, which outlive this.
     auto source = std::make_shared<const import::RowSource>(std::move(*found));
@@ -68,10 +67,8 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
     auto checked = [source](int64_t first) {
       return first == 0 ? source->checkFinite() : Result<void>();
     };
-    auto [format, n, k] =
-        std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
     if (weight.layout == fb::WeightLayout::Fragment16) {
-      FragmentLayout layout = fragmentLayout(format, n, k);
+      FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());
       addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
                 [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                   if (auto finite = checked(first); !finite)
@@ -80,7 +77,7 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
                 });
       continue;
     }
-    PanelLayout layout = panelLayout(format, n, k);
+    PanelLayout layout = kernel::panelLayoutOf(op.getType());
     addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
               [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                 if (auto finite = checked(first); !finite)
@@ -112,10 +109,8 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
                       }});
       continue;
     }
-    auto [format, n, k] =
-        std::tuple(op.getType().getFormat(), op.getType().rows(), op.getType().columns());
     if (weight.layout == fb::WeightLayout::Fragment16) {
-      FragmentLayout layout = fragmentLayout(format, n, k);
+      FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());
       addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
                 [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                   fillSeedFragments(seed, tensor, layout, first, out);
@@ -123,7 +118,7 @@ std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const f
                 });
       continue;
     }
-    PanelLayout layout = panelLayout(format, n, k);
+    PanelLayout layout = kernel::panelLayoutOf(op.getType());
     addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
               [=](int64_t first, std::span<std::byte> out) -> Result<void> {
                 fillSeedPanels(seed, tensor, layout, first, out);

@@ -298,8 +298,8 @@ Result<void> packRows(const import::RowSource &source, const Layout &layout, int
   std::vector<float> values(verbatim ? 0 : static_cast<size_t>(unitRows) * k);
   const int64_t units = static_cast<int64_t>(out.size()) / unitBytes;
   for (int64_t u = 0; u < units; ++u) {
-    const int64_t begin = (first + u) * unitRows, count = std::min(unitRows, layout.n - begin);
-    if (!verbatim && count > 0)
+    const auto [begin, count] = layout.rowsOf(first + u);
+    if (!verbatim)
       if (auto read = source.read(begin, std::span(values).first(static_cast<size_t>(count) * k));
           !read)
         return read;

@@ -46,7 +46,7 @@ struct RouteRules {
   /// Of lm.route or kernel.route, which call them the same.
   template <typename Op>
   static RouteRules of(Op op) {
-    const lm::RoutesType type = op.routesType();
+    const auto type = op.routesType();
     return {type.getExperts(), type.getUsed(), op.getScore(), op.getNormalize(),
             int64_t(op.getGroups()), int64_t(op.getUsedGroups()), op.getGroupScore(),
             op.getNormEps().convertToFloat(), op.getNormFloor().convertToFloat(),

@@ -41,8 +41,8 @@ Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight) {
   int64_t columns = type.columns();
   made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, type.matrices() * type.rows()), columns);
   // A product of unit-sized rows stays of unit size; vectors are norms and biases.
-  float size = type.isVector() ? 0.5f : std::sqrt(3.0f / static_cast<float>(columns));
-  float middle = type.isVector() ? 1.0f : 0.0f;
+  float size = type.isVectors() ? 0.5f : std::sqrt(3.0f / static_cast<float>(columns));
+  float middle = type.isVectors() ? 1.0f : 0.0f;
   for (size_t i = 0; i < made.base.values.size(); ++i)
     made.base.values[i] = middle + size * (2 * uniform(made.key, i) - 1);
   for (int64_t n = 0; rounds && n < made.base.rows; ++n)

@@ -13,7 +13,9 @@ static int64_t bytesPerUnit(kernel::FuncOp fn) {
   kernel::LaunchInterface op = fn.launch();
   for (auto [argument, effect] : llvm::zip(fn.getArguments(), fn.operandEffects())) {
     if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()))
-      bytes += (effect.reads + effect.writes) * rows.rowBytes();
+      bytes += (effect.reads + effect.writes) * rows.rowBytes() * op.rowsOfUnit(argument);
+    else if (auto routes = dyn_cast<kernel::RoutesType>(argument.getType()))
+      bytes += (effect.reads + effect.writes) * routes.bytesPerToken();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(argument.getType()))
       bytes += effect.writes * pool.pageBytes() / kPageTokens;
     else if (auto state = dyn_cast<kernel::FixedStateType>(argument.getType()))

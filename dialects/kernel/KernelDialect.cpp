@@ -1,7 +1,7 @@
 //===- KernelDialect.cpp - Attributes and types of the kernel dialect -----===//
 #include "dialects/kernel/KernelOps.h"
 #include "runtime/abi/KernelAbi.h"
-#include "runtime/formats/FragmentLayout.h"
+#include "runtime/abi/Routes.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FoldInterfaces.h"
@@ -80,6 +80,9 @@ void KernelDialect::initialize() {
 #include "dialects/kernel/ops/CausalConv.cpp.inc"
       ,
 #define GET_OP_LIST
+#include "dialects/kernel/ops/Experts.cpp.inc"
+      ,
+#define GET_OP_LIST
 #include "dialects/kernel/ops/Ids.cpp.inc"
       >();
 }
@@ -110,6 +113,7 @@ RowsType kernel::rowsTypeOf(Value rowsOrFlow) {
     return RowsType::get(flow.getContext(), flow.getN(), flow.getKind());
   return cast<RowsType>(rowsOrFlow.getType());
 }
+int64_t RoutesType::bytesPerToken() const { return routesBytes(getUsed()); }
 int64_t KvPoolType::pageBytes() const {
   return 2 * getKvHeads() * cpu::kPageTokens * info().vectorBytes(getHeadDim());
 }
@@ -120,14 +124,20 @@ bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
              : table.getN() <= kv.getHeadDim() && kv.getHeadDim() % 2 == 0;
 }
 
+PanelLayout kernel::panelLayoutOf(lm::WeightType weight) {
+  return panelLayout(weight.getFormat(), weight.rows(), weight.columns(), weight.matrices());
+}
+FragmentLayout kernel::fragmentLayoutOf(lm::WeightType weight) {
+  return fragmentLayout(weight.getFormat(), weight.rows(), weight.columns(), weight.matrices());
+}
 int64_t kernel::packedBytes(lm::WeightType weight) {
   if (weight.isVector())
     return roundUp(weight.rows(), kPanelRows) * 4;
   switch (weight.getLayout()) {
   case lm::WeightLayout::Panel32:
-    return panelLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+    return panelLayoutOf(weight).bytes();
   case lm::WeightLayout::Fragment16:
-    return fragmentLayout(weight.getFormat(), weight.rows(), weight.columns()).bytes();
+    return fragmentLayoutOf(weight).bytes();
   case lm::WeightLayout::Open:
     break;
   }
@@ -135,7 +145,8 @@ int64_t kernel::packedBytes(lm::WeightType weight) {
 }
 int64_t kernel::packedRowBytes(lm::WeightType weight) {
   const bool panels = weight.getLayout() == lm::WeightLayout::Panel32;
-  return packedBytes(weight) / roundUp(weight.rows(), panels ? kPanelRows : kFragmentRows);
+  return packedBytes(weight) /
+         (weight.matrices() * roundUp(weight.rows(), panels ? kPanelRows : kFragmentRows));
 }
 
 WorkItems kernel::unitsOf(Extent extent) {

@@ -3,8 +3,8 @@
 
 #include "dialects/kernel/KernelLaunch.h"
 #include "dialects/lm/LmDialect.h"
+#include "runtime/formats/FragmentLayout.h"
 #include "runtime/formats/KvFormat.h"
-#include "runtime/formats/PanelLayout.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -40,6 +40,9 @@ template <typename Op> Op consumerOf(mlir::Value flow) {
 /// A work item of each token, or of each logits row.
 WorkItems unitsOf(Extent extent);
 
+/// How a matrix, or a stack of them, lies on CPUs and on GPUs.
+PanelLayout panelLayoutOf(lm::WeightType weight);
+FragmentLayout fragmentLayoutOf(lm::WeightType weight);
 /// Bytes of a weight as it lies in an engine, padding included: of a vector, or of a matrix whose layout was chosen.
 int64_t packedBytes(lm::WeightType weight);
 /// Of one row of such a matrix.

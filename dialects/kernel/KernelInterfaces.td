@@ -24,6 +24,8 @@ def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
                     [{ return false; }]>,
     InterfaceMethod<"Whether a unit reads one row of its weights; else a launch reads them whole.", "bool", "gathersWeights",
                     (ins), "", [{ return false; }]>,
+    InterfaceMethod<"How many rows of an operand a unit reads or writes.", "int64_t", "rowsOfUnit", (ins "::mlir::Value":$operand),
+                    "", [{ return 1; }]>,
     InterfaceMethod<"Operations of a unit; a multiplication and an addition are two. 0: too few to matter.", "int64_t",
                     "operationsPerUnit", (ins), "", [{ return 0; }]>,
     InterfaceMethod<"Operations of a token for each position that it looks at.", "int64_t", "operationsPerPosition", (ins), "",

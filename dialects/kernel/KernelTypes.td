@@ -79,6 +79,14 @@ def Kernel_WorkspaceType : TypeDef<Kernel_Dialect, "Workspace"> {
   let parameters = (ins "int64_t":$bytes);
   let assemblyFormat = "`<` $bytes `>`";
 }
+def Kernel_RoutesType : TypeDef<Kernel_Dialect, "Routes"> {
+  let mnemonic = "routes";
+  let summary = "which rows go to which experts: `!kernel.routes<64, 8>`, 8 of 64 for each token";
+  let description = "As runtime/abi/Routes.h says; it has so many bytes for each token.";
+  let parameters = (ins "int64_t":$experts, "int64_t":$used);
+  let assemblyFormat = "`<` $experts `,` $used `>`";
+  let extraClassDeclaration = "int64_t bytesPerToken() const;";
+}
 def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
 /// Rows in memory, or of another op of the kernel.
 def Kernel_RowsOrFlow : AnyTypeOf<[Kernel_RowsType, Kernel_FlowType]>;

@@ -22,16 +22,25 @@ struct FuseGateUp : ingot::impl::FuseGateUpPassBase<FuseGateUp> {
     for (MulOp product : products)
       if (!tryFuse(product, product.getA(), product.getB()))
         tryFuse(product, product.getB(), product.getA());
+    SmallVector<SwigluOaiOp> units;
+    getOperation().walk([&](SwigluOaiOp op) { units.push_back(op); });
+    for (SwigluOaiOp unit : units)
+      fusePair({unit}, onlyUsedHere<LinearOp>(unit.getGate(), unit),
+               onlyUsedHere<LinearOp>(unit.getUp(), unit));
   }
 
   bool tryFuse(MulOp product, Value activated, Value upValue) {
     auto activation = onlyUsedHere<ActivationOp>(activated, product);
-    auto up = onlyUsedHere<LinearOp>(upValue, product);
-    if (!activation || !up)
+    return activation && fusePair({activation, product},
+                                  onlyUsedHere<LinearOp>(activation.getX(), activation),
+                                  onlyUsedHere<LinearOp>(upValue, product));
+  }
+
+  /// Gate and up, of which either may be null, with what joins them; the last op has the result.
+  bool fusePair(ArrayRef<Operation *> joined, LinearOp gate, LinearOp up) {
+    if (!gate || !up || gate.getX() != up.getX())
       return false;
-    auto gate = onlyUsedHere<LinearOp>(activation.getX(), activation);
-    if (!gate || gate.getX() != up.getX())
-      return false;
+    Operation *product = joined.back();
     if (gate.getWeight().getType() != up.getWeight().getType()) {
       remarkMissed(product, "gate_up", "gate and up have weights of different types");
       return false;
@@ -41,7 +50,8 @@ struct FuseGateUp : ingot::impl::FuseGateUpPassBase<FuseGateUp> {
       return false;
     }
     OpGroup group;
-    group.insert_range(ArrayRef<Operation *>{gate, up, activation, product});
+    group.insert_range(ArrayRef<Operation *>{gate, up});
+    group.insert_range(joined);
     if (!isConvex(group))
       return false;
     fuse(group, "gate_up");

@@ -22,7 +22,7 @@ struct FuseProjections : ingot::impl::FuseProjectionsPassBase<FuseProjections> {
     // Float (fp8 too) and integer weights read the input in different forms: they are kept apart.
     llvm::MapVector<std::pair<Value, unsigned>, OpGroup> byInput;
     getOperation().walk([&](LinearOp op) {
-      if (!isa<FusedOp>(op->getParentOp()))
+      if (!isa<FusedOp>(op->getParentOp()) && !op.getRoutes()) // experts have a launch each
         byInput[{op.getX(), !op.getWeight().getType().numeric().hasIntegerCodes()}].insert(op);
     });
     for (auto &[input, group] : byInput) {

@@ -77,13 +77,13 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
     llvm::SmallPtrSet<Operation *, 32> taken;
     for (Operation &root : block) {
       if (taken.contains(&root) ||
-          !(isa<LinearOp>(root) || isElementwise(&root) || isRowNorm(&root)))
+          !(isa<LinearOp, ScaleRowsOp>(root) || isElementwise(&root) || isRowNorm(&root)))
         continue;
       OpGroup group;
       group.insert(&root);
       bool rowwise = !isa<LinearOp>(root);
       auto joins = [&](Operation *op) {
-        return (isElementwise(op) || (rowwise && isRowNorm(op))) && !taken.contains(op) &&
+        return (isElementwise(op) || (rowwise && (isRowNorm(op) || isa<ScaleRowsOp>(op)))) && !taken.contains(op) &&
                op->getResult(0).getType() == root.getResult(0).getType();
       };
       for (Operation *from = &root, *to; (to = postDominators.of(from)) && joins(to); from = to) {

@@ -97,7 +97,7 @@ private:
   bool readsFp8(lm::LinearOp linear) const {
     auto isFp8 = [](lm::LinearOp op) { return op.getWeight().getType().numeric().isScaledFloat(); };
     auto fused = dyn_cast<lm::FusedOp>(linear->getParentOp());
-    return bf16 && fp8Rows &&
+    return bf16 && fp8Rows && !linear.getRoutes() &&
            (fused ? llvm::all_of(fused.getBody().getOps<lm::LinearOp>(), isFp8) : isFp8(linear));
   }
 

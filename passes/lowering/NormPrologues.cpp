@@ -52,8 +52,8 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
     for (Value y : rowwise.getOutputs())
       if (cast<RowsType>(y.getType()).getKind() == RowKind::BF16)
         rounded = y;
-    if (!rounded)
-      return; // what is written is no projection's
+    if (!rounded || rowwise.getRowsOfToken() > 1)
+      return; // what is written is no projection's, or rows of experts, which are found by routes
     if (rowwise.getOutputs().size() > 1)
       return remarkMissed(norm, kPattern,
                           "it writes f32 rows too, which are not the blocks' to write");
@@ -69,7 +69,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
       OpBuilder b(matmul);
       auto flow = kernel::FlowType::get(b.getContext(), rowwise.width(), RowKind::BF16);
       auto rows = kernel::RowwiseOp::create(b, rowwise.getLoc(), flow, added, ValueRange(),
-                                            rowwise.getExtent(), rowwise.getGather());
+                                            /*routes=*/Value(), rowwise.getExtent(), rowwise.getGather());
       IRMapping mapping;
       rowwise.getBody().cloneInto(&rows.getBody(), mapping);
       matmul.getXMutable().assign(rows.getFlow());

@@ -20,7 +20,7 @@ ProgramBuilder::ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, Lower
 void ProgramBuilder::addCarried(lm::LayersOp layers) {
   for (Value value : rowsAmong(layers->getOperands()))
     carried.push_back(
-        addBuffer("x", rowsOf(value.getType()), extentOf(value), /*persistent=*/true));
+        addBuffer("x", rowsOf(value.getType()), rowCountOf(value), /*persistent=*/true));
 }
 
 SmallVector<Value> ingot::rowsAmong(ValueRange values) {
@@ -28,7 +28,12 @@ SmallVector<Value> ingot::rowsAmong(ValueRange values) {
                                 [](Value value) { return isa<RankedTensorType>(value.getType()); });
 }
 
-plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, RowsType rows, kernel::Extent extent,
+plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, RowsType rows, RowCount count,
+                                              bool persistent) {
+  return addBuffer(hint, rows.rowBytes() * count.ofToken, count.extent, persistent);
+}
+
+plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, int64_t bytes, kernel::Extent extent,
                                               bool persistent) {
   auto b = ImplicitLocOpBuilder::atBlockEnd(program.getLoc(), &program.getBody().front());
   std::string name;
@@ -38,7 +43,7 @@ plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, RowsType rows, ker
   } while (taken.contains(name));
   auto kind =
       extent == kernel::Extent::Rows ? plan::BufferClass::PerRow : plan::BufferClass::PerToken;
-  auto buffer = plan::BufferOp::create(b, name, kind, roundUp(rows.rowBytes(), 64), IntegerAttr(),
+  auto buffer = plan::BufferOp::create(b, name, kind, roundUp(bytes, 64), IntegerAttr(),
                                        persistent);
   return plan::BufferRefAttr::get(b.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()));
 }
@@ -135,7 +140,7 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
     tableOfRope[rope] = tables.size();
     tables.push_back({{frequencies, ref},
                       factor,
-                      {rows, addBuffer("rope", rows, kernel::Extent::Tokens, true)}});
+                      {rows, addBuffer("rope", rows, RowCount(), true)}});
   });
   return result;
 }

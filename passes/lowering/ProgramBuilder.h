@@ -4,6 +4,7 @@
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "passes/Passes.h"
+#include "passes/lowering/RowForms.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
@@ -78,7 +79,10 @@ private:
     mlir::FlatSymbolRefAttr buffer;
   };
 
-  plan::BufferRefAttr addBuffer(llvm::StringRef hint, kernel::RowsType rows, kernel::Extent extent,
+  plan::BufferRefAttr addBuffer(llvm::StringRef hint, kernel::RowsType rows, RowCount count,
+                                bool persistent);
+  /// So many bytes for each token, or for each logits row.
+  plan::BufferRefAttr addBuffer(llvm::StringRef hint, int64_t bytes, kernel::Extent extent,
                                 bool persistent);
   plan::SectionOp addSection(llvm::StringRef name);
   /// Builds the kernel, or finds one that is the same but for its name; returns its symbol.

@@ -6,6 +6,7 @@
 #include "passes/lowering/RegionLowering.h"
 #include "dialects/kernel/ops/Region.h"
 #include "dialects/lm/ops/Elementwise.h"
+#include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Norm.h"
 #include "dialects/lm/ops/Rows.h"
 
@@ -93,6 +94,20 @@ void ingot::lowerToScalar(ImplicitLocOpBuilder &b, Operation *op, IRMapping &sca
             return s.add(line, s.add(rise, fall));
           })
           .Case([&](lm::SelectRowsOp select) { return at(select.getX()); })
+          .Case([&](lm::DispatchOp dispatch) { return at(dispatch.getX()); })
+          .Case([&](lm::ScaleRowsOp scale) {
+            return s.mul(at(scale.getX()), at(scale.getFactors()));
+          })
+          .Case([&](lm::SwigluOaiOp op) { // (u + 1) g sigmoid(alpha g)
+            Value limit = s.constant(op.getLimit().convertToFloat()),
+                  lowest = s.constant(-op.getLimit().convertToFloat());
+            Value g = arith::MinimumFOp::create(b, at(op.getGate()), limit);
+            Value u = arith::MaximumFOp::create(
+                b, arith::MinimumFOp::create(b, at(op.getUp()), limit), lowest);
+            Value steep = s.mul(s.constant(op.getAlpha().convertToFloat()), g);
+            return s.mul(s.add(u, s.constant(1)),
+                         s.mul(g, activation(s, lm::ActivationKind::Sigmoid, steep)));
+          })
           .Case([&](lm::LayerNormOp
                         norm) { // (x - mean) / sqrt(mean((x - mean)^2) + eps) * (w + offset) + b
             Value mean = kernel::RowStatOp::create(b, at(norm.getX()));

@@ -26,11 +26,15 @@ RankedTensorType ingot::inForm(Type rows, RowKind form) {
                                StringAttr::get(type.getContext(), kernel::stringifyRowKind(form)));
 }
 
-Extent ingot::extentOf(Value rows) {
+RowCount ingot::rowCountOf(Value rows) {
   while (auto result = dyn_cast<OpResult>(rows)) {
     Operation *op = result.getOwner();
     if (isa<lm::SelectRowsOp>(op))
-      return Extent::Rows;
+      return {Extent::Rows, 1};
+    if (auto dispatch = dyn_cast<lm::DispatchOp>(op))
+      return {Extent::Tokens, dispatch.getRoutes().getType().getUsed()};
+    if (isa<lm::CombineOp>(op))
+      break;
     if (auto fused = dyn_cast<lm::FusedOp>(op)) {
       rows = fused.getBody().front().getTerminator()->getOperand(result.getResultNumber());
       continue;
@@ -41,7 +45,7 @@ Extent ingot::extentOf(Value rows) {
       break;
     rows = *x;
   }
-  return Extent::Tokens;
+  return {};
 }
 
 SmallVector<Operation *> ingot::opsOf(Operation *launch) {
@@ -74,5 +78,6 @@ Value ingot::inside(OpResult result) {
 }
 
 bool ingot::isRowwise(Operation *op) {
-  return lm::isRowNorm(op) || lm::isElementwise(op) || isa<lm::SelectRowsOp>(op);
+  return lm::isRowNorm(op) || lm::isElementwise(op) ||
+         isa<lm::SelectRowsOp, lm::DispatchOp, lm::ScaleRowsOp>(op);
 }

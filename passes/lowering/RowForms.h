@@ -25,8 +25,14 @@ kernel::RowsType rowsOf(mlir::Type rows);
 /// Those rows in another form than f32.
 mlir::RankedTensorType inForm(mlir::Type rows, kernel::RowKind form);
 
-/// Whether a value has the logits rows of a step, as behind lm.select_rows, or its tokens.
-kernel::Extent extentOf(mlir::Value rows);
+/// How many rows a value has: one for each logits row of a step, as behind lm.select_rows, or so many for each token.
+struct RowCount {
+  kernel::Extent extent = kernel::Extent::Tokens;
+  int64_t ofToken = 1; ///< as many as a token has experts behind lm.dispatch
+
+  bool operator==(const RowCount &) const = default;
+};
+RowCount rowCountOf(mlir::Value rows);
 
 /// The ops of a launch: those of a fused region without its conversions, or the op alone.
 llvm::SmallVector<mlir::Operation *> opsOf(mlir::Operation *launch);

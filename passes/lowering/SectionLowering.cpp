@@ -18,7 +18,11 @@ using kernel::RowKind;
 
 LaunchOperand SectionLowering::operand(Value value) const {
   Type type = value.getType();
-  return {isa<lm::WeightType>(type) ? type : rowsOf(type), refs.lookup(value)};
+  if (auto routes = dyn_cast<lm::RoutesType>(type))
+    type = kernel::RoutesType::get(type.getContext(), routes.getExperts(), routes.getUsed());
+  else if (!isa<lm::WeightType>(type))
+    type = rowsOf(type);
+  return {type, refs.lookup(value)};
 }
 
 bool SectionLowering::diesAt(Value value, Operation *top) const {
@@ -32,7 +36,7 @@ bool SectionLowering::diesAt(Value value, Operation *top) const {
 LaunchOperand SectionLowering::output(StringRef hint, Value result, ArrayRef<Value> read) {
   Operation *top = result.getDefiningOp();
   auto givesItsPlace = [&](Value value) {
-    return value.getType() == result.getType() && extentOf(value) == extentOf(result) &&
+    return value.getType() == result.getType() && rowCountOf(value) == rowCountOf(result) &&
            diesAt(value, top) && llvm::none_of(top->getResults(), [&](Value other) {
              return refs.lookup(other) == refs.lookup(value);
            });
@@ -41,7 +45,7 @@ LaunchOperand SectionLowering::output(StringRef hint, Value result, ArrayRef<Val
     auto place = llvm::find_if(llvm::reverse(read), givesItsPlace);
     bind(result, place != read.rend()
                      ? refs.lookup(*place)
-                     : program.addBuffer(hint, rowsOf(result.getType()), extentOf(result),
+                     : program.addBuffer(hint, rowsOf(result.getType()), rowCountOf(result),
                                          /*persistent=*/false));
   }
   return operand(result);
@@ -57,10 +61,11 @@ void SectionLowering::launch(StringRef hint, ArrayRef<LaunchOperand> operands, B
 }
 
 void SectionLowering::copyRows(StringRef hint, LaunchOperand from, LaunchOperand to,
-                               Extent extent) {
+                               RowCount count) {
   launch(hint, {from, to}, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), extent,
+    auto op = kernel::RowwiseOp::create(b, args.take_front(1), args.drop_front(1), count.extent,
                                         /*gather=*/false);
+    op.setRowsOfToken(count.ofToken);
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&op.getBody(), {}, b.getF32Type(), b.getLoc());
     kernel::YieldOp::create(b, op.getBody().getArguments());
@@ -71,7 +76,7 @@ void SectionLowering::moveTo(Value value, Attribute buffer) {
   if (refs[value] == buffer)
     return;
   LaunchOperand from = operand(value);
-  copyRows("copy", from, {from.type, buffer}, extentOf(value));
+  copyRows("copy", from, {from.type, buffer}, rowCountOf(value));
   bind(value, buffer);
 }
 
@@ -116,6 +121,10 @@ LogicalResult SectionLowering::lower(Operation *op) {
     return lowerAttention(op, attention);
   if (auto conv = dyn_cast<lm::CausalConvOp>(op))
     return lowerCausalConv(conv);
+  if (auto route = dyn_cast<lm::RouteOp>(op))
+    return lowerRoute(route);
+  if (auto combine = dyn_cast<lm::CombineOp>(op))
+    return lowerCombine(combine);
   if (auto embed = dyn_cast<lm::EmbedOp>(op))
     return lowerEmbed(embed);
   if (auto positions = dyn_cast<lm::EmbedPositionsOp>(op))
@@ -146,19 +155,19 @@ LogicalResult SectionLowering::lowerEmbedPositions(lm::EmbedPositionsOp op) {
 }
 
 LogicalResult SectionLowering::lowerRound(lm::RoundOp op) {
-  Extent extent = extentOf(op.getX());
+  const RowCount count = rowCountOf(op.getX());
   std::optional<RowKind> form = formOf(op.getResult().getType());
   if (form == RowKind::FP8) {
     launch("fp8", {operand(op.getX()), output("e", op.getResult())},
            [&](ImplicitLocOpBuilder &b, ValueRange args) {
-             kernel::Fp8RowsOp::create(b, args[0], args[1], extent);
+             kernel::Fp8RowsOp::create(b, args[0], args[1], count.extent);
            });
     return success();
   }
   if (form == RowKind::BF16)
-    copyRows("round", operand(op.getX()), output("r", op.getResult()), extent);
+    copyRows("round", operand(op.getX()), output("r", op.getResult()), count);
   else if (form == RowKind::Q8 || form == RowKind::Q8x2)
-    copyRows("quantize", operand(op.getX()), output("q", op.getResult()), extent);
+    copyRows("quantize", operand(op.getX()), output("q", op.getResult()), count);
   else
     return op.emitOpError("names a form that projections do not read");
   return success();
@@ -186,15 +195,19 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   bool pair = single && linears.size() == 2;
   if (single && linears.size() > 2)
     return top->emitOpError("expects at most two projections in one epilogue");
-  if (pair && hint == "gate_up") // gate (the activated one) first
-    if (isa<lm::MulOp>(*linears[0]->user_begin()))
-      std::swap(linears[0], linears[1]);
+  auto isUp = [](lm::LinearOp linear) {
+    Operation *user = *linear->user_begin();
+    auto unit = dyn_cast<lm::SwigluOaiOp>(user);
+    return unit ? unit.getUp() == linear.getResult() : isa<lm::MulOp>(user);
+  };
+  if (pair && hint == "gate_up" && isUp(linears[0])) // gate (the activated one) first
+    std::swap(linears[0], linears[1]);
 
   // Codes without fp8 read the rows that the fp8 ones are made of.
   Value fp8;
   if (formOf(x.getType()) == RowKind::FP8)
     fp8 = x, x = beforeRounding(x);
-  Extent extent = extentOf(x);
+  Extent extent = rowCountOf(x).extent;
   SmallVector<LaunchOperand> operands{operand(x)};
   for (lm::LinearOp linear : linears)
     operands.push_back(operand(linear.getWeight()));
@@ -222,8 +235,13 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   size_t lastOutput = operands.size();
   if (fp8)
     operands.push_back(operand(fp8));
+  Value routes = linears.front().getRoutes();
+  if (routes)
+    operands.push_back(operand(routes));
 
-  bool fastFloat = !program.choices.exact && formOf(x.getType()) == RowKind::F32 &&
+  // What decides which experts tokens go to is not rounded.
+  const bool decides = llvm::any_of(top->getUsers(), llvm::IsaPred<lm::RouteOp>);
+  bool fastFloat = !program.choices.exact && !decides && formOf(x.getType()) == RowKind::F32 &&
                    llvm::all_of(linears, [](lm::LinearOp linear) {
                      return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
                    });
@@ -234,7 +252,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     auto op = kernel::MatmulOp::create(
         b, /*flows=*/TypeRange(), args[0], args.slice(1, firstAux - 1),
         args.slice(firstAux, firstOutput - firstAux),
-        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args.back() : Value(), counts,
+        args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args[lastOutput] : Value(), routes ? args.back() : Value(), counts,
         extent, pair, fastFloat, kernel::ScheduleAttr(), aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
@@ -265,6 +283,10 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
                                             StringRef hint) {
   llvm::SmallPtrSet<Operation *, 8> within(ops.begin(), ops.end());
   bool gather = llvm::any_of(ops, llvm::IsaPred<lm::SelectRowsOp>);
+  Value routes;
+  for (Operation *op : ops)
+    if (auto dispatch = dyn_cast<lm::DispatchOp>(op))
+      routes = dispatch.getRoutes();
   SmallVector<Value> inputs;
   for (Operation *op : ops)
     for (Value read : op->getOperands())
@@ -276,11 +298,17 @@ LogicalResult SectionLowering::lowerRowwise(Operation *top, ArrayRef<Operation *
     operands.push_back(operand(input));
   for (Value result : top->getResults())
     operands.push_back(output(hint, result, inputs));
+  if (routes)
+    operands.push_back(operand(routes));
 
-  Extent extent = extentOf(top->getResult(0));
+  const RowCount count = rowCountOf(top->getResult(0));
   launch(hint, operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     auto op = kernel::RowwiseOp::create(b, args.take_front(inputs.size()),
-                                        args.drop_front(inputs.size()), extent, gather);
+                                        args.slice(inputs.size(), top->getNumResults()),
+                                        count.extent, gather);
+    op.setRowsOfToken(count.ofToken);
+    if (routes)
+      op.getRoutesMutable().assign(args.back());
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Type> types(inputs.size(), b.getF32Type());
     SmallVector<Location> locations(types.size(), b.getLoc());
@@ -352,7 +380,7 @@ LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
   outputs.push_back({plan::OutputRole::Logits, plan::Encoding::F32, lowering.bufferOf(logits)});
   // The rows that the head reads are the model's last hidden state, where they are of a form that the runtime decodes.
   Value hidden = readByHead(logits);
-  if (!hidden || extentOf(hidden) != Extent::Rows)
+  if (!hidden || rowCountOf(hidden).extent != Extent::Rows)
     return success();
   std::optional<RowKind> form = formOf(hidden.getType());
   if (form == RowKind::F32 || form == RowKind::Q8x2)

@@ -13,10 +13,12 @@
 namespace ingot::lm {
 class AttentionOp;
 class CausalConvOp;
+class CombineOp;
 class EmbedOp;
 class EmbedPositionsOp;
 class KvAppendOp;
 class RoundOp;
+class RouteOp;
 } // namespace ingot::lm
 
 namespace ingot {
@@ -49,12 +51,15 @@ private:
                                   llvm::StringRef hint);
   mlir::LogicalResult lowerRowwise(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
                                    llvm::StringRef hint);
+  // ExpertLowering.cpp
+  mlir::LogicalResult lowerRoute(lm::RouteOp op);
+  mlir::LogicalResult lowerCombine(lm::CombineOp op);
   // StateLowering.cpp
   mlir::LogicalResult lowerRopeAppend(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops);
   mlir::LogicalResult lowerAttention(mlir::Operation *top, lm::AttentionOp op);
   mlir::LogicalResult lowerCausalConv(lm::CausalConvOp op);
 
-  /// Rows or a weight that a launch reads.
+  /// Rows, routes or a weight that a launch reads.
   LaunchOperand operand(mlir::Value value) const;
   /// The memory of a state, as a value of it names it.
   LaunchOperand stateOperand(mlir::Value value);
@@ -67,7 +72,7 @@ private:
 
   void launch(llvm::StringRef hint, llvm::ArrayRef<LaunchOperand> operands, Build build);
   /// A row-wise launch that writes `to` from `from`, element by element.
-  void copyRows(llvm::StringRef hint, LaunchOperand from, LaunchOperand to, kernel::Extent extent);
+  void copyRows(llvm::StringRef hint, LaunchOperand from, LaunchOperand to, RowCount count);
 
   ProgramBuilder &program;
   plan::SectionOp section;

@@ -107,13 +107,15 @@ LogicalResult SectionLowering::lowerAttention(Operation *top, lm::AttentionOp op
   if (!use.memory)
     return op.emitOpError("expects keys to be appended before it");
   use.window = op.getWindow();
-  launch("attention",
-         {operand(op.getQ()), stateOperand(op.getKv()), output("attention", top->getResult(0))},
-         [&](ImplicitLocOpBuilder &b, ValueRange args) {
-           kernel::AttentionOp::create(b, args[0], args[1], args[2], /*workspace=*/Value(),
-                                       op.getHeadsAttr(), op.getScaleAttr(), op.getWindowAttr(),
-                                       op.getSoftcapAttr());
-         });
+  SmallVector<LaunchOperand> operands{operand(op.getQ()), stateOperand(op.getKv()),
+                                      output("attention", top->getResult(0))};
+  if (op.getSinks())
+    operands.push_back(operand(op.getSinks()));
+  launch("attention", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    kernel::AttentionOp::create(b, args[0], args[1], args[2], op.getSinks() ? args[3] : Value(),
+                                /*workspace=*/Value(), op.getHeadsAttr(), op.getScaleAttr(),
+                                op.getWindowAttr(), op.getSoftcapAttr());
+  });
   return success();
 }
 

@@ -51,7 +51,9 @@ Traffic trafficOf(kernel::FuncOp fn) {
     if (isa<kernel::WorkspaceType>(type))
       continue;
     if (auto rows = dyn_cast<kernel::RowsType>(type))
-      perItem += (effect.reads + effect.writes) * rows.rowBytes();
+      perItem += (effect.reads + effect.writes) * rows.rowBytes() * op.rowsOfUnit(argument);
+    else if (auto routes = dyn_cast<kernel::RoutesType>(type))
+      perItem += (effect.reads + effect.writes) * routes.bytesPerToken();
     else if (auto pool = dyn_cast<kernel::KvPoolType>(type))
       perItem += effect.writes * pool.pageBytes() / cpu::kPageTokens;
     else if (auto state = dyn_cast<kernel::FixedStateType>(type))

@@ -1,5 +1,7 @@
 //===- WeightFormats.cpp - Retype weights and their readers ---------------===//
 #include "passes/quantize/WeightFormats.h"
+#include "dialects/lm/ops/Experts.h"
+#include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Structure.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -50,15 +52,36 @@ static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<Wei
   layers.setKindsAttr(ArrayAttr::get(model.getContext(), kinds));
 }
 
+/// Weights whose products decide which experts tokens go to.
+static llvm::StringSet<> findRouters(ModelOp model) {
+  llvm::DenseMap<Attribute, SmallVector<int64_t>> arguments; // by kind
+  model.walk([&](RouteOp route) {
+    auto linear = route.getLogits().getDefiningOp<LinearOp>();
+    auto weight = linear ? dyn_cast<BlockArgument>(linear.getWeight()) : BlockArgument();
+    auto kind = weight ? dyn_cast<LayerKindOp>(weight.getOwner()->getParentOp()) : LayerKindOp();
+    if (kind)
+      arguments[kind.getSymNameAttr()].push_back(weight.getArgNumber() - kind.firstWeight());
+  });
+  llvm::StringSet<> routers;
+  model.walk([&](LayersOp layers) {
+    for (auto [kind, weights] :
+         llvm::zip(layers.getKinds().getAsRange<FlatSymbolRefAttr>(), layers.getWeights()))
+      for (int64_t argument : arguments.lookup(kind.getAttr()))
+        routers.insert(cast<FlatSymbolRefAttr>(cast<ArrayAttr>(weights)[argument]).getValue());
+  });
+  return routers;
+}
+
 void ingot::changeMatrixFormats(
     ModelOp model, llvm::function_ref<WeightFormat(WeightOp weight, bool insideLayer)> choose) {
+  const llvm::StringSet<> routers = findRouters(model);
   llvm::StringSet<> outside;
   model.walk([&](GetWeightOp get) { outside.insert(get.getWeight()); });
 
   llvm::StringMap<WeightType> types;
   for (WeightOp weight : model.getBody().getOps<WeightOp>()) {
     WeightType type = weight.getType();
-    if (!type.isVector()) {
+    if (!type.isVectors() && !routers.contains(weight.getSymName())) {
       WeightFormat format = choose(weight, !outside.contains(weight.getSymName()));
       if (format != type.getFormat()) {
         if (!weight.getStored())

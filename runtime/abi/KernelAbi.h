@@ -11,6 +11,8 @@
 //   Tokens     one per token of the batch, times a factor
 //   Rows       one per logits row, times a factor
 //   Tiles      one per attention tile, times a factor (KV heads)
+// A matmul of experts has the panels of all of them as items, of which those that have rows in a step take the
+// same part: items [n/4, n/2) stand for the second quarter of their panels (abi/Routes.h).
 // The count is  base * factor. Items of one launch may run in any order on any
 // thread: no item reads what another of the same launch writes, and results do
 // not depend on how items are shared out.

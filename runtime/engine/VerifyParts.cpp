@@ -180,16 +180,22 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
   if (w.shape() && reinterpret_cast<uintptr_t>(w.shape()->Data()) % alignof(uint64_t) != 0)
     return bad("E0348", label + "a shape at an odd place in the table");
   size_t rank = w.shape() ? w.shape()->size() : 0;
-  uint64_t n = rank > 0 ? w.shape()->Get(0) : 0, k = rank > 1 ? w.shape()->Get(1) : 1;
+  const bool stack = rank == 3;
+  uint64_t n = rank > 0 ? w.shape()->Get(stack) : 0, k = rank > 1 ? w.shape()->Get(stack + 1) : 1,
+           matrices = stack ? w.shape()->Get(0) : 1;
   bool small = n != 0 && k != 0 && n < kMostElements / 256 && k < kMostElements / 256;
-  if (rank != (vector ? 1 : 2) || !small || !checkedMul(roundUp(n, kPanelRows), roundUp(k, 256)) ||
-      *checkedMul(roundUp(n, kPanelRows), roundUp(k, 256)) > kMostElements)
-    return bad("E0348", label + "a shape of rank " + to_string(rank) + ", " + to_string(n) + " x " +
+  auto elements = small ? checkedMul(roundUp(n, kPanelRows), roundUp(k, 256)) : std::nullopt;
+  if (elements)
+    elements = checkedMul(*elements, matrices);
+  if ((vector ? rank != 1 : rank != 2 && !stack) || !elements || *elements == 0 ||
+      *elements > kMostElements)
+    return bad("E0348", label + "a shape of rank " + to_string(rank) + ", " +
+                            (stack ? to_string(matrices) + " x " : "") + to_string(n) + " x " +
                             to_string(k));
   bool fragments = w.layout() == fb::WeightLayout::Fragment16;
   uint64_t expected = vector      ? f32RowBytes(n)
-                      : fragments ? fragmentLayout(*format, n, k).bytes()
-                                  : panelLayout(*format, n, k).bytes();
+                      : fragments ? fragmentLayout(*format, n, k, matrices).bytes()
+                                  : panelLayout(*format, n, k, matrices).bytes();
 
   bool seeded = w.source() == fb::WeightSource::Seed; // then it names no segment
   const fb::Segment *segment = segmentOf(w.segment(), fb::SegmentKind::Weights);

@@ -83,16 +83,24 @@ struct FragmentLayout {
   int64_t subMinOffset;   ///< of t or z; -1 if none
   int64_t blockBytes;
   int64_t blocks; ///< per tile
-  int64_t tiles;
+  int64_t tiles; ///< of all matrices
+  int64_t matrices = 1;
 
+  /// As of PanelLayout.
+  int64_t tilesOfMatrix() const { return tiles / matrices; }
+  RowSpan rowsOf(int64_t tile) const {
+    const int64_t of = tilesOfMatrix(), row = tile % of * kFragmentRows;
+    return {tile / of * n + row, std::min(kFragmentRows, n - row)};
+  }
   int64_t tileBytes() const { return blocks * blockBytes; }
   int64_t bytes() const { return tiles * tileBytes(); }
 };
 
-/// The layout of a weight of `n` rows and `k` columns. f32 has none: it is stored as bf16.
-inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k) {
+/// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights. f32 has none: it is stored as bf16.
+inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int64_t matrices = 1) {
   const NumericFormat &f = numericFormat(id);
-  FragmentLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, (n + kFragmentRows - 1) / kFragmentRows};
+  FragmentLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, 0, matrices};
+  l.tiles = matrices * ((n + kFragmentRows - 1) / kFragmentRows);
   if (f.isFloat()) {
     l.blockK = kStepK;
     l.runBytes = l.blockBytes = 512;

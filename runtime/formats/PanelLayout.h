@@ -47,11 +47,15 @@
 // Vectors (norm weights, biases, rope frequencies) are plain f32 arrays, padded
 // with zeros to a multiple of 32 values: layout class `vector-f32`.
 //
+// A stack of matrices (experts) lies one matrix behind the other, each of whole panels.
+//
 // Example, q4_1, K = 576: 18 blocks of 2*256 + 64 + 64 = 640 B = ten lines.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/formats/NumericFormat.h"
+
+#include <algorithm>
 
 namespace ingot {
 
@@ -60,9 +64,14 @@ constexpr int64_t kGroupK = 32; ///< K-values under one activation scale
 
 constexpr int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
+/// Rows `first`, first + 1, … of a weight; those of a stack are counted through all of its matrices.
+struct RowSpan {
+  int64_t first, count;
+};
+
 struct PanelLayout {
   WeightFormat format;
-  int64_t n, k;
+  int64_t n, k;           ///< of a matrix
   int64_t blockK;         ///< values of K per block
   int64_t groupCodeBytes; ///< code bytes of 32 rows x 32 k (0 for floats)
   int64_t scaleOffset;    ///< of d (s of scaled floats), from the start of a block
@@ -71,9 +80,16 @@ struct PanelLayout {
   int64_t subMinOffset;   ///< of t or z; -1 if none
   int64_t blockBytes;
   int64_t blocks; ///< per panel
-  int64_t panels;
+  int64_t panels; ///< of all matrices
+  int64_t matrices = 1;
 
   int64_t panelBytes() const { return blocks * blockBytes; }
+  int64_t panelsOfMatrix() const { return panels / matrices; }
+  /// The rows of a panel; the others of its 32 are padding.
+  RowSpan rowsOf(int64_t panel) const {
+    const int64_t of = panelsOfMatrix(), row = panel % of * kPanelRows;
+    return {panel / of * n + row, std::min(kPanelRows, n - row)};
+  }
   int64_t bytes() const { return panels * panelBytes(); }
 };
 
@@ -83,10 +99,11 @@ constexpr int64_t codeBytesOfGroup(int bits) { return bits <= 8 ? 128 * bits : 0
 constexpr int lowBitsOf(int bits) { return bits >= 8 ? 8 : bits >= 4 ? 4 : 2; }
 constexpr int upperBitsOf(int bits) { return bits < 8 ? bits - lowBitsOf(bits) : 0; }
 
-/// The layout of a weight of `n` rows and `k` columns.
-inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k) {
+/// The layout of a weight of `n` rows and `k` columns, or of `matrices` such weights.
+inline PanelLayout panelLayout(WeightFormat id, int64_t n, int64_t k, int64_t matrices = 1) {
   const NumericFormat &f = numericFormat(id);
-  PanelLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, (n + kPanelRows - 1) / kPanelRows};
+  PanelLayout l{id, n, k, 0, 0, -1, -1, -1, -1, 0, 0, 0, matrices};
+  l.panels = matrices * ((n + kPanelRows - 1) / kPanelRows);
   if (f.isFloat()) {
     l.blockK = id == WeightFormat::BF16 ? 2 : 1;
     l.blockBytes = l.blockK * kPanelRows * f.bits / 8;

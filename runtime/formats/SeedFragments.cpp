@@ -92,10 +92,10 @@ void ingot::fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayo
                               int64_t first, std::span<std::byte> out) {
   for (std::byte *tile = out.data(); tile != out.data() + out.size();
        tile += layout.tileBytes(), ++first) {
-    const int64_t firstRow = first * kFragmentRows;
-    for (int64_t row = 0; row < std::min(kFragmentRows, layout.n - firstRow); ++row)
-      fillRow(SeedRow(seed, tensor, firstRow + row), layout, tile, row);
+    const RowSpan rows = layout.rowsOf(first);
+    for (int64_t row = 0; row < rows.count; ++row)
+      fillRow(SeedRow(seed, tensor, rows.first + row), layout, tile, row);
     if (!numericFormat(layout.format).isFloat())
-      fillSeedScales(layout, firstRow, tile);
+      fillSeedScales(layout, first, tile);
   }
 }

@@ -128,8 +128,9 @@ public:
   SeedPanel(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t index,
             std::byte *bytes)
       : layout(layout), format(numericFormat(layout.format)), bytes(bytes),
-        firstRow(index * kPanelRows), rows(std::min(kPanelRows, layout.n - firstRow)),
-        rest(maskOfRest(format, layout.k % kGroupK)) {
+        rows(layout.rowsOf(index).count),
+        index(index), rest(maskOfRest(format, layout.k % kGroupK)) {
+    const int64_t firstRow = layout.rowsOf(index).first;
     for (int64_t r = 0; r < rows; ++r)
       for (int plane = 0; plane < 2; ++plane)
         keys[plane][r] = seedRow(seed, tensor, static_cast<uint64_t>(firstRow + r), plane);
@@ -147,7 +148,7 @@ public:
     default:
       break;
     }
-    fillSeedScales(layout, firstRow, bytes);
+    fillSeedScales(layout, index, bytes);
     if (format.isScaledFloat())
       return scaledFloats();
     for (int64_t block = 0; block < layout.blocks; ++block) {
@@ -295,7 +296,7 @@ private:
   const PanelLayout &layout;
   const NumericFormat &format;
   std::byte *bytes;
-  int64_t firstRow, rows;
+  int64_t rows, index; ///< how many rows it has, which panel it is
   GroupMask rest; ///< of the group in which K ends
   uint64_t keys[2][kPanelRows];
 };
@@ -341,10 +342,10 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
 }
 
 /// A whole block has the scales of the one before the last: signs go by turns.
-template <typename Layout> void fillScales(const Layout &layout, int64_t first, std::byte *unit) {
+template <typename Layout> void fillScales(const Layout &layout, int64_t index, std::byte *unit) {
   const NumericFormat &format = numericFormat(layout.format);
-  const int64_t rows = std::min(rowsOfUnit(layout), layout.n - first),
-                end = roundUp(layout.k, format.block());
+  const auto [first, rows] = layout.rowsOf(index);
+  const int64_t end = roundUp(layout.k, format.block());
   for (int64_t k = 0; k < end; k += layout.blockK, unit += layout.blockBytes) {
     const int64_t values = std::min(layout.blockK, end - k);
     if (k < 2 * layout.blockK || values < layout.blockK)
@@ -357,11 +358,11 @@ template <typename Layout> void fillScales(const Layout &layout, int64_t first, 
 
 } // namespace
 
-void ingot::fillSeedScales(const PanelLayout &layout, int64_t first, std::byte *panel) {
-  fillScales(layout, first, panel);
+void ingot::fillSeedScales(const PanelLayout &layout, int64_t index, std::byte *panel) {
+  fillScales(layout, index, panel);
 }
-void ingot::fillSeedScales(const FragmentLayout &layout, int64_t first, std::byte *tile) {
-  fillScales(layout, first, tile);
+void ingot::fillSeedScales(const FragmentLayout &layout, int64_t index, std::byte *tile) {
+  fillScales(layout, index, tile);
 }
 
 void ingot::fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,

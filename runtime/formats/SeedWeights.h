@@ -77,9 +77,9 @@ SeedScales seedScales(WeightFormat format);
 constexpr uint8_t kSeedFp8Mask = 0xbf;
 constexpr float kSeedFp8Scale = 0x1.119p-5f; ///< times the deviation of such codes, 0.598
 
-/// Scales of a quantised panel or tile whose first row is row `first` of the weight.
-void fillSeedScales(const PanelLayout &layout, int64_t first, std::byte *panel);
-void fillSeedScales(const FragmentLayout &layout, int64_t first, std::byte *tile);
+/// Scales of a quantised panel or tile, the index-th of the weight.
+void fillSeedScales(const PanelLayout &layout, int64_t index, std::byte *panel);
+void fillSeedScales(const FragmentLayout &layout, int64_t index, std::byte *tile);
 
 /// Fills panels [first, first + out.size() / layout.panelBytes()) of tensor `tensor`. `out` is
 /// zeroed and aligned to 4 bytes.

@@ -4,6 +4,7 @@
 #include "dialects/kernel/ops/Matmul.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace ingot;
@@ -88,7 +89,7 @@ GroupCounts countsOf(kernel::MatmulOp op, const NumericFormat &format, const Isa
 double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr schedule,
                      const Isa &isa, const Machine &machine, int64_t tokens) {
   auto type = cast<lm::WeightType>(op.getWeights()[weight].getType());
-  PanelLayout layout = panelLayout(type.getFormat(), type.rows(), type.columns());
+  PanelLayout layout = kernel::panelLayoutOf(type);
   GroupCounts counts = countsOf(op, formatOf(op, weight), isa);
   double groups = double(roundUp(type.columns(), kGroupK)) / kGroupK;
   double registers = double(kPanelRows) / isa.lanes, cycles = 0;
@@ -179,8 +180,9 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
   return candidates;
 }
 
-MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
-                                  const Isa &isa, const Machine &machine, int64_t tokens) {
+/// Of rows that meet all matrices.
+static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, const Isa &isa,
+                            const Machine &machine, int64_t tokens) {
   MatmulCost cost;
   const int64_t block = std::min(schedule.getTokenBlock(), tokens);
   const int64_t blocks = (tokens + block - 1) / block, last = tokens - (blocks - 1) * block;
@@ -189,8 +191,8 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
   double cycles = 0, weights = 0, panels = 0;
   for (size_t i = 0; i < op.getWeights().size(); ++i) {
     auto type = cast<lm::WeightType>(op.getWeights()[i].getType());
-    weights += double(panelLayout(type.getFormat(), type.rows(), type.columns()).bytes());
-    panels += double((type.rows() + kPanelRows - 1) / kPanelRows);
+    weights += double(kernel::panelLayoutOf(type).bytes());
+    panels += double(kernel::panelLayoutOf(type).panels);
     cycles += cyclesOfBlock(op, i, schedule, isa, machine, last);
     if (blocks > 1)
       cycles += double(blocks - 1) * cyclesOfBlock(op, i, schedule, isa, machine, block);
@@ -204,8 +206,21 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
                           : arithmeticOf(op, isa) == Arithmetic::Bf16 ? 4 * isa.lanes
                                                                       : 2 * isa.lanes;
   double rate = perInstruction * machine.multiplyPipes * machine.gigahertz * 1e9;
-  cost.boundSeconds = std::max(double(op.operationsPerUnit()) * double(tokens) / rate,
+  cost.boundSeconds = std::max(double(op.operationsPerUnit() / op.rowsOfToken() * op.experts()) * double(tokens) / rate,
                                weights / machine.readGbPerS / 1e9);
+  return cost;
+}
+
+MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
+                                  const Isa &isa, const Machine &machine, int64_t tokens) {
+  if (!op.getRoutes())
+    return costOfAll(op, schedule, isa, machine, tokens);
+  // Some of the experts, each with its share of the rows.
+  const double share = kernel::shareOfExperts(op.experts(), op.rowsOfToken(), tokens);
+  const double rows = double(tokens * op.rowsOfToken()) / (share * double(op.experts()));
+  MatmulCost cost = costOfAll(op, schedule, isa, machine, std::max<int64_t>(1, std::llround(rows)));
+  for (double *part : {&cost.seconds, &cost.coreSeconds, &cost.memoryBytes, &cost.boundSeconds})
+    *part *= share;
   return cost;
 }
 

@@ -96,10 +96,17 @@ Result<void> machine::run(Launch &launch, kernel::AttentionOp op) {
   if (op.getWorkspace())
     launch.touchWorkspace(op.getWorkspace());
   const int64_t state = launch.state(op.getKv(), /*reads=*/true, /*writes=*/false);
+  std::vector<float> sinks;
+  if (op.getSinks()) {
+    auto read = launch.vector(op.getSinks());
+    if (!read)
+      return std::move(read.error());
+    sinks = std::move(*read);
+  }
   const Matrix y = launch.machine.pools->attend(
       state, q, launch.batch,
       {int64_t(op.getHeads()), op.getKv().getType().getKvHeads(), op.getScale().convertToFloat(),
-       int64_t(op.getWindow()), op.getSoftcap().convertToFloat()});
+       int64_t(op.getWindow()), op.getSoftcap().convertToFloat(), sinks});
   for (int64_t t = 0; t < tokens; ++t)
     launch.write(op.getOutput(), t, y.row(t), Items::one(t));
   return {};

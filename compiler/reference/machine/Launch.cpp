@@ -51,6 +51,14 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
   return at;
 }
 
+std::byte *Launch::part(Value routes, int64_t at, int64_t size, bool reads, bool writes) {
+  declares(routes, reads, writes);
+  const int64_t buffer = bufferOf(machine, op.getArgs()[numberOf(routes)]);
+  // Tokens have less of it than the memory watches at a time: they count as one work item.
+  return writes ? machine.memory->write(buffer, at, size, Items::one(0))
+                : machine.memory->read(buffer, at, size, Items::every());
+}
+
 std::vector<float> Launch::read(Value operand, int64_t row, Items items) {
   if (auto flow = flows.find(operand); flow != flows.end()) {
     std::span<const float> values = flow->second.values.row(row);
@@ -151,8 +159,8 @@ Result<std::vector<float>> Launch::vector(Value operand) const {
   return numbers;
 }
 
-Result<Matrix> Launch::multiply(const Matrix &x, Value operand) const {
-  return machine.provider.multiply(weight(operand), x);
+Result<Matrix> Launch::multiply(const Matrix &x, Value operand, int64_t matrix) const {
+  return machine.provider.multiply(weight(operand), x, matrix);
 }
 
 int64_t Launch::state(Value operand, bool reads, bool writes) {
@@ -162,7 +170,17 @@ int64_t Launch::state(Value operand, bool reads, bool writes) {
       cast<FlatSymbolRefAttr>((*planStep.getStates())[index]).getValue().str());
 }
 
-Result<std::vector<float>> Launch::element(Value operand, int64_t row, Items items) {
+Result<std::vector<float>> Launch::element(Value operand, int64_t row, Items items,
+                                           int64_t expert) {
+  if (auto type = dyn_cast<lm::WeightType>(operand.getType()); type && type.isStack()) {
+    std::vector<float> numbers(size_t(type.rows()));
+    for (size_t n = 0; n < numbers.size(); ++n)
+      if (auto read = machine.provider.row(weight(operand), expert * type.rows() + int64_t(n),
+                                           std::span(numbers).subspan(n, 1));
+          !read)
+        return std::move(read.error());
+    return numbers;
+  }
   if (isa<lm::WeightType>(operand.getType()))
     return vector(operand);
   return read(operand, row, items);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/reference/Routes.h"
 #include "compiler/reference/machine/RowForms.h"
 #include "compiler/reference/machine/SlowMachine.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -18,14 +19,17 @@ class ArgmaxFinishOp;
 class ArgmaxOp;
 class AttentionOp;
 class CausalConvOp;
+class CombineOp;
 class DrawIdsOp;
 class DrawWeighOp;
 class Fp8RowsOp;
 class GatherOp;
+class GroupRoutesOp;
 class MatmulOp;
 class PanelMaximaOp;
 class RopeAppendOp;
 class RopeTableOp;
+class RouteOp;
 class RowwiseOp;
 class StoreOp;
 } // namespace ingot::kernel
@@ -67,12 +71,16 @@ public:
   void write(mlir::Value operand, int64_t row, std::span<const float> values, Items items);
   /// The bytes of a row that holds no numbers, read and written as declared.
   std::byte *bytes(mlir::Value operand, int64_t row, Items items, bool reads, bool writes);
+  /// Bytes from `at` on of a buffer that holds routes.
+  std::byte *part(mlir::Value routes, int64_t at, int64_t bytes, bool reads, bool writes);
+  /// What such a buffer says, once its rows are grouped.
+  Routes routes(mlir::Value operand);
   /// All of a workspace, which kernels that share it keep in order themselves.
   void touchWorkspace(mlir::Value operand);
 
   lm::WeightOp weight(mlir::Value operand) const;
   Result<std::vector<float>> vector(mlir::Value operand) const;
-  Result<Matrix> multiply(const Matrix &x, mlir::Value weight) const;
+  Result<Matrix> multiply(const Matrix &x, mlir::Value weight, int64_t matrix = 0) const;
   /// The number of the state that is passed.
   int64_t state(mlir::Value operand, bool reads, bool writes);
   /// What an op of the kernel hands to others: values of each unit; the first is the first of that panel of the launch.
@@ -87,8 +95,9 @@ public:
   bool isAlone(); ///< it has one work item
   bool isPerRow() { return fn.launch().isPerRow(); }
 
-  /// An element operand of a region: a row, or a vector that all rows share.
-  Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items);
+  /// An element operand of a region: a row, or a vector that all rows share, or all rows of an expert.
+  Result<std::vector<float>> element(mlir::Value operand, int64_t row, Items items,
+                                     int64_t expert = 0);
 
   Machine &machine;
   const Batch &batch;
@@ -121,6 +130,9 @@ Result<void> run(Launch &launch, kernel::RopeTableOp op);
 Result<void> run(Launch &launch, kernel::RopeAppendOp op);
 Result<void> run(Launch &launch, kernel::AttentionOp op);
 Result<void> run(Launch &launch, kernel::CausalConvOp op);
+Result<void> run(Launch &launch, kernel::RouteOp op);
+Result<void> run(Launch &launch, kernel::GroupRoutesOp op);
+Result<void> run(Launch &launch, kernel::CombineOp op);
 Result<void> run(Launch &launch, kernel::StoreOp op);
 Result<void> run(Launch &launch, kernel::PanelMaximaOp op);
 Result<void> run(Launch &launch, kernel::ArgmaxOp op);

@@ -23,7 +23,10 @@ namespace {
 class MatmulRun {
 public:
   MatmulRun(Launch &launch, kernel::MatmulOp op)
-      : launch(launch), op(op), units(launch.units(op.isPerRow())) {}
+      : launch(launch), op(op), units(launch.units(op.isPerRow()) * op.rowsOfToken()) {
+    if (op.getRoutes())
+      routes = launch.routes(op.getRoutes());
+  }
 
   Result<void> run();
 
@@ -33,11 +36,18 @@ private:
 
   Matrix rowsOfX();
   void holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit);
+  Result<Matrix> multiply(const Matrix &x, Value weight);
+  int64_t expertOf(int64_t unit) { return op.getRoutes() ? routes.expertOf(unit) : 0; }
+  /// Which work item touches a panel depends, where rows have experts, on how many have.
+  Items panelsOf(Value rows) {
+    return op.getRoutes() ? all() : launch.panelsOf(rows, firstPanel);
+  }
   Result<void> runSegment(const Matrix &x, size_t segment, Matrix &y);
 
   Launch &launch;
   kernel::MatmulOp op;
-  const int64_t units;
+  const int64_t units; ///< rows of x
+  Routes routes;       ///< where each row has an expert
   int64_t firstPanel = 0, auxBefore = 0;
 };
 
@@ -65,11 +75,27 @@ Matrix MatmulRun::rowsOfX() {
   return x;
 }
 
+/// By the matrix of their expert, where rows have one.
+Result<Matrix> MatmulRun::multiply(const Matrix &x, Value weight) {
+  if (!op.getRoutes())
+    return launch.multiply(x, weight);
+  Matrix y(x.rows, op.segmentRows(0));
+  for (int64_t unit = 0; unit < units; ++unit) {
+    Matrix row(1, x.columns);
+    std::ranges::copy(x.row(unit), row.values.begin());
+    auto products = launch.multiply(row, weight, routes.expertOf(unit));
+    if (!products)
+      return products;
+    std::ranges::copy(products->values, y.row(unit).begin());
+  }
+  return y;
+}
+
 Result<void> MatmulRun::runSegment(const Matrix &x, size_t segment, Matrix &y) {
   const size_t perSegment = op.getPair() ? 2 : 1;
   std::vector<Matrix> sums;
   for (Value weight : op.getWeights().slice(segment * perSegment, perSegment)) {
-    auto products = launch.multiply(x, weight);
+    auto products = multiply(x, weight);
     if (!products)
       return std::move(products.error());
     sums.push_back(std::move(*products));
@@ -81,7 +107,7 @@ Result<void> MatmulRun::runSegment(const Matrix &x, size_t segment, Matrix &y) {
     for (const Matrix &sum : sums)
       inputs.emplace_back(sum.row(unit).begin(), sum.row(unit).end());
     for (Value operand : aux) {
-      auto values = launch.element(operand, unit, launch.panelsOf(operand, firstPanel));
+      auto values = launch.element(operand, unit, panelsOf(operand), expertOf(unit));
       if (!values)
         return std::move(values.error());
       inputs.push_back(std::move(*values));
@@ -105,7 +131,7 @@ Result<void> MatmulRun::run() {
     } else {
       Value output = op.getOutputs()[segment];
       for (int64_t unit = 0; unit < units; ++unit)
-        launch.write(output, unit, y.row(unit), launch.panelsOf(output, firstPanel));
+        launch.write(output, unit, y.row(unit), panelsOf(output));
     }
     auxBefore += op.getAuxCounts()[segment];
     firstPanel += roundUp(op.segmentRows(segment), kPanelRows) / kPanelRows;

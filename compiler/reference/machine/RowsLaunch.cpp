@@ -13,15 +13,20 @@ using namespace ingot::reference::machine;
 using kernel::RowsType;
 
 Result<void> machine::run(Launch &launch, kernel::RowwiseOp op) {
-  const int64_t units = launch.units(op.isPerRow());
+  const int64_t units = launch.units(op.isPerRow()) * int64_t(op.getRowsOfToken());
+  const Routes routes = op.getRoutes() ? launch.routes(op.getRoutes()) : Routes();
   Matrix flow(op.getFlow() ? units : 0, op.width());
   for (int64_t unit = 0; unit < units; ++unit) {
-    const int64_t row = op.getGather() ? launch.batch.logitsRows[size_t(unit)] : unit;
+    const int64_t row = op.getGather()   ? launch.batch.logitsRows[size_t(unit)]
+                        : op.getRoutes() ? routes.token[size_t(unit)]
+                                         : unit;
     std::vector<std::vector<float>> inputs;
     for (Value operand : op.getInputs()) {
-      auto values = launch.element(operand, row, launch.readersOf(op, unit));
+      auto values = launch.element(operand, row, op.getRoutes() ? Items::every() : launch.readersOf(op, unit));
       if (!values)
         return std::move(values.error());
+      if (values->size() == 1) // of rows of one value
+        values->resize(size_t(op.width()), values->front());
       inputs.push_back(std::move(*values));
     }
     auto results = evaluate(op.getBody(), std::move(inputs), op.width());

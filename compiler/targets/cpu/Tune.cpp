@@ -110,7 +110,7 @@ public:
           fillSeedVector(weight.rows(), out);
         else
           fillSeedPanels(1, tensor,
-                         panelLayout(weight.getFormat(), weight.rows(), weight.columns()), 0, out);
+                         kernel::panelLayoutOf(weight), 0, out);
         ++tensor;
       }
       pointers.push_back(memory.back().get());
@@ -380,7 +380,7 @@ Result<void> compiler::tune(ArrayRef<kernel::FuncOp> kernels, const CompileOptio
   std::vector<cpu::MatmulShape> shapes;
   for (kernel::FuncOp fn : kernels)
     if (auto op = dyn_cast<kernel::MatmulOp>(fn.anchor());
-        op && llvm::none_of(fn.ops(), llvm::IsaPred<kernel::ArgmaxOp>)) {
+        op && !op.getRoutes() && llvm::none_of(fn.ops(), llvm::IsaPred<kernel::ArgmaxOp>)) {
       cpu::MatmulShape shape = cpu::shapeOf(op);
       if (!llvm::is_contained(shapes, shape))
         shapes.push_back(shape), problems.push_back(fn);

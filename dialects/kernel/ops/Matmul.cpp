@@ -17,12 +17,18 @@ MatmulOp MatmulOp::intoFlows(OpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
   auto made = MatmulOp::create(b, getLoc(), flows, getX(), getWeights(), getAux(), ValueRange(),
-                               getXFp8(), getAuxCounts(), getExtent(), getPair(), getFastFloat(),
+                               getXFp8(), getRoutes(), getAuxCounts(), getExtent(), getPair(), getFastFloat(),
                                getScheduleAttr(), unsigned(segments()));
   for (auto [to, from] : llvm::zip_equal(made.getEpilogues(), getEpilogues()))
     to.takeBody(from);
   erase();
   return made;
+}
+
+/// f32 rows of n values, or a stack of vectors.
+static bool isInputOfExperts(int64_t n, int64_t experts, Type type) {
+  auto stack = dyn_cast<WeightType>(type);
+  return stack ? stack.getShape() == ArrayRef<int64_t>({experts, n, 1}) : isInputOf(n, type);
 }
 
 LogicalResult MatmulOp::verify() {
@@ -60,7 +66,8 @@ LogicalResult MatmulOp::verify() {
     if (failed(verifyRegion(*this, getEpilogues()[s], perSegment + aux, 1))) // matmul_c4
       return failure();
     for (Value operand : getAux().slice(used, std::min<int64_t>(aux, getAux().size() - used)))
-      if (!isInputOf(n, operand.getType())) // matmul_c5
+      if (getRoutes() ? !isInputOfExperts(n, experts(), operand.getType())
+                      : !isInputOf(n, operand.getType())) // matmul_c5
         return emitOpError("expects aux operands of ") << n << " f32 values in segment " << s;
     used += aux;
   }
@@ -75,6 +82,13 @@ LogicalResult MatmulOp::verify() {
         fp8.getN() != xType().getN())
       return emitOpError("expects fp8 rows beside bf16 rows of one width, and fp8 weights");
   }
+  const int64_t matrices = getRoutes() ? getRoutes().getType().getExperts() : 1;
+  if (getRoutes() && (count != 1 || getExtent() != Extent::Tokens || !writes)) // matmul_c20
+    return emitOpError("expects one segment of tokens, whose results are written, for experts");
+  if (llvm::any_of(getWeights().getTypes(), [&](Type type) {
+        return cast<WeightType>(type).matrices() != matrices;
+      })) // matmul_c21
+    return emitOpError("expects a matrix for each of ") << matrices << " experts";
   auto layout = [](Type type) { return cast<WeightType>(type).getLayout(); };
   if (!llvm::all_equal(llvm::map_range(getWeights().getTypes(), layout))) // matmul_c19
     return emitOpError("expects its weights to lie in one layout");
@@ -87,8 +101,9 @@ WorkItems MatmulOp::workItems() {
   int64_t panels = 0;
   for (int64_t s = 0; s < segments(); ++s)
     panels += (segmentRows(s) + kPanelRows - 1) / kPanelRows;
-  return {WorkItems::Constant, panels, false};
+  return {WorkItems::Constant, panels * experts(), false};
 }
+int64_t MatmulOp::rowsOfUnit(Value) { return rowsOfToken(); }
 bool MatmulOp::isPerRow() { return getExtent() == Extent::Rows; }
 /// 2 N K over all weights; of both planes of q8x2, as steps of one row and sampled ones take them (greedy ones of several
 /// leave most of the second out: codegen/cpu/MatmulScreen.h).
@@ -96,5 +111,5 @@ int64_t MatmulOp::operationsPerUnit() {
   int64_t operations = 0;
   for (Type type : getWeights().getTypes())
     operations += 2 * cast<WeightType>(type).rows() * cast<WeightType>(type).columns();
-  return operations * (xType().getKind() == RowKind::Q8x2 ? 2 : 1);
+  return operations * rowsOfToken() * (xType().getKind() == RowKind::Q8x2 ? 2 : 1);
 }

@@ -22,15 +22,20 @@ LogicalResult RowwiseOp::verify() {
     return emitOpError("expects outputs, or a flow instead");
   int64_t n = width();
   for (Value v : getInputs())
-    if (!isInputOf(n, v.getType())) // rowwise_c1
+    if (!isInputOf(n, v.getType()) &&
+        !(isa<RowsType>(v.getType()) && isInputOf(1, v.getType()))) // rowwise_c1
       return emitOpError("expects inputs to be f32 rows or vectors of ")
-             << n << " values, got " << v.getType();
+             << n << " values, or rows of one, got " << v.getType();
   for (Value v : getOutputs())
     if (cast<RowsType>(v.getType()).getN() != n || // rowwise_c2
         cast<RowsType>(v.getType()).getKind() >= RowKind::FP8)
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");
+  const int64_t rows = getRowsOfToken();
+  if (rows < 1 || (rows > 1 && getExtent() != Extent::Tokens) ||
+      (getRoutes() && getRoutes().getType().getUsed() != rows)) // rowwise_c6
+    return emitOpError("expects as many rows for each token as it has experts");
   return verifyRegion(*this, getBody(), getInputs().size(),
                       getFlow() ? 1 : getOutputs().size()); // rowwise_c4
 }
@@ -45,13 +50,20 @@ LogicalResult GatherOp::verify() {
 
 WorkItems Fp8RowsOp::workItems() { return unitsOf(getExtent()); }
 bool Fp8RowsOp::isPerRow() { return getExtent() == Extent::Rows; }
-WorkItems RowwiseOp::workItems() { return unitsOf(getExtent()); }
+WorkItems RowwiseOp::workItems() {
+  WorkItems items = unitsOf(getExtent());
+  items.factor = getRowsOfToken();
+  return items;
+}
 bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
 /// An operation of the region per element; statistics and exp count as one: such kernels move bytes.
+int64_t RowwiseOp::rowsOfUnit(Value operand) {
+  return getRoutes() && llvm::is_contained(getInputs(), operand) ? 1 : getRowsOfToken();
+}
 int64_t RowwiseOp::operationsPerUnit() {
   int64_t operations = 0;
   getBody().walk([&](Operation *inner) { operations += !isa<YieldOp>(inner); });
-  return operations * width();
+  return operations * width() * getRowsOfToken();
 }
 bool GatherOp::gathersWeights() { return true; }
 int64_t GatherOp::operationsPerUnit() { return 2 * getOutput().getType().getN(); }

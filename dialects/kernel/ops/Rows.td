@@ -15,26 +15,31 @@ def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow"]> {
   let hasVerifier = 1;
 }
 
-def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "operationsPerUnit"],
+def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "operationsPerUnit", "rowsOfUnit"],
                                        [AttrSizedOperandSegments]> {
   let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
   let description = [{
-    Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32.
+    Inputs are rows (one row per token) or vector weights (shared by all rows); region arguments are their elements i, f32,
+    or of rows of one value that value.
     The region is elementwise arith/math plus `kernel.row_stat`. It yields one value per output; outputs are rows of f32,
     q8 or bf16, and an f32 output may be one of the inputs (in place). `gather`: rows are logits rows, and rows inputs are
     read at rowTokens[r]; outputs are written at r. Work items: rows.
 
+    `rows_of_token`: there are so many rows for each token. With `routes` row r is one that an expert works on, and rows inputs
+    are read at its token.
+
     Instead of outputs it may have a flow, which stands for the rows of that kind that it would write.
   }];
   let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
-                   Kernel_Extent:$extent, UnitAttr:$gather);
+                   Kernel_Read<Optional<Kernel_RoutesType>>:$routes, Kernel_Extent:$extent, UnitAttr:$gather,
+                   DefaultValuedAttr<I64Attr, "1">:$rows_of_token);
   let results = (outs Optional<Kernel_FlowType>:$flow);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
-                          (`->` type($flow)^)? attr-dict-with-keyword $body }];
+                          (`to` $routes^ `:` type($routes))? (`->` type($flow)^)? attr-dict-with-keyword $body }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs, "Extent":$extent, "bool":$gather),
-                            [{ build($_builder, $_state, ::mlir::Type(), inputs, outputs, extent, gather); }]>];
+                            [{ build($_builder, $_state, ::mlir::Type(), inputs, outputs, ::mlir::Value(), extent, gather); }]>];
   let extraClassDeclaration = "int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }";
 }
 

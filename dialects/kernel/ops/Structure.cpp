@@ -89,8 +89,8 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<RowsType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(type)) // func_c3
-      return emitOpError("expects operands to be rows, weights, a workspace or states, got ")
+    if (!isa<RowsType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(type)) // func_c3
+      return emitOpError("expects operands to be rows, routes, weights, a workspace or states, got ")
              << type;
   if (leastCount() < 1 || mostCount() < leastCount()) // func_c4
     return emitOpError("expects counts from at least 1 up, got ") << *getCounts();
@@ -100,7 +100,7 @@ LogicalResult FuncOp::verify() {
 LogicalResult kernel::expectLayout(FuncOp kernel, lm::WeightLayout layout) {
   for (Type type : kernel.getArgumentTypes()) {
     auto weight = dyn_cast<WeightType>(type);
-    if (weight && !weight.isVector() && weight.getLayout() != lm::WeightLayout::Open &&
+    if (weight && !weight.isVectors() && weight.getLayout() != lm::WeightLayout::Open &&
         weight.getLayout() != layout)
       return kernel.emitOpError("expects matrices that lie as ")
              << stringifyWeightLayout(layout) << " on this target, got " << weight;

@@ -26,5 +26,5 @@ LogicalResult ScaleRowsOp::verify() {
 }
 
 bool lm::isElementwise(Operation *op) {
-  return isa<AddOp, MulOp, ScaleOp, ScaleRowsOp, ActivationOp, SoftcapOp, SwigluOaiOp, XieluOp>(op);
+  return isa<AddOp, MulOp, ScaleOp, ActivationOp, SoftcapOp, SwigluOaiOp, XieluOp>(op);
 }

@@ -66,6 +66,8 @@ LogicalResult SectionOp::verify() {
 static int64_t bufferBytes(Type type) {
   if (auto workspace = dyn_cast<kernel::WorkspaceType>(type))
     return workspace.getBytes();
+  if (auto routes = dyn_cast<kernel::RoutesType>(type))
+    return routes.bytesPerToken();
   auto rows = dyn_cast<kernel::RowsType>(type);
   return rows ? rows.rowBytes() : 0;
 }

@@ -2,6 +2,7 @@
 #include "runtime/device/cpu/SeededWeights.h"
 
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/engine/WeightLayouts.h"
 #include "runtime/formats/SeedWeights.h"
 
 #include <algorithm>
@@ -21,11 +22,6 @@ struct Piece {
   std::span<std::byte> bytes;
 };
 
-PanelLayout layoutOf(const fb::Weight &weight) {
-  return panelLayout(*weightFormatNamed(weight.format()->string_view()),
-                     int64_t(weight.shape()->Get(0)), int64_t(weight.shape()->Get(1)));
-}
-
 std::vector<Piece> piecesOf(const fb::Program &program, std::span<std::byte> memory) {
   std::vector<Piece> pieces;
   for (const fb::Weight *weight : *program.weights()) {
@@ -36,7 +32,7 @@ std::vector<Piece> piecesOf(const fb::Program &program, std::span<std::byte> mem
       pieces.push_back({weight, 0, bytes});
       continue;
     }
-    PanelLayout layout = layoutOf(*weight);
+    PanelLayout layout = runtime::panelLayoutOf(*weight);
     int64_t step = std::max<int64_t>(1, kPieceBytes / layout.panelBytes());
     for (int64_t first = 0; first < layout.panels; first += step) {
       int64_t panels = std::min(step, layout.panels - first);
@@ -59,7 +55,7 @@ public:
       if (weight.layout() == fb::WeightLayout::VectorF32)
         fillSeedVector(int64_t(weight.shape()->Get(0)), pieces[i].bytes);
       else
-        fillSeedPanels(seed, weight.tensor(), layoutOf(weight), pieces[i].firstPanel,
+        fillSeedPanels(seed, weight.tensor(), runtime::panelLayoutOf(weight), pieces[i].firstPanel,
                        pieces[i].bytes);
     }
   }

@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/BatchImage.h"
 #include "runtime/device/cuda/SeededWeight.h"
 #include "runtime/engine/Inspect.h"
+#include "runtime/engine/WeightLayouts.h"
 
 #include <algorithm>
 #include <cstring>
@@ -259,7 +260,8 @@ Result<void> Executor::makeWeights() {
     if (weight->source() != fb::WeightSource::Seed)
       continue;
     if (auto fill = seedFills.find(weight->format()->string_view());
-        fill != seedFills.end() && weight->layout() == fb::WeightLayout::Fragment16) {
+        fill != seedFills.end() && weight->layout() == fb::WeightLayout::Fragment16 &&
+        runtime::rowsFillTiles(*weight)) {
       if (auto ok = fillOnDevice(*weight, fill->second); !ok)
         return ok;
       continue;
@@ -289,7 +291,8 @@ Result<void> Executor::makeWeights() {
 Result<void> Executor::fillOnDevice(const fb::Weight &weight, const SeedFill &fill) {
   Address out = seeded.address() + weight.offset();
   uint64_t seed = file->table().seed(), tensor = weight.tensor();
-  uint64_t n = weight.shape()->Get(0), k = weight.shape()->Get(1);
+  const runtime::WeightShape shape = runtime::shapeOf(weight);
+  uint64_t n = uint64_t(shape.matrices * shape.rows), k = uint64_t(shape.columns);
   void *arguments[] = {&out, &seed, &tensor, &n, &k}; // read by the call, not by the launch
   Launch launch;
   launch.grid[0] = uint32_t(weight.size() / SeededWeight(seed, weight).unitBytes());

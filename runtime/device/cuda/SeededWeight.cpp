@@ -1,6 +1,7 @@
 //===- SeededWeight.cpp - See SeededWeight.h --------------------------------===//
 #include "runtime/device/cuda/SeededWeight.h"
 
+#include "runtime/engine/WeightLayouts.h"
 #include "runtime/formats/SeedWeights.h"
 
 #include <algorithm>
@@ -10,15 +11,8 @@
 
 namespace ingot::cuda {
 
-static FragmentLayout fragmentsOf(const fb::Weight &weight) {
-  return fragmentLayout(*weightFormatNamed(weight.format()->string_view()),
-                        int64_t(weight.shape()->Get(0)), int64_t(weight.shape()->Get(1)));
-}
-
-static PanelLayout panelsOf(const fb::Weight &weight) {
-  return panelLayout(*weightFormatNamed(weight.format()->string_view()),
-                     int64_t(weight.shape()->Get(0)), int64_t(weight.shape()->Get(1)));
-}
+using runtime::fragmentLayoutOf;
+using runtime::panelLayoutOf;
 
 SeededWeight::SeededWeight(uint64_t seed, const fb::Weight &weight) : seed(seed), weight(weight) {
   switch (weight.layout()) {
@@ -26,10 +20,10 @@ SeededWeight::SeededWeight(uint64_t seed, const fb::Weight &weight) : seed(seed)
     unit = weight.size();
     break;
   case fb::WeightLayout::Panel32:
-    unit = uint64_t(panelsOf(weight).panelBytes());
+    unit = uint64_t(panelLayoutOf(weight).panelBytes());
     break;
   case fb::WeightLayout::Fragment16:
-    unit = uint64_t(fragmentsOf(weight).tileBytes());
+    unit = uint64_t(fragmentLayoutOf(weight).tileBytes());
     break;
   }
 }
@@ -43,9 +37,9 @@ void SeededWeight::fill(uint64_t first, std::span<std::byte> out, int threads) c
   auto some = [&, this](uint64_t from) {
     std::span<std::byte> part = out.subspan(from * unit, std::min(share, count - from) * unit);
     if (weight.layout() == fb::WeightLayout::Fragment16)
-      fillSeedFragments(seed, weight.tensor(), fragmentsOf(weight), int64_t(first + from), part);
+      fillSeedFragments(seed, weight.tensor(), fragmentLayoutOf(weight), int64_t(first + from), part);
     else
-      fillSeedPanels(seed, weight.tensor(), panelsOf(weight), int64_t(first + from), part);
+      fillSeedPanels(seed, weight.tensor(), panelLayoutOf(weight), int64_t(first + from), part);
   };
   std::vector<std::jthread> others;
   for (uint64_t from = share; from < count; from += share)

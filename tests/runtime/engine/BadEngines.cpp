@@ -271,7 +271,12 @@ std::vector<BadEngine> allBad() {
       {"weight_format", "E0347", [](Table &t) { cpuProgram(t).weights[0]->format = "q9_k"; }},
       {"vector_format", "E0347", [](Table &t) { cpuProgram(t).weights[3]->format = "bf16"; }},
       {"weight_shape_missing", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.clear(); }},
-      {"weight_rank", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape.push_back(1); }},
+      {"weight_rank", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape = {2, 2, 2, 2}; }},
+      {"weight_stack_of_none", "E0348",
+       [](Table &t) {
+         auto &shape = cpuProgram(t).weights[0]->shape;
+         shape.insert(shape.begin(), 0);
+       }},
       {"weight_without_rows", "E0348", [](Table &t) { cpuProgram(t).weights[0]->shape[0] = 0; }},
       {"weight_shape_overflow", "E0348",
        [](Table &t) { cpuProgram(t).weights[0]->shape = {uint64_t(1) << 40, uint64_t(1) << 40}; }},

@@ -1,0 +1,41 @@
+//===- Experts.td - Which experts tokens go to ------------------------------===//
+// What they compute are projections over stacks (Matmul.td); rows get there by kernel.rowwise (Rows.td).
+//===----------------------------------------------------------------------===//
+#ifndef INGOT_DIALECTS_KERNEL_OPS_EXPERTS_TD
+#define INGOT_DIALECTS_KERNEL_OPS_EXPERTS_TD
+
+include "dialects/kernel/KernelTypes.td"
+
+def Kernel_RouteOp : Kernel_LaunchOp<"route", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
+  let summary = "the experts of each token, and their weights";
+  let description = "As lm.route. Sums are taken in order of rising expert. Work items: tokens.";
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Optional<Lm_WeightType>>:$bias,
+                   Kernel_Read<Optional<Lm_WeightType>>:$expert_scale, Kernel_Write<Kernel_RoutesType>:$routes,
+                   Lm_RouteScore:$score, Lm_RouteNorm:$normalize, I64Attr:$groups, I64Attr:$used_groups,
+                   Lm_GroupScore:$group_score, F32Attr:$norm_eps, F32Attr:$norm_floor, F32Attr:$scale);
+  let assemblyFormat = [{ $logits `:` type($logits) (`select` $bias^ `:` type($bias))?
+                          (`expert_scale` $expert_scale^ `:` type($expert_scale))? `outs` `(` $routes `:` type($routes) `)`
+                          attr-dict }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "::ingot::kernel::RoutesType routesType() { return getRoutes().getType(); }";
+}
+
+def Kernel_GroupRoutesOp : Kernel_LaunchOp<"group_routes", ["workItems"]> {
+  let summary = "the rows of each expert, once all tokens have chosen";
+  let description = "One work item.";
+  let arguments = (ins Kernel_Update<Kernel_RoutesType>:$routes);
+  let assemblyFormat = "$routes `:` type($routes) attr-dict";
+}
+
+def Kernel_CombineOp : Kernel_LaunchOp<"combine", ["operationsPerUnit", "rowsOfUnit"]> {
+  let summary = "y[t] = the weighted sum of the rows of token t, in order of rising expert";
+  let description = [{
+    The first product is rounded, each that follows is added by one fused multiplication. Work items: tokens.
+  }];
+  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Kernel_RoutesType>:$routes,
+                   Kernel_Write<Kernel_RowsType>:$output);
+  let assemblyFormat = [{ $x `by` $routes `:` type($x) `,` type($routes) `outs` `(` $output `:` type($output) `)` attr-dict }];
+  let hasVerifier = 1;
+}
+
+#endif

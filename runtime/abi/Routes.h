@@ -1,0 +1,43 @@
+//===- Routes.h - Which rows the experts of a layer work on -----------------===//
+//
+// A buffer of routes is made by two launches (kernel.route, kernel.group_routes) and read by those of
+// the layer's experts. With P = tokens * used pairs of a token and one of its experts it holds
+//
+//   i32 expert[P]     pair p belongs to token p / used; the experts of a token rise
+//   f32 weight[P]     of the pair
+//   i32 row[P]        where the pair stands among the rows that experts work on
+//   i32 token[P]      the token of each row. Rows go by rising expert, then by token
+//   i32 count         experts that have rows, 12 bytes of padding behind it
+//   { i32 expert, first, end }[count]      their rows, by rising expert
+//
+// one behind the other, so that places depend on the tokens of the step. The first two are written by
+// kernel.route, the others by kernel.group_routes.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+
+namespace ingot {
+
+/// The rows of an expert.
+struct RouteSegment {
+  int32_t expert, first, end;
+};
+static_assert(sizeof(RouteSegment) == 12);
+
+/// Where the parts of a buffer begin, in bytes.
+struct RoutesLayout {
+  int64_t pairs;
+
+  int64_t expert() const { return 0; }
+  int64_t weight() const { return 4 * pairs; }
+  int64_t row() const { return 8 * pairs; }
+  int64_t token() const { return 12 * pairs; }
+  int64_t count() const { return 16 * pairs; }
+  int64_t segments() const { return 16 * pairs + 16; }
+};
+
+/// What a token takes of such a buffer: no more experts have rows than there are pairs.
+constexpr int64_t routesBytes(int64_t used) { return (28 * used + 16 + 63) / 64 * 64; }
+
+} // namespace ingot
