@@ -48,6 +48,9 @@ void LmDialect::initialize() {
 #include "dialects/lm/ops/CausalConv.cpp.inc"
       ,
 #define GET_OP_LIST
+#include "dialects/lm/ops/Experts.cpp.inc"
+      ,
+#define GET_OP_LIST
 #include "dialects/lm/ops/Elementwise.cpp.inc"
       ,
 #define GET_OP_LIST
